@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Creates, merges and reads the configuration; see config.h. */
+#include "config.h"
+
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <apr_strings.h>
+
+#include "../private.h"
+
+/* The start message of a run must fit the runner protocol's 8 MiB line. */
+#define DEFAULT_MAX_BODY (4 * 1024 * 1024)
+
+#define PICK(field, unset)                                                     \
+    merged->field = add->field != (unset) ? add->field : base->field
+
+void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
+{
+    agent_server_config_t *config = apr_pcalloc(pool, sizeof(*config));
+
+    config->runners = -1;
+    config->runner_slots = -1;
+    config->max_waiters = -1;
+    config->pool_size = -1;
+    config->retention_days = -1;
+    config->pool_wait = -1;
+    config->query_timeout = -1;
+    config->connect_timeout = -1;
+    config->run_timeout = -1;
+    config->drain_timeout = -1;
+    config->graphs = apr_array_make(pool, 2, sizeof(agent_graph_t *));
+    return config;
+}
+
+/* Directives of the server scope are refused inside virtual hosts, so a
+ * virtual host has nothing of its own. */
+void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add)
+{
+    return base;
+}
+
+void *agent_config_create_dir(apr_pool_t *pool, char *path)
+{
+    agent_dir_config_t *config = apr_pcalloc(pool, sizeof(*config));
+
+    config->max_body = -1;
+    return config;
+}
+
+void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
+                             void *add_config)
+{
+    const agent_dir_config_t *base = base_config;
+    const agent_dir_config_t *add = add_config;
+    agent_dir_config_t *merged = apr_pcalloc(pool, sizeof(*merged));
+
+    PICK(prefix, NULL);
+    PICK(multitask_default, NULL);
+    PICK(max_body, -1);
+    return merged;
+}
+
+agent_server_config_t *agent_config_server(const server_rec *server)
+{
+    return ap_get_module_config(server->module_config, &agent_module);
+}
+
+const agent_dir_config_t *agent_config_dir(const request_rec *r)
+{
+    return ap_get_module_config(r->per_dir_config, &agent_module);
+}
+
+const char *agent_config_node(const agent_server_config_t *config,
+                              apr_pool_t *pool)
+{
+    char name[256];
+
+    if (config->node != NULL) {
+        return config->node;
+    }
+    if (gethostname(name, sizeof(name)) != 0) {
+        return "localhost";
+    }
+    name[sizeof(name) - 1] = '\0';
+    return apr_pstrdup(pool, name);
+}
+
+const char *agent_config_runner(const agent_server_config_t *config)
+{
+    return config->runner != NULL ? config->runner : AGENT_RUNNER_PATH;
+}
+
+int agent_config_runners(const agent_server_config_t *config)
+{
+    return config->runners != -1 ? config->runners : 1;
+}
+
+int agent_config_runner_slots(const agent_server_config_t *config)
+{
+    return config->runner_slots != -1 ? config->runner_slots : 100;
+}
+
+int agent_config_max_waiters(const agent_server_config_t *config, int threads)
+{
+    int half = threads > 1 ? threads / 2 : 1;
+
+    /* The other half keeps answering requests that do not wait. */
+    return config->max_waiters != -1 ? config->max_waiters : half;
+}
+
+int agent_config_pool_size(const agent_server_config_t *config, int dbd_max)
+{
+    return config->pool_size != -1 ? config->pool_size : dbd_max;
+}
+
+int agent_config_retention_days(const agent_server_config_t *config)
+{
+    return config->retention_days != -1 ? config->retention_days : 2;
+}
+
+static apr_interval_time_t get_time(apr_interval_time_t value,
+                                    apr_interval_time_t unset_msec)
+{
+    return value != -1 ? value : apr_time_from_msec(unset_msec);
+}
+
+apr_interval_time_t agent_config_pool_wait(const agent_server_config_t *config)
+{
+    return get_time(config->pool_wait, 1000);
+}
+
+apr_interval_time_t agent_config_query_timeout(
+    const agent_server_config_t *config)
+{
+    return get_time(config->query_timeout, 5000);
+}
+
+apr_interval_time_t agent_config_connect_timeout(
+    const agent_server_config_t *config)
+{
+    return get_time(config->connect_timeout, 1500);
+}
+
+apr_interval_time_t agent_config_run_timeout(
+    const agent_server_config_t *config)
+{
+    return get_time(config->run_timeout, 3600 * 1000);
+}
+
+apr_interval_time_t agent_config_drain_timeout(
+    const agent_server_config_t *config)
+{
+    return get_time(config->drain_timeout, 180 * 1000);
+}
+
+const char *agent_config_prefix(const agent_dir_config_t *config)
+{
+    return config->prefix != NULL ? config->prefix : "";
+}
+
+const char *agent_config_multitask(const agent_dir_config_t *config)
+{
+    return config->multitask_default != NULL ? config->multitask_default
+                                             : "reject";
+}
+
+apr_size_t agent_config_max_body(const agent_dir_config_t *config)
+{
+    return config->max_body != -1 ? (apr_size_t)config->max_body
+                                  : DEFAULT_MAX_BODY;
+}
+
+const agent_graph_t *agent_config_find_graph(
+    const agent_server_config_t *config, const char *name)
+{
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
+                                                   const agent_graph_t *);
+
+        if (strcmp(graph->name, name) == 0) {
+            return graph;
+        }
+    }
+    return NULL;
+}
+
+const agent_graph_t *agent_config_find_assistant(
+    const agent_server_config_t *config, const char *assistant_id)
+{
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
+                                                   const agent_graph_t *);
+
+        if (strcmp(graph->assistant_id, assistant_id) == 0) {
+            return graph;
+        }
+    }
+    return NULL;
+}
+
+const char *const *agent_config_graph_names(const agent_server_config_t *config,
+                                            apr_pool_t *pool)
+{
+    const char **names = apr_pcalloc(
+        pool, sizeof(char *) * (apr_size_t)(config->graphs->nelts + 1));
+
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        names[i] = APR_ARRAY_IDX(config->graphs, i, agent_graph_t *)->name;
+    }
+    return names;
+}
+
+static const char *find_directive(const ap_directive_t *node, const char *name)
+{
+    for (; node != NULL; node = node->next) {
+        if (strcasecmp(node->directive, name) == 0) {
+            return node->args;
+        }
+        /* Into <IfModule> and the like, not into virtual hosts. */
+        if (node->first_child != NULL
+            && strncasecmp(node->directive, "<If", 3) == 0) {
+            const char *args = find_directive(node->first_child, name);
+
+            if (args != NULL) {
+                return args;
+            }
+        }
+    }
+    return NULL;
+}
+
+const char *agent_config_other_directive(const char *name)
+{
+    return find_directive(ap_conftree, name);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What httpd.conf says, read through getters that know the defaults.
+ * Unset is -1 or NULL; directives.c fills the structs, config.c merges them.
+ */
+#ifndef AGENT_CONFIG_H
+#define AGENT_CONFIG_H
+
+#include <httpd.h>
+#include <http_config.h>
+
+/* Where `make install` puts the runner; the Makefile knows better. */
+#ifndef AGENT_RUNNER_PATH
+#define AGENT_RUNNER_PATH "/usr/local/libexec/mod_agent/agent-runner"
+#endif
+
+/* One tool of a built-in graph. */
+typedef struct agent_tool_t {
+    const char *name;
+    /* NULL for a tool that is part of the runner. */
+    const char *method;
+    const char *url;
+    const char *description;
+    /* JSON text of the arguments' JSON Schema. */
+    const char *schema;
+} agent_tool_t;
+
+/* <AgentGraph NAME>: a built-in graph and its model. */
+typedef struct agent_graph_t {
+    const char *name;
+    /* UUIDv5 of the name: the graph's own assistant. */
+    const char *assistant_id;
+    /* demo, anthropic or openai. */
+    const char *provider;
+    const char *model;
+    const char *url;
+    /* Read from AgentModelKeyFile at start; never logged. */
+    const char *key;
+    const char *system_prompt;
+    int max_steps;
+    int max_tokens;
+    apr_interval_time_t timeout;
+    apr_array_header_t *tools; /* of agent_tool_t * */
+} agent_graph_t;
+
+/* The whole server's; virtual hosts share it. */
+typedef struct agent_server_config_t {
+    const char *database;
+    const char *node;
+    const char *runner;
+    const char *runner_user;
+    int runners;
+    int runner_slots;
+    int max_waiters;
+    int pool_size;
+    int retention_days;
+    apr_interval_time_t pool_wait;
+    apr_interval_time_t query_timeout;
+    apr_interval_time_t connect_timeout;
+    apr_interval_time_t run_timeout;
+    apr_interval_time_t drain_timeout;
+    apr_array_header_t *graphs; /* of agent_graph_t * */
+} agent_server_config_t;
+
+/* What may differ by location. */
+typedef struct agent_dir_config_t {
+    const char *prefix;
+    const char *multitask_default;
+    apr_int64_t max_body;
+} agent_dir_config_t;
+
+void *agent_config_create_server(apr_pool_t *pool, server_rec *server);
+void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add);
+void *agent_config_create_dir(apr_pool_t *pool, char *path);
+void *agent_config_merge_dir(apr_pool_t *pool, void *base, void *add);
+
+/* The main server's configuration; borrowed until the next restart. */
+agent_server_config_t *agent_config_server(const server_rec *server);
+
+/* The location's configuration of a request; borrowed from it. */
+const agent_dir_config_t *agent_config_dir(const request_rec *r);
+
+const char *agent_config_node(const agent_server_config_t *config,
+                              apr_pool_t *pool);
+const char *agent_config_runner(const agent_server_config_t *config);
+int agent_config_runners(const agent_server_config_t *config);
+int agent_config_runner_slots(const agent_server_config_t *config);
+/* Requests of one child that may wait for runs; threads = ThreadsPerChild. */
+int agent_config_max_waiters(const agent_server_config_t *config, int threads);
+/* Connections of one child in use at once; dbd_max = mod_dbd's DBDMax. */
+int agent_config_pool_size(const agent_server_config_t *config, int dbd_max);
+int agent_config_retention_days(const agent_server_config_t *config);
+apr_interval_time_t agent_config_pool_wait(const agent_server_config_t *);
+apr_interval_time_t agent_config_query_timeout(const agent_server_config_t *);
+apr_interval_time_t agent_config_connect_timeout(const agent_server_config_t *);
+apr_interval_time_t agent_config_run_timeout(const agent_server_config_t *);
+apr_interval_time_t agent_config_drain_timeout(const agent_server_config_t *);
+
+const char *agent_config_prefix(const agent_dir_config_t *config);
+const char *agent_config_multitask(const agent_dir_config_t *config);
+apr_size_t agent_config_max_body(const agent_dir_config_t *config);
+
+/* The graph of that name, or NULL. */
+const agent_graph_t *agent_config_find_graph(
+    const agent_server_config_t *config, const char *name);
+
+/* The graph whose own assistant has that (lower case) id, or NULL. */
+const agent_graph_t *agent_config_find_assistant(
+    const agent_server_config_t *config, const char *assistant_id);
+
+/* All graphs as the `graphs` object of the runner protocol's hello, in pool. */
+const char *agent_config_graphs_json(const agent_server_config_t *config,
+                                     apr_pool_t *pool);
+
+/* NULL-terminated names of all graphs, in pool. */
+const char *const *agent_config_graph_names(const agent_server_config_t *config,
+                                            apr_pool_t *pool);
+
+/*
+ * The first argument of a directive of another module at server level, as
+ * written (mod_dbd keeps DBDParams and DBDMax to itself); NULL when absent.
+ */
+const char *agent_config_other_directive(const char *name);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parses and stores the directives; defaults are config.c's. An error names
+ * the directive, what was expected and what was given.
+ */
+#include "directives.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../private.h"
+#include "config.h"
+
+/* A numeric directive: where its value goes and what it may be. */
+typedef struct number_t {
+    size_t offset;
+    apr_int64_t low;
+    apr_int64_t high;
+    /* Microseconds of one unit for a duration, 0 for an int. */
+    apr_int64_t unit;
+} number_t;
+
+const char *agent_directive_number(apr_int64_t *out, cmd_parms *cmd,
+                                   const char *arg, apr_int64_t low,
+                                   apr_int64_t high)
+{
+    char *end;
+
+    *out = apr_strtoi64(arg, &end, 10);
+    if (*arg == '\0' || *end != '\0' || *out < low || *out > high) {
+        return apr_psprintf(cmd->pool,
+                            "%s: expected a whole number from "
+                            "%" APR_INT64_T_FMT " to %" APR_INT64_T_FMT
+                            ", got '%s'",
+                            cmd->cmd->name, low, high, arg);
+    }
+    return NULL;
+}
+
+static const char *set_number(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const number_t *number = cmd->info;
+    char *config = (char *)agent_config_server(cmd->server);
+    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_int64_t value = 0;
+
+    if (problem == NULL) {
+        problem = agent_directive_number(&value, cmd, arg, number->low,
+                                         number->high);
+    }
+    if (problem == NULL && number->unit != 0) {
+        *(apr_interval_time_t *)(config + number->offset) = value
+            * number->unit;
+    }
+    else if (problem == NULL) {
+        *(int *)(config + number->offset) = (int)value;
+    }
+    return problem;
+}
+
+static const char *set_text(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const size_t *offset = cmd->info;
+    char *config = (char *)agent_config_server(cmd->server);
+    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (problem == NULL && *arg == '\0') {
+        problem = apr_pstrcat(cmd->pool, cmd->cmd->name,
+                              ": expected a text, got an empty one", NULL);
+    }
+    if (problem == NULL) {
+        *(const char **)(config + *offset) = arg;
+    }
+    return problem;
+}
+
+static const char *set_runner(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (problem != NULL) {
+        return problem;
+    }
+    agent_config_server(cmd->server)->runner = ap_server_root_relative(
+        cmd->pool, arg);
+    return NULL;
+}
+
+static const char *set_prefix(cmd_parms *cmd, void *dir, const char *arg)
+{
+    agent_dir_config_t *config = dir;
+    size_t length = strlen(arg);
+
+    if (length > 0 && (arg[0] != '/' || arg[length - 1] == '/')) {
+        return apr_psprintf(cmd->pool,
+                            "AgentPrefix: expected a path that begins with / "
+                            "and does not end with it, got '%s'",
+                            arg);
+    }
+    config->prefix = arg;
+    return NULL;
+}
+
+static const char *set_multitask(cmd_parms *cmd, void *dir, const char *arg)
+{
+    agent_dir_config_t *config = dir;
+
+    if (strcmp(arg, "reject") != 0 && strcmp(arg, "enqueue") != 0
+        && strcmp(arg, "interrupt") != 0 && strcmp(arg, "rollback") != 0) {
+        return apr_psprintf(cmd->pool,
+                            "AgentMultitaskDefault: expected reject, enqueue, "
+                            "interrupt or rollback, got '%s'",
+                            arg);
+    }
+    config->multitask_default = arg;
+    return NULL;
+}
+
+static const char *set_max_body(cmd_parms *cmd, void *dir, const char *arg)
+{
+    agent_dir_config_t *config = dir;
+
+    /* A run's start message must fit the 8 MiB line of the runner protocol. */
+    return agent_directive_number(&config->max_body, cmd, arg, 1024,
+                                  7 * 1024 * 1024);
+}
+
+#define NUMBER(field, low, high, unit)                                         \
+    {                                                                          \
+        offsetof(agent_server_config_t, field), low, high, unit                \
+    }
+#define MSEC 1000
+#define SEC  1000000
+
+static const number_t runners = NUMBER(runners, 1, 64, 0);
+static const number_t runner_slots = NUMBER(runner_slots, 1, 10000, 0);
+static const number_t max_waiters = NUMBER(max_waiters, 1, 100000, 0);
+static const number_t pool_size = NUMBER(pool_size, 1, 10000, 0);
+static const number_t pool_wait = NUMBER(pool_wait, 0, 60000, MSEC);
+static const number_t query_timeout = NUMBER(query_timeout, 10, 600000, MSEC);
+static const number_t connect_timeout = NUMBER(connect_timeout, 10, 60000,
+                                               MSEC);
+static const number_t run_timeout = NUMBER(run_timeout, 1, 86400, SEC);
+static const number_t drain_timeout = NUMBER(drain_timeout, 0, 3600, SEC);
+static const number_t retention_days = NUMBER(retention_days, 1, 3650, 0);
+
+static const size_t database = offsetof(agent_server_config_t, database);
+static const size_t node = offsetof(agent_server_config_t, node);
+static const size_t runner_user = offsetof(agent_server_config_t, runner_user);
+
+/* command_rec's data pointer is not const, what it points to is. */
+#define DATA(object) ((void *)&(object))
+
+const command_rec agent_directives[] = {
+    AP_INIT_TAKE1("AgentDatabase", set_text, DATA(database), RSRC_CONF,
+                  "libpq connection string of the supervisor and of each "
+                  "child's listener (default: DBDParams)"),
+    AP_INIT_TAKE1("AgentNode", set_text, DATA(node), RSRC_CONF,
+                  "name of this server among those that share the database "
+                  "(default: the host name)"),
+    AP_INIT_TAKE1("AgentDBPoolSize", set_number, DATA(pool_size), RSRC_CONF,
+                  "connections one child uses at once (default: DBDMax)"),
+    AP_INIT_TAKE1("AgentDBPoolWait", set_number, DATA(pool_wait), RSRC_CONF,
+                  "milliseconds to wait for a connection (default: 1000)"),
+    AP_INIT_TAKE1("AgentDBQueryTimeout", set_number, DATA(query_timeout),
+                  RSRC_CONF,
+                  "milliseconds a statement may take (default: 5000)"),
+    AP_INIT_TAKE1("AgentDBConnectTimeout", set_number, DATA(connect_timeout),
+                  RSRC_CONF,
+                  "milliseconds to restore a connection (default: 1500)"),
+    AP_INIT_TAKE1("AgentRunner", set_runner, NULL, RSRC_CONF,
+                  "path of agent-runner (default: " AGENT_RUNNER_PATH ")"),
+    AP_INIT_TAKE1("AgentRunnerUser", set_text, DATA(runner_user), RSRC_CONF,
+                  "user that runners run as, when httpd is started by root "
+                  "(default: nobody)"),
+    AP_INIT_TAKE1("AgentRunners", set_number, DATA(runners), RSRC_CONF,
+                  "runner processes (default: 1)"),
+    AP_INIT_TAKE1("AgentRunnerSlots", set_number, DATA(runner_slots), RSRC_CONF,
+                  "runs of one runner at once (default: 100)"),
+    AP_INIT_TAKE1("AgentRunTimeout", set_number, DATA(run_timeout), RSRC_CONF,
+                  "seconds a run may execute (default: 3600)"),
+    AP_INIT_TAKE1("AgentDrainTimeout", set_number, DATA(drain_timeout),
+                  RSRC_CONF,
+                  "seconds runs may go on after a graceful restart "
+                  "(default: 180)"),
+    AP_INIT_TAKE1("AgentEventRetention", set_number, DATA(retention_days),
+                  RSRC_CONF, "days a run's events are kept (default: 2)"),
+    AP_INIT_TAKE1("AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
+                  "requests of one child that may wait for runs at once "
+                  "(default: half of ThreadsPerChild)"),
+    AP_INIT_TAKE1("AgentPrefix", set_prefix, NULL, RSRC_CONF | ACCESS_CONF,
+                  "path under which the API stands (default: none)"),
+    AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,
+                  "bytes of a request body (default: 4194304)"),
+    AP_INIT_TAKE1("AgentMultitaskDefault", set_multitask, NULL,
+                  RSRC_CONF | ACCESS_CONF,
+                  "what a second run on a busy thread does when the request "
+                  "does not say: reject, enqueue, interrupt or rollback "
+                  "(default: reject)"),
+    AP_INIT_RAW_ARGS("<AgentGraph", agent_directive_graph, NULL, RSRC_CONF,
+                     "a built-in graph: model and tools (default: none)"),
+    AP_INIT_TAKE1("AgentModel", agent_directive_model, NULL, RSRC_CONF,
+                  "demo, anthropic:NAME or openai:NAME (default: none)"),
+    AP_INIT_TAKE1("AgentModelURL", agent_directive_model_url, NULL, RSRC_CONF,
+                  "base URL of the model's API (default: the vendor's)"),
+    AP_INIT_TAKE1("AgentModelKeyFile", agent_directive_model_key, NULL,
+                  RSRC_CONF, "file with the model's API key (default: no key)"),
+    AP_INIT_TAKE1("AgentModelTimeout", agent_directive_model_timeout, NULL,
+                  RSRC_CONF,
+                  "seconds without a byte from the model (default: 120)"),
+    AP_INIT_TAKE1("AgentModelMaxTokens", agent_directive_max_tokens, NULL,
+                  RSRC_CONF, "tokens of one answer (default: 4096)"),
+    AP_INIT_TAKE1("AgentSystemPrompt", agent_directive_system_prompt, NULL,
+                  RSRC_CONF, "what the model is told first (default: none)"),
+    AP_INIT_TAKE1("AgentMaxSteps", agent_directive_max_steps, NULL, RSRC_CONF,
+                  "steps of one run (default: 25)"),
+    AP_INIT_TAKE_ARGV("AgentTool", agent_directive_tool, NULL, RSRC_CONF,
+                      "NAME builtin, or NAME METHOD URL SCHEMAFILE "
+                      "[DESCRIPTION] (default: none)"),
+    {NULL}};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module's directives; conf/agent.conf explains each. */
+#ifndef AGENT_DIRECTIVES_H
+#define AGENT_DIRECTIVES_H
+
+#include <httpd.h>
+#include <http_config.h>
+
+/* Directives of the server and of locations, for the module record. */
+extern const command_rec agent_directives[];
+
+/*
+ * Inside <AgentGraph>; each stores into the graph that is being read.
+ */
+const char *agent_directive_graph(cmd_parms *cmd, void *dir, const char *args);
+const char *agent_directive_model(cmd_parms *cmd, void *dir, const char *arg);
+const char *agent_directive_model_url(cmd_parms *cmd, void *dir,
+                                      const char *arg);
+const char *agent_directive_model_key(cmd_parms *cmd, void *dir,
+                                      const char *arg);
+const char *agent_directive_model_timeout(cmd_parms *cmd, void *dir,
+                                          const char *arg);
+const char *agent_directive_max_tokens(cmd_parms *cmd, void *dir,
+                                       const char *arg);
+const char *agent_directive_system_prompt(cmd_parms *cmd, void *dir,
+                                          const char *arg);
+const char *agent_directive_max_steps(cmd_parms *cmd, void *dir,
+                                      const char *arg);
+const char *agent_directive_tool(cmd_parms *cmd, void *dir, int argc,
+                                 char *const argv[]);
+
+/*
+ * Reads a whole number from low to high; returns the sentence for httpd, or
+ * NULL when *out is set.
+ */
+const char *agent_directive_number(apr_int64_t *out, cmd_parms *cmd,
+                                   const char *arg, apr_int64_t low,
+                                   apr_int64_t high);
+
+#endif

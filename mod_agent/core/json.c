@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json-c behind pool ownership and the strict scan; see json.h. */
+#include "json.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "scan.h"
+
+static apr_status_t release_object(void *object)
+{
+    json_object_put(object);
+    return APR_SUCCESS;
+}
+
+json_object *agent_json_own(json_object *object, apr_pool_t *pool)
+{
+    if (object != NULL) {
+        apr_pool_cleanup_register(pool, object, release_object,
+                                  apr_pool_cleanup_null);
+    }
+    return object;
+}
+
+static apr_status_t refuse_scan(const agent_scan_t *scan, agent_error_t **err,
+                                apr_pool_t *pool)
+{
+    const char *pointer;
+
+    if (scan->code == AGENT_SCAN_SYNTAX || scan->code == AGENT_SCAN_UTF8) {
+        return agent_error_setf(err, AGENT_E_INVALID_JSON, pool,
+                                "The body %s (byte %" APR_SIZE_T_FMT ").",
+                                agent_scan_reason(scan->code), scan->offset);
+    }
+    pointer = agent_scan_pointer(scan, pool);
+    return agent_error_setf(err,
+                            scan->code == AGENT_SCAN_NUL ? AGENT_E_NUL_CHARACTER
+                                                         : AGENT_E_INVALID,
+                            pool, "%s: %s.", *pointer ? pointer : "/",
+                            agent_scan_reason(scan->code));
+}
+
+/*
+ * Finds the first object whose keys the scan counted differently from json-c,
+ * which keeps the last of equal keys. Up to there both walk the same objects
+ * in the same order, so the counts line up.
+ */
+static const char *find_duplicate(json_object *object,
+                                  const apr_array_header_t *counts, int *slot,
+                                  const char *pointer, apr_pool_t *pool)
+{
+    const char *found = NULL;
+
+    if (json_object_is_type(object, json_type_array)) {
+        size_t length = json_object_array_length(object);
+
+        for (size_t i = 0; i < length && found == NULL; i++) {
+            json_object *item = json_object_array_get_idx(object, i);
+
+            if (json_object_is_type(item, json_type_array)
+                || json_object_is_type(item, json_type_object)) {
+                found = find_duplicate(
+                    item, counts, slot,
+                    apr_psprintf(pool, "%s/%" APR_SIZE_T_FMT, pointer, i),
+                    pool);
+            }
+        }
+        return found;
+    }
+    if ((size_t)json_object_object_length(object)
+        != APR_ARRAY_IDX(counts, *slot, size_t)) {
+        return *pointer ? pointer : "/";
+    }
+    ++*slot;
+    json_object_object_foreach(object, key, value)
+    {
+        if (found == NULL
+            && (json_object_is_type(value, json_type_array)
+                || json_object_is_type(value, json_type_object))) {
+            found = find_duplicate(value, counts, slot,
+                                   apr_pstrcat(pool, pointer, "/", key, NULL),
+                                   pool);
+        }
+    }
+    return found;
+}
+
+static apr_status_t refuse_duplicates(json_object *object,
+                                      const apr_array_header_t *counts,
+                                      agent_error_t **err, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    const char *pointer = NULL;
+    apr_status_t rv = APR_SUCCESS;
+    int slot = 0;
+
+    if (counts->nelts == 0) {
+        return APR_SUCCESS;
+    }
+    apr_pool_create(&scratch, pool);
+    pointer = find_duplicate(object, counts, &slot, "", scratch);
+    if (pointer != NULL) {
+        rv = agent_error_setf(err, AGENT_E_INVALID, pool,
+                              "%s: the same key stands twice.", pointer);
+    }
+    apr_pool_destroy(scratch);
+    return rv;
+}
+
+static apr_status_t parse_scanned(json_object **out, const char *text,
+                                  apr_size_t length, agent_error_t **err,
+                                  apr_pool_t *pool)
+{
+    json_tokener *tokener = json_tokener_new_ex(AGENT_SCAN_DEPTH + 2);
+    enum json_tokener_error problem;
+
+    /* The NUL behind the text tells the tokener that a number is over. */
+    *out = json_tokener_parse_ex(tokener, text, (int)length + 1);
+    problem = json_tokener_get_error(tokener);
+    json_tokener_free(tokener);
+    agent_json_own(*out, pool);
+    if (problem != json_tokener_success) {
+        return agent_error_set(err, AGENT_E_INVALID_JSON, NULL,
+                               json_tokener_error_desc(problem), pool);
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_json_parse(json_object **out, const char *text,
+                              apr_size_t length, agent_error_t **err,
+                              apr_pool_t *pool)
+{
+    agent_scan_t *scan = apr_pcalloc(pool, sizeof(*scan));
+    apr_status_t rv;
+
+    *out = NULL;
+    scan->key_counts = apr_array_make(pool, 16, sizeof(size_t));
+    if (!agent_scan_json(scan, text, length)) {
+        return refuse_scan(scan, err, pool);
+    }
+    rv = parse_scanned(out, text, length, err, pool);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    return refuse_duplicates(*out, scan->key_counts, err, pool);
+}
+
+json_object *agent_json_get(json_object *object, const char *key)
+{
+    json_object *value = NULL;
+
+    if (!json_object_is_type(object, json_type_object)) {
+        return NULL;
+    }
+    json_object_object_get_ex(object, key, &value);
+    return value;
+}
+
+const char *agent_json_string(json_object *object, const char *key,
+                              const char *fallback)
+{
+    json_object *value = agent_json_get(object, key);
+
+    return json_object_is_type(value, json_type_string)
+        ? json_object_get_string(value)
+        : fallback;
+}
+
+int64_t agent_json_integer(json_object *object, const char *key,
+                           int64_t fallback)
+{
+    json_object *value = agent_json_get(object, key);
+
+    return json_object_is_type(value, json_type_int)
+        ? json_object_get_int64(value)
+        : fallback;
+}
+
+const char *agent_json_print(json_object *object, apr_pool_t *pool)
+{
+    return apr_pstrdup(
+        pool,
+        json_object_to_json_string_ext(
+            object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+const char *agent_json_quote(const char *text, apr_pool_t *pool)
+{
+    json_object *value;
+    const char *quoted;
+
+    if (text == NULL) {
+        return "null";
+    }
+    value = json_object_new_string(text);
+    quoted = agent_json_print(value, pool);
+    json_object_put(value);
+    return quoted;
+}

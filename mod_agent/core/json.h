@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json-c objects owned by a pool. Only for reading fields we route on and for
+ * building small texts: a client's JSON is stored and sent as the original
+ * bytes, never as json-c prints it.
+ */
+#ifndef AGENT_CORE_JSON_H
+#define AGENT_CORE_JSON_H
+
+#include <stdbool.h>
+
+#include <json-c/json.h>
+
+#include "error.h"
+
+/*
+ * Parses length bytes (text[length] must be NUL) after the strict scan; a key
+ * that stands twice in an object is refused. The object lives as long as pool.
+ * Errors: INVALID_JSON with the byte, INVALID or NUL_CHARACTER with the
+ * pointer.
+ */
+apr_status_t agent_json_parse(json_object **out, const char *text,
+                              apr_size_t length, agent_error_t **err,
+                              apr_pool_t *pool);
+
+/* Ties the caller's reference of a json-c object to pool and returns it. */
+json_object *agent_json_own(json_object *object, apr_pool_t *pool);
+
+/* The member, or NULL when absent or null (json-c has one value for both). */
+json_object *agent_json_get(json_object *object, const char *key);
+
+/* The text of a string member; fallback when absent, null or not a string. */
+const char *agent_json_string(json_object *object, const char *key,
+                              const char *fallback);
+
+/* The value of an integer member; fallback when absent or not an integer. */
+int64_t agent_json_integer(json_object *object, const char *key,
+                           int64_t fallback);
+
+/* The text of a value without white space, in pool. */
+const char *agent_json_print(json_object *object, apr_pool_t *pool);
+
+/* The text as a JSON string with its quotes, in pool. NULL prints null. */
+const char *agent_json_quote(const char *text, apr_pool_t *pool);
+
+#endif

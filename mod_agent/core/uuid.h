@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UUIDs in the one textual form the API knows; RFC 9562 versions 5 and 7. */
+#ifndef AGENT_CORE_UUID_H
+#define AGENT_CORE_UUID_H
+
+#include <stdbool.h>
+
+#include <apr_errno.h>
+
+/* 36 characters and the terminating NUL. */
+#define AGENT_UUID_SIZE 37
+
+/*
+ * Writes a new version 7 UUID: Unix milliseconds, then random bits, with a
+ * counter so that ids of one process sort in the order of the calls.
+ * Safe to call from any thread.
+ */
+void agent_uuid_v7(char out[AGENT_UUID_SIZE]);
+
+/*
+ * Writes the version 5 UUID of a name under the URL namespace: the identifier
+ * of a graph's own assistant.
+ */
+void agent_uuid_v5(char out[AGENT_UUID_SIZE], const char *name);
+
+/*
+ * Reads 8-4-4-4-12 hexadecimal digits in either case and writes them in lower
+ * case. Braces, a missing dash and any other spelling are refused.
+ */
+bool agent_uuid_parse(char out[AGENT_UUID_SIZE], const char *text);
+
+#endif

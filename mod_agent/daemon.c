@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * httpd's side of the supervisor; see daemon.h.
+ *
+ * Two things tie the processes together. A socket pair per generation wakes
+ * the supervisor. One pipe per parent process says that the parent lives: only
+ * the parent holds its write end, so that its death, however sudden, is an end
+ * of file. A restart is not a death: then SIGUSR1 asks the old supervisor to
+ * finish its runs while the new one already claims.
+ */
+#include "daemon.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <ap_listen.h>
+#include <ap_mpm.h>
+#include <apr_portable.h>
+#include <apr_strings.h>
+#include <apr_thread_proc.h>
+#include <http_log.h>
+#include <http_main.h>
+#include <mpm_common.h>
+#include <unixd.h>
+
+#include "private.h"
+#include "supervisor/supervisor.h"
+
+#define LEASE_SEC 20
+/* A supervisor that lives shorter than this is started again with a pause. */
+#define CRASH_LOOP apr_time_from_sec(2)
+
+typedef struct daemon_t {
+    server_rec *server;
+    apr_pool_t *pconf;
+    agent_supervisor_config_t supervisor;
+    int wake_fds[2];
+    apr_proc_t process;
+    apr_time_t started_at;
+} daemon_t;
+
+/* Of this generation; set in post_config, read-only in children. */
+static daemon_t *current_daemon;
+
+static const char life_key[] = "agent_life_pipe";
+
+static void write_log(void *baton, agent_log_level_t level, const char *id,
+                      apr_status_t rv, const char *text)
+{
+    ap_log_error(APLOG_MARK, (int)level, rv, ap_server_conf, "%s: %s", id,
+                 text);
+}
+
+agent_log_t agent_daemon_log(void)
+{
+    agent_log_t log = {write_log, NULL};
+
+    return log;
+}
+
+/* The pipe outlives restarts, as the parent does. */
+static int *find_life_pipe(server_rec *server)
+{
+    apr_pool_t *process_pool = server->process->pool;
+    void *fds = NULL;
+
+    apr_pool_userdata_get(&fds, life_key, process_pool);
+    if (fds == NULL) {
+        fds = apr_pcalloc(process_pool, 2 * sizeof(int));
+        if (pipe(fds) != 0) {
+            return NULL;
+        }
+        apr_pool_userdata_setn(fds, life_key, NULL, process_pool);
+    }
+    return fds;
+}
+
+/* ---- the forked process ---- */
+
+static void run_supervisor(daemon_t *daemon, bool pause)
+{
+    int *life_fds = find_life_pipe(daemon->server);
+
+    /* Out of the group that an ungraceful stop signals as a whole. */
+    setpgid(0, 0);
+    ap_close_listeners();
+    close(life_fds[1]);
+    close(daemon->wake_fds[1]);
+    if (pause) {
+        apr_sleep(apr_time_from_sec(1));
+    }
+    _exit(agent_supervisor_main(&daemon->supervisor));
+}
+
+static void watch_supervisor(int reason, void *data, apr_wait_t status);
+
+static apr_status_t fork_supervisor(daemon_t *daemon, bool pause)
+{
+    apr_status_t rv = apr_proc_fork(&daemon->process, daemon->pconf);
+
+    if (rv == APR_INCHILD) {
+        run_supervisor(daemon, pause);
+    }
+    if (rv != APR_INPARENT) {
+        return rv;
+    }
+    daemon->started_at = apr_time_now();
+    apr_proc_other_child_register(&daemon->process, watch_supervisor, daemon,
+                                  NULL, daemon->pconf);
+    return APR_SUCCESS;
+}
+
+/* The parent's maintenance tick, each second, sees that it died. */
+static void watch_supervisor(int reason, void *data, apr_wait_t status)
+{
+    daemon_t *daemon = data;
+    apr_status_t rv;
+    int state = AP_MPMQ_STOPPING;
+
+    if (reason != APR_OC_REASON_DEATH && reason != APR_OC_REASON_LOST) {
+        return;
+    }
+    apr_proc_other_child_unregister(daemon);
+    if (ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS
+        && state == AP_MPMQ_STOPPING) {
+        return;
+    }
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
+                 AGENT_LOGNO(0401) "the supervisor (pid %d) died: it is "
+                                   "started again",
+                 (int)daemon->process.pid);
+    rv = fork_supervisor(daemon,
+                         apr_time_now() - daemon->started_at < CRASH_LOOP);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
+                     AGENT_LOGNO(0402) "the supervisor could not be started: "
+                                       "runs are accepted but not executed");
+    }
+}
+
+/* ---- start and end ---- */
+
+/* Graceful and ungraceful restarts alike: runs are finished, not cut. On a
+ * stop the parent's end follows at once. */
+static apr_status_t end_generation(void *data)
+{
+    daemon_t *daemon = data;
+
+    apr_proc_other_child_unregister(daemon);
+    kill(daemon->process.pid, SIGUSR1);
+    close(daemon->wake_fds[0]);
+    close(daemon->wake_fds[1]);
+    current_daemon = NULL;
+    return APR_SUCCESS;
+}
+
+static apr_status_t find_runner_user(agent_supervisor_config_t *supervisor,
+                                     const agent_server_config_t *config,
+                                     server_rec *server)
+{
+    const char *name = config->runner_user ? config->runner_user : "nobody";
+    const struct passwd *user = getpwnam(name);
+
+    supervisor->uid = (uid_t)-1;
+    supervisor->runner_uid = (uid_t)-1;
+    if (geteuid() != 0) {
+        return APR_SUCCESS;
+    }
+    if (user == NULL) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
+                     AGENT_LOGNO(0403) "AgentRunnerUser: expected a user of "
+                                       "this system, got '%s'",
+                     name);
+        return APR_EGENERAL;
+    }
+    supervisor->uid = ap_unixd_config.user_id;
+    supervisor->gid = ap_unixd_config.group_id;
+    supervisor->runner_uid = user->pw_uid;
+    supervisor->runner_gid = user->pw_gid;
+    if (user->pw_uid == supervisor->uid) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0404) "runners run as %s like httpd itself: "
+                                       "set AgentRunnerUser to another user",
+                     name);
+    }
+    return APR_SUCCESS;
+}
+
+static void fill_supervisor(daemon_t *daemon,
+                            const agent_server_config_t *config,
+                            const char *conninfo, const int *life_fds)
+{
+    agent_supervisor_config_t *supervisor = &daemon->supervisor;
+    int log_fd = STDERR_FILENO;
+
+    supervisor->conninfo = conninfo;
+    supervisor->node_name = agent_config_node(config, daemon->pconf);
+    supervisor->runner_path = agent_config_runner(config);
+    supervisor->graphs = agent_config_graphs_json(config, daemon->pconf);
+    supervisor->graph_ids = agent_config_graph_names(config, daemon->pconf);
+    supervisor->runners = agent_config_runners(config);
+    supervisor->slots = agent_config_runner_slots(config);
+    supervisor->run_timeout = agent_config_run_timeout(config);
+    supervisor->drain_timeout = agent_config_drain_timeout(config);
+    supervisor->event_retention_days = agent_config_retention_days(config);
+    supervisor->lease_sec = LEASE_SEC;
+    supervisor->wake_fd = daemon->wake_fds[0];
+    supervisor->life_fd = life_fds[0];
+    supervisor->log = agent_daemon_log();
+    if (daemon->server->error_log != NULL) {
+        apr_os_file_get(&log_fd, daemon->server->error_log);
+    }
+    supervisor->log_fd = log_fd;
+}
+
+apr_status_t agent_daemon_start(agent_server_config_t *config,
+                                const char *conninfo, server_rec *server,
+                                apr_pool_t *pconf)
+{
+    daemon_t *daemon = apr_pcalloc(pconf, sizeof(*daemon));
+    const int *life_fds = find_life_pipe(server);
+    apr_status_t rv = find_runner_user(&daemon->supervisor, config, server);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (life_fds == NULL
+        || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, daemon->wake_fds)
+            != 0) {
+        return apr_get_os_error();
+    }
+    daemon->server = server;
+    daemon->pconf = pconf;
+    fill_supervisor(daemon, config, conninfo, life_fds);
+    rv = fork_supervisor(daemon, false);
+    if (rv == APR_SUCCESS) {
+        current_daemon = daemon;
+        apr_pool_cleanup_register(pconf, daemon, end_generation,
+                                  apr_pool_cleanup_null);
+    }
+    return rv;
+}
+
+int agent_daemon_child_init(server_rec *server)
+{
+    int *life_fds = find_life_pipe(server);
+
+    if (life_fds != NULL) {
+        close(life_fds[0]);
+        close(life_fds[1]);
+    }
+    if (current_daemon == NULL) {
+        return -1;
+    }
+    close(current_daemon->wake_fds[0]);
+    return current_daemon->wake_fds[1];
+}

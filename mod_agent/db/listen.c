@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One LISTEN connection for a thread of its own; see listen.h. */
+#include "listen.h"
+
+#include <poll.h>
+
+#include <apr_strings.h>
+#include <apr_time.h>
+#include <libpq-fe.h>
+
+#include "query.h"
+
+#define CONNECT_TIMEOUT apr_time_from_sec(5)
+#define RECONNECT_PAUSE apr_time_from_sec(1)
+#define PROBE_INTERVAL  apr_time_from_sec(15)
+#define PROBE_TIMEOUT   apr_time_from_sec(5)
+
+struct agent_listener_t {
+    const char *conninfo;
+    const char *listen_sql;
+    int stop_fd;
+    agent_listener_events_t events;
+    PGconn *conn;
+    bool stopped;
+};
+
+agent_listener_t *agent_listener_create(const char *conninfo,
+                                        const char *channel, int stop_fd,
+                                        const agent_listener_events_t *events,
+                                        apr_pool_t *pool)
+{
+    agent_listener_t *listener = apr_pcalloc(pool, sizeof(*listener));
+
+    listener->conninfo = conninfo;
+    listener->listen_sql = apr_pstrcat(pool, "listen ", channel, NULL);
+    listener->stop_fd = stop_fd;
+    listener->events = *events;
+    return listener;
+}
+
+/*
+ * Waits for the connection (fd -1: for nothing), the stop or the time-out.
+ * True when the connection is ready.
+ */
+static bool wait_for(agent_listener_t *listener, int fd, short events,
+                     apr_interval_time_t timeout)
+{
+    struct pollfd fds[2] = {{.fd = listener->stop_fd, .events = POLLIN},
+                            {.fd = fd, .events = events}};
+    int ready;
+
+    if (timeout < 0) {
+        return false;
+    }
+    ready = poll(fds, 2, (int)apr_time_as_msec(timeout) + 1);
+    if (ready > 0 && fds[0].revents != 0) {
+        listener->stopped = true;
+    }
+    return ready > 0 && fds[1].revents != 0 && !listener->stopped;
+}
+
+static void disconnect(agent_listener_t *listener)
+{
+    PQfinish(listener->conn);
+    listener->conn = NULL;
+}
+
+static bool connect_database(agent_listener_t *listener)
+{
+    const char *const keys[] = {"connect_timeout",     "keepalives_idle",
+                                "keepalives_interval", "keepalives_count",
+                                "tcp_user_timeout",    "dbname",
+                                "application_name",    NULL};
+    const char *const values[] = {
+        "5", "10", "5", "3", "20000", listener->conninfo, "mod_agent listener",
+        NULL};
+    apr_time_t deadline = apr_time_now() + CONNECT_TIMEOUT;
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+    listener->conn = PQconnectStartParams(keys, values, 1);
+    while (PQstatus(listener->conn) != CONNECTION_BAD
+           && status != PGRES_POLLING_OK) {
+        short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+
+        if (!wait_for(listener, PQsocket(listener->conn), events,
+                      deadline - apr_time_now())) {
+            return false;
+        }
+        status = PQconnectPoll(listener->conn);
+        if (status == PGRES_POLLING_FAILED) {
+            return false;
+        }
+    }
+    return status == PGRES_POLLING_OK;
+}
+
+static void deliver(agent_listener_t *listener)
+{
+    PGnotify *notify;
+
+    while ((notify = PQnotifies(listener->conn)) != NULL) {
+        listener->events.notified(listener->events.baton, notify->extra);
+        PQfreemem(notify);
+    }
+}
+
+/* Sends a statement and takes notifications until it is answered. */
+static bool execute(agent_listener_t *listener, const char *sql)
+{
+    apr_time_t deadline = apr_time_now() + PROBE_TIMEOUT;
+    ExecStatusType status = PGRES_FATAL_ERROR;
+    PGresult *result;
+
+    if (!PQsendQuery(listener->conn, sql)) {
+        return false;
+    }
+    while (PQisBusy(listener->conn)) {
+        if (!wait_for(listener, PQsocket(listener->conn), POLLIN,
+                      deadline - apr_time_now())
+            || !PQconsumeInput(listener->conn)) {
+            return false;
+        }
+    }
+    while ((result = PQgetResult(listener->conn)) != NULL) {
+        status = PQresultStatus(result);
+        agent_db_discard(result);
+    }
+    deliver(listener);
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/* One session: until the connection is lost or the stop comes. */
+static void listen_once(agent_listener_t *listener)
+{
+    if (!connect_database(listener)
+        || !execute(listener, listener->listen_sql)) {
+        return;
+    }
+    listener->events.connected(listener->events.baton);
+    while (!listener->stopped) {
+        bool ready = wait_for(listener, PQsocket(listener->conn), POLLIN,
+                              PROBE_INTERVAL);
+
+        if (ready) {
+            if (!PQconsumeInput(listener->conn)) {
+                return;
+            }
+            deliver(listener);
+        }
+        else if (!listener->stopped && !execute(listener, "select 1")) {
+            return;
+        }
+    }
+}
+
+void agent_listener_run(agent_listener_t *listener)
+{
+    while (!listener->stopped) {
+        listen_once(listener);
+        if (!listener->stopped) {
+            listener->events.lost(listener->events.baton,
+                                  listener->conn
+                                      ? PQerrorMessage(listener->conn)
+                                      : "out of memory");
+        }
+        if (listener->conn != NULL) {
+            disconnect(listener);
+        }
+        if (!listener->stopped) {
+            wait_for(listener, -1, 0, RECONNECT_PAUSE);
+        }
+    }
+}

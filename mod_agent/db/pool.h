@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mod_dbd's connections behind a bounded wait: mod_dbd itself waits for ever
+ * when its pool is empty, and connects once for every request while the
+ * database is down. One pool per child, used by all its threads.
+ */
+#ifndef AGENT_DB_POOL_H
+#define AGENT_DB_POOL_H
+
+#include "query.h"
+
+typedef struct agent_pool_t agent_pool_t;
+
+/*
+ * Makes the pool in child_init. server: the main server_rec, as mod_dbd wants
+ * it. size: connections in use at once, at most mod_dbd's DBDMax. wait: how
+ * long a request may wait for one of them.
+ */
+apr_status_t agent_pool_create(agent_pool_t **out, void *server, int size,
+                               apr_interval_time_t wait,
+                               const agent_db_limits_t *limits,
+                               apr_pool_t *pool);
+
+/*
+ * agent_db_call() on a connection of the pool, given back before this returns.
+ * Errors besides its own: POOL_EXHAUSTED after the wait, UNAVAILABLE when no
+ * connection can be made.
+ */
+apr_status_t agent_pool_call(const char **body, agent_pool_t *connections,
+                             agent_statement_t statement,
+                             const char *const *params, agent_error_t **err,
+                             apr_pool_t *pool);
+
+#endif

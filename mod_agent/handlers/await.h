@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for the end of a run inside a handler. */
+#ifndef AGENT_HANDLERS_AWAIT_H
+#define AGENT_HANDLERS_AWAIT_H
+
+#include "../http/call.h"
+
+/*
+ * Waits until the run of call->ids has ended or is gone, then answers 204.
+ * No byte is sent before that.
+ */
+int agent_await_end(agent_call_t *call);
+
+/*
+ * Answers the run's final values once it has ended: 200 at once and white
+ * space every 5 s until then, so that neither client nor proxy gives up.
+ */
+int agent_await_values(agent_call_t *call);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of the deployment API: read, do, send. routes.c says which
+ * path leads where. */
+#ifndef AGENT_HANDLERS_H
+#define AGENT_HANDLERS_H
+
+#include "../http/router.h"
+
+extern const agent_route_t agent_routes[];
+
+int agent_handle_thread_create(agent_call_t *call);
+int agent_handle_thread_get(agent_call_t *call);
+int agent_handle_thread_delete(agent_call_t *call);
+int agent_handle_state_get(agent_call_t *call);
+int agent_handle_state_at(agent_call_t *call);
+int agent_handle_run_create(agent_call_t *call);
+int agent_handle_run_list(agent_call_t *call);
+int agent_handle_run_get(agent_call_t *call);
+int agent_handle_run_delete(agent_call_t *call);
+int agent_handle_run_cancel(agent_call_t *call);
+int agent_handle_run_join(agent_call_t *call);
+int agent_handle_ok(agent_call_t *call);
+int agent_handle_info(agent_call_t *call);
+
+/*
+ * Tells the supervisor of this host that a run became ready ('R') or that one
+ * must stop ('C'). A lost message costs at most the supervisor's 1 s poll.
+ */
+void agent_wake_supervisor(const agent_call_t *call, char what);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which method and path leads to which handler. */
+#include "handlers.h"
+
+const agent_route_t agent_routes[] = {
+    {"POST", "/threads", agent_handle_thread_create},
+    {"GET", "/threads/{id}", agent_handle_thread_get},
+    {"DELETE", "/threads/{id}", agent_handle_thread_delete},
+    {"GET", "/threads/{id}/state", agent_handle_state_get},
+    {"GET", "/threads/{id}/state/{id}", agent_handle_state_at},
+    {"GET", "/threads/{id}/runs", agent_handle_run_list},
+    {"POST", "/threads/{id}/runs", agent_handle_run_create},
+    {"GET", "/threads/{id}/runs/{id}", agent_handle_run_get},
+    {"DELETE", "/threads/{id}/runs/{id}", agent_handle_run_delete},
+    {"GET", "/threads/{id}/runs/{id}/join", agent_handle_run_join},
+    {"POST", "/threads/{id}/runs/{id}/cancel", agent_handle_run_cancel},
+    {"GET", "/ok", agent_handle_ok},
+    {"GET", "/info", agent_handle_info},
+    {NULL, NULL, NULL}};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /threads: create, get, delete, and the state of a thread. */
+#include "handlers.h"
+
+#include <apr_strings.h>
+
+#include "../core/uuid.h"
+#include "../http/problem.h"
+#include "../http/request.h"
+#include "../http/response.h"
+#include "../model/schema.h"
+#include "../model/thread.h"
+
+/* The id the client chose, in lower case, or a new one. */
+static const char *choose_thread_id(const agent_call_t *call)
+{
+    char id[AGENT_UUID_SIZE];
+
+    if (!agent_uuid_parse(id,
+                          agent_json_string(call->json, "thread_id", NULL))) {
+        agent_uuid_v7(id);
+    }
+    return apr_pstrdup(call->pool, id);
+}
+
+int agent_handle_thread_create(agent_call_t *call)
+{
+    const char *body;
+
+    if (agent_request_body(call) != APR_SUCCESS
+        || agent_schema_thread(call->json, &call->err, call->pool)
+            != APR_SUCCESS
+        || agent_thread_create(
+               &body, call->db, call->account_id, choose_thread_id(call),
+               agent_json_string(call->json, "if_exists", "raise"), call->body,
+               &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+int agent_handle_thread_get(agent_call_t *call)
+{
+    const char *body;
+
+    if (agent_thread_get(&body, call->db, call->account_id, call->ids[1],
+                         &call->err, call->pool)
+        != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+int agent_handle_thread_delete(agent_call_t *call)
+{
+    if (agent_thread_delete(call->db, call->account_id, call->ids[1],
+                            &call->err, call->pool)
+        != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    /* A run that was active has lost its lease: its runner should know. */
+    agent_wake_supervisor(call, 'C');
+    return agent_response_empty(call, HTTP_NO_CONTENT);
+}
+
+static int send_state(agent_call_t *call, const char *checkpoint_id)
+{
+    const char *body;
+    bool subgraphs = false;
+
+    /* A built-in graph has no subgraphs: the flag is checked and changes
+     * nothing. */
+    if (agent_request_flag(&subgraphs, call, "subgraphs") != APR_SUCCESS
+        || agent_thread_state(&body, call->db, call->account_id, call->ids[1],
+                              checkpoint_id, &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+int agent_handle_state_get(agent_call_t *call)
+{
+    return send_state(call, NULL);
+}
+
+int agent_handle_state_at(agent_call_t *call)
+{
+    return send_state(call, call->ids[2]);
+}

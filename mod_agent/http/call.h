@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One API request on its way through a handler, and what a child has for all
+ * of them. */
+#ifndef AGENT_HTTP_CALL_H
+#define AGENT_HTTP_CALL_H
+
+#include <httpd.h>
+
+#include "../config/config.h"
+#include "../core/json.h"
+#include "../db/pool.h"
+#include "../wait/wait.h"
+
+/* Path parameters of one route at most. */
+#define AGENT_MAX_PARAMS 3
+
+/* Made in child_init, read-only afterwards. */
+typedef struct agent_child_t {
+    agent_server_config_t *config;
+    agent_pool_t *db;
+    agent_waits_t *waits;
+    /* NULL-terminated names of the graphs this server executes. */
+    const char *const *graph_names;
+    /* Write end of the supervisor's wake socket; -1 when there is none. */
+    int wake_fd;
+} agent_child_t;
+
+typedef struct agent_call_t {
+    request_rec *r;
+    apr_pool_t *pool; /* r->pool */
+    const agent_child_t *child;
+    const agent_dir_config_t *dir;
+    agent_pool_t *db;
+    const char *account_id;
+    /* Path parameters: {account, first, second} so that ids can be handed to
+     * the model as they are. */
+    const char *ids[AGENT_MAX_PARAMS];
+    /* The query string: name -> value; repeated names are kept in order. */
+    apr_table_t *query;
+    /* The body as sent and as read; NULL before agent_request_body(). */
+    const char *body;
+    json_object *json;
+    agent_error_t *err;
+} agent_call_t;
+
+#endif

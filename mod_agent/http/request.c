@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads bodies, query strings and headers; see request.h. */
+#include "request.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include <apr_buckets.h>
+#include <apr_strings.h>
+#include <http_protocol.h>
+#include <util_filter.h>
+
+#include "../core/scan.h"
+#include "../model/schema.h"
+
+static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
+                           const char *detail)
+{
+    return agent_error_set(&call->err, id, detail, NULL, call->pool);
+}
+
+static apr_status_t refuse_size(agent_call_t *call)
+{
+    call->r->connection->keepalive = AP_CONN_CLOSE;
+    return agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
+                            "The body is larger than %" APR_SIZE_T_FMT
+                            " bytes.",
+                            agent_config_max_body(call->dir));
+}
+
+/* Nothing here unpacks a body, and a coding that is not undone would be
+ * stored as it came. */
+static apr_status_t check_codings(agent_call_t *call)
+{
+    const char *transfer = apr_table_get(call->r->headers_in,
+                                         "Transfer-Encoding");
+    const char *content = apr_table_get(call->r->headers_in,
+                                        "Content-Encoding");
+
+    if ((transfer != NULL && strcasecmp(transfer, "chunked") != 0)
+        || (content != NULL && *content != '\0'
+            && strcasecmp(content, "identity") != 0)) {
+        call->r->connection->keepalive = AP_CONN_CLOSE;
+        return refuse(call, AGENT_E_MEDIA_TYPE, NULL);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
+{
+    int status = ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+
+    call->r->connection->keepalive = AP_CONN_CLOSE;
+    if (status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
+        return refuse_size(call);
+    }
+    return refuse(call, AGENT_E_BAD_REQUEST,
+                  status == HTTP_REQUEST_TIME_OUT
+                      ? "The body did not arrive in time."
+                      : "The body ended too early or is badly chunked.");
+}
+
+/* Adds what a brigade holds to the body; *done at the end of the body. */
+static apr_status_t take_brigade(agent_call_t *call,
+                                 apr_bucket_brigade *arrived,
+                                 apr_bucket_brigade *body, apr_off_t *length,
+                                 bool *done)
+{
+    while (!APR_BRIGADE_EMPTY(arrived)) {
+        apr_bucket *bucket = APR_BRIGADE_FIRST(arrived);
+        const char *data;
+        apr_size_t size;
+
+        if (APR_BUCKET_IS_EOS(bucket)) {
+            *done = true;
+            return APR_SUCCESS;
+        }
+        if (!APR_BUCKET_IS_METADATA(bucket)) {
+            apr_status_t rv = apr_bucket_read(bucket, &data, &size,
+                                              APR_BLOCK_READ);
+
+            if (rv != APR_SUCCESS) {
+                return refuse_read(call, rv);
+            }
+            *length += (apr_off_t)size;
+            if (*length > (apr_off_t)agent_config_max_body(call->dir)) {
+                return refuse_size(call);
+            }
+            apr_bucket_setaside(bucket, call->pool);
+            APR_BUCKET_REMOVE(bucket);
+            APR_BRIGADE_INSERT_TAIL(body, bucket);
+            continue;
+        }
+        apr_bucket_delete(bucket);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t read_body(agent_call_t *call, apr_size_t *length)
+{
+    apr_bucket_alloc_t *alloc = call->r->connection->bucket_alloc;
+    apr_bucket_brigade *arrived = apr_brigade_create(call->pool, alloc);
+    apr_bucket_brigade *body = apr_brigade_create(call->pool, alloc);
+    apr_off_t total = 0;
+    bool done = false;
+    char *text;
+
+    while (!done) {
+        apr_status_t rv = ap_get_brigade(call->r->input_filters, arrived,
+                                         AP_MODE_READBYTES, APR_BLOCK_READ,
+                                         HUGE_STRING_LEN);
+
+        if (rv != APR_SUCCESS) {
+            return refuse_read(call, rv);
+        }
+        rv = take_brigade(call, arrived, body, &total, &done);
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+    }
+    *length = (apr_size_t)total;
+    text = apr_palloc(call->pool, *length + 1);
+    apr_brigade_flatten(body, text, length);
+    text[*length] = '\0';
+    apr_brigade_destroy(body);
+    call->body = text;
+    return APR_SUCCESS;
+}
+
+static bool is_blank(const char *text, apr_size_t length)
+{
+    return strspn(text, " \t\r\n") == length;
+}
+
+apr_status_t agent_request_body(agent_call_t *call)
+{
+    const char *announced = apr_table_get(call->r->headers_in,
+                                          "Content-Length");
+    apr_size_t length = 0;
+    apr_status_t rv = check_codings(call);
+
+    if (rv == APR_SUCCESS && announced != NULL
+        && apr_atoi64(announced)
+            > (apr_int64_t)agent_config_max_body(call->dir)) {
+        rv = refuse_size(call);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = read_body(call, &length);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (is_blank(call->body, length)) {
+        call->body = "{}";
+        length = 2;
+    }
+    return agent_json_parse(&call->json, call->body, length, &call->err,
+                            call->pool);
+}
+
+/* Decodes one name or value; NULL when it is no UTF-8 text. */
+static char *decode(agent_call_t *call, const char *text)
+{
+    char *copy = apr_pstrdup(call->pool, text);
+    agent_scan_t *scan;
+    const char *quoted;
+
+    if (ap_unescape_urlencoded(copy) != OK) {
+        return NULL;
+    }
+    /* The JSON scanner is the one place that knows what UTF-8 is. */
+    scan = apr_pcalloc(call->pool, sizeof(*scan));
+    quoted = agent_json_quote(copy, call->pool);
+    return agent_scan_json(scan, quoted, strlen(quoted)) ? copy : NULL;
+}
+
+apr_status_t agent_request_query(agent_call_t *call)
+{
+    char *rest = apr_pstrdup(call->pool, call->r->args ? call->r->args : "");
+    char *pair;
+    char *state = NULL;
+
+    call->query = apr_table_make(call->pool, 4);
+    while ((pair = apr_strtok(rest, "&", &state)) != NULL) {
+        char *equals = strchr(pair, '=');
+        const char *name;
+        const char *value;
+
+        rest = NULL;
+        if (equals != NULL) {
+            *equals++ = '\0';
+        }
+        name = decode(call, pair);
+        value = decode(call, equals ? equals : "");
+        if (name == NULL || value == NULL) {
+            return refuse(call, AGENT_E_BAD_REQUEST,
+                          "The query string is badly encoded.");
+        }
+        apr_table_addn(call->query, name, value);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t refuse_query(agent_call_t *call, const char *name,
+                                 const char *expected)
+{
+    return agent_error_setf(&call->err, AGENT_E_INVALID, call->pool,
+                            "Query parameter %s: expected %s.", name, expected);
+}
+
+apr_status_t agent_request_number(int *out, agent_call_t *call,
+                                  const char *name, int low, int high)
+{
+    const char *text = apr_table_get(call->query, name);
+    apr_int64_t value;
+    char *end;
+
+    if (text == NULL) {
+        return APR_SUCCESS;
+    }
+    value = apr_strtoi64(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || value < low
+        || value > high) {
+        return refuse_query(call, name,
+                            apr_psprintf(call->pool,
+                                         "a whole number from %d to %d", low,
+                                         high));
+    }
+    *out = (int)value;
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_request_word(const char **out, agent_call_t *call,
+                                const char *name, const char *const *words)
+{
+    const char *text = apr_table_get(call->query, name);
+
+    if (text == NULL) {
+        return APR_SUCCESS;
+    }
+    if (!agent_schema_is_word(text, words)) {
+        return refuse_query(call, name,
+                            agent_schema_print_words(words, call->pool));
+    }
+    *out = text;
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_request_flag(bool *out, agent_call_t *call, const char *name)
+{
+    const char *text = apr_table_get(call->query, name);
+
+    if (text == NULL) {
+        return APR_SUCCESS;
+    }
+    if (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0
+        || strcasecmp(text, "yes") == 0) {
+        *out = true;
+        return APR_SUCCESS;
+    }
+    if (strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0
+        || strcasecmp(text, "no") == 0) {
+        *out = false;
+        return APR_SUCCESS;
+    }
+    return refuse_query(call, name, "true or false");
+}
+
+/* The words of one value: a JSON array of strings, or joined by commas. */
+static void split_words(apr_array_header_t *list, agent_call_t *call,
+                        const char *value)
+{
+    agent_error_t *err;
+    json_object *array;
+    char *rest;
+    char *word;
+    char *state = NULL;
+
+    if (*value == '['
+        && agent_json_parse(&array, value, strlen(value), &err, call->pool)
+            == APR_SUCCESS) {
+        for (size_t i = 0; i < json_object_array_length(array); i++) {
+            json_object *item = json_object_array_get_idx(array, i);
+            /* Anything but a string is no word, and refused as such. */
+            APR_ARRAY_PUSH(list, const char *) = item != NULL
+                ? json_object_get_string(item)
+                : "null";
+        }
+        return;
+    }
+    rest = apr_pstrdup(call->pool, value);
+    while ((word = apr_strtok(rest, ",", &state)) != NULL) {
+        rest = NULL;
+        APR_ARRAY_PUSH(list, const char *) = word;
+    }
+}
+
+apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
+                                 const char *name, const char *const *words)
+{
+    const apr_array_header_t *pairs = apr_table_elts(call->query);
+    apr_array_header_t *list = apr_array_make(call->pool, 8,
+                                              sizeof(const char *));
+    bool found = false;
+
+    for (int i = 0; i < pairs->nelts; i++) {
+        const apr_table_entry_t *pair = &APR_ARRAY_IDX(pairs, i,
+                                                       const apr_table_entry_t);
+
+        if (strcmp(pair->key, name) == 0) {
+            found = true;
+            split_words(list, call, pair->val);
+        }
+    }
+    if (!found) {
+        return APR_SUCCESS;
+    }
+    for (int i = 0; i < list->nelts; i++) {
+        if (!agent_schema_is_word(APR_ARRAY_IDX(list, i, const char *),
+                                  words)) {
+            return refuse_query(call, name,
+                                agent_schema_print_words(words, call->pool));
+        }
+    }
+    APR_ARRAY_PUSH(list, const char *) = NULL;
+    *out = (const char *const *)list->elts;
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_request_identity(const char **out, agent_call_t *call,
+                                    const char *name, apr_size_t limit)
+{
+    const char *value = apr_table_get(call->r->headers_in, name);
+    apr_size_t length = 0;
+
+    *out = value;
+    if (value == NULL) {
+        return APR_SUCCESS;
+    }
+    /* httpd joins repeated headers with a comma and a space. */
+    while (value[length] > ' ' && value[length] < 0x7f
+           && value[length] != ',') {
+        length++;
+    }
+    if (value[length] != '\0' || length == 0 || length > limit) {
+        return agent_error_setf(&call->err, AGENT_E_BAD_REQUEST, call->pool,
+                                "Header %s: expected 1 to %d visible ASCII "
+                                "characters without a comma, sent once.",
+                                name, (int)limit);
+    }
+    return APR_SUCCESS;
+}

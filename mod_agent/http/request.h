@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads what a request says, strictly; every error is set in call->err. */
+#ifndef AGENT_HTTP_REQUEST_H
+#define AGENT_HTTP_REQUEST_H
+
+#include "call.h"
+
+/*
+ * Reads the body (at most AgentMaxBody bytes) and parses it: call->body and
+ * call->json. An empty body is taken as {}.
+ */
+apr_status_t agent_request_body(agent_call_t *call);
+
+/* Parses the query string into call->query. */
+apr_status_t agent_request_query(agent_call_t *call);
+
+/* A whole number of the query from low to high; *out stays when absent. */
+apr_status_t agent_request_number(int *out, agent_call_t *call,
+                                  const char *name, int low, int high);
+
+/* One of words; *out stays when absent. */
+apr_status_t agent_request_word(const char **out, agent_call_t *call,
+                                const char *name, const char *const *words);
+
+/* true|1|yes or false|0|no in any case; *out stays when absent. */
+apr_status_t agent_request_flag(bool *out, agent_call_t *call,
+                                const char *name);
+
+/*
+ * A list of words: repeated names, one JSON array of strings, or both SDKs'
+ * other form, words joined by commas. *out is NULL-terminated; it stays when
+ * absent.
+ */
+apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
+                                 const char *name, const char *const *words);
+
+/*
+ * A header that identifies something: 1 to limit visible ASCII characters,
+ * sent once. *out is NULL when it is absent.
+ */
+apr_status_t agent_request_identity(const char **out, agent_call_t *call,
+                                    const char *name, apr_size_t limit);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sends bodies; see response.h. */
+#include "response.h"
+
+#include <string.h>
+
+#include <apr_buckets.h>
+#include <apr_strings.h>
+#include <http_protocol.h>
+#include <util_filter.h>
+
+static const char content_type[] = "application/json";
+
+static apr_status_t pass(request_rec *r, apr_bucket *content, int flush)
+{
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    apr_bucket_brigade *brigade = apr_brigade_create(r->pool, alloc);
+    apr_status_t rv;
+
+    if (content != NULL) {
+        APR_BRIGADE_INSERT_TAIL(brigade, content);
+    }
+    if (flush) {
+        APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_flush_create(alloc));
+    }
+    rv = ap_pass_brigade(r->output_filters, brigade);
+    apr_brigade_cleanup(brigade);
+    return rv;
+}
+
+int agent_response_json(agent_call_t *call, int status, const char *body)
+{
+    request_rec *r = call->r;
+    apr_size_t length = strlen(body);
+
+    r->status = status;
+    r->status_line = NULL;
+    ap_set_content_type(r, content_type);
+    ap_set_content_length(r, (apr_off_t)length);
+    /* The text lives in the request's pool, which outlives the brigade. */
+    pass(r,
+         apr_bucket_pool_create(body, length, r->pool,
+                                r->connection->bucket_alloc),
+         0);
+    return OK;
+}
+
+int agent_response_empty(agent_call_t *call, int status)
+{
+    call->r->status = status;
+    if (status != HTTP_NO_CONTENT) {
+        ap_set_content_length(call->r, 0);
+    }
+    return OK;
+}
+
+void agent_response_locate(agent_call_t *call, const char *thread_id,
+                           const char *run_id)
+{
+    apr_table_setn(call->r->headers_out, "Content-Location",
+                   apr_pstrcat(call->pool, agent_config_prefix(call->dir),
+                               "/threads/", thread_id, "/runs/", run_id, NULL));
+}
+
+apr_status_t agent_response_begin(agent_call_t *call)
+{
+    call->r->status = HTTP_OK;
+    ap_set_content_type(call->r, content_type);
+    return pass(call->r, NULL, 1);
+}
+
+apr_status_t agent_response_write(agent_call_t *call, const char *text)
+{
+    request_rec *r = call->r;
+    apr_status_t rv = pass(r,
+                           apr_bucket_pool_create(text, strlen(text), r->pool,
+                                                  r->connection->bucket_alloc),
+                           1);
+
+    return r->connection->aborted ? APR_ECONNABORTED : rv;
+}
+
+int agent_response_abort(agent_call_t *call)
+{
+    /* No final chunk is sent on an aborted connection. */
+    call->r->connection->aborted = 1;
+    call->r->connection->keepalive = AP_CONN_CLOSE;
+    return OK;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sends bodies: at once, or bit by bit while a request waits. */
+#ifndef AGENT_HTTP_RESPONSE_H
+#define AGENT_HTTP_RESPONSE_H
+
+#include "call.h"
+
+/* Sends JSON text (in call->pool) with its length. Returns OK. */
+int agent_response_json(agent_call_t *call, int status, const char *body);
+
+/* Sends a status without a body. Returns OK. */
+int agent_response_empty(agent_call_t *call, int status);
+
+/* Content-Location of a run; names it to SDKs on every call that makes one. */
+void agent_response_locate(agent_call_t *call, const char *thread_id,
+                           const char *run_id);
+
+/*
+ * Begins a JSON body of unknown length and flushes the headers: an SDK's call
+ * slot is free once they are there.
+ */
+apr_status_t agent_response_begin(agent_call_t *call);
+
+/* Sends text (white space, or the body at last) at once; an error when the
+ * client is gone. */
+apr_status_t agent_response_write(agent_call_t *call, const char *text);
+
+/*
+ * Ends a response that cannot be completed, so that the client sees it cut and
+ * not as finished. Returns what the handler returns to httpd.
+ */
+int agent_response_abort(agent_call_t *call);
+
+#endif

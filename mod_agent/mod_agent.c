@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mod_agent: the deployment API of an agent platform on PostgreSQL.
+ *
+ * The module's record and its hooks; everything else is in the folders beside
+ * this file.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include <ap_mpm.h>
+#include <apr_dbd.h>
+#include <apr_optional.h>
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_protocol.h>
+#include <mpm_common.h>
+#include <mod_dbd.h>
+
+#include "config/directives.h"
+#include "daemon.h"
+#include "handlers/handlers.h"
+#include "model/account.h"
+#include "private.h"
+
+/* mod_dbd's own default of DBDMax. */
+#define DBD_MAX_DEFAULT 10
+
+/* Set in child_init. */
+static agent_child_t *current_child;
+
+static int handle_request(request_rec *r)
+{
+    agent_call_t call = {0};
+
+    if (r->handler == NULL || strcmp(r->handler, "agent") != 0) {
+        return DECLINED;
+    }
+    if (current_child == NULL) {
+        return HTTP_SERVICE_UNAVAILABLE;
+    }
+    call.r = r;
+    call.pool = r->pool;
+    call.child = current_child;
+    call.dir = agent_config_dir(r);
+    call.db = current_child->db;
+    call.account_id = AGENT_ACCOUNT_DEFAULT;
+    call.ids[0] = call.account_id;
+    return agent_router_dispatch(&call, agent_routes);
+}
+
+/* The connection string for what is not a request: given, or mod_dbd's. */
+static const char *find_conninfo(const agent_server_config_t *config,
+                                 apr_pool_t *pool)
+{
+    const char *args;
+
+    if (config->database != NULL) {
+        return config->database;
+    }
+    args = agent_config_other_directive("DBDParams");
+    return args != NULL ? ap_getword_conf(pool, &args) : NULL;
+}
+
+static int refuse_start(server_rec *server, const char *text)
+{
+    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, AGENT_LOGNO(0405) "%s",
+                 text);
+    return HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* What no single directive can see; also part of `httpd -t`. */
+static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                        server_rec *server)
+{
+    const agent_server_config_t *config = agent_config_server(server);
+    const char *driver = agent_config_other_directive("DBDriver");
+    const char *runner = agent_config_runner(config);
+    apr_finfo_t info;
+
+    if (config->graphs->nelts == 0) {
+        return OK;
+    }
+    if (APR_RETRIEVE_OPTIONAL_FN(ap_dbd_open) == NULL) {
+        return refuse_start(server,
+                            "mod_agent needs mod_dbd: expected a "
+                            "LoadModule dbd_module, got none");
+    }
+    if (driver == NULL || strcasecmp(driver, "pgsql") != 0) {
+        return refuse_start(server,
+                            apr_psprintf(ptemp,
+                                         "DBDriver: expected pgsql, got %s",
+                                         driver ? driver : "none"));
+    }
+    if (find_conninfo(config, ptemp) == NULL) {
+        return refuse_start(server,
+                            "DBDParams: expected a PostgreSQL "
+                            "connection string, got none");
+    }
+    if (apr_stat(&info, runner, APR_FINFO_TYPE, ptemp) != APR_SUCCESS
+        || info.filetype != APR_REG) {
+        return refuse_start(server,
+                            apr_psprintf(ptemp,
+                                         "AgentRunner: expected the program "
+                                         "agent-runner, got '%s'",
+                                         runner));
+    }
+    return OK;
+}
+
+static int start_supervisor(apr_pool_t *pconf, apr_pool_t *plog,
+                            apr_pool_t *ptemp, server_rec *server)
+{
+    agent_server_config_t *config = agent_config_server(server);
+    apr_status_t rv;
+
+    /* The configuration is read twice at start, and once by `httpd -t`. */
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG
+        || ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL
+        || config->graphs->nelts == 0) {
+        return OK;
+    }
+    ap_add_version_component(pconf, "mod_agent/" AGENT_VERSION);
+    rv = agent_daemon_start(config, find_conninfo(config, pconf), server,
+                            pconf);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, rv, server,
+                     AGENT_LOGNO(0406) "the supervisor could not be started");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    return OK;
+}
+
+static int find_dbd_max(apr_pool_t *pool)
+{
+    const char *args = agent_config_other_directive("DBDMax");
+
+    return args != NULL ? (int)apr_atoi64(ap_getword_conf(pool, &args))
+                        : DBD_MAX_DEFAULT;
+}
+
+/* A line in the log beats finding out from the first request. */
+static void check_database(const agent_child_t *child, server_rec *server,
+                           apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    agent_error_t *err;
+    const char *body;
+
+    apr_pool_create(&scratch, pool);
+    if (agent_pool_call(&body, child->db, AGENT_SQL_PING, NULL, &err, scratch)
+        != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
+                     AGENT_LOGNO(0407) "%s %s", err->detail,
+                     err->cause ? err->cause : "");
+    }
+    apr_pool_destroy(scratch);
+}
+
+static apr_status_t init_child(agent_child_t *child, server_rec *server,
+                               apr_pool_t *pool)
+{
+    const agent_server_config_t *config = child->config;
+    const agent_db_limits_t limits = {agent_config_connect_timeout(config),
+                                      agent_config_query_timeout(config)};
+    const agent_log_t log = agent_daemon_log();
+    apr_status_t rv;
+    int threads = 1;
+
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
+    rv = agent_pool_create(&child->db, server,
+                           agent_config_pool_size(config, find_dbd_max(pool)),
+                           agent_config_pool_wait(config), &limits, pool);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    return agent_waits_create(&child->waits, find_conninfo(config, pool),
+                              agent_config_max_waiters(config, threads), &log,
+                              pool);
+}
+
+static void start_child(apr_pool_t *pool, server_rec *server)
+{
+    agent_child_t *child = apr_pcalloc(pool, sizeof(*child));
+    apr_status_t rv;
+
+    child->config = agent_config_server(server);
+    child->wake_fd = agent_daemon_child_init(server);
+    if (child->config->graphs->nelts == 0) {
+        return;
+    }
+    child->graph_names = agent_config_graph_names(child->config, pool);
+    rv = init_child(child, server, pool);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
+                     AGENT_LOGNO(0408) "a child could not be set up: it "
+                                       "answers 503");
+        return;
+    }
+    current_child = child;
+    check_database(child, server, pool);
+}
+
+static void stop_child(apr_pool_t *pool, int graceful)
+{
+    if (current_child != NULL) {
+        agent_waits_stop(
+            current_child->waits,
+            graceful ? agent_config_drain_timeout(current_child->config) : 0);
+    }
+}
+
+static void register_hooks(apr_pool_t *pool)
+{
+    /* mod_dbd makes its pools in its own child_init. */
+    static const char *const after_dbd[] = {"mod_dbd.c", NULL};
+
+    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(start_supervisor, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_child_init(start_child, after_dbd, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(handle_request, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+module AP_MODULE_DECLARE_DATA agent_module = {STANDARD20_MODULE_STUFF,
+                                              agent_config_create_dir,
+                                              agent_config_merge_dir,
+                                              agent_config_create_server,
+                                              agent_config_merge_server,
+                                              agent_directives,
+                                              register_hooks,
+                                              AP_MODULE_FLAG_NONE};

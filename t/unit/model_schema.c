@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: model/schema.c core/json.c core/scan.c core/error.c core/uuid.c */
+/* What request bodies must look like: each rule from both sides. */
+#include "check.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../../mod_agent/model/schema.h"
+
+typedef apr_status_t (*schema_t)(json_object *, agent_error_t **, apr_pool_t *);
+
+/* The detail of the refusal; NULL when the body is accepted. */
+static const char *check(schema_t schema, const char *text, apr_pool_t *pool)
+{
+    json_object *body;
+    agent_error_t *err = NULL;
+
+    assert_int_equal(agent_json_parse(&body, text, strlen(text), &err, pool),
+                     APR_SUCCESS);
+    if (schema(body, &err, pool) == APR_SUCCESS) {
+        return NULL;
+    }
+    assert_int_equal(err->id, AGENT_E_INVALID);
+    return err->detail;
+}
+
+static const char *check_run(const char *members, apr_pool_t *pool)
+{
+    return check(
+        agent_schema_run,
+        apr_pstrcat(pool, "{\"assistant_id\":\"agent\",", members, "}", NULL),
+        pool);
+}
+
+static void a_run_needs_an_assistant(void **state)
+{
+    assert_null(
+        check(agent_schema_run, "{\"assistant_id\":\"agent\"}", *state));
+    assert_string_equal(check(agent_schema_run, "{}", *state),
+                        "/assistant_id: expected a value: it is required.");
+    assert_non_null(check(agent_schema_run, "{\"assistant_id\":7}", *state));
+    assert_non_null(check(agent_schema_run, "{\"assistant_id\":\"\"}", *state));
+    assert_non_null(check(agent_schema_run, "{\"assistant_id\":null}", *state));
+}
+
+static void a_body_is_an_object(void **state)
+{
+    assert_string_equal(check(agent_schema_run, "[]", *state),
+                        "/: expected an object.");
+    assert_non_null(check(agent_schema_thread, "null", *state));
+    assert_non_null(check(agent_schema_thread, "3", *state));
+    assert_null(check(agent_schema_thread, "{}", *state));
+}
+
+static void good_members_of_a_run_are_accepted(void **state)
+{
+    static const char *const good[] = {
+        "\"input\":{\"messages\":[]}",
+        "\"input\":null,\"command\":{\"resume\":1}",
+        "\"multitask_strategy\":\"reject\"",
+        "\"multitask_strategy\":\"rollback\"",
+        "\"metadata\":{}",
+        "\"metadata\":null",
+        "\"config\":{\"tags\":[\"a\"],\"recursion_limit\":25,"
+        "\"configurable\":{\"x\":1}}",
+        "\"stream_mode\":\"values\"",
+        "\"stream_mode\":[\"values\",\"messages-tuple\"]",
+        "\"interrupt_before\":\"*\"",
+        "\"interrupt_after\":[\"tools\"]",
+        "\"after_seconds\":0.5",
+        "\"checkpoint_id\":\"018f2d6e-7c4b-7abc-9def-0123456789ab\"",
+        "\"feedback_keys\":[\"a\"]",
+        "\"if_not_exists\":\"create\"",
+        "\"webhook\":\"https://example.com/x\"",
+        "\"a_field_of_tomorrow\":[1,2]"};
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_null(check_run(good[i], *state));
+    }
+}
+
+static void bad_members_of_a_run_are_named(void **state)
+{
+    static const char *const bad[][2] = {
+        {"\"multitask_strategy\":\"maybe\"", "/multitask_strategy"},
+        {"\"multitask_strategy\":1", "/multitask_strategy"},
+        {"\"metadata\":[]", "/metadata"},
+        {"\"metadata\":{\"\":1}", "/metadata"},
+        {"\"config\":1", "/config"},
+        {"\"config\":{\"tags\":[1]}", "/config/tags/0"},
+        {"\"config\":{\"recursion_limit\":0}", "/config/recursion_limit"},
+        {"\"config\":{\"recursion_limit\":\"5\"}", "/config/recursion_limit"},
+        {"\"config\":{\"configurable\":[]}", "/config/configurable"},
+        {"\"context\":\"x\"", "/context"},
+        {"\"stream_mode\":\"nope\"", "/stream_mode"},
+        {"\"stream_mode\":[]", "/stream_mode"},
+        {"\"stream_mode\":[\"values\",\"nope\"]", "/stream_mode/1"},
+        {"\"interrupt_before\":\"tools\"", "/interrupt_before"},
+        {"\"interrupt_after\":[3]", "/interrupt_after/0"},
+        {"\"after_seconds\":-1", "/after_seconds"},
+        {"\"after_seconds\":\"1\"", "/after_seconds"},
+        {"\"checkpoint_id\":\"x\"", "/checkpoint_id"},
+        {"\"checkpoint\":{\"checkpoint_id\":5}", "/checkpoint/checkpoint_id"},
+        {"\"webhook\":\"\"", "/webhook"},
+        {"\"stream_subgraphs\":\"true\"", "/stream_subgraphs"},
+        {"\"feedback_keys\":\"a\"", "/feedback_keys"},
+        {"\"input\":{},\"command\":{}", "/command"},
+        {"\"command\":[]", "/command"}};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        const char *detail = check_run(bad[i][0], *state);
+
+        assert_non_null(detail);
+        assert_memory_equal(detail, bad[i][1], strlen(bad[i][1]));
+        assert_int_equal(detail[strlen(bad[i][1])], ':');
+    }
+}
+
+static const char *make_metadata(int keys, int key_bytes, int value_bytes,
+                                 apr_pool_t *pool)
+{
+    const char *text = "{\"metadata\":{";
+
+    for (int i = 0; i < keys; i++) {
+        char *key = apr_psprintf(pool, "%0*d", key_bytes, i);
+        char *value = apr_psprintf(pool, "%0*d", value_bytes - 2, 0);
+
+        text = apr_pstrcat(pool, text, i ? "," : "", "\"", key, "\":\"", value,
+                           "\"", NULL);
+    }
+    return apr_pstrcat(pool, text, "}}", NULL);
+}
+
+static void metadata_is_bounded_so_that_it_can_be_searched(void **state)
+{
+    assert_null(
+        check(agent_schema_thread, make_metadata(64, 64, 512, *state), *state));
+    assert_non_null(
+        check(agent_schema_thread, make_metadata(65, 5, 5, *state), *state));
+    assert_non_null(
+        check(agent_schema_thread, make_metadata(1, 65, 5, *state), *state));
+    assert_non_null(
+        check(agent_schema_thread, make_metadata(1, 5, 513, *state), *state));
+}
+
+static void a_thread_may_bring_its_id(void **state)
+{
+    assert_null(check(agent_schema_thread,
+                      "{\"thread_id\":\"018F2D6E-7C4B-7ABC-9DEF-0123456789AB\","
+                      "\"if_exists\":\"do_nothing\"}",
+                      *state));
+    assert_string_equal(
+        check(agent_schema_thread, "{\"thread_id\":\"x\"}", *state),
+        "/thread_id: expected a UUID.");
+    assert_string_equal(
+        check(agent_schema_thread, "{\"if_exists\":\"x\"}", *state),
+        "/if_exists: expected raise or do_nothing.");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_run_needs_an_assistant),
+        CHECK_TEST(a_body_is_an_object),
+        CHECK_TEST(good_members_of_a_run_are_accepted),
+        CHECK_TEST(bad_members_of_a_run_are_named),
+        CHECK_TEST(metadata_is_bounded_so_that_it_can_be_searched),
+        CHECK_TEST(a_thread_may_bring_its_id)};
+
+    return CHECK_RUN(tests);
+}
