@@ -123,15 +123,15 @@ static agent_db_t *find_wrapper(const agent_pool_t *connections,
     return db;
 }
 
-apr_status_t agent_pool_call(const char **body, agent_pool_t *connections,
-                             agent_statement_t statement,
-                             const char *const *params, agent_error_t **err,
-                             apr_pool_t *pool)
+apr_status_t agent_pool_query(agent_db_result_t **result,
+                              agent_pool_t *connections,
+                              agent_statement_t statement,
+                              const char *const *params, agent_error_t **err,
+                              apr_pool_t *pool)
 {
     apr_status_t rv = enter(connections, err, pool);
     ap_dbd_t *handle;
 
-    *body = NULL;
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -143,11 +143,22 @@ apr_status_t agent_pool_call(const char **body, agent_pool_t *connections,
                                "message)",
                                pool);
     }
-    rv = agent_db_call(body, find_wrapper(connections, handle), statement,
-                       params, err, pool);
+    rv = agent_db_query(result, find_wrapper(connections, handle), statement,
+                        params, err, pool);
     connections->close(connections->server, handle);
-    leave(connections,
-          rv == APR_SUCCESS || rv == APR_EAGAIN
-              || (*err)->id != AGENT_E_UNAVAILABLE);
+    leave(connections, rv == APR_SUCCESS || (*err)->id != AGENT_E_UNAVAILABLE);
     return rv;
+}
+
+apr_status_t agent_pool_call(const char **body, agent_pool_t *connections,
+                             agent_statement_t statement,
+                             const char *const *params, agent_error_t **err,
+                             apr_pool_t *pool)
+{
+    agent_db_result_t *result = NULL;
+    apr_status_t rv = agent_pool_query(&result, connections, statement, params,
+                                       err, pool);
+
+    *body = NULL;
+    return rv == APR_SUCCESS ? agent_db_read_code(body, result, err, pool) : rv;
 }

@@ -22,9 +22,19 @@ apr_status_t agent_pool_create(agent_pool_t **out, void *server, int size,
                                apr_pool_t *pool);
 
 /*
- * agent_db_call() on a connection of the pool, given back before this returns.
- * Errors besides its own: POOL_EXHAUSTED after the wait, UNAVAILABLE when no
- * connection can be made.
+ * agent_db_query() on a connection of the pool, given back before this
+ * returns; the result stays in pool. Errors besides its own: POOL_EXHAUSTED
+ * after the wait, UNAVAILABLE when no connection can be made.
+ */
+apr_status_t agent_pool_query(agent_db_result_t **result,
+                              agent_pool_t *connections,
+                              agent_statement_t statement,
+                              const char *const *params, agent_error_t **err,
+                              apr_pool_t *pool);
+
+/*
+ * The same for a function that answers (code, body), as agent_db_read_code()
+ * reads it: APR_SUCCESS for `ok`, APR_EAGAIN for `waiting`, else the error.
  */
 apr_status_t agent_pool_call(const char **body, agent_pool_t *connections,
                              agent_statement_t statement,

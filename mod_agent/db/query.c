@@ -526,19 +526,12 @@ apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
     return rv;
 }
 
-apr_status_t agent_db_call(const char **body, agent_db_t *db,
-                           agent_statement_t statement,
-                           const char *const *params, agent_error_t **err,
-                           apr_pool_t *pool)
+apr_status_t agent_db_read_code(const char **body,
+                                const agent_db_result_t *result,
+                                agent_error_t **err, apr_pool_t *pool)
 {
-    agent_db_result_t *result = NULL;
     const char *code;
-    apr_status_t rv = agent_db_query(&result, db, statement, params, err, pool);
 
-    *body = NULL;
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
     if (agent_db_rows(result) != 1) {
         return agent_error_set(err, AGENT_E_INTERNAL, NULL,
                                "a function answered no row", pool);

@@ -3,7 +3,7 @@
  * Statements over one PostgreSQL connection, through libpq.
  *
  * Two ways to use a connection: the handlers call and wait, bounded in time
- * (agent_db_call); the supervisor sends and receives in its poll loop. This is
+ * (agent_db_query); the supervisor sends and receives in its poll loop. This is
  * the only file that executes SQL. One connection belongs to one thread at a
  * time.
  */
@@ -51,26 +51,26 @@ agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
                           apr_pool_t *pool);
 
 /*
- * Calls a function that answers (code, body) and waits, at most
- * connect_timeout + query_timeout. APR_SUCCESS: code was `ok`, *body its text
- * or NULL; APR_EAGAIN: code was `waiting`. Any other code becomes the error of
- * errors.def. A dead connection is noticed before anything is sent and made
- * again; prepared statements lost with it are prepared again. A statement is
- * repeated only when it cannot have taken effect, or is repeatable.
- * params: as many as the statement has, NULL = SQL null. *body is in pool.
- */
-apr_status_t agent_db_call(const char **body, agent_db_t *db,
-                           agent_statement_t statement,
-                           const char *const *params, agent_error_t **err,
-                           apr_pool_t *pool);
-
-/*
- * The same for functions that answer rows. The result lives as long as pool.
+ * Executes a statement and waits, at most connect_timeout + query_timeout. A
+ * dead connection is noticed before anything is sent and made again; prepared
+ * statements lost with it are prepared again. A statement is repeated only
+ * when it cannot have taken effect, or is repeatable.
+ * params: as many as the statement has, NULL = SQL null. The result lives as
+ * long as pool.
  */
 apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
                             agent_statement_t statement,
                             const char *const *params, agent_error_t **err,
                             apr_pool_t *pool);
+
+/*
+ * Reads the one (code, body) row of a function's result. APR_SUCCESS: code was
+ * `ok`, *body its text or NULL; APR_EAGAIN: code was `waiting`. Any other code
+ * becomes the error of errors.def. *body is borrowed from the result.
+ */
+apr_status_t agent_db_read_code(const char **body,
+                                const agent_db_result_t *result,
+                                agent_error_t **err, apr_pool_t *pool);
 
 /* Rows of a result. */
 int agent_db_rows(const agent_db_result_t *result);

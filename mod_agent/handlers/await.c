@@ -123,7 +123,7 @@ int agent_await_values(agent_call_t *call)
         return agent_problem_send(call);
     }
     await.begun = true;
-    rv = agent_response_begin(call);
+    rv = agent_response_begin(call, "application/json");
     if (rv == APR_SUCCESS) {
         rv = await_body(&body, &await);
     }

@@ -19,6 +19,8 @@ int agent_handle_run_get(agent_call_t *call);
 int agent_handle_run_delete(agent_call_t *call);
 int agent_handle_run_cancel(agent_call_t *call);
 int agent_handle_run_join(agent_call_t *call);
+int agent_handle_run_stream(agent_call_t *call);
+int agent_handle_run_create_stream(agent_call_t *call);
 int agent_handle_ok(agent_call_t *call);
 int agent_handle_info(agent_call_t *call);
 
@@ -27,5 +29,11 @@ int agent_handle_info(agent_call_t *call);
  * must stop ('C'). A lost message costs at most the supervisor's 1 s poll.
  */
 void agent_wake_supervisor(const agent_call_t *call, char what);
+
+/*
+ * Creates the run that the request asks for and wakes the supervisor: *body is
+ * its record, call->ids[2] its id.
+ */
+apr_status_t agent_create_run(const char **body, agent_call_t *call);
 
 #endif

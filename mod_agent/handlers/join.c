@@ -13,7 +13,7 @@ int agent_handle_run_join(agent_call_t *call)
     apr_status_t rv = agent_run_join(&body, call->db, call->ids, &call->err,
                                      call->pool);
 
-    agent_response_locate(call, call->ids[1], call->ids[2]);
+    agent_response_locate(call, call->ids[1], call->ids[2], NULL);
     if (rv == APR_EAGAIN) {
         return agent_await_values(call);
     }

@@ -121,18 +121,27 @@ static const char *read_run_id(const agent_call_t *call,
     return agent_json_string(run, "run_id", creation->run_id);
 }
 
-int agent_handle_run_create(agent_call_t *call)
+apr_status_t agent_create_run(const char **body, agent_call_t *call)
 {
     agent_run_creation_t creation = {0};
-    const char *body;
 
     if (read_creation(&creation, call) != APR_SUCCESS
-        || agent_run_create(&body, call->db, &creation, &call->err, call->pool)
+        || agent_run_create(body, call->db, &creation, &call->err, call->pool)
             != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    call->ids[2] = read_run_id(call, &creation, *body);
+    agent_wake_supervisor(call, 'R');
+    return APR_SUCCESS;
+}
+
+int agent_handle_run_create(agent_call_t *call)
+{
+    const char *body;
+
+    if (agent_create_run(&body, call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_wake_supervisor(call, 'R');
-    agent_response_locate(call, creation.thread_id,
-                          read_run_id(call, &creation, body));
+    agent_response_locate(call, call->ids[1], call->ids[2], NULL);
     return agent_response_json(call, HTTP_OK, body);
 }

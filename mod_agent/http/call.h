@@ -4,6 +4,7 @@
 #ifndef AGENT_HTTP_CALL_H
 #define AGENT_HTTP_CALL_H
 
+#include <apr_buckets.h>
 #include <httpd.h>
 
 #include "../config/config.h"
@@ -40,6 +41,8 @@ typedef struct agent_call_t {
     /* The body as sent and as read; NULL before agent_request_body(). */
     const char *body;
     json_object *json;
+    /* What is being sent; NULL before the first bucket. */
+    apr_bucket_brigade *brigade;
     agent_error_t *err;
 } agent_call_t;
 

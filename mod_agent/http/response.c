@@ -9,22 +9,23 @@
 #include <http_protocol.h>
 #include <util_filter.h>
 
-static const char content_type[] = "application/json";
-
-static apr_status_t pass(request_rec *r, apr_bucket *content, int flush)
+/* One brigade for the whole response: a long stream must not grow. */
+static apr_status_t pass(agent_call_t *call, apr_bucket *content, int flush)
 {
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
-    apr_bucket_brigade *brigade = apr_brigade_create(r->pool, alloc);
+    apr_bucket_alloc_t *alloc = call->r->connection->bucket_alloc;
     apr_status_t rv;
 
+    if (call->brigade == NULL) {
+        call->brigade = apr_brigade_create(call->pool, alloc);
+    }
     if (content != NULL) {
-        APR_BRIGADE_INSERT_TAIL(brigade, content);
+        APR_BRIGADE_INSERT_TAIL(call->brigade, content);
     }
     if (flush) {
-        APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_flush_create(alloc));
+        APR_BRIGADE_INSERT_TAIL(call->brigade, apr_bucket_flush_create(alloc));
     }
-    rv = ap_pass_brigade(r->output_filters, brigade);
-    apr_brigade_cleanup(brigade);
+    rv = ap_pass_brigade(call->r->output_filters, call->brigade);
+    apr_brigade_cleanup(call->brigade);
     return rv;
 }
 
@@ -35,10 +36,10 @@ int agent_response_json(agent_call_t *call, int status, const char *body)
 
     r->status = status;
     r->status_line = NULL;
-    ap_set_content_type(r, content_type);
+    ap_set_content_type(r, "application/json");
     ap_set_content_length(r, (apr_off_t)length);
     /* The text lives in the request's pool, which outlives the brigade. */
-    pass(r,
+    pass(call,
          apr_bucket_pool_create(body, length, r->pool,
                                 r->connection->bucket_alloc),
          0);
@@ -55,29 +56,36 @@ int agent_response_empty(agent_call_t *call, int status)
 }
 
 void agent_response_locate(agent_call_t *call, const char *thread_id,
-                           const char *run_id)
+                           const char *run_id, const char *again)
 {
-    apr_table_setn(call->r->headers_out, "Content-Location",
-                   apr_pstrcat(call->pool, agent_config_prefix(call->dir),
-                               "/threads/", thread_id, "/runs/", run_id, NULL));
+    apr_table_t *headers = call->r->headers_out;
+    const char *path = apr_pstrcat(call->pool, agent_config_prefix(call->dir),
+                                   "/threads/", thread_id, "/runs/", run_id,
+                                   NULL);
+
+    apr_table_setn(headers, "Content-Location", path);
+    if (again != NULL) {
+        apr_table_setn(headers, "Location",
+                       apr_pstrcat(call->pool, path, again, NULL));
+    }
 }
 
-apr_status_t agent_response_begin(agent_call_t *call)
+apr_status_t agent_response_begin(agent_call_t *call, const char *type)
 {
     call->r->status = HTTP_OK;
-    ap_set_content_type(call->r, content_type);
-    return pass(call->r, NULL, 1);
+    ap_set_content_type(call->r, type);
+    return pass(call, NULL, 1);
 }
 
 apr_status_t agent_response_write(agent_call_t *call, const char *text)
 {
-    request_rec *r = call->r;
-    apr_status_t rv = pass(r,
-                           apr_bucket_pool_create(text, strlen(text), r->pool,
-                                                  r->connection->bucket_alloc),
+    conn_rec *connection = call->r->connection;
+    apr_status_t rv = pass(call,
+                           apr_bucket_transient_create(
+                               text, strlen(text), connection->bucket_alloc),
                            1);
 
-    return r->connection->aborted ? APR_ECONNABORTED : rv;
+    return connection->aborted ? APR_ECONNABORTED : rv;
 }
 
 int agent_response_abort(agent_call_t *call)

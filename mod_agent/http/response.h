@@ -11,17 +11,21 @@ int agent_response_json(agent_call_t *call, int status, const char *body);
 /* Sends a status without a body. Returns OK. */
 int agent_response_empty(agent_call_t *call, int status);
 
-/* Content-Location of a run; names it to SDKs on every call that makes one. */
+/*
+ * Content-Location of a run, which names it to SDKs on every call that makes or
+ * awaits one. again: what stands behind that path where the response can be
+ * had once more (`/stream`), as Location; NULL for none.
+ */
 void agent_response_locate(agent_call_t *call, const char *thread_id,
-                           const char *run_id);
+                           const char *run_id, const char *again);
 
 /*
- * Begins a JSON body of unknown length and flushes the headers: an SDK's call
- * slot is free once they are there.
+ * Begins a body of unknown length and flushes the headers: an SDK's call slot
+ * is free once they are there.
  */
-apr_status_t agent_response_begin(agent_call_t *call);
+apr_status_t agent_response_begin(agent_call_t *call, const char *type);
 
-/* Sends text (white space, or the body at last) at once; an error when the
+/* Sends text at once; it need not live longer than the call. An error when the
  * client is gone. */
 apr_status_t agent_response_write(agent_call_t *call, const char *text);
 

@@ -78,3 +78,29 @@ apr_status_t agent_run_join(const char **body, agent_pool_t *db,
 {
     return agent_pool_call(body, db, AGENT_SQL_JOIN_RUN, ids, err, pool);
 }
+
+apr_status_t agent_run_last_event(apr_int64_t *last, agent_pool_t *db,
+                                  const char *const ids[3], agent_error_t **err,
+                                  apr_pool_t *pool)
+{
+    const char *body = NULL;
+    apr_status_t rv = agent_pool_call(&body, db, AGENT_SQL_STREAM_STATE, ids,
+                                      err, pool);
+
+    if (rv == APR_SUCCESS) {
+        *last = body ? apr_atoi64(body) : -1;
+    }
+    return rv;
+}
+
+apr_status_t agent_run_events(agent_db_result_t **events, agent_pool_t *db,
+                              const char *const ids[3], apr_int64_t after,
+                              int limit, agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ids[0], ids[1], ids[2],
+                            apr_psprintf(pool, "%" APR_INT64_T_FMT, after),
+                            apr_itoa(pool, limit)};
+
+    return agent_pool_query(events, db, AGENT_SQL_READ_EVENTS, params, err,
+                            pool);
+}

@@ -69,4 +69,20 @@ apr_status_t agent_run_join(const char **body, agent_pool_t *db,
                             const char *const ids[3], agent_error_t **err,
                             apr_pool_t *pool);
 
+/*
+ * Whether the run has ended: *last is the number of its last event, -1 for
+ * none. APR_EAGAIN while it has not.
+ */
+apr_status_t agent_run_last_event(apr_int64_t *last, agent_pool_t *db,
+                                  const char *const ids[3], agent_error_t **err,
+                                  apr_pool_t *pool);
+
+/*
+ * At most limit stored events with numbers above after, in order: rows of
+ * number, event, data.
+ */
+apr_status_t agent_run_events(agent_db_result_t **events, agent_pool_t *db,
+                              const char *const ids[3], apr_int64_t after,
+                              int limit, agent_error_t **err, apr_pool_t *pool);
+
 #endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Server-sent events; see stream.h. */
+#include "stream.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "request.h"
+#include "response.h"
+
+apr_status_t agent_stream_begin(agent_call_t *call)
+{
+    apr_table_t *headers = call->r->headers_out;
+
+    apr_table_setn(headers, "Cache-Control", "no-store");
+    /* nginx in front would collect events otherwise. */
+    apr_table_setn(headers, "X-Accel-Buffering", "no");
+    return agent_response_begin(call, "text/event-stream");
+}
+
+const char *agent_stream_event(const char *id, const char *event,
+                               const char *data, apr_pool_t *pool)
+{
+    char *text = apr_pstrcat(pool, "event: ", event, "\ndata: ", data,
+                             "\nid: ", id, "\n\n", NULL);
+    char *end = text + strlen("event: ") + strlen(event) + strlen("\ndata: ")
+        + strlen(data);
+
+    for (char *p = end - strlen(data); p < end; p++) {
+        if (*p == '\n' || *p == '\r') {
+            *p = ' ';
+        }
+    }
+    return text;
+}
+
+apr_status_t agent_stream_cursor(apr_int64_t *after, agent_call_t *call)
+{
+    const char *text;
+    char *end;
+    apr_int64_t value;
+
+    if (agent_request_identity(&text, call, "Last-Event-ID", 20)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    if (text == NULL) {
+        return APR_SUCCESS;
+    }
+    value = apr_strtoi64(text, &end, 10);
+    if (*end != '\0' || value < -1 || value > APR_INT32_MAX) {
+        return agent_error_set(&call->err, AGENT_E_BAD_REQUEST,
+                               "Header Last-Event-ID: expected the id of an "
+                               "event of this run, or -1.",
+                               NULL, call->pool);
+    }
+    *after = value;
+    return APR_SUCCESS;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Server-sent events (WHATWG HTML, 9.2), sent as they happen. */
+#ifndef AGENT_HTTP_STREAM_H
+#define AGENT_HTTP_STREAM_H
+
+#include "call.h"
+
+/* Sends the headers of an event stream. */
+apr_status_t agent_stream_begin(agent_call_t *call);
+
+/*
+ * One event as text in pool. Line ends inside the data, which JSON knows only
+ * as white space, become spaces: an event has one data line.
+ */
+const char *agent_stream_event(const char *id, const char *event,
+                               const char *data, apr_pool_t *pool);
+
+/*
+ * Reads Last-Event-ID: a number from -1 (everything) up; *after stays when it
+ * is absent. Anything else is 400.
+ */
+apr_status_t agent_stream_cursor(apr_int64_t *after, agent_call_t *call);
+
+#endif

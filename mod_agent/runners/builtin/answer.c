@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gathering a model's answer; see answer.h. */
+#include "answer.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "message.h"
+#include "text.h"
+#include "value.h"
+
+/* Arguments sit a few levels deep inside a line, which has a limit of its
+ * own (AGENT_SCAN_DEPTH). */
+#define ARGS_DEPTH_MAX 64
+
+void runner_answer_init(runner_answer_t *answer, apr_pool_t *pool)
+{
+    memset(answer, 0, sizeof(*answer));
+    answer->pool = pool;
+    answer->blocks = apr_array_make(pool, 4, sizeof(runner_block_t *));
+    agent_uuid_v7(answer->message_id);
+}
+
+static runner_block_t *add_block(runner_answer_t *answer)
+{
+    runner_block_t *block = apr_pcalloc(answer->pool, sizeof(*block));
+
+    runner_buffer_init(&block->text, answer->pool);
+    APR_ARRAY_PUSH(answer->blocks, runner_block_t *) = block;
+    return block;
+}
+
+static runner_block_t *get_block(const runner_answer_t *answer, int i)
+{
+    return APR_ARRAY_IDX(answer->blocks, i, runner_block_t *);
+}
+
+void runner_answer_add_text(runner_answer_t *answer, const char *text,
+                            size_t length)
+{
+    int count = answer->blocks->nelts;
+    runner_block_t *block = count > 0 ? get_block(answer, count - 1) : NULL;
+
+    if (length == 0) {
+        return;
+    }
+    if (block == NULL || block->is_call) {
+        block = add_block(answer);
+    }
+    runner_buffer_append(&block->text, text, length);
+    answer->size += length;
+}
+
+runner_block_t *runner_answer_add_call(runner_answer_t *answer, int index,
+                                       const char *id, const char *name)
+{
+    runner_block_t *block = add_block(answer);
+    char made[AGENT_UUID_SIZE];
+
+    if (id == NULL || *id == '\0') {
+        agent_uuid_v7(made);
+        id = apr_pstrcat(answer->pool, "call_", made, NULL);
+    }
+    block->is_call = true;
+    block->index = index;
+    block->call_id = apr_pstrdup(answer->pool, id);
+    block->name = apr_pstrdup(answer->pool, name ? name : "");
+    return block;
+}
+
+runner_block_t *runner_answer_find_call(const runner_answer_t *answer,
+                                        int index)
+{
+    for (int i = answer->blocks->nelts - 1; i >= 0; i--) {
+        runner_block_t *block = get_block(answer, i);
+
+        if (block->is_call && block->index == index) {
+            return block;
+        }
+    }
+    return NULL;
+}
+
+void runner_answer_add_args(runner_answer_t *answer, runner_block_t *call,
+                            const char *text, size_t length)
+{
+    runner_buffer_append(&call->text, text, length);
+    answer->size += length;
+}
+
+bool runner_answer_has_content(const runner_answer_t *answer)
+{
+    return answer->blocks->nelts > 0;
+}
+
+const char *runner_answer_text(const runner_answer_t *answer, apr_pool_t *pool)
+{
+    runner_buffer_t joined;
+
+    runner_buffer_init(&joined, pool);
+    for (int i = 0; i < answer->blocks->nelts; i++) {
+        runner_block_t *block = get_block(answer, i);
+
+        if (!block->is_call) {
+            runner_buffer_append(&joined, runner_buffer_text(&block->text),
+                                 block->text.length);
+        }
+    }
+    return runner_buffer_text(&joined);
+}
+
+/* The arguments as an object that belongs to pool; NULL when they are none.
+ * A model that gives none at all means {}. */
+static json_object *parse_args(const runner_block_t *call, apr_pool_t *pool)
+{
+    json_object *args;
+
+    if (call->text.length == 0) {
+        return agent_json_own(json_object_new_object(), pool);
+    }
+    args = runner_value_parse(call->text.bytes, call->text.length, pool);
+    if (!json_object_is_type(args, json_type_object)
+        || runner_value_depth(args) > ARGS_DEPTH_MAX) {
+        return NULL;
+    }
+    return args;
+}
+
+static json_object *make_text_block(const char *text)
+{
+    return runner_value_add_text(
+        runner_value_add_text(json_object_new_object(), "type", "text"),
+        "text", text);
+}
+
+static json_object *make_call_block(const runner_block_t *call,
+                                    json_object *args)
+{
+    json_object *block = json_object_new_object();
+
+    runner_value_add_text(block, "type", "tool_use");
+    runner_value_add_text(block, "id", call->call_id);
+    runner_value_add_text(block, "name", call->name);
+    runner_value_add(block, "input",
+                     args ? runner_value_share(args)
+                          : json_object_new_object());
+    return block;
+}
+
+/* Adds one call to the message's lists and, when not NULL, to content. */
+static void add_call(json_object *message, json_object *content,
+                     const runner_block_t *call, apr_pool_t *pool)
+{
+    json_object *args = parse_args(call, pool);
+
+    if (content != NULL) {
+        json_object_array_add(content, make_call_block(call, args));
+    }
+    if (args != NULL) {
+        json_object_array_add(agent_json_get(message, "tool_calls"),
+                              runner_message_call(call->name,
+                                                  runner_value_share(args),
+                                                  call->call_id));
+        return;
+    }
+    json_object_array_add(
+        agent_json_get(message, "invalid_tool_calls"),
+        runner_message_invalid_call(
+            call->name,
+            runner_text_clean(call->text.bytes, call->text.length, NULL, pool),
+            call->call_id, "The arguments are not a JSON object."));
+}
+
+static void add_member(json_object *object, const char *key, const char *text)
+{
+    if (text != NULL) {
+        runner_value_add_text(object, key, text);
+    }
+}
+
+static json_object *make_metadata(const runner_answer_t *answer,
+                                  runner_answer_view_t view)
+{
+    bool is_cut = view == RUNNER_ANSWER_CUT;
+    json_object *metadata = json_object_new_object();
+
+    add_member(metadata, "id", answer->response_id);
+    add_member(metadata, "model_provider", answer->provider);
+    add_member(metadata, "model_name", answer->model_name);
+    add_member(metadata, "finish_reason", answer->finish_reason);
+    add_member(metadata, "system_fingerprint", answer->fingerprint);
+    runner_value_add_text(metadata, "stop_reason",
+                          is_cut ? "interrupted" : answer->stop_reason);
+    runner_value_add_text(metadata, "stop_sequence", answer->stop_sequence);
+    if (is_cut) {
+        runner_value_add_bool(metadata, "interrupted", true);
+    }
+    return metadata;
+}
+
+static bool has_call(const runner_answer_t *answer)
+{
+    for (int i = 0; i < answer->blocks->nelts; i++) {
+        if (get_block(answer, i)->is_call) {
+            return true;
+        }
+    }
+    return false;
+}
+
+json_object *runner_answer_message(const runner_answer_t *answer,
+                                   runner_answer_view_t view)
+{
+    bool is_whole = view == RUNNER_ANSWER_WHOLE;
+    apr_pool_t *pool = answer->pool;
+    json_object *message = runner_message_new("ai", NULL, answer->message_id);
+    json_object *blocks = NULL;
+
+    if (answer->has_block_content && is_whole && has_call(answer)) {
+        blocks = runner_value_list();
+    }
+    runner_value_add(message, "content",
+                     blocks ? blocks
+                            : runner_value_text(
+                                runner_answer_text(answer, pool)));
+    runner_value_add(message, "response_metadata",
+                     make_metadata(answer, view));
+    runner_value_add(message, "tool_calls", runner_value_list());
+    runner_value_add(message, "invalid_tool_calls", runner_value_list());
+    runner_value_add(message, "usage_metadata",
+                     runner_message_usage(answer->input_tokens,
+                                          answer->output_tokens));
+    for (int i = 0; i < answer->blocks->nelts; i++) {
+        runner_block_t *block = get_block(answer, i);
+
+        if (block->is_call && is_whole) {
+            add_call(message, blocks, block, pool);
+        }
+        else if (!block->is_call && blocks != NULL) {
+            json_object_array_add(
+                blocks, make_text_block(runner_buffer_text(&block->text)));
+        }
+    }
+    return message;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recursive-descent reader of arithmetic; see calculator.h. It computes while
+ * it reads, knows no names and no functions, and is bounded in depth.
+ */
+#include "calculator.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+
+#define DEPTH_MAX 64
+/* Digits that a double holds without noise in the last place. */
+#define DIGITS 15
+/* The longest number that is read, with its NUL. */
+#define NUMBER_SIZE 64
+
+typedef struct reader_t {
+    const char *text;
+    const char *at;
+    int depth;
+    /* The first thing that went wrong; NULL while all is well. */
+    const char *problem;
+} reader_t;
+
+static double read_sum(reader_t *reader);
+
+static double fail(reader_t *reader, const char *problem)
+{
+    if (reader->problem == NULL) {
+        reader->problem = problem;
+    }
+    return 0;
+}
+
+/* The next character that is no white space, without taking it. */
+static char peek(reader_t *reader)
+{
+    while (apr_isspace(*reader->at)) {
+        reader->at++;
+    }
+    return *reader->at;
+}
+
+static bool take(reader_t *reader, char wanted)
+{
+    if (peek(reader) != wanted) {
+        return false;
+    }
+    reader->at++;
+    return true;
+}
+
+/* Decimal digits with an optional fraction and exponent: strtod() alone would
+ * also take hexadecimal, "inf" and "nan". */
+static double read_number(reader_t *reader)
+{
+    const char *start = reader->at;
+    size_t length = strspn(start, "0123456789.");
+    size_t digits;
+    char copy[NUMBER_SIZE];
+    char *end;
+    double value;
+
+    if (start[length] == 'e' || start[length] == 'E') {
+        digits = length + 1;
+        digits += start[digits] == '+' || start[digits] == '-';
+        if (apr_isdigit(start[digits])) {
+            length = digits + strspn(start + digits, "0123456789");
+        }
+    }
+    if (length >= sizeof(copy)) {
+        return fail(reader, "a number is too long");
+    }
+    memcpy(copy, start, length);
+    copy[length] = '\0';
+    value = strtod(copy, &end);
+    if (length == 0 || *end != '\0' || end == copy) {
+        return fail(reader, "expected a number");
+    }
+    reader->at += length;
+    return value;
+}
+
+static double read_primary(reader_t *reader)
+{
+    double value;
+
+    if (!take(reader, '(')) {
+        return read_number(reader);
+    }
+    value = read_sum(reader);
+    if (reader->problem == NULL && !take(reader, ')')) {
+        return fail(reader, "expected \")\"");
+    }
+    return value;
+}
+
+static double read_signed(reader_t *reader);
+
+/* 2 ^ -1 is allowed, and 2 ^ 3 ^ 2 is 2 ^ 9. */
+static double read_power(reader_t *reader)
+{
+    double base = read_primary(reader);
+
+    if (reader->problem == NULL && take(reader, '^')) {
+        return pow(base, read_signed(reader));
+    }
+    return base;
+}
+
+static double read_signed(reader_t *reader)
+{
+    double value;
+
+    if (reader->depth == DEPTH_MAX) {
+        return fail(reader, "too many parentheses or signs");
+    }
+    reader->depth++;
+    if (take(reader, '-')) {
+        value = -read_signed(reader);
+    }
+    else if (take(reader, '+')) {
+        value = read_signed(reader);
+    }
+    else {
+        value = read_power(reader);
+    }
+    reader->depth--;
+    return value;
+}
+
+static double divide(reader_t *reader, double left, double right,
+                     bool is_remainder)
+{
+    if (right == 0) {
+        return fail(reader, "division by zero");
+    }
+    return is_remainder ? fmod(left, right) : left / right;
+}
+
+static double read_product(reader_t *reader)
+{
+    double value = read_signed(reader);
+
+    while (reader->problem == NULL) {
+        if (take(reader, '*')) {
+            value *= read_signed(reader);
+        }
+        else if (take(reader, '/')) {
+            value = divide(reader, value, read_signed(reader), false);
+        }
+        else if (take(reader, '%')) {
+            value = divide(reader, value, read_signed(reader), true);
+        }
+        else {
+            break;
+        }
+    }
+    return value;
+}
+
+static double read_sum(reader_t *reader)
+{
+    double value = read_product(reader);
+
+    while (reader->problem == NULL) {
+        if (take(reader, '+')) {
+            value += read_product(reader);
+        }
+        else if (take(reader, '-')) {
+            value -= read_product(reader);
+        }
+        else {
+            break;
+        }
+    }
+    return value;
+}
+
+apr_status_t runner_calculator_run(const char **result, const char *expression,
+                                   apr_pool_t *pool)
+{
+    reader_t reader = {expression, expression, 0, NULL};
+    double value = read_sum(&reader);
+
+    if (reader.problem == NULL && peek(&reader) != '\0') {
+        fail(&reader, "expected an operator");
+    }
+    if (reader.problem != NULL) {
+        *result = apr_psprintf(pool, "%s at character %d", reader.problem,
+                               (int)(reader.at - reader.text) + 1);
+        return APR_EGENERAL;
+    }
+    if (!isfinite(value)) {
+        *result = "the result is no number";
+        return APR_EGENERAL;
+    }
+    /* 0 + value turns -0 into 0. */
+    *result = apr_psprintf(pool, "%.*g", DIGITS, 0.0 + value);
+    return APR_SUCCESS;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See clock.h. */
+#include "clock.h"
+
+#include <time.h>
+
+apr_time_t runner_clock_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return apr_time_from_sec(now.tv_sec) + now.tv_nsec / 1000;
+}

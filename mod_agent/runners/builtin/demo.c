@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The demo model: no network, no key, the same answer to the same conversation.
+ * It exists so that streaming, tools and interrupts can be seen and tested. The
+ * last human message steers it:
+ *   sleep 2500       the answer is streamed for 2,500 ms
+ *   use clock {}     asks for that tool (several: one call each), then answers
+ *                    with what the tools said
+ *   fail             as the first word: the call fails
+ * Everything else is answered in words that depend on the conversation. A token
+ * is a word, and the counts in usage_metadata are counts of words.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "message.h"
+#include "model.h"
+#include "text.h"
+#include "value.h"
+
+#define SLEEP_MAX_MS 600000
+/* How much of a message is repeated in an answer. */
+#define QUOTE_MAX 300
+
+typedef struct demo_t {
+    const char *prompt;
+    /* The rest of the answer, and how it is spread over time. */
+    const char *rest;
+    int words;
+    int words_said;
+    apr_time_t started_at;
+    apr_interval_time_t duration;
+} demo_t;
+
+static size_t count_messages(const runner_call_t *call)
+{
+    return json_object_array_length(call->messages);
+}
+
+static json_object *get_message(const runner_call_t *call, size_t i)
+{
+    return json_object_array_get_idx(call->messages, i);
+}
+
+/* Index of the last human message before end, plus one; 0 when there is
+ * none. */
+static size_t find_human(const runner_call_t *call, size_t end)
+{
+    while (end > 0 && !runner_message_is(get_message(call, end - 1), "human")) {
+        end--;
+    }
+    return end;
+}
+
+static const char *get_text(runner_call_t *call, size_t i)
+{
+    return runner_message_text(get_message(call, i), call->pool);
+}
+
+static bool begins_word(const char *text, const char *at)
+{
+    return at == text || !apr_isalnum(at[-1]);
+}
+
+/* Behind the next `word` and the white space after it; NULL when none. */
+static const char *find_word(const char *text, const char *at, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (; *at != '\0'; at++) {
+        if (begins_word(text, at) && strncasecmp(at, word, length) == 0
+            && apr_isspace(at[length])) {
+            at += length;
+            while (apr_isspace(*at)) {
+                at++;
+            }
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static bool is_told_to_fail(const char *prompt)
+{
+    while (apr_isspace(*prompt)) {
+        prompt++;
+    }
+    return strncasecmp(prompt, "fail", 4) == 0 && !apr_isalnum(prompt[4]);
+}
+
+/* Milliseconds of the first `sleep N`; 0 when there is none. */
+static long find_sleep(const char *prompt)
+{
+    const char *at = prompt;
+
+    while ((at = find_word(prompt, at, "sleep")) != NULL) {
+        if (apr_isdigit(*at)) {
+            long ms = strtol(at, NULL, 10);
+
+            return ms > SLEEP_MAX_MS ? SLEEP_MAX_MS : ms;
+        }
+    }
+    return 0;
+}
+
+/* Length of the JSON object at text, up to the end when it is not closed. */
+static size_t measure_object(const char *text)
+{
+    bool is_quoted = false;
+    int depth = 0;
+    size_t i;
+
+    for (i = 0; text[i] != '\0'; i++) {
+        if (is_quoted && text[i] == '\\' && text[i + 1] != '\0') {
+            i++;
+        }
+        else if (text[i] == '"') {
+            is_quoted = !is_quoted;
+        }
+        else if (!is_quoted && text[i] == '{') {
+            depth++;
+        }
+        else if (!is_quoted && text[i] == '}' && --depth == 0) {
+            return i + 1;
+        }
+    }
+    return i;
+}
+
+/*
+ * The next `use NAME {..}` from *at on: sets name and args and moves *at
+ * behind it.
+ */
+static bool find_use(const char *prompt, const char **at, const char **name,
+                     const char **args, apr_pool_t *pool)
+{
+    while ((*at = find_word(prompt, *at, "use")) != NULL) {
+        const char *end = *at;
+        const char *object;
+
+        while (apr_isalnum(*end) || *end == '_' || *end == '-') {
+            end++;
+        }
+        object = end;
+        while (apr_isspace(*object)) {
+            object++;
+        }
+        if (end > *at && *object == '{') {
+            size_t length = measure_object(object);
+
+            *name = apr_pstrmemdup(pool, *at, (apr_size_t)(end - *at));
+            *args = apr_pstrmemdup(pool, object, length);
+            *at = object + length;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Begins the calls that the prompt asks for; false when it asks for none. */
+static bool use_tools(runner_call_t *call, const char *prompt)
+{
+    const char *at = prompt;
+    const char *name;
+    const char *args;
+    int count = 0;
+
+    while (at != NULL && find_use(prompt, &at, &name, &args, call->pool)) {
+        const char *text =
+            apr_pstrcat(call->pool, count == 0 ? "I ask the tool " : " and ",
+                        name, NULL);
+        runner_block_t *block;
+
+        runner_call_text(call, text, strlen(text));
+        block = runner_call_begin_tool(call, count++, NULL, name);
+        runner_call_args(call, block, args, strlen(args));
+        call->answer.output_tokens +=
+            runner_text_count(text) + runner_text_count(name)
+            + runner_text_count(args);
+    }
+    return count > 0;
+}
+
+static const char *quote(runner_call_t *call, const char *text)
+{
+    return apr_pstrcat(call->pool, "\"",
+                       runner_text_shorten(text, QUOTE_MAX, call->pool), "\"",
+                       NULL);
+}
+
+/* What the tools said since the prompt; NULL when none was asked. */
+static const char *describe_results(runner_call_t *call, size_t human)
+{
+    const char *text = NULL;
+
+    for (size_t i = human; i < count_messages(call); i++) {
+        json_object *message = get_message(call, i);
+        bool is_error;
+
+        if (!runner_message_is(message, "tool")) {
+            continue;
+        }
+        is_error = strcmp(agent_json_string(message, "status", ""), "error")
+                   == 0;
+        text = apr_pstrcat(call->pool, text ? text : "", text ? " " : "",
+                           "The tool ", agent_json_string(message, "name", ""),
+                           is_error ? " failed: " : " answered: ",
+                           get_text(call, i), NULL);
+    }
+    return text;
+}
+
+static const char *describe_tools(runner_call_t *call)
+{
+    const apr_array_header_t *tools = call->graph->tools;
+    const char *text = "";
+
+    for (int i = 0; i < tools->nelts; i++) {
+        text = apr_pstrcat(call->pool, text, i == 0 ? "" : ", ",
+                           APR_ARRAY_IDX(tools, i, runner_tool_t *)->name,
+                           NULL);
+    }
+    if (*text == '\0') {
+        return "";
+    }
+    return apr_pstrcat(call->pool, " My tools: ", text, "; say \"use ",
+                       APR_ARRAY_IDX(tools, 0, runner_tool_t *)->name,
+                       " {}\" and I call one.", NULL);
+}
+
+static int count_humans(runner_call_t *call)
+{
+    int count = 0;
+
+    for (size_t i = find_human(call, count_messages(call)); i > 0;
+         i = find_human(call, i - 1)) {
+        count++;
+    }
+    return count;
+}
+
+/* What shows that the thread remembers. */
+static const char *describe_memory(runner_call_t *call, size_t human)
+{
+    size_t previous = human > 0 ? find_human(call, human - 1) : 0;
+
+    if (previous == 0) {
+        return "";
+    }
+    return apr_psprintf(call->pool,
+                        " This is your message number %d in this thread; "
+                        "before it you said %s.",
+                        count_humans(call),
+                        quote(call, get_text(call, previous - 1)));
+}
+
+static const char *describe_self(runner_call_t *call, size_t human)
+{
+    const char *system = call->graph->system_prompt;
+    const char *prompt = human > 0 ? get_text(call, human - 1) : "";
+
+    return apr_pstrcat(
+        call->pool, "I am the demo model: I have no thoughts of my own, but ",
+        "the thread, the run and this stream are real. ",
+        *prompt ? apr_psprintf(call->pool, "You said %s (%d words).",
+                               quote(call, prompt), runner_text_count(prompt))
+                : "You have said nothing yet.",
+        describe_memory(call, human),
+        system ? apr_pstrcat(call->pool, " My instructions are ",
+                             quote(call, system), ".", NULL)
+               : "",
+        describe_tools(call),
+        " Say \"sleep 2000\" and I take that many milliseconds to answer.",
+        NULL);
+}
+
+static const char *compose_answer(runner_call_t *call, size_t human,
+                                  long sleep_ms)
+{
+    const char *results = describe_results(call, human);
+
+    if (results != NULL) {
+        return results;
+    }
+    if (sleep_ms > 0) {
+        return apr_psprintf(
+            call->pool,
+            "I am the demo model and I take %ld ms for this sentence, one "
+            "word after the other, so that you can watch it arrive, or "
+            "cancel the run half way and find in the state what you have "
+            "seen until then.",
+            sleep_ms);
+    }
+    return describe_self(call, human);
+}
+
+static int64_t count_input(runner_call_t *call)
+{
+    int64_t count = runner_text_count(call->graph->system_prompt);
+
+    for (size_t i = 0; i < count_messages(call); i++) {
+        count += runner_text_count(get_text(call, i));
+    }
+    return count;
+}
+
+static void end_call(runner_call_t *call, const char *stop_reason)
+{
+    call->answer.stop_reason = stop_reason;
+    runner_call_end(call);
+}
+
+/* Says the words that are due; ends the call after the last one. */
+static void wake_demo(runner_call_t *call)
+{
+    demo_t *demo = call->state;
+    apr_interval_time_t elapsed = runner_clock_now() - demo->started_at;
+
+    while (*demo->rest != '\0'
+           && elapsed * demo->words >= demo->duration * (demo->words_said + 1)) {
+        size_t length = runner_text_word(demo->rest);
+
+        demo->words_said++;
+        call->answer.output_tokens++;
+        runner_call_text(call, demo->rest, length);
+        demo->rest += length;
+    }
+    if (*demo->rest == '\0') {
+        end_call(call, "end_turn");
+        return;
+    }
+    call->wake_at = demo->started_at
+                    + demo->duration * (demo->words_said + 1) / demo->words
+                    + 1;
+}
+
+static void start_demo(runner_call_t *call)
+{
+    demo_t *demo = apr_pcalloc(call->pool, sizeof(*demo));
+    size_t human = find_human(call, count_messages(call));
+    const char *prompt = human > 0 ? get_text(call, human - 1) : "";
+    long sleep_ms = find_sleep(prompt);
+
+    call->state = demo;
+    call->answer.has_block_content = true;
+    call->answer.model_name = "demo";
+    call->answer.input_tokens = count_input(call);
+    if (is_told_to_fail(prompt)) {
+        runner_problem_set(&call->problem, call->pool, "DemoError",
+                           "The demo model failed because the last message "
+                           "told it to: %s.",
+                           quote(call, prompt));
+        runner_call_end(call);
+        return;
+    }
+    if (describe_results(call, human) == NULL && use_tools(call, prompt)) {
+        end_call(call, "tool_use");
+        return;
+    }
+    demo->rest = compose_answer(call, human, sleep_ms);
+    demo->words = runner_text_count(demo->rest);
+    demo->started_at = runner_clock_now();
+    demo->duration = apr_time_from_msec(sleep_ms);
+    wake_demo(call);
+}
+
+static void stop_demo(runner_call_t *call)
+{
+    /* Nothing outside the call's pool belongs to it. */
+}
+
+const runner_provider_t runner_provider_demo = {"demo", false, start_demo,
+                                                wake_demo, stop_demo};

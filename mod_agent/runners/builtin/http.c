@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libcurl's multi interface behind pools and callbacks; see http.h. */
+#include "http.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <apr_ring.h>
+#include <apr_strings.h>
+
+#define CONNECT_TIMEOUT_MS 10000L
+#define REDIRECT_NONE 0L
+
+struct runner_transfer_t {
+    APR_RING_ENTRY(runner_transfer_t) link;
+    runner_http_t *http;
+    apr_pool_t *pool;
+    runner_request_t request;
+    CURL *easy;
+    struct curl_slist *headers;
+    bool is_active;
+    bool is_paused;
+    bool is_denied;
+    bool has_been_refused;
+    char failure[CURL_ERROR_SIZE];
+};
+
+typedef APR_RING_HEAD(transfer_ring_t, runner_transfer_t) transfer_ring_t;
+
+struct runner_http_t {
+    CURLM *multi;
+    runner_egress_t egress;
+    bool (*is_full)(void *baton);
+    void *baton;
+    transfer_ring_t transfers;
+    int paused;
+};
+
+static apr_status_t close_http(void *baton)
+{
+    runner_http_t *http = baton;
+
+    while (!APR_RING_EMPTY(&http->transfers, runner_transfer_t, link)) {
+        runner_http_cancel(APR_RING_FIRST(&http->transfers));
+    }
+    curl_multi_cleanup(http->multi);
+    curl_global_cleanup();
+    return APR_SUCCESS;
+}
+
+runner_http_t *runner_http_open(const runner_egress_t *egress,
+                                bool (*is_full)(void *baton), void *baton,
+                                apr_pool_t *pool)
+{
+    runner_http_t *http = apr_pcalloc(pool, sizeof(*http));
+
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        return NULL;
+    }
+    http->multi = curl_multi_init();
+    if (http->multi == NULL) {
+        curl_global_cleanup();
+        return NULL;
+    }
+    http->egress = *egress;
+    http->is_full = is_full;
+    http->baton = baton;
+    APR_RING_INIT(&http->transfers, runner_transfer_t, link);
+    apr_pool_cleanup_register(pool, http, close_http, apr_pool_cleanup_null);
+    return http;
+}
+
+/* The source address of a family; NULL when any will do. */
+static const struct sockaddr_storage *find_source(const runner_egress_t *egress,
+                                                  int family)
+{
+    const struct sockaddr_storage *source =
+        family == AF_INET6 ? &egress->source_v6 : &egress->source_v4;
+
+    return source->ss_family == family ? source : NULL;
+}
+
+/*
+ * The one place where a connection is made: decides about the very address
+ * that will be connected, so that no name, spelling or second look-up can lead
+ * elsewhere.
+ */
+static curl_socket_t open_socket(void *baton, curlsocktype purpose,
+                                 struct curl_sockaddr *address)
+{
+    runner_transfer_t *transfer = baton;
+    const runner_egress_t *egress = &transfer->http->egress;
+    const struct sockaddr_storage *source =
+        find_source(egress, address->family);
+    int fd;
+
+    if (egress->is_allowed != NULL
+        && !egress->is_allowed(egress->baton, &address->addr)) {
+        transfer->is_denied = true;
+        return CURL_SOCKET_BAD;
+    }
+    fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
+                address->protocol);
+    if (fd >= 0 && source != NULL
+        && bind(fd, (const struct sockaddr *)source,
+                address->family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                            : sizeof(struct sockaddr_in))
+               != 0) {
+        close(fd);
+        return CURL_SOCKET_BAD;
+    }
+    return fd >= 0 ? fd : CURL_SOCKET_BAD;
+}
+
+static size_t take_bytes(char *bytes, size_t size, size_t count, void *baton)
+{
+    runner_transfer_t *transfer = baton;
+    runner_http_t *http = transfer->http;
+    size_t length = size * count;
+    long status = 0;
+
+    if (transfer->request.is_stream && http->is_full(http->baton)) {
+        if (!transfer->is_paused) {
+            transfer->is_paused = true;
+            http->paused++;
+        }
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (!transfer->request.on_bytes(transfer->request.baton, (int)status,
+                                    bytes, length)) {
+        transfer->has_been_refused = true;
+        return length + 1;
+    }
+    return length;
+}
+
+static void resume_transfer(runner_transfer_t *transfer)
+{
+    if (transfer->is_paused) {
+        transfer->is_paused = false;
+        transfer->http->paused--;
+        curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+    }
+}
+
+static void set_safety(CURL *easy)
+{
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, REDIRECT_NONE);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+}
+
+static void set_body(CURL *easy, const runner_request_t *request)
+{
+    if (request->body != NULL) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                         (curl_off_t)request->body_length);
+    }
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+}
+
+static bool set_headers(runner_transfer_t *transfer)
+{
+    apr_array_header_t *headers = transfer->request.headers;
+
+    /* Without this libcurl asks for leave before a body of 1 MiB, and waits
+     * one second for servers that do not know the question. */
+    transfer->headers = curl_slist_append(NULL, "Expect:");
+    for (int i = 0; headers != NULL && i < headers->nelts; i++) {
+        const char *line = APR_ARRAY_IDX(headers, i, const char *);
+        struct curl_slist *more;
+
+        /* A line break in a value would begin a header of its own. */
+        if (strpbrk(line, "\r\n") != NULL) {
+            return false;
+        }
+        more = curl_slist_append(transfer->headers, line);
+        if (more == NULL) {
+            return false;
+        }
+        transfer->headers = more;
+    }
+    curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
+    return true;
+}
+
+static CURLcode set_request(runner_transfer_t *transfer)
+{
+    const runner_request_t *request = &transfer->request;
+    CURL *easy = transfer->easy;
+
+    set_safety(easy);
+    set_body(easy, request);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(request->timeout / 1000));
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+    return curl_easy_setopt(easy, CURLOPT_URL, request->url);
+}
+
+void runner_http_cancel(runner_transfer_t *transfer)
+{
+    if (!transfer->is_active) {
+        return;
+    }
+    transfer->is_active = false;
+    if (transfer->is_paused) {
+        transfer->http->paused--;
+    }
+    APR_RING_REMOVE(transfer, link);
+    curl_multi_remove_handle(transfer->http->multi, transfer->easy);
+    curl_easy_cleanup(transfer->easy);
+    curl_slist_free_all(transfer->headers);
+}
+
+static apr_status_t end_with_pool(void *baton)
+{
+    runner_http_cancel(baton);
+    return APR_SUCCESS;
+}
+
+runner_transfer_t *runner_http_start(runner_http_t *http,
+                                     const runner_request_t *request,
+                                     const char **failure, apr_pool_t *pool)
+{
+    runner_transfer_t *transfer = apr_pcalloc(pool, sizeof(*transfer));
+
+    transfer->http = http;
+    transfer->pool = pool;
+    transfer->request = *request;
+    transfer->easy = curl_easy_init();
+    if (transfer->easy == NULL) {
+        *failure = "libcurl is out of memory";
+        return NULL;
+    }
+    if (!set_headers(transfer) || set_request(transfer) != CURLE_OK
+        || curl_multi_add_handle(http->multi, transfer->easy) != CURLM_OK) {
+        curl_easy_cleanup(transfer->easy);
+        curl_slist_free_all(transfer->headers);
+        *failure = "the request cannot be sent: a header or the URL is "
+                   "malformed";
+        return NULL;
+    }
+    transfer->is_active = true;
+    APR_RING_INSERT_TAIL(&http->transfers, transfer, runner_transfer_t, link);
+    apr_pool_cleanup_register(pool, transfer, end_with_pool,
+                              apr_pool_cleanup_null);
+    return transfer;
+}
+
+void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
+                      unsigned count, int timeout_ms)
+{
+    curl_multi_poll(http->multi, descriptors, count, timeout_ms, NULL);
+}
+
+static const char *find_header(runner_transfer_t *transfer, const char *name)
+{
+    struct curl_header *header;
+
+    if (curl_easy_header(transfer->easy, name, 0, CURLH_HEADER, -1, &header)
+        != CURLHE_OK) {
+        return NULL;
+    }
+    return apr_pstrdup(transfer->pool, header->value);
+}
+
+static const char *describe_failure(runner_transfer_t *transfer, CURLcode code)
+{
+    if (code == CURLE_OK) {
+        return NULL;
+    }
+    if (transfer->is_denied) {
+        return "the address is not one that may be connected to";
+    }
+    return apr_pstrdup(transfer->pool, transfer->failure[0] != '\0'
+                                           ? transfer->failure
+                                           : curl_easy_strerror(code));
+}
+
+static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
+{
+    runner_reply_t reply;
+    long status = 0;
+
+    memset(&reply, 0, sizeof(reply));
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    reply.status = (int)status;
+    reply.content_type = find_header(transfer, "content-type");
+    reply.retry_after = find_header(transfer, "retry-after");
+    reply.is_denied = transfer->is_denied;
+    reply.has_timed_out = code == CURLE_OPERATION_TIMEDOUT;
+    /* A transfer that on_bytes ended has nothing wrong of its own. */
+    reply.failure = transfer->has_been_refused
+                        ? NULL
+                        : describe_failure(transfer, code);
+    runner_http_cancel(transfer);
+    apr_pool_cleanup_kill(transfer->pool, transfer, end_with_pool);
+    transfer->request.on_end(transfer->request.baton, &reply);
+}
+
+static void resume_paused(runner_http_t *http)
+{
+    runner_transfer_t *transfer = APR_RING_FIRST(&http->transfers);
+
+    if (http->paused == 0 || http->is_full(http->baton)) {
+        return;
+    }
+    while (transfer
+           != APR_RING_SENTINEL(&http->transfers, runner_transfer_t, link)) {
+        runner_transfer_t *next = APR_RING_NEXT(transfer, link);
+
+        resume_transfer(transfer);
+        transfer = next;
+    }
+}
+
+void runner_http_perform(runner_http_t *http)
+{
+    CURLMsg *message;
+    int running;
+    int left;
+
+    if (APR_RING_EMPTY(&http->transfers, runner_transfer_t, link)) {
+        return;
+    }
+    resume_paused(http);
+    curl_multi_perform(http->multi, &running);
+    while ((message = curl_multi_info_read(http->multi, &left)) != NULL) {
+        if (message->msg == CURLMSG_DONE) {
+            void *transfer = NULL;
+
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
+                              &transfer);
+            finish_transfer(transfer, message->data.result);
+        }
+    }
+}
+
+const char *runner_http_host(const char *url, apr_pool_t *pool)
+{
+    CURLU *parsed = curl_url();
+    char *host = NULL;
+    char *port = NULL;
+    const char *result = url;
+
+    if (curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK
+        && curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
+        result = apr_pstrdup(pool, host);
+        if (curl_url_get(parsed, CURLUPART_PORT, &port, 0) == CURLUE_OK) {
+            result = apr_pstrcat(pool, host, ":", port, NULL);
+        }
+    }
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(parsed);
+    return result;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP as a client, many transfers at once on the runner's one loop. No proxy,
+ * no redirect, TLS always verified. Every connection is made by one function,
+ * which asks the egress policy and binds the source address.
+ */
+#ifndef AGENT_RUNNER_HTTP_H
+#define AGENT_RUNNER_HTTP_H
+
+#include <stdbool.h>
+
+#include <apr_errno.h>
+#include <apr_tables.h>
+#include <apr_time.h>
+#include <curl/curl.h>
+#include <sys/socket.h>
+
+typedef struct runner_http_t runner_http_t;
+typedef struct runner_transfer_t runner_transfer_t;
+
+/* Which addresses may be connected to, and from where. Zeroed: all, any. */
+typedef struct runner_egress_t {
+    /* NULL allows every address. Sees the address that is about to be
+     * connected, after the name was resolved. */
+    bool (*is_allowed)(void *baton, const struct sockaddr *address);
+    void *baton;
+    /* The source of connections of each family; family AF_UNSPEC: any. */
+    struct sockaddr_storage source_v4;
+    struct sockaddr_storage source_v6;
+} runner_egress_t;
+
+/* How a transfer ended. */
+typedef struct runner_reply_t {
+    /* HTTP status; 0 when none arrived. */
+    int status;
+    /* Header fields, NULL when absent; in the transfer's pool. */
+    const char *content_type;
+    const char *retry_after;
+    /* NULL when the reply arrived whole; else what went wrong, for a person. */
+    const char *failure;
+    bool has_timed_out;
+    /* The policy refused the address. */
+    bool is_denied;
+} runner_reply_t;
+
+typedef struct runner_request_t {
+    const char *method;
+    const char *url;
+    /* const char *: "Name: value". */
+    apr_array_header_t *headers;
+    /* NULL: no body. Must live as long as the transfer. */
+    const char *body;
+    size_t body_length;
+    /* 0: no limit. */
+    apr_interval_time_t timeout;
+    /* Wait for the supervisor to read before taking more of the reply. */
+    bool is_stream;
+    /*
+     * A piece of the body; status is the reply's. False ends the transfer.
+     * Must not cancel the transfer.
+     */
+    bool (*on_bytes)(void *baton, int status, const char *bytes,
+                     size_t length);
+    /* The transfer is over and must not be used any more. */
+    void (*on_end)(void *baton, const runner_reply_t *reply);
+    void *baton;
+} runner_request_t;
+
+/*
+ * Opens the client; is_full(baton) tells whether streams have to wait. NULL
+ * when libcurl cannot start. Closed with pool.
+ */
+runner_http_t *runner_http_open(const runner_egress_t *egress,
+                                bool (*is_full)(void *baton), void *baton,
+                                apr_pool_t *pool);
+
+/*
+ * Begins a transfer that lives until on_end, runner_http_cancel() or the end
+ * of pool. NULL when the URL or a header is unusable (*failure says why).
+ */
+runner_transfer_t *runner_http_start(runner_http_t *http,
+                                     const runner_request_t *request,
+                                     const char **failure, apr_pool_t *pool);
+
+/* Drops the connection at once; on_end is not called. */
+void runner_http_cancel(runner_transfer_t *transfer);
+
+/* Waits for the given descriptors or any transfer, at most timeout_ms. */
+void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
+                      unsigned count, int timeout_ms);
+
+/* Does what can be done now; calls on_bytes and on_end. */
+void runner_http_perform(runner_http_t *http);
+
+/* "host:port" or "host" of a URL, in pool; the URL itself if it is none. */
+const char *runner_http_host(const char *url, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tool behind a URL: the arguments are sent as a JSON body (as query
+ * parameters with GET), the reply is what the model reads. Its address comes
+ * from the server's configuration, never from a client.
+ */
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "text.h"
+#include "tool.h"
+#include "value.h"
+
+/* How much of an error page a model is shown. */
+#define ERROR_TEXT_MAX 2000
+
+static bool take_reply(void *baton, int status, const char *bytes,
+                       size_t length)
+{
+    runner_job_t *job = baton;
+
+    runner_buffer_append(&job->reply, bytes, length);
+    return job->reply.length <= RUNNER_TOOL_REPLY_MAX;
+}
+
+static json_object *describe_reply(const runner_reply_t *reply,
+                                   apr_pool_t *pool)
+{
+    json_object *artifact = json_object_new_object();
+
+    if (reply->status > 0) {
+        runner_value_add_integer(artifact, "http_status", reply->status);
+    }
+    if (reply->content_type != NULL) {
+        runner_value_add_text(artifact, "content_type",
+                              runner_text_clean(reply->content_type,
+                                                strlen(reply->content_type),
+                                                NULL, pool));
+    }
+    return agent_json_own(artifact, pool);
+}
+
+static const char *describe_timeout(const runner_job_t *job)
+{
+    return apr_psprintf(job->jobs->pool,
+                        "The tool %s did not answer within %" APR_TIME_T_FMT
+                        " ms.",
+                        job->name, apr_time_as_msec(job->tool->timeout));
+}
+
+static void finish_reply(runner_job_t *job, const runner_reply_t *reply)
+{
+    apr_pool_t *pool = job->jobs->pool;
+    const char *text = runner_text_clean(runner_buffer_text(&job->reply),
+                                         job->reply.length, NULL, pool);
+
+    if (reply->has_timed_out) {
+        runner_job_finish(job, true, describe_timeout(job));
+    }
+    else if (job->reply.length > RUNNER_TOOL_REPLY_MAX) {
+        runner_job_finish(job, true,
+                          apr_psprintf(pool,
+                                       "The tool %s answered with more than "
+                                       "%d bytes.",
+                                       job->name, (int)RUNNER_TOOL_REPLY_MAX));
+    }
+    else if (reply->failure != NULL) {
+        runner_job_finish(job, true,
+                          apr_psprintf(pool,
+                                       "The tool %s cannot be reached: %s.",
+                                       job->name, reply->failure));
+    }
+    else if (reply->status < 200 || reply->status > 299) {
+        runner_job_finish(
+            job, true,
+            apr_psprintf(pool, "The tool %s failed with HTTP status %d: %s",
+                         job->name, reply->status,
+                         runner_text_shorten(text, ERROR_TEXT_MAX, pool)));
+    }
+    else {
+        runner_job_finish(job, false, text);
+    }
+}
+
+static void end_reply(void *baton, const runner_reply_t *reply)
+{
+    runner_job_t *job = baton;
+    runner_jobs_t *jobs = job->jobs;
+
+    job->transfer = NULL;
+    job->artifact = describe_reply(reply, jobs->pool);
+    finish_reply(job, reply);
+    if (--jobs->waiting == 0) {
+        jobs->on_end(jobs->baton);
+    }
+}
+
+/* The arguments as query parameters behind the tool's URL. */
+static const char *make_query_url(const runner_job_t *job)
+{
+    CURLU *url = curl_url();
+    char *text = NULL;
+    const char *result = job->tool->url;
+
+    curl_url_set(url, CURLUPART_URL, job->tool->url, 0);
+    json_object_object_foreach(job->args, key, value)
+    {
+        const char *pair = apr_pstrcat(job->jobs->pool, key, "=",
+                                       json_object_get_string(value), NULL);
+
+        curl_url_set(url, CURLUPART_QUERY, pair,
+                     CURLU_APPENDQUERY | CURLU_URLENCODE);
+    }
+    if (curl_url_get(url, CURLUPART_URL, &text, 0) == CURLUE_OK) {
+        result = apr_pstrdup(job->jobs->pool, text);
+    }
+    curl_free(text);
+    curl_url_cleanup(url);
+    return result;
+}
+
+static void add_header(runner_request_t *request, const runner_job_t *job,
+                       const char *name, const char *value)
+{
+    APR_ARRAY_PUSH(request->headers, const char *) =
+        apr_pstrcat(job->jobs->pool, name, ": ", value, NULL);
+}
+
+void runner_job_start_http(runner_job_t *job)
+{
+    apr_pool_t *pool = job->jobs->pool;
+    const char *failure = NULL;
+    runner_request_t request;
+
+    memset(&request, 0, sizeof(request));
+    request.method = job->tool->method;
+    request.url = job->tool->url;
+    request.timeout = job->tool->timeout;
+    request.on_bytes = take_reply;
+    request.on_end = end_reply;
+    request.baton = job;
+    request.headers = apr_array_make(pool, 6, sizeof(const char *));
+    add_header(&request, job, "Accept", "application/json, text/*;q=0.9");
+    add_header(&request, job, "User-Agent", "agent-runner");
+    add_header(&request, job, "X-Agent-Run-Id", job->jobs->run_id);
+    add_header(&request, job, "X-Agent-Thread-Id", job->jobs->thread_id);
+    if (strcmp(request.method, "GET") == 0) {
+        request.url = make_query_url(job);
+    }
+    else {
+        request.body = agent_json_print(job->args, pool);
+        request.body_length = strlen(request.body);
+        add_header(&request, job, "Content-Type", "application/json");
+    }
+    job->transfer =
+        runner_http_start(job->jobs->http, &request, &failure, pool);
+    if (job->transfer == NULL) {
+        runner_job_finish(job, true,
+                          apr_pstrcat(pool, "The tool ", job->name,
+                                      " cannot be called: ", failure, ".",
+                                      NULL));
+    }
+}

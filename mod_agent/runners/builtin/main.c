@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent-runner: runs the built-in graphs. It speaks the protocol of
+ * runners/PROTOCOL.md on the descriptors 3 (in) and 4 (out) and ends with the
+ * process that started it.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+
+#include "runner.h"
+
+#define IN_FD 3
+#define OUT_FD 4
+/* Memory that ended runs leave for the next ones; more goes back. */
+#define POOL_KEPT ((apr_size_t)4 * 1024 * 1024)
+
+/* The slots of the command line: nothing, or "--slots N"; 0 when malformed. */
+static int read_slots(int argc, char **argv)
+{
+    apr_int64_t slots;
+    char *end;
+
+    if (argc == 1) {
+        return RUNNER_SLOTS_DEFAULT;
+    }
+    if (argc != 3 || strcmp(argv[1], "--slots") != 0) {
+        return 0;
+    }
+    slots = apr_strtoi64(argv[2], &end, 10);
+    if (*end != '\0' || slots < 1 || slots > RUNNER_SLOTS_MAX) {
+        return 0;
+    }
+    return (int)slots;
+}
+
+/* False when the parent is already gone. */
+static int follow_parent(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    /* It may have died before the line above. */
+    return getppid() == parent;
+}
+
+int main(int argc, char **argv)
+{
+    pid_t parent = getppid();
+    apr_pool_t *pool;
+    int slots = read_slots(argc, argv);
+    int exit_code;
+
+    if (slots == 0) {
+        fprintf(stderr, "usage: %s [--slots N]\n  N: runs at once, 1 to %d "
+                        "(default: %d)\n",
+                argv[0], RUNNER_SLOTS_MAX, RUNNER_SLOTS_DEFAULT);
+        return 64;
+    }
+    if (!follow_parent(parent)) {
+        return 0;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    apr_initialize();
+    atexit(apr_terminate);
+    apr_pool_create(&pool, NULL);
+    apr_allocator_max_free_set(apr_pool_allocator_get(pool), POOL_KEPT);
+    exit_code = runner_serve(IN_FD, OUT_FD, slots, pool);
+    apr_pool_destroy(pool);
+    return exit_code;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all providers share; see model.h. */
+#include "model.h"
+
+#include <string.h>
+
+static const runner_provider_t *const providers[] = {
+    &runner_provider_demo, &runner_provider_anthropic, &runner_provider_openai};
+
+const runner_provider_t *runner_provider_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
+        if (strcmp(providers[i]->name, name) == 0) {
+            return providers[i];
+        }
+    }
+    return NULL;
+}
+
+void runner_call_text(runner_call_t *call, const char *text, size_t length)
+{
+    runner_delta_t delta = {text, length, NULL, false};
+
+    if (length == 0) {
+        return;
+    }
+    runner_answer_add_text(&call->answer, text, length);
+    call->on_delta(call->baton, &delta);
+}
+
+runner_block_t *runner_call_begin_tool(runner_call_t *call, int index,
+                                       const char *id, const char *name)
+{
+    runner_delta_t delta = {"", 0, NULL, true};
+
+    delta.call = runner_answer_add_call(&call->answer, index, id, name);
+    call->on_delta(call->baton, &delta);
+    return (runner_block_t *)delta.call;
+}
+
+void runner_call_args(runner_call_t *call, runner_block_t *block,
+                      const char *text, size_t length)
+{
+    runner_delta_t delta = {text, length, block, false};
+
+    if (length == 0) {
+        return;
+    }
+    runner_answer_add_args(&call->answer, block, text, length);
+    call->on_delta(call->baton, &delta);
+}
+
+void runner_call_end(runner_call_t *call)
+{
+    call->is_over = true;
+    call->wake_at = RUNNER_NEVER;
+    call->on_end(call->baton);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making problems; see problem.h. */
+#include "problem.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "text.h"
+
+/* What a vendor answered may be a page of HTML; a person reads this much. */
+#define MESSAGE_MAX 2000
+
+apr_status_t runner_problem_set(runner_problem_t **problem, apr_pool_t *pool,
+                                const char *name, const char *format, ...)
+{
+    runner_problem_t *made = apr_pcalloc(pool, sizeof(*made));
+    const char *message;
+    va_list args;
+
+    va_start(args, format);
+    message = apr_pvsprintf(pool, format, args);
+    va_end(args);
+    message = runner_text_shorten(message, MESSAGE_MAX, pool);
+    made->name = name;
+    made->message = runner_text_clean(message, strlen(message), NULL, pool);
+    *problem = made;
+    return APR_EGENERAL;
+}

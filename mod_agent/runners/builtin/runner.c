@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop; see runner.h. Everything happens in one thread: lines from the
+ * supervisor, runs whose time has come, transfers. While the supervisor does
+ * not read, nothing new is made and nothing new is read.
+ */
+#include "runner.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "journal.h"
+#include "run.h"
+#include "value.h"
+
+/* The loop has nothing to do before the supervisor or a transfer says so. */
+#define WAIT_LONGEST_MS 60000
+
+typedef APR_RING_HEAD(run_ring_t, runner_run_t) run_ring_t;
+
+typedef struct runner_t {
+    apr_pool_t *pool;
+    /* Of one line. */
+    apr_pool_t *scratch;
+    runner_wire_t wire;
+    runner_http_t *http;
+    int slots;
+    int used;
+    run_ring_t runs;
+    /* name -> runner_graph_t; NULL before hello. */
+    apr_hash_t *graphs;
+    bool is_draining;
+    bool is_over;
+    int exit_code;
+} runner_t;
+
+static void stop_runner(runner_t *runner, int exit_code)
+{
+    runner->is_over = true;
+    runner->exit_code = exit_code;
+}
+
+static void refuse_line(runner_t *runner, const char *reason)
+{
+    runner_journal_write(NULL, "the supervisor broke the protocol: %s", reason);
+    stop_runner(runner, 2);
+}
+
+static bool is_wire_full(void *baton)
+{
+    return runner_wire_is_full(baton);
+}
+
+static runner_run_t *find_run(runner_t *runner, const char *run_id)
+{
+    runner_run_t *run;
+
+    APR_RING_FOREACH(run, &runner->runs, runner_run_t, link)
+    {
+        if (strcmp(run->run_id, run_id) == 0) {
+            return run;
+        }
+    }
+    return NULL;
+}
+
+static void remove_run(runner_t *runner, runner_run_t *run)
+{
+    APR_RING_REMOVE(run, link);
+    runner->used--;
+    apr_pool_destroy(run->pool);
+}
+
+static void read_graphs(runner_t *runner, json_object *given)
+{
+    runner->graphs = apr_hash_make(runner->pool);
+    json_object_object_foreach(given, name, value)
+    {
+        runner_graph_t *graph;
+        runner_problem_t *problem = NULL;
+
+        if (runner_graph_read(&graph, name, value, &problem, runner->pool)
+            == APR_SUCCESS) {
+            apr_hash_set(runner->graphs, graph->name, APR_HASH_KEY_STRING,
+                         graph);
+        }
+        else {
+            runner_journal_write(NULL, "graph %s cannot be served: %s", name,
+                                 problem->message);
+        }
+    }
+}
+
+static void send_ready(runner_t *runner)
+{
+    json_object *graphs =
+        agent_json_own(json_object_new_object(), runner->scratch);
+    apr_hash_index_t *index = apr_hash_first(runner->scratch, runner->graphs);
+
+    for (; index != NULL; index = apr_hash_next(index)) {
+        runner_graph_t *graph = apr_hash_this_val(index);
+
+        runner_value_add(graphs, graph->name, runner_graph_describe(graph));
+    }
+    runner_wire_begin(&runner->wire, "{\"type\":\"ready\",\"graphs\":");
+    runner_wire_add_json(&runner->wire, graphs);
+    runner_wire_add(&runner->wire, ",\"slots\":%d}", runner->slots);
+    runner_wire_end(&runner->wire);
+}
+
+static void take_hello(runner_t *runner, json_object *line)
+{
+    json_object *graphs = agent_json_get(line, "graphs");
+
+    if (runner->graphs != NULL) {
+        refuse_line(runner, "a second hello");
+        return;
+    }
+    if (agent_json_integer(line, "protocol", 0) != RUNNER_PROTOCOL) {
+        refuse_line(runner, "hello with a protocol other than 1");
+        return;
+    }
+    if (!json_object_is_type(graphs, json_type_object)) {
+        refuse_line(runner, "hello without graphs");
+        return;
+    }
+    read_graphs(runner, graphs);
+    send_ready(runner);
+}
+
+/* line belongs to pool, which becomes the run's. */
+static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
+{
+    const char *name = agent_json_string(line, "graph_id", "");
+    const char *reason = NULL;
+    runner_run_t *run;
+
+    if (runner_run_create(&run, line, &runner->wire, runner->http,
+                          apr_hash_get(runner->graphs, name,
+                                       APR_HASH_KEY_STRING),
+                          &reason, pool)
+        != APR_SUCCESS) {
+        refuse_line(runner, reason);
+    }
+    else if (runner->is_draining) {
+        refuse_line(runner, "start after drain");
+    }
+    else if (runner->used == runner->slots) {
+        refuse_line(runner, "start when all slots are in use");
+    }
+    else if (find_run(runner, run->run_id) != NULL) {
+        refuse_line(runner, "start of a run that is already running");
+    }
+    else {
+        APR_RING_INSERT_TAIL(&runner->runs, run, runner_run_t, link);
+        runner->used++;
+        return;
+    }
+    apr_pool_destroy(pool);
+}
+
+/* A run that has ended may still be on its way to the supervisor: to cancel it
+ * is no breach. */
+static void take_cancel(runner_t *runner, json_object *line)
+{
+    runner_run_t *run =
+        find_run(runner, agent_json_string(line, "run_id", ""));
+
+    if (run != NULL && run->epoch == agent_json_integer(line, "epoch", -1)) {
+        runner_run_cancel(run);
+    }
+}
+
+static void take_ping(runner_t *runner, json_object *line)
+{
+    runner_wire_begin(&runner->wire, "{\"type\":\"pong\",\"id\":");
+    runner_wire_add_json(&runner->wire, agent_json_get(line, "id"));
+    runner_wire_add(&runner->wire, "}");
+    runner_wire_end(&runner->wire);
+}
+
+/* line belongs to pool, which only `start` keeps. */
+static void take_message(runner_t *runner, json_object *line, apr_pool_t *pool)
+{
+    const char *type = agent_json_string(line, "type", "");
+
+    if (strcmp(type, "start") == 0 && runner->graphs != NULL) {
+        take_start(runner, line, pool);
+        return;
+    }
+    if (strcmp(type, "hello") == 0) {
+        take_hello(runner, line);
+    }
+    else if (strcmp(type, "ping") == 0) {
+        take_ping(runner, line);
+    }
+    else if (runner->graphs == NULL) {
+        refuse_line(runner, "a message before hello");
+    }
+    else if (strcmp(type, "cancel") == 0) {
+        take_cancel(runner, line);
+    }
+    else if (strcmp(type, "drain") == 0) {
+        runner->is_draining = true;
+    }
+    /* This runner asks nothing, so a reply is an answer to nobody. */
+    else if (strcmp(type, "reply") != 0) {
+        refuse_line(runner, "a message of an unknown type");
+    }
+    apr_pool_destroy(pool);
+}
+
+static void take_line(runner_t *runner, const char *text, size_t length)
+{
+    agent_error_t *err = NULL;
+    json_object *line;
+    apr_pool_t *pool;
+
+    apr_pool_create(&pool, runner->pool);
+    if (agent_json_parse(&line, text, length, &err, pool) != APR_SUCCESS) {
+        refuse_line(runner, err->detail);
+        apr_pool_destroy(pool);
+        return;
+    }
+    take_message(runner, line, pool);
+    apr_pool_clear(runner->scratch);
+}
+
+static void take_lines(runner_t *runner)
+{
+    size_t length;
+    char *line;
+
+    while (!runner->is_over && !runner_wire_is_full(&runner->wire)
+           && (line = runner_wire_line(&runner->wire, &length)) != NULL) {
+        take_line(runner, line, length);
+    }
+}
+
+/* Whether whole lines may still wait in the buffer. */
+static bool has_lines(const runner_t *runner)
+{
+    return runner->wire.in_searched < runner->wire.in.length;
+}
+
+static void read_lines(runner_t *runner)
+{
+    apr_status_t rv;
+
+    take_lines(runner);
+    if (runner->is_over || has_lines(runner)
+        || runner_wire_is_full(&runner->wire)) {
+        return;
+    }
+    rv = runner_wire_read(&runner->wire);
+    if (rv == APR_ENOSPC) {
+        refuse_line(runner, "a line of more than 8 MiB");
+    }
+    else if (rv != APR_SUCCESS) {
+        stop_runner(runner, 0);
+    }
+    else {
+        take_lines(runner);
+    }
+}
+
+/* Lets a run go on until it has to wait; false when it is over. */
+static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
+{
+    while (run->phase != RUNNER_PHASE_OVER && run->wake_at <= now
+           && !runner_wire_is_full(&runner->wire)) {
+        runner_run_advance(run);
+    }
+    return run->phase != RUNNER_PHASE_OVER;
+}
+
+/* Lets all runs go on; the time when the first of those that wait has to be
+ * woken. */
+static apr_time_t advance_runs(runner_t *runner)
+{
+    apr_time_t now = runner_clock_now();
+    apr_time_t first = RUNNER_NEVER;
+    runner_run_t *run = APR_RING_FIRST(&runner->runs);
+
+    while (run != APR_RING_SENTINEL(&runner->runs, runner_run_t, link)) {
+        runner_run_t *next = APR_RING_NEXT(run, link);
+
+        if (!advance_run(runner, run, now)) {
+            remove_run(runner, run);
+        }
+        else if (run->wake_at < first) {
+            first = run->wake_at;
+        }
+        run = next;
+    }
+    return first;
+}
+
+static int get_timeout_ms(const runner_t *runner, apr_time_t wake_at)
+{
+    apr_time_t now = runner_clock_now();
+
+    /* A full wire is woken by the pipe alone. */
+    if (runner_wire_is_full(&runner->wire)) {
+        return WAIT_LONGEST_MS;
+    }
+    if (wake_at <= now || has_lines(runner)) {
+        return 0;
+    }
+    if (wake_at - now > apr_time_from_msec(WAIT_LONGEST_MS)) {
+        return WAIT_LONGEST_MS;
+    }
+    /* Rounded up: waking too early would only mean waking twice. */
+    return (int)((wake_at - now + 999) / 1000);
+}
+
+static void wait_for_work(runner_t *runner, apr_time_t wake_at)
+{
+    struct curl_waitfd descriptors[2];
+    unsigned count = 0;
+
+    memset(descriptors, 0, sizeof(descriptors));
+    if (!runner_wire_is_full(&runner->wire)) {
+        descriptors[count].fd = runner->wire.in_fd;
+        descriptors[count++].events = CURL_WAIT_POLLIN;
+    }
+    if (runner_wire_pending(&runner->wire) > 0) {
+        descriptors[count].fd = runner->wire.out_fd;
+        descriptors[count++].events = CURL_WAIT_POLLOUT;
+    }
+    runner_http_wait(runner->http, descriptors, count,
+                     get_timeout_ms(runner, wake_at));
+}
+
+static void turn(runner_t *runner)
+{
+    apr_time_t wake_at;
+
+    read_lines(runner);
+    runner_http_perform(runner->http);
+    wake_at = advance_runs(runner);
+    if (runner_wire_flush(&runner->wire) != APR_SUCCESS) {
+        stop_runner(runner, 0);
+    }
+    if (runner->is_draining && runner->used == 0
+        && runner_wire_pending(&runner->wire) == 0) {
+        stop_runner(runner, 0);
+    }
+    if (!runner->is_over) {
+        wait_for_work(runner, wake_at);
+    }
+}
+
+int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
+{
+    runner_t *runner = apr_pcalloc(pool, sizeof(*runner));
+    runner_egress_t egress;
+
+    memset(&egress, 0, sizeof(egress));
+    runner->pool = pool;
+    runner->slots = slots;
+    APR_RING_INIT(&runner->runs, runner_run_t, link);
+    apr_pool_create(&runner->scratch, pool);
+    if (runner_wire_open(&runner->wire, in_fd, out_fd, pool) != APR_SUCCESS) {
+        runner_journal_write(NULL, "descriptors %d and %d are not open: this "
+                                   "program is started by the supervisor",
+                             in_fd, out_fd);
+        return 1;
+    }
+    runner->http =
+        runner_http_open(&egress, is_wire_full, &runner->wire, pool);
+    if (runner->http == NULL) {
+        runner_journal_write(NULL, "libcurl cannot be initialised");
+        return 1;
+    }
+    while (!runner->is_over) {
+        turn(runner);
+    }
+    return runner->exit_code;
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lines of a run; see stream.h. PROTOCOL.md describes each of them. */
+#include "stream.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "chunk.h"
+#include "core/json.h"
+#include "core/uuid.h"
+#include "message.h"
+#include "value.h"
+
+/* A line `event` up to its data, which is to be added. */
+static void begin_event(runner_run_t *run, const char *name)
+{
+    runner_wire_begin(run->wire,
+                      "{\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%" PRId64
+                      ",\"event\":\"%s\"",
+                      run->run_id, run->epoch, name);
+}
+
+static void end_line(runner_run_t *run)
+{
+    runner_wire_add(run->wire, "}");
+    if (runner_wire_end(run->wire) != APR_SUCCESS) {
+        run->has_overflown = true;
+    }
+}
+
+/* All lines of one occasion are sent. */
+static void finish(runner_run_t *run)
+{
+    apr_pool_clear(run->scratch);
+}
+
+/* Sends an event; data's reference is taken. */
+static void send_event(runner_run_t *run, const char *name, json_object *data)
+{
+    agent_json_own(data, run->scratch);
+    begin_event(run, name);
+    runner_wire_add(run->wire, ",\"data\":");
+    runner_wire_add_json(run->wire, data);
+    end_line(run);
+}
+
+static void send_debug(runner_run_t *run, const char *type,
+                       json_object *payload)
+{
+    json_object *data = json_object_new_object();
+    char timestamp[APR_RFC822_DATE_LEN];
+    apr_time_exp_t now;
+    apr_size_t length;
+
+    apr_time_exp_gmt(&now, apr_time_now());
+    apr_strftime(timestamp, &length, sizeof(timestamp), "%Y-%m-%dT%H:%M:%S",
+                 &now);
+    runner_value_add_integer(data, "step", run->step);
+    runner_value_add_text(data, "timestamp",
+                          apr_psprintf(run->scratch, "%s.%06d+00:00",
+                                       timestamp, (int)now.tm_usec));
+    runner_value_add_text(data, "type", type);
+    runner_value_add(data, "payload", payload);
+    send_event(run, "debug", data);
+}
+
+/* The id of the task of a node after the run's last checkpoint. */
+static void make_task_id(runner_run_t *run, runner_node_t node,
+                         char out[AGENT_UUID_SIZE])
+{
+    char name[2 * AGENT_UUID_SIZE];
+
+    apr_snprintf(name, sizeof(name), "%s:%s", run->checkpoint_id,
+                 runner_node_name(node));
+    agent_uuid_v5(out, name);
+}
+
+static json_object *describe_path(runner_node_t node)
+{
+    json_object *path = runner_value_list_text("__pregel_pull");
+
+    json_object_array_add(path, runner_value_text(runner_node_name(node)));
+    return path;
+}
+
+/* The tasks that follow the last checkpoint: the next node, if any. */
+static json_object *describe_tasks(runner_run_t *run, const char *error)
+{
+    json_object *task;
+    char task_id[AGENT_UUID_SIZE];
+
+    if (run->next == RUNNER_NODE_NONE) {
+        return runner_value_list();
+    }
+    make_task_id(run, run->next, task_id);
+    task = json_object_new_object();
+    runner_value_add_text(task, "id", task_id);
+    runner_value_add_text(task, "name", runner_node_name(run->next));
+    runner_value_add(task, "path", describe_path(run->next));
+    runner_value_add_text(task, "error", error);
+    runner_value_add(task, "interrupts", runner_value_list());
+    runner_value_add(task, "checkpoint", NULL);
+    runner_value_add(task, "state", NULL);
+    runner_value_add(task, "result", NULL);
+    return runner_value_list_of(task);
+}
+
+static json_object *describe_next(runner_run_t *run)
+{
+    return run->next == RUNNER_NODE_NONE
+               ? runner_value_list()
+               : runner_value_list_text(runner_node_name(run->next));
+}
+
+/* {thread_id, checkpoint_ns, checkpoint_id}; null for no checkpoint. */
+static json_object *describe_checkpoint_id(runner_run_t *run, const char *id)
+{
+    json_object *config;
+
+    if (*id == '\0') {
+        return NULL;
+    }
+    config = runner_value_add_text(json_object_new_object(), "thread_id",
+                                   run->thread_id);
+    runner_value_add_text(config, "checkpoint_ns", "");
+    return runner_value_add_text(config, "checkpoint_id", id);
+}
+
+static json_object *describe_config(runner_run_t *run, const char *id)
+{
+    return *id == '\0' ? NULL
+                       : runner_value_wrap("configurable",
+                                           describe_checkpoint_id(run, id));
+}
+
+/* The payload of checkpoints and debug events. */
+static json_object *describe_checkpoint(runner_run_t *run,
+                                        json_object *metadata,
+                                        const char *error)
+{
+    json_object *data = json_object_new_object();
+
+    runner_value_add(data, "config", describe_config(run, run->checkpoint_id));
+    runner_value_add(data, "parent_config",
+                     describe_config(run, run->parent_id));
+    runner_value_add(data, "values", runner_value_share(run->values));
+    runner_value_add(data, "metadata", runner_value_share(metadata));
+    runner_value_add(data, "next", describe_next(run));
+    runner_value_add(data, "tasks", describe_tasks(run, error));
+    runner_value_add(data, "checkpoint",
+                     describe_checkpoint_id(run, run->checkpoint_id));
+    return runner_value_add(data, "parent_checkpoint",
+                            describe_checkpoint_id(run, run->parent_id));
+}
+
+static json_object *make_metadata(runner_run_t *run, const char *source,
+                                  json_object *writes)
+{
+    json_object *metadata = json_object_new_object();
+
+    runner_value_add_text(metadata, "source", source);
+    runner_value_add_integer(metadata, "step", run->step);
+    runner_value_add(metadata, "writes", writes);
+    return runner_value_add(metadata, "parents", json_object_new_object());
+}
+
+static void send_checkpoint(runner_run_t *run, json_object *metadata,
+                            const char *error)
+{
+    json_object *tasks = agent_json_own(describe_tasks(run, error),
+                                        run->scratch);
+    json_object *next = agent_json_own(describe_next(run), run->scratch);
+    bool has_parent = run->parent_id[0] != '\0';
+    const char *quote = has_parent ? "\"" : "";
+
+    runner_wire_begin(run->wire,
+                      "{\"type\":\"checkpoint\",\"run_id\":\"%s\","
+                      "\"epoch\":%" PRId64 ",\"checkpoint_id\":\"%s\","
+                      "\"parent\":%s%s%s,\"values\":",
+                      run->run_id, run->epoch, run->checkpoint_id, quote,
+                      has_parent ? run->parent_id : "null", quote);
+    runner_wire_add_json(run->wire, run->values);
+    runner_wire_add(run->wire, ",\"next\":");
+    runner_wire_add_json(run->wire, next);
+    runner_wire_add(run->wire, ",\"tasks\":");
+    runner_wire_add_json(run->wire, tasks);
+    runner_wire_add(run->wire, ",\"metadata\":");
+    runner_wire_add_json(run->wire, metadata);
+    runner_wire_add(run->wire, ",\"opaque\":null");
+    end_line(run);
+}
+
+static int read_digit(char c)
+{
+    return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+/*
+ * Sets the time of a version 7 UUID (48 bits and 12 below them) to one tick
+ * after that of previous.
+ */
+static void move_after(char id[AGENT_UUID_SIZE], const char *previous)
+{
+    static const char hex_digits[] = "0123456789abcdef";
+    int carry = 1;
+
+    memcpy(id, previous, 18);
+    for (int i = 17; i >= 0 && carry > 0; i--) {
+        int digit;
+
+        /* The dashes and the version stand still. */
+        if (id[i] == '-' || i == 14) {
+            continue;
+        }
+        digit = read_digit(id[i]) + carry;
+        carry = digit >> 4;
+        id[i] = hex_digits[digit & 15];
+    }
+}
+
+/* A clock that was set back must not put a checkpoint before its parent:
+ * ids are how checkpoints are ordered. */
+static void make_checkpoint_id(runner_run_t *run)
+{
+    char previous[AGENT_UUID_SIZE];
+
+    memcpy(previous, run->checkpoint_id, sizeof(previous));
+    agent_uuid_v7(run->checkpoint_id);
+    if (previous[0] != '\0' && previous[14] == '7'
+        && strcmp(run->checkpoint_id, previous) <= 0) {
+        move_after(run->checkpoint_id, previous);
+    }
+    memcpy(run->parent_id, previous, sizeof(previous));
+}
+
+/* The state is not repeated: the event names the checkpoint. */
+static void send_values(runner_run_t *run)
+{
+    if (run->modes & RUNNER_MODE_VALUES) {
+        begin_event(run, "values");
+        runner_wire_add(run->wire, ",\"checkpoint_id\":\"%s\"",
+                        run->checkpoint_id);
+        end_line(run);
+    }
+}
+
+void runner_stream_checkpoint(runner_run_t *run, const char *source,
+                              json_object *writes, const char *error)
+{
+    json_object *metadata;
+
+    run->step++;
+    make_checkpoint_id(run);
+    metadata = agent_json_own(make_metadata(run, source, writes),
+                              run->scratch);
+    send_checkpoint(run, metadata, error);
+    if (error == NULL && strcmp(source, "loop") == 0) {
+        send_values(run);
+    }
+    if (run->modes & RUNNER_MODE_CHECKPOINTS) {
+        send_event(run, "checkpoints",
+                   describe_checkpoint(run, metadata, error));
+    }
+    if (run->modes & RUNNER_MODE_DEBUG) {
+        send_debug(run, "checkpoint",
+                   describe_checkpoint(run, metadata, error));
+    }
+    finish(run);
+}
+
+void runner_stream_values(runner_run_t *run)
+{
+    send_values(run);
+    finish(run);
+}
+
+static json_object *describe_triggers(runner_node_t node, apr_pool_t *pool)
+{
+    return runner_value_list_text(
+        apr_pstrcat(pool, "branch:to:", runner_node_name(node), NULL));
+}
+
+static json_object *describe_task(runner_run_t *run, runner_node_t node)
+{
+    json_object *task = json_object_new_object();
+
+    runner_value_add_text(task, "id", run->task_id);
+    runner_value_add_text(task, "name", runner_node_name(node));
+    runner_value_add(task, "input", runner_value_share(run->values));
+    runner_value_add(task, "triggers", describe_triggers(node, run->scratch));
+    return runner_value_add(task, "interrupts", runner_value_list());
+}
+
+/* What messages and messages/metadata say of where a message comes from. */
+static json_object *describe_origin(runner_run_t *run, runner_node_t node)
+{
+    json_object *origin = json_object_new_object();
+    json_object *given =
+        agent_json_get(agent_json_get(run->start, "config"), "metadata");
+    const runner_model_t *model = &run->graph->model;
+
+    if (json_object_is_type(given, json_type_object)) {
+        json_object_object_foreach(given, key, value)
+        {
+            runner_value_add(origin, key, runner_value_share(value));
+        }
+    }
+    runner_value_add_text(origin, "run_id", run->run_id);
+    runner_value_add_text(origin, "thread_id", run->thread_id);
+    runner_value_add_text(origin, "graph_id", run->graph->name);
+    runner_value_add_text(
+        origin, "assistant_id",
+        agent_json_string(run->start, "assistant_id", NULL));
+    runner_value_add_integer(origin, "run_attempt", run->attempt);
+    runner_value_add_integer(origin, "langgraph_step", run->step + 1);
+    runner_value_add_text(origin, "langgraph_node", runner_node_name(node));
+    runner_value_add(origin, "langgraph_triggers",
+                     describe_triggers(node, run->node_pool));
+    runner_value_add(origin, "langgraph_path", describe_path(node));
+    runner_value_add_text(origin, "langgraph_checkpoint_ns",
+                          apr_pstrcat(run->node_pool, runner_node_name(node),
+                                      ":", run->task_id, NULL));
+    runner_value_add_text(origin, "ls_provider", model->provider->name);
+    runner_value_add_text(origin, "ls_model_name",
+                          model->name ? model->name : model->provider->name);
+    return runner_value_add_text(origin, "ls_model_type", "chat");
+}
+
+void runner_stream_task(runner_run_t *run, runner_node_t node)
+{
+    make_task_id(run, node, run->task_id);
+    run->partial_size = 0;
+    run->message_metadata = NULL;
+    if (run->modes & (RUNNER_MODE_MESSAGES | RUNNER_MODE_MESSAGES_TUPLE)) {
+        run->message_metadata =
+            agent_json_own(describe_origin(run, node), run->node_pool);
+    }
+    if (run->modes & RUNNER_MODE_TASKS) {
+        send_event(run, "tasks", describe_task(run, node));
+    }
+    if (run->modes & RUNNER_MODE_DEBUG) {
+        send_debug(run, "task", describe_task(run, node));
+    }
+    finish(run);
+}
+
+static json_object *wrap_messages(json_object *messages)
+{
+    return runner_value_wrap("messages", runner_value_share(messages));
+}
+
+static json_object *describe_result(runner_run_t *run, runner_node_t node,
+                                    json_object *messages, const char *error)
+{
+    json_object *task = json_object_new_object();
+
+    runner_value_add_text(task, "id", run->task_id);
+    runner_value_add_text(task, "name", runner_node_name(node));
+    runner_value_add_text(task, "error", error);
+    runner_value_add(task, "result",
+                     messages ? wrap_messages(messages) : NULL);
+    return runner_value_add(task, "interrupts", runner_value_list());
+}
+
+static void send_metadata(runner_run_t *run, const char *message_id)
+{
+    send_event(run, "messages/metadata",
+               runner_value_wrap(
+                   message_id,
+                   runner_value_wrap(
+                       "metadata",
+                       runner_value_share(run->message_metadata))));
+}
+
+static void send_tuple(runner_run_t *run, json_object *message)
+{
+    json_object *tuple = runner_value_list_of(message);
+
+    json_object_array_add(tuple, runner_value_share(run->message_metadata));
+    send_event(run, "messages", tuple);
+}
+
+/* Messages that did not stream are shown whole; one that did is completed. */
+static void send_messages(runner_run_t *run, json_object *messages)
+{
+    for (size_t i = 0; i < json_object_array_length(messages); i++) {
+        json_object *message = json_object_array_get_idx(messages, i);
+        bool is_streamed = runner_message_is(message, "ai");
+
+        if (run->modes & RUNNER_MODE_MESSAGES) {
+            if (!is_streamed || run->partial_size == 0) {
+                send_metadata(run, agent_json_string(message, "id", ""));
+            }
+            send_event(run, "messages/complete",
+                       runner_value_list_of(runner_value_share(message)));
+        }
+        if (run->modes & RUNNER_MODE_MESSAGES_TUPLE) {
+            send_tuple(run, is_streamed ? runner_chunk_last(message)
+                                        : runner_value_share(message));
+        }
+    }
+}
+
+void runner_stream_task_result(runner_run_t *run, runner_node_t node,
+                               json_object *messages, const char *error)
+{
+    if (messages != NULL) {
+        send_messages(run, messages);
+        if (run->modes & RUNNER_MODE_UPDATES) {
+            send_event(run, "updates",
+                       runner_value_wrap(runner_node_name(node),
+                                         wrap_messages(messages)));
+        }
+    }
+    if (run->modes & RUNNER_MODE_TASKS) {
+        send_event(run, "tasks",
+                   describe_result(run, node, messages, error));
+    }
+    if (run->modes & RUNNER_MODE_DEBUG) {
+        send_debug(run, "task_result",
+                   describe_result(run, node, messages, error));
+    }
+    finish(run);
+}
+
+/*
+ * messages/partial repeats the whole message. It is sent when the message has
+ * grown by a thirty-second part, so that a long one costs thirty times its size
+ * and not its square; messages/complete always brings the rest.
+ */
+static void send_partial(runner_run_t *run)
+{
+    const runner_answer_t *answer = &run->call->answer;
+
+    if (run->partial_size == 0) {
+        send_metadata(run, answer->message_id);
+    }
+    else if (answer->size < run->partial_size + run->partial_size / 32) {
+        return;
+    }
+    run->partial_size = answer->size + 1;
+    send_event(run, "messages/partial",
+               runner_value_list_of(runner_answer_message(
+                   answer, RUNNER_ANSWER_RUNNING)));
+}
+
+void runner_stream_delta(runner_run_t *run, const runner_delta_t *delta)
+{
+    if (run->modes & RUNNER_MODE_MESSAGES) {
+        send_partial(run);
+    }
+    if (run->modes & RUNNER_MODE_MESSAGES_TUPLE) {
+        send_tuple(run, runner_chunk_make(&run->call->answer, delta));
+    }
+    finish(run);
+}
+
+void runner_stream_interrupt(runner_run_t *run)
+{
+    if (run->modes & RUNNER_MODE_UPDATES) {
+        send_event(run, "updates",
+                   runner_value_wrap("__interrupt__", runner_value_list()));
+    }
+    if (run->modes & RUNNER_MODE_VALUES) {
+        json_object *values = json_object_new_object();
+
+        json_object_object_foreach(run->values, key, value)
+        {
+            runner_value_add(values, key, runner_value_share(value));
+        }
+        runner_value_add(values, "__interrupt__", runner_value_list());
+        send_event(run, "values", values);
+    }
+    finish(run);
+}
+
+void runner_stream_end(runner_run_t *run, const char *status,
+                       const runner_problem_t *problem)
+{
+    json_object *error = NULL;
+
+    if (problem != NULL) {
+        error = json_object_new_object();
+        runner_value_add_text(error, "error", problem->name);
+        runner_value_add_text(error, "message", problem->message);
+        send_event(run, "error", runner_value_share(error));
+        agent_json_own(error, run->scratch);
+    }
+    runner_wire_begin(run->wire,
+                      "{\"type\":\"end\",\"run_id\":\"%s\",\"epoch\":%" PRId64
+                      ",\"status\":\"%s\",\"error\":",
+                      run->run_id, run->epoch, status);
+    runner_wire_add_json(run->wire, error);
+    end_line(run);
+    finish(run);
+}

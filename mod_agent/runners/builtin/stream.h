@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a run tells the supervisor: checkpoints, its end, and the events of the
+ * stream modes that were asked for (others are not made at all).
+ */
+#ifndef AGENT_RUNNER_STREAM_H
+#define AGENT_RUNNER_STREAM_H
+
+#include "run.h"
+
+/*
+ * Takes the state as the next checkpoint (a new id, the next step) and sends it
+ * with the events that follow from it. source is "input" or "loop"; writes'
+ * reference is taken, NULL is null; error is the failed task's, or NULL.
+ */
+void runner_stream_checkpoint(runner_run_t *run, const char *source,
+                              json_object *writes, const char *error);
+
+/* The state of the last checkpoint, for a run that continues from it. */
+void runner_stream_values(runner_run_t *run);
+
+/* A node begins: sets the run's task_id and the metadata of its messages. */
+void runner_stream_task(runner_run_t *run, runner_node_t node);
+
+/* The node is done: its messages are complete, its writes become an update.
+ * messages is an array, NULL when the node failed with error. */
+void runner_stream_task_result(runner_run_t *run, runner_node_t node,
+                               json_object *messages, const char *error);
+
+/* The model has said something. */
+void runner_stream_delta(runner_run_t *run, const runner_delta_t *delta);
+
+/* The run stops at a breakpoint. */
+void runner_stream_interrupt(runner_run_t *run);
+
+/* The last message of a run; an error event goes before it when there is a
+ * problem. */
+void runner_stream_end(runner_run_t *run, const char *status,
+                       const runner_problem_t *problem);
+
+#endif

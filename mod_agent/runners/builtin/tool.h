@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calling tools. A tool that fails answers with a message of status "error",
+ * which the model reads; it never fails the run.
+ */
+#ifndef AGENT_RUNNER_TOOL_H
+#define AGENT_RUNNER_TOOL_H
+
+#include <stdbool.h>
+
+#include "buffer.h"
+#include "graph.h"
+#include "http.h"
+
+/* The longest reply of an HTTP tool that a model is shown. */
+#define RUNNER_TOOL_REPLY_MAX ((size_t)1024 * 1024)
+
+/* One call of a tool and its result. */
+typedef struct runner_job_t {
+    struct runner_jobs_t *jobs;
+    const char *call_id;
+    const char *name;
+    /* NULL when the model's arguments were no JSON object. */
+    json_object *args;
+    /* The arguments as the model wrote them, when they were none. */
+    const char *invalid_args;
+    bool is_done;
+    bool is_error;
+    const char *content;
+    /* Belongs to the pool; NULL when there is none. */
+    json_object *artifact;
+    runner_transfer_t *transfer;
+    const runner_tool_t *tool;
+    runner_buffer_t reply;
+} runner_job_t;
+
+/* All calls of one AI message. */
+typedef struct runner_jobs_t {
+    apr_pool_t *pool;
+    const runner_graph_t *graph;
+    runner_http_t *http;
+    const char *run_id;
+    const char *thread_id;
+    /* runner_job_t *, in the order of the model. */
+    apr_array_header_t *list;
+    int waiting;
+    /* Called when the last of the jobs that had to wait is done. */
+    void (*on_end)(void *baton);
+    void *baton;
+} runner_jobs_t;
+
+/* Fills in what is known of the built-in tool of that name; false when there
+ * is none. */
+bool runner_tool_read_builtin(runner_tool_t *tool, apr_pool_t *pool);
+
+/*
+ * Starts every call of the last AI message that has no answer yet. All done at
+ * once when jobs->waiting is 0 afterwards; else on_end comes later. The other
+ * members of jobs are set by the caller.
+ */
+void runner_jobs_start(runner_jobs_t *jobs, json_object *messages);
+
+/* The answers of the jobs that are done, in order: an array of messages. */
+json_object *runner_jobs_messages(const runner_jobs_t *jobs);
+
+/* Drops the connections of the jobs that are not done. */
+void runner_jobs_stop(runner_jobs_t *jobs);
+
+/* Does one call over HTTP; httptool.c. */
+void runner_job_start_http(runner_job_t *job);
+
+/* A job has its result; content must be fit for the protocol. */
+void runner_job_finish(runner_job_t *job, bool is_error, const char *content);
+
+#endif

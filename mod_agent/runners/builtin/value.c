@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building and reading json-c objects; see value.h. */
+#include "value.h"
+
+#include "core/json.h"
+#include "text.h"
+
+json_object *runner_value_add(json_object *object, const char *key,
+                              json_object *value)
+{
+    json_object_object_add(object, key, value);
+    return object;
+}
+
+json_object *runner_value_text(const char *text)
+{
+    return text != NULL ? json_object_new_string(text) : NULL;
+}
+
+json_object *runner_value_add_text(json_object *object, const char *key,
+                                   const char *text)
+{
+    return runner_value_add(object, key, runner_value_text(text));
+}
+
+json_object *runner_value_add_integer(json_object *object, const char *key,
+                                      int64_t number)
+{
+    return runner_value_add(object, key, json_object_new_int64(number));
+}
+
+json_object *runner_value_add_bool(json_object *object, const char *key,
+                                   bool truth)
+{
+    return runner_value_add(object, key, json_object_new_boolean(truth));
+}
+
+json_object *runner_value_wrap(const char *key, json_object *value)
+{
+    return runner_value_add(json_object_new_object(), key, value);
+}
+
+json_object *runner_value_list(void)
+{
+    return json_object_new_array();
+}
+
+json_object *runner_value_list_of(json_object *value)
+{
+    json_object *list = json_object_new_array_ext(1);
+
+    json_object_array_add(list, value);
+    return list;
+}
+
+json_object *runner_value_list_text(const char *text)
+{
+    return runner_value_list_of(json_object_new_string(text));
+}
+
+json_object *runner_value_share(json_object *value)
+{
+    return json_object_get(value);
+}
+
+/* Recursion is bounded: every value has passed the scan, which refuses more
+ * than AGENT_SCAN_DEPTH levels. */
+int runner_value_depth(json_object *value)
+{
+    int deepest = 0;
+
+    if (json_object_is_type(value, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(value); i++) {
+            int depth =
+                runner_value_depth(json_object_array_get_idx(value, i));
+
+            deepest = depth > deepest ? depth : deepest;
+        }
+        return deepest + 1;
+    }
+    if (json_object_is_type(value, json_type_object)) {
+        json_object_object_foreach(value, key, member)
+        {
+            int depth = runner_value_depth(member);
+
+            (void)key;
+            deepest = depth > deepest ? depth : deepest;
+        }
+        return deepest + 1;
+    }
+    return 0;
+}
+
+json_object *runner_value_parse(const char *text, size_t length,
+                                apr_pool_t *pool)
+{
+    json_object *value;
+    agent_error_t *err = NULL;
+    const char *cleaned = runner_text_clean_json(text, length, &length, pool);
+
+    if (agent_json_parse(&value, cleaned, length, &err, pool) != APR_SUCCESS) {
+        return NULL;
+    }
+    return value;
+}

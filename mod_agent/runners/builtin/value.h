@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small steps in building json-c objects. References: a function that returns
+ * an object gives the caller one reference; runner_value_add() takes one.
+ */
+#ifndef AGENT_RUNNER_VALUE_H
+#define AGENT_RUNNER_VALUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <apr_pools.h>
+#include <json-c/json.h>
+
+/* Adds a member and returns object, so that calls can be nested. */
+json_object *runner_value_add(json_object *object, const char *key,
+                              json_object *value);
+
+/* The same for a text (NULL is null), an integer, a truth value. */
+json_object *runner_value_add_text(json_object *object, const char *key,
+                                   const char *text);
+json_object *runner_value_add_integer(json_object *object, const char *key,
+                                      int64_t number);
+json_object *runner_value_add_bool(json_object *object, const char *key,
+                                   bool truth);
+
+/* A new object with one member, which takes the caller's reference. */
+json_object *runner_value_wrap(const char *key, json_object *value);
+
+/* A new array; of one text; of one value, whose reference it takes. */
+json_object *runner_value_list(void);
+json_object *runner_value_list_text(const char *text);
+json_object *runner_value_list_of(json_object *value);
+
+/* A new reference to value; null stays null. */
+json_object *runner_value_share(json_object *value);
+
+/* A new text; NULL is null. */
+json_object *runner_value_text(const char *text);
+
+/* Levels of arrays and objects inside one another; a plain value has none. */
+int runner_value_depth(json_object *value);
+
+/*
+ * Reads JSON text whose keys and values may be anything a model or a tool
+ * wrote: cleans it (runner_text_clean_json), then reads strictly. NULL when
+ * it is not JSON. The object belongs to pool.
+ */
+json_object *runner_value_parse(const char *text, size_t length,
+                                apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What runners said and is not committed yet: batches in order, the last one
+ * open, each one call of agent.save_batch, which may be repeated.
+ */
+#ifndef AGENT_SUPERVISOR_BATCH_H
+#define AGENT_SUPERVISOR_BATCH_H
+
+#include <apr_tables.h>
+
+#include "buffer.h"
+#include "database.h"
+#include "lease.h"
+
+/* Bounds of one batch. A single longer line is a batch of its own. */
+#define AGENT_BATCH_MAX_BYTES ((apr_size_t)16 * 1024 * 1024)
+#define AGENT_BATCH_MAX_ITEMS 500
+/* When so much waits, runners are not read any more. */
+#define AGENT_BATCH_MAX_WAITING ((apr_size_t)64 * 1024 * 1024)
+
+typedef enum agent_item_kind_t {
+    /* Waits for company: it comes with the start of each run. */
+    AGENT_ITEM_METADATA,
+    AGENT_ITEM_EVENT,
+    AGENT_ITEM_CHECKPOINT,
+    AGENT_ITEM_END
+} agent_item_kind_t;
+
+/* One run's part of a batch. */
+typedef struct agent_batch_run_t {
+    agent_lease_key_t key;
+    apr_int64_t last_seq;
+    bool has_end;
+    /* Its items are not sent any more. */
+    bool is_dead;
+    /* While a batch is split: where this run's items go. */
+    struct agent_batch_t *part;
+} agent_batch_run_t;
+
+typedef struct agent_item_t {
+    agent_batch_run_t *run;
+    /* In the batch's text. */
+    apr_size_t offset;
+    apr_size_t length;
+} agent_item_t;
+
+typedef struct agent_batch_t {
+    APR_RING_ENTRY(agent_batch_t) link;
+    apr_pool_t *pool;
+    /* Counts up; orders batches and releases. */
+    apr_uint64_t number;
+    /* "[item,item": what is sent, but for the last bracket. */
+    agent_buffer_t text;
+    apr_array_header_t *items; /* of agent_item_t */
+    apr_hash_t *runs;          /* run id (36 bytes) -> agent_batch_run_t */
+    /* When it is to be sent. */
+    apr_time_t due_at;
+    bool is_sealed;
+    bool has_dead;
+    /* Times that it failed for no reason that passes by itself. */
+    int failures;
+} agent_batch_t;
+
+APR_RING_HEAD(agent_batch_ring_t, agent_batch_t);
+typedef struct agent_batch_ring_t agent_batch_ring_t;
+
+typedef struct agent_batch_queue_t {
+    agent_batch_ring_t waiting;
+    apr_uint64_t last_number;
+    /* Bytes of all batches. */
+    apr_size_t bytes;
+    apr_time_t retry_at;
+    /* When events were sent last. */
+    apr_time_t sent_at;
+    /* The first one is in flight. */
+    bool is_sent;
+} agent_batch_queue_t;
+
+extern const agent_operation_t agent_batch_operation;
+
+void agent_batch_init(agent_supervisor_t *sv);
+
+/* Adds a line of the run (copied); numbers it when it is an event. */
+void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
+                     agent_item_kind_t kind, const char *line,
+                     apr_size_t length);
+
+/* Asks that everything be sent soon; returns the last batch's number. */
+apr_uint64_t agent_batch_hurry(agent_supervisor_t *sv);
+
+/* Number of the first batch that is not committed. */
+apr_uint64_t agent_batch_oldest(const agent_supervisor_t *sv);
+
+bool agent_batch_is_empty(const agent_supervisor_t *sv);
+
+/* So much waits that runners must not be read. */
+bool agent_batch_is_full(const agent_supervisor_t *sv);
+
+/*
+ * Forgets what is unsent of this run under other leases than the one with
+ * epoch (-1: under any): the database would refuse it.
+ */
+void agent_batch_forget(agent_supervisor_t *sv, const char *run_id,
+                        apr_int32_t epoch);
+
+/* Forgets all: the worker's lease is lost. Nothing may be in flight. */
+void agent_batch_clear(agent_supervisor_t *sv);
+
+/* For batch_send.c: a new batch, not yet in the queue. */
+agent_batch_t *agent_batch_make(agent_supervisor_t *sv);
+/* For batch_send.c: takes it out of the queue and gives its memory back. */
+void agent_batch_drop(agent_supervisor_t *sv, agent_batch_t *batch);
+/*
+ * For batch_send.c: begins an item of a run; its text is to be appended to
+ * batch->text, and agent_batch_close_item() ends it.
+ */
+void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run);
+void agent_batch_close_item(agent_supervisor_t *sv, agent_batch_t *batch);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* claim_runs; see claim.h. */
+#include "claim.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "state.h"
+
+#define INTERVAL  apr_time_from_sec(1)
+#define MAX_CLAIM 50
+/* Transactions that took a number early and commit late fall into this. */
+#define SLACK 1000
+
+/* Columns of the statement. */
+enum {
+    COL_ACCOUNT,
+    COL_RUN,
+    COL_THREAD,
+    COL_EPOCH,
+    COL_ATTEMPT,
+    COL_GRAPH,
+    COL_READY_SEQ,
+    COL_LAST_SEQ,
+    COL_DEADLINE,
+    COL_START
+};
+
+void agent_claim_init(agent_supervisor_t *sv)
+{
+    apr_size_t count = 0;
+
+    while (sv->config->graph_ids[count] != NULL) {
+        count++;
+    }
+    sv->claim.graph_ids =
+        agent_db_array(sv->config->graph_ids, count, sv->pool);
+}
+
+void agent_claim_wake(agent_supervisor_t *sv)
+{
+    sv->claim.due_at = sv->now;
+}
+
+static apr_time_t due_claim(agent_supervisor_t *sv)
+{
+    if (sv->mode != AGENT_MODE_RUNNING || !agent_worker_is_live(sv)
+        || sv->worker.is_stopped || agent_batch_is_full(sv)
+        || agent_runner_free_slots(sv) == 0) {
+        return AGENT_NEVER;
+    }
+    return sv->claim.due_at;
+}
+
+static apr_status_t send_claim(agent_supervisor_t *sv, agent_error_t **err)
+{
+    agent_claim_t *claim = &sv->claim;
+    apr_pool_t *pool = sv->database.scratch;
+    int free_slots = agent_runner_free_slots(sv);
+    bool full_scan = claim->full_scan_at <= sv->now;
+    const char *params[4];
+
+    claim->due_at = AGENT_NEVER;
+    claim->limit = free_slots < MAX_CLAIM ? free_slots : MAX_CLAIM;
+    if (full_scan) {
+        claim->full_scan_at = sv->now + INTERVAL;
+    }
+    params[0] = sv->worker.id;
+    params[1] = claim->graph_ids;
+    params[2] = apr_itoa(pool, claim->limit);
+    params[3] = full_scan || claim->mark < SLACK
+                    ? "0"
+                    : apr_psprintf(pool, "%" APR_INT64_T_FMT,
+                                   claim->mark - SLACK);
+    return agent_db_send(sv->database.db, AGENT_SQL_CLAIM_RUNS, params, err,
+                         pool);
+}
+
+static apr_int64_t read_integer(const agent_db_result_t *result, int row,
+                                int column, apr_int64_t absent)
+{
+    const char *text = agent_db_value(result, row, column);
+
+    return text != NULL ? apr_strtoi64(text, NULL, 10) : absent;
+}
+
+static apr_time_t deadline_of(const agent_supervisor_t *sv,
+                              apr_int64_t deadline_sec)
+{
+    apr_interval_time_t own = apr_time_from_sec(deadline_sec);
+    apr_interval_time_t all = sv->config->run_timeout;
+
+    if (own <= 0 || (all > 0 && all < own)) {
+        own = all;
+    }
+    return own > 0 ? sv->now + own : AGENT_NEVER;
+}
+
+static void start_run(agent_supervisor_t *sv, agent_lease_t *lease,
+                      const char *start)
+{
+    agent_buffer_t *input = &lease->runner->input;
+    apr_size_t length = strlen(start);
+    const char *line;
+
+    line = agent_protocol_metadata(&lease->key, lease->attempt,
+                                   sv->database.scratch);
+    agent_batch_add(sv, lease, AGENT_ITEM_METADATA, line, strlen(line));
+    if (length > AGENT_PROTOCOL_MAX_LINE) {
+        agent_lease_fail(sv, lease, "error", "state_too_large",
+                         "The thread's state and the run's input are larger "
+                         "than a runner can be given (8 MiB).");
+        agent_lease_detach(sv, lease);
+        return;
+    }
+    agent_buffer_append(input, start, length);
+    agent_buffer_append(input, "\n", 1);
+}
+
+static void read_lease(agent_supervisor_t *sv, agent_lease_t *lease,
+                       const agent_db_result_t *result, int row)
+{
+    apr_cpystrn(lease->account_id, agent_db_value(result, row, COL_ACCOUNT),
+                sizeof(lease->account_id));
+    lease->attempt = (int)read_integer(result, row, COL_ATTEMPT, 1);
+    lease->saved_seq = read_integer(result, row, COL_LAST_SEQ, -1);
+    lease->next_seq = lease->saved_seq + 1;
+    lease->deadline =
+        deadline_of(sv, read_integer(result, row, COL_DEADLINE, 0));
+}
+
+/*
+ * A claim commits asynchronously, so a crash of the database can undo it and
+ * the same run come again with the same epoch, while a runner still executes
+ * it under the claim that was undone. Whose words are whose could not be told
+ * any more: the run goes back and comes again with the next epoch.
+ */
+static void refuse_twin(agent_supervisor_t *sv, agent_lease_t *old)
+{
+    agent_release_add(sv, old, false, "the database had lost a claim");
+    if (old->state == AGENT_LEASE_HELD) {
+        agent_lease_lose(sv, old);
+    }
+}
+
+static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
+                     int row)
+{
+    agent_runner_t *runner = agent_runner_least_loaded(sv);
+    const char *run_id = agent_db_value(result, row, COL_RUN);
+    apr_int64_t ready_seq = read_integer(result, row, COL_READY_SEQ, 0);
+    agent_lease_key_t key = {.epoch = (apr_int32_t)read_integer(
+                                 result, row, COL_EPOCH, 0)};
+    agent_lease_t *lease;
+
+    memcpy(key.run_id, run_id, sizeof(key.run_id));
+    if (ready_seq > sv->claim.mark) {
+        sv->claim.mark = ready_seq;
+    }
+    lease = agent_lease_find(sv, &key);
+    if (lease != NULL) {
+        refuse_twin(sv, lease);
+        return;
+    }
+    if (key.epoch > 1) {
+        agent_batch_forget(sv, run_id, key.epoch);
+    }
+    lease = agent_lease_add(sv, &key, runner);
+    read_lease(sv, lease, result, row);
+    if (runner == NULL) {
+        /* They died, or a drain began, while the claim was under way. */
+        agent_lease_release(sv, lease, false, "no runner was there for it");
+        return;
+    }
+    start_run(sv, lease, agent_db_value(result, row, COL_START));
+}
+
+static void receive_claim(agent_supervisor_t *sv,
+                          const agent_db_result_t *result)
+{
+    int rows = agent_db_rows(result);
+    apr_time_t next = rows == sv->claim.limit
+                          ? sv->now
+                          : agent_database_after(sv, INTERVAL);
+
+    /* A wake-up that came meanwhile may be for what this claim did not see. */
+    if (next < sv->claim.due_at) {
+        sv->claim.due_at = next;
+    }
+    for (int row = 0; row < rows; row++) {
+        take_run(sv, result, row);
+    }
+}
+
+static void fail_claim(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    sv->claim.due_at = agent_database_retry_at(sv, failure);
+    if (failure == AGENT_FAILURE_LOST) {
+        /* Runs may be leased to us that we do not know of. */
+        agent_worker_doubt(sv);
+    }
+}
+
+const agent_operation_t agent_claim_operation = {
+    "claim_runs", due_claim, send_claim, receive_claim, fail_claim};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connection and the turns on it; see database.h. */
+#include "database.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "state.h"
+
+#define CONNECT_TIMEOUT   apr_time_from_sec(5)
+#define STATEMENT_TIMEOUT apr_time_from_sec(12)
+#define FIRST_BACKOFF     apr_time_from_msec(100)
+#define LONGEST_BACKOFF   apr_time_from_sec(5)
+
+void agent_database_init(agent_supervisor_t *sv)
+{
+    apr_pool_create(&sv->database.scratch, sv->pool);
+    apr_pool_create(&sv->database.pool, sv->pool);
+}
+
+apr_time_t agent_database_after(agent_supervisor_t *sv,
+                                apr_interval_time_t interval)
+{
+    return sv->now + interval * 4 / 5
+           + (apr_interval_time_t)(drand48() * (double)interval * 2 / 5);
+}
+
+apr_time_t agent_database_retry_at(agent_supervisor_t *sv,
+                                   agent_failure_t failure)
+{
+    switch (failure) {
+    case AGENT_FAILURE_LOST:
+        /* The new connection is delay enough. */
+        return sv->now;
+    case AGENT_FAILURE_RETRY:
+        return agent_database_after(sv, apr_time_from_msec(50));
+    default:
+        return agent_database_after(sv, apr_time_from_sec(1));
+    }
+}
+
+void agent_database_close(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+
+    if (database->db != NULL) {
+        agent_db_close(database->db);
+        database->db = NULL;
+    }
+    apr_pool_clear(database->pool);
+    database->state = AGENT_DATABASE_DOWN;
+}
+
+int agent_database_fd(const agent_supervisor_t *sv)
+{
+    return sv->database.db != NULL ? agent_db_socket(sv->database.db) : -1;
+}
+
+static const char *reason_of(const agent_error_t *err)
+{
+    return err == NULL ? "unknown" : err->cause ? err->cause : err->detail;
+}
+
+/* ---- connecting ---- */
+
+static void fail_connect(agent_supervisor_t *sv, const char *reason)
+{
+    agent_database_t *database = &sv->database;
+    apr_interval_time_t wait = FIRST_BACKOFF;
+
+    for (int i = 0; i < database->failed_connects && wait < LONGEST_BACKOFF;
+         i++) {
+        wait *= 2;
+    }
+    database->failed_connects++;
+    database->connect_at = agent_database_after(
+        sv, wait < LONGEST_BACKOFF ? wait : LONGEST_BACKOFF);
+    agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0310", 0,
+                        "cannot connect to the database: %s", reason);
+    agent_database_close(sv);
+}
+
+static void finish_connect(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+
+    if (database->was_connected) {
+        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0312", 0,
+                           "connected to the database again");
+    }
+    database->state = AGENT_DATABASE_IDLE;
+    database->events = POLLIN;
+    database->failed_connects = 0;
+    database->was_connected = true;
+    agent_worker_reconnected(sv);
+}
+
+static void step_connect(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+    agent_error_t *err = NULL;
+
+    switch (agent_db_connect_step(database->db, &err, database->pool)) {
+    case AGENT_DB_READY:
+        finish_connect(sv);
+        break;
+    case AGENT_DB_WANT_READ:
+        database->events = POLLIN;
+        break;
+    case AGENT_DB_WANT_WRITE:
+        database->events = POLLOUT;
+        break;
+    default:
+        fail_connect(sv, reason_of(err));
+    }
+}
+
+static void start_connect(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+    agent_error_t *err = NULL;
+
+    database->state = AGENT_DATABASE_CONNECTING;
+    /* libpq: after the start wait as if it had asked for writing. */
+    database->events = POLLOUT;
+    database->deadline = sv->now + CONNECT_TIMEOUT;
+    if (agent_db_connect(&database->db, sv->config->conninfo,
+                         "agent supervisor", &err, database->pool)
+        != APR_SUCCESS) {
+        fail_connect(sv, reason_of(err));
+    }
+}
+
+/* ---- statements ---- */
+
+/* Schema or rights are missing: an installation in progress, or undone. */
+static bool is_setup_error(const char *state)
+{
+    static const char *const states[] = {"3F000", "42883", "42P01", "42501"};
+
+    for (apr_size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+        if (strcmp(state, states[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static agent_failure_t classify(const agent_supervisor_t *sv)
+{
+    static const char *const data[] = {"21", "22", "23", "54", "MA", "P0"};
+    static const char *const retry[] = {"40", "53", "55", "57", "58", "25"};
+    const char *state = agent_db_sqlstate(sv->database.db);
+
+    if (state[0] == '\0') {
+        return AGENT_FAILURE_LOST;
+    }
+    if (is_setup_error(state)) {
+        return AGENT_FAILURE_SETUP;
+    }
+    for (apr_size_t i = 0; i < sizeof(data) / sizeof(*data); i++) {
+        if (strncmp(state, data[i], 2) == 0) {
+            return AGENT_FAILURE_DATA;
+        }
+        if (strncmp(state, retry[i], 2) == 0) {
+            return AGENT_FAILURE_RETRY;
+        }
+    }
+    return AGENT_FAILURE_OTHER;
+}
+
+static void lose_connection(agent_supervisor_t *sv, const char *reason)
+{
+    agent_report_repeat(sv, AGENT_LOG_WARNING, "AGT0311", 0,
+                        "connection to the database lost: %s", reason);
+    agent_database_close(sv);
+    sv->database.connect_at = sv->now;
+}
+
+static void fail_statement(agent_supervisor_t *sv, const agent_error_t *err)
+{
+    agent_database_t *database = &sv->database;
+    agent_failure_t failure = classify(sv);
+    /* 57P01 .. 57P03: the server closes the connection next. */
+    bool farewell =
+        strncmp(agent_db_sqlstate(database->db), "57P", 3) == 0;
+
+    database->state = AGENT_DATABASE_IDLE;
+    if (farewell || !agent_db_alive(database->db)) {
+        lose_connection(sv, reason_of(err));
+    }
+    else {
+        agent_report_repeat(sv,
+                            failure == AGENT_FAILURE_RETRY ? AGENT_LOG_INFO
+                                                           : AGENT_LOG_ERR,
+                            "AGT0313", 0, "%s failed: %s",
+                            database->operation->name, reason_of(err));
+    }
+    database->operation->fail(sv, failure);
+}
+
+static void step_receive(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+    agent_db_result_t *result = NULL;
+    agent_error_t *err = NULL;
+
+    switch (agent_db_receive(&result, database->db, &err,
+                             database->scratch)) {
+    case AGENT_DB_WANT_READ:
+        database->events = POLLIN;
+        return;
+    case AGENT_DB_WANT_WRITE:
+        database->events = POLLIN | POLLOUT;
+        return;
+    case AGENT_DB_READY:
+        database->state = AGENT_DATABASE_IDLE;
+        database->events = POLLIN;
+        database->operation->receive(sv, result);
+        break;
+    default:
+        database->events = POLLIN;
+        fail_statement(sv, err);
+    }
+    apr_pool_clear(database->scratch);
+}
+
+/*
+ * The most important of what is due. save_batch may be due all the time; it
+ * never goes twice in a row while something else waits.
+ */
+static const agent_operation_t *choose(agent_supervisor_t *sv,
+                                       apr_time_t *next)
+{
+    const agent_operation_t *passed_over = NULL;
+
+    *next = AGENT_NEVER;
+    for (int i = 0; agent_operations[i] != NULL; i++) {
+        const agent_operation_t *operation = agent_operations[i];
+        apr_time_t due = operation->due(sv);
+
+        if (due > sv->now) {
+            *next = due < *next ? due : *next;
+        }
+        else if (operation == &agent_batch_operation
+                 && sv->database.operation == operation) {
+            passed_over = operation;
+        }
+        else {
+            return operation;
+        }
+    }
+    return passed_over;
+}
+
+static apr_time_t send_next(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+    agent_error_t *err = NULL;
+    apr_time_t next;
+    const agent_operation_t *operation = choose(sv, &next);
+
+    if (operation == NULL) {
+        return next;
+    }
+    database->operation = operation;
+    database->state = AGENT_DATABASE_BUSY;
+    database->deadline = sv->now + STATEMENT_TIMEOUT;
+    if (operation->send(sv, &err) != APR_SUCCESS) {
+        fail_statement(sv, err);
+        apr_pool_clear(database->scratch);
+        return sv->now;
+    }
+    step_receive(sv);
+    return database->state == AGENT_DATABASE_BUSY ? database->deadline
+                                                  : sv->now;
+}
+
+void agent_database_ready(agent_supervisor_t *sv)
+{
+    switch (sv->database.state) {
+    case AGENT_DATABASE_CONNECTING:
+        step_connect(sv);
+        break;
+    case AGENT_DATABASE_BUSY:
+        step_receive(sv);
+        break;
+    case AGENT_DATABASE_IDLE:
+        /* Nobody asked, so it is the server's farewell. */
+        lose_connection(sv, "closed by the server");
+        break;
+    default:
+        break;
+    }
+}
+
+static void give_up(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+
+    if (database->state == AGENT_DATABASE_CONNECTING) {
+        fail_connect(sv, "no answer in time");
+        return;
+    }
+    lose_connection(sv, "a statement was not answered in time");
+    database->operation->fail(sv, AGENT_FAILURE_LOST);
+    apr_pool_clear(database->scratch);
+}
+
+apr_time_t agent_database_step(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+
+    if ((database->state == AGENT_DATABASE_CONNECTING
+         || database->state == AGENT_DATABASE_BUSY)
+        && database->deadline <= sv->now) {
+        give_up(sv);
+    }
+    switch (database->state) {
+    case AGENT_DATABASE_DOWN:
+        if (database->connect_at > sv->now) {
+            return database->connect_at;
+        }
+        start_connect(sv);
+        return database->state == AGENT_DATABASE_DOWN ? database->connect_at
+                                                      : database->deadline;
+    case AGENT_DATABASE_IDLE:
+        return send_next(sv);
+    default:
+        return database->deadline;
+    }
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runs this worker holds; see lease.h. */
+#include "lease.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "state.h"
+
+void agent_lease_init(agent_supervisor_t *sv)
+{
+    sv->leases.by_key = apr_hash_make(sv->pool);
+    APR_RING_INIT(&sv->leases.unused, agent_lease_t, link);
+}
+
+static agent_lease_t *take_unused(agent_supervisor_t *sv)
+{
+    agent_lease_ring_t *unused = &sv->leases.unused;
+    agent_lease_t *lease;
+
+    if (APR_RING_EMPTY(unused, agent_lease_t, link)) {
+        return apr_palloc(sv->pool, sizeof(*lease));
+    }
+    lease = APR_RING_FIRST(unused);
+    APR_RING_REMOVE(lease, link);
+    return lease;
+}
+
+agent_lease_t *agent_lease_add(agent_supervisor_t *sv,
+                               const agent_lease_key_t *key,
+                               agent_runner_t *runner)
+{
+    agent_lease_t *lease = take_unused(sv);
+
+    memset(lease, 0, sizeof(*lease));
+    lease->key = *key;
+    lease->state = AGENT_LEASE_HELD;
+    lease->runner = runner;
+    lease->deadline = AGENT_NEVER;
+    lease->grace_at = AGENT_NEVER;
+    if (runner != NULL) {
+        APR_RING_INSERT_TAIL(&runner->leases, lease, agent_lease_t, link);
+        runner->active++;
+    }
+    sv->leases.held++;
+    apr_hash_set(sv->leases.by_key, &lease->key, sizeof(lease->key), lease);
+    return lease;
+}
+
+agent_lease_t *agent_lease_find(agent_supervisor_t *sv,
+                                const agent_lease_key_t *key)
+{
+    return apr_hash_get(sv->leases.by_key, key, sizeof(*key));
+}
+
+static void drop_if_over(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    if (lease->state != AGENT_LEASE_GONE || lease->runner != NULL) {
+        return;
+    }
+    apr_hash_set(sv->leases.by_key, &lease->key, sizeof(lease->key), NULL);
+    APR_RING_INSERT_TAIL(&sv->leases.unused, lease, agent_lease_t, link);
+}
+
+void agent_lease_detach(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    if (lease->runner != NULL) {
+        APR_RING_REMOVE(lease, link);
+        lease->runner->active--;
+        lease->runner = NULL;
+        drop_if_over(sv, lease);
+    }
+}
+
+void agent_lease_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
+                           agent_lease_state_t state)
+{
+    if (lease->state == AGENT_LEASE_HELD && state != AGENT_LEASE_HELD) {
+        sv->leases.held--;
+    }
+    lease->state = state;
+    drop_if_over(sv, lease);
+}
+
+void agent_lease_cancel(agent_supervisor_t *sv, agent_lease_t *lease,
+                        agent_lease_cause_t cause)
+{
+    lease->cause = cause;
+    lease->grace_at = sv->now + sv->timing.cancel_grace;
+    if (lease->runner != NULL) {
+        agent_protocol_cancel(&lease->runner->input, &lease->key);
+    }
+}
+
+void agent_lease_lose(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0343", 0,
+                       "run %.36s (attempt %d) is not ours any more: deleted, "
+                       "or taken over after our lease ended",
+                       lease->key.run_id, lease->attempt);
+    if (lease->runner != NULL) {
+        agent_lease_cancel(sv, lease, AGENT_CAUSE_LOST);
+    }
+    agent_lease_set_state(sv, lease, AGENT_LEASE_GONE);
+}
+
+void agent_lease_release(agent_supervisor_t *sv, agent_lease_t *lease,
+                         bool counted, const char *reason)
+{
+    agent_release_add(sv, lease, counted, reason);
+    agent_lease_set_state(sv, lease, AGENT_LEASE_RELEASING);
+}
+
+void agent_lease_fail(agent_supervisor_t *sv, agent_lease_t *lease,
+                      const char *status, const char *error,
+                      const char *message)
+{
+    apr_pool_t *pool;
+    const char *line;
+
+    apr_pool_create(&pool, sv->pool);
+    line = agent_protocol_error(&lease->key, error, message, pool);
+    agent_batch_add(sv, lease, AGENT_ITEM_EVENT, line, strlen(line));
+    line = agent_protocol_end(&lease->key, status, error, message, pool);
+    agent_batch_add(sv, lease, AGENT_ITEM_END, line, strlen(line));
+    apr_pool_destroy(pool);
+    agent_lease_set_state(sv, lease, AGENT_LEASE_ENDED);
+}
+
+void agent_lease_time_out(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    agent_report_write(sv, AGENT_LOG_WARNING, "AGT0340", 0,
+                       "run %.36s (attempt %d) exceeded its time limit",
+                       lease->key.run_id, lease->attempt);
+    agent_lease_fail(sv, lease, "timeout", "TimeoutError",
+                     "The run exceeded its time limit and was stopped.");
+}
+
+/* The runner did not end a run that it was asked to end. */
+static void give_up_waiting(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    agent_runner_t *runner = lease->runner;
+
+    lease->grace_at = AGENT_NEVER;
+    agent_report_write(sv, AGENT_LOG_WARNING, "AGT0342", 0,
+                       "runner %d did not end run %.36s when asked to; the "
+                       "runner will be replaced",
+                       (int)runner->pid, lease->key.run_id);
+    if (lease->state == AGENT_LEASE_HELD) {
+        if (lease->cause == AGENT_CAUSE_DEADLINE) {
+            agent_lease_time_out(sv, lease);
+        }
+        else {
+            agent_lease_release(sv, lease, lease->cause != AGENT_CAUSE_DRAIN,
+                                "the runner did not stop when asked to");
+        }
+    }
+    agent_runner_recycle(sv, runner);
+}
+
+static void check_lease(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    if (lease->grace_at <= sv->now) {
+        give_up_waiting(sv, lease);
+    }
+    else if (lease->deadline <= sv->now && lease->cause == AGENT_CAUSE_NONE) {
+        agent_lease_cancel(sv, lease, AGENT_CAUSE_DEADLINE);
+    }
+}
+
+void agent_lease_tick(agent_supervisor_t *sv)
+{
+    agent_runner_t *runner;
+    agent_lease_t *lease;
+    agent_lease_t *next;
+
+    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        APR_RING_FOREACH_SAFE(lease, next, &runner->leases, agent_lease_t,
+                              link)
+        {
+            check_lease(sv, lease);
+        }
+    }
+}

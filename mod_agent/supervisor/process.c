@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Process housekeeping; see process.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include <apr_strings.h>
+
+#define BOOT_ID_LENGTH 36
+#define MAX_KEEP       16
+
+void agent_process_reset_signals(void)
+{
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++) {
+        /* Some cannot be changed; that is their default already. */
+        signal(number, SIG_DFL);
+    }
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int agent_process_signal_fd(const int *signals)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (; *signals != 0; signals++) {
+        sigaddset(&set, *signals);
+    }
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
+        return -1;
+    }
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static int compare_fds(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static void open_null(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null >= 0) {
+        dup2(null, 0);
+        dup2(null, 1);
+        if (fcntl(2, F_GETFD) < 0) {
+            dup2(null, 2);
+        }
+        if (null > 2) {
+            close(null);
+        }
+    }
+}
+
+void agent_process_close_fds(const int *keep, int count)
+{
+    int sorted[MAX_KEEP];
+    int kept = 0;
+    unsigned next = 3;
+
+    for (int i = 0; i < count && kept < MAX_KEEP; i++) {
+        if (keep[i] > 2) {
+            sorted[kept++] = keep[i];
+        }
+    }
+    qsort(sorted, (size_t)kept, sizeof(sorted[0]), compare_fds);
+    for (int i = 0; i < kept; i++) {
+        if ((unsigned)sorted[i] > next) {
+            close_range(next, (unsigned)sorted[i] - 1, 0);
+        }
+        next = (unsigned)sorted[i] + 1;
+    }
+    close_range(next, UINT_MAX, 0);
+    open_null();
+}
+
+apr_status_t agent_process_become(uid_t uid, gid_t gid)
+{
+    if (uid == (uid_t)-1) {
+        return APR_SUCCESS;
+    }
+    if (geteuid() != 0 && geteuid() == uid && getegid() == gid) {
+        return APR_SUCCESS;
+    }
+    if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0
+        || setresuid(uid, uid, uid) != 0) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    return APR_SUCCESS;
+}
+
+void agent_process_name(const char *name)
+{
+    prctl(PR_SET_NAME, name);
+}
+
+/* Reads a small file of /proc; the text ends with NUL. */
+static ssize_t read_small(const char *path, char *out, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length;
+
+    if (fd < 0) {
+        return -1;
+    }
+    length = read(fd, out, size - 1);
+    close(fd);
+    if (length >= 0) {
+        out[length] = '\0';
+    }
+    return length;
+}
+
+bool agent_process_boot_id(char out[AGENT_PROCESS_BOOT_SIZE])
+{
+    char boot[BOOT_ID_LENGTH + 2];
+    struct stat space;
+
+    if (read_small("/proc/sys/kernel/random/boot_id", boot, sizeof(boot))
+            < BOOT_ID_LENGTH
+        || stat("/proc/self/ns/pid", &space) != 0) {
+        return false;
+    }
+    snprintf(out, AGENT_PROCESS_BOOT_SIZE, "%.*s:%llu", BOOT_ID_LENGTH, boot,
+             (unsigned long long)space.st_ino);
+    return true;
+}
+
+/* Fields 3 and 22 of /proc/PID/stat; false when it cannot be read. */
+static bool read_stat(pid_t pid, char *state, apr_int64_t *start)
+{
+    char path[64];
+    char text[1024];
+    char *at;
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    if (read_small(path, text, sizeof(text)) <= 0) {
+        return false;
+    }
+    /* The name in field 2 may hold spaces and brackets itself. */
+    at = strrchr(text, ')');
+    if (at == NULL || at[1] != ' ') {
+        return false;
+    }
+    *state = at[2];
+    for (int field = 2; at != NULL && field < 22; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    *start = at != NULL ? apr_strtoi64(at + 1, NULL, 10) : -1;
+    return at != NULL;
+}
+
+apr_int64_t agent_process_start_time(pid_t pid)
+{
+    apr_int64_t start;
+    char state;
+
+    return read_stat(pid, &state, &start) ? start : -1;
+}
+
+bool agent_process_is_gone(const char *own_boot, const char *boot, pid_t pid,
+                           apr_int64_t start)
+{
+    apr_int64_t found;
+    char state;
+
+    if (strncmp(own_boot, boot, BOOT_ID_LENGTH) != 0) {
+        return true;
+    }
+    if (strcmp(own_boot, boot) != 0) {
+        /* Another container of this host: its pids cannot be seen. */
+        return false;
+    }
+    if (kill(pid, 0) != 0 && errno == ESRCH) {
+        return true;
+    }
+    /* A zombie has lost its descriptors and its children: it is gone too. */
+    return read_stat(pid, &state, &found)
+           && (found != start || state == 'Z' || state == 'X');
+}
+
+apr_time_t agent_process_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (apr_time_t)now.tv_sec * APR_USEC_PER_SEC + now.tv_nsec / 1000;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a forked process has to do to itself, and how processes of this host
+ * are told apart over time. Linux.
+ */
+#ifndef AGENT_SUPERVISOR_PROCESS_H
+#define AGENT_SUPERVISOR_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <apr_pools.h>
+
+/* Boot id (36) + ':' + inode of the pid name space + NUL. */
+#define AGENT_PROCESS_BOOT_SIZE 64
+
+/*
+ * All signals to their default action, none blocked, SIGPIPE ignored: a child
+ * of httpd inherits its parent's handlers.
+ */
+void agent_process_reset_signals(void);
+
+/*
+ * A descriptor that delivers the signals (a list ended by 0) instead of
+ * handlers; they are blocked. -1 when that failed.
+ */
+int agent_process_signal_fd(const int *signals);
+
+/*
+ * Closes every descriptor but 2 and those in keep (negative ones are skipped);
+ * 0 and 1 become /dev/null.
+ */
+void agent_process_close_fds(const int *keep, int count);
+
+/*
+ * Becomes uid/gid without supplementary groups, for good. (uid_t)-1: nothing.
+ * APR_SUCCESS also when it already is that user and may not change groups.
+ */
+apr_status_t agent_process_become(uid_t uid, gid_t gid);
+
+/* The name shown by ps -c and top; at most 15 characters. */
+void agent_process_name(const char *name);
+
+/*
+ * Identifies this boot of this host, as seen from this pid name space. False
+ * when /proc does not tell.
+ */
+bool agent_process_boot_id(char out[AGENT_PROCESS_BOOT_SIZE]);
+
+/* Field 22 of /proc/PID/stat: clock ticks from boot to start; -1 unknown. */
+apr_int64_t agent_process_start_time(pid_t pid);
+
+/*
+ * Whether the process that once registered as (boot, pid, start) is certainly
+ * gone. When in doubt: false; its lease will end.
+ */
+bool agent_process_is_gone(const char *own_boot, const char *boot, pid_t pid,
+                           apr_int64_t start);
+
+/* CLOCK_MONOTONIC in microseconds. */
+apr_time_t agent_process_clock(void);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs to give back to the queue. A release is sent only when everything the
+ * run had said before is committed, so that the next attempt goes on from
+ * there.
+ */
+#ifndef AGENT_SUPERVISOR_RELEASE_H
+#define AGENT_SUPERVISOR_RELEASE_H
+
+#include <apr_ring.h>
+
+#include "database.h"
+#include "lease.h"
+
+typedef struct agent_release_t {
+    APR_RING_ENTRY(agent_release_t) link;
+    agent_lease_key_t key;
+    char account_id[AGENT_UUID_SIZE];
+    bool counted;
+    const char *reason;
+    /* Number of the last batch that may hold something of the run. */
+    apr_uint64_t after_batch;
+    bool sent;
+} agent_release_t;
+
+APR_RING_HEAD(agent_release_ring_t, agent_release_t);
+typedef struct agent_release_ring_t agent_release_ring_t;
+
+typedef struct agent_release_queue_t {
+    agent_release_ring_t waiting;
+    agent_release_ring_t unused;
+    apr_time_t retry_at;
+} agent_release_queue_t;
+
+extern const agent_operation_t agent_release_operation;
+
+void agent_release_init(agent_supervisor_t *sv);
+void agent_release_add(agent_supervisor_t *sv, const agent_lease_t *lease,
+                       bool counted, const char *reason);
+bool agent_release_is_empty(const agent_supervisor_t *sv);
+
+/* Forgets all: the worker's lease is lost, others have released the runs. */
+void agent_release_clear(agent_supervisor_t *sv);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The supervisor's side of the spawner; see spawner.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "process.h"
+
+/*
+ * A program is executed by descriptor and closed by that; a script is opened
+ * again by its interpreter and so keeps the descriptor.
+ */
+static void set_close_on_exec(int fd)
+{
+    char start[2] = "";
+
+    if (pread(fd, start, 2, 0) != 2 || memcmp(start, "#!", 2) != 0) {
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
+}
+
+apr_status_t agent_spawner_start(agent_spawner_t *spawner,
+                                 const agent_supervisor_config_t *config)
+{
+    int ends[2];
+    int runner_fd = open(config->runner_path, O_RDONLY);
+
+    if (runner_fd < 0) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    set_close_on_exec(runner_fd);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        close(runner_fd);
+        return APR_FROM_OS_ERROR(errno);
+    }
+    spawner->fd = ends[0];
+    spawner->pid = fork();
+    if (spawner->pid == 0) {
+        close(ends[0]);
+        agent_spawner_serve(ends[1], runner_fd, config);
+    }
+    close(ends[1]);
+    close(runner_fd);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    return spawner->pid > 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+}
+
+static apr_status_t send_message(const agent_spawner_t *spawner,
+                                 const struct msghdr *header)
+{
+    ssize_t sent;
+
+    do {
+        sent = sendmsg(spawner->fd, header, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
+}
+
+apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
+                                 apr_uint32_t id,
+                                 const int fds[AGENT_SPAWNER_FDS])
+{
+    agent_spawner_message_t message = {AGENT_SPAWNER_DO_SPAWN, id, 0};
+    struct iovec bytes = {&message, sizeof(message)};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int) * AGENT_SPAWNER_FDS)];
+    } control = {.room = {0}};
+    struct msghdr header = {.msg_iov = &bytes,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof(control.room)};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int) * AGENT_SPAWNER_FDS);
+    memcpy(CMSG_DATA(rights), fds, sizeof(int) * AGENT_SPAWNER_FDS);
+    return send_message(spawner, &header);
+}
+
+apr_status_t agent_spawner_kill(const agent_spawner_t *spawner,
+                                apr_uint32_t id, int number)
+{
+    agent_spawner_message_t message = {AGENT_SPAWNER_DO_KILL, id, number};
+    struct iovec bytes = {&message, sizeof(message)};
+    struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
+
+    return send_message(spawner, &header);
+}
+
+agent_spawner_news_t agent_spawner_receive(const agent_spawner_t *spawner,
+                                           apr_uint32_t *id, int *value)
+{
+    agent_spawner_message_t message;
+    ssize_t length;
+
+    do {
+        length = recv(spawner->fd, &message, sizeof(message), 0);
+    } while (length < 0 && errno == EINTR);
+    if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        return AGENT_SPAWNER_NOTHING;
+    }
+    if (length != sizeof(message)) {
+        return AGENT_SPAWNER_LOST;
+    }
+    *id = message.id;
+    *value = message.value;
+    return (agent_spawner_news_t)message.kind;
+}
+
+void agent_spawner_stop(agent_spawner_t *spawner, int timeout_ms)
+{
+    apr_time_t deadline =
+        agent_process_clock() + apr_time_from_msec(timeout_ms);
+    agent_spawner_message_t message;
+
+    /* No more requests is what it sees as our end; its own end we see as
+     * end of file, after the news of all exits. */
+    shutdown(spawner->fd, SHUT_WR);
+    for (;;) {
+        struct pollfd socket = {.fd = spawner->fd, .events = POLLIN};
+        apr_interval_time_t left = deadline - agent_process_clock();
+
+        if (left <= 0
+            || poll(&socket, 1, (int)apr_time_as_msec(left) + 1) == 0) {
+            return;
+        }
+        if (recv(spawner->fd, &message, sizeof(message), 0) == 0) {
+            break;
+        }
+    }
+    waitpid(spawner->pid, NULL, 0);
+    close(spawner->fd);
+}

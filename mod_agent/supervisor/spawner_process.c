@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The spawner process itself; see spawner.h. It may run as root: it parses
+ * nothing, allocates nothing and knows a fixed number of runners.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "spawner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "process.h"
+
+/* More than the supervisor ever has, those to be replaced included. */
+#define MAX_CHILDREN 256
+
+typedef struct child_t {
+    apr_uint32_t id;
+    /* 0: this place is free. */
+    pid_t pid;
+} child_t;
+
+typedef struct spawner_t {
+    int fd;
+    int runner_fd;
+    int signal_fd;
+    const agent_supervisor_config_t *config;
+    child_t children[MAX_CHILDREN];
+} spawner_t;
+
+static void answer(const spawner_t *s, agent_spawner_news_t news,
+                   apr_uint32_t id, int value)
+{
+    agent_spawner_message_t message = {(apr_int32_t)news, id, value};
+
+    /* A supervisor that does not take it is gone; that is noticed elsewhere. */
+    while (send(s->fd, &message, sizeof(message), MSG_NOSIGNAL) < 0
+           && errno == EINTR) {
+    }
+}
+
+static void signal_child(const child_t *child, int number)
+{
+    kill(-child->pid, number);
+    kill(child->pid, number);
+}
+
+static child_t *find_child(spawner_t *s, pid_t pid)
+{
+    for (int i = 0; i < MAX_CHILDREN; i++) {
+        if (s->children[i].pid == pid) {
+            return &s->children[i];
+        }
+    }
+    return NULL;
+}
+
+static void start_runner(spawner_t *s, apr_uint32_t id, const int *fds)
+{
+    child_t *child = find_child(s, 0);
+    pid_t self = getpid();
+    pid_t pid = -1;
+
+    errno = EAGAIN;
+    if (child != NULL) {
+        pid = fork();
+    }
+    if (pid == 0) {
+        agent_spawner_exec(s->runner_fd, fds, s->config, self);
+    }
+    if (pid < 0) {
+        answer(s, AGENT_SPAWNER_REFUSED, id, errno);
+        return;
+    }
+    child->id = id;
+    child->pid = pid;
+    answer(s, AGENT_SPAWNER_STARTED, id, pid);
+}
+
+/* Takes the descriptors out of a message; false when they are not as agreed. */
+static bool take_fds(struct msghdr *header, int fds[AGENT_SPAWNER_FDS])
+{
+    struct cmsghdr *rights = CMSG_FIRSTHDR(header);
+
+    if (rights == NULL || rights->cmsg_type != SCM_RIGHTS
+        || rights->cmsg_len != CMSG_LEN(sizeof(int) * AGENT_SPAWNER_FDS)) {
+        return false;
+    }
+    memcpy(fds, CMSG_DATA(rights), sizeof(int) * AGENT_SPAWNER_FDS);
+    return true;
+}
+
+static void handle_request(spawner_t *s, const agent_spawner_message_t *message,
+                           struct msghdr *header)
+{
+    int fds[AGENT_SPAWNER_FDS];
+
+    if (take_fds(header, fds)) {
+        if (message->kind == AGENT_SPAWNER_DO_SPAWN) {
+            start_runner(s, message->id, fds);
+        }
+        for (int i = 0; i < AGENT_SPAWNER_FDS; i++) {
+            close(fds[i]);
+        }
+        return;
+    }
+    if (message->kind == AGENT_SPAWNER_DO_KILL) {
+        for (int i = 0; i < MAX_CHILDREN; i++) {
+            if (s->children[i].pid != 0 && s->children[i].id == message->id) {
+                signal_child(&s->children[i], message->value);
+            }
+        }
+    }
+}
+
+/* One request; false when the supervisor is gone. */
+static bool read_request(spawner_t *s)
+{
+    agent_spawner_message_t message;
+    struct iovec bytes = {&message, sizeof(message)};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int) * AGENT_SPAWNER_FDS)];
+    } control;
+    struct msghdr header = {.msg_iov = &bytes,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof(control.room)};
+    ssize_t length = recvmsg(s->fd, &header, MSG_CMSG_CLOEXEC);
+
+    if (length < 0) {
+        return errno == EINTR || errno == EAGAIN;
+    }
+    if (length != sizeof(message)) {
+        return false;
+    }
+    handle_request(s, &message, &header);
+    return true;
+}
+
+static void reap_child(spawner_t *s, pid_t pid)
+{
+    child_t *child = find_child(s, pid);
+    int status = 0;
+
+    if (child != NULL) {
+        /* What it left behind in its group, while its pid is still taken. */
+        kill(-pid, SIGKILL);
+    }
+    waitpid(pid, &status, 0);
+    if (child != NULL) {
+        child->pid = 0;
+        answer(s, AGENT_SPAWNER_EXITED, child->id, status);
+    }
+}
+
+/* Reaps all that have ended; how = WNOHANG, or 0 to wait for every child. */
+static void reap_children(spawner_t *s, int how)
+{
+    struct signalfd_siginfo info;
+    siginfo_t ended;
+
+    while (read(s->signal_fd, &info, sizeof(info)) > 0) {
+    }
+    for (;;) {
+        ended.si_pid = 0;
+        if (waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT | how) != 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            return;
+        }
+        if (ended.si_pid == 0) {
+            return;
+        }
+        reap_child(s, ended.si_pid);
+    }
+}
+
+static void kill_children(spawner_t *s)
+{
+    for (int i = 0; i < MAX_CHILDREN; i++) {
+        if (s->children[i].pid != 0) {
+            signal_child(&s->children[i], SIGKILL);
+        }
+    }
+    reap_children(s, 0);
+}
+
+void agent_spawner_serve(int fd, int runner_fd,
+                         const agent_supervisor_config_t *config)
+{
+    static const int signals[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP,
+                                  SIGUSR1, SIGUSR2, SIGQUIT, 0};
+    const int keep[] = {fd, runner_fd};
+    spawner_t s = {.fd = fd, .runner_fd = runner_fd, .config = config};
+    struct pollfd fds[2];
+
+    agent_process_name("agent-spawner");
+    /* Out of the group that the parent or a terminal signals as a whole. */
+    setsid();
+    agent_process_close_fds(keep, 2);
+    agent_process_reset_signals();
+    /* It ends with the supervisor and for no other reason, so the signals
+     * that end others are only taken off the queue. */
+    s.signal_fd = agent_process_signal_fd(signals);
+    fds[0] = (struct pollfd){.fd = fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = s.signal_fd, .events = POLLIN};
+    for (;;) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+            break;
+        }
+        if (fds[1].revents != 0) {
+            reap_children(&s, WNOHANG);
+        }
+        if (fds[0].revents != 0 && !read_request(&s)) {
+            break;
+        }
+    }
+    kill_children(&s);
+    _exit(0);
+}

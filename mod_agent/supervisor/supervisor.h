@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor: one process of a host that claims runs from PostgreSQL,
+ * hands them to runner processes and writes what they answer, in batches.
+ *
+ * It knows nothing of httpd: mod_agent forks it in post_config, and a program
+ * of ten lines can call it under any other service manager.
+ */
+#ifndef AGENT_SUPERVISOR_H
+#define AGENT_SUPERVISOR_H
+
+#include <sys/types.h>
+
+#include <apr_time.h>
+
+#include "../core/log.h"
+
+/*
+ * How patient the supervisor is; 0 = the default. Only tests and very slow
+ * machines have a reason to change these.
+ */
+typedef struct agent_supervisor_timing_t {
+    /* Between two pings of a runner (30 s), and for its answer (15 s). */
+    apr_interval_time_t ping_interval;
+    apr_interval_time_t ping_timeout;
+    /* For a new runner to say `ready` (30 s). */
+    apr_interval_time_t ready_timeout;
+    /* For a cancelled run to end (10 s). */
+    apr_interval_time_t cancel_grace;
+    /* For the other runs of a runner that is to be replaced (60 s). */
+    apr_interval_time_t recycle_grace;
+} agent_supervisor_timing_t;
+
+typedef struct agent_supervisor_config_t {
+    /* libpq's connection string. */
+    const char *conninfo;
+    /* Names this host among those that share the database. */
+    const char *node_name;
+    /* The program to start as runner; opened before privileges are dropped. */
+    const char *runner_path;
+    /* What the daemon becomes; (uid_t)-1: it stays what it is. */
+    uid_t uid;
+    gid_t gid;
+    /* What runners become; (uid_t)-1: the same as the daemon. */
+    uid_t runner_uid;
+    gid_t runner_gid;
+    /* JSON text: the `graphs` object of the protocol's hello. */
+    const char *graphs;
+    /* Their names, NULL-terminated. */
+    const char *const *graph_ids;
+    /* Runner processes, and runs at once in each of them. */
+    int runners;
+    int slots;
+    /* Longest execution of a run; 0: only what the run itself says. */
+    apr_interval_time_t run_timeout;
+    /* How long a drain lets runs go on. */
+    apr_interval_time_t drain_timeout;
+    /* Lease of the worker in the database; 20 is a good value. */
+    int lease_sec;
+    /* Days for which events are kept; 0: their partitions are left alone. */
+    int event_retention_days;
+    /*
+     * Read end of a SOCK_DGRAM pair, or -1. One byte each: R, a run became
+     * ready; C, a run was cancelled. A lost datagram costs at most a second.
+     */
+    int wake_fd;
+    /*
+     * Read end of a pipe that the parent holds open, or -1. Its end of file
+     * means that the parent is gone: runs are released and the daemon ends
+     * within a second.
+     */
+    int life_fd;
+    agent_log_t log;
+    /*
+     * A descriptor that log needs; 0: none but standard error. All descriptors
+     * other than this one, the two above and 2 are closed.
+     */
+    int log_fd;
+    agent_supervisor_timing_t timing;
+} agent_supervisor_config_t;
+
+/*
+ * Runs the supervisor until a signal or the end of life_fd stops it. To be
+ * called in a process of its own with one thread: it resets all signal
+ * handlers, closes descriptors and changes its user. apr_initialize() must
+ * have been called. Everything config points to must live until it returns.
+ *
+ * SIGUSR1: drain (no more claims; running runs may finish until drain_timeout,
+ * then they are asked to stop at a checkpoint and are released, not counted as
+ * an attempt). SIGTERM, SIGINT: runs are released at once, not counted.
+ *
+ * Returns the exit status: 0 after one of these or the end of life_fd, 1 when
+ * it cannot go on (start it again), 2 when it cannot start as configured.
+ */
+int agent_supervisor_main(const agent_supervisor_config_t *config);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * This supervisor as the database knows it: a worker with a lease on all its
+ * runs. Without a renewal in time it stops its runners before others may take
+ * the runs over.
+ */
+#ifndef AGENT_SUPERVISOR_WORKER_H
+#define AGENT_SUPERVISOR_WORKER_H
+
+#include <stdbool.h>
+
+#include <apr_tables.h>
+
+#include "database.h"
+#include "process.h"
+
+typedef enum agent_worker_state_t {
+    /* Not registered; dead predecessors are not looked for yet. */
+    AGENT_WORKER_NEW,
+    /* The workers in `dead` are buried one after the other. */
+    AGENT_WORKER_BURYING,
+    AGENT_WORKER_REGISTERING,
+    AGENT_WORKER_LIVE,
+    /* Buried by ourselves: nothing is left to do. */
+    AGENT_WORKER_LEFT
+} agent_worker_state_t;
+
+typedef struct agent_worker_t {
+    agent_worker_state_t state;
+    /* The number in the database, as text. */
+    char id[24];
+    char boot_id[AGENT_PROCESS_BOOT_SIZE];
+    /* Numbers of workers to bury, as text; in pool. */
+    apr_array_header_t *dead;
+    apr_pool_t *pool;
+    /* When the last renewal that succeeded was sent. */
+    apr_time_t renewed_at;
+    apr_time_t sent_at;
+    apr_time_t renew_at;
+    apr_time_t retry_at;
+    apr_time_t sweep_at;
+    apr_time_t partitions_at;
+    /* Runners are stopped because the lease was not renewed. */
+    bool is_stopped;
+    /*
+     * A claim's answer was lost: runs may be ours that we do not know of. Until
+     * then the runs that we know may end; then all are given back.
+     */
+    apr_time_t doubt_until;
+    bool is_in_doubt;
+} agent_worker_t;
+
+extern const agent_operation_t agent_list_operation;
+extern const agent_operation_t agent_bury_operation;
+extern const agent_operation_t agent_register_operation;
+extern const agent_operation_t agent_renew_operation;
+extern const agent_operation_t agent_sweep_operation;
+extern const agent_operation_t agent_partitions_operation;
+
+void agent_worker_init(agent_supervisor_t *sv);
+
+/* Registered and not known to be fenced. */
+bool agent_worker_is_live(const agent_supervisor_t *sv);
+
+/* A new connection is there: renew before anything else. */
+void agent_worker_reconnected(agent_supervisor_t *sv);
+
+/* Stops or kills the runners when the lease is in danger; each second. */
+void agent_worker_tick(agent_supervisor_t *sv);
+
+/* When agent_worker_tick() must be called at the latest. */
+apr_time_t agent_worker_next_tick(const agent_supervisor_t *sv);
+
+/* The answer to a claim was lost. */
+void agent_worker_doubt(agent_supervisor_t *sv);
+
+/* Buries ourselves, not counted: all runs we hold go back to the queue. */
+void agent_worker_leave(agent_supervisor_t *sv);
+
+#endif
