@@ -189,6 +189,7 @@ static void start_child(apr_pool_t *pool, server_rec *server)
     if (child->config->graphs->nelts == 0) {
         return;
     }
+    child->logged = apr_pcalloc(pool, sizeof(*child->logged));
     child->graph_names = agent_config_graph_names(child->config, pool);
     rv = init_child(child, server, pool);
     if (rv != APR_SUCCESS) {

@@ -131,6 +131,8 @@ apr_status_t agent_pool_query(agent_db_result_t **result,
 {
     apr_status_t rv = enter(connections, err, pool);
     ap_dbd_t *handle;
+    agent_db_t *db;
+    bool reached;
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -143,10 +145,11 @@ apr_status_t agent_pool_query(agent_db_result_t **result,
                                "message)",
                                pool);
     }
-    rv = agent_db_query(result, find_wrapper(connections, handle), statement,
-                        params, err, pool);
+    db = find_wrapper(connections, handle);
+    rv = agent_db_query(result, db, statement, params, err, pool);
+    reached = !agent_db_unreachable(db);
     connections->close(connections->server, handle);
-    leave(connections, rv == APR_SUCCESS || (*err)->id != AGENT_E_UNAVAILABLE);
+    leave(connections, reached);
     return rv;
 }
 

@@ -32,6 +32,8 @@ struct agent_db_t {
     bool broken;
     /* Connecting by PQreset rather than PQconnect. */
     bool resetting;
+    /* The last attempt to connect again failed. */
+    bool unreachable;
     /* PQflush has not yet sent all. */
     bool flushing;
     /* The result being received, kept until the last one came. */
@@ -93,6 +95,11 @@ bool agent_db_alive(const agent_db_t *db)
 {
     return db->conn != NULL && !db->broken
         && PQstatus(db->conn) == CONNECTION_OK;
+}
+
+bool agent_db_unreachable(const agent_db_t *db)
+{
+    return db->unreachable;
 }
 
 const char *agent_db_sqlstate(const agent_db_t *db)
@@ -241,8 +248,8 @@ agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
     }
 }
 
-static apr_status_t reset_connection(agent_db_t *db, agent_error_t **err,
-                                     apr_pool_t *pool)
+static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
+                              apr_pool_t *pool)
 {
     apr_time_t deadline = apr_time_now() + db->limits.connect_timeout;
     agent_db_progress_t progress = AGENT_DB_WANT_WRITE;
@@ -262,6 +269,15 @@ static apr_status_t reset_connection(agent_db_t *db, agent_error_t **err,
         }
     }
     return APR_SUCCESS;
+}
+
+static apr_status_t reset_connection(agent_db_t *db, agent_error_t **err,
+                                     apr_pool_t *pool)
+{
+    apr_status_t rv = try_reset(db, err, pool);
+
+    db->unreachable = rv != APR_SUCCESS;
+    return rv;
 }
 
 /*

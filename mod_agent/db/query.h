@@ -115,6 +115,9 @@ agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
 /* False once the connection is lost and must be closed. */
 bool agent_db_alive(const agent_db_t *db);
 
+/* True when a lost connection could not be made again at the last attempt. */
+bool agent_db_unreachable(const agent_db_t *db);
+
 /* The SQLSTATE of the last error on this connection; "" when none. */
 const char *agent_db_sqlstate(const agent_db_t *db);
 

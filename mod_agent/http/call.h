@@ -15,6 +15,12 @@
 /* Path parameters of one route at most. */
 #define AGENT_MAX_PARAMS 3
 
+/* When an error was logged last, and how often it was not since. */
+typedef struct agent_problem_memory_t {
+    _Atomic apr_time_t at[AGENT_E_COUNT];
+    _Atomic unsigned kept[AGENT_E_COUNT];
+} agent_problem_memory_t;
+
 /* Made in child_init, read-only afterwards. */
 typedef struct agent_child_t {
     agent_server_config_t *config;
@@ -24,6 +30,8 @@ typedef struct agent_child_t {
     const char *const *graph_names;
     /* Write end of the supervisor's wake socket; -1 when there is none. */
     int wake_fd;
+    /* The one part that changes: what problem.c logged when. */
+    agent_problem_memory_t *logged;
 } agent_child_t;
 
 typedef struct agent_call_t {

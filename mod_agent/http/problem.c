@@ -2,32 +2,65 @@
 /* Error bodies and the error log lines of requests; see problem.h. */
 #include "problem.h"
 
+#include <stdatomic.h>
+
 #include <apr_strings.h>
 
 #include "../private.h"
 #include "response.h"
 
+#define QUIET_TIME apr_time_from_sec(60)
+
+/*
+ * A database that is down fails every request for the same reason: one line a
+ * minute and child says so. *kept is how many were not logged since.
+ */
+static bool may_log(const agent_call_t *call, unsigned *kept)
+{
+    agent_problem_memory_t *logged = call->child->logged;
+    agent_error_id_t id = call->err->id;
+    apr_time_t now = apr_time_now();
+    apr_time_t last = atomic_load(&logged->at[id]);
+
+    if (now - last < QUIET_TIME
+        || !atomic_compare_exchange_strong(&logged->at[id], &last, now)) {
+        atomic_fetch_add(&logged->kept[id], 1);
+        return false;
+    }
+    *kept = atomic_exchange(&logged->kept[id], 0);
+    return true;
+}
+
+static void log_unavailable(const agent_call_t *call, const char *cause)
+{
+    unsigned kept;
+
+    if (may_log(call, &kept)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, call->r,
+                      AGENT_LOGNO(0102) "%s %s: %s: %s (%u more like this "
+                                        "were not logged)",
+                      call->r->method, call->r->uri,
+                      agent_error_code(call->err->id), cause, kept);
+    }
+}
+
 void agent_problem_log(const agent_call_t *call)
 {
     const agent_error_t *err = call->err;
-    const char *cause = err->cause ? err->cause : "";
-    const char *colon = err->cause ? ": " : "";
+    const char *cause = err->cause ? err->cause : err->detail;
 
-    if (agent_error_http(err->id) == HTTP_INTERNAL_SERVER_ERROR) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, call->r,
-                      AGENT_LOGNO(0101) "%s %s: internal error%s%s",
-                      call->r->method, call->r->uri, colon, cause);
+    if (agent_error_http(err->id) > HTTP_INTERNAL_SERVER_ERROR) {
+        log_unavailable(call, cause);
     }
-    else if (agent_error_http(err->id) > HTTP_INTERNAL_SERVER_ERROR) {
+    else if (agent_error_http(err->id) == HTTP_INTERNAL_SERVER_ERROR) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, call->r,
-                      AGENT_LOGNO(0102) "%s %s: %s%s%s", call->r->method,
-                      call->r->uri, agent_error_code(err->id), colon, cause);
+                      AGENT_LOGNO(0101) "%s %s: internal error: %s",
+                      call->r->method, call->r->uri, cause);
     }
     else {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, call->r,
-                      AGENT_LOGNO(0103) "%s %s: %s: %s%s%s", call->r->method,
-                      call->r->uri, agent_error_code(err->id), err->detail,
-                      colon, cause);
+                      AGENT_LOGNO(0103) "%s %s: %s: %s", call->r->method,
+                      call->r->uri, agent_error_code(err->id), err->detail);
     }
 }
 
