@@ -41,6 +41,9 @@ typedef struct daemon_t {
     agent_supervisor_config_t supervisor;
     int wake_fds[2];
     apr_proc_t process;
+    /* Registered with the parent's maintenance; APR crashes when told to
+     * forget what it does not know. */
+    bool watched;
     apr_time_t started_at;
 } daemon_t;
 
@@ -112,7 +115,16 @@ static apr_status_t fork_supervisor(daemon_t *daemon, bool pause)
     daemon->started_at = apr_time_now();
     apr_proc_other_child_register(&daemon->process, watch_supervisor, daemon,
                                   NULL, daemon->pconf);
+    daemon->watched = true;
     return APR_SUCCESS;
+}
+
+static void unwatch_supervisor(daemon_t *daemon)
+{
+    if (daemon->watched) {
+        daemon->watched = false;
+        apr_proc_other_child_unregister(daemon);
+    }
 }
 
 /* The parent's maintenance tick, each second, sees that it died. */
@@ -125,7 +137,7 @@ static void watch_supervisor(int reason, void *data, apr_wait_t status)
     if (reason != APR_OC_REASON_DEATH && reason != APR_OC_REASON_LOST) {
         return;
     }
-    apr_proc_other_child_unregister(daemon);
+    unwatch_supervisor(daemon);
     if (ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS
         && state == AP_MPMQ_STOPPING) {
         return;
@@ -151,7 +163,7 @@ static apr_status_t end_generation(void *data)
 {
     daemon_t *daemon = data;
 
-    apr_proc_other_child_unregister(daemon);
+    unwatch_supervisor(daemon);
     kill(daemon->process.pid, SIGUSR1);
     close(daemon->wake_fds[0]);
     close(daemon->wake_fds[1]);
@@ -240,8 +252,8 @@ apr_status_t agent_daemon_start(agent_server_config_t *config,
     rv = fork_supervisor(daemon, false);
     if (rv == APR_SUCCESS) {
         current_daemon = daemon;
-        apr_pool_cleanup_register(pconf, daemon, end_generation,
-                                  apr_pool_cleanup_null);
+        /* Before APR's own cleanup of the registration. */
+        apr_pool_pre_cleanup_register(pconf, daemon, end_generation);
     }
     return rv;
 }

@@ -76,8 +76,9 @@ const char *agent_directive_graph(cmd_parms *cmd, void *dir, const char *args)
     if (problem != NULL) {
         return problem;
     }
-    name = apr_pstrndup(cmd->pool, args, end ? (apr_size_t)(end - args) : 0);
-    apr_collapse_spaces(name, name);
+    args = apr_pstrndup(cmd->temp_pool, args,
+                        end ? (apr_size_t)(end - args) : 0);
+    name = ap_getword_conf(cmd->pool, &args);
     if (!is_name(name, strlen(name))) {
         return apr_psprintf(cmd->pool,
                             "<AgentGraph>: expected a name of letters, "

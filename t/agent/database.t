@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# Losing the database: what the client sees, and that it passes.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Database;
+use AgentTest::Postgres;
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+
+# This test breaks its database: it brings its own.
+my $postgres = AgentTest::Postgres->new;
+local $ENV{PGHOST} = $postgres->host;
+my $server = AgentTest::Server->new(database => $postgres->conninfo);
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+
+sub terminate_all {
+    return sql('select count(pg_terminate_backend(pid)) from pg_stat_activity '
+        . 'where pid <> pg_backend_pid() and datname = current_database()');
+}
+
+sub seconds_of {
+    my ($code) = @_;
+    my $begin = clock_gettime(CLOCK_MONOTONIC);
+    $code->();
+    return clock_gettime(CLOCK_MONOTONIC) - $begin;
+}
+
+my $thread = $client->create_thread->{thread_id};
+$client->join_run($client->create_run($thread, 'before'));
+
+subtest 'after every connection was terminated requests are answered' => sub {
+    # Both children get connections first.
+    $client->get('/ok?check_db=1') for 1 .. 60;
+    for my $round (1 .. 5) {
+        ok terminate_all() > 0, 'all backends are terminated';
+        my %seen;
+        $seen{ $client->get('/ok?check_db=1')->{status} }++ for 1 .. 20;
+        $seen{ $client->post('/threads', {})->{status} }++ for 1 .. 20;
+        is_deeply \%seen, { 200 => 40 }, 'the next 40 requests are answered 200';
+    }
+    $client->join_run($client->create_run($thread, 'during'));
+    pass 'and runs execute';
+};
+
+subtest 'while PostgreSQL is down requests are answered 503' => sub {
+    my $run = $client->create_run($thread, 'sleep 3000 and say it all');
+    my $waiting = $client->begin('GET',
+        AgentTest::Client::run_path($run) . '/join');
+    $postgres->stop('immediate');
+    my (%seen, $slowest);
+    for (1 .. 20) {
+        my $answer;
+        my $took = seconds_of(sub { $answer = $client->get("/threads/$thread") });
+        $slowest = $took if !defined $slowest || $took > $slowest;
+        $seen{"$answer->{status} " . ($answer->{headers}{'retry-after'} // '')}++;
+    }
+    is_deeply \%seen, { '503 1' => 20 }, 'each with Retry-After';
+    cmp_ok $slowest, '<', 2, 'within two seconds';
+    is $client->get('/ok')->{status}, 200,
+        'requests that need no database are answered';
+    $postgres->start;
+    wait_for('the server to recover',
+        sub { $client->get('/ok?check_db=1')->{status} == 200 });
+    pass 'afterwards they are answered again';
+    my $joined = $client->finish($waiting);
+    is $joined->{status}, 200, 'a join that was waiting goes on waiting';
+    like $joined->{body}, qr/"type"\s*:\s*"ai"/, 'and gets its values';
+    is $client->get_run($run)->{status}, 'success',
+        'the run that was executing succeeds';
+};
+
+subtest 'a pool without a free connection is waited for, then 503' => sub {
+    my $tight = AgentTest::Server->new(
+        database => $postgres->conninfo,
+        config   => AgentTest::Server::shared_config()
+            . "AgentDBPoolSize 1\nAgentDBPoolWait 300\n",
+    );
+    $tight->start;
+    my $there = AgentTest::Client->new(url => $tight->url);
+    my $victim = $there->create_thread->{thread_id};
+    # A lock on the thread's row holds whoever wants to write it, for as long
+    # as lock_timeout allows.
+    my $locker = open(my $pipe, '|-', 'psql -X -q >/dev/null');
+    print {$pipe} "begin; select from agent.threads where thread_id = '$victim'"
+        . " for update;\n";
+    $pipe->flush;
+    wait_for('the lock', sub { sql(
+        "select count(*) from pg_stat_activity where state = 'idle in transaction'") });
+    my @sockets = map {
+        $there->begin('POST', "/threads/$victim/runs", { assistant_id => 'agent' })
+    } 1 .. 6;
+    my @answers = map { $there->finish($_) } @sockets;
+    my %codes;
+    $codes{"$_->{status} $_->{json}{code}"}++ for @answers;
+    ok $codes{'503 pool_exhausted'}, 'those without a connection get 503';
+    ok !grep({ $_->{status} >= 500 && $_->{status} != 503 } @answers),
+        'nobody gets anything worse';
+    print {$pipe} "rollback;\n";
+    close $pipe;
+    is $there->get("/threads/$victim")->{status}, 200, 'and it passes';
+};
+
+subtest 'another schema than the module knows is 503 with a clear line' => sub {
+    sql('insert into agent.schema_version (version, name) '
+        . "select max(version) + 1, 'of_tomorrow' from agent.schema_version");
+    my $newer = AgentTest::Server->new(database => $postgres->conninfo);
+    $newer->start;
+    my $there = AgentTest::Client->new(url => $newer->url);
+    my $answer = $there->get("/threads/$thread");
+    is $answer->{status}, 503, 'requests are answered 503';
+    is $answer->{json}{code}, 'schema_mismatch', 'with the code';
+    like $newer->error_log, qr/schema agent has version \d+, this module needs \d+/,
+        'the log names both versions';
+    sql("delete from agent.schema_version where name = 'of_tomorrow'");
+    is $there->get("/threads/$thread")->{status}, 200,
+        'when the schema is right, requests are answered without a restart';
+};
+
+undef $server;
+done_testing;

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+# Directives: what is accepted, and the sentence for what is not.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Env qw(root build_dir);
+use AgentTest::Server;
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $dir = tempdir(CLEANUP => 1);
+my $RUNNER = qq(AgentRunner "@{[build_dir()]}/agent-runner"\n);
+
+sub graph {
+    my (@lines) = @_;
+    return join "\n", $RUNNER . '<AgentGraph agent>', @lines, "</AgentGraph>\n";
+}
+
+sub file {
+    my ($name, $text) = @_;
+    open my $out, '>', "$dir/$name" or die "$name: $!";
+    print {$out} $text;
+    close $out;
+    return "$dir/$name";
+}
+
+sub check {
+    my ($config) = @_;
+    return AgentTest::Server->new(config => $config)->check_config;
+}
+
+my $schema = file('schema.json',
+    '{"type":"object","description":"weather of a place","properties":{}}');
+my $key = file('key', "secret-key-of-the-test\n");
+
+# ---- good ----
+for my $good (
+    graph('AgentModel demo'),
+    graph('AgentModel anthropic:some-model', "AgentModelKeyFile $key",
+        'AgentModelTimeout 60', 'AgentModelMaxTokens 100'),
+    graph('AgentModel openai:some-model', 'AgentModelURL http://127.0.0.1:1/v1',
+        'AgentSystemPrompt "Say \"no\"."', 'AgentMaxSteps 3'),
+    graph('AgentModel demo', 'AgentTool clock builtin',
+        'AgentTool calculator builtin',
+        "AgentTool weather POST http://127.0.0.1:9/w $schema",
+        "AgentTool other POST https://example.com/o $schema \"described\""),
+    graph('AgentModel demo') . join "\n", 'AgentNode a', 'AgentDBPoolSize 5',
+        'AgentDBPoolWait 0', 'AgentDBQueryTimeout 100',
+        'AgentDBConnectTimeout 100', 'AgentRunners 2', 'AgentRunnerSlots 1',
+        'AgentRunTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1',
+        'AgentMaxWaiters 1', 'AgentMaxBody 1024', 'AgentPrefix /agents',
+        'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"', ''
+) {
+    my ($ok, $output) = check($good);
+    ok $ok, 'accepted: ' . ($good =~ /\n(Agent\w+|    \w+.*|AgentModel.*)\n/)[0]
+        or diag $output;
+}
+
+# ---- bad: directive, what was expected, what was given ----
+my @bad = (
+    [ graph('AgentModel gpt'), 'AgentModel', 'demo, anthropic:NAME', 'gpt' ],
+    [ graph('AgentModel anthropic:'), 'AgentModel', 'NAME', 'anthropic:' ],
+    [ graph(), '<AgentGraph agent>', 'an AgentModel', 'none' ],
+    [ graph('AgentModel demo') . graph('AgentModel demo'), '<AgentGraph>',
+        'each name once', 'agent' ],
+    [ $RUNNER . "<AgentGraph \"a b\">\nAgentModel demo\n</AgentGraph>\n",
+        '<AgentGraph>', 'letters', 'a b' ],
+    [ graph('AgentModel demo', 'AgentMaxSteps 0'), 'AgentMaxSteps',
+        'from 1 to 1000', q('0') ],
+    [ graph('AgentModel demo', 'AgentMaxSteps many'), 'AgentMaxSteps',
+        'whole number', 'many' ],
+    [ graph('AgentModel demo', 'AgentModelURL ftp://x'), 'AgentModelURL',
+        'http://', 'ftp://x' ],
+    [ graph('AgentModel demo', "AgentModelKeyFile $dir/none"),
+        'AgentModelKeyFile', 'readable file', "$dir/none" ],
+    [ graph('AgentModel demo', 'AgentTool nothing builtin'), 'AgentTool',
+        'clock or calculator', 'nothing' ],
+    [ graph('AgentModel demo', 'AgentTool x'), 'AgentTool', 'NAME builtin',
+        '1 arguments' ],
+    [ graph('AgentModel demo', "AgentTool x GET http://a/ $schema"),
+        'AgentTool', 'POST', 'GET' ],
+    [ graph('AgentModel demo', "AgentTool x POST http://a/ $key"), 'AgentTool',
+        'JSON', $key ],
+    [ graph('AgentModel demo') . "AgentRunners 0\n", 'AgentRunners',
+        'from 1 to 64', q('0') ],
+    [ graph('AgentModel demo') . "AgentRunners 5x\n", 'AgentRunners',
+        'whole number', '5x' ],
+    [ graph('AgentModel demo') . "AgentDBPoolWait -1\n", 'AgentDBPoolWait',
+        'from 0', '-1' ],
+    [ graph('AgentModel demo') . "AgentPrefix x\n", 'AgentPrefix',
+        'begins with /', q('x') ],
+    [ graph('AgentModel demo') . "AgentMaxBody 12\n", 'AgentMaxBody',
+        'from 1024', '12' ],
+    [ graph('AgentModel demo') . "AgentMultitaskDefault any\n",
+        'AgentMultitaskDefault', 'reject, enqueue', 'any' ],
+    [ graph('AgentModel demo') . "AgentRunner /nowhere/agent-runner\n",
+        'AgentRunner', 'agent-runner', '/nowhere/agent-runner' ],
+    [ "AgentMaxSteps 5\n", 'AgentMaxSteps', 'inside <AgentGraph', 'outside' ],
+    [ graph('AgentModel demo')
+            . "<VirtualHost *:1>\nAgentRunners 2\n</VirtualHost>\n",
+        'AgentRunners', 'cannot occur within', '' ],
+);
+for my $case (@bad) {
+    my ($config, $name, $expected, $given) = @$case;
+    my ($ok, $output) = check($config);
+    ok !$ok, "refused: $name $given";
+    like $output, qr/\Q$name\E.*\Q$expected\E/s, 'naming what was expected';
+    like $output, qr/\Q$given\E/, 'and what was given';
+}
+
+# ---- a secret stays one ----
+my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
+    . qq(<AgentGraph other>\nAgentModel openai:m\nAgentModelKeyFile $key\n)
+    . qq(AgentModelURL http://127.0.0.1:1/v1\n</AgentGraph>\n)
+    . qq(<Location "/deep">\nAgentPrefix /deep\nAgentMultitaskDefault enqueue\n)
+    . qq(</Location>\n<Location "/deep/small">\nAgentPrefix /deep/small\n)
+    . qq(AgentMaxBody 1024\n</Location>\n));
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+
+my $thread = $client->post('/deep/threads', {})->{json}{thread_id};
+ok $thread, 'AgentPrefix is what stands before /threads';
+my $run = $client->post("/deep/threads/$thread/runs",
+    { assistant_id => 'agent', input => { messages => [
+        { role => 'user', content => 'sleep 60000' } ] } });
+is $run->{headers}{'content-location'},
+    "/deep/threads/$thread/runs/$run->{json}{run_id}",
+    'and in the paths that responses name';
+my $second = $client->post("/deep/threads/$thread/runs", { assistant_id => 'agent' });
+is $second->{status}, 200, 'AgentMultitaskDefault holds in its location';
+is $second->{json}{multitask_strategy}, 'enqueue', 'and shows in the record';
+is $client->post("/threads/$thread/runs", { assistant_id => 'agent' })->{status},
+    409, 'and not elsewhere';
+is $client->post("/deep/small/threads/$thread/runs", { assistant_id => 'agent' })
+    ->{status}, 200, 'a location inside inherits it';
+is $client->post('/deep/small/threads', '{"metadata":{}}' . ' ' x 1100)->{status},
+    413, 'AgentMaxBody holds in its location';
+is $client->post('/deep/threads', '{"metadata":{}}' . ' ' x 1100)->{status}, 200,
+    'and not outside';
+
+my $keyed = $client->post('/threads', {})->{json}{thread_id};
+my $failed = $client->create_run($keyed, 'hello', assistant_id => 'other');
+$client->join_run($failed);
+my $record = $client->get_run($failed);
+is $record->{status}, 'error',
+    'a model that cannot be reached ends the run in error';
+like $record->{error}{message}, qr/127\.0\.0\.1/,
+    'with a message that says where it was looked for';
+unlike $server->error_log, qr/secret-key-of-the-test/,
+    'the key is not in the log';
+$client->delete("/threads/$thread");
+
+undef $server;
+done_testing;

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# GET .../join: waits for the run's end, shows life meanwhile, and never
+# answers before the final status can be read.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Server;
+use AgentTest::Wait;
+use IO::Select;
+use Test::More;
+
+my $client = AgentTest::Client->new;
+my $UNKNOWN = '01890000-0000-7000-8000-000000000000';
+
+sub path { return AgentTest::Client::run_path($_[0]) }
+sub new_thread { return $client->create_thread->{thread_id} }
+
+# The bytes of an answer up to the end of its headers.
+sub read_head {
+    my ($socket) = @_;
+    my $head = '';
+    alarm 30;
+    while ($head !~ /\r\n\r\n/) {
+        sysread $socket, $head, 4096, length $head or die "cut: $head";
+    }
+    alarm 0;
+    return $head;
+}
+
+my $thread = new_thread();
+my $run = $client->create_run($thread, 'sleep 1500 then say good bye');
+my $socket = $client->begin('GET', path($run) . '/join');
+my $head = read_head($socket);
+is $client->get_run($run)->{status}, 'pending',
+    'while the run executes the headers of a join are there already';
+like $head, qr{\AHTTP/1.1 200 }, 'with 200';
+like $head, qr{^Content-Location: \Q@{[ path($run) ]}\E\r}m,
+    'and the place of the run';
+my $rest = AgentTest::Client::read_to_end($socket);
+is $client->get_run($run)->{status}, 'success',
+    'join ends when the final status can be read';
+my $joined = AgentTest::Client::parse_response($head . $rest);
+is $joined->{json}{messages}[0]{content}, 'sleep 1500 then say good bye',
+    'its body is the final values';
+
+is_deeply $client->join_run($run), $joined->{json},
+    'a join after the end answers the same at once';
+
+subtest 'a long join shows life' => sub {
+    my $long = $client->create_run(new_thread(), 'sleep 60000');
+    my $waiting = $client->begin('GET', path($long) . '/join');
+    my $seen = read_head($waiting);
+    $seen = '';
+    alarm 30;
+    sysread $waiting, $seen, 4096, length $seen while $seen !~ /\A1\r\n\n\r\n/;
+    alarm 0;
+    pass 'a newline comes while nothing else happens';
+    is $client->post(path($long) . '/cancel')->{status}, 202,
+        'the run is cancelled';
+    my $end = AgentTest::Client::read_to_end($waiting);
+    like $end, qr/\r\n0\r\n\r\n\z/, 'and the join ends properly';
+    is $client->get_run($long)->{status}, 'interrupted',
+        'with the final status there';
+};
+
+subtest 'no join returns before the final status' => sub {
+    my $early = 0;
+    for my $n (1 .. 100) {
+        my $quick = $client->create_run(new_thread(), "n$n");
+        $client->join_run($quick);
+        $early++ if $client->get_run($quick)->{status} ne 'success';
+    }
+    is $early, 0, 'in 100 of 100 runs';
+};
+
+subtest 'many joins of one run all end' => sub {
+    my $shared = $client->create_run(new_thread(), 'sleep 800');
+    my @sockets = map { $client->begin('GET', path($shared) . '/join') } 1 .. 10;
+    my @answers = map { $client->finish($_) } @sockets;
+    is scalar(grep { $_->{status} == 200 && $_->{json}{messages} } @answers),
+        10, 'each with the values';
+};
+
+subtest 'more joins than may wait are told to come again' => sub {
+    my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
+        . "AgentMaxWaiters 1\n");
+    $server->start;
+    my $there = AgentTest::Client->new(url => $server->url);
+    my $long = $there->create_run($there->create_thread->{thread_id},
+        'sleep 60000');
+    my @waiting = map { $there->begin('GET', path($long) . '/join') } 1 .. 8;
+    my @heads = map { read_head($_) } @waiting;
+    my @refused = grep { /\AHTTP\/1.1 503 / } @heads;
+    my @accepted = grep { /\AHTTP\/1.1 200 / } @heads;
+    ok @refused >= 8 - 4, 'those beyond one per child are refused with 503';
+    ok @accepted >= 1, 'the others wait';
+    like $refused[0], qr/^Retry-After: \d+\r/m, 'with Retry-After';
+    is $there->get('/ok')->{status}, 200, 'and other requests are answered';
+    $there->post(path($long) . '/cancel?wait=1');
+};
+
+is $client->get("/threads/$thread/runs/$UNKNOWN/join")->{json}{code},
+    'run_not_found', 'joining an unknown run is 404';
+
+my $rolled = $client->create_run($thread, 'sleep 60000');
+my $left = $client->begin('GET', path($rolled) . '/join');
+read_head($left);
+$client->post(path($rolled) . '/cancel?action=rollback');
+like AgentTest::Client::read_to_end($left), qr/run_not_found/,
+    'a join of a run that is rolled back says that it is gone';
+
+done_testing;

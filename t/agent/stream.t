@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+# The events of a run: framing, order, modes, going on after a cut.
+use strict;
+use warnings;
+use AgentTest::Client;
+use JSON::PP;
+use Test::More;
+
+my $client = AgentTest::Client->new;
+
+sub path { return AgentTest::Client::run_path($_[0]) }
+
+# The events of a body: { event, data, id } each.
+sub events {
+    my ($body) = @_;
+    return map {
+        my %event = /^(event|data|id): (.*)$/mg;
+        $event{data} = JSON::PP->new->utf8->allow_nonref->decode($event{data});
+        \%event;
+    } grep { /^event:/m } split /\n\n/, $body;
+}
+
+my $thread = $client->create_thread->{thread_id};
+my $answer = $client->post("/threads/$thread/runs/stream", {
+    assistant_id => 'agent',
+    input        => { messages => [ { role => 'user', content => 'use clock {}' } ] },
+    stream_mode  => [qw(values updates messages-tuple)],
+});
+is $answer->{status}, 200, 'a run can be created and streamed in one request';
+is $answer->{headers}{'content-type'}, 'text/event-stream',
+    'the type is exactly text/event-stream';
+my ($run_id) = $answer->{headers}{'content-location'}
+    =~ m{\A/threads/$thread/runs/([0-9a-f-]{36})\z};
+ok $run_id, 'Content-Location names the run';
+is $answer->{headers}{location}, "/threads/$thread/runs/$run_id/stream",
+    'Location says where the stream can be taken up again';
+
+my @events = events($answer->{body});
+is $events[0]{event}, 'metadata', 'metadata comes first';
+is_deeply $events[0]{data}, { run_id => $run_id, attempt => 1 },
+    'with the run and its attempt';
+is_deeply [ map { $_->{id} } @events ], [ 0 .. $#events ],
+    'ids count from 0 without a gap';
+my %kinds = map { $_->{event} => 1 } @events;
+is_deeply [ sort keys %kinds ], [qw(messages metadata updates values)],
+    'only the modes asked for are sent';
+my @updates = grep { $_->{event} eq 'updates' } @events;
+is_deeply [ map { keys %{ $_->{data} } } @updates ], [qw(agent tools agent)],
+    'updates tell what each node wrote';
+my $run = { thread_id => $thread, run_id => $run_id };
+my ($last) = reverse grep { $_->{event} eq 'values' } @events;
+is_deeply $last->{data}, $client->join_run($run),
+    'the last values are the final ones';
+my @words = map { $_->{data}[0]{content} } grep { $_->{event} eq 'messages' } @events;
+my $text = join '', map { ref ? map { $_->{text} // '' } @$_ : $_ } @words;
+my $said = $last->{data}{messages}[-1]{content};
+ok @words > 3, 'the answer comes in pieces';
+like $text, qr/\Q$said\E/, 'that are the final message together';
+
+my $replayed = $client->get(path($run) . '/stream');
+is_deeply [ events($replayed->{body}) ], \@events,
+    'a finished run is replayed in full';
+my $after = $client->get(path($run) . '/stream', undef, { 'Last-Event-ID' => 3 });
+is_deeply [ events($after->{body}) ], [ @events[ 4 .. $#events ] ],
+    'Last-Event-ID: N goes on after N';
+is_deeply [ events($client->get(path($run) . '/stream', undef,
+    { 'Last-Event-ID' => '-1' })->{body}) ], \@events, '-1 is everything';
+is $client->get(path($run) . '/stream', undef, { 'Last-Event-ID' => $_ })
+    ->{status}, 400, "Last-Event-ID: $_ is refused"
+    for ('x', '-2', '1.5', '99999999999999', '1,2');
+
+subtest 'a stream follows a run that executes' => sub {
+    my $live = $client->create_run($thread, 'sleep 1000',
+        stream_mode => ['messages-tuple']);
+    my $socket = $client->begin('GET', path($live) . '/stream');
+    my $seen = '';
+    alarm 30;
+    sysread $socket, $seen, 4096, length $seen while $seen !~ /event: messages/;
+    alarm 0;
+    is $client->get_run($live)->{status}, 'pending',
+        'words arrive while the run goes on';
+    $seen .= AgentTest::Client::read_to_end($socket);
+    my $body = AgentTest::Client::parse_response($seen)->{body};
+    is_deeply [ map { $_->{id} } events($body) ],
+        [ 0 .. scalar(events($body)) - 1 ], 'none is missing at the end';
+    is $client->get_run($live)->{status}, 'success',
+        'and the stream ends with the run';
+};
+
+subtest 'a run that fails ends its stream with an error' => sub {
+    my $failed = $client->create_run($client->create_thread->{thread_id}, 'fail');
+    my @all = events($client->get(path($failed) . '/stream')->{body});
+    is $all[-1]{event}, 'error', 'the last event is error';
+    ok length $all[-1]{data}{$_}, "with its $_" for qw(error message);
+};
+
+is $client->get("/threads/$thread/runs/01890000-0000-7000-8000-000000000000/stream")
+    ->{status}, 404, 'a stream of an unknown run is 404';
+
+done_testing;

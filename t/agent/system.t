@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# GET /ok and GET /info: is the server there, and what is it.
+use strict;
+use warnings;
+use AgentTest::Client;
+use Test::More;
+
+my $client = AgentTest::Client->new;
+
+my $ok = $client->get('/ok');
+is $ok->{status}, 200, 'GET /ok is answered 200';
+is_deeply $ok->{json}, { ok => JSON::PP::true }, 'GET /ok says ok';
+like $ok->{headers}{'content-type'}, qr{^application/json}, 'as JSON';
+
+my $checked = $client->get('/ok?check_db=1');
+is $checked->{status}, 200, 'GET /ok?check_db=1 reaches the database';
+
+my $info = $client->get('/info');
+is $info->{status}, 200, 'GET /info is answered 200';
+ok $info->{json}{version}, 'GET /info names the version';
+
+done_testing;

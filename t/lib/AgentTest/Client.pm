@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+# A client of the deployment API for tests: JSON over HTTP, the steps that
+# most tests begin with, and raw bytes for what no proper client would send.
+#
+#   my $client = AgentTest::Client->new;          # the server under test
+#   my $answer = $client->post('/threads', {});
+#   $answer->{status}, {headers}{'content-type'}, {body}, {json}
+package AgentTest::Client;
+use strict;
+use warnings;
+use Carp qw(croak);
+use HTTP::Tiny;
+use IO::Socket::INET;
+use JSON::PP;
+
+my $TIMEOUT_SEC = 60;
+my $JSON = JSON::PP->new->utf8->allow_nonref->canonical;
+
+sub new {
+    my ($class, %args) = @_;
+    my $url = $args{url} // $ENV{AGENT_TEST_URL}
+        // croak 'no server: run tests through t/TEST.PL';
+    my ($address) = $url =~ m{\Ahttp://([^/]+)};
+    my $http = HTTP::Tiny->new(
+        timeout => $args{timeout} // $TIMEOUT_SEC,
+        keep_alive => 0,
+        max_redirect => 0,
+        no_proxy => ['127.0.0.1'],
+    );
+    return bless { url => $url, address => $address, http => $http }, $class;
+}
+
+sub url { return $_[0]{url} }
+
+# --- Requests -----------------------------------------------------------------
+
+# The body is a structure to encode, or a string that is sent as it is.
+sub request {
+    my ($self, $method, $path, $body, $headers) = @_;
+    my %headers = %{ $headers || {} };
+    my %options = (headers => \%headers);
+    if (defined $body) {
+        $headers{'Content-Type'} //= 'application/json';
+        $options{content} = ref $body ? $JSON->encode($body) : $body;
+    }
+    my $answer = $self->{http}->request($method, $self->{url} . $path, \%options);
+    croak "$method $path: $answer->{content}" if $answer->{status} == 599;
+    return answer(@{$answer}{qw(status headers content)});
+}
+
+sub get    { my ($self, @rest) = @_; return $self->request('GET', @rest) }
+sub post   { my ($self, @rest) = @_; return $self->request('POST', @rest) }
+sub delete { my ($self, @rest) = @_; return $self->request('DELETE', @rest) }
+
+sub answer {
+    my ($status, $headers, $body) = @_;
+    my $json = eval { $JSON->decode($body) };
+    return { status => $status, headers => $headers, body => $body,
+        json => $json };
+}
+
+# --- Raw bytes ----------------------------------------------------------------
+
+sub connection {
+    my ($self) = @_;
+    return IO::Socket::INET->new(PeerAddr => $self->{address}, Timeout => 10)
+        // croak "no connection to $self->{address}: $!";
+}
+
+# Sends the bytes and returns all that comes back until the server closes.
+sub exchange {
+    my ($self, $bytes) = @_;
+    my $socket = $self->connection;
+    local $SIG{PIPE} = 'IGNORE';
+    syswrite $socket, $bytes;
+    return read_to_end($socket);
+}
+
+sub read_to_end {
+    my ($socket) = @_;
+    my $all = '';
+    local $SIG{ALRM} = sub { croak "no end of the answer; so far: $all" };
+    alarm $TIMEOUT_SEC;
+    1 while sysread $socket, $all, 65_536, length $all;
+    alarm 0;
+    return $all;
+}
+
+# begin(...) sends a request and returns at once; finish(...) waits for the
+# answer. Between them a test can do what it needs while the server works.
+sub begin {
+    my ($self, $method, $path, $body) = @_;
+    my $socket = $self->connection;
+    my $content = !defined $body ? '' : ref $body ? $JSON->encode($body) : $body;
+    my $head = "$method $path HTTP/1.1\r\nHost: $self->{address}\r\n"
+        . "Connection: close\r\n";
+    $head .= 'Content-Length: ' . length($content) . "\r\n" if defined $body;
+    syswrite $socket, "$head\r\n$content";
+    return $socket;
+}
+
+sub finish {
+    my ($self, $socket) = @_;
+    return parse_response(read_to_end($socket));
+}
+
+# status 0 when the server closed without an answer
+sub parse_response {
+    my ($bytes) = @_;
+    my ($head, $body) = split /\r\n\r\n/, $bytes, 2;
+    my ($first, @lines) = split /\r\n/, $head // '';
+    my ($status) = ($first // '') =~ m{\AHTTP/1\.1 (\d+)};
+    return answer(0, {}, $bytes) if !$status;
+    my %headers = map { /\A([^:]+):\s*(.*)\z/ ? (lc $1 => $2) : () } @lines;
+    $body = unchunk($body) if ($headers{'transfer-encoding'} // '') eq 'chunked';
+    return answer($status, \%headers, $body);
+}
+
+sub unchunk {
+    my ($rest) = @_;
+    my $body = '';
+    while ($rest =~ s/\A([0-9A-Fa-f]+)[^\r\n]*\r\n//) {
+        my $size = hex $1;
+        $body .= substr $rest, 0, $size, '';
+        $rest =~ s/\A\r\n//;
+        last if !$size;
+    }
+    return $body;
+}
+
+# --- Steps --------------------------------------------------------------------
+
+sub expect_200 {
+    my ($what, $answer) = @_;
+    croak "$what was answered $answer->{status}: $answer->{body}"
+        if $answer->{status} != 200;
+    return $answer->{json};
+}
+
+sub create_thread {
+    my ($self, %body) = @_;
+    return expect_200('create thread', $self->post('/threads', \%body));
+}
+
+# create_run($thread_id, 'what the human says', %more_fields)
+sub create_run {
+    my ($self, $thread_id, $text, %more) = @_;
+    my %body = (assistant_id => 'agent', %more);
+    $body{input} = { messages => [ { role => 'user', content => $text } ] }
+        if defined $text;
+    return expect_200('create run',
+        $self->post("/threads/$thread_id/runs", \%body));
+}
+
+sub get_run {
+    my ($self, $run) = @_;
+    return expect_200('get run', $self->get(run_path($run)));
+}
+
+# The result of the run, once it has finished.
+sub join_run {
+    my ($self, $run) = @_;
+    return expect_200('join', $self->get(run_path($run) . '/join'));
+}
+
+sub get_state {
+    my ($self, $thread_id) = @_;
+    return expect_200('get state', $self->get("/threads/$thread_id/state"));
+}
+
+# The path of a run, given its record.
+sub run_path {
+    my ($run) = @_;
+    return "/threads/$run->{thread_id}/runs/$run->{run_id}";
+}
+
+1;

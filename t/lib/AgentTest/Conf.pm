@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes the configuration of an httpd under test: what differs from server to
+# server as Defines, then t/conf/httpd.conf, then the caller's own lines.
+package AgentTest::Conf;
+use strict;
+use warnings;
+use AgentTest::Env qw(root build_dir modules_dir is_root);
+use Exporter 'import';
+use File::Path qw(make_path);
+
+our @EXPORT_OK = qw(write_conf);
+
+# write_conf(dir => ..., port => ..., database => 'host=...', config => text):
+# the path of the file. dir must be open to httpd's children.
+sub write_conf {
+    my (%args) = @_;
+    my $dir = $args{dir};
+    make_path(map { "$dir/$_" } qw(conf logs htdocs));
+    my %define = (
+        ROOT      => root(),
+        BUILD_DIR => build_dir(),
+        MODULES   => modules_dir(),
+        DIR       => $dir,
+        PORT      => $args{port},
+        DATABASE  => $args{database},
+    );
+    my $file = "$dir/conf/httpd.conf";
+    open my $out, '>', $file or die "$file: $!\n";
+    print {$out} map { qq(Define $_ "$define{$_}"\n) } sort keys %define;
+    print {$out} "Define AS_ROOT\n" if is_root();
+    print {$out} qq(Include "\${ROOT}/t/conf/httpd.conf"\n), $args{config};
+    close $out or die "$file: $!\n";
+    return $file;
+}
+
+1;

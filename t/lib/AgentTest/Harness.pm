@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs test files as prove does and keeps count across groups: each group adds
+# a line "passed failed" to the file that AGENT_TEST_TALLY names. A group in
+# which nothing ran has failed.
+package AgentTest::Harness;
+use strict;
+use warnings;
+use AgentTest::Env qw(root);
+use Exporter 'import';
+use TAP::Harness;
+
+our @EXPORT_OK = qw(run_group add_to_tally read_tally);
+
+# run_group(tests => [...], jobs => 1): true if all passed
+sub run_group {
+    my (%args) = @_;
+    my $harness = TAP::Harness->new({
+        verbosity => $args{verbose} ? 1 : 0,
+        jobs      => $args{jobs} || 1,
+        timer     => 1,
+        exec      => \&command_for,
+    });
+    my $result = $harness->runtests(@{ $args{tests} });
+    my $failed = count_failures($result);
+    if (!$result->total) {
+        print "No test ran.\n";
+        $failed ||= 1;
+    }
+    add_to_tally(scalar $result->passed, $failed);
+    return !$failed;
+}
+
+# Compiled tests run as they are.
+sub command_for {
+    my ($harness, $file) = @_;
+    return [$file] if $file !~ /\.t\z/;
+    return [ $^X, '-I' . root() . '/t/lib', $file ];
+}
+
+# A file that broke off, or whose plan does not hold, counts as one failure
+# when no test of it failed.
+sub count_failures {
+    my ($result) = @_;
+    my $failed = 0;
+    for my $parser ($result->parsers) {
+        my $of_file = scalar $parser->failed;
+        $failed += $of_file || ($parser->has_problems ? 1 : 0);
+    }
+    return $failed;
+}
+
+sub add_to_tally {
+    my ($passed, $failed) = @_;
+    my $file = $ENV{AGENT_TEST_TALLY} or return;
+    open my $out, '>>', $file or die "$file: $!\n";
+    print {$out} "$passed $failed\n";
+    close $out or die "$file: $!\n";
+    return;
+}
+
+sub read_tally {
+    my ($passed, $failed) = (0, 0);
+    open my $in, '<', $ENV{AGENT_TEST_TALLY} or return (0, 0);
+    while (<$in>) {
+        my @counts = split;
+        $passed += $counts[0];
+        $failed += $counts[1];
+    }
+    return ($passed, $failed);
+}
+
+1;

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+# A private PostgreSQL cluster for tests: socket only, no fsync, gone when the
+# object is. Only the process that made it ends it, because tests fork.
+package AgentTest::Postgres;
+use strict;
+use warnings;
+use AgentTest::Env qw(root server_user slurp);
+use File::Path qw(remove_tree);
+use File::Temp qw(tempdir);
+
+my $SCRIPT = root() . '/conf/quickstart/postgres.sh';
+my $OPTIONS = join ' ', map { "-c $_" } qw(fsync=off full_page_writes=off
+    max_connections=200 log_statement=none);
+
+# A running cluster with the schema installed, unless schema => 0.
+sub new {
+    my ($class, %args) = @_;
+    my $dir = tempdir('/tmp/agent-test-pg.XXXXXX', CLEANUP => 0);
+    chmod 0755, $dir or die "$dir: $!\n";
+    my $self = bless { dir => $dir, pid => $$ }, $class;
+    $self->start;
+    $self->install_schema if $args{schema} // 1;
+    return $self;
+}
+
+# The directory of the socket, for PGHOST.
+sub host { return $_[0]{dir} }
+
+sub conninfo {
+    my ($self, $role) = @_;
+    $role //= 'agent';
+    return "host=$self->{dir} user=$role dbname=agent connect_timeout=2";
+}
+
+sub start {
+    my ($self) = @_;
+    local $ENV{SERVER_USER}     = server_user();
+    local $ENV{CLUSTER_OPTIONS} = $OPTIONS;
+    return $self->command('start', $self->{dir});
+}
+
+# smart, fast or immediate
+sub stop {
+    my ($self, $mode) = @_;
+    return $self->command('stop', $self->{dir}, $mode || 'fast');
+}
+
+sub command {
+    my ($self, @words) = @_;
+    my $log = "$self->{dir}/script.log";
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        # Of another cluster, perhaps.
+        delete @ENV{qw(PGHOST PGUSER PGDATABASE)};
+        open STDIN,  '<', '/dev/null';
+        open STDOUT, '>', $log;
+        open STDERR, '>&', \*STDOUT;
+        exec $SCRIPT, @words or CORE::exit(127);
+    }
+    waitpid $pid, 0;
+    die "PostgreSQL: @words failed:\n", slurp($log),
+        slurp("$self->{dir}/postgres.log") if $?;
+    return;
+}
+
+sub install_schema {
+    my ($self) = @_;
+    return $self->command('schema', $self->{dir});
+}
+
+# The running server's main process.
+sub postmaster_pid {
+    my ($self) = @_;
+    my ($pid) = slurp("$self->{dir}/data/postmaster.pid") =~ /\A(\d+)/;
+    return $pid;
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    return if $self->{pid} != $$;
+    local ($?, $@, $!);
+    eval { $self->stop('immediate') };
+    remove_tree($self->{dir});
+    return;
+}
+
+1;

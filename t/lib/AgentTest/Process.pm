@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# The processes of the server under test, found in /proc by who started whom.
+package AgentTest::Process;
+use strict;
+use warnings;
+use AgentTest::Env qw(slurp);
+use AgentTest::Wait;
+use Exporter 'import';
+
+our @EXPORT = qw(httpd_pid httpd_children supervisor_pid runner_pids
+    children_of descendants_of is_alive kill_and_replace);
+
+sub httpd_pid {
+    my ($file) = @_;
+    my ($pid) = slurp($file // $ENV{AGENT_TEST_PID_FILE}) =~ /\A(\d+)/;
+    return $pid;
+}
+
+# fields of /proc/PID/stat from the state on; the name before may hold spaces
+sub stat_of {
+    my ($pid) = @_;
+    my ($fields) = slurp("/proc/$pid/stat") =~ /\)\s+(.*)/s;
+    my ($state, $parent, $group, $started)
+        = (split ' ', $fields // '')[0, 1, 2, 19];
+    return { state => $state // 'X', parent => $parent // 0,
+        group => $group // 0, started => $started // 0 };
+}
+
+# A process that has ended but was not reaped yet is not alive.
+sub is_alive {
+    my ($pid) = @_;
+    return stat_of($pid)->{state} !~ /[ZX]/;
+}
+
+sub children_of {
+    my ($pid) = @_;
+    return grep { is_alive($_) && stat_of($_)->{parent} == $pid }
+        map { m{(\d+)} } glob '/proc/[0-9]*';
+}
+
+# httpd's children proper stay in their parent's process group ...
+sub httpd_children {
+    my ($parent) = @_;
+    $parent //= httpd_pid();
+    my $group = stat_of($parent)->{group};
+    return grep { stat_of($_)->{group} == $group } children_of($parent);
+}
+
+# ... the supervisor leads one of its own. Newest first after a restart.
+sub supervisor_pid {
+    my ($parent) = @_;
+    my ($pid) = sort { stat_of($b)->{started} <=> stat_of($a)->{started} }
+        grep { stat_of($_)->{group} == $_ } children_of($parent // httpd_pid());
+    return $pid;
+}
+
+# Runners may be started by a helper of the supervisor.
+sub runner_pids {
+    my ($parent) = @_;
+    my $supervisor = supervisor_pid($parent) or return;
+    return grep { slurp("/proc/$_/cmdline") =~ /\Aagent-runner\0/ }
+        descendants_of($supervisor);
+}
+
+sub descendants_of {
+    my ($pid) = @_;
+    return map { ($_, descendants_of($_)) } children_of($pid);
+}
+
+# kill_and_replace('what', sub { pid of it now }): kill -9, then waits until
+# the sub names another living process; returns that.
+sub kill_and_replace {
+    my ($what, $find, $seconds) = @_;
+    my $old = wait_for("$what to run", $find, $seconds);
+    kill KILL => $old;
+    return wait_for("$what to be started again", sub {
+        my $new = $find->();
+        return $new && $new != $old && is_alive($new) ? $new : 0;
+    }, $seconds);
+}
+
+1;

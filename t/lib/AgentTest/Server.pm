@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+# An httpd of its own, for a test that needs another configuration than the
+# shared one, or that breaks what it runs on:
+#
+#   my $server = AgentTest::Server->new(config => $lines);   # text after
+#   my ($ok, $output) = $server->check_config;               # t/conf/httpd.conf
+#   $server->start;
+#   my $client = AgentTest::Client->new(url => $server->url);
+#
+# database => a connection string; without it the shared cluster is used.
+# The object's end stops the server and fails the test if a child crashed or a
+# sanitizer spoke.
+package AgentTest::Server;
+use strict;
+use warnings;
+use AgentTest::Conf qw(write_conf);
+use AgentTest::Env qw(httpd free_port root build_dir is_sanitized slurp);
+use AgentTest::Process qw(descendants_of is_alive);
+use AgentTest::Wait;
+use File::Copy qw(copy);
+use File::Path qw(make_path remove_tree);
+use File::Temp qw(tempdir);
+use IO::Socket::INET;
+
+# What every test server runs: httpd, or the wrapper that preloads a sanitizer
+# into httpd only. AGENT_TEST_LOGS is where the sanitizers write.
+sub program {
+    return httpd() if !is_sanitized();
+    return root() . '/t/lib/httpd-sanitized.sh';
+}
+
+sub new {
+    my ($class, %args) = @_;
+    my $dir = tempdir('/tmp/agent-test-httpd.XXXXXX', CLEANUP => 0);
+    chmod 0755, $dir or die "$dir: $!\n";
+    my $self = bless { dir => $dir, port => free_port(), pid => $$ }, $class;
+    $self->{conf} = write_conf(
+        dir      => $dir,
+        port     => $self->{port},
+        database => $args{database} // $ENV{AGENT_TEST_DATABASE},
+        config   => $args{config} // shared_config(),
+    );
+    return $self;
+}
+
+sub shared_config { return slurp(root() . '/t/conf/agent.conf') }
+
+sub url       { return "http://127.0.0.1:$_[0]{port}" }
+sub error_log { return slurp("$_[0]{dir}/logs/error_log") }
+sub pid_file  { return "$_[0]{dir}/logs/httpd.pid" }
+sub httpd_pid { return AgentTest::Process::httpd_pid($_[0]->pid_file) }
+
+# Runs httpd with these words; returns its exit status and output.
+sub control {
+    my ($self, @words) = @_;
+    my $log = "$self->{dir}/logs/control";
+    local $ENV{AGENT_TEST_LOGS} = sanitizer_logs($self->{dir});
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        open STDIN,  '<', '/dev/null';
+        open STDOUT, '>', $log;
+        open STDERR, '>&', \*STDOUT;
+        exec program(), '-f', $self->{conf}, @words or CORE::exit(127);
+    }
+    waitpid $pid, 0;
+    return ($?, slurp($log));
+}
+
+# httpd -t: (true if the configuration is accepted, what httpd said)
+sub check_config {
+    my ($self) = @_;
+    my ($status, $output) = $self->control('-t');
+    return ($status == 0, $output);
+}
+
+sub start {
+    my ($self) = @_;
+    my ($status, $output) = $self->control('-k', 'start');
+    die "httpd did not start: $output", $self->error_log if $status;
+    wait_for('httpd to listen', sub {
+        IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}")
+    });
+    # It listens before it writes its pid.
+    wait_for('httpd to write its pid', sub { $self->httpd_pid });
+    return;
+}
+
+sub graceful { my ($self) = @_; return $self->control('-k', 'graceful') }
+
+# Waits for the parent and everything it had started.
+sub stop {
+    my ($self) = @_;
+    my $parent = $self->httpd_pid or return;
+    my @all = ($parent, descendants_of($parent));
+    kill TERM => $parent;
+    wait_for('httpd to end', sub { !grep { is_alive($_) } @all }, 60);
+    return;
+}
+
+# --- What must not be in the logs ------------------------------------------------
+
+# A place every user of the server may write to.
+sub sanitizer_logs {
+    my ($dir) = @_;
+    my $logs = "$dir/sanitizer";
+    if (!-d $logs) {
+        mkdir $logs or die "$logs: $!\n";
+        chmod 01777, $logs or die "$logs: $!\n";
+    }
+    return $logs;
+}
+
+# Lines that tell of a crash or of a sanitizer's finding. Tests do kill
+# processes, so a child that was killed is no finding.
+sub findings {
+    my ($dir) = @_;
+    my @lines = grep {
+        /exit signal (?!Killed|Terminated)/
+            || /(?:Address|Leak|Thread|UndefinedBehavior)Sanitizer/
+            || /runtime error:/
+    } split /^/, slurp("$dir/logs/error_log");
+    return @lines, map { slurp($_) } glob "$dir/sanitizer/*";
+}
+
+# Where the log of a server stays when its test failed.
+sub keep_log {
+    my ($self) = @_;
+    my $kept = build_dir() . '/logs';
+    make_path($kept);
+    my $file = "$kept/" . ($0 =~ s{.*/}{}r) . ".$self->{port}.error_log";
+    copy("$self->{dir}/logs/error_log", $file);
+    warn "Log of the server: $file\n";
+    return;
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    return if $self->{pid} != $$;
+    local ($@, $!);
+    my $status = $?;
+    eval { $self->stop; 1 } or warn $@;
+    my @findings = findings($self->{dir});
+    if (@findings) {
+        warn "The server of this test failed:\n", @findings;
+        $status ||= 1;
+    }
+    $self->keep_log if $status;
+    remove_tree($self->{dir});
+    $? = $status;
+    return;
+}
+
+1;

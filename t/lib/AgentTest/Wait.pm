@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Waiting for what a test caused, instead of sleeping and hoping.
+package AgentTest::Wait;
+use strict;
+use warnings;
+use Carp qw(croak);
+use Exporter 'import';
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC usleep);
+
+our @EXPORT = qw(wait_for);
+
+my $PAUSE_USEC = 5_000;
+
+# wait_for('what it is', sub { ... } [, seconds]): returns the first true
+# value of the sub; croaks with what it was waiting for when time is up.
+sub wait_for {
+    my ($what, $condition, $seconds) = @_;
+    my $end = clock_gettime(CLOCK_MONOTONIC) + ($seconds // 20);
+    while (1) {
+        my $value = $condition->();
+        return $value if $value;
+        croak "gave up waiting for $what"
+            if clock_gettime(CLOCK_MONOTONIC) > $end;
+        usleep($PAUSE_USEC);
+    }
+}
+
+1;
