@@ -1,0 +1,34 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Marks a worker as dead and gives away up to 100 of its runs. In batches, so that a large backlog
+-- is many short transactions: call again while it returns 100.
+-- Returns: number of runs released. p_counted false: the lost attempts do not count (drain).
+-- Locks:   the worker, then threads, queue rows and records of its runs.
+create or replace function agent.bury_worker(p_worker_id bigint, p_counted boolean) returns integer
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+as $function$
+declare
+    v_keys agent.run_report[];
+    v_node text;
+begin
+    update agent.workers w
+       set state = 3, dead_at = coalesce(w.dead_at, agent.now())
+     where w.worker_id = p_worker_id
+    returning w.node_name into v_node;
+
+    select array_agg(row(x.account_id, x.run_id, x.epoch, true, null, null, null)::agent.run_report) into v_keys
+      from (
+            select q.account_id, q.run_id, q.epoch
+              from agent.run_queue q
+             where q.worker_id = p_worker_id
+               and q.state = 2
+             limit 100
+           ) x;
+    perform agent.release_leases(
+        p_worker_id, v_keys, p_counted, 'worker_lost',
+        format('the worker on host %s was lost', coalesce(v_node, 'unknown')));
+    return coalesce(cardinality(v_keys), 0);
+end
+$function$;
+
+comment on function agent.bury_worker(bigint, boolean) is 'Marks a worker dead and releases up to 100 of its runs.';

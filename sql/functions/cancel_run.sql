@@ -1,0 +1,74 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /threads/{thread_id}/runs/{run_id}/cancel.
+-- Returns: ok with {"status": interrupted | rolled_back | cancelling}; cancelling means that a worker
+--          holds the run and will stop it; run_not_found; run_finished.
+-- Locks:   the thread, then the queue row, then the record. A final run is answered before any lock.
+create or replace function agent.cancel_run(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_run_id uuid,
+    p_action text,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+as $function$
+declare
+    v_status text;
+    v_row    agent.run_queue;
+begin
+    select r.status into v_status
+      from agent.runs r
+     where r.account_id = p_account_id
+       and r.run_id = p_run_id
+       and r.thread_id is not distinct from p_thread_id;
+    if not found then
+        code := 'run_not_found';
+        return;
+    elsif v_status <> 'pending' then
+        code := 'run_finished';
+        body := 'Run is already ' || v_status;
+        return;
+    end if;
+
+    perform from agent.threads t
+      where t.account_id = p_account_id
+        and t.thread_id = p_thread_id
+        for no key update;
+    select q.* into v_row
+      from agent.run_queue q
+     where q.account_id = p_account_id
+       and q.run_id = p_run_id
+       for update;
+    if not found then
+        -- It ended while the locks were waited for.
+        select r.status into v_status
+          from agent.runs r
+         where r.account_id = p_account_id
+           and r.run_id = p_run_id;
+        code := case when found then 'run_finished' else 'run_not_found' end;
+        body := case when found then 'Run is already ' || v_status end;
+        return;
+    end if;
+
+    code := 'ok';
+    if v_row.state = 2 then
+        update agent.run_queue q
+           set cancel = case p_action when 'rollback' then 2 else greatest(q.cancel, 1) end
+         where q.account_id = p_account_id
+           and q.run_id = p_run_id;
+        body := '{"status":"cancelling"}';
+    elsif p_action = 'rollback' then
+        perform agent.rollback_run(v_row);
+        body := '{"status":"rolled_back"}';
+    else
+        perform agent.finish_runs(array[
+            row(p_account_id, p_thread_id, p_run_id, 'interrupted', null, true, null)::agent.run_end]);
+        body := '{"status":"interrupted"}';
+    end if;
+end
+$function$;
+
+comment on function agent.cancel_run(uuid, uuid, uuid, text) is
+    'POST /threads/{thread_id}/runs/{run_id}/cancel.';

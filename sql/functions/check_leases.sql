@@ -1,0 +1,26 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a supervisor must do about the runs that it executes. Also the first call after each
+-- reconnect: a claim commits asynchronously and can be lost when the database crashes.
+-- Returns: only runs that need action: cancel (interrupt or rollback was asked for), lost (the lease
+--          is not held any more). p_items as release_runs.
+-- Locks:   none.
+create or replace function agent.check_leases(p_worker_id bigint, p_items json)
+returns table (run_id uuid, verdict text)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    return query
+        select i.r, case when q.run_id is null then 'lost' else 'cancel' end
+          from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)
+          left join agent.run_queue q
+            on q.account_id = i.a
+           and q.run_id = i.r
+           and agent.holds_lease(q, p_worker_id, i.e)
+         where q.run_id is null
+            or q.cancel <> 0;
+end
+$function$;
+
+comment on function agent.check_leases(bigint, json) is 'Leased runs that were cancelled or lost.';

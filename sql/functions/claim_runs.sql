@@ -1,0 +1,163 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Leases ready runs to a worker, the longest ready first. Only ready runs are in the index that it
+-- scans: what a thread may run next was decided when the run before it ended.
+-- Returns: one row per run. start is the protocol's line for the runner; last_event_seq is where the
+--          numbering of its events goes on (-1: from 0); timeout null = the worker's own limit.
+--          No rows for a worker that is not live.
+-- Locks:   the worker (share, so that a burial sees what was claimed), then queue rows, skipping
+--          locked ones. Commits asynchronously: a lost claim leaves the run ready.
+create or replace function agent.claim_runs(
+    p_worker_id bigint,
+    p_graph_ids text[],
+    p_limit integer,
+    p_min_ready_seq bigint
+) returns table (
+    account_id uuid,
+    run_id uuid,
+    thread_id uuid,
+    epoch integer,
+    attempt integer,
+    graph_id text,
+    ready_seq bigint,
+    last_event_seq bigint,
+    deadline_sec integer,
+    start text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan
+as $function$
+#variable_conflict use_column
+declare
+    v_now timestamptz := agent.now();
+begin
+    -- Most calls of an idle worker end here: nothing is locked, nothing is written.
+    if not exists (
+            select from unnest(p_graph_ids) g (graph_id)
+             cross join lateral (
+                    select from agent.run_queue c
+                     where c.state = 1
+                       and c.not_before is null
+                       and c.graph_id = g.graph_id
+                       and c.ready_seq > p_min_ready_seq
+                     limit 1
+                   ) r)
+       and not exists (
+            select from agent.run_queue d
+             where d.state = 1
+               and d.not_before is not null
+               and d.not_before <= v_now)
+    then
+        return;
+    end if;
+
+    perform set_config('synchronous_commit', 'off', true);
+    perform from agent.workers w
+      where w.worker_id = p_worker_id
+        and w.state = 1
+        for share;
+    if not found then
+        return;
+    end if;
+
+    -- Runs whose waiting time is over become ready now, with a number above every low-water mark.
+    update agent.run_queue q
+       set not_before = null,
+           ready_seq = nextval('agent.run_ready_seq')
+     where q.ctid = any (array(
+            select d.ctid
+              from agent.run_queue d
+             where d.state = 1
+               and d.not_before is not null
+               and d.not_before <= v_now
+             order by d.not_before
+             limit 100
+               for no key update skip locked));
+
+    -- "= any (array(...))" and ctid, never a join: no statistics can turn this into a scan.
+    return query
+        with claimed as (
+            update agent.run_queue q
+               set state = 2,
+                   worker_id = p_worker_id,
+                   epoch = q.epoch + 1,
+                   attempts = q.attempts + 1,
+                   started_at = coalesce(q.started_at, v_now)
+             where q.ctid = any (array(
+                    select r.ctid
+                      from unnest(p_graph_ids) g (graph_id)
+                     cross join lateral (
+                            select c.ctid, c.ready_seq
+                              from agent.run_queue c
+                             where c.state = 1
+                               and c.not_before is null
+                               and c.graph_id = g.graph_id
+                               and c.ready_seq > p_min_ready_seq
+                             order by c.ready_seq
+                             limit p_limit
+                               for no key update skip locked
+                           ) r
+                     order by r.ready_seq
+                     limit p_limit))
+            returning q.*
+        )
+        select q.account_id, q.run_id, q.thread_id, q.epoch, q.attempts::integer, q.graph_id,
+               q.ready_seq,
+               case
+                   when q.epoch = 1 then -1
+                   else agent.last_event_seq(q.account_id, q.events_bucket, q.run_id)
+               end,
+               q.timeout_sec,
+               translate(json_build_object(
+                   'type', 'start',
+                   'run_id', q.run_id,
+                   'epoch', q.epoch,
+                   'attempt', q.attempts,
+                   'thread_id', q.thread_id,
+                   'graph_id', q.graph_id,
+                   'assistant_id', r.assistant_id,
+                   -- A retry goes on from the run's own last checkpoint, which has the input.
+                   'input', case when t.head_run_id is distinct from q.run_id then r.input end,
+                   'command', case when t.head_run_id is distinct from q.run_id then r.command end,
+                   'config', r.config,
+                   'context', coalesce(r.context, '{}'),
+                   'stream_modes', r.stream_mode,
+                   'interrupt_before', r.interrupt_before,
+                   'interrupt_after', r.interrupt_after,
+                   'checkpoint', case when k.checkpoint_id is not null then json_build_object(
+                       'checkpoint_id', k.checkpoint_id,
+                       'step', k.metadata -> 'step',
+                       'next', k.next) end,
+                   'values', coalesce(v.content, '{}'))::text, E'\n\r', '  ')
+          from claimed q
+         cross join lateral (
+                select x.*
+                  from agent.runs x
+                 where x.account_id = q.account_id
+                   and x.run_id = q.run_id
+                 limit 1
+               ) r
+         cross join lateral (
+                select x.head_run_id, x.head_checkpoint_id
+                  from agent.threads x
+                 where x.account_id = q.account_id
+                   and x.thread_id = q.thread_id
+                 limit 1
+               ) t
+          left join lateral (
+                select x.*
+                  from agent.checkpoints x
+                 where x.account_id = q.account_id
+                   and x.thread_id = q.thread_id
+                   and x.checkpoint_id = case
+                           when t.head_run_id = q.run_id then t.head_checkpoint_id
+                           else coalesce(r.start_checkpoint_id, t.head_checkpoint_id)
+                       end
+                 limit 1
+               ) k on true
+         cross join lateral agent.compose_values(q.account_id, q.thread_id, k.channels) v;
+end
+$function$;
+
+comment on function agent.claim_runs(bigint, text[], integer, bigint) is 'Leases ready runs to a worker.';

@@ -1,0 +1,194 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /threads/{thread_id}/runs. A busy thread is refused from a snapshot, before any lock: a lock
+-- assigns a transaction id, and with it each refusal would cost a flush of the log.
+-- Returns: ok with the run record (of the stored run when the idempotency key was seen before);
+--          thread_not_found, assistant_not_found, checkpoint_not_found, thread_busy,
+--          idempotency_mismatch.
+-- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.
+create or replace function agent.create_run(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_run_id uuid,
+    p_assistant_id uuid,
+    p_graph_id text,
+    p_graph_ids text[],
+    p_strategy text,
+    p_user_id text,
+    p_idempotency_key text,
+    p_request_hash text,
+    p_request json,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    c_busy constant text :=
+        'Thread is already running a task. '
+        'Wait for it to finish or choose a different multitask strategy.';
+    v_now        timestamptz := agent.now();
+    v_request    record;
+    v_assistant  agent.assistants;
+    v_thread     agent.threads;
+    v_checkpoint uuid;
+    v_config     jsonb;
+    v_metadata   jsonb;
+    v_run        agent.runs;
+    v_blocked    boolean := false;
+begin
+    if p_idempotency_key is not null then
+        -- Requests with one key wait for each other here, so that the second one sees the run of the first.
+        perform pg_advisory_xact_lock(hashtextextended(p_account_id::text || p_idempotency_key, 0));
+        select s.code, s.body into code, body
+          from agent.find_stored_run(p_account_id, p_thread_id, p_idempotency_key, p_request_hash) s;
+        if code is not null then
+            return;
+        end if;
+    end if;
+
+    select x.* into v_request
+      from json_to_record(p_request) as x (
+               input json, command json, metadata jsonb, config jsonb, context json, webhook text,
+               interrupt_before json, interrupt_after json, stream_mode json,
+               stream_subgraphs boolean, stream_resumable boolean, feedback_keys json,
+               checkpoint_id uuid, checkpoint json, if_not_exists text, after_seconds numeric,
+               durability text);
+
+    select t.* into v_thread
+      from agent.threads t
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id;
+    if not found and v_request.if_not_exists is distinct from 'create' then
+        code := 'thread_not_found';
+        return;
+    end if;
+    if p_strategy = 'reject' and v_thread.status = 'busy' then
+        code := 'thread_busy';
+        body := c_busy;
+        return;
+    end if;
+
+    select a.* into v_assistant
+      from agent.assistants a
+     where a.account_id = p_account_id
+       and a.assistant_id = p_assistant_id;
+    if not found and p_graph_id is not null then
+        v_assistant := agent.create_system_assistant(p_account_id, p_assistant_id, p_graph_id);
+    elsif not found or (p_graph_id is null and v_assistant.graph_id <> all (p_graph_ids)) then
+        code := 'assistant_not_found';
+        return;
+    end if;
+
+    v_checkpoint := coalesce(v_request.checkpoint_id, (v_request.checkpoint ->> 'checkpoint_id')::uuid);
+    if v_checkpoint is not null then
+        perform from agent.checkpoints c
+          where c.account_id = p_account_id
+            and c.thread_id = p_thread_id
+            and c.checkpoint_id = v_checkpoint;
+        if not found then
+            code := 'checkpoint_not_found';
+            return;
+        end if;
+    end if;
+
+    if v_thread.thread_id is null then
+        insert into agent.threads (account_id, thread_id, created_at, updated_at)
+        values (p_account_id, p_thread_id, v_now, v_now)
+            on conflict (account_id, thread_id) do nothing;
+    end if;
+
+    if p_strategy <> 'reject' then
+        perform from agent.threads t
+          where t.account_id = p_account_id
+            and t.thread_id = p_thread_id
+            for no key update;
+        if p_strategy in ('interrupt', 'rollback') then
+            perform agent.stop_unfinished_runs(p_account_id, p_thread_id, p_strategy);
+        end if;
+        v_blocked := exists (
+            select from agent.run_queue q
+             where q.account_id = p_account_id
+               and q.thread_id = p_thread_id
+               and q.state in (1, 2));
+    end if;
+
+    -- For reject this is lock and check in one: a concurrent creation makes the condition be
+    -- evaluated again on the row that it committed.
+    update agent.threads t
+       set status = 'busy',
+           run_seq = t.run_seq + 1,
+           metadata = t.metadata || jsonb_build_object(
+               'graph_id', v_assistant.graph_id, 'assistant_id', v_assistant.assistant_id),
+           updated_at = v_now
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id
+       and (p_strategy <> 'reject' or t.status <> 'busy')
+    returning t.* into v_thread;
+    if not found then
+        perform from agent.threads t
+          where t.account_id = p_account_id
+            and t.thread_id = p_thread_id;
+        code := case when found then 'thread_busy' else 'thread_not_found' end;
+        body := case when found then c_busy end;
+        return;
+    end if;
+
+    v_metadata := jsonb_build_object('created_by', 'system')
+        || v_assistant.metadata
+        || v_thread.metadata
+        || coalesce(v_request.config -> 'metadata', '{}')
+        || coalesce(v_request.metadata, '{}');
+    v_config := v_assistant.config
+        || coalesce(v_request.config, '{}')
+        || jsonb_build_object(
+            'metadata', v_metadata,
+            'configurable',
+            coalesce(v_assistant.config -> 'configurable', '{}')
+            || coalesce(v_request.config -> 'configurable', '{}')
+            || jsonb_build_object(
+                'run_id', p_run_id,
+                'user_id', coalesce(p_user_id, ''),
+                'graph_id', v_assistant.graph_id,
+                'thread_id', p_thread_id,
+                'assistant_id', v_assistant.assistant_id,
+                'checkpoint_id', v_checkpoint));
+
+    insert into agent.runs as r (
+        account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
+        metadata, input, command, config, context, webhook, stream_mode, stream_subgraphs,
+        stream_resumable, feedback_keys, interrupt_before, interrupt_after, durability,
+        start_checkpoint_id, events_bucket, idempotency_key, request_hash, created_at, updated_at)
+    values (
+        p_account_id, p_run_id, p_thread_id, v_thread.run_seq, v_assistant.assistant_id,
+        v_assistant.graph_id, p_strategy, coalesce(v_request.metadata, '{}'), v_request.input,
+        v_request.command, v_config,
+        agent.merge_context(v_assistant.context, v_request.context), v_request.webhook,
+        case
+            when v_request.stream_mode is null then '["values"]'
+            when json_typeof(v_request.stream_mode) = 'array' then v_request.stream_mode
+            else json_build_array(v_request.stream_mode)
+        end,
+        coalesce(v_request.stream_subgraphs, false), coalesce(v_request.stream_resumable, false),
+        v_request.feedback_keys, v_request.interrupt_before, v_request.interrupt_after,
+        v_request.durability, v_checkpoint, (v_now at time zone 'UTC')::date,
+        p_idempotency_key, p_request_hash, v_now, v_now)
+    returning agent.render_run(r) into body;
+
+    insert into agent.run_queue (
+        account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, not_before,
+        events_bucket, base_checkpoint_id)
+    values (
+        p_account_id, p_run_id, p_thread_id, v_thread.run_seq, v_assistant.graph_id,
+        case when v_blocked then 0 else 1 end,
+        case when not v_blocked then nextval('agent.run_ready_seq') end,
+        case when v_request.after_seconds > 0
+             then v_now + v_request.after_seconds * interval '1 second' end,
+        (v_now at time zone 'UTC')::date, v_thread.head_checkpoint_id);
+    code := 'ok';
+end
+$function$;
+
+comment on function agent.create_run(
+    uuid, uuid, uuid, uuid, text, text[], text, text, text, text, json) is
+    'POST /threads/{thread_id}/runs.';

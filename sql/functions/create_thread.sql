@@ -1,0 +1,36 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /threads.
+-- Returns: ok with the thread record; thread_exists when the id is taken and p_if_exists is raise.
+-- Locks:   the new row; of an existing one nothing.
+create or replace function agent.create_thread(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_if_exists text,
+    p_request json,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+as $function$
+declare
+    v_now timestamptz := agent.now();
+begin
+    insert into agent.threads as t (account_id, thread_id, metadata, created_at, updated_at)
+    values (p_account_id, p_thread_id, coalesce(p_request -> 'metadata', '{}')::jsonb, v_now, v_now)
+        on conflict (account_id, thread_id) do nothing
+    returning agent.render_thread(t, null, '{}') into body;
+
+    if found then
+        code := 'ok';
+    elsif p_if_exists = 'do_nothing' then
+        select g.code, g.body into code, body
+          from agent.get_thread(p_account_id, p_thread_id) g;
+    else
+        code := 'thread_exists';
+        body := 'Thread already exists';
+    end if;
+end
+$function$;
+
+comment on function agent.create_thread(uuid, uuid, text, json) is 'POST /threads.';

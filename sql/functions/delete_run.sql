@@ -1,0 +1,73 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- DELETE /threads/{thread_id}/runs/{run_id}. Its events and checkpoints go with it; when the thread's
+-- state was one of them, the state falls back to what was before.
+-- Returns: ok; run_not_found; run_active when the run is not final.
+-- Locks:   the thread, then the record.
+create or replace function agent.delete_run(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_run_id uuid,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+as $function$
+declare
+    v_status text;
+    v_thread agent.threads;
+    v_head   uuid;
+begin
+    -- A run that is not there, or not final, is answered before any lock.
+    select r.status into v_status
+      from agent.runs r
+     where r.account_id = p_account_id
+       and r.run_id = p_run_id
+       and r.thread_id is not distinct from p_thread_id;
+    if not found then
+        code := 'run_not_found';
+        return;
+    elsif v_status = 'pending' then
+        code := 'run_active';
+        body := 'Run is not finished; cancel it first';
+        return;
+    end if;
+
+    select t.* into v_thread
+      from agent.threads t
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id
+       for no key update;
+    perform from agent.runs r
+      where r.account_id = p_account_id
+        and r.run_id = p_run_id
+        for update;
+    if not found then
+        code := 'run_not_found';
+        return;
+    end if;
+
+    v_head := agent.discard_run(p_account_id, p_thread_id, p_run_id);
+    if v_thread.head_run_id = p_run_id then
+        perform agent.move_head(p_account_id, p_thread_id, v_head);
+        update agent.threads t
+           set status = case
+                   when t.status = 'busy' then 'busy'
+                   when t.head_has_next then 'interrupted'
+                   else 'idle'
+               end
+         where t.account_id = p_account_id
+           and t.thread_id = p_thread_id;
+        -- A run that is ready but has not begun starts from the new head.
+        update agent.run_queue q
+           set base_checkpoint_id = v_head
+         where q.account_id = p_account_id
+           and q.thread_id = p_thread_id
+           and q.state in (1, 2);
+    end if;
+    code := 'ok';
+end
+$function$;
+
+comment on function agent.delete_run(uuid, uuid, uuid) is
+    'DELETE /threads/{thread_id}/runs/{run_id}.';

@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- DELETE /threads/{thread_id}. Everything of the thread goes, also a run that executes: its worker
+-- finds no queue row any more and is fenced. Usage stays.
+-- Returns: ok; thread_not_found.
+-- Locks:   the thread, then its queue rows, then its records.
+create or replace function agent.delete_thread(
+    p_account_id uuid,
+    p_thread_id uuid,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+as $function$
+declare
+    v_bucket date;
+begin
+    perform from agent.threads t
+      where t.account_id = p_account_id
+        and t.thread_id = p_thread_id;
+    if not found then
+        code := 'thread_not_found';
+        return;
+    end if;
+
+    perform from agent.threads t
+      where t.account_id = p_account_id
+        and t.thread_id = p_thread_id
+        for update;
+    if not found then
+        code := 'thread_not_found';
+        return;
+    end if;
+
+    perform from agent.run_queue q
+      where q.account_id = p_account_id
+        and q.thread_id = p_thread_id
+      order by q.account_id, q.run_id
+        for update;
+    delete from agent.run_queue q
+     where q.account_id = p_account_id
+       and q.thread_id = p_thread_id;
+
+    for v_bucket in
+        select distinct r.events_bucket
+          from agent.runs r
+         where r.account_id = p_account_id
+           and r.thread_id = p_thread_id
+    loop
+        delete from agent.run_events e
+         using agent.runs r
+         where r.account_id = p_account_id
+           and r.thread_id = p_thread_id
+           and r.events_bucket = v_bucket
+           and e.account_id = p_account_id
+           and e.bucket = v_bucket
+           and e.run_id = r.run_id;
+    end loop;
+
+    delete from agent.runs r
+     where r.account_id = p_account_id
+       and r.thread_id = p_thread_id;
+    delete from agent.checkpoints c
+     where c.account_id = p_account_id
+       and c.thread_id = p_thread_id;
+    delete from agent.checkpoint_blobs b
+     where b.account_id = p_account_id
+       and b.thread_id = p_thread_id;
+    delete from agent.threads t
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id;
+    code := 'ok';
+end
+$function$;
+
+comment on function agent.delete_thread(uuid, uuid) is 'DELETE /threads/{thread_id}.';

@@ -1,0 +1,34 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Internal. What an idempotency key stands for.
+-- Returns: ok with the stored run's record; idempotency_mismatch when the stored request was another
+--          one; code null when the key is new.
+-- Locks:   none.
+create or replace function agent.find_stored_run(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_idempotency_key text,
+    p_request_hash text,
+    out code text,
+    out body text
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+as $function$
+begin
+    select case
+               when r.thread_id = p_thread_id and r.request_hash is not distinct from p_request_hash
+               then 'ok' else 'idempotency_mismatch'
+           end,
+           agent.render_run(r)
+      into code, body
+      from agent.runs r
+     where r.account_id = p_account_id
+       and r.idempotency_key = p_idempotency_key;
+    if code = 'idempotency_mismatch' then
+        body := 'The idempotency key was used for another request.';
+    end if;
+end
+$function$;
+
+comment on function agent.find_stored_run(uuid, uuid, text, text) is
+    'The run that a request with this idempotency key created.';

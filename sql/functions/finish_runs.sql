@@ -1,0 +1,62 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Internal. The one place where runs become final: record, usage, queue, thread and the promotion
+-- of the next run change together.
+-- Returns: nothing.
+-- Locks:   the caller holds the threads and the queue rows; takes the records.
+create or replace function agent.finish_runs(p_ends agent.run_end[]) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_now timestamptz := agent.now();
+begin
+    with finished as (
+        update agent.runs r
+           set status = e.status,
+               error = e.error,
+               cancelled = e.cancelled,
+               last_checkpoint_id = case when t.head_run_id = r.run_id then t.head_checkpoint_id end,
+               last_event_seq = coalesce(
+                   e.last_event_seq,
+                   agent.last_event_seq(q.account_id, q.events_bucket, q.run_id)),
+               started_at = q.started_at,
+               updated_at = v_now,
+               finished_at = v_now
+          from unnest(p_ends) e
+         cross join lateral (
+                select x.*
+                  from agent.run_queue x
+                 where x.account_id = e.account_id
+                   and x.run_id = e.run_id
+                 limit 1
+               ) q
+         cross join lateral (
+                select x.head_run_id, x.head_checkpoint_id
+                  from agent.threads x
+                 where x.account_id = e.account_id
+                   and x.thread_id = e.thread_id
+                 limit 1
+               ) t
+         where r.account_id = e.account_id
+           and r.run_id = e.run_id
+        returning r.account_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.status,
+                  q.attempts, q.epoch, q.worker_id, r.created_at, r.started_at
+    )
+    insert into agent.usage_events (
+        account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, worker_id,
+        created_at, started_at, finished_at)
+    select f.account_id, f.run_id, f.thread_id, f.assistant_id, f.graph_id, f.status, f.attempts,
+           f.epoch, f.worker_id, f.created_at, f.started_at, v_now
+      from finished f;
+
+    delete from agent.run_queue q
+     using unnest(p_ends) e
+     where q.account_id = e.account_id
+       and q.run_id = e.run_id;
+
+    perform agent.settle_threads(p_ends);
+end
+$function$;
+
+comment on function agent.finish_runs(agent.run_end[]) is 'Makes runs final and promotes the next ones.';

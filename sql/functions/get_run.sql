@@ -1,0 +1,30 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- GET /threads/{thread_id}/runs/{run_id}.
+-- Returns: ok with the run record; run_not_found, also when the run belongs to another thread.
+-- Locks:   none.
+--
+-- "is not distinct from" here and in its sisters leaves the planner one index, the primary key.
+create or replace function agent.get_run(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_run_id uuid,
+    out code text,
+    out body text
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+as $function$
+begin
+    select 'ok', agent.render_run(r)
+      into code, body
+      from agent.runs r
+     where r.account_id = p_account_id
+       and r.run_id = p_run_id
+       and r.thread_id is not distinct from p_thread_id;
+    if not found then
+        code := 'run_not_found';
+    end if;
+end
+$function$;
+
+comment on function agent.get_run(uuid, uuid, uuid) is 'GET /threads/{thread_id}/runs/{run_id}.';

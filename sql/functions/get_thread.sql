@@ -1,0 +1,37 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- GET /threads/{thread_id}.
+-- Returns: ok with the thread record, its values those of the head checkpoint; thread_not_found.
+-- Locks:   none.
+create or replace function agent.get_thread(
+    p_account_id uuid,
+    p_thread_id uuid,
+    out code text,
+    out body text
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    select 'ok', agent.render_thread(t, v.content, i.by_task)
+      into code, body
+      from agent.threads t
+      left join lateral (
+            select k.channels, k.tasks
+              from agent.checkpoints k
+             where k.account_id = t.account_id
+               and k.thread_id = t.thread_id
+               and k.checkpoint_id = t.head_checkpoint_id
+             limit 1
+           ) c on true
+     cross join lateral agent.compose_values(t.account_id, t.thread_id, c.channels) v
+     cross join lateral agent.render_interrupts(c.tasks) i
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id;
+    if not found then
+        code := 'thread_not_found';
+    end if;
+end
+$function$;
+
+comment on function agent.get_thread(uuid, uuid) is 'GET /threads/{thread_id}.';

@@ -1,0 +1,53 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Daily care of agent.run_events: partitions for today and the next 7 days exist, days older than
+-- p_retention are dropped unless an unfinished run still writes there. When a lock cannot be had at
+-- once the rest waits for the next call.
+-- Returns: number of partitions created and dropped.
+-- Locks:   the advisory lock agent.maintain_partitions; for each new day SHARE UPDATE EXCLUSIVE on
+--          the table and ACCESS EXCLUSIVE on its default partition, for each old day ACCESS EXCLUSIVE.
+create or replace function agent.maintain_partitions(p_retention interval) returns integer
+language plpgsql volatile
+-- Not security invoker: only the owner may create and drop, and the serving role is not the owner.
+security definer set search_path = '' set lock_timeout = '1s'
+as $function$
+declare
+    v_today   date := (agent.now() at time zone 'UTC')::date;
+    v_day     date;
+    v_name    text;
+    v_changes integer := 0;
+begin
+    if not pg_try_advisory_xact_lock(hashtext('agent.maintain_partitions')) then
+        return 0;
+    end if;
+
+    for v_day in
+        select d::date from generate_series(v_today, v_today + 7, interval '1 day') d
+    loop
+        v_name := 'run_events_' || to_char(v_day, 'YYYYMMDD');
+        continue when to_regclass('agent.' || v_name) is not null;
+        perform agent.create_partition(v_name, v_day);
+        v_changes := v_changes + 1;
+    end loop;
+
+    for v_name, v_day in
+        select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD')
+          from pg_inherits i
+          join pg_class c on c.oid = i.inhrelid
+         where i.inhparent = 'agent.run_events'::regclass
+           and c.relname ~ '^run_events_[0-9]{8}$'
+         order by 2
+    loop
+        exit when v_day >= ((agent.now() - p_retention) at time zone 'UTC')::date;
+        continue when exists (select from agent.run_queue q where q.events_bucket = v_day);
+        execute format('drop table agent.%I', v_name);
+        v_changes := v_changes + 1;
+    end loop;
+    return v_changes;
+exception
+    when lock_not_available then
+        return 0;
+end
+$function$;
+
+comment on function agent.maintain_partitions(interval) is
+    'Creates partitions of agent.run_events ahead and drops old ones.';

@@ -1,0 +1,29 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The supervisor gives back runs of a runner that died or that it drains.
+-- Returns: one row per item: requeued, error (attempts used up: code poison), interrupted,
+--          rolled_back (a cancel was asked for), gone (not held any more). p_items:
+--          [{"a": account_id, "r": run_id, "e": epoch}, ...]. p_reason completes the sentence
+--          "at the last one ...".
+-- Locks:   the threads, then the queue rows, then the records.
+create or replace function agent.release_runs(
+    p_worker_id bigint,
+    p_items json,
+    p_counted boolean,
+    p_reason text
+) returns table (run_id uuid, outcome text)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+    return query
+        select l.run_id, l.outcome
+          from agent.release_leases(
+                   p_worker_id,
+                   array(
+                       select row(i.a, i.r, i.e, true, null, null, null)::agent.run_report
+                         from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)),
+                   p_counted, 'poison', p_reason) l;
+end
+$function$;
+
+comment on function agent.release_runs(bigint, json, boolean, text) is
+    'Gives back leased runs of a dead or draining runner.';

@@ -1,0 +1,24 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The heartbeat of a supervisor. A worker that is late but not buried yet goes on: nothing of it was
+-- given away.
+-- Returns: ok; fenced when it was buried: it must stop its runners and register again.
+-- Locks:   its worker row.
+create or replace function agent.renew_worker(
+    p_worker_id bigint,
+    p_lease_sec integer,
+    p_draining boolean
+) returns text
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+as $function$
+begin
+    update agent.workers w
+       set lease_until = agent.now() + p_lease_sec * interval '1 second',
+           state = case when p_draining then 2 else w.state end
+     where w.worker_id = p_worker_id
+       and w.state <> 3;
+    return case when found then 'ok' else 'fenced' end;
+end
+$function$;
+
+comment on function agent.renew_worker(bigint, integer, boolean) is 'Extends the lease of a supervisor.';

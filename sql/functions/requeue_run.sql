@@ -1,0 +1,25 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Internal. Makes a leased run ready again. A counted loss waits 1, 5, 25 seconds (+-20 %, so that
+-- runs lost together do not come back together); an uncounted one is available at once.
+-- Returns: nothing.
+-- Locks:   the caller holds the queue row.
+create or replace function agent.requeue_run(p_row agent.run_queue, p_counted boolean) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+as $function$
+begin
+    update agent.run_queue q
+       set state = 1,
+           worker_id = null,
+           ready_seq = nextval('agent.run_ready_seq'),
+           attempts = q.attempts - case when p_counted then 0 else 1 end,
+           not_before = case when p_counted then
+               agent.now()
+               + power(5, least(q.attempts, 3) - 1) * (0.8 + 0.4 * random()) * interval '1 second'
+           end
+     where q.account_id = p_row.account_id
+       and q.run_id = p_row.run_id;
+end
+$function$;
+
+comment on function agent.requeue_run(agent.run_queue, boolean) is 'Makes a leased run ready again.';

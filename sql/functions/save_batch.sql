@@ -1,0 +1,61 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Everything that the runs of a worker produced since the last call, in one transaction: events,
+-- checkpoints, ends. Items of a run whose lease is not held any more are skipped; the rest is saved.
+-- A batch can be repeated as a whole when its commit was unclear: each row has a key.
+-- Returns: one row per run of the batch: saved or fenced, and whether the run is final.
+--          p_items in order of arrival: [{"a": account_id, "r": run_id, "e": epoch, "s": seq or null,
+--          "m": the runner's message}, ...].
+-- Locks:   the threads of runs with checkpoints or ends, then the queue rows, then the records.
+create or replace function agent.save_batch(p_worker_id bigint, p_items json)
+returns table (run_id uuid, outcome text, finished boolean)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+#variable_conflict use_column
+declare
+    v_runs        agent.run_report[];
+    v_events      agent.batch_event[];
+    v_checkpoints agent.batch_checkpoint[];
+begin
+    select x.runs, x.events, x.checkpoints
+      into v_runs, v_events, v_checkpoints
+      from agent.parse_batch(p_items) x;
+
+    perform agent.lock_leases(p_worker_id, v_runs);
+
+    if v_events is not null then
+        insert into agent.run_events (
+            account_id, bucket, run_id, seq, epoch, event, data, checkpoint_id)
+        select q.account_id, q.events_bucket, q.run_id, i.seq, i.epoch, i.event, i.data, i.checkpoint_id
+          from unnest(v_events) i
+          join agent.run_queue q
+            on q.account_id = i.account_id
+           and q.run_id = i.run_id
+         where agent.holds_lease(q, p_worker_id, i.epoch)
+            on conflict (account_id, bucket, run_id, seq) do nothing;
+    end if;
+
+    if v_checkpoints is not null then
+        perform agent.save_checkpoints(p_worker_id, v_checkpoints);
+    end if;
+    perform agent.end_runs(p_worker_id, v_runs);
+
+    return query
+        select k.run_id,
+               case when q.run_id is null and u.run_id is null then 'fenced' else 'saved' end,
+               u.run_id is not null
+          from unnest(v_runs) k
+          left join agent.run_queue q
+            on q.account_id = k.account_id
+           and q.run_id = k.run_id
+           and agent.holds_lease(q, p_worker_id, k.epoch)
+          left join agent.usage_events u
+            on u.account_id = k.account_id
+           and u.run_id = k.run_id
+           and u.epoch = k.epoch
+           and u.worker_id is not distinct from p_worker_id;
+end
+$function$;
+
+comment on function agent.save_batch(bigint, json) is 'Saves events, checkpoints and ends of a worker''s runs.';

@@ -1,0 +1,52 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Internal. What strategies interrupt and rollback do to the unfinished runs of a thread: a run that
+-- no worker holds ends now, one that executes is told to stop.
+-- Returns: nothing.
+-- Locks:   the caller holds the thread; takes its queue rows, then its records.
+create or replace function agent.stop_unfinished_runs(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_strategy text
+) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+as $function$
+declare
+    v_waiting agent.run_queue[];
+    v_row     agent.run_queue;
+begin
+    -- Also excludes a claim: whoever comes second sees what the first one committed.
+    select array_agg(x.q) into v_waiting
+      from (
+            select q
+              from agent.run_queue q
+             where q.account_id = p_account_id
+               and q.thread_id = p_thread_id
+             order by q.account_id, q.run_id
+               for update
+           ) x
+     where (x.q).state <> 2;
+
+    update agent.run_queue q
+       set cancel = case p_strategy when 'rollback' then 2 else greatest(q.cancel, 1) end
+     where q.account_id = p_account_id
+       and q.thread_id = p_thread_id
+       and q.state = 2;
+
+    if p_strategy = 'rollback' then
+        -- The latest first, so that none is promoted on the way.
+        for v_row in
+            select w.* from unnest(v_waiting) w order by w.thread_seq desc
+        loop
+            perform agent.rollback_run(v_row);
+        end loop;
+    elsif v_waiting is not null then
+        perform agent.finish_runs(array(
+            select row(w.account_id, w.thread_id, w.run_id, 'interrupted', null, true, null)::agent.run_end
+              from unnest(v_waiting) w));
+    end if;
+end
+$function$;
+
+comment on function agent.stop_unfinished_runs(uuid, uuid, text) is
+    'Ends or cancels the unfinished runs of a thread for a new run.';

@@ -1,0 +1,41 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Buries workers of any host whose lease ended more than 5 seconds ago, and goes on with burials
+-- that were not finished. Two sweepers do not wait for each other.
+-- Returns: number of runs released, about 100 at most: call again while it is not 0.
+-- Locks:   as bury_worker, for each of them.
+create or replace function agent.sweep_workers() returns integer
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+    v_now       timestamptz := agent.now();
+    v_worker_id bigint;
+    v_released  integer := 0;
+begin
+    for v_worker_id in
+        select w.worker_id
+          from agent.workers w
+         where (w.state <> 3 and w.lease_until < v_now - interval '5 seconds')
+            or (w.state = 3 and exists (
+                    select from agent.run_queue q
+                     where q.worker_id = w.worker_id
+                       and q.state = 2))
+         order by w.worker_id
+           for no key update skip locked
+    loop
+        v_released := v_released + agent.bury_worker(v_worker_id, true);
+        exit when v_released >= 100;
+    end loop;
+
+    -- Nobody asks for the dead of last week.
+    delete from agent.workers w
+     where w.state = 3
+       and w.dead_at < v_now - interval '7 days'
+       and not exists (
+            select from agent.run_queue q
+             where q.worker_id = w.worker_id
+               and q.state = 2);
+    return v_released;
+end
+$function$;
+
+comment on function agent.sweep_workers() is 'Buries workers whose lease has ended.';

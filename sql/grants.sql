@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the role of a server may do: call the functions, and read and write rows, because the
+-- functions are security invoker. It may not change the schema. Included by install.sql.
+grant usage on schema agent to :"app_role";
+grant select, insert, update, delete
+    on agent.assistants, agent.threads, agent.runs, agent.run_queue, agent.run_events,
+       agent.checkpoints, agent.checkpoint_blobs, agent.workers
+    to :"app_role";
+grant select on agent.accounts, agent.schema_version to :"app_role";
+grant select, insert on agent.usage_events to :"app_role";
+grant usage on all sequences in schema agent to :"app_role";
+grant execute on all functions in schema agent to :"app_role";

@@ -1,0 +1,160 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Brings a database to the present version: applies the migrations that are missing, then replaces
+-- all functions, in one transaction. Nothing happens twice; a failure leaves everything as it was.
+--
+--   psql -X -d DATABASE -f sql/install.sql [-v app_role=ROLE]
+--
+-- Runs as a role that may create schemas in the database; that role becomes the owner. With app_role
+-- the named role gets what a server needs and no more.
+\set ON_ERROR_STOP on
+\set QUIET on
+\pset tuples_only on
+\pset format unaligned
+set client_min_messages = warning;
+
+begin;
+set local lock_timeout = '5s';
+-- Of two installations at once the second one waits and finds nothing left to do.
+select pg_advisory_xact_lock(hashtext('agent.install')) is null as locked \gset
+
+do $$
+begin
+    if current_setting('server_version_num')::integer < 140000 then
+        raise exception 'agent: PostgreSQL 14 or later is needed, this is %',
+            current_setting('server_version');
+    elsif current_setting('server_encoding') <> 'UTF8' then
+        raise exception 'agent: the database must have encoding UTF8, it has %',
+            current_setting('server_encoding');
+    end if;
+end
+$$;
+
+\ir migrations/version.sql
+
+select :version > 8 as is_newer \gset
+\if :is_newer
+    do $$ begin raise exception 'agent: the schema is newer than these files; use the files it was installed from'; end $$;
+\endif
+
+select :version < 1 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0001_create_accounts'
+    \ir migrations/0001_create_accounts.up.sql
+\endif
+
+select :version < 2 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0002_create_threads'
+    \ir migrations/0002_create_threads.up.sql
+\endif
+
+select :version < 3 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0003_create_runs'
+    \ir migrations/0003_create_runs.up.sql
+\endif
+
+select :version < 4 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0004_create_run_events'
+    \ir migrations/0004_create_run_events.up.sql
+\endif
+
+select :version < 5 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0005_create_checkpoints'
+    \ir migrations/0005_create_checkpoints.up.sql
+\endif
+
+select :version < 6 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0006_create_workers'
+    \ir migrations/0006_create_workers.up.sql
+\endif
+
+select :version < 7 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0007_create_usage_events'
+    \ir migrations/0007_create_usage_events.up.sql
+\endif
+
+select :version < 8 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0008_create_batch_types'
+    \ir migrations/0008_create_batch_types.up.sql
+\endif
+
+-- Functions that others inline; they come first.
+\ir functions/now.sql
+\ir functions/render_time.sql
+\ir functions/render_run.sql
+\ir functions/render_interrupts.sql
+\ir functions/render_thread.sql
+\ir functions/render_checkpoint.sql
+\ir functions/digest_text.sql
+\ir functions/compose_values.sql
+\ir functions/split_values.sql
+\ir functions/merge_context.sql
+\ir functions/holds_lease.sql
+\ir functions/concat_objects.sql
+\ir functions/pick_members.sql
+\ir functions/render_failed_tasks.sql
+
+-- Internal functions.
+\ir functions/find_stored_run.sql
+\ir functions/create_system_assistant.sql
+\ir functions/last_event_seq.sql
+\ir functions/lock_leases.sql
+\ir functions/settle_threads.sql
+\ir functions/finish_runs.sql
+\ir functions/move_head.sql
+\ir functions/discard_run.sql
+\ir functions/rollback_run.sql
+\ir functions/requeue_run.sql
+\ir functions/stop_unfinished_runs.sql
+\ir functions/release_leases.sql
+\ir functions/parse_batch.sql
+\ir functions/save_checkpoints.sql
+\ir functions/end_runs.sql
+\ir functions/create_partition.sql
+\ir functions/refuse_final_change.sql
+
+-- Functions of the API.
+\ir functions/schema_version.sql
+\ir functions/get_thread.sql
+\ir functions/create_thread.sql
+\ir functions/delete_thread.sql
+\ir functions/create_run.sql
+\ir functions/get_run.sql
+\ir functions/list_runs.sql
+\ir functions/delete_run.sql
+\ir functions/cancel_run.sql
+\ir functions/join_run.sql
+\ir functions/get_state.sql
+\ir functions/read_events.sql
+\ir functions/stream_state.sql
+
+-- Functions of the workers.
+\ir functions/register_worker.sql
+\ir functions/list_node_workers.sql
+\ir functions/renew_worker.sql
+\ir functions/bury_worker.sql
+\ir functions/sweep_workers.sql
+\ir functions/claim_runs.sql
+\ir functions/save_batch.sql
+\ir functions/release_runs.sql
+\ir functions/check_leases.sql
+\ir functions/notify_runs.sql
+\ir functions/maintain_partitions.sql
+
+\if :{?app_role}
+    \ir grants.sql
+\endif
+
+select 'agent: partitions of run_events changed: ' || agent.maintain_partitions('2 days');
+select 'agent: functions installed: ' || count(*)
+  from pg_proc p
+  join pg_namespace n on n.oid = p.pronamespace
+ where n.nspname = 'agent';
+select 'agent: schema version ' || agent.schema_version();
+commit;

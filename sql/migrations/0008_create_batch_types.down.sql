@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Purpose:  undo 0008. The functions that use the types must be gone already.
+-- Affects:  types only.
+-- Locks:    none on tables.
+-- Breaking: yes, the functions cannot run.
+set local lock_timeout = '2s';
+
+drop type agent.batch_checkpoint;
+drop type agent.channel_content;
+drop type agent.batch_event;
+drop type agent.run_end;
+drop type agent.run_report;
+delete from agent.schema_version where version = 8;

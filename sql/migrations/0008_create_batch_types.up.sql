@@ -1,0 +1,98 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Purpose:  row types that the functions pass between their statements as arrays.
+-- Affects:  new objects only.
+-- Locks:    none on existing tables.
+-- Breaking: no.
+set local lock_timeout = '2s';
+
+create type agent.run_report as (
+    account_id      uuid,
+    run_id          uuid,
+    epoch           integer,
+    locks_thread    boolean,
+    status          text,
+    error           json,
+    last_event_seq  bigint
+);
+comment on type agent.run_report is 'A leased run as its worker names it, and what it says about the run.';
+comment on column agent.run_report.account_id is 'Owner.';
+comment on column agent.run_report.run_id is 'The run.';
+comment on column agent.run_report.epoch is 'The lease that the worker believes to hold.';
+comment on column agent.run_report.locks_thread is 'Whether more than events is to be written.';
+comment on column agent.run_report.status is 'success, error, interrupted or timeout when the run ended, else null.';
+comment on column agent.run_report.error is 'Object with error and message, or null.';
+comment on column agent.run_report.last_event_seq is 'Number of the last event reported with it, null for none.';
+
+create type agent.run_end as (
+    account_id      uuid,
+    thread_id       uuid,
+    run_id          uuid,
+    status          text,
+    error           json,
+    cancelled       boolean,
+    last_event_seq  bigint
+);
+comment on type agent.run_end is 'A run that becomes final.';
+comment on column agent.run_end.account_id is 'Owner.';
+comment on column agent.run_end.thread_id is 'Its thread.';
+comment on column agent.run_end.run_id is 'The run.';
+comment on column agent.run_end.status is 'The final status.';
+comment on column agent.run_end.error is 'Object with error and message, or null.';
+comment on column agent.run_end.cancelled is 'Whether a cancel led to it.';
+comment on column agent.run_end.last_event_seq is 'Number of its last event; null = look it up.';
+
+create type agent.batch_event as (
+    account_id     uuid,
+    run_id         uuid,
+    epoch          integer,
+    seq            bigint,
+    event          text,
+    data           text,
+    checkpoint_id  uuid
+);
+comment on type agent.batch_event is 'An event of a batch.';
+comment on column agent.batch_event.account_id is 'Owner.';
+comment on column agent.batch_event.run_id is 'The run.';
+comment on column agent.batch_event.epoch is 'The lease.';
+comment on column agent.batch_event.seq is 'Number of the event within the run.';
+comment on column agent.batch_event.event is 'Name of the event.';
+comment on column agent.batch_event.data is 'JSON text, or null when checkpoint_id is set.';
+comment on column agent.batch_event.checkpoint_id is 'Checkpoint whose values the event shows.';
+
+create type agent.channel_content as (
+    name      text,
+    is_list   boolean,
+    digests   uuid[],
+    contents  text[]
+);
+comment on type agent.channel_content is 'agent.channel_value with the contents, before they are stored.';
+comment on column agent.channel_content.name is 'Name of the channel.';
+comment on column agent.channel_content.is_list is 'True when the value is an array, stored element by element.';
+comment on column agent.channel_content.digests is 'Digest of each content.';
+comment on column agent.channel_content.contents is 'JSON texts.';
+
+create type agent.batch_checkpoint as (
+    account_id            uuid,
+    run_id                uuid,
+    epoch                 integer,
+    checkpoint_id         uuid,
+    parent_checkpoint_id  uuid,
+    channels              agent.channel_content[],
+    next                  json,
+    tasks                 json,
+    metadata              json,
+    opaque                json
+);
+comment on type agent.batch_checkpoint is 'A checkpoint of a batch.';
+comment on column agent.batch_checkpoint.account_id is 'Owner.';
+comment on column agent.batch_checkpoint.run_id is 'The run.';
+comment on column agent.batch_checkpoint.epoch is 'The lease.';
+comment on column agent.batch_checkpoint.checkpoint_id is 'Identifier made by the runner.';
+comment on column agent.batch_checkpoint.parent_checkpoint_id is 'The snapshot before it.';
+comment on column agent.batch_checkpoint.channels is 'The values, split.';
+comment on column agent.batch_checkpoint.next is 'Nodes to execute next.';
+comment on column agent.batch_checkpoint.tasks is 'Tasks of those nodes.';
+comment on column agent.batch_checkpoint.metadata is 'source, step, writes and parents.';
+comment on column agent.batch_checkpoint.opaque is 'Whatever else the runner needs.';
+
+insert into agent.schema_version (version, name) values (8, 'create_batch_types');
