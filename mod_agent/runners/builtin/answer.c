@@ -53,19 +53,32 @@ void runner_answer_add_text(runner_answer_t *answer, const char *text,
     answer->size += length;
 }
 
+/* Without the dashes of a UUID: OpenAI takes no more than 40 characters. */
+static const char *make_call_id(apr_pool_t *pool)
+{
+    char uuid[AGENT_UUID_SIZE];
+    char *id = apr_pstrcat(pool, "call_", "00000000000000000000000000000000",
+                           NULL);
+    char *out = id + strlen("call_");
+
+    agent_uuid_v7(uuid);
+    for (const char *in = uuid; *in != '\0'; in++) {
+        if (*in != '-') {
+            *out++ = *in;
+        }
+    }
+    return id;
+}
+
 runner_block_t *runner_answer_add_call(runner_answer_t *answer, int index,
                                        const char *id, const char *name)
 {
     runner_block_t *block = add_block(answer);
-    char made[AGENT_UUID_SIZE];
 
-    if (id == NULL || *id == '\0') {
-        agent_uuid_v7(made);
-        id = apr_pstrcat(answer->pool, "call_", made, NULL);
-    }
     block->is_call = true;
     block->index = index;
-    block->call_id = apr_pstrdup(answer->pool, id);
+    block->call_id = id != NULL && *id != '\0' ? apr_pstrdup(answer->pool, id)
+                                               : make_call_id(answer->pool);
     block->name = apr_pstrdup(answer->pool, name ? name : "");
     return block;
 }
@@ -131,8 +144,8 @@ static json_object *parse_args(const runner_block_t *call, apr_pool_t *pool)
 static json_object *make_text_block(const char *text)
 {
     return runner_value_add_text(
-        runner_value_add_text(json_object_new_object(), "type", "text"),
-        "text", text);
+        runner_value_add_text(json_object_new_object(), "type", "text"), "text",
+        text);
 }
 
 static json_object *make_call_block(const runner_block_t *call,
@@ -221,17 +234,15 @@ json_object *runner_answer_message(const runner_answer_t *answer,
     if (answer->has_block_content && is_whole && has_call(answer)) {
         blocks = runner_value_list();
     }
-    runner_value_add(message, "content",
-                     blocks ? blocks
-                            : runner_value_text(
-                                runner_answer_text(answer, pool)));
-    runner_value_add(message, "response_metadata",
-                     make_metadata(answer, view));
+    runner_value_add(
+        message, "content",
+        blocks ? blocks : runner_value_text(runner_answer_text(answer, pool)));
+    runner_value_add(message, "response_metadata", make_metadata(answer, view));
     runner_value_add(message, "tool_calls", runner_value_list());
     runner_value_add(message, "invalid_tool_calls", runner_value_list());
-    runner_value_add(message, "usage_metadata",
-                     runner_message_usage(answer->input_tokens,
-                                          answer->output_tokens));
+    runner_value_add(
+        message, "usage_metadata",
+        runner_message_usage(answer->input_tokens, answer->output_tokens));
     for (int i = 0; i < answer->blocks->nelts; i++) {
         runner_block_t *block = get_block(answer, i);
 

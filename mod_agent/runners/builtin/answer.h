@@ -87,7 +87,6 @@ json_object *runner_answer_message(const runner_answer_t *answer,
                                    runner_answer_view_t view);
 
 /* Its texts joined, in pool; "" when there are none. */
-const char *runner_answer_text(const runner_answer_t *answer,
-                               apr_pool_t *pool);
+const char *runner_answer_text(const runner_answer_t *answer, apr_pool_t *pool);
 
 #endif

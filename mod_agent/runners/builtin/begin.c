@@ -61,8 +61,8 @@ static const char *get_text(json_object *list, size_t i)
     json_object *item = json_object_array_get_idx(list, i);
 
     return json_object_is_type(item, json_type_string)
-               ? json_object_get_string(item)
-               : "";
+        ? json_object_get_string(item)
+        : "";
 }
 
 static unsigned read_modes(json_object *list)
@@ -108,8 +108,8 @@ static int64_t read_steps(json_object *start, const runner_graph_t *graph)
 
 apr_status_t runner_run_create(runner_run_t **out, json_object *start,
                                runner_wire_t *wire, runner_http_t *http,
-                               const runner_graph_t *graph,
-                               const char **reason, apr_pool_t *pool)
+                               const runner_graph_t *graph, const char **reason,
+                               apr_pool_t *pool)
 {
     runner_run_t *run = apr_pcalloc(pool, sizeof(*run));
 
@@ -134,10 +134,10 @@ apr_status_t runner_run_create(runner_run_t **out, json_object *start,
     run->epoch = agent_json_integer(start, "epoch", 0);
     run->attempt = agent_json_integer(start, "attempt", 1);
     run->modes = read_modes(agent_json_get(start, "stream_modes"));
-    run->interrupt_before =
-        read_breakpoints(agent_json_get(start, "interrupt_before"));
-    run->interrupt_after =
-        read_breakpoints(agent_json_get(start, "interrupt_after"));
+    run->interrupt_before = read_breakpoints(
+        agent_json_get(start, "interrupt_before"));
+    run->interrupt_after = read_breakpoints(
+        agent_json_get(start, "interrupt_after"));
     run->steps_left = read_steps(start, graph);
     run->step = STEP_NONE;
     return APR_SUCCESS;
@@ -190,11 +190,10 @@ static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
             "[{\"role\": \"user\", \"content\": \"..\"}]}.",
             run->graph->name);
     }
-    return runner_messages_add(merged, agent_json_get(run->values, "messages"),
-                               given ? given
-                                     : agent_json_own(runner_value_list(),
-                                                      run->pool),
-                               problem, run->pool);
+    return runner_messages_add(
+        merged, agent_json_get(run->values, "messages"),
+        given ? given : agent_json_own(runner_value_list(), run->pool), problem,
+        run->pool);
 }
 
 static apr_status_t apply_input(runner_run_t *run, json_object *input,
@@ -208,12 +207,12 @@ static apr_status_t apply_input(runner_run_t *run, json_object *input,
     }
     run->next = RUNNER_NODE_START;
     runner_stream_checkpoint(
-        run, "input", runner_value_wrap("__start__", runner_value_share(input)),
-        NULL);
+        run, "input",
+        runner_value_wrap("__start__", runner_value_share(input)));
     runner_value_add(run->values, "messages", merged);
     run->last = RUNNER_NODE_START;
     run->next = RUNNER_NODE_AGENT;
-    runner_stream_checkpoint(run, "loop", NULL, NULL);
+    runner_stream_checkpoint(run, "loop", NULL);
     return APR_SUCCESS;
 }
 
@@ -240,7 +239,8 @@ static json_object *read_update(json_object *command, apr_pool_t *pool)
     return update;
 }
 
-/* goto of a command: one node, by name or as {node}, also as an array of one. */
+/* goto of a command: one node, by name or as {node}, also as an array of one.
+ */
 static apr_status_t read_goto(runner_node_t *node, json_object *given,
                               runner_problem_t **problem, apr_pool_t *pool)
 {
@@ -251,8 +251,8 @@ static apr_status_t read_goto(runner_node_t *node, json_object *given,
         given = json_object_array_get_idx(given, 0);
     }
     name = json_object_is_type(given, json_type_string)
-               ? json_object_get_string(given)
-               : agent_json_string(given, "node", "");
+        ? json_object_get_string(given)
+        : agent_json_string(given, "node", "");
     *node = find_node(name);
     if (strcmp(name, "__end__") == 0
         || (*node != RUNNER_NODE_NONE && *node != RUNNER_NODE_START)) {
@@ -288,8 +288,7 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
     runner_stream_checkpoint(
         run, "loop",
         update ? runner_value_wrap("__start__", runner_value_share(update))
-               : NULL,
-        NULL);
+               : NULL);
     return APR_SUCCESS;
 }
 
@@ -303,10 +302,10 @@ static runner_node_t guess_last(runner_run_t *run)
         return RUNNER_NODE_AGENT;
     }
     return count > 0
-                   && runner_message_is(
-                       json_object_array_get_idx(messages, count - 1), "tool")
-               ? RUNNER_NODE_TOOLS
-               : RUNNER_NODE_START;
+            && runner_message_is(json_object_array_get_idx(messages, count - 1),
+                                 "tool")
+        ? RUNNER_NODE_TOOLS
+        : RUNNER_NODE_START;
 }
 
 static apr_status_t read_next(runner_run_t *run, json_object *next,
@@ -341,8 +340,7 @@ static apr_status_t load_checkpoint(runner_run_t *run, json_object *checkpoint,
  * latter. When it is not known who wrote the checkpoint, stopping once more is
  * the safe mistake.
  */
-static bool is_client_resuming(const runner_run_t *run,
-                               json_object *checkpoint)
+static bool is_client_resuming(const runner_run_t *run, json_object *checkpoint)
 {
     const char *writer = agent_json_string(checkpoint, "run_id", NULL);
 

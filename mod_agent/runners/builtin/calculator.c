@@ -7,13 +7,17 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-#define DEPTH_MAX 64
+#define DEPTH_MAX    64
+#define EXPONENT_MAX 1024
+/* 2^53: every whole number up to here is a double. */
+#define WHOLE_MAX 9007199254740992.0
 /* Digits that a double holds without noise in the last place. */
 #define DIGITS 15
 /* The longest number that is read, with its NUL. */
@@ -102,13 +106,36 @@ static double read_primary(reader_t *reader)
 
 static double read_signed(reader_t *reader);
 
+/* True when value is a whole number that a double holds exactly. */
+static bool is_whole(double value)
+{
+    return value >= -WHOLE_MAX && value <= WHOLE_MAX
+        && value == (double)(long long)value;
+}
+
+static double raise_to(reader_t *reader, double base, double exponent)
+{
+    double result = 1;
+    int times;
+
+    if (!is_whole(exponent) || exponent > EXPONENT_MAX
+        || exponent < -EXPONENT_MAX) {
+        return fail(reader, "an exponent is a whole number up to 1024");
+    }
+    times = (int)(exponent < 0 ? -exponent : exponent);
+    for (int i = 0; i < times; i++) {
+        result *= base;
+    }
+    return exponent < 0 ? 1 / result : result;
+}
+
 /* 2 ^ -1 is allowed, and 2 ^ 3 ^ 2 is 2 ^ 9. */
 static double read_power(reader_t *reader)
 {
     double base = read_primary(reader);
 
     if (reader->problem == NULL && take(reader, '^')) {
-        return pow(base, read_signed(reader));
+        return raise_to(reader, base, read_signed(reader));
     }
     return base;
 }
@@ -134,13 +161,19 @@ static double read_signed(reader_t *reader)
     return value;
 }
 
-static double divide(reader_t *reader, double left, double right,
-                     bool is_remainder)
+static double divide(reader_t *reader, double left, double right)
 {
-    if (right == 0) {
-        return fail(reader, "division by zero");
+    return right == 0 ? fail(reader, "division by zero") : left / right;
+}
+
+/* As in C: the remainder has the sign of left. */
+static double find_remainder(reader_t *reader, double left, double right)
+{
+    if (!is_whole(left) || !is_whole(right)) {
+        return fail(reader, "a remainder is of whole numbers");
     }
-    return is_remainder ? fmod(left, right) : left / right;
+    return right == 0 ? fail(reader, "division by zero")
+                      : (double)((long long)left % (long long)right);
 }
 
 static double read_product(reader_t *reader)
@@ -152,10 +185,10 @@ static double read_product(reader_t *reader)
             value *= read_signed(reader);
         }
         else if (take(reader, '/')) {
-            value = divide(reader, value, read_signed(reader), false);
+            value = divide(reader, value, read_signed(reader));
         }
         else if (take(reader, '%')) {
-            value = divide(reader, value, read_signed(reader), true);
+            value = find_remainder(reader, value, read_signed(reader));
         }
         else {
             break;
@@ -187,6 +220,7 @@ apr_status_t runner_calculator_run(const char **result, const char *expression,
 {
     reader_t reader = {expression, expression, 0, NULL};
     double value = read_sum(&reader);
+    char text[NUMBER_SIZE];
 
     if (reader.problem == NULL && peek(&reader) != '\0') {
         fail(&reader, "expected an operator");
@@ -200,7 +234,8 @@ apr_status_t runner_calculator_run(const char **result, const char *expression,
         *result = "the result is no number";
         return APR_EGENERAL;
     }
-    /* 0 + value turns -0 into 0. */
-    *result = apr_psprintf(pool, "%.*g", DIGITS, 0.0 + value);
+    /* 0 + value turns -0 into 0; APR's own %g would drop the 0 of 0.5. */
+    snprintf(text, sizeof(text), "%.*g", DIGITS, 0.0 + value);
+    *result = apr_pstrdup(pool, text);
     return APR_SUCCESS;
 }

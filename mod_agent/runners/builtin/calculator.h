@@ -8,7 +8,8 @@
 
 /*
  * The value of an expression of decimal numbers, + - * / % ^ and parentheses;
- * ^ binds tightest and to the right, then the sign, then * / %, then + -.
+ * ^ (whole exponents) binds tightest and to the right, then the sign, then
+ * * / % (% of whole numbers), then + -.
  * *result is the number, or on APR_EGENERAL what is wrong; both in pool.
  */
 apr_status_t runner_calculator_run(const char **result, const char *expression,

@@ -23,8 +23,8 @@ static int find_position(const runner_answer_t *answer,
     int position = 0;
 
     for (int i = 0; i < answer->blocks->nelts; i++) {
-        const runner_block_t *block =
-            APR_ARRAY_IDX(answer->blocks, i, runner_block_t *);
+        const runner_block_t *block = APR_ARRAY_IDX(answer->blocks, i,
+                                                    runner_block_t *);
 
         if (block == call) {
             break;
@@ -41,9 +41,9 @@ static json_object *make_call_chunk(const runner_answer_t *answer,
 
     runner_value_add_text(chunk, "name",
                           delta->is_first ? delta->call->name : NULL);
-    runner_value_add(chunk, "args",
-                     json_object_new_string_len(delta->text,
-                                                (int)delta->length));
+    runner_value_add(
+        chunk, "args",
+        json_object_new_string_len(delta->text, (int)delta->length));
     runner_value_add_text(chunk, "id",
                           delta->is_first ? delta->call->call_id : NULL);
     runner_value_add_integer(chunk, "index",
@@ -57,9 +57,9 @@ json_object *runner_chunk_make(const runner_answer_t *answer,
     json_object *chunk;
 
     if (delta->call == NULL) {
-        return make_chunk(answer->message_id,
-                          json_object_new_string_len(delta->text,
-                                                     (int)delta->length));
+        return make_chunk(
+            answer->message_id,
+            json_object_new_string_len(delta->text, (int)delta->length));
     }
     chunk = make_chunk(answer->message_id, json_object_new_string(""));
     return runner_value_add(

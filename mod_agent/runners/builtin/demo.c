@@ -170,17 +170,15 @@ static bool use_tools(runner_call_t *call, const char *prompt)
     int count = 0;
 
     while (at != NULL && find_use(prompt, &at, &name, &args, call->pool)) {
-        const char *text =
-            apr_pstrcat(call->pool, count == 0 ? "I ask the tool " : " and ",
-                        name, NULL);
+        const char *text = apr_pstrcat(
+            call->pool, count == 0 ? "I ask the tool " : " and ", name, NULL);
         runner_block_t *block;
 
         runner_call_text(call, text, strlen(text));
         block = runner_call_begin_tool(call, count++, NULL, name);
         runner_call_args(call, block, args, strlen(args));
-        call->answer.output_tokens +=
-            runner_text_count(text) + runner_text_count(name)
-            + runner_text_count(args);
+        call->answer.output_tokens += runner_text_count(text)
+            + runner_text_count(name) + runner_text_count(args);
     }
     return count > 0;
 }
@@ -205,11 +203,11 @@ static const char *describe_results(runner_call_t *call, size_t human)
             continue;
         }
         is_error = strcmp(agent_json_string(message, "status", ""), "error")
-                   == 0;
-        text = apr_pstrcat(call->pool, text ? text : "", text ? " " : "",
-                           "The tool ", agent_json_string(message, "name", ""),
-                           is_error ? " failed: " : " answered: ",
-                           get_text(call, i), NULL);
+            == 0;
+        text = apr_pstrcat(
+            call->pool, text ? text : "", text ? " " : "", "The tool ",
+            agent_json_string(message, "name", ""),
+            is_error ? " failed: " : " answered: ", get_text(call, i), NULL);
     }
     return text;
 }
@@ -321,7 +319,8 @@ static void wake_demo(runner_call_t *call)
     apr_interval_time_t elapsed = runner_clock_now() - demo->started_at;
 
     while (*demo->rest != '\0'
-           && elapsed * demo->words >= demo->duration * (demo->words_said + 1)) {
+           && elapsed * demo->words
+               >= demo->duration * (demo->words_said + 1)) {
         size_t length = runner_text_word(demo->rest);
 
         demo->words_said++;
@@ -334,8 +333,7 @@ static void wake_demo(runner_call_t *call)
         return;
     }
     call->wake_at = demo->started_at
-                    + demo->duration * (demo->words_said + 1) / demo->words
-                    + 1;
+        + demo->duration * (demo->words_said + 1) / demo->words + 1;
 }
 
 static void start_demo(runner_call_t *call)

@@ -11,10 +11,10 @@
 #include "tool.h"
 #include "value.h"
 
-#define INVALID_GRAPH "InvalidGraph"
-#define MAX_STEPS_DEFAULT 25
+#define INVALID_GRAPH            "InvalidGraph"
+#define MAX_STEPS_DEFAULT        25
 #define MODEL_TIMEOUT_DEFAULT_MS 60000
-#define TOOL_TIMEOUT_DEFAULT_MS 10000
+#define TOOL_TIMEOUT_DEFAULT_MS  10000
 /* Longer than any run may take. */
 #define TIMEOUT_MAX_MS 86400000
 
@@ -61,8 +61,8 @@ static apr_status_t read_model(runner_model_t *model, json_object *given,
                                   "the model of provider %s has no name", word);
     }
     model->label = model->provider->is_named
-                       ? apr_pstrcat(pool, word, ":", model->name, NULL)
-                       : model->provider->name;
+        ? apr_pstrcat(pool, word, ":", model->name, NULL)
+        : model->provider->name;
     model->url = copy_url(given, pool);
     model->key = copy_member(given, "key", pool);
     model->timeout = read_timeout(given, MODEL_TIMEOUT_DEFAULT_MS);
@@ -71,22 +71,20 @@ static apr_status_t read_model(runner_model_t *model, json_object *given,
 }
 
 static apr_status_t read_http_tool(runner_tool_t *tool, json_object *given,
-                                   runner_problem_t **problem,
-                                   apr_pool_t *pool)
+                                   runner_problem_t **problem, apr_pool_t *pool)
 {
     json_object *schema = agent_json_get(given, "schema");
 
     tool->kind = RUNNER_TOOL_HTTP;
     tool->url = copy_member(given, "url", pool);
-    tool->method =
-        apr_pstrdup(pool, agent_json_string(given, "method", "POST"));
-    tool->description =
-        apr_pstrdup(pool, agent_json_string(given, "description", ""));
+    tool->method = apr_pstrdup(pool,
+                               agent_json_string(given, "method", "POST"));
+    tool->description = apr_pstrdup(
+        pool, agent_json_string(given, "description", ""));
     tool->timeout = read_timeout(given, TOOL_TIMEOUT_DEFAULT_MS);
     tool->schema = json_object_is_type(schema, json_type_object)
-                       ? runner_value_share(schema)
-                       : runner_value_add_text(json_object_new_object(),
-                                               "type", "object");
+        ? runner_value_share(schema)
+        : runner_value_add_text(json_object_new_object(), "type", "object");
     agent_json_own(tool->schema, pool);
     if (tool->url == NULL) {
         return runner_problem_set(problem, pool, INVALID_GRAPH,
@@ -126,8 +124,8 @@ static apr_status_t read_tools(runner_graph_t *graph, json_object *given,
         return APR_SUCCESS;
     }
     for (size_t i = 0; i < json_object_array_length(given); i++) {
-        apr_status_t rv = read_tool(
-            graph, json_object_array_get_idx(given, i), problem, pool);
+        apr_status_t rv = read_tool(graph, json_object_array_get_idx(given, i),
+                                    problem, pool);
 
         if (rv != APR_SUCCESS) {
             return rv;
@@ -153,8 +151,8 @@ apr_status_t runner_graph_read(runner_graph_t **out, const char *name,
                                   kind);
     }
     graph->system_prompt = copy_member(given, "system_prompt", pool);
-    graph->max_steps =
-        agent_json_integer(given, "max_steps", MAX_STEPS_DEFAULT);
+    graph->max_steps = agent_json_integer(given, "max_steps",
+                                          MAX_STEPS_DEFAULT);
     rv = read_model(&graph->model, agent_json_get(given, "model"), problem,
                     pool);
     if (rv != APR_SUCCESS) {
@@ -213,10 +211,10 @@ static json_object *describe_node(const char *name)
 
     runner_value_add_text(node, "id", name);
     runner_value_add_text(node, "type", is_end ? "schema" : "runnable");
-    runner_value_add(node, "data",
-                     is_end ? json_object_new_string(name)
-                            : runner_value_wrap("name",
-                                                json_object_new_string(name)));
+    runner_value_add(
+        node, "data",
+        is_end ? json_object_new_string(name)
+               : runner_value_wrap("name", json_object_new_string(name)));
     return node;
 }
 
@@ -233,8 +231,8 @@ static json_object *describe_edge(const char *source, const char *target,
 static json_object *describe_drawing(const runner_graph_t *graph)
 {
     json_object *nodes = runner_value_list_of(describe_node("__start__"));
-    json_object *edges =
-        runner_value_list_of(describe_edge("__start__", "agent", false));
+    json_object *edges = runner_value_list_of(
+        describe_edge("__start__", "agent", false));
 
     json_object_array_add(nodes, describe_node("agent"));
     if (graph->tools->nelts > 0) {
@@ -243,8 +241,8 @@ static json_object *describe_drawing(const runner_graph_t *graph)
         json_object_array_add(edges, describe_edge("tools", "agent", false));
     }
     json_object_array_add(nodes, describe_node("__end__"));
-    json_object_array_add(edges, describe_edge("agent", "__end__",
-                                               graph->tools->nelts > 0));
+    json_object_array_add(
+        edges, describe_edge("agent", "__end__", graph->tools->nelts > 0));
     return runner_value_add(runner_value_wrap("nodes", nodes), "edges", edges);
 }
 

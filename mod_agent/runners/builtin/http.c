@@ -10,7 +10,7 @@
 #include <apr_strings.h>
 
 #define CONNECT_TIMEOUT_MS 10000L
-#define REDIRECT_NONE 0L
+#define REDIRECT_NONE      0L
 
 struct runner_transfer_t {
     APR_RING_ENTRY(runner_transfer_t) link;
@@ -75,8 +75,9 @@ runner_http_t *runner_http_open(const runner_egress_t *egress,
 static const struct sockaddr_storage *find_source(const runner_egress_t *egress,
                                                   int family)
 {
-    const struct sockaddr_storage *source =
-        family == AF_INET6 ? &egress->source_v6 : &egress->source_v4;
+    const struct sockaddr_storage *source = family == AF_INET6
+        ? &egress->source_v6
+        : &egress->source_v4;
 
     return source->ss_family == family ? source : NULL;
 }
@@ -91,8 +92,8 @@ static curl_socket_t open_socket(void *baton, curlsocktype purpose,
 {
     runner_transfer_t *transfer = baton;
     const runner_egress_t *egress = &transfer->http->egress;
-    const struct sockaddr_storage *source =
-        find_source(egress, address->family);
+    const struct sockaddr_storage *source = find_source(egress,
+                                                        address->family);
     int fd;
 
     if (egress->is_allowed != NULL
@@ -106,7 +107,7 @@ static curl_socket_t open_socket(void *baton, curlsocktype purpose,
         && bind(fd, (const struct sockaddr *)source,
                 address->family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                             : sizeof(struct sockaddr_in))
-               != 0) {
+            != 0) {
         close(fd);
         return CURL_SOCKET_BAD;
     }
@@ -128,8 +129,8 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *baton)
         return CURL_WRITEFUNC_PAUSE;
     }
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (!transfer->request.on_bytes(transfer->request.baton, (int)status,
-                                    bytes, length)) {
+    if (!transfer->request.on_bytes(transfer->request.baton, (int)status, bytes,
+                                    length)) {
         transfer->has_been_refused = true;
         return length + 1;
     }
@@ -284,9 +285,9 @@ static const char *describe_failure(runner_transfer_t *transfer, CURLcode code)
     if (transfer->is_denied) {
         return "the address is not one that may be connected to";
     }
-    return apr_pstrdup(transfer->pool, transfer->failure[0] != '\0'
-                                           ? transfer->failure
-                                           : curl_easy_strerror(code));
+    return apr_pstrdup(transfer->pool,
+                       transfer->failure[0] != '\0' ? transfer->failure
+                                                    : curl_easy_strerror(code));
 }
 
 static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
@@ -303,8 +304,8 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     reply.has_timed_out = code == CURLE_OPERATION_TIMEDOUT;
     /* A transfer that on_bytes ended has nothing wrong of its own. */
     reply.failure = transfer->has_been_refused
-                        ? NULL
-                        : describe_failure(transfer, code);
+        ? NULL
+        : describe_failure(transfer, code);
     runner_http_cancel(transfer);
     apr_pool_cleanup_kill(transfer->pool, transfer, end_with_pool);
     transfer->request.on_end(transfer->request.baton, &reply);

@@ -59,8 +59,7 @@ typedef struct runner_request_t {
      * A piece of the body; status is the reply's. False ends the transfer.
      * Must not cancel the transfer.
      */
-    bool (*on_bytes)(void *baton, int status, const char *bytes,
-                     size_t length);
+    bool (*on_bytes)(void *baton, int status, const char *bytes, size_t length);
     /* The transfer is over and must not be used any more. */
     void (*on_end)(void *baton, const runner_reply_t *reply);
     void *baton;

@@ -124,8 +124,8 @@ static const char *make_query_url(const runner_job_t *job)
 static void add_header(runner_request_t *request, const runner_job_t *job,
                        const char *name, const char *value)
 {
-    APR_ARRAY_PUSH(request->headers, const char *) =
-        apr_pstrcat(job->jobs->pool, name, ": ", value, NULL);
+    APR_ARRAY_PUSH(request->headers, const char *) = apr_pstrcat(
+        job->jobs->pool, name, ": ", value, NULL);
 }
 
 void runner_job_start_http(runner_job_t *job)
@@ -154,8 +154,8 @@ void runner_job_start_http(runner_job_t *job)
         request.body_length = strlen(request.body);
         add_header(&request, job, "Content-Type", "application/json");
     }
-    job->transfer =
-        runner_http_start(job->jobs->http, &request, &failure, pool);
+    job->transfer = runner_http_start(job->jobs->http, &request, &failure,
+                                      pool);
     if (job->transfer == NULL) {
         runner_job_finish(job, true,
                           apr_pstrcat(pool, "The tool ", job->name,

@@ -16,7 +16,7 @@
 
 #include "runner.h"
 
-#define IN_FD 3
+#define IN_FD  3
 #define OUT_FD 4
 /* Memory that ended runs leave for the next ones; more goes back. */
 #define POOL_KEPT ((apr_size_t)4 * 1024 * 1024)
@@ -56,8 +56,9 @@ int main(int argc, char **argv)
     int exit_code;
 
     if (slots == 0) {
-        fprintf(stderr, "usage: %s [--slots N]\n  N: runs at once, 1 to %d "
-                        "(default: %d)\n",
+        fprintf(stderr,
+                "usage: %s [--slots N]\n  N: runs at once, 1 to %d "
+                "(default: %d)\n",
                 argv[0], RUNNER_SLOTS_MAX, RUNNER_SLOTS_DEFAULT);
         return 64;
     }

@@ -37,15 +37,21 @@ static const word_t words[] = {
 };
 
 /* Members with a meaning of their own; others go to additional_kwargs. */
-static const char *const known_members[] = {
-    "type",         "role",
-    "content",      "id",
-    "name",         "additional_kwargs",
-    "example",      "response_metadata",
-    "tool_calls",   "invalid_tool_calls",
-    "tool_call_id", "usage_metadata",
-    "artifact",     "status",
-    "tool_call_chunks"};
+static const char *const known_members[] = {"type",
+                                            "role",
+                                            "content",
+                                            "id",
+                                            "name",
+                                            "additional_kwargs",
+                                            "example",
+                                            "response_metadata",
+                                            "tool_calls",
+                                            "invalid_tool_calls",
+                                            "tool_call_id",
+                                            "usage_metadata",
+                                            "artifact",
+                                            "status",
+                                            "tool_call_chunks"};
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -75,8 +81,8 @@ static json_object *share_object(json_object *given, const char *key)
     json_object *value = agent_json_get(given, key);
 
     return json_object_is_type(value, json_type_object)
-               ? runner_value_share(value)
-               : json_object_new_object();
+        ? runner_value_share(value)
+        : json_object_new_object();
 }
 
 json_object *runner_message_usage(int64_t input_tokens, int64_t output_tokens)
@@ -139,8 +145,8 @@ json_object *runner_message_tool(const char *call_id, const char *name,
                                  const char *content, json_object *artifact,
                                  bool is_error)
 {
-    json_object *message =
-        runner_message_new("tool", json_object_new_string(content), NULL);
+    json_object *message = runner_message_new(
+        "tool", json_object_new_string(content), NULL);
 
     runner_value_add_text(message, "name", name);
     runner_value_add_text(message, "tool_call_id", call_id);
@@ -175,8 +181,8 @@ const char *runner_message_text(json_object *message, apr_pool_t *pool)
         json_object *block = json_object_array_get_idx(content, i);
 
         if (runner_message_is(block, "text")) {
-            text = apr_pstrcat(pool, text,
-                               agent_json_string(block, "text", ""), NULL);
+            text = apr_pstrcat(pool, text, agent_json_string(block, "text", ""),
+                               NULL);
         }
     }
     return text;
@@ -193,8 +199,7 @@ static apr_status_t read_blocks(json_object **out, json_object *given,
 
         if (json_object_is_type(block, json_type_string)) {
             block = runner_value_add_text(
-                runner_value_add_text(json_object_new_object(), "type",
-                                      "text"),
+                runner_value_add_text(json_object_new_object(), "type", "text"),
                 "text", json_object_get_string(block));
             json_object_array_add(blocks, block);
         }
@@ -202,11 +207,11 @@ static apr_status_t read_blocks(json_object **out, json_object *given,
             json_object_array_add(blocks, runner_value_share(block));
         }
         else {
-            return runner_problem_set(
-                problem, pool, RUNNER_INVALID_INPUT,
-                "%s/content/%" APR_SIZE_T_FMT ": a content block is an object "
-                "with a type, or a text.",
-                where, i);
+            return runner_problem_set(problem, pool, RUNNER_INVALID_INPUT,
+                                      "%s/content/%" APR_SIZE_T_FMT
+                                      ": a content block is an object "
+                                      "with a type, or a text.",
+                                      where, i);
         }
     }
     *out = runner_value_share(blocks);
@@ -289,8 +294,7 @@ static apr_status_t read_call(json_object *message, json_object *call,
 
 static apr_status_t read_ai_fields(json_object *message, json_object *given,
                                    const char *where,
-                                   runner_problem_t **problem,
-                                   apr_pool_t *pool)
+                                   runner_problem_t **problem, apr_pool_t *pool)
 {
     json_object *calls = agent_json_get(given, "tool_calls");
     json_object *invalid = agent_json_get(given, "invalid_tool_calls");
@@ -303,9 +307,9 @@ static apr_status_t read_ai_fields(json_object *message, json_object *given,
                          : runner_value_list());
     if (json_object_is_type(calls, json_type_array)) {
         for (size_t i = 0; i < json_object_array_length(calls); i++) {
-            apr_status_t rv =
-                read_call(message, json_object_array_get_idx(calls, i), where,
-                          problem, pool);
+            apr_status_t rv = read_call(message,
+                                        json_object_array_get_idx(calls, i),
+                                        where, problem, pool);
 
             if (rv != APR_SUCCESS) {
                 return rv;
@@ -401,12 +405,11 @@ static apr_status_t read_remove(json_object **out, json_object *given,
 
     if (id == NULL) {
         return runner_problem_set(problem, pool, RUNNER_INVALID_INPUT,
-                                  "%s/id: say which message to remove.",
-                                  where);
+                                  "%s/id: say which message to remove.", where);
     }
     *out = runner_value_add_text(
-        runner_value_add_text(json_object_new_object(), "type", "remove"),
-        "id", id);
+        runner_value_add_text(json_object_new_object(), "type", "remove"), "id",
+        id);
     agent_json_own(*out, pool);
     return APR_SUCCESS;
 }
@@ -461,8 +464,8 @@ apr_status_t runner_message_read(json_object **out, json_object *given,
             where, word ? "\"" : "", word ? word : "nothing", word ? "\"" : "");
     }
     rv = strcmp(type, "remove") == 0
-             ? read_remove(out, given, where, problem, pool)
-             : read_fields(out, type, given, where, problem, pool);
+        ? read_remove(out, given, where, problem, pool)
+        : read_fields(out, type, given, where, problem, pool);
     if (rv == APR_SUCCESS) {
         runner_value_share(*out);
     }

@@ -54,5 +54,5 @@ void runner_call_end(runner_call_t *call)
 {
     call->is_over = true;
     call->wake_at = RUNNER_NEVER;
-    call->on_end(call->baton);
+    call->on_change(call->baton);
 }

@@ -56,7 +56,8 @@ struct runner_call_t {
     /* The provider's own. */
     void *state;
     void (*on_delta)(void *baton, const runner_delta_t *delta);
-    void (*on_end)(void *baton);
+    /* is_over or wake_at has changed. */
+    void (*on_change)(void *baton);
     void *baton;
 };
 

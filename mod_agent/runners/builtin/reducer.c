@@ -49,8 +49,7 @@ static apr_status_t apply_message(merge_t *merge, json_object *message,
         clear_messages(merge);
         return APR_SUCCESS;
     }
-    place = (apr_uintptr_t)apr_hash_get(merge->places, id,
-                                        APR_HASH_KEY_STRING);
+    place = (apr_uintptr_t)apr_hash_get(merge->places, id, APR_HASH_KEY_STRING);
     if (place == 0 && is_remove) {
         return runner_problem_set(problem, merge->pool, RUNNER_INVALID_INPUT,
                                   "There is no message with the id \"%s\" to "
@@ -61,8 +60,8 @@ static apr_status_t apply_message(merge_t *merge, json_object *message,
         append_message(merge, message);
         return APR_SUCCESS;
     }
-    APR_ARRAY_IDX(merge->messages, place - 1, json_object *) =
-        is_remove ? NULL : message;
+    APR_ARRAY_IDX(merge->messages, place - 1,
+                  json_object *) = is_remove ? NULL : message;
     return APR_SUCCESS;
 }
 
@@ -110,8 +109,8 @@ static apr_status_t apply_update(merge_t *merge, json_object *update,
         return apply_given(merge, update, "messages", problem);
     }
     for (size_t i = 0; i < json_object_array_length(update); i++) {
-        const char *where =
-            apr_psprintf(merge->pool, "messages/%" APR_SIZE_T_FMT, i);
+        const char *where = apr_psprintf(merge->pool,
+                                         "messages/%" APR_SIZE_T_FMT, i);
 
         if (apply_given(merge, json_object_array_get_idx(update, i), where,
                         problem)
@@ -138,8 +137,7 @@ apr_status_t runner_messages_add(json_object **merged, json_object *list,
     }
     *merged = runner_value_list();
     for (int i = 0; i < merge.messages->nelts; i++) {
-        json_object *message =
-            APR_ARRAY_IDX(merge.messages, i, json_object *);
+        json_object *message = APR_ARRAY_IDX(merge.messages, i, json_object *);
 
         if (message != NULL) {
             json_object_array_add(*merged, runner_value_share(message));

@@ -7,7 +7,7 @@
 #include <apr_lib.h>
 #include <curl/curl.h>
 
-#define FIRST_DELAY apr_time_from_msec(500)
+#define FIRST_DELAY   apr_time_from_msec(500)
 #define LONGEST_DELAY apr_time_from_sec(8)
 /* A year: more than anybody means, and far from any overflow. */
 #define SECONDS_MAX 31536000.0
@@ -15,7 +15,7 @@
 bool runner_retry_is_worth(int status)
 {
     return status == 429 || status == 500 || status == 502 || status == 503
-           || status == 529;
+        || status == 529;
 }
 
 static apr_interval_time_t read_seconds(const char *value)

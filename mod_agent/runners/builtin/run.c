@@ -67,13 +67,12 @@ static void fail_run(runner_run_t *run, const runner_problem_t *problem)
     end_run(run, "error", problem);
 }
 
-/* A node failed: the state shows the task with its error, and the thread can
+/* A node failed: the state stays as it was before the node, and the thread can
  * go on from there with another run. */
 static void fail_node(runner_run_t *run, runner_node_t node,
                       const runner_problem_t *problem)
 {
     runner_stream_task_result(run, node, NULL, problem->message);
-    runner_stream_checkpoint(run, "loop", NULL, problem->message);
     fail_run(run, problem);
 }
 
@@ -101,7 +100,7 @@ static void commit_node(runner_run_t *run, runner_node_t node,
     run->next = next;
     writes = runner_value_wrap(runner_node_name(node),
                                runner_value_wrap("messages", messages));
-    runner_stream_checkpoint(run, "loop", writes, NULL);
+    runner_stream_checkpoint(run, "loop", writes);
 }
 
 static bool is_list_empty(json_object *message, const char *key)
@@ -131,7 +130,7 @@ static void start_agent(runner_run_t *run)
     call->run_id = run->run_id;
     call->wake_at = RUNNER_NEVER;
     call->on_delta = stream_delta;
-    call->on_end = wake_run;
+    call->on_change = wake_run;
     call->baton = run;
     runner_answer_init(&call->answer, run->node_pool);
     call->answer.provider = call->model->provider->name;
@@ -151,7 +150,7 @@ static void finish_agent(runner_run_t *run)
     }
     message = runner_answer_message(&run->call->answer, RUNNER_ANSWER_WHOLE);
     has_calls = !is_list_empty(message, "tool_calls")
-                || !is_list_empty(message, "invalid_tool_calls");
+        || !is_list_empty(message, "invalid_tool_calls");
     commit_node(run, RUNNER_NODE_AGENT, runner_value_list_of(message),
                 has_calls ? RUNNER_NODE_TOOLS : RUNNER_NODE_NONE);
     leave_node(run);
@@ -220,8 +219,10 @@ static void fail_overflow(runner_run_t *run)
     runner_problem_t *problem;
 
     runner_problem_set(&problem, run->pool, "StateTooLargeError",
-                       "The state of the thread has grown too large: one "
-                       "message about it would have more than %d MiB.",
+                       "The state of the thread has grown too large: it may "
+                       "have %d MiB, and no message about it more than %d MiB. "
+                       "Begin a new thread or remove messages.",
+                       (int)(RUNNER_STATE_MAX >> 20),
                        (int)(RUNNER_LINE_MAX >> 20));
     fail_run(run, problem);
 }
@@ -246,7 +247,7 @@ static bool is_at_breakpoint(const runner_run_t *run)
         return false;
     }
     return (run->interrupt_after & (1U << run->last)) != 0
-           || (run->interrupt_before & (1U << run->next)) != 0;
+        || (run->interrupt_before & (1U << run->next)) != 0;
 }
 
 static void choose_next(runner_run_t *run)
@@ -319,8 +320,8 @@ static void keep_partial_answer(runner_run_t *run)
         return;
     }
     commit_node(run, RUNNER_NODE_AGENT,
-                runner_value_list_of(runner_answer_message(
-                    &call->answer, RUNNER_ANSWER_CUT)),
+                runner_value_list_of(
+                    runner_answer_message(&call->answer, RUNNER_ANSWER_CUT)),
                 RUNNER_NODE_NONE);
 }
 
@@ -336,8 +337,7 @@ static void keep_finished_jobs(runner_run_t *run)
         return;
     }
     commit_node(run, RUNNER_NODE_TOOLS, messages,
-                run->jobs->waiting > 0 ? RUNNER_NODE_TOOLS
-                                       : RUNNER_NODE_AGENT);
+                run->jobs->waiting > 0 ? RUNNER_NODE_TOOLS : RUNNER_NODE_AGENT);
 }
 
 void runner_run_cancel(runner_run_t *run)

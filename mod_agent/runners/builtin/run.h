@@ -101,8 +101,8 @@ const char *runner_node_name(runner_node_t node);
  */
 apr_status_t runner_run_create(runner_run_t **out, json_object *start,
                                runner_wire_t *wire, runner_http_t *http,
-                               const runner_graph_t *graph,
-                               const char **reason, apr_pool_t *pool);
+                               const runner_graph_t *graph, const char **reason,
+                               apr_pool_t *pool);
 
 /* Does the next step, if its time has come; sets wake_at. */
 void runner_run_advance(runner_run_t *run);

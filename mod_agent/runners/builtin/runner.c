@@ -97,8 +97,8 @@ static void read_graphs(runner_t *runner, json_object *given)
 
 static void send_ready(runner_t *runner)
 {
-    json_object *graphs =
-        agent_json_own(json_object_new_object(), runner->scratch);
+    json_object *graphs = agent_json_own(json_object_new_object(),
+                                         runner->scratch);
     apr_hash_index_t *index = apr_hash_first(runner->scratch, runner->graphs);
 
     for (; index != NULL; index = apr_hash_next(index)) {
@@ -139,10 +139,10 @@ static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
     const char *reason = NULL;
     runner_run_t *run;
 
-    if (runner_run_create(&run, line, &runner->wire, runner->http,
-                          apr_hash_get(runner->graphs, name,
-                                       APR_HASH_KEY_STRING),
-                          &reason, pool)
+    if (runner_run_create(
+            &run, line, &runner->wire, runner->http,
+            apr_hash_get(runner->graphs, name, APR_HASH_KEY_STRING), &reason,
+            pool)
         != APR_SUCCESS) {
         refuse_line(runner, reason);
     }
@@ -167,8 +167,7 @@ static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
  * is no breach. */
 static void take_cancel(runner_t *runner, json_object *line)
 {
-    runner_run_t *run =
-        find_run(runner, agent_json_string(line, "run_id", ""));
+    runner_run_t *run = find_run(runner, agent_json_string(line, "run_id", ""));
 
     if (run != NULL && run->epoch == agent_json_integer(line, "epoch", -1)) {
         runner_run_cancel(run);
@@ -366,13 +365,13 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
     APR_RING_INIT(&runner->runs, runner_run_t, link);
     apr_pool_create(&runner->scratch, pool);
     if (runner_wire_open(&runner->wire, in_fd, out_fd, pool) != APR_SUCCESS) {
-        runner_journal_write(NULL, "descriptors %d and %d are not open: this "
-                                   "program is started by the supervisor",
+        runner_journal_write(NULL,
+                             "descriptors %d and %d are not open: this "
+                             "program is started by the supervisor",
                              in_fd, out_fd);
         return 1;
     }
-    runner->http =
-        runner_http_open(&egress, is_wire_full, &runner->wire, pool);
+    runner->http = runner_http_open(&egress, is_wire_full, &runner->wire, pool);
     if (runner->http == NULL) {
         runner_journal_write(NULL, "libcurl cannot be initialised");
         return 1;

@@ -5,9 +5,9 @@
 
 #include <apr_pools.h>
 
-#define RUNNER_PROTOCOL 1
+#define RUNNER_PROTOCOL      1
 #define RUNNER_SLOTS_DEFAULT 100
-#define RUNNER_SLOTS_MAX 10000
+#define RUNNER_SLOTS_MAX     10000
 
 /*
  * Serves the supervisor over the two descriptors until it says so, goes away

@@ -59,8 +59,8 @@ static void send_debug(runner_run_t *run, const char *type,
                  &now);
     runner_value_add_integer(data, "step", run->step);
     runner_value_add_text(data, "timestamp",
-                          apr_psprintf(run->scratch, "%s.%06d+00:00",
-                                       timestamp, (int)now.tm_usec));
+                          apr_psprintf(run->scratch, "%s.%06d+00:00", timestamp,
+                                       (int)now.tm_usec));
     runner_value_add_text(data, "type", type);
     runner_value_add(data, "payload", payload);
     send_event(run, "debug", data);
@@ -86,7 +86,7 @@ static json_object *describe_path(runner_node_t node)
 }
 
 /* The tasks that follow the last checkpoint: the next node, if any. */
-static json_object *describe_tasks(runner_run_t *run, const char *error)
+static json_object *describe_tasks(runner_run_t *run)
 {
     json_object *task;
     char task_id[AGENT_UUID_SIZE];
@@ -99,7 +99,7 @@ static json_object *describe_tasks(runner_run_t *run, const char *error)
     runner_value_add_text(task, "id", task_id);
     runner_value_add_text(task, "name", runner_node_name(run->next));
     runner_value_add(task, "path", describe_path(run->next));
-    runner_value_add_text(task, "error", error);
+    runner_value_add(task, "error", NULL);
     runner_value_add(task, "interrupts", runner_value_list());
     runner_value_add(task, "checkpoint", NULL);
     runner_value_add(task, "state", NULL);
@@ -110,8 +110,8 @@ static json_object *describe_tasks(runner_run_t *run, const char *error)
 static json_object *describe_next(runner_run_t *run)
 {
     return run->next == RUNNER_NODE_NONE
-               ? runner_value_list()
-               : runner_value_list_text(runner_node_name(run->next));
+        ? runner_value_list()
+        : runner_value_list_text(runner_node_name(run->next));
 }
 
 /* {thread_id, checkpoint_ns, checkpoint_id}; null for no checkpoint. */
@@ -130,15 +130,14 @@ static json_object *describe_checkpoint_id(runner_run_t *run, const char *id)
 
 static json_object *describe_config(runner_run_t *run, const char *id)
 {
-    return *id == '\0' ? NULL
-                       : runner_value_wrap("configurable",
-                                           describe_checkpoint_id(run, id));
+    return *id == '\0'
+        ? NULL
+        : runner_value_wrap("configurable", describe_checkpoint_id(run, id));
 }
 
 /* The payload of checkpoints and debug events. */
 static json_object *describe_checkpoint(runner_run_t *run,
-                                        json_object *metadata,
-                                        const char *error)
+                                        json_object *metadata)
 {
     json_object *data = json_object_new_object();
 
@@ -148,7 +147,7 @@ static json_object *describe_checkpoint(runner_run_t *run,
     runner_value_add(data, "values", runner_value_share(run->values));
     runner_value_add(data, "metadata", runner_value_share(metadata));
     runner_value_add(data, "next", describe_next(run));
-    runner_value_add(data, "tasks", describe_tasks(run, error));
+    runner_value_add(data, "tasks", describe_tasks(run));
     runner_value_add(data, "checkpoint",
                      describe_checkpoint_id(run, run->checkpoint_id));
     return runner_value_add(data, "parent_checkpoint",
@@ -166,11 +165,9 @@ static json_object *make_metadata(runner_run_t *run, const char *source,
     return runner_value_add(metadata, "parents", json_object_new_object());
 }
 
-static void send_checkpoint(runner_run_t *run, json_object *metadata,
-                            const char *error)
+static void send_checkpoint(runner_run_t *run, json_object *metadata)
 {
-    json_object *tasks = agent_json_own(describe_tasks(run, error),
-                                        run->scratch);
+    json_object *tasks = agent_json_own(describe_tasks(run), run->scratch);
     json_object *next = agent_json_own(describe_next(run), run->scratch);
     bool has_parent = run->parent_id[0] != '\0';
     const char *quote = has_parent ? "\"" : "";
@@ -181,7 +178,11 @@ static void send_checkpoint(runner_run_t *run, json_object *metadata,
                       "\"parent\":%s%s%s,\"values\":",
                       run->run_id, run->epoch, run->checkpoint_id, quote,
                       has_parent ? run->parent_id : "null", quote);
-    runner_wire_add_json(run->wire, run->values);
+    if (runner_wire_add_json(run->wire, run->values) > RUNNER_STATE_MAX) {
+        runner_wire_drop(run->wire);
+        run->has_overflown = true;
+        return;
+    }
     runner_wire_add(run->wire, ",\"next\":");
     runner_wire_add_json(run->wire, next);
     runner_wire_add(run->wire, ",\"tasks\":");
@@ -247,25 +248,27 @@ static void send_values(runner_run_t *run)
 }
 
 void runner_stream_checkpoint(runner_run_t *run, const char *source,
-                              json_object *writes, const char *error)
+                              json_object *writes)
 {
     json_object *metadata;
 
     run->step++;
     make_checkpoint_id(run);
-    metadata = agent_json_own(make_metadata(run, source, writes),
-                              run->scratch);
-    send_checkpoint(run, metadata, error);
-    if (error == NULL && strcmp(source, "loop") == 0) {
+    metadata = agent_json_own(make_metadata(run, source, writes), run->scratch);
+    send_checkpoint(run, metadata);
+    if (run->has_overflown) {
+        /* Nothing may name a checkpoint that does not exist. */
+        finish(run);
+        return;
+    }
+    if (strcmp(source, "loop") == 0) {
         send_values(run);
     }
     if (run->modes & RUNNER_MODE_CHECKPOINTS) {
-        send_event(run, "checkpoints",
-                   describe_checkpoint(run, metadata, error));
+        send_event(run, "checkpoints", describe_checkpoint(run, metadata));
     }
     if (run->modes & RUNNER_MODE_DEBUG) {
-        send_debug(run, "checkpoint",
-                   describe_checkpoint(run, metadata, error));
+        send_debug(run, "checkpoint", describe_checkpoint(run, metadata));
     }
     finish(run);
 }
@@ -297,8 +300,8 @@ static json_object *describe_task(runner_run_t *run, runner_node_t node)
 static json_object *describe_origin(runner_run_t *run, runner_node_t node)
 {
     json_object *origin = json_object_new_object();
-    json_object *given =
-        agent_json_get(agent_json_get(run->start, "config"), "metadata");
+    json_object *given = agent_json_get(agent_json_get(run->start, "config"),
+                                        "metadata");
     const runner_model_t *model = &run->graph->model;
 
     if (json_object_is_type(given, json_type_object)) {
@@ -310,9 +313,8 @@ static json_object *describe_origin(runner_run_t *run, runner_node_t node)
     runner_value_add_text(origin, "run_id", run->run_id);
     runner_value_add_text(origin, "thread_id", run->thread_id);
     runner_value_add_text(origin, "graph_id", run->graph->name);
-    runner_value_add_text(
-        origin, "assistant_id",
-        agent_json_string(run->start, "assistant_id", NULL));
+    runner_value_add_text(origin, "assistant_id",
+                          agent_json_string(run->start, "assistant_id", NULL));
     runner_value_add_integer(origin, "run_attempt", run->attempt);
     runner_value_add_integer(origin, "langgraph_step", run->step + 1);
     runner_value_add_text(origin, "langgraph_node", runner_node_name(node));
@@ -334,8 +336,8 @@ void runner_stream_task(runner_run_t *run, runner_node_t node)
     run->partial_size = 0;
     run->message_metadata = NULL;
     if (run->modes & (RUNNER_MODE_MESSAGES | RUNNER_MODE_MESSAGES_TUPLE)) {
-        run->message_metadata =
-            agent_json_own(describe_origin(run, node), run->node_pool);
+        run->message_metadata = agent_json_own(describe_origin(run, node),
+                                               run->node_pool);
     }
     if (run->modes & RUNNER_MODE_TASKS) {
         send_event(run, "tasks", describe_task(run, node));
@@ -359,8 +361,7 @@ static json_object *describe_result(runner_run_t *run, runner_node_t node,
     runner_value_add_text(task, "id", run->task_id);
     runner_value_add_text(task, "name", runner_node_name(node));
     runner_value_add_text(task, "error", error);
-    runner_value_add(task, "result",
-                     messages ? wrap_messages(messages) : NULL);
+    runner_value_add(task, "result", messages ? wrap_messages(messages) : NULL);
     return runner_value_add(task, "interrupts", runner_value_list());
 }
 
@@ -370,8 +371,7 @@ static void send_metadata(runner_run_t *run, const char *message_id)
                runner_value_wrap(
                    message_id,
                    runner_value_wrap(
-                       "metadata",
-                       runner_value_share(run->message_metadata))));
+                       "metadata", runner_value_share(run->message_metadata))));
 }
 
 static void send_tuple(runner_run_t *run, json_object *message)
@@ -397,8 +397,9 @@ static void send_messages(runner_run_t *run, json_object *messages)
                        runner_value_list_of(runner_value_share(message)));
         }
         if (run->modes & RUNNER_MODE_MESSAGES_TUPLE) {
-            send_tuple(run, is_streamed ? runner_chunk_last(message)
-                                        : runner_value_share(message));
+            send_tuple(run,
+                       is_streamed ? runner_chunk_last(message)
+                                   : runner_value_share(message));
         }
     }
 }
@@ -415,8 +416,7 @@ void runner_stream_task_result(runner_run_t *run, runner_node_t node,
         }
     }
     if (run->modes & RUNNER_MODE_TASKS) {
-        send_event(run, "tasks",
-                   describe_result(run, node, messages, error));
+        send_event(run, "tasks", describe_result(run, node, messages, error));
     }
     if (run->modes & RUNNER_MODE_DEBUG) {
         send_debug(run, "task_result",
@@ -442,8 +442,8 @@ static void send_partial(runner_run_t *run)
     }
     run->partial_size = answer->size + 1;
     send_event(run, "messages/partial",
-               runner_value_list_of(runner_answer_message(
-                   answer, RUNNER_ANSWER_RUNNING)));
+               runner_value_list_of(
+                   runner_answer_message(answer, RUNNER_ANSWER_RUNNING)));
 }
 
 void runner_stream_delta(runner_run_t *run, const runner_delta_t *delta)

@@ -8,13 +8,17 @@
 
 #include "run.h"
 
+/* The state of a thread as JSON text: a next run's `start` brings it back in
+ * one line, together with the input of that run. */
+#define RUNNER_STATE_MAX (RUNNER_LINE_MAX - (size_t)1024 * 1024)
+
 /*
  * Takes the state as the next checkpoint (a new id, the next step) and sends it
  * with the events that follow from it. source is "input" or "loop"; writes'
- * reference is taken, NULL is null; error is the failed task's, or NULL.
+ * reference is taken, NULL is null.
  */
 void runner_stream_checkpoint(runner_run_t *run, const char *source,
-                              json_object *writes, const char *error);
+                              json_object *writes);
 
 /* The state of the last checkpoint, for a run that continues from it. */
 void runner_stream_values(runner_run_t *run);

@@ -9,7 +9,7 @@
 #include <apr_strings.h>
 
 /* U+FFFD, as bytes and as an escape. */
-#define REPLACEMENT "\xef\xbf\xbd"
+#define REPLACEMENT        "\xef\xbf\xbd"
 #define REPLACEMENT_ESCAPE "\\ufffd"
 
 /* Length of the well-formed sequence at bytes, 0 when there is none. */

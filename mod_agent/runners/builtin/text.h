@@ -31,7 +31,6 @@ size_t runner_text_word(const char *text);
 int runner_text_count(const char *text);
 
 /* At most max bytes of text, cut between characters, "..." added when cut. */
-const char *runner_text_shorten(const char *text, size_t max,
-                                apr_pool_t *pool);
+const char *runner_text_shorten(const char *text, size_t max, apr_pool_t *pool);
 
 #endif

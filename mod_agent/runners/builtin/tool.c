@@ -41,8 +41,8 @@ bool runner_tool_read_builtin(runner_tool_t *tool, apr_pool_t *pool)
         if (strcmp(builtins[i].name, tool->name) == 0) {
             tool->kind = builtins[i].kind;
             tool->description = builtins[i].description;
-            tool->schema = runner_value_parse(
-                builtins[i].schema, strlen(builtins[i].schema), pool);
+            tool->schema = runner_value_parse(builtins[i].schema,
+                                              strlen(builtins[i].schema), pool);
             return true;
         }
     }
@@ -61,12 +61,11 @@ static void run_clock(runner_job_t *job)
     apr_time_exp_t now;
 
     apr_time_exp_gmt(&now, apr_time_now());
-    runner_job_finish(job, false,
-                      apr_psprintf(job->jobs->pool,
-                                   "%04d-%02d-%02dT%02d:%02d:%02d+00:00",
-                                   now.tm_year + 1900, now.tm_mon + 1,
-                                   now.tm_mday, now.tm_hour, now.tm_min,
-                                   now.tm_sec));
+    runner_job_finish(
+        job, false,
+        apr_psprintf(job->jobs->pool, "%04d-%02d-%02dT%02d:%02d:%02d+00:00",
+                     now.tm_year + 1900, now.tm_mon + 1, now.tm_mday,
+                     now.tm_hour, now.tm_min, now.tm_sec));
 }
 
 static void run_calculator(runner_job_t *job)
@@ -100,10 +99,9 @@ static const char *list_tools(const runner_graph_t *graph, apr_pool_t *pool)
     const char *names = "";
 
     for (int i = 0; i < graph->tools->nelts; i++) {
-        names = apr_pstrcat(pool, names, i == 0 ? "" : ", ",
-                            APR_ARRAY_IDX(graph->tools, i, runner_tool_t *)
-                                ->name,
-                            NULL);
+        names = apr_pstrcat(
+            pool, names, i == 0 ? "" : ", ",
+            APR_ARRAY_IDX(graph->tools, i, runner_tool_t *)->name, NULL);
     }
     return *names ? names : "none";
 }
@@ -112,8 +110,7 @@ static void refuse_args(runner_job_t *job)
 {
     runner_job_finish(
         job, true,
-        apr_pstrcat(job->jobs->pool,
-                    "The arguments are not a JSON object: ",
+        apr_pstrcat(job->jobs->pool, "The arguments are not a JSON object: ",
                     runner_text_shorten(job->invalid_args, EXCERPT_MAX,
                                         job->jobs->pool),
                     "\nCall the tool again with valid arguments.", NULL));
@@ -123,11 +120,10 @@ static void refuse_name(runner_job_t *job)
 {
     apr_pool_t *pool = job->jobs->pool;
 
-    runner_job_finish(job, true,
-                      apr_pstrcat(pool, "There is no tool ", job->name,
-                                  ". The tools are: ",
-                                  list_tools(job->jobs->graph, pool), ".",
-                                  NULL));
+    runner_job_finish(
+        job, true,
+        apr_pstrcat(pool, "There is no tool ", job->name, ". The tools are: ",
+                    list_tools(job->jobs->graph, pool), ".", NULL));
 }
 
 static void start_job(runner_job_t *job)

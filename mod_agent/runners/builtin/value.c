@@ -71,8 +71,7 @@ int runner_value_depth(json_object *value)
 
     if (json_object_is_type(value, json_type_array)) {
         for (size_t i = 0; i < json_object_array_length(value); i++) {
-            int depth =
-                runner_value_depth(json_object_array_get_idx(value, i));
+            int depth = runner_value_depth(json_object_array_get_idx(value, i));
 
             deepest = depth > deepest ? depth : deepest;
         }

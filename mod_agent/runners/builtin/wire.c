@@ -121,8 +121,7 @@ bool runner_wire_is_full(const runner_wire_t *wire)
     return runner_wire_pending(wire) > RUNNER_OUTPUT_MAX;
 }
 
-static void add_formatted(runner_wire_t *wire, const char *format,
-                          va_list args)
+static void add_formatted(runner_wire_t *wire, const char *format, va_list args)
 {
     int length;
 
@@ -154,7 +153,7 @@ void runner_wire_add(runner_wire_t *wire, const char *format, ...)
     va_end(args);
 }
 
-void runner_wire_add_json(runner_wire_t *wire, json_object *value)
+size_t runner_wire_add_json(runner_wire_t *wire, json_object *value)
 {
     size_t length;
     const char *text = json_object_to_json_string_length(
@@ -162,12 +161,18 @@ void runner_wire_add_json(runner_wire_t *wire, json_object *value)
         &length);
 
     runner_buffer_append(&wire->out, text, length);
+    return length;
+}
+
+void runner_wire_drop(runner_wire_t *wire)
+{
+    wire->out.length = wire->line_start;
 }
 
 apr_status_t runner_wire_end(runner_wire_t *wire)
 {
     if (wire->out.length - wire->line_start > RUNNER_LINE_MAX) {
-        wire->out.length = wire->line_start;
+        runner_wire_drop(wire);
         return APR_ENOSPC;
     }
     runner_buffer_append(&wire->out, "\n", 1);

@@ -56,15 +56,16 @@ size_t runner_wire_pending(const runner_wire_t *wire);
 bool runner_wire_is_full(const runner_wire_t *wire);
 
 /*
- * Begins a line with a printf-style text, adds to it, ends it. Texts given
- * here must need no escaping. End: APR_ENOSPC and no line at all when it grew
- * longer than allowed.
+ * Begins a line with a printf-style text, adds to it, ends it or takes it back.
+ * Texts given here must need no escaping. add_json returns how many bytes it
+ * added. End: APR_ENOSPC and no line at all when it grew longer than allowed.
  */
 void runner_wire_begin(runner_wire_t *wire, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void runner_wire_add(runner_wire_t *wire, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void runner_wire_add_json(runner_wire_t *wire, json_object *value);
+size_t runner_wire_add_json(runner_wire_t *wire, json_object *value);
 apr_status_t runner_wire_end(runner_wire_t *wire);
+void runner_wire_drop(runner_wire_t *wire);
 
 #endif
