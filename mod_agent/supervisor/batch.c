@@ -34,8 +34,8 @@ bool agent_batch_is_full(const agent_supervisor_t *sv)
 apr_uint64_t agent_batch_oldest(const agent_supervisor_t *sv)
 {
     return agent_batch_is_empty(sv)
-               ? sv->batches.last_number + 1
-               : APR_RING_FIRST(&sv->batches.waiting)->number;
+        ? sv->batches.last_number + 1
+        : APR_RING_FIRST(&sv->batches.waiting)->number;
 }
 
 apr_uint64_t agent_batch_hurry(agent_supervisor_t *sv)
@@ -85,7 +85,7 @@ static agent_batch_t *find_open(agent_supervisor_t *sv, apr_size_t length)
         batch = APR_RING_LAST(&queue->waiting);
         if (batch->items->nelts >= AGENT_BATCH_MAX_ITEMS
             || agent_buffer_length(&batch->text) + length
-                   > AGENT_BATCH_MAX_BYTES) {
+                > AGENT_BATCH_MAX_BYTES) {
             batch->is_sealed = true;
         }
     }
@@ -99,15 +99,15 @@ static agent_batch_t *find_open(agent_supervisor_t *sv, apr_size_t length)
 
 void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run)
 {
-    agent_batch_run_t *known =
-        apr_hash_get(batch->runs, run->key.run_id, sizeof(run->key.run_id));
+    agent_batch_run_t *known = apr_hash_get(batch->runs, run->key.run_id,
+                                            sizeof(run->key.run_id));
     agent_item_t *item = apr_array_push(batch->items);
 
     if (known == NULL) {
         known = apr_pmemdup(batch->pool, run, sizeof(*run));
         known->part = NULL;
-        apr_hash_set(batch->runs, known->key.run_id,
-                     sizeof(known->key.run_id), known);
+        apr_hash_set(batch->runs, known->key.run_id, sizeof(known->key.run_id),
+                     known);
     }
     known->last_seq = run->last_seq;
     known->has_end |= run->has_end;
@@ -119,8 +119,8 @@ void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run)
 
 void agent_batch_close_item(agent_supervisor_t *sv, agent_batch_t *batch)
 {
-    agent_item_t *item =
-        &APR_ARRAY_IDX(batch->items, batch->items->nelts - 1, agent_item_t);
+    agent_item_t *item = &APR_ARRAY_IDX(batch->items, batch->items->nelts - 1,
+                                        agent_item_t);
 
     item->length = agent_buffer_length(&batch->text) - item->offset;
     sv->batches.bytes += item->length + 1;
@@ -182,6 +182,17 @@ static void drop_if_dead(agent_supervisor_t *sv, agent_batch_t *batch)
     agent_batch_drop(sv, batch);
 }
 
+/* An end that is not sent any more is not waited for either. */
+static void drop_lease(agent_supervisor_t *sv, const agent_lease_key_t *key,
+                       apr_int32_t epoch)
+{
+    agent_lease_t *lease = agent_lease_find(sv, key);
+
+    if (epoch != -1 && lease != NULL && lease->state == AGENT_LEASE_ENDED) {
+        agent_lease_set_state(sv, lease, AGENT_LEASE_GONE);
+    }
+}
+
 void agent_batch_forget(agent_supervisor_t *sv, const char *run_id,
                         apr_int32_t epoch)
 {
@@ -193,13 +204,14 @@ void agent_batch_forget(agent_supervisor_t *sv, const char *run_id,
     {
         agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
         bool in_flight = sv->batches.is_sent
-                         && batch == APR_RING_FIRST(&sv->batches.waiting);
+            && batch == APR_RING_FIRST(&sv->batches.waiting);
 
         if (run != NULL && run->key.epoch != epoch && !in_flight) {
             /* A batch holds one lease of a run only. */
             batch->is_sealed = true;
             batch->has_dead = true;
             run->is_dead = true;
+            drop_lease(sv, &run->key, epoch);
             drop_if_dead(sv, batch);
         }
     }

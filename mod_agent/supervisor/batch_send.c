@@ -27,16 +27,15 @@ static apr_time_t due_batch(agent_supervisor_t *sv)
 }
 
 /* The batch's text without the items of runs that are not sent any more. */
-static const char *copy_live_items(const agent_batch_t *batch,
-                                   apr_pool_t *pool)
+static const char *copy_live_items(const agent_batch_t *batch, apr_pool_t *pool)
 {
     const char *text = agent_buffer_text(&batch->text);
     agent_buffer_t live;
 
     agent_buffer_init(&live, pool);
     for (int i = 0; i < batch->items->nelts; i++) {
-        const agent_item_t *item =
-            &APR_ARRAY_IDX(batch->items, i, agent_item_t);
+        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
+                                                  agent_item_t);
 
         if (!item->run->is_dead) {
             agent_buffer_append(&live,
@@ -182,8 +181,8 @@ static void refuse_batch(agent_supervisor_t *sv, agent_batch_t *batch)
         split_batch(sv, batch);
     }
     else {
-        agent_lease_key_t key =
-            APR_ARRAY_IDX(batch->items, 0, agent_item_t).run->key;
+        agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
+                                    .run->key;
 
         /* This batch is the first of those to forget. */
         refuse_run(sv, &key);
@@ -196,12 +195,19 @@ static void fail_batch(agent_supervisor_t *sv, agent_failure_t failure)
 
     sv->batches.is_sent = false;
     sv->batches.retry_at = agent_database_retry_at(sv, failure);
-    if (failure == AGENT_FAILURE_OTHER && ++batch->failures >= MAX_FAILURES) {
-        failure = AGENT_FAILURE_DATA;
+    if (failure == AGENT_FAILURE_OTHER || failure == AGENT_FAILURE_LOST) {
+        batch->failures++;
     }
-    if (failure == AGENT_FAILURE_DATA) {
+    if (failure == AGENT_FAILURE_DATA
+        || (failure == AGENT_FAILURE_OTHER
+            && batch->failures >= MAX_FAILURES)) {
         sv->batches.retry_at = sv->now;
         refuse_batch(sv, batch);
+    }
+    else if (failure == AGENT_FAILURE_LOST && batch->failures >= MAX_FAILURES
+             && apr_hash_count(batch->runs) > 1) {
+        /* Perhaps it takes too long as a whole. */
+        split_batch(sv, batch);
     }
 }
 

@@ -33,11 +33,11 @@ static apr_status_t send_check(agent_supervisor_t *sv, agent_error_t **err)
         APR_RING_FOREACH(lease, &runner->leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD) {
-                agent_buffer_print(
-                    &items, "%s{\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d}",
-                    agent_buffer_length(&items) > 0 ? "," : "[",
-                    lease->account_id, lease->key.run_id,
-                    (int)lease->key.epoch);
+                agent_buffer_print(&items,
+                                   "%s{\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d}",
+                                   agent_buffer_length(&items) > 0 ? "," : "[",
+                                   lease->account_id, lease->key.run_id,
+                                   (int)lease->key.epoch);
             }
         }
     }
@@ -75,8 +75,7 @@ static void receive_check(agent_supervisor_t *sv,
                           const agent_db_result_t *result)
 {
     for (int row = 0; row < agent_db_rows(result); row++) {
-        agent_lease_t *lease =
-            find_held(sv, agent_db_value(result, row, 0));
+        agent_lease_t *lease = find_held(sv, agent_db_value(result, row, 0));
 
         if (lease == NULL) {
             continue;

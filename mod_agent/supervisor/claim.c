@@ -34,8 +34,8 @@ void agent_claim_init(agent_supervisor_t *sv)
     while (sv->config->graph_ids[count] != NULL) {
         count++;
     }
-    sv->claim.graph_ids =
-        agent_db_array(sv->config->graph_ids, count, sv->pool);
+    sv->claim.graph_ids = agent_db_array(sv->config->graph_ids, count,
+                                         sv->pool);
 }
 
 void agent_claim_wake(agent_supervisor_t *sv)
@@ -46,8 +46,8 @@ void agent_claim_wake(agent_supervisor_t *sv)
 static apr_time_t due_claim(agent_supervisor_t *sv)
 {
     if (sv->mode != AGENT_MODE_RUNNING || !agent_worker_is_live(sv)
-        || sv->worker.is_stopped || agent_batch_is_full(sv)
-        || agent_runner_free_slots(sv) == 0) {
+        || sv->worker.is_stopped || sv->worker.is_in_doubt
+        || agent_batch_is_full(sv) || agent_runner_free_slots(sv) == 0) {
         return AGENT_NEVER;
     }
     return sv->claim.due_at;
@@ -70,9 +70,8 @@ static apr_status_t send_claim(agent_supervisor_t *sv, agent_error_t **err)
     params[1] = claim->graph_ids;
     params[2] = apr_itoa(pool, claim->limit);
     params[3] = full_scan || claim->mark < SLACK
-                    ? "0"
-                    : apr_psprintf(pool, "%" APR_INT64_T_FMT,
-                                   claim->mark - SLACK);
+        ? "0"
+        : apr_psprintf(pool, "%" APR_INT64_T_FMT, claim->mark - SLACK);
     return agent_db_send(sv->database.db, AGENT_SQL_CLAIM_RUNS, params, err,
                          pool);
 }
@@ -126,8 +125,8 @@ static void read_lease(agent_supervisor_t *sv, agent_lease_t *lease,
     lease->attempt = (int)read_integer(result, row, COL_ATTEMPT, 1);
     lease->saved_seq = read_integer(result, row, COL_LAST_SEQ, -1);
     lease->next_seq = lease->saved_seq + 1;
-    lease->deadline =
-        deadline_of(sv, read_integer(result, row, COL_DEADLINE, 0));
+    lease->deadline = deadline_of(sv,
+                                  read_integer(result, row, COL_DEADLINE, 0));
 }
 
 /*
@@ -150,8 +149,8 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     agent_runner_t *runner = agent_runner_least_loaded(sv);
     const char *run_id = agent_db_value(result, row, COL_RUN);
     apr_int64_t ready_seq = read_integer(result, row, COL_READY_SEQ, 0);
-    agent_lease_key_t key = {.epoch = (apr_int32_t)read_integer(
-                                 result, row, COL_EPOCH, 0)};
+    agent_lease_key_t key = {
+        .epoch = (apr_int32_t)read_integer(result, row, COL_EPOCH, 0)};
     agent_lease_t *lease;
 
     memcpy(key.run_id, run_id, sizeof(key.run_id));
@@ -181,8 +180,8 @@ static void receive_claim(agent_supervisor_t *sv,
 {
     int rows = agent_db_rows(result);
     apr_time_t next = rows == sv->claim.limit
-                          ? sv->now
-                          : agent_database_after(sv, INTERVAL);
+        ? sv->now
+        : agent_database_after(sv, INTERVAL);
 
     /* A wake-up that came meanwhile may be for what this claim did not see. */
     if (next < sv->claim.due_at) {

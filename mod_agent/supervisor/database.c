@@ -7,10 +7,9 @@
 
 #include "state.h"
 
-#define CONNECT_TIMEOUT   apr_time_from_sec(5)
-#define STATEMENT_TIMEOUT apr_time_from_sec(12)
-#define FIRST_BACKOFF     apr_time_from_msec(100)
-#define LONGEST_BACKOFF   apr_time_from_sec(5)
+#define CONNECT_TIMEOUT apr_time_from_sec(5)
+#define FIRST_BACKOFF   apr_time_from_msec(100)
+#define LONGEST_BACKOFF apr_time_from_sec(5)
 
 void agent_database_init(agent_supervisor_t *sv)
 {
@@ -22,7 +21,7 @@ apr_time_t agent_database_after(agent_supervisor_t *sv,
                                 apr_interval_time_t interval)
 {
     return sv->now + interval * 4 / 5
-           + (apr_interval_time_t)(drand48() * (double)interval * 2 / 5);
+        + (apr_interval_time_t)(drand48() * (double)interval * 2 / 5);
 }
 
 apr_time_t agent_database_retry_at(agent_supervisor_t *sv,
@@ -182,19 +181,17 @@ static void fail_statement(agent_supervisor_t *sv, const agent_error_t *err)
     agent_database_t *database = &sv->database;
     agent_failure_t failure = classify(sv);
     /* 57P01 .. 57P03: the server closes the connection next. */
-    bool farewell =
-        strncmp(agent_db_sqlstate(database->db), "57P", 3) == 0;
+    bool farewell = strncmp(agent_db_sqlstate(database->db), "57P", 3) == 0;
 
     database->state = AGENT_DATABASE_IDLE;
     if (farewell || !agent_db_alive(database->db)) {
         lose_connection(sv, reason_of(err));
     }
     else {
-        agent_report_repeat(sv,
-                            failure == AGENT_FAILURE_RETRY ? AGENT_LOG_INFO
-                                                           : AGENT_LOG_ERR,
-                            "AGT0313", 0, "%s failed: %s",
-                            database->operation->name, reason_of(err));
+        agent_report_repeat(
+            sv, failure == AGENT_FAILURE_RETRY ? AGENT_LOG_INFO : AGENT_LOG_ERR,
+            "AGT0313", 0, "%s failed: %s", database->operation->name,
+            reason_of(err));
     }
     database->operation->fail(sv, failure);
 }
@@ -205,8 +202,7 @@ static void step_receive(agent_supervisor_t *sv)
     agent_db_result_t *result = NULL;
     agent_error_t *err = NULL;
 
-    switch (agent_db_receive(&result, database->db, &err,
-                             database->scratch)) {
+    switch (agent_db_receive(&result, database->db, &err, database->scratch)) {
     case AGENT_DB_WANT_READ:
         database->events = POLLIN;
         return;
@@ -226,31 +222,32 @@ static void step_receive(agent_supervisor_t *sv)
 }
 
 /*
- * The most important of what is due. save_batch may be due all the time; it
- * never goes twice in a row while something else waits.
+ * A renewal goes before everything. Of the rest that is due, what was sent
+ * longest ago: save_batch may be due all the time and must not keep others
+ * waiting, nor they it. Between equals the order of the table decides.
  */
-static const agent_operation_t *choose(agent_supervisor_t *sv,
-                                       apr_time_t *next)
+static const agent_operation_t *choose(agent_supervisor_t *sv, apr_time_t *next)
 {
-    const agent_operation_t *passed_over = NULL;
+    apr_uint64_t *turns = sv->database.turns;
+    int best = -1;
 
     *next = AGENT_NEVER;
     for (int i = 0; agent_operations[i] != NULL; i++) {
-        const agent_operation_t *operation = agent_operations[i];
-        apr_time_t due = operation->due(sv);
+        apr_time_t due = agent_operations[i]->due(sv);
 
         if (due > sv->now) {
             *next = due < *next ? due : *next;
         }
-        else if (operation == &agent_batch_operation
-                 && sv->database.operation == operation) {
-            passed_over = operation;
-        }
-        else {
-            return operation;
+        else if (best < 0
+                 || (best != AGENT_OPERATION_RENEW && turns[i] < turns[best])) {
+            best = i;
         }
     }
-    return passed_over;
+    if (best < 0) {
+        return NULL;
+    }
+    turns[best] = ++sv->database.last_turn;
+    return agent_operations[best];
 }
 
 static apr_time_t send_next(agent_supervisor_t *sv)
@@ -265,7 +262,7 @@ static apr_time_t send_next(agent_supervisor_t *sv)
     }
     database->operation = operation;
     database->state = AGENT_DATABASE_BUSY;
-    database->deadline = sv->now + STATEMENT_TIMEOUT;
+    database->deadline = sv->now + apr_time_from_sec(sv->config->lease_sec) / 2;
     if (operation->send(sv, &err) != APR_SUCCESS) {
         fail_statement(sv, err);
         apr_pool_clear(database->scratch);

@@ -36,6 +36,10 @@ typedef struct agent_operation_t {
     void (*fail)(agent_supervisor_t *sv, agent_failure_t failure);
 } agent_operation_t;
 
+/* Room for the table of operations, and the place of the first one in it. */
+#define AGENT_OPERATION_MAX   16
+#define AGENT_OPERATION_RENEW 0
+
 typedef enum agent_database_state_t {
     AGENT_DATABASE_DOWN,
     AGENT_DATABASE_CONNECTING,
@@ -54,6 +58,9 @@ typedef struct agent_database_t {
     short events;
     /* In flight; else the one before. */
     const agent_operation_t *operation;
+    /* When each operation was sent last, counted in statements. */
+    apr_uint64_t turns[AGENT_OPERATION_MAX];
+    apr_uint64_t last_turn;
     /* When patience with the connection or the statement ends. */
     apr_time_t deadline;
     apr_time_t connect_at;

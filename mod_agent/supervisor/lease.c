@@ -137,6 +137,19 @@ void agent_lease_time_out(agent_supervisor_t *sv, agent_lease_t *lease)
                      "The run exceeded its time limit and was stopped.");
 }
 
+void agent_lease_forget_all(agent_supervisor_t *sv)
+{
+    apr_pool_t *pool;
+    apr_hash_index_t *at;
+
+    apr_pool_create(&pool, sv->pool);
+    for (at = apr_hash_first(pool, sv->leases.by_key); at != NULL;
+         at = apr_hash_next(at)) {
+        agent_lease_set_state(sv, apr_hash_this_val(at), AGENT_LEASE_GONE);
+    }
+    apr_pool_destroy(pool);
+}
+
 /* The runner did not end a run that it was asked to end. */
 static void give_up_waiting(agent_supervisor_t *sv, agent_lease_t *lease)
 {
@@ -177,8 +190,7 @@ void agent_lease_tick(agent_supervisor_t *sv)
 
     APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        APR_RING_FOREACH_SAFE(lease, next, &runner->leases, agent_lease_t,
-                              link)
+        APR_RING_FOREACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
         {
             check_lease(sv, lease);
         }

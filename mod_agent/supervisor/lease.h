@@ -11,10 +11,10 @@
 #define AGENT_SUPERVISOR_LEASE_H
 
 #include <apr_hash.h>
-#include <apr_ring.h>
 
 #include "../core/uuid.h"
 #include "protocol.h"
+#include "ring.h"
 #include "types.h"
 
 /* The database's side. */
@@ -108,6 +108,9 @@ void agent_lease_fail(agent_supervisor_t *sv, agent_lease_t *lease,
 
 /* Ends the run as `timeout`. */
 void agent_lease_time_out(agent_supervisor_t *sv, agent_lease_t *lease);
+
+/* The database's side of all leases is gone. */
+void agent_lease_forget_all(agent_supervisor_t *sv);
 
 /* Deadlines and patience; called each second. */
 void agent_lease_tick(agent_supervisor_t *sv);

@@ -50,8 +50,8 @@ static apr_status_t send_notify(agent_supervisor_t *sv, agent_error_t **err)
     apr_pool_t *sent = notify->pool;
     apr_size_t count = 0;
     const char *params[1];
-    const char **ids = apr_palloc(pool, apr_hash_count(notify->run_ids)
-                                            * sizeof(*ids));
+    const char **ids = apr_palloc(
+        pool, apr_hash_count(notify->run_ids) * sizeof(*ids));
 
     for (apr_hash_index_t *at = apr_hash_first(pool, notify->run_ids);
          at != NULL; at = apr_hash_next(at)) {

@@ -196,7 +196,7 @@ bool agent_process_is_gone(const char *own_boot, const char *boot, pid_t pid,
     }
     /* A zombie has lost its descriptors and its children: it is gone too. */
     return read_stat(pid, &state, &found)
-           && (found != start || state == 'Z' || state == 'X');
+        && (found != start || state == 'Z' || state == 'X');
 }
 
 apr_time_t agent_process_clock(void)

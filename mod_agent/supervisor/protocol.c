@@ -35,8 +35,8 @@ typedef enum field_t {
 } field_t;
 
 static const char *const field_names[FIELD_COUNT] = {
-    "type",   "run_id", "epoch", "event",    "data",   "checkpoint_id",
-    "parent", "values", "next",  "tasks",    "metadata", "status",
+    "type",   "run_id", "epoch", "event", "data",     "checkpoint_id",
+    "parent", "values", "next",  "tasks", "metadata", "status",
     "error",  "graphs", "slots", "id"};
 
 typedef struct text_t {
@@ -52,7 +52,7 @@ typedef struct fields_t {
 static bool is_equal(const text_t *text, const char *word)
 {
     return text->at != NULL && text->length == strlen(word)
-           && memcmp(text->at, word, text->length) == 0;
+        && memcmp(text->at, word, text->length) == 0;
 }
 
 /* The first byte tells the kind of a JSON value: '{', '[', '"', 'n' ... */
@@ -170,10 +170,9 @@ static const char *read_ready(agent_line_t *line, const fields_t *fields)
 static const char *read_pong(agent_line_t *line, const fields_t *fields)
 {
     line->type = AGENT_LINE_PONG;
-    return read_number(&line->ping_id, &fields->value[FIELD_ID],
-                       APR_INT64_MAX)
-               ? NULL
-               : "has no valid id";
+    return read_number(&line->ping_id, &fields->value[FIELD_ID], APR_INT64_MAX)
+        ? NULL
+        : "has no valid id";
 }
 
 static const char *read_event(agent_line_t *line, const fields_t *fields)
@@ -186,8 +185,8 @@ static const char *read_event(agent_line_t *line, const fields_t *fields)
     }
     if (kind_of(fields, FIELD_CHECKPOINT_ID) != '\0') {
         return is_uuid(&fields->value[FIELD_CHECKPOINT_ID])
-                   ? read_key(line, fields)
-                   : "has no valid checkpoint_id";
+            ? read_key(line, fields)
+            : "has no valid checkpoint_id";
     }
     return kind_of(fields, FIELD_DATA) != '\0' ? read_key(line, fields)
                                                : "has no data";
@@ -240,8 +239,8 @@ typedef struct line_row_t {
 } line_row_t;
 
 static const line_row_t line_rows[] = {
-    {"\"event\"", read_event},   {"\"checkpoint\"", read_checkpoint},
-    {"\"end\"", read_end},       {"\"pong\"", read_pong},
+    {"\"event\"", read_event}, {"\"checkpoint\"", read_checkpoint},
+    {"\"end\"", read_end},     {"\"pong\"", read_pong},
     {"\"ready\"", read_ready},
 };
 
@@ -292,8 +291,8 @@ void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key)
 
 void agent_protocol_ping(agent_buffer_t *out, apr_int64_t id)
 {
-    agent_buffer_print(out, "{\"type\":\"ping\",\"id\":%" APR_INT64_T_FMT
-                            "}\n", id);
+    agent_buffer_print(out, "{\"type\":\"ping\",\"id\":%" APR_INT64_T_FMT "}\n",
+                       id);
 }
 
 void agent_protocol_drain(agent_buffer_t *out)
@@ -330,9 +329,9 @@ const char *agent_protocol_error(const agent_lease_key_t *key,
                         print_failure(error, message, pool));
 }
 
-const char *agent_protocol_end(const agent_lease_key_t *key,
-                               const char *status, const char *error,
-                               const char *message, apr_pool_t *pool)
+const char *agent_protocol_end(const agent_lease_key_t *key, const char *status,
+                               const char *error, const char *message,
+                               apr_pool_t *pool)
 {
     return apr_psprintf(pool,
                         "{\"type\":\"end\",\"run_id\":\"%.36s\",\"epoch\":%d,"

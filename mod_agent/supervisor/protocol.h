@@ -68,9 +68,9 @@ const char *agent_protocol_metadata(const agent_lease_key_t *key, int attempt,
 const char *agent_protocol_error(const agent_lease_key_t *key,
                                  const char *error, const char *message,
                                  apr_pool_t *pool);
-const char *agent_protocol_end(const agent_lease_key_t *key,
-                               const char *status, const char *error,
-                               const char *message, apr_pool_t *pool);
+const char *agent_protocol_end(const agent_lease_key_t *key, const char *status,
+                               const char *error, const char *message,
+                               apr_pool_t *pool);
 
 /* The outer members of one object, for protocol.c. */
 typedef struct agent_member_t {

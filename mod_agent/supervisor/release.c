@@ -67,8 +67,8 @@ static bool goes_along(const agent_supervisor_t *sv,
                        const agent_release_t *release)
 {
     return release->counted == first->counted
-           && strcmp(release->reason, first->reason) == 0
-           && release->after_batch < agent_batch_oldest(sv);
+        && strcmp(release->reason, first->reason) == 0
+        && release->after_batch < agent_batch_oldest(sv);
 }
 
 static apr_status_t send_release(agent_supervisor_t *sv, agent_error_t **err)
@@ -119,8 +119,7 @@ static void receive_release(agent_supervisor_t *sv,
             agent_notify_add(sv, run_id, true);
         }
     }
-    APR_RING_FOREACH_SAFE(release, next, &queue->waiting, agent_release_t,
-                          link)
+    APR_RING_FOREACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {
         agent_lease_t *lease;
 

@@ -7,10 +7,9 @@
 #ifndef AGENT_SUPERVISOR_RELEASE_H
 #define AGENT_SUPERVISOR_RELEASE_H
 
-#include <apr_ring.h>
-
 #include "database.h"
 #include "lease.h"
+#include "ring.h"
 
 typedef struct agent_release_t {
     APR_RING_ENTRY(agent_release_t) link;

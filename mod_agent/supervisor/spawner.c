@@ -88,8 +88,8 @@ apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
     return send_message(spawner, &header);
 }
 
-apr_status_t agent_spawner_kill(const agent_spawner_t *spawner,
-                                apr_uint32_t id, int number)
+apr_status_t agent_spawner_kill(const agent_spawner_t *spawner, apr_uint32_t id,
+                                int number)
 {
     agent_spawner_message_t message = {AGENT_SPAWNER_DO_KILL, id, number};
     struct iovec bytes = {&message, sizeof(message)};
@@ -120,8 +120,8 @@ agent_spawner_news_t agent_spawner_receive(const agent_spawner_t *spawner,
 
 void agent_spawner_stop(agent_spawner_t *spawner, int timeout_ms)
 {
-    apr_time_t deadline =
-        agent_process_clock() + apr_time_from_msec(timeout_ms);
+    apr_time_t deadline = agent_process_clock()
+        + apr_time_from_msec(timeout_ms);
     agent_spawner_message_t message;
 
     /* No more requests is what it sees as our end; its own end we see as

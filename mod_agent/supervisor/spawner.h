@@ -52,8 +52,8 @@ apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
                                  const int fds[AGENT_SPAWNER_FDS]);
 
 /* Signals the runner and the processes of its group, if it still runs. */
-apr_status_t agent_spawner_kill(const agent_spawner_t *spawner,
-                                apr_uint32_t id, int number);
+apr_status_t agent_spawner_kill(const agent_spawner_t *spawner, apr_uint32_t id,
+                                int number);
 
 /* The next piece of news; AGENT_SPAWNER_NOTHING when there is none yet. */
 agent_spawner_news_t agent_spawner_receive(const agent_spawner_t *spawner,

@@ -65,10 +65,9 @@ static void drop_rights(const agent_supervisor_config_t *config)
 {
     const struct rlimit no_core = {0, 0};
     bool own = config->runner_uid != (uid_t)-1;
-    apr_status_t rv = agent_process_become(own ? config->runner_uid
-                                               : config->uid,
-                                           own ? config->runner_gid
-                                               : config->gid);
+    apr_status_t rv = agent_process_become(
+        own ? config->runner_uid : config->uid,
+        own ? config->runner_gid : config->gid);
 
     if (rv != APR_SUCCESS) {
         errno = APR_TO_OS_ERROR(rv);
@@ -86,8 +85,8 @@ void agent_spawner_exec(int runner_fd, const int fds[AGENT_SPAWNER_FDS],
     char zone[128];
     const char *tz = getenv("TZ");
     char *const argv[] = {"agent-runner", NULL};
-    char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
-                         "LANG=C.UTF-8", tz != NULL ? zone : NULL, NULL};
+    char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
+                         tz != NULL ? zone : NULL, NULL};
     int program;
 
     snprintf(zone, sizeof(zone), "TZ=%s", tz != NULL ? tz : "");

@@ -198,7 +198,7 @@ static void kill_children(spawner_t *s)
 void agent_spawner_serve(int fd, int runner_fd,
                          const agent_supervisor_config_t *config)
 {
-    static const int signals[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP,
+    static const int signals[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,
                                   SIGUSR1, SIGUSR2, SIGQUIT, 0};
     const int keep[] = {fd, runner_fd};
     spawner_t s = {.fd = fd, .runner_fd = runner_fd, .config = config};

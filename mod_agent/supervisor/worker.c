@@ -72,8 +72,9 @@ static void receive_renew(agent_supervisor_t *sv,
                           const agent_db_result_t *result)
 {
     agent_worker_t *worker = &sv->worker;
-    const char *answer =
-        agent_db_rows(result) == 1 ? agent_db_value(result, 0, 0) : NULL;
+    const char *answer = agent_db_rows(result) == 1
+        ? agent_db_value(result, 0, 0)
+        : NULL;
 
     if (answer == NULL || strcmp(answer, "ok") != 0) {
         become_fenced(sv);
@@ -118,17 +119,14 @@ apr_time_t agent_worker_next_tick(const agent_supervisor_t *sv)
     return sv->worker.is_stopped ? kill_time(sv) : stop_time(sv);
 }
 
-void agent_worker_tick(agent_supervisor_t *sv)
+static void fence_ourselves(agent_supervisor_t *sv)
 {
-    if (agent_worker_next_tick(sv) > sv->now) {
-        return;
-    }
     if (!sv->worker.is_stopped) {
-        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0323", 0,
-                           "the lease could not be renewed for %d ms: runners "
-                           "are stopped until it is",
-                           (int)apr_time_as_msec(sv->now
-                                                 - sv->worker.renewed_at));
+        agent_report_write(
+            sv, AGENT_LOG_WARNING, "AGT0323", 0,
+            "the lease could not be renewed for %d ms: runners "
+            "are stopped until it is",
+            (int)apr_time_as_msec(sv->now - sv->worker.renewed_at));
         sv->worker.is_stopped = true;
         agent_runner_signal_all(sv, SIGSTOP);
     }
@@ -156,6 +154,30 @@ void agent_worker_doubt(agent_supervisor_t *sv)
     }
 }
 
+/* All that we know has ended, or has had its time. */
+static bool must_renounce(const agent_supervisor_t *sv)
+{
+    const agent_worker_t *worker = &sv->worker;
+
+    return worker->is_in_doubt && agent_worker_is_live(sv)
+        && sv->mode == AGENT_MODE_RUNNING && agent_batch_is_empty(sv)
+        && agent_release_is_empty(sv)
+        && (sv->leases.held == 0 || worker->doubt_until <= sv->now);
+}
+
+void agent_worker_tick(agent_supervisor_t *sv)
+{
+    if (agent_worker_next_tick(sv) <= sv->now) {
+        fence_ourselves(sv);
+    }
+    if (must_renounce(sv)) {
+        if (sv->leases.held > 0) {
+            agent_runner_kill_all(sv, AGENT_LOSS_FORGET, "registering anew");
+        }
+        agent_worker_leave(sv);
+    }
+}
+
 /* ---- care of others ---- */
 
 static apr_time_t due_sweep(agent_supervisor_t *sv)
@@ -173,8 +195,9 @@ static apr_status_t send_sweep(agent_supervisor_t *sv, agent_error_t **err)
 static void receive_sweep(agent_supervisor_t *sv,
                           const agent_db_result_t *result)
 {
-    const char *count =
-        agent_db_rows(result) == 1 ? agent_db_value(result, 0, 0) : NULL;
+    const char *count = agent_db_rows(result) == 1
+        ? agent_db_value(result, 0, 0)
+        : NULL;
 
     if (count == NULL || strcmp(count, "0") == 0) {
         return;
@@ -199,8 +222,7 @@ static apr_time_t due_partitions(agent_supervisor_t *sv)
     return agent_worker_is_live(sv) ? sv->worker.partitions_at : AGENT_NEVER;
 }
 
-static apr_status_t send_partitions(agent_supervisor_t *sv,
-                                    agent_error_t **err)
+static apr_status_t send_partitions(agent_supervisor_t *sv, agent_error_t **err)
 {
     int days = sv->config->event_retention_days;
     const char *params[1];
@@ -208,8 +230,8 @@ static apr_status_t send_partitions(agent_supervisor_t *sv,
     sv->worker.partitions_at = agent_database_after(sv, PARTITIONS_INTERVAL);
     params[0] = apr_psprintf(sv->database.scratch, "%d days",
                              days > 0 ? days : FOR_EVER_DAYS);
-    return agent_db_send(sv->database.db, AGENT_SQL_MAINTAIN_PARTITIONS,
-                         params, err, sv->database.scratch);
+    return agent_db_send(sv->database.db, AGENT_SQL_MAINTAIN_PARTITIONS, params,
+                         err, sv->database.scratch);
 }
 
 static void receive_partitions(agent_supervisor_t *sv,
@@ -224,5 +246,5 @@ static void fail_partitions(agent_supervisor_t *sv, agent_failure_t failure)
 }
 
 const agent_operation_t agent_partitions_operation = {
-    "maintain_partitions", due_partitions, send_partitions,
-    receive_partitions, fail_partitions};
+    "maintain_partitions", due_partitions, send_partitions, receive_partitions,
+    fail_partitions};

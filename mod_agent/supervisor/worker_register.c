@@ -6,7 +6,6 @@
  */
 #include "worker.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,8 +24,16 @@ void agent_worker_init(agent_supervisor_t *sv)
 
 static void add_dead(agent_supervisor_t *sv, const char *worker_id)
 {
-    APR_ARRAY_PUSH(sv->worker.dead, const char *) =
-        apr_pstrdup(sv->worker.pool, worker_id);
+    APR_ARRAY_PUSH(sv->worker.dead, const char *) = apr_pstrdup(sv->worker.pool,
+                                                                worker_id);
+}
+
+static apr_int64_t read_number(const agent_db_result_t *result, int row,
+                               int column)
+{
+    const char *text = agent_db_value(result, row, column);
+
+    return text != NULL ? apr_strtoi64(text, NULL, 10) : 0;
 }
 
 /* ---- predecessors ---- */
@@ -34,9 +41,9 @@ static void add_dead(agent_supervisor_t *sv, const char *worker_id)
 static apr_time_t due_list(agent_supervisor_t *sv)
 {
     return sv->worker.state == AGENT_WORKER_NEW
-                   && sv->mode == AGENT_MODE_RUNNING
-               ? sv->worker.retry_at
-               : AGENT_NEVER;
+            && sv->mode == AGENT_MODE_RUNNING
+        ? sv->worker.retry_at
+        : AGENT_NEVER;
 }
 
 static apr_status_t send_list(agent_supervisor_t *sv, agent_error_t **err)
@@ -56,15 +63,13 @@ static void receive_list(agent_supervisor_t *sv,
     worker->dead = apr_array_make(worker->pool, 4, sizeof(char *));
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *id = agent_db_value(result, row, 0);
-        pid_t pid = (pid_t)atol(agent_db_value(result, row, 2));
-        apr_int64_t start =
-            apr_strtoi64(agent_db_value(result, row, 3), NULL, 10);
+        const char *boot = agent_db_value(result, row, 1);
+        pid_t pid = (pid_t)read_number(result, row, 2);
 
-        /* Our own pid: we were this worker until we were fenced. */
-        if (pid == getpid()
-            || agent_process_is_gone(worker->boot_id,
-                                     agent_db_value(result, row, 1), pid,
-                                     start)) {
+        /* Our own pid: a registration whose answer was lost. */
+        if ((pid == getpid() && strcmp(boot, worker->boot_id) == 0)
+            || agent_process_is_gone(worker->boot_id, boot, pid,
+                                     read_number(result, row, 3))) {
             agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0321", 0,
                                "worker %s of this host (process %d) is gone: "
                                "releasing its runs",
@@ -86,27 +91,10 @@ const agent_operation_t agent_list_operation = {
 
 /* ---- burying ---- */
 
-/* In doubt and idle, or in doubt for long: give up this registration. */
-static bool must_renounce(agent_supervisor_t *sv)
-{
-    agent_worker_t *worker = &sv->worker;
-
-    return worker->is_in_doubt && agent_worker_is_live(sv)
-           && sv->mode == AGENT_MODE_RUNNING && agent_batch_is_empty(sv)
-           && agent_release_is_empty(sv)
-           && (sv->leases.held == 0 || worker->doubt_until <= sv->now);
-}
-
 static apr_time_t due_bury(agent_supervisor_t *sv)
 {
-    if (must_renounce(sv)) {
-        agent_runner_kill_all(sv, AGENT_LOSS_FORGET, "registering anew");
-        agent_worker_leave(sv);
-    }
-    if (sv->worker.state == AGENT_WORKER_BURYING) {
-        return sv->worker.retry_at;
-    }
-    return AGENT_NEVER;
+    return sv->worker.state == AGENT_WORKER_BURYING ? sv->worker.retry_at
+                                                    : AGENT_NEVER;
 }
 
 static apr_status_t send_bury(agent_supervisor_t *sv, agent_error_t **err)
@@ -125,21 +113,19 @@ static void receive_bury(agent_supervisor_t *sv,
                          const agent_db_result_t *result)
 {
     agent_worker_t *worker = &sv->worker;
-    const char *count =
-        agent_db_rows(result) == 1 ? agent_db_value(result, 0, 0) : NULL;
 
-    if (count != NULL && atol(count) >= BURY_BATCH) {
+    if (agent_db_rows(result) == 1 && read_number(result, 0, 0) >= BURY_BATCH) {
         return;
     }
     for (int i = 1; i < worker->dead->nelts; i++) {
-        APR_ARRAY_IDX(worker->dead, i - 1, const char *) =
-            APR_ARRAY_IDX(worker->dead, i, const char *);
+        APR_ARRAY_IDX(worker->dead, i - 1, const char *) = APR_ARRAY_IDX(
+            worker->dead, i, const char *);
     }
     worker->dead->nelts--;
     if (worker->dead->nelts == 0) {
         worker->state = sv->mode == AGENT_MODE_RUNNING
-                            ? AGENT_WORKER_REGISTERING
-                            : AGENT_WORKER_LEFT;
+            ? AGENT_WORKER_REGISTERING
+            : AGENT_WORKER_LEFT;
     }
 }
 
@@ -167,9 +153,9 @@ void agent_worker_leave(agent_supervisor_t *sv)
 static apr_time_t due_register(agent_supervisor_t *sv)
 {
     return sv->worker.state == AGENT_WORKER_REGISTERING
-                   && sv->mode == AGENT_MODE_RUNNING
-               ? sv->worker.retry_at
-               : AGENT_NEVER;
+            && sv->mode == AGENT_MODE_RUNNING
+        ? sv->worker.retry_at
+        : AGENT_NEVER;
 }
 
 static apr_status_t send_register(agent_supervisor_t *sv, agent_error_t **err)
@@ -195,8 +181,8 @@ static void receive_register(agent_supervisor_t *sv,
                              const agent_db_result_t *result)
 {
     agent_worker_t *worker = &sv->worker;
-    const char *id =
-        agent_db_rows(result) == 1 ? agent_db_value(result, 0, 0) : NULL;
+    const char *id = agent_db_rows(result) == 1 ? agent_db_value(result, 0, 0)
+                                                : NULL;
 
     if (id == NULL) {
         worker->retry_at = agent_database_after(sv, apr_time_from_sec(1));
@@ -205,8 +191,8 @@ static void receive_register(agent_supervisor_t *sv,
     apr_cpystrn(worker->id, id, sizeof(worker->id));
     worker->state = AGENT_WORKER_LIVE;
     worker->renewed_at = worker->sent_at;
-    worker->renew_at =
-        worker->sent_at + apr_time_from_sec(sv->config->lease_sec) / 4;
+    worker->renew_at = worker->sent_at
+        + apr_time_from_sec(sv->config->lease_sec) / 4;
     worker->sweep_at = sv->now;
     worker->partitions_at = sv->now;
     agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0320", 0,

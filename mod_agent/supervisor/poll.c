@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The poll set; see poll.h. */
+#include "poll.h"
+
+#include "state.h"
+
+/* Nothing needs the loop less often than that. */
+#define LONGEST_WAIT apr_time_from_sec(10)
+
+void agent_poll_add(agent_supervisor_t *sv, int fd, short events,
+                    agent_poll_handler_t handler, void *baton)
+{
+    agent_poll_t *set = &sv->poll;
+
+    if (fd >= 0 && set->count < AGENT_POLL_MAX) {
+        set->fds[set->count] = (struct pollfd){.fd = fd, .events = events};
+        set->handlers[set->count] = handler;
+        set->batons[set->count] = baton;
+        set->count++;
+    }
+}
+
+void agent_poll_wait(agent_supervisor_t *sv, apr_time_t until)
+{
+    agent_poll_t *set = &sv->poll;
+    apr_interval_time_t wait = until - sv->now;
+    int ready;
+
+    if (wait > LONGEST_WAIT || until == AGENT_NEVER) {
+        wait = LONGEST_WAIT;
+    }
+    /* Rounded up: a wait cut short would be a busy loop. */
+    ready = poll(set->fds, (nfds_t)set->count,
+                 wait > 0 ? (int)((wait + 999) / 1000) : 0);
+    sv->now = agent_process_clock();
+    for (int i = 0; i < set->count && ready > 0; i++) {
+        if (set->fds[i].revents != 0) {
+            ready--;
+            set->handlers[i](sv, set->batons[i]);
+        }
+    }
+    set->count = 0;
+}

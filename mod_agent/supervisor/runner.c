@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of runner processes; see runner.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+
+#include <apr_strings.h>
+
+#include "state.h"
+
+/* A runner that ends sooner than that has failed to start. */
+#define SHORT_LIFE apr_time_from_sec(1)
+#define FIRST_WAIT apr_time_from_msec(100)
+#define MAX_WAIT   apr_time_from_sec(5)
+/* For a killed process to disappear before its runs are given back anyway. */
+#define KILL_PATIENCE apr_time_from_sec(5)
+/* Those to be replaced included; the spawner knows a few more. */
+#define MAX_RUNNERS 200
+
+void agent_runner_init(agent_supervisor_t *sv)
+{
+    APR_RING_INIT(&sv->runners.all, agent_runner_t, link);
+}
+
+/* ---- counting ---- */
+
+static int count_runners(const agent_supervisor_t *sv, bool useful_only)
+{
+    agent_runner_t *runner;
+    int count = 0;
+
+    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (!useful_only || runner->state <= AGENT_RUNNER_READY) {
+            count++;
+        }
+    }
+    return count;
+}
+
+int agent_runner_free_slots(const agent_supervisor_t *sv)
+{
+    agent_runner_t *runner;
+    int count = 0;
+
+    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->state == AGENT_RUNNER_READY
+            && runner->slots > runner->active) {
+            count += runner->slots - runner->active;
+        }
+    }
+    return count;
+}
+
+agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv)
+{
+    agent_runner_t *runner;
+    agent_runner_t *best = NULL;
+
+    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->state == AGENT_RUNNER_READY
+            && (best == NULL || runner->active < best->active)) {
+            best = runner;
+        }
+    }
+    return best;
+}
+
+/* ---- starting ---- */
+
+static void close_pair(int pair[2])
+{
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* in, out, log: [0] is read, [1] is written. */
+static apr_status_t make_pipes(int pipes[AGENT_SPAWNER_FDS][2])
+{
+    for (int i = 0; i < AGENT_SPAWNER_FDS; i++) {
+        if (pipe2(pipes[i], O_CLOEXEC) != 0) {
+            apr_status_t rv = APR_FROM_OS_ERROR(errno);
+
+            while (i-- > 0) {
+                close_pair(pipes[i]);
+            }
+            return rv;
+        }
+    }
+    return APR_SUCCESS;
+}
+
+static agent_runner_t *make_runner(agent_supervisor_t *sv,
+                                   int pipes[AGENT_SPAWNER_FDS][2])
+{
+    agent_runner_t *runner;
+    apr_pool_t *pool;
+
+    apr_pool_create(&pool, sv->pool);
+    runner = apr_pcalloc(pool, sizeof(*runner));
+    runner->pool = pool;
+    runner->id = ++sv->runners.last_id;
+    runner->in_fd = pipes[AGENT_SPAWNER_IN][1];
+    runner->out_fd = pipes[AGENT_SPAWNER_OUT][0];
+    runner->log_fd = pipes[AGENT_SPAWNER_LOG][0];
+    fcntl(runner->in_fd, F_SETFL, O_NONBLOCK);
+    fcntl(runner->out_fd, F_SETFL, O_NONBLOCK);
+    fcntl(runner->log_fd, F_SETFL, O_NONBLOCK);
+    agent_buffer_init(&runner->input, pool);
+    agent_buffer_init(&runner->output, pool);
+    agent_buffer_init(&runner->log.text, pool);
+    APR_RING_INIT(&runner->leases, agent_lease_t, link);
+    runner->reason = "the runner process ended unexpectedly";
+    runner->started_at = sv->now;
+    runner->limit_at = sv->now + sv->timing.ready_timeout;
+    runner->ping_at = AGENT_NEVER;
+    runner->pong_by = AGENT_NEVER;
+    APR_RING_INSERT_TAIL(&sv->runners.all, runner, agent_runner_t, link);
+    agent_protocol_hello(&runner->input, sv->config->graphs);
+    return runner;
+}
+
+/* A start that failed, or a life that was too short: wait longer each time. */
+static void count_failure(agent_supervisor_t *sv)
+{
+    apr_interval_time_t wait = FIRST_WAIT;
+
+    for (int i = 0; i < sv->runners.failures && wait < MAX_WAIT; i++) {
+        wait *= 2;
+    }
+    sv->runners.failures++;
+    sv->runners.start_at = sv->now + (wait < MAX_WAIT ? wait : MAX_WAIT);
+    if (sv->runners.failures > 3) {
+        agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0337", 0,
+                            "%d runners in a row ended right after their "
+                            "start",
+                            sv->runners.failures);
+    }
+}
+
+static void start_runner(agent_supervisor_t *sv)
+{
+    int pipes[AGENT_SPAWNER_FDS][2];
+    int theirs[AGENT_SPAWNER_FDS];
+    agent_runner_t *runner;
+    apr_status_t rv = make_pipes(pipes);
+
+    if (rv == APR_SUCCESS) {
+        runner = make_runner(sv, pipes);
+        theirs[AGENT_SPAWNER_IN] = pipes[AGENT_SPAWNER_IN][0];
+        theirs[AGENT_SPAWNER_OUT] = pipes[AGENT_SPAWNER_OUT][1];
+        theirs[AGENT_SPAWNER_LOG] = pipes[AGENT_SPAWNER_LOG][1];
+        rv = agent_spawner_spawn(&sv->spawner, runner->id, theirs);
+        for (int i = 0; i < AGENT_SPAWNER_FDS; i++) {
+            close(theirs[i]);
+        }
+        if (rv != APR_SUCCESS) {
+            runner->state = AGENT_RUNNER_DEAD;
+        }
+    }
+    if (rv != APR_SUCCESS) {
+        count_failure(sv);
+        agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0334", rv,
+                            "a runner could not be started");
+    }
+}
+
+apr_time_t agent_runner_replenish(agent_supervisor_t *sv)
+{
+    int missing = sv->config->runners - count_runners(sv, true);
+
+    if (sv->mode != AGENT_MODE_RUNNING || missing <= 0
+        || count_runners(sv, false) >= MAX_RUNNERS) {
+        return AGENT_NEVER;
+    }
+    if (sv->runners.start_at > sv->now) {
+        return sv->runners.start_at;
+    }
+    while (missing-- > 0 && sv->runners.start_at <= sv->now) {
+        start_runner(sv);
+    }
+    return sv->now;
+}
+
+/* ---- ending ---- */
+
+void agent_runner_kill(agent_supervisor_t *sv, agent_runner_t *runner,
+                       agent_loss_t loss, const char *reason)
+{
+    if (runner->state >= AGENT_RUNNER_KILLED) {
+        return;
+    }
+    runner->state = AGENT_RUNNER_KILLED;
+    runner->loss = loss;
+    runner->reason = reason;
+    runner->limit_at = sv->now + KILL_PATIENCE;
+    agent_spawner_kill(&sv->spawner, runner->id, SIGKILL);
+}
+
+void agent_runner_breach(agent_supervisor_t *sv, agent_runner_t *runner,
+                         const char *what)
+{
+    agent_report_write(sv, AGENT_LOG_ERR, "AGT0332", 0,
+                       "runner %d broke the protocol (%s): it is killed, its "
+                       "%d runs are given back",
+                       (int)runner->pid, what, runner->active);
+    agent_runner_kill(sv, runner, AGENT_LOSS_COUNTED,
+                      "the runner broke the protocol");
+}
+
+/* The runs of a runner that will not say anything any more. */
+static void give_back_runs(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    while (!APR_RING_EMPTY(&runner->leases, agent_lease_t, link)) {
+        agent_lease_t *lease = APR_RING_FIRST(&runner->leases);
+        bool counted = runner->loss == AGENT_LOSS_COUNTED
+            && lease->cause != AGENT_CAUSE_DRAIN;
+
+        if (lease->state != AGENT_LEASE_HELD) {
+            /* Its fate is decided. */
+        }
+        else if (runner->loss == AGENT_LOSS_FORGET) {
+            agent_lease_set_state(sv, lease, AGENT_LEASE_GONE);
+        }
+        else if (lease->cause == AGENT_CAUSE_DEADLINE) {
+            agent_lease_time_out(sv, lease);
+        }
+        else {
+            agent_lease_release(sv, lease, counted, runner->reason);
+        }
+        agent_lease_detach(sv, lease);
+    }
+}
+
+void agent_runner_kill_all(agent_supervisor_t *sv, agent_loss_t loss,
+                           const char *reason)
+{
+    agent_runner_t *runner;
+
+    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        agent_runner_kill(sv, runner, loss, reason);
+        runner->loss = loss;
+        runner->reason = reason;
+        give_back_runs(sv, runner);
+    }
+}
+
+static void describe_status(char *text, size_t size, int status)
+{
+    if (WIFSIGNALED(status)) {
+        apr_snprintf(text, size, "signal %d", WTERMSIG(status));
+    }
+    else {
+        apr_snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+    }
+}
+
+static void end_runner(agent_supervisor_t *sv, agent_runner_t *runner,
+                       int status)
+{
+    bool wanted = runner->loss != AGENT_LOSS_COUNTED;
+    char how[64];
+
+    if (runner->state == AGENT_RUNNER_DEAD) {
+        return;
+    }
+    /* It may have said `end` before it ended. */
+    agent_runner_read_rest(sv, runner);
+    describe_status(how, sizeof(how), status);
+    agent_report_write(sv, wanted ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
+                       "AGT0331", 0, "runner %d ended (%s) with %d runs",
+                       (int)runner->pid, how, runner->active);
+    give_back_runs(sv, runner);
+    runner->state = AGENT_RUNNER_DEAD;
+    if (wanted
+        || (runner->slots > 0 && sv->now - runner->started_at >= SHORT_LIFE)) {
+        sv->runners.failures = 0;
+    }
+    else {
+        count_failure(sv);
+    }
+}
+
+void agent_runner_reap(agent_supervisor_t *sv)
+{
+    agent_runner_t *runner;
+    agent_runner_t *next;
+
+    APR_RING_FOREACH_SAFE(runner, next, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->state == AGENT_RUNNER_DEAD) {
+            agent_runner_close(runner);
+            APR_RING_REMOVE(runner, link);
+            apr_pool_destroy(runner->pool);
+        }
+    }
+}
+
+static agent_runner_t *find_runner(agent_supervisor_t *sv, apr_uint32_t id)
+{
+    agent_runner_t *runner;
+
+    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->id == id) {
+            return runner;
+        }
+    }
+    return NULL;
+}
+
+void agent_runner_receive_news(agent_supervisor_t *sv)
+{
+    for (;;) {
+        apr_uint32_t id = 0;
+        int value = 0;
+        agent_spawner_news_t news = agent_spawner_receive(&sv->spawner, &id,
+                                                          &value);
+        agent_runner_t *runner = find_runner(sv, id);
+
+        if (news == AGENT_SPAWNER_NOTHING) {
+            return;
+        }
+        if (news == AGENT_SPAWNER_LOST) {
+            agent_drain_spawner_lost(sv);
+            return;
+        }
+        if (runner != NULL && news == AGENT_SPAWNER_STARTED) {
+            runner->pid = (pid_t)value;
+        }
+        else if (runner != NULL && news == AGENT_SPAWNER_EXITED) {
+            end_runner(sv, runner, value);
+        }
+        else if (runner != NULL && news == AGENT_SPAWNER_REFUSED) {
+            agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0336",
+                                APR_FROM_OS_ERROR(value),
+                                "the spawner could not start a runner");
+            runner->state = AGENT_RUNNER_DEAD;
+            count_failure(sv);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runner processes: starting and replacing them, their pipes, what they say.
+ */
+#ifndef AGENT_SUPERVISOR_RUNNER_H
+#define AGENT_SUPERVISOR_RUNNER_H
+
+#include "buffer.h"
+#include "lease.h"
+#include "spawner.h"
+#include "types.h"
+
+typedef enum agent_runner_state_t {
+    /* Did not say `ready` yet. */
+    AGENT_RUNNER_STARTING,
+    AGENT_RUNNER_READY,
+    /* Gets no more runs; ends when idle or is killed. */
+    AGENT_RUNNER_LEAVING,
+    /* Was killed; what it says is not read any more. */
+    AGENT_RUNNER_KILLED,
+    /* Has ended; its memory is given back soon. */
+    AGENT_RUNNER_DEAD
+} agent_runner_state_t;
+
+/* What becomes of the runs of a runner that ends. */
+typedef enum agent_loss_t {
+    AGENT_LOSS_COUNTED,
+    AGENT_LOSS_UNCOUNTED,
+    /* They are not ours any more. */
+    AGENT_LOSS_FORGET
+} agent_loss_t;
+
+/* How much of its output a runner may have in the log. */
+typedef struct agent_runner_log_t {
+    agent_buffer_t text;
+    /* The rest of a line that was too long is skipped. */
+    bool is_skipping;
+    apr_time_t since;
+    int lines;
+    unsigned dropped;
+} agent_runner_log_t;
+
+struct agent_runner_t {
+    APR_RING_ENTRY(agent_runner_t) link;
+    apr_pool_t *pool;
+    /* Names it for the spawner. */
+    apr_uint32_t id;
+    /* 0 until the spawner has told it. */
+    pid_t pid;
+    agent_runner_state_t state;
+    int in_fd;
+    int out_fd;
+    int log_fd;
+    /* What is to be written to it; what it wrote. */
+    agent_buffer_t input;
+    agent_buffer_t output;
+    /* Bytes of output that hold no newline. */
+    apr_size_t scanned;
+    agent_runner_log_t log;
+    agent_lease_ring_t leases;
+    /* Number of those. */
+    int active;
+    int slots;
+    agent_loss_t loss;
+    const char *reason;
+    apr_time_t started_at;
+    /* It must be ready, or gone, by then. */
+    apr_time_t limit_at;
+    apr_time_t ping_at;
+    /* AGENT_NEVER while no answer is due. */
+    apr_time_t pong_by;
+    apr_int64_t ping_id;
+};
+
+APR_RING_HEAD(agent_runner_ring_t, agent_runner_t);
+typedef struct agent_runner_ring_t agent_runner_ring_t;
+
+typedef struct agent_runner_table_t {
+    agent_runner_ring_t all;
+    apr_uint32_t last_id;
+    /* Runners that ended soon after their start, in a row. */
+    int failures;
+    apr_time_t start_at;
+    /* They are not read, because too much waits to be written. */
+    bool is_full;
+} agent_runner_table_t;
+
+void agent_runner_init(agent_supervisor_t *sv);
+
+/* Starts what is missing; returns when to be called again at the latest. */
+apr_time_t agent_runner_replenish(agent_supervisor_t *sv);
+
+/* Runs that could be started now. */
+int agent_runner_free_slots(const agent_supervisor_t *sv);
+
+/* The runner with most room; NULL when there is none. */
+agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv);
+
+/* News of the spawner. */
+void agent_runner_receive_news(agent_supervisor_t *sv);
+
+/* Adds what all runners wait for to the poll set. */
+void agent_runner_poll(agent_supervisor_t *sv);
+
+/* Pings and limits; called each second. */
+void agent_runner_tick(agent_supervisor_t *sv);
+
+/* Gives back what ended runners held; not while the poll set is walked. */
+void agent_runner_reap(agent_supervisor_t *sv);
+
+/* Takes no more runs, and is killed when its others ended. */
+void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner);
+
+/* Kills it; its runs are treated as `loss` says when it has ended. */
+void agent_runner_kill(agent_supervisor_t *sv, agent_runner_t *runner,
+                       agent_loss_t loss, const char *reason);
+
+/* It broke the protocol: killed, its runs count the attempt. */
+void agent_runner_breach(agent_supervisor_t *sv, agent_runner_t *runner,
+                         const char *what);
+
+/* Kills all at once; their runs are treated as `loss` says at once too. */
+void agent_runner_kill_all(agent_supervisor_t *sv, agent_loss_t loss,
+                           const char *reason);
+
+void agent_runner_signal_all(agent_supervisor_t *sv, int number);
+
+/* All runners finish what they have and end. */
+void agent_runner_drain_all(agent_supervisor_t *sv);
+
+/* For runner.c: pipes (runner_io.c). Reads to the end, or what is there. */
+void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);
+void agent_runner_close(agent_runner_t *runner);
+
+/* A whole line without its newline (runner_line.c). */
+void agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
+                            const char *text, apr_size_t length);
+
+/* What came on its standard output and error (runner_log.c). */
+void agent_runner_take_log(agent_supervisor_t *sv, agent_runner_t *runner,
+                           const char *bytes, apr_size_t length);
+/* Reports what was left out, now and then. */
+void agent_runner_tick_log(agent_supervisor_t *sv, agent_runner_t *runner);
+void agent_runner_end_log(agent_supervisor_t *sv, agent_runner_t *runner);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watching runners while they live: readiness, pings, replacement. */
+#include "runner.h"
+
+#include <signal.h>
+
+#include "state.h"
+
+void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    if (runner->state > AGENT_RUNNER_READY) {
+        return;
+    }
+    agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0338", 0,
+                       "runner %d gets no more runs and is replaced",
+                       (int)runner->pid);
+    runner->state = AGENT_RUNNER_LEAVING;
+    runner->limit_at = sv->now + sv->timing.recycle_grace;
+    agent_protocol_drain(&runner->input);
+}
+
+void agent_runner_drain_all(agent_supervisor_t *sv)
+{
+    agent_runner_t *runner;
+
+    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->state <= AGENT_RUNNER_READY) {
+            runner->state = AGENT_RUNNER_LEAVING;
+            /* The drain has limits of its own. */
+            runner->limit_at = AGENT_NEVER;
+            agent_protocol_drain(&runner->input);
+        }
+    }
+}
+
+void agent_runner_signal_all(agent_supervisor_t *sv, int number)
+{
+    agent_runner_t *runner;
+
+    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->state < AGENT_RUNNER_DEAD) {
+            agent_spawner_kill(&sv->spawner, runner->id, number);
+        }
+        /* It was not asked while it could not answer. */
+        if (runner->pong_by != AGENT_NEVER) {
+            runner->pong_by = sv->now + sv->timing.ping_timeout;
+        }
+    }
+}
+
+static int count_held(const agent_runner_t *runner)
+{
+    agent_lease_t *lease;
+    int count = 0;
+
+    APR_RING_FOREACH(lease, &runner->leases, agent_lease_t, link)
+    {
+        count += lease->state == AGENT_LEASE_HELD;
+    }
+    return count;
+}
+
+/* Its time is over. */
+static void exceed_limit(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    switch (runner->state) {
+    case AGENT_RUNNER_STARTING:
+        agent_report_write(sv, AGENT_LOG_ERR, "AGT0333", 0,
+                           "runner %d did not become ready in time",
+                           (int)runner->pid);
+        agent_runner_kill(sv, runner, AGENT_LOSS_COUNTED,
+                          "the runner did not become ready");
+        break;
+    case AGENT_RUNNER_LEAVING:
+        agent_runner_kill(sv, runner, AGENT_LOSS_UNCOUNTED,
+                          "the runner was replaced");
+        break;
+    default:
+        /* Killed, but its end was not reported: ask again. */
+        agent_spawner_kill(&sv->spawner, runner->id, SIGKILL);
+        runner->limit_at = sv->now + apr_time_from_sec(5);
+    }
+}
+
+static void check_ping(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    if (runner->pong_by <= sv->now) {
+        agent_report_write(sv, AGENT_LOG_ERR, "AGT0335", 0,
+                           "runner %d does not answer: it is killed, its %d "
+                           "runs are given back",
+                           (int)runner->pid, runner->active);
+        agent_runner_kill(sv, runner, AGENT_LOSS_COUNTED,
+                          "the runner did not answer any more");
+    }
+    else if (runner->ping_at <= sv->now) {
+        agent_protocol_ping(&runner->input, ++runner->ping_id);
+        runner->ping_at = AGENT_NEVER;
+        runner->pong_by = sv->now + sv->timing.ping_timeout;
+    }
+}
+
+static void check_runner(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    /* A runner that we do not read or have stopped cannot answer. */
+    bool may_answer = !sv->runners.is_full && !sv->worker.is_stopped;
+
+    if (!may_answer && runner->pong_by != AGENT_NEVER) {
+        runner->pong_by = sv->now + sv->timing.ping_timeout;
+    }
+    if (runner->state == AGENT_RUNNER_LEAVING && runner->limit_at != AGENT_NEVER
+        && count_held(runner) == 0) {
+        agent_runner_kill(sv, runner, AGENT_LOSS_UNCOUNTED,
+                          "the runner was replaced");
+    }
+    else if (runner->limit_at <= sv->now) {
+        exceed_limit(sv, runner);
+    }
+    else if (runner->state <= AGENT_RUNNER_LEAVING) {
+        check_ping(sv, runner);
+    }
+}
+
+void agent_runner_tick(agent_supervisor_t *sv)
+{
+    agent_runner_t *runner;
+
+    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->state != AGENT_RUNNER_DEAD) {
+            check_runner(sv, runner);
+            agent_runner_tick_log(sv, runner);
+        }
+    }
+}

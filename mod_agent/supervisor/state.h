@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole of the supervisor, for its parts. One thread, no locks. */
+#ifndef AGENT_SUPERVISOR_STATE_H
+#define AGENT_SUPERVISOR_STATE_H
+
+#include "batch.h"
+#include "check.h"
+#include "claim.h"
+#include "database.h"
+#include "drain.h"
+#include "lease.h"
+#include "notify.h"
+#include "poll.h"
+#include "process.h"
+#include "protocol.h"
+#include "release.h"
+#include "report.h"
+#include "runner.h"
+#include "spawner.h"
+#include "supervisor.h"
+#include "worker.h"
+
+struct agent_supervisor_t {
+    const agent_supervisor_config_t *config;
+    /* config's, with the defaults filled in. */
+    agent_supervisor_timing_t timing;
+    apr_pool_t *pool;
+    /* CLOCK_MONOTONIC when this turn of the loop began. */
+    apr_time_t now;
+    apr_time_t tick_at;
+    agent_mode_t mode;
+    int exit_code;
+    int signal_fd;
+    bool is_spawner_lost;
+    bool is_parent_lost;
+    bool is_wake_lost;
+    agent_spawner_t spawner;
+    agent_poll_t poll;
+    agent_report_t report;
+    agent_database_t database;
+    agent_worker_t worker;
+    agent_claim_t claim;
+    agent_check_t check;
+    agent_notify_t notify;
+    agent_lease_table_t leases;
+    agent_batch_queue_t batches;
+    agent_release_queue_t releases;
+    agent_runner_table_t runners;
+    agent_drain_t drain;
+};
+
+#endif

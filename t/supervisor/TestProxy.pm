@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+# Stands between a supervisor and PostgreSQL and, when told to, loses the
+# answer to one call of a function: it was executed and committed, but whoever
+# asked never learns it.
+package TestProxy;
+use strict;
+use warnings;
+use AgentTest::Wait;
+use Carp qw(croak);
+use File::Path qw(remove_tree);
+use File::Temp qw(tempdir);
+use IO::Select;
+use IO::Socket::UNIX;
+use POSIX ();
+
+sub new {
+    my ($class, $pg) = @_;
+    my $dir = tempdir('/tmp/agent-test-px.XXXXXX', CLEANUP => 0);
+    chmod 0755, $dir or croak "$dir: $!";
+    my $self = bless { dir => $dir, owner => $$ }, $class;
+    my $path = "$dir/.s.PGSQL.5432";
+    my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 64) or croak "$path: $!";
+    chmod 0777, $path or croak "$path: $!";
+    $self->{pid} = fork // croak "fork: $!";
+    if (!$self->{pid}) {
+        # Nothing of the test's own may be cleaned up by this process.
+        eval { forward($listener, $pg->host . '/.s.PGSQL.5432', "$dir/lose") };
+        warn $@ if $@;
+        POSIX::_exit(0);
+    }
+    return $self;
+}
+
+sub conninfo { return "host=$_[0]{dir} user=agent dbname=agent connect_timeout=2" }
+
+# The next answer to a call of agent.NAME is lost; returns when it was.
+sub lose_answer {
+    my ($self, $name, $cause) = @_;
+    open my $out, '>', "$self->{dir}/lose.new" or croak "$self->{dir}: $!";
+    print {$out} $name;
+    close $out or croak "$self->{dir}: $!";
+    rename "$self->{dir}/lose.new", "$self->{dir}/lose" or croak "$self->{dir}: $!";
+    $cause->() if $cause;
+    return wait_for("an answer to $name to be lost", sub { !-e "$self->{dir}/lose" });
+}
+
+sub forward {
+    my ($listener, $server_path, $lose) = @_;
+    my $select = IO::Select->new($listener);
+    my (%peer, %is_client, %is_lost);
+    while (my @ready = $select->can_read) {
+        for my $socket (@ready) {
+            if ($socket == $listener) {
+                my $client = $listener->accept or next;
+                my $server = IO::Socket::UNIX->new(Peer => $server_path) or next;
+                @peer{ $client, $server } = ($server, $client);
+                $is_client{$client} = 1;
+                $select->add($client, $server);
+                next;
+            }
+            my $peer = $peer{$socket} or next;
+            my $got = sysread $socket, my $bytes, 65536;
+            if ($got && $is_client{$socket} && $bytes =~ /agent\.(\w+)\(/ && $1 eq wanted($lose)) {
+                $is_lost{$peer} = 1;
+            }
+            if (!$got || $is_lost{$socket}) {
+                unlink $lose if $is_lost{$socket};
+                $select->remove($socket, $peer);
+                delete @peer{ $socket, $peer };
+                close $_ for $socket, $peer;
+                next;
+            }
+            syswrite_all($peer, $bytes);
+        }
+    }
+    return;
+}
+
+sub wanted {
+    my ($file) = @_;
+    open my $in, '<', $file or return '';
+    return scalar <$in> // '';
+}
+
+sub syswrite_all {
+    my ($socket, $bytes) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+    while (length $bytes) {
+        my $put = syswrite $socket, $bytes or return;
+        substr $bytes, 0, $put, '';
+    }
+    return;
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    return if $self->{owner} != $$;
+    local ($?, $@, $!);
+    kill KILL => $self->{pid};
+    waitpid $self->{pid}, 0;
+    remove_tree($self->{dir});
+    return;
+}
+
+1;

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+# A supervisor of its own for a test: built when a source is newer, started on
+# a private cluster, its runner the scripted one of this folder.
+package TestSupervisor;
+use strict;
+use warnings;
+use AgentTest::Database;
+use AgentTest::Env qw(root variant build_dir is_root is_sanitized server_user slurp);
+use AgentTest::Postgres;
+use AgentTest::Process qw(children_of);
+use AgentTest::Wait;
+use Carp qw(croak);
+use Exporter 'import';
+use Fcntl qw(F_SETFD);
+use File::Path qw(make_path remove_tree);
+use File::Temp qw(tempdir);
+use IO::Socket::UNIX;
+use JSON::PP;
+use POSIX qw(WNOHANG mkfifo);
+use Socket qw(SOCK_DGRAM);
+
+our @EXPORT = qw(start_cluster create_run create_runs run_field status_of
+    wait_status wait_final events_of make_gate open_gate uuid program
+    fast_timing);
+
+our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
+
+# What the runner becomes when we may choose.
+my $RUNNER_USER = 'nobody';
+my %running;
+
+# ---- building ----
+
+my @LIBRARIES = qw(-laprutil-1 -lapr-1 -ljson-c -lpq);
+my %VARIANT_FLAGS = (
+    release => ['-O2'],
+    clang   => ['-O2'],
+    asan    => [ '-O1', '-fno-omit-frame-pointer', '-fsanitize=address,undefined',
+        '-fno-sanitize-recover=undefined' ],
+);
+
+sub program {
+    my ($name) = @_;
+    my $program = build_dir() . "/supervisor/$name";
+    my @sources = ("t/supervisor/$name.c");
+    if ($name eq 'standalone') {
+        my %is_other = map { $_ => 1 } qw(pool.c listen.c);
+        push @sources, glob('mod_agent/supervisor/*.c'), glob('mod_agent/core/*.c'),
+            grep { !$is_other{ (split m{/})[-1] } } glob 'mod_agent/db/*.c';
+    }
+    return $program if is_newer($program, @sources, glob 'mod_agent/*/*.{h,def}');
+    make_path(build_dir() . '/supervisor');
+    my @flags = @{ $VARIANT_FLAGS{ variant() } || ['-O2'] };
+    my @include = split ' ', qx(apr-1-config --includes --cppflags) . qx(pkg-config --cflags json-c libpq);
+    my $cc = variant() eq 'clang' ? 'clang' : 'cc';
+    my @command = ($cc, qw(-std=gnu11 -g -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parameter),
+        @flags, @include, '-o', "$program.$$", @sources, @LIBRARIES);
+    system(@command) == 0 or croak "@command failed";
+    rename "$program.$$", $program or croak "$program: $!";
+    return $program;
+}
+
+sub is_newer {
+    my ($program, @sources) = @_;
+    my $made = (stat $program)[9] or return 0;
+    return !grep { ((stat $_)[9] // $made + 1) > $made } @sources;
+}
+
+# ---- the cluster ----
+
+# Settings in seconds or fewer instead of half minutes.
+sub fast_timing {
+    return { ping_interval => 500, ping_timeout => 1500, cancel_grace => 1000,
+        recycle_grace => 2000, ready_timeout => 2000 };
+}
+
+sub start_cluster {
+    chdir root() or croak root() . ": $!";
+    program($_) for qw(standalone fake_runner);
+    my $pg = AgentTest::Postgres->new;
+    @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($pg->host, 'postgres', 'agent');
+    return $pg;
+}
+
+# ---- the supervisor ----
+
+sub start {
+    my ($class, $pg, %config) = @_;
+    my $dir = tempdir('/tmp/agent-test-sv.XXXXXX', CLEANUP => 0);
+    chmod 0755, $dir or croak "$dir: $!";
+    my $self = bless { dir => $dir, log => "$dir/log", owner => $$ }, $class;
+    my %users = is_root() ? users() : ();
+    my $life = delete $config{life_pipe};
+    %config = (
+        conninfo => $pg->conninfo, node => 'node-1', runner => program('fake_runner'),
+        graphs   => { agent => { kind => 'builtin' } }, runners => 1, slots => 100,
+        lease_sec => 20, wake => "$dir/wake", %users, %config,
+    );
+    $config{life_fd} = fileno $life->[0] if $life;
+    open my $out, '>', "$dir/config.json" or croak "$dir: $!";
+    print {$out} encode_json(\%config);
+    close $out or croak "$dir: $!";
+    $self->{wake} = $config{wake};
+    $self->launch($life);
+    return $self;
+}
+
+sub users {
+    my @daemon = (getpwnam server_user())[2, 3];
+    my @runner = (getpwnam $RUNNER_USER)[2, 3];
+    return (uid => $daemon[0], gid => $daemon[1], runner_uid => $runner[0],
+        runner_gid => $runner[1]);
+}
+
+sub launch {
+    my ($self, $life) = @_;
+    my $pid = fork // croak "fork: $!";
+    if (!$pid) {
+        fcntl $life->[0], F_SETFD, 0 if $life;
+        open STDIN,  '<',  '/dev/null';
+        open STDOUT, '>',  '/dev/null';
+        open STDERR, '>>', $self->{log};
+        exec program('standalone'), "$self->{dir}/config.json"
+            or POSIX::_exit(127);
+    }
+    $self->{pid} = $pid;
+    $running{$pid} = 1;
+    return;
+}
+
+sub pid { return $_[0]{pid} }
+sub log_text { return slurp($_[0]{log}) }
+
+sub wait_log {
+    my ($self, $pattern, $seconds) = @_;
+    return wait_for("$pattern in the log", sub { $self->log_text =~ $pattern }, $seconds);
+}
+
+sub wait_ready {
+    my ($self) = @_;
+    $self->wait_log(qr/AGT0330/);
+    return $self->wait_log(qr/AGT0320/);
+}
+
+sub spawner_pid { my ($pid) = children_of($_[0]{pid}); return $pid }
+
+sub runner_pids {
+    my ($self) = @_;
+    my $spawner = $self->spawner_pid;
+    return $spawner ? children_of($spawner) : ();
+}
+
+# One byte, as httpd's children send after a commit.
+sub wake {
+    my ($self, $byte) = @_;
+    my $socket = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $self->{wake})
+        or croak "$self->{wake}: $!";
+    return $socket->send($byte // 'R');
+}
+
+sub signal {
+    my ($self, $name) = @_;
+    return kill $name => $self->{pid};
+}
+
+# The status of its end, as $? has it.
+sub wait_exit {
+    my ($self, $seconds) = @_;
+    my $status;
+    wait_for('the supervisor to end', sub {
+        return 1 if defined $status;
+        return 0 if waitpid($self->{pid}, WNOHANG) != $self->{pid};
+        $status = $?;
+        return 1;
+    }, $seconds);
+    delete $running{ $self->{pid} };
+    $self->{ended} = 1;
+    return $status;
+}
+
+sub stop {
+    my ($self, $name) = @_;
+    $self->signal($name // 'TERM');
+    return $self->wait_exit;
+}
+
+# Kilobytes of private memory in use.
+sub memory {
+    my ($self) = @_;
+    my ($kb) = slurp("/proc/$self->{pid}/status") =~ /^RssAnon:\s+(\d+)/m;
+    return $kb;
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    return if $self->{owner} != $$;
+    local ($?, $@, $!);
+    if (!$self->{ended}) {
+        kill KILL => $self->{pid};
+        waitpid $self->{pid}, 0;
+        delete $running{ $self->{pid} };
+    }
+    report_sanitizer($self);
+    remove_tree($self->{dir});
+    return;
+}
+
+# What a sanitizer found is a failure of the test that provoked it.
+sub report_sanitizer {
+    my ($self) = @_;
+    my $log = $self->log_text;
+    if ($log =~ /((?:ERROR: \w+Sanitizer|runtime error:).*)/s) {
+        Test::More::fail('no sanitizer report');
+        Test::More::diag($1);
+    }
+    return;
+}
+
+END {
+    my $status = $?;
+    kill KILL => keys %running if %running;
+    $? = $status;
+}
+
+# ---- runs ----
+
+sub uuid {
+    my @parts = map { int rand 65536 } 1 .. 8;
+    return sprintf '%04x%04x-%04x-4%03x-8%03x-%04x%04x%04x', @parts[0 .. 2],
+        $parts[3] & 0xfff, $parts[4] & 0xfff, @parts[5 .. 7];
+}
+
+# create_run({ do => ... } [, thread => id, strategy => ...]): the run's id.
+sub create_run {
+    my ($input, %args) = @_;
+    my $run = uuid();
+    my $thread = $args{thread};
+    if (!$thread) {
+        $thread = uuid();
+        sql("select code from agent.create_thread('$ACCOUNT', '$thread', 'raise', '{}')");
+    }
+    my $request = literal(encode_json({ input => $input }));
+    my $strategy = $args{strategy} // 'reject';
+    my $code = sql("select code from agent.create_run('$ACCOUNT', '$thread', '$run', '" . uuid()
+        . "', 'agent', array['agent'], '$strategy', '', null, null, $request)");
+    croak "create_run: $code" if $code ne 'ok';
+    return $run;
+}
+
+# Many runs at once, each on its own thread, in one transaction.
+sub create_runs {
+    my ($count, $input) = @_;
+    my $request = literal(encode_json({ input => $input }));
+    return sql(<<"SQL");
+        with k as materialized (
+            select gen_random_uuid() as t, gen_random_uuid() as r, gen_random_uuid() as a
+              from generate_series(1, $count)
+        ), c as materialized (
+            select k.*, x.code
+              from k cross join lateral agent.create_thread('$ACCOUNT', k.t, 'raise', '{}') x
+        )
+        select count(*)
+          from c cross join lateral agent.create_run('$ACCOUNT', c.t, c.r, c.a, 'agent',
+                   array['agent'], 'reject', case when c.code = 'ok' then '' end, null, null,
+                   $request) x
+         where x.code = 'ok'
+SQL
+}
+
+sub run_field {
+    my ($run, $field) = @_;
+    return sql("select $field from agent.runs where run_id = '$run'");
+}
+
+sub status_of { return run_field($_[0], 'status') }
+
+sub wait_final {
+    my ($run, $seconds) = @_;
+    wait_for("run $run to be final", sub {
+        return (run_field($run, 'finished_at is not null') // '') eq 't';
+    }, $seconds // 60);
+    return status_of($run);
+}
+
+sub wait_status {
+    my ($run, $status, $seconds) = @_;
+    my $got = wait_final($run, $seconds);
+    return Test::More::is($got, $status, "the run ends as $status");
+}
+
+# [event, data] pairs in order; dies when a number is missing.
+sub events_of {
+    my ($run) = @_;
+    my @events;
+    for (sql("select seq, event, data from agent.run_events where run_id = '$run' order by seq")) {
+        my ($seq, $event, $data) = split /\t/, $_, 3;
+        croak "event $seq of $run stands at " . scalar @events if $seq != @events;
+        push @events, [ $event, length $data ? JSON::PP->new->allow_nonref->decode($data) : undef ];
+    }
+    return @events;
+}
+
+# A gate: a run with { do => 'gate', path => ... } ends when it is opened.
+sub make_gate {
+    my $dir = tempdir('/tmp/agent-test-gate.XXXXXX', CLEANUP => 1);
+    chmod 0755, $dir;
+    mkfifo("$dir/gate", 0644) or croak "$dir/gate: $!";
+    chmod 0644, "$dir/gate";
+    return "$dir/gate";
+}
+
+sub open_gate {
+    my ($path) = @_;
+    open my $gate, '>', $path or croak "$path: $!";
+    return close $gate;
+}
+
+1;

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs that are cancelled, or whose thread is deleted, while they execute.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Wait;
+use Test::More;
+use TestSupervisor;
+
+my $pg = start_cluster();
+my $sv = TestSupervisor->start($pg, timing_ms => fast_timing());
+$sv->wait_ready;
+my $account = $TestSupervisor::ACCOUNT;
+
+sub start_run {
+    my (@args) = @_;
+    my $run = create_run(@args);
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    return $run;
+}
+
+sub cancel_run {
+    my ($run, $action) = @_;
+    my $thread = run_field($run, 'thread_id');
+    my $code = sql("select code from agent.cancel_run('$account', '$thread', '$run', '$action')");
+    $sv->wake('C');
+    return $code;
+}
+
+subtest 'cancel' => sub {
+    my $run = start_run({ do => 'hang' });
+    is cancel_run($run, 'interrupt'), 'ok', 'is accepted';
+    wait_status($run, 'interrupted');
+    is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'what it had is kept';
+};
+
+subtest 'cancel without a datagram' => sub {
+    my $run = start_run({ do => 'hang' });
+    my $thread = run_field($run, 'thread_id');
+    sql("select code from agent.cancel_run('$account', '$thread', '$run', 'interrupt')");
+    wait_status($run, 'interrupted');
+};
+
+subtest 'cancel with rollback' => sub {
+    my $run = start_run({ do => 'hang' });
+    is cancel_run($run, 'rollback'), 'ok', 'is accepted';
+    wait_for('the run to be gone', sub { sql("select count(*) from agent.runs where run_id = '$run'") == 0 });
+    pass 'the run is gone';
+};
+
+subtest 'cancel of a run that does not react' => sub {
+    my $run = start_run({ do => 'stuck' });
+    my $other = start_run({ do => 'hang' });
+    cancel_run($run, 'interrupt');
+    wait_status($run, 'interrupted');
+    $sv->wait_log(qr/AGT0342: runner \d+ did not end run $run/);
+    is sql("select count(*) from agent.run_queue where run_id = '$run'"), 0, 'it is not attempted again';
+    wait_for('the runner to be replaced, its other run to go on elsewhere',
+        sub { events_of($other) >= 3 });
+    is sql("select attempts from agent.run_queue where run_id = '$other'"), 1,
+        'which does not count as an attempt';
+    cancel_run($other, 'interrupt');
+    wait_status($other, 'interrupted');
+};
+
+subtest 'a cancelled run whose runner dies is not attempted again' => sub {
+    my $run = start_run({ do => 'stuck' });
+    my ($pid) = map { $_->[1]{pid} } (events_of($run))[1];
+    cancel_run($run, 'interrupt');
+    kill KILL => $pid;
+    wait_status($run, 'interrupted');
+    is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'one attempt';
+};
+
+subtest 'a new run with strategy interrupt' => sub {
+    my $run = start_run({ do => 'hang' });
+    my $next = create_run({ do => 'noop' }, thread => run_field($run, 'thread_id'), strategy => 'interrupt');
+    $sv->wake('C');
+    wait_status($run, 'interrupted');
+    wait_status($next, 'success');
+};
+
+subtest 'the thread of a running run is deleted' => sub {
+    my $run = start_run({ do => 'hang' });
+    my $thread = run_field($run, 'thread_id');
+    my $before = $sv->log_text;
+    is sql("select code from agent.delete_thread('$account', '$thread')"), 'ok', 'deleted';
+    $sv->wake('C');
+    $sv->wait_log(qr/AGT0343: run $run .* is not ours any more/);
+    my $after = create_run({ do => 'noop' });
+    $sv->wake;
+    wait_status($after, 'success');
+    unlike substr($sv->log_text, length $before), qr/AGT033[12]/, 'the runner lives on';
+    is sql("select count(*) from agent.run_events where run_id = '$run'"), 0, 'nothing of it is left';
+};
+
+is $sv->stop, 0, 'the supervisor ends well';
+
+done_testing;

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+# Processes that are killed: their runs are executed by others, and soon.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Process qw(is_alive children_of);
+use AgentTest::Wait;
+use Test::More;
+use TestSupervisor;
+
+my $pg = start_cluster();
+
+subtest 'kill -9 of a runner' => sub {
+    my $sv = TestSupervisor->start($pg, runners => 2);
+    $sv->wait_ready;
+    wait_for('both runners', sub { ($sv->log_text =~ tr/\n// , $sv->log_text) && 2 == (() = $sv->log_text =~ /AGT0330/g) });
+    my $gate = make_gate();
+    my @runs = map { create_run({ do => 'gate', path => $gate }) } 1 .. 4;
+    $sv->wake;
+    wait_for('all to run', sub { !grep { events_of($_) < 2 } @runs });
+    my ($victim) = map { $_->[1]{pid} } grep { $_->[0] eq 'custom' } events_of($runs[0]);
+    my @lost = grep { (events_of($_))[1][1]{pid} == $victim } @runs;
+    cmp_ok scalar @lost, '<', 4, 'the runs are distributed';
+    kill KILL => $victim;
+    wait_for('its runs to be ready again', sub {
+        sql('select count(*) from agent.run_queue where state = 1 or attempts > 1') == @lost;
+    });
+    wait_for('their second attempts', sub { !grep { events_of($_) < 4 } @lost });
+    open_gate($gate);
+    wait_status($_, 'success') for @runs;
+    my %attempts = map { split /\t/ } sql('select run_id, attempts from agent.usage_events');
+    is_deeply [ map { $attempts{$_} } @lost ], [ map { 2 } @lost ], 'its runs took two attempts';
+    is scalar(grep { $_ == 1 } values %attempts), 4 - @lost, 'the others one';
+    is_deeply [ map { $_->[0] } events_of($lost[0]) ], [qw(metadata custom metadata custom)],
+        'each attempt begins with metadata and numbers go on';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'kill -9 of the supervisor' => sub {
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $run = create_run({ do => 'hang', once => 1 });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    my @family = ($sv->spawner_pid, $sv->runner_pids);
+    is scalar @family, 2, 'there are a spawner and a runner';
+    $sv->stop('KILL');
+    wait_for('both to end', sub { !grep { is_alive($_) } @family }, 10);
+    is sql('select state from agent.run_queue'), 2, 'the run is still leased';
+    $sv->launch;
+    $sv->{ended} = 0;
+    $sv->wait_log(qr/AGT0321: worker \d+ of this host/);
+    wait_status($run, 'success');
+    is sql("select attempts from agent.usage_events where run_id = '$run'"), 2, 'by the next supervisor';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'kill -9 of the spawner' => sub {
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $run = create_run({ do => 'hang' });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    my @runners = $sv->runner_pids;
+    kill KILL => $sv->spawner_pid;
+    is $sv->wait_exit >> 8, 1, 'the supervisor asks to be started again';
+    wait_for('the runner to end', sub { !grep { is_alive($_) } @runners }, 10);
+    is sql("select state || ' ' || attempts from agent.run_queue where run_id = '$run'"), '1 0',
+        'the run is ready again, the attempt is not counted';
+    like $sv->log_text, qr/AGT0305/, 'the log says why';
+};
+
+subtest 'a supervisor leaves those of others alone' => sub {
+    my $one = TestSupervisor->start($pg);
+    $one->wait_ready;
+    my $two = TestSupervisor->start($pg);
+    $two->wait_ready;
+    unlike $two->log_text, qr/AGT0321/, 'a living one of the same host is not buried';
+    is $_->stop, 0, 'end' for $one, $two;
+};
+
+subtest 'a worker that was declared dead stops at once and begins anew' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 2);
+    $sv->wait_ready;
+    sql('delete from agent.run_queue');
+    my $run = create_run({ do => 'hang', once => 1 });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    my ($runner) = $sv->runner_pids;
+    sql("select agent.bury_worker(max(worker_id), true) from agent.workers where state = 1");
+    $sv->wait_log(qr/AGT0322/);
+    wait_for('its runner to end', sub { !is_alive($runner) }, 10);
+    wait_status($run, 'success');
+    is sql("select count(distinct epoch) from agent.run_events where run_id = '$run'"), 2, 'in a new lease';
+    is $sv->stop, 0, 'end';
+};
+
+done_testing;

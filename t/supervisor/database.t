@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+# The database goes away, loses answers, or refuses what a run said.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Process qw(is_alive);
+use AgentTest::Wait;
+use Test::More;
+use TestProxy;
+use TestSupervisor;
+
+my $pg = start_cluster();
+my $TERMINATE = "select count(pg_terminate_backend(pid)) from pg_stat_activity "
+    . "where application_name = 'agent supervisor'";
+
+sub is_up { return eval { local $SIG{__WARN__} = sub { }; sql('select 1') } }
+
+subtest 'backends are terminated again and again while runs execute' => sub {
+    my $sv = TestSupervisor->start($pg, slots => 50);
+    $sv->wait_ready;
+    my $cut = 0;
+    for my $round (1 .. 20) {
+        create_runs(100, { do => 'stream', count => 20 });
+        $sv->wake;
+        $cut += sql($TERMINATE);
+    }
+    cmp_ok $cut, '>=', 15, "$cut connections were cut";
+    wait_for('all runs to end', sub { sql('select count(*) from agent.run_queue') == 0 }, 120);
+    is sql("select count(*) from agent.runs where status = 'success'"), 2000, 'all succeed';
+    is sql("select count(*) from (select run_id from agent.run_events group by run_id "
+        . "having count(*) filter (where event = 'custom') < 20 "
+        . "or max(seq) + 1 <> count(*) or min(seq) <> 0) x"), 0, 'no event is lost, no number is left out';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'the answer to each kind of statement is lost once' => sub {
+    my $proxy = TestProxy->new($pg);
+    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 4,
+        timing_ms => fast_timing());
+    $sv->wait_ready;
+    for my $function (qw(save_batch claim_runs notify_runs renew_worker check_leases)) {
+        my ($gate, $run) = (make_gate());
+        $proxy->lose_answer($function, sub {
+            $run = create_run({ do => 'gate', path => $gate });
+            $sv->wake;
+        });
+        wait_for("a lost answer to $function not to stop the run", sub { events_of($run) >= 2 }, 60);
+        open_gate($gate) for (events_of($run) > 2 ? 1 : (), 1);
+        wait_status($run, 'success');
+    }
+    my $run = create_run({ do => 'exit', once => 1 });
+    $proxy->lose_answer('release_runs', sub { $sv->wake });
+    wait_status($run, 'success');
+    is sql("select count(*) from agent.run_queue"), 0, 'no run is left behind';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'a long run outlives a short absence of the database' => sub {
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $gate = make_gate();
+    my $run = create_run({ do => 'gate', path => $gate });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    $pg->stop('fast');
+    $sv->wait_log(qr/AGT0311/);
+    open_gate($gate);
+    $sv->wait_log(qr/AGT0310/);
+    $pg->start;
+    wait_for('the database', \&is_up);
+    wait_status($run, 'success');
+    is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'at its first attempt';
+    like $sv->log_text, qr/AGT0312/, 'the log says when it was back';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'without a renewal runners are stopped, then killed' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 3);
+    $sv->wait_ready;
+    my $run = create_run({ do => 'hang', once => 1 });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    my ($runner) = $sv->runner_pids;
+    $pg->stop('fast');
+    $sv->wait_log(qr/AGT0323/);
+    wait_for('the runner to be stopped', sub { AgentTest::Process::stat_of($runner)->{state} =~ /[TZX]/ });
+    $sv->wait_log(qr/AGT0324/);
+    wait_for('the runner to be killed', sub { !is_alive($runner) });
+    $pg->start;
+    wait_for('the database', \&is_up);
+    wait_status($run, 'success');
+    is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'the loss is not counted';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'runners that were stopped go on after a renewal in time' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 8);
+    $sv->wait_ready;
+    my $gate = make_gate();
+    my $run = create_run({ do => 'gate', path => $gate });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    $pg->stop('fast');
+    $sv->wait_log(qr/AGT0323/);
+    $pg->start;
+    $sv->wait_log(qr/AGT0325/);
+    open_gate($gate);
+    wait_status($run, 'success');
+    is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'at its first attempt';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'the database crashes' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 10);
+    $sv->wait_ready;
+    for my $round (1 .. 5) {
+        create_runs(50, { do => 'stream', count => 5 });
+        $sv->wake;
+        my ($backend) = sql("select pid from pg_stat_activity where application_name = 'agent supervisor'");
+        kill KILL => $backend if $backend;
+        wait_for('the end of the recovery', \&is_up);
+    }
+    wait_for('all runs to end', sub { is_up() && sql('select count(*) from agent.run_queue') == 0 }, 120);
+    is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'a run whose output cannot be stored' => sub {
+    sql("alter table agent.run_events add constraint test check (data not like '%unstorable%')");
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $gate = make_gate();
+    my @good = map { create_run({ do => 'gate', path => $gate }) } 1 .. 5;
+    my $bad = create_run({ do => 'gate', path => $gate, unstorable => 1 });
+    $sv->wake;
+    wait_for('all to run', sub { !grep { events_of($_) < 2 } @good, $bad });
+
+    # While one statement waits for this lock the others' ends meet in a batch.
+    open my $lock, '|-', 'psql', '-Xq' or die "psql: $!\n";
+    print {$lock} "begin; lock table agent.run_events in share mode;\n";
+    $lock->flush;
+    my $waiting = "select count(*) from pg_locks where relation = 'agent.run_events'::regclass and ";
+    wait_for('the lock', sub { sql("$waiting granted and mode = 'ShareLock'") });
+    my $first = create_run({ do => 'noop' });
+    $sv->wake;
+    wait_for('a statement to wait for it', sub { sql("$waiting not granted") });
+    open_gate($gate);
+    wait_for('the runner to pass the gate', sub { runner_is_idle($sv) });
+    close $lock or die "psql failed\n";
+
+    wait_status($bad, 'error');
+    wait_status($_, 'success') for @good, $first;
+    is sql("select error->>'error' from agent.runs where run_id = '$bad'"), 'invalid_output', 'with its reason';
+    is_deeply [ map { $_->[0] } events_of($bad) ], [qw(metadata custom error)], 'its last event is the error';
+    like $sv->log_text, qr/AGT0344: a batch of \d+ runs was refused/, 'it had shared a batch';
+    unlike $sv->log_text, qr/AGT033[12]/, 'the runner lives on';
+    is $sv->stop, 0, 'end';
+    sql('alter table agent.run_events drop constraint test');
+};
+
+# Its end of each gate is closed when the run has ended.
+sub runner_is_idle {
+    my ($sv) = @_;
+    my ($runner) = $sv->runner_pids;
+    return !grep { (readlink($_) // '') =~ m{/gate\z} } glob "/proc/$runner/fd/*";
+}
+
+subtest 'a database without the schema' => sub {
+    sql('create database empty');
+    (my $conninfo = $pg->conninfo) =~ s/dbname=agent/dbname=empty/;
+    my $sv = TestSupervisor->start($pg, conninfo => $conninfo);
+    $sv->wait_log(qr/AGT0313: list_node_workers failed: .*agent/);
+    is $sv->stop, 0, 'is reported, and tried again';
+};
+
+done_testing;

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A runner for tests: it does what a run's input tells it to, well or badly.
+ *
+ * input.do: noop, step, stream (count), big (bytes), report, hang (ends when
+ * cancelled), stuck (ignores that), gate (ends when the FIFO `path` was opened
+ * and closed), and the hostile ones: see `deeds` below. input.once: only under
+ * the first lease, later ones are noop.
+ * hello.graphs.*.start: never_ready or exit, for a runner that cannot start.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <json-c/json.h>
+
+#define IN_FD    3
+#define OUT_FD   4
+#define MAX_RUNS 4096
+
+extern char **environ;
+
+typedef struct run_t {
+    char id[37];
+    int epoch;
+    /* Says something that the database will refuse before it ends. */
+    int unstorable;
+    /* Polled until it hangs up; -1: none. */
+    int gate;
+    int stuck;
+} run_t;
+
+static run_t runs[MAX_RUNS];
+static int run_count;
+static int draining;
+
+static void put(const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t done = write(OUT_FD, bytes, length);
+
+        if (done < 0 && errno != EINTR) {
+            exit(1);
+        }
+        bytes += done > 0 ? done : 0;
+        length -= done > 0 ? (size_t)done : 0;
+    }
+}
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+    char *text;
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vasprintf(&text, format, args);
+    va_end(args);
+    text[length] = '\n';
+    put(text, (size_t)length + 1);
+    free(text);
+}
+
+static const char *get(json_object *object, const char *key)
+{
+    json_object *value = NULL;
+
+    if (object != NULL) {
+        json_object_object_get_ex(object, key, &value);
+    }
+    return json_object_get_string(value);
+}
+
+static int get_int(json_object *object, const char *key, int fallback)
+{
+    json_object *value = NULL;
+
+    return json_object_object_get_ex(object, key, &value)
+        ? json_object_get_int(value)
+        : fallback;
+}
+
+/* ---- what a run says ---- */
+
+static void event(const run_t *run, const char *name, const char *data)
+{
+    say("{\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%d,\"event\":\"%s\","
+        "\"data\":%s}",
+        run->id, run->epoch, name, data);
+}
+
+static void checkpoint(const run_t *run, const char *message)
+{
+    static unsigned count;
+
+    /* Version 7 in form; ordered within this process. */
+    say("{\"type\":\"checkpoint\",\"run_id\":\"%s\",\"epoch\":%d,"
+        "\"checkpoint_id\":\"%.8s-0000-7000-8000-%04x%08x\",\"parent\":null,"
+        "\"values\":{\"messages\":[{\"type\":\"ai\",\"content\":\"%s\"}]},"
+        "\"next\":[],\"tasks\":[],\"metadata\":{\"source\":\"loop\","
+        "\"step\":1,\"writes\":null,\"parents\":{}},\"opaque\":null}",
+        run->id, run->epoch, run->id, (unsigned)getpid() & 0xffff, ++count,
+        message);
+}
+
+static void end(run_t *run, const char *status)
+{
+    say("{\"type\":\"end\",\"run_id\":\"%s\",\"epoch\":%d,\"status\":\"%s\","
+        "\"error\":null}",
+        run->id, run->epoch, status);
+    if (run->gate >= 0) {
+        close(run->gate);
+    }
+    *run = runs[--run_count];
+}
+
+static void pass_gate(run_t *run)
+{
+    if (run->unstorable) {
+        event(run, "custom", "{\"unstorable\":true}");
+    }
+    end(run, "success");
+}
+
+static void report(const run_t *run)
+{
+    struct rlimit core;
+    char text[4096];
+    int at;
+    DIR *fds = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    getrlimit(RLIMIT_CORE, &core);
+    at = snprintf(text, sizeof(text),
+                  "{\"uid\":%d,\"gid\":%d,\"groups\":%d,\"no_new_privs\":%d,"
+                  "\"core\":%d,\"cwd_is_root\":%d,\"fds\":[",
+                  (int)getuid(), (int)getgid(), getgroups(0, NULL),
+                  prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), (int)core.rlim_cur,
+                  access("etc", F_OK) == 0);
+    while ((entry = readdir(fds)) != NULL) {
+        if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(fds)) {
+            at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s",
+                           text[at - 1] == '[' ? "" : ",", entry->d_name);
+        }
+    }
+    closedir(fds);
+    at += snprintf(text + at, sizeof(text) - (size_t)at, "],\"env\":[");
+    for (int i = 0; environ[i] != NULL; i++) {
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "%s\"%.*s\"",
+                       i > 0 ? "," : "", (int)strcspn(environ[i], "="),
+                       environ[i]);
+    }
+    snprintf(text + at, sizeof(text) - (size_t)at, "]}");
+    event(run, "custom", text);
+}
+
+/* ---- deeds ---- */
+
+static void do_noop(run_t *run, json_object *input)
+{
+    end(run, "success");
+}
+
+static void do_step(run_t *run, json_object *input)
+{
+    checkpoint(run, "done");
+    event(run, "values", "{\"done\":true}");
+    end(run, "success");
+}
+
+static void do_stream(run_t *run, json_object *input)
+{
+    int count = get_int(input, "count", 10);
+
+    for (int i = 0; i < count; i++) {
+        char data[64];
+
+        snprintf(data, sizeof(data), "{\"token\":%d}", i);
+        event(run, "custom", data);
+    }
+    end(run, "success");
+}
+
+static void do_big(run_t *run, json_object *input)
+{
+    size_t bytes = (size_t)get_int(input, "bytes", 1000000);
+    char *data = malloc(bytes + 3);
+
+    memset(data, 'x', bytes + 2);
+    data[0] = '"';
+    data[bytes + 1] = '"';
+    data[bytes + 2] = '\0';
+    event(run, "custom", data);
+    free(data);
+    end(run, "success");
+}
+
+static void do_report(run_t *run, json_object *input)
+{
+    report(run);
+    end(run, "success");
+}
+
+static void do_hang(run_t *run, json_object *input)
+{
+    char data[64];
+
+    snprintf(data, sizeof(data), "{\"pid\":%d}", (int)getpid());
+    event(run, "custom", data);
+}
+
+static void do_stuck(run_t *run, json_object *input)
+{
+    do_hang(run, input);
+    run->stuck = 1;
+}
+
+static void do_gate(run_t *run, json_object *input)
+{
+    run->gate = open(get(input, "path"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    run->unstorable = get(input, "unstorable") != NULL;
+    do_hang(run, input);
+}
+
+static void do_garbage(run_t *run, json_object *input)
+{
+    say("this is no JSON");
+}
+
+static void do_wrong_run(run_t *run, json_object *input)
+{
+    say("{\"type\":\"end\",\"run_id\":\"00000000-0000-7000-8000-00000000dead\","
+        "\"epoch\":1,\"status\":\"success\",\"error\":null}");
+}
+
+static void do_wrong_epoch(run_t *run, json_object *input)
+{
+    run->epoch++;
+    end(run, "success");
+}
+
+static void do_flood(run_t *run, json_object *input)
+{
+    static char bytes[65536];
+
+    memset(bytes, ' ', sizeof(bytes));
+    for (;;) {
+        put(bytes, sizeof(bytes));
+    }
+}
+
+static void do_exit(run_t *run, json_object *input)
+{
+    exit(0);
+}
+
+static void do_abort(run_t *run, json_object *input)
+{
+    abort();
+}
+
+static void do_close(run_t *run, json_object *input)
+{
+    close(OUT_FD);
+}
+
+static void do_mute(run_t *run, json_object *input)
+{
+    for (;;) {
+        pause();
+    }
+}
+
+static void do_stderr(run_t *run, json_object *input)
+{
+    int count = get_int(input, "count", 100000);
+
+    for (int i = 0; i < count; i++) {
+        fprintf(stderr, "line %d \033[31m%01000d\n", i, 0);
+    }
+    /* One line of 100 KB. */
+    fprintf(stderr, "%0100000d\n", 1);
+    end(run, "success");
+}
+
+static void do_after_end(run_t *run, json_object *input)
+{
+    run_t copy = *run;
+
+    end(run, "success");
+    event(&copy, "custom", "1");
+}
+
+typedef struct deed_t {
+    const char *name;
+    void (*act)(run_t *run, json_object *input);
+} deed_t;
+
+static const deed_t deeds[] = {
+    {"noop", do_noop},
+    {"step", do_step},
+    {"stream", do_stream},
+    {"big", do_big},
+    {"report", do_report},
+    {"hang", do_hang},
+    {"stuck", do_stuck},
+    {"gate", do_gate},
+    /* Hostile. */
+    {"garbage", do_garbage},
+    {"wrong_run", do_wrong_run},
+    {"wrong_epoch", do_wrong_epoch},
+    {"flood", do_flood},
+    {"exit", do_exit},
+    {"abort", do_abort},
+    {"close", do_close},
+    {"mute", do_mute},
+    {"stderr", do_stderr},
+    {"after_end", do_after_end},
+};
+
+/* ---- what the supervisor says ---- */
+
+static void handle_hello(json_object *line)
+{
+    json_object *graphs = NULL;
+    const char *start = NULL;
+
+    json_object_object_get_ex(line, "graphs", &graphs);
+    json_object_object_foreach(graphs, key, graph)
+    {
+        if (key != NULL && get(graph, "start") != NULL) {
+            start = get(graph, "start");
+        }
+    }
+    if (start != NULL && strcmp(start, "exit") == 0) {
+        exit(3);
+    }
+    if (start == NULL || strcmp(start, "never_ready") != 0) {
+        say("{\"type\":\"ready\",\"graphs\":{},\"slots\":%d}", MAX_RUNS);
+    }
+}
+
+static void handle_start(json_object *line)
+{
+    run_t *run = &runs[run_count++];
+    json_object *input = NULL;
+    const char *deed = "noop";
+
+    memset(run, 0, sizeof(*run));
+    snprintf(run->id, sizeof(run->id), "%s", get(line, "run_id"));
+    run->epoch = get_int(line, "epoch", 0);
+    run->gate = -1;
+    json_object_object_get_ex(line, "input", &input);
+    if (get(input, "do") != NULL
+        && (get(input, "once") == NULL || run->epoch == 1)) {
+        deed = get(input, "do");
+    }
+    for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++) {
+        if (strcmp(deed, deeds[i].name) == 0) {
+            deeds[i].act(run, input);
+            return;
+        }
+    }
+    end(run, "error");
+}
+
+static void handle_cancel(json_object *line)
+{
+    for (int i = 0; i < run_count; i++) {
+        if (strcmp(runs[i].id, get(line, "run_id")) == 0
+            && runs[i].epoch == get_int(line, "epoch", 0) && !runs[i].stuck) {
+            checkpoint(&runs[i], "partial");
+            end(&runs[i], "interrupted");
+            return;
+        }
+    }
+}
+
+static void handle_line(const char *text)
+{
+    json_object *line = json_tokener_parse(text);
+    const char *type = get(line, "type");
+
+    if (strcmp(type, "hello") == 0) {
+        handle_hello(line);
+    }
+    else if (strcmp(type, "start") == 0) {
+        handle_start(line);
+    }
+    else if (strcmp(type, "cancel") == 0) {
+        handle_cancel(line);
+    }
+    else if (strcmp(type, "ping") == 0) {
+        say("{\"type\":\"pong\",\"id\":%d}", get_int(line, "id", 0));
+    }
+    else if (strcmp(type, "drain") == 0) {
+        draining = 1;
+    }
+    json_object_put(line);
+}
+
+static void read_input(void)
+{
+    static char *buffer;
+    static size_t size, length;
+    char *newline;
+    ssize_t got;
+
+    if (size - length < 65536) {
+        size = size * 2 + 131072;
+        buffer = realloc(buffer, size);
+    }
+    got = read(IN_FD, buffer + length, size - length);
+    if (got <= 0) {
+        exit(0);
+    }
+    length += (size_t)got;
+    while ((newline = memchr(buffer, '\n', length)) != NULL) {
+        size_t line = (size_t)(newline - buffer) + 1;
+
+        *newline = '\0';
+        handle_line(buffer);
+        length -= line;
+        memmove(buffer, newline + 1, length);
+    }
+}
+
+int main(void)
+{
+    static struct pollfd fds[MAX_RUNS + 1];
+
+    while (!draining || run_count > 0) {
+        int count = run_count;
+
+        fds[0] = (struct pollfd){.fd = IN_FD, .events = POLLIN};
+        for (int i = 0; i < count; i++) {
+            fds[i + 1] = (struct pollfd){.fd = runs[i].gate, .events = POLLIN};
+        }
+        if (poll(fds, (nfds_t)count + 1, -1) < 0) {
+            continue;
+        }
+        /* Downwards: an ended run's place is taken by the last one. */
+        for (int i = count - 1; i >= 0; i--) {
+            if (fds[i + 1].revents != 0) {
+                pass_gate(&runs[i]);
+            }
+        }
+        if (fds[0].revents != 0) {
+            read_input();
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runners that misbehave: they lose their runs, the supervisor never falls.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Wait;
+use Test::More;
+use TestSupervisor;
+
+my $pg = start_cluster();
+my $sv = TestSupervisor->start($pg, timing_ms => fast_timing(), run_timeout_ms => 60_000);
+$sv->wait_ready;
+
+sub expect_retry {
+    my ($deed, $message) = @_;
+    subtest "a runner that does '$deed'" => sub {
+        my $run = create_run({ do => $deed, once => 1 });
+        $sv->wake;
+        wait_status($run, 'success');
+        is sql("select attempts from agent.usage_events where run_id = '$run'"), 2,
+            'the second attempt, by another runner, succeeds';
+        like $sv->log_text, $message, 'the log says what was wrong';
+    };
+    return;
+}
+
+expect_retry(garbage     => qr/AGT0332: .*is not JSON/);
+expect_retry(wrong_run   => qr/AGT0332: .*a run that it does not execute/);
+expect_retry(wrong_epoch => qr/AGT0332: .*a run that it does not execute/);
+expect_retry(flood       => qr/AGT0332: .*more than 8 MiB/);
+expect_retry(exit        => qr/AGT0331: runner \d+ ended \(exit status 0\)/);
+expect_retry(abort       => qr/AGT0331: runner \d+ ended \(signal 6\)/);
+expect_retry(close       => qr/AGT0331: runner \d+ ended \(signal 9\)/);
+expect_retry(mute        => qr/AGT0335: runner \d+ does not answer/);
+
+subtest 'a line after the end of a run' => sub {
+    my $run = create_run({ do => 'after_end' });
+    $sv->wake;
+    wait_status($run, 'success');
+    $sv->wait_log(qr/a run that it does not execute.*\n(?:.*\n)*.*AGT0330/);
+    is scalar(events_of($run)), 1, 'is not written';
+};
+
+subtest 'only the run that kills its runner is lost, at the third attempt' => sub {
+    my $gate = make_gate();
+    my $poison = create_run({ do => 'abort' });
+    $sv->wake;
+    wait_status($poison, 'error', 60);
+    is sql("select error->>'error' from agent.runs where run_id = '$poison'"), 'poison', 'as poison';
+    my $after = create_run({ do => 'noop' });
+    $sv->wake;
+    wait_status($after, 'success');
+};
+
+subtest 'a flood on standard error is cut, the run is not' => sub {
+    my $run = create_run({ do => 'stderr', count => 20_000 });
+    $sv->wake;
+    wait_status($run, 'success', 60);
+    $sv->wait_log(qr/AGT0348: runner \d+: \d+ more lines were not logged/, 40);
+    my @lines = $sv->log_text =~ /^(.*AGT0347: .*)$/mg;
+    cmp_ok scalar @lines, '<=', 500, 'few lines are logged';
+    is scalar(grep { length > 8300 } @lines), 0, 'none is longer than 8 KB';
+    unlike $sv->log_text, qr/\033/, 'no control character passes';
+};
+
+subtest 'a long line is cut at 8 KB' => sub {
+    my $run = create_run({ do => 'stderr', count => 0 });
+    $sv->wake;
+    wait_status($run, 'success');
+    my $lines = $sv->wait_log(qr/AGT0347: runner \d+ \(\w.*\): 0{7999,8000}$/m, 40);
+    ok $lines, 'and logged once';
+};
+
+subtest 'a run that does not end in time' => sub {
+    my $slow = TestSupervisor->start($pg, node => 'node-2', graphs => { slow => {} },
+        run_timeout_ms => 1000, timing_ms => fast_timing());
+    $slow->wait_ready;
+    my $hang = create_run({ do => 'hang' });
+    my $stuck = create_run({ do => 'stuck' });
+    sql("update agent.run_queue set graph_id = 'slow' where run_id in ('$hang', '$stuck') and state = 1");
+    $slow->wake;
+    wait_status($hang, 'timeout');
+    wait_status($stuck, 'timeout');
+    is sql("select error->>'error' from agent.runs where run_id = '$stuck'"), 'TimeoutError', 'with its reason';
+    is +(events_of($stuck))[-1][0], 'error', 'its last event is the error';
+    $slow->wait_log(qr/AGT0338: runner \d+ gets no more runs/);
+    $slow->wait_log(qr/AGT0331: (?:.*\n)*.*AGT0330/);
+    is $slow->stop, 0, 'the supervisor is well';
+};
+
+subtest 'runners that cannot start are tried less and less often' => sub {
+    my $bad = TestSupervisor->start($pg, node => 'node-3', graphs => { bad => { start => 'exit' } });
+    $bad->wait_log(qr/AGT0337: 4 runners in a row/);
+    is $bad->stop, 0, 'and the supervisor goes on';
+};
+
+subtest 'a runner that never says ready gets no runs and is replaced' => sub {
+    my $bad = TestSupervisor->start($pg, node => 'node-4', graphs => { bad => { start => 'never_ready' } },
+        timing_ms => { ready_timeout => 200 });
+    $bad->wait_log(qr/AGT0333: runner \d+ did not become ready in time/);
+    is $bad->stop, 0, 'and the supervisor goes on';
+};
+
+is $sv->stop, 0, 'after all this the supervisor ends well';
+
+done_testing;

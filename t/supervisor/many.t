@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Many supervisors on one database; many runs through one supervisor.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Env qw(is_sanitized);
+use AgentTest::Wait;
+use Test::More;
+use TestSupervisor;
+
+my $pg = start_cluster();
+
+sub wait_empty {
+    my ($seconds) = @_;
+    return wait_for('all runs to end', sub { sql('select count(*) from agent.run_queue') == 0 }, $seconds);
+}
+
+subtest 'ten supervisors share one database' => sub {
+    my @all = map { TestSupervisor->start($pg, node => "node-$_", slots => 20) } 1 .. 10;
+    $_->wait_ready for @all;
+    create_runs(1000, { do => 'step' }) for 1 .. 2;
+    $_->wake for @all;
+    # One of them dies in the middle of it.
+    wait_for('some to run', sub { sql('select count(*) from agent.usage_events') > 100 });
+    $all[0]->stop('KILL');
+    $all[0]->launch;
+    $all[0]{ended} = 0;
+    wait_empty(120);
+    is sql("select count(*) from agent.runs where status = 'success'"), 2000, 'all runs succeed';
+    is sql('select count(*) from agent.usage_events'), 2000, 'each ends once';
+    is sql("select count(*) from (select run_id from agent.run_events group by run_id "
+        . "having max(seq) + 1 <> count(*)) x"), 0, 'no number is missing or used twice';
+    cmp_ok sql('select count(distinct worker_id) from agent.usage_events'), '>=', 5, 'by many workers';
+    is $_->stop, 0, 'end' for @all;
+};
+
+subtest 'memory stays flat' => sub {
+    my $rounds = is_sanitized() ? 4 : 20;
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my @kb;
+    for my $round (1 .. $rounds) {
+        create_runs(1000, { do => 'step' });
+        $sv->wake;
+        wait_empty(120);
+        push @kb, $sv->memory;
+    }
+    note "private memory after each 1,000 runs: @kb KB";
+    # The first rounds fill what is kept for reuse.
+    cmp_ok $kb[-1], '<=', $kb[ @kb / 4 ] + 1024, 'no growth' if !is_sanitized();
+    is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';
+    is $sv->stop, 0, 'end';
+};
+
+done_testing;

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs are claimed, executed and written.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Env qw(is_root slurp);
+use AgentTest::Wait;
+use JSON::PP;
+use Test::More;
+use TestSupervisor;
+
+my $pg = start_cluster();
+my $sv = TestSupervisor->start($pg, slots => 500);
+$sv->wait_ready;
+
+subtest 'a run goes through' => sub {
+    my $run = create_run({ do => 'step' });
+    $sv->wake;
+    wait_status($run, 'success');
+    is_deeply [ events_of($run) ],
+        [ [ metadata => { run_id => $run, attempt => 1 } ], [ values => { done => JSON::PP::true } ] ],
+        'its events begin with metadata';
+    is run_field($run, 'last_event_seq'), 1, 'the number of the last event is known';
+    is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'its checkpoint is saved';
+    is sql("select count(*) from agent.run_queue"), 0, 'the queue is empty';
+};
+
+subtest 'a run is found without a datagram' => sub {
+    my $run = create_run({ do => 'noop' });
+    wait_status($run, 'success');
+};
+
+subtest 'the runner has five descriptors, another user, nothing inherited' => sub {
+    my $run = create_run({ do => 'report' });
+    $sv->wake;
+    wait_final($run);
+    my $report = (events_of($run))[1][1];
+    is_deeply [ sort @{ $report->{fds} } ], [ 0 .. 4 ], 'descriptors 0 to 4';
+    is_deeply [ sort @{ $report->{env} } ],
+        [ sort qw(LANG PATH), defined $ENV{TZ} ? 'TZ' : () ], 'three variables at most';
+    is $report->{no_new_privs}, 1, 'no new privileges';
+    is $report->{core}, 0, 'no core file';
+    is $report->{cwd_is_root}, 1, 'it stands in /';
+    my ($runner) = $sv->runner_pids;
+    is_deeply [ sort map { m{(\d+)\z} } glob "/proc/$runner/fd/*" ], [ 0 .. 4 ], 'so says /proc';
+    if (is_root()) {
+        is $report->{uid}, scalar getpwnam('nobody'), 'the user of runners';
+        is $report->{groups}, 0, 'no supplementary groups';
+        my ($uid) = slurp('/proc/' . $sv->pid . '/status') =~ /^Uid:\t(\d+)/m;
+        is $uid, scalar getpwnam('www-data'), 'the supervisor has dropped root';
+    }
+};
+
+subtest 'runs of one thread execute one after the other, in order' => sub {
+    my $gate = make_gate();
+    my $first = create_run({ do => 'gate', path => $gate });
+    my $thread = run_field($first, 'thread_id');
+    my @next = map { create_run({ do => 'noop' }, thread => $thread, strategy => 'enqueue') } 1 .. 3;
+    $sv->wake;
+    wait_for('the first run to start', sub { events_of($first) == 2 });
+    is status_of($next[0]), 'pending', 'the second waits';
+    open_gate($gate);
+    wait_status($_, 'success') for $first, @next;
+    my @order = sql("select run_id from agent.runs where thread_id = '$thread' order by finished_at, thread_seq");
+    is_deeply \@order, [ $first, @next ], 'in the order of their creation';
+};
+
+subtest '500 runs at once' => sub {
+    my $gate = make_gate();
+    is create_runs(500, { do => 'gate', path => $gate }), 500, 'made';
+    $sv->wake;
+    wait_for('all to run', sub {
+        sql("select count(*) from agent.run_events where event = 'custom' and data like '%pid%'") >= 501;
+    }, 60);
+    is sql('select count(*) from agent.run_queue where state = 2'), 500, 'all are executed at the same time';
+    open_gate($gate);
+    wait_for('all to end', sub { sql('select count(*) from agent.run_queue') == 0 }, 60);
+    is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all succeed';
+    is sql('select max(attempts) from agent.usage_events'), 1, 'at the first attempt';
+};
+
+subtest 'many events keep their order and lose none' => sub {
+    my $run = create_run({ do => 'stream', count => 5000 });
+    $sv->wake;
+    wait_status($run, 'success');
+    my @tokens = map { $_->[1]{token} } grep { $_->[0] eq 'custom' } events_of($run);
+    is_deeply \@tokens, [ 0 .. 4999 ], '5,000 events';
+};
+
+subtest 'a line of almost 8 MiB is an event like any other' => sub {
+    my $run = create_run({ do => 'big', bytes => 8 * 1024 * 1024 - 500 });
+    $sv->wake;
+    wait_status($run, 'success');
+    is sql("select length(data) from agent.run_events where run_id = '$run' and seq = 1"),
+        8 * 1024 * 1024 - 500 + 2, 'whole';
+};
+
+is $sv->stop, 0, 'it ends with status 0';
+unlike $sv->log_text, qr/AGT03(?:1[1-5]|2[2-6]|3[2-9]|4[1-5])/, 'no fault was logged';
+
+done_testing;

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor without httpd: `standalone CONFIG.json`. For tests, and an
+ * example for people who run it under a service manager of their own.
+ *
+ * Members of the file: conninfo, node, runner, graphs (object), runners, slots,
+ * lease_sec, retention_days, run_timeout_ms, drain_timeout_ms, timing_ms
+ * (ping_interval, ping_timeout, ready_timeout, cancel_grace, recycle_grace),
+ * uid, gid, runner_uid, runner_gid, life_fd (an inherited descriptor), wake
+ * (path of a datagram socket to make).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+
+#include "../../mod_agent/core/json.h"
+#include "../../mod_agent/supervisor/supervisor.h"
+
+static void write_log(void *baton, agent_log_level_t level, const char *id,
+                      apr_status_t rv, const char *text)
+{
+    struct timespec now;
+    char reason[128] = "";
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (rv != APR_SUCCESS) {
+        apr_strerror(rv, reason, sizeof(reason));
+    }
+    fprintf(stderr, "%ld.%03ld %d %s: %s%s%s\n", (long)now.tv_sec,
+            now.tv_nsec / 1000000, (int)level, id, text,
+            reason[0] != '\0' ? ": " : "", reason);
+}
+
+static void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "standalone: %s: %s\n", what, why);
+    exit(2);
+}
+
+static json_object *read_config(const char *path)
+{
+    json_object *config = json_object_from_file(path);
+
+    if (config == NULL) {
+        fail(path, json_util_get_last_err());
+    }
+    return config;
+}
+
+static apr_interval_time_t get_ms(json_object *config, const char *key,
+                                  int fallback)
+{
+    return apr_time_from_msec(agent_json_integer(config, key, fallback));
+}
+
+/* The keys of an object, NULL-terminated. */
+static const char *const *get_keys(json_object *object, apr_pool_t *pool)
+{
+    const char **keys = apr_pcalloc(
+        pool, sizeof(*keys) * ((size_t)json_object_object_length(object) + 1));
+    int count = 0;
+
+    json_object_object_foreach(object, key, value)
+    {
+        if (value != NULL) {
+            keys[count++] = key;
+        }
+    }
+    return keys;
+}
+
+static int open_wake(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd;
+
+    if (path == NULL) {
+        return -1;
+    }
+    fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    apr_cpystrn(address.sun_path, path, sizeof(address.sun_path));
+    unlink(path);
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0
+        || chmod(path, 0777) != 0) {
+        fail(path, strerror(errno));
+    }
+    return fd;
+}
+
+static void fill_config(agent_supervisor_config_t *config, json_object *json,
+                        apr_pool_t *pool)
+{
+    json_object *graphs = agent_json_get(json, "graphs");
+    json_object *timing = agent_json_get(json, "timing_ms");
+
+    config->conninfo = agent_json_string(json, "conninfo", "");
+    config->node_name = agent_json_string(json, "node", "test");
+    config->runner_path = agent_json_string(json, "runner", "agent-runner");
+    config->uid = (uid_t)agent_json_integer(json, "uid", -1);
+    config->gid = (gid_t)agent_json_integer(json, "gid", -1);
+    config->runner_uid = (uid_t)agent_json_integer(json, "runner_uid", -1);
+    config->runner_gid = (gid_t)agent_json_integer(json, "runner_gid", -1);
+    config->graphs = agent_json_print(graphs, pool);
+    config->graph_ids = get_keys(graphs, pool);
+    config->runners = (int)agent_json_integer(json, "runners", 1);
+    config->slots = (int)agent_json_integer(json, "slots", 100);
+    config->run_timeout = get_ms(json, "run_timeout_ms", 3600000);
+    config->drain_timeout = get_ms(json, "drain_timeout_ms", 180000);
+    config->lease_sec = (int)agent_json_integer(json, "lease_sec", 20);
+    config->event_retention_days = (int)agent_json_integer(json,
+                                                           "retention_days", 2);
+    config->wake_fd = open_wake(agent_json_string(json, "wake", NULL));
+    config->life_fd = (int)agent_json_integer(json, "life_fd", -1);
+    config->log.write = write_log;
+    config->timing.ping_interval = get_ms(timing, "ping_interval", 0);
+    config->timing.ping_timeout = get_ms(timing, "ping_timeout", 0);
+    config->timing.ready_timeout = get_ms(timing, "ready_timeout", 0);
+    config->timing.cancel_grace = get_ms(timing, "cancel_grace", 0);
+    config->timing.recycle_grace = get_ms(timing, "recycle_grace", 0);
+}
+
+int main(int argc, char **argv)
+{
+    agent_supervisor_config_t config = {.log_fd = 0};
+    apr_pool_t *pool;
+    json_object *json;
+    int status;
+
+    if (argc != 2) {
+        fail("usage", "standalone CONFIG.json");
+    }
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    json = read_config(argv[1]);
+    fill_config(&config, json, pool);
+    status = agent_supervisor_main(&config);
+    json_object_put(json);
+    apr_pool_destroy(pool);
+    apr_terminate();
+    return status;
+}
