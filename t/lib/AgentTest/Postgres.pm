@@ -10,7 +10,7 @@ use File::Temp qw(tempdir);
 
 my $SCRIPT = root() . '/conf/quickstart/postgres.sh';
 my $OPTIONS = join ' ', map { "-c $_" } qw(fsync=off full_page_writes=off
-    max_connections=200 log_statement=none);
+    max_connections=300 log_statement=none);
 
 # A running cluster with the schema installed, unless schema => 0.
 sub new {

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian packages that are missing, and nothing else.
+#   deps.sh GROUP...       build, run, test, lint, bench
+# A package counts as present when what it is needed for works, wherever that
+# came from. No server of this machine is started, stopped or changed: service
+# starts are denied while we install, and a PostgreSQL that we bring in comes
+# without its default cluster.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+# group | package | how to see that it is there
+packages() {
+    cat <<'TABLE'
+build|gcc|have gcc
+build|libc6-dev|test -e /usr/include/stdio.h
+build|pkg-config|have pkg-config
+build|apache2-dev|have apxs || have apxs2
+build|libjson-c-dev|pkg-config --exists json-c
+build|libpq-dev|pkg-config --exists libpq
+build|libcurl4-openssl-dev|pkg-config --exists libcurl
+run|apache2-bin|httpd_is_there
+run|libaprutil1-dbd-pgsql|file_is_there '/usr/lib/*/apr-util-1/apr_dbd_pgsql*.so'
+run|postgresql|postgres_is_there
+run|curl|have curl
+run|ca-certificates|file_is_there '/etc/ssl/certs/ca-certificates.crt'
+run|perl|perl -MJSON::PP -e1
+test|libapache2-mod-perl2|perl -MApache::TestRun -e1
+test|libwww-perl|perl -MLWP::UserAgent -e1
+test|libcmocka-dev|pkg-config --exists cmocka
+test|universal-ctags|have ctags
+test|clang-format|have clang-format
+test|nodejs|have node
+test|npm|have npm
+test|python3|have python3
+lint|clang|have clang
+lint|clang-tidy|have clang-tidy
+lint|cppcheck|have cppcheck
+lint|shellcheck|have shellcheck
+bench|wrk|have wrk
+TABLE
+}
+
+httpd_is_there() { have apache2 || have httpd || [ -x /usr/sbin/apache2 ]; }
+
+postgres_is_there() { [ -x "$(pg_config --bindir)/initdb" ]; }
+
+file_is_there() { compgen -G "$1"; }
+
+missing() {
+    local group package probe
+    while IFS='|' read -r group package probe; do
+        case " $* " in *" $group "*) ;; *) continue ;; esac
+        eval "$probe" >/dev/null 2>&1 || say "$package"
+    done < <(packages)
+}
+
+as_admin() {
+    if is_root; then "$@"; else sudo "$@"; fi
+}
+
+check_can_install() {
+    have apt-get || die "These Debian packages are missing: $*." \
+        "apt-get was not found; install their equivalents, then try again."
+    is_root || have sudo || die "These Debian packages are missing: $*." \
+        "Neither root nor sudo is at hand; as root: apt-get install $*"
+}
+
+made=()
+
+# Runs as root: sudo is asked once. What keeps services off goes in any case.
+install_packages() {
+    local policy=/usr/sbin/policy-rc.d
+    local cluster=/etc/postgresql-common/createcluster.d/zz-agent.conf
+    trap 'rm -f "${made[@]}"' EXIT
+    if [ ! -e "$policy" ]; then
+        made+=("$policy")
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
+    case " $* " in *" postgresql "*)
+        made+=("$cluster")
+        mkdir -p "${cluster%/*}"
+        echo "create_main_cluster = false" >"$cluster"
+        ;;
+    esac
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -q
+    apt-get install -qy --no-install-recommends "$@" </dev/null
+}
+
+main() {
+    local packages log
+    mapfile -t packages < <(missing "$@")
+    [ "${#packages[@]}" -gt 0 ] || return 0
+    check_can_install "${packages[@]}"
+    step "Installing ${packages[*]} (apt-get; no service is started)"
+    log=$(mktemp)
+    as_admin "$0" --install "${packages[@]}" >"$log" 2>&1 ||
+        die "apt-get could not install ${packages[*]}; its output is in $log"
+    rm -f "$log"
+    mapfile -t packages < <(missing "$@")
+    [ "${#packages[@]}" -eq 0 ] ||
+        die "Still missing after the installation: ${packages[*]}"
+}
+
+if [ "${1-}" = --install ]; then
+    shift
+    install_packages "$@"
+else
+    main "$@"
+fi

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What the quick start's scripts share: where things are, how to speak, how
+# to start something that must outlive the script. Sourced, never run.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# Read by the scripts that source this file.
+# shellcheck disable=SC2034
+RUN_DIR=$ROOT/.run
+
+say() { printf '%s\n' "$*"; }
+
+step() { printf '==> %s\n' "$*"; }
+
+# One sentence, then the end.
+die() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+is_root() { [ "$(id -u)" -eq 0 ]; }
+
+# run_as USER COMMAND...: as that user when we are root, else as ourselves.
+run_as() {
+    local user=$1
+    shift
+    if is_root && [ "$user" != root ]; then
+        runuser -u "$user" -- "$@"
+    else
+        "$@"
+    fi
+}
+
+# A server must not keep our terminal, a pipe we print into, or the job
+# server of make open: it would keep whoever reads them waiting.
+detached() {
+    (
+        local fd
+        for fd in /proc/self/fd/*; do
+            fd=${fd##*/}
+            [ "$fd" -le 2 ] || eval "exec $fd>&-"
+        done
+        exec "$@" </dev/null
+    )
+}
+
+# wait_until SECONDS COMMAND...: try often, give up after SECONDS.
+wait_until() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.05
+    done
+}
+
+# A zombie counts as gone: it has closed its files, and who should reap it is
+# not our business.
+processes_gone() {
+    local pid state
+    for pid in "$@"; do
+        state=$(sed -n 's/^State:[[:space:]]*//p' "/proc/$pid/status" 2>/dev/null)
+        case $state in '' | Z* | X*) ;; *) return 1 ;; esac
+    done
+}

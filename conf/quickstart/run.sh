@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The quick start: from a checkout to a running agent server and a
+# conversation with it.
+#   run.sh start    install, build, start, talk; PORT, MESSAGE apply
+#   run.sh stop     end it; the data stays
+#   run.sh purge    end it and remove its data
+# ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL choose the model.
+set -euo pipefail
+umask 022
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/server.sh"
+cd "$ROOT"
+
+PORT=${PORT:-8123}
+POSTGRES=$ROOT/conf/quickstart/postgres.sh
+
+check_port() {
+    case $PORT in
+    *[!0-9]* | '') die "PORT=$PORT is not a number." ;;
+    esac
+    # The two ports that follow belong to the quick start as well.
+    if [ "$PORT" -lt 1 ] || [ "$PORT" -gt 65533 ]; then
+        die "PORT=$PORT is out of range; expected 1 to 65533."
+    fi
+    ! port_answers "$PORT" || die "Port $PORT of 127.0.0.1 is in use by" \
+        "another program. Choose another: make -f Makefile.apxs run PORT=9123"
+}
+
+# quiet LOG COMMAND...: the log gets what a reader does not need.
+quiet() {
+    local log=$1
+    shift
+    "$@" >"$log" 2>&1 </dev/null
+}
+
+# Where the users of PostgreSQL and httpd cannot enter the checkout, .run is
+# a link to a folder that they can; so too where its path is too long for a
+# unix socket.
+make_run_dir() {
+    local base
+    [ ! -e .run ] || return 0
+    rm -f .run
+    if all_can_enter "$ROOT" && [ "${#ROOT}" -le 70 ]; then
+        mkdir .run
+        return
+    fi
+    for base in /var/lib /var/tmp /tmp; do
+        [ -w "$base" ] && ln -s "$(mktemp -d "$base/mod_agent-run.XXXXXX")" .run &&
+            break
+    done
+    chmod 755 .run/
+    say "    Other users cannot enter $ROOT: data in $(readlink .run)"
+}
+
+all_can_enter() {
+    local user
+    for user in "$("$POSTGRES" owner)" "$(server_user)"; do
+        (cd / && run_as "$user" test -x "$1") || return
+    done
+}
+
+check_run_dir_is_ours() {
+    local owner=
+    [ ! -e .run/postgres ] || owner=$(stat -c %U .run/postgres)
+    [ -z "$owner" ] || [ "$owner" = "$("$POSTGRES" owner)" ] ||
+        die "The data in $ROOT/.run belongs to the user $owner: run as that" \
+            "user, or remove it with: make -f Makefile.apxs clean DATA=1"
+}
+
+build() {
+    step "Building mod_agent.so and agent-runner"
+    mkdir -p .build
+    quiet .build/build.log env -u MAKEFLAGS -u MFLAGS \
+        make -f Makefile.apxs "-j$(nproc)" all ||
+        die "The build failed; its output is in $ROOT/.build/build.log"
+}
+
+start_database() {
+    step "Starting PostgreSQL on a socket in $RUN_DIR/postgres"
+    SERVER_USER=$(server_user) quiet "$RUN_DIR/logs/postgres_start" \
+        "$POSTGRES" start "$RUN_DIR/postgres" ||
+        die "PostgreSQL did not start; see $RUN_DIR/logs/postgres_start" \
+            "and $RUN_DIR/postgres/postgres.log"
+    quiet "$RUN_DIR/logs/schema" "$POSTGRES" schema "$RUN_DIR/postgres" ||
+        die "The schema could not be installed; see $RUN_DIR/logs/schema"
+}
+
+start_server() {
+    step "Starting httpd on http://127.0.0.1:$PORT"
+    write_server_conf
+    quiet "$RUN_DIR/logs/httpd_start" launch_server ||
+        give_up "httpd did not start; see $RUN_DIR/logs/httpd_start and $RUN_DIR/logs/error_log"
+    wait_until 30 server_is_healthy ||
+        give_up "httpd does not answer on port $PORT; see $RUN_DIR/logs/error_log"
+}
+
+give_up() {
+    stop_server
+    "$POSTGRES" stop "$RUN_DIR/postgres"
+    die "$*"
+}
+
+talk() {
+    say
+    conf/quickstart/talk.pl "$(server_url)" "$RUN_DIR" "$(server_model)" ||
+        die "The conversation did not end as it should; see $RUN_DIR/logs/error_log"
+}
+
+resolve_run_dir() {
+    RUN_DIR=$(readlink -f .run)
+    mkdir -p .run/logs .run/htdocs
+}
+
+server_runs_already() {
+    [ -e .run ] || return
+    resolve_run_dir
+    wait_until 30 server_is_settled ||
+        die "The server of this checkout runs but does not answer;" \
+            "make -f Makefile.apxs stop ends it."
+    server_is_running
+}
+
+start() {
+    if server_runs_already; then
+        say "The agent server of this checkout already runs on $(server_url)."
+        talk
+        return
+    fi
+    # Children of a parent that was killed would keep the port.
+    [ ! -e .run ] || stop_server
+    check_port
+    conf/quickstart/deps.sh build run
+    build
+    check_run_dir_is_ours
+    make_run_dir
+    resolve_run_dir
+    exec 9>.run/lock
+    flock -n 9 || die "Another run of this checkout is at work."
+    start_database
+    start_server
+    talk
+}
+
+something_runs() {
+    [ -n "$(server_pids)" ] || "$POSTGRES" status "$RUN_DIR/postgres"
+}
+
+stop() {
+    if [ ! -e .run ] || ! resolve_run_dir || ! something_runs; then
+        say "No agent server of this checkout is running."
+        return
+    fi
+    stop_server
+    "$POSTGRES" stop "$RUN_DIR/postgres"
+    say "Stopped. The threads are kept; run brings them back."
+}
+
+purge() {
+    [ -e .run ] || return 0
+    stop
+    rm -rf "$RUN_DIR" .run
+    say "Removed the data in $RUN_DIR."
+}
+
+case "${1-}" in
+start | stop | purge) "$1" ;;
+*) die "usage: run.sh start|stop|purge" ;;
+esac

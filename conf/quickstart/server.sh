@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# httpd in the quick start: its configuration, start, health and end.
+# Sourced by run.sh, which sets PORT and RUN_DIR.
+
+apxs_value() { "$(command -v apxs || command -v apxs2)" -q "$1"; }
+
+# Root's httpd gives its children to this user; ours stay ourselves.
+server_user() { if is_root; then say www-data; else id -un; fi; }
+
+# sets MODEL, MODEL_URL and MODEL_KEY from the caller's environment
+choose_model() {
+    MODEL=demo MODEL_URL='' MODEL_KEY=''
+    if [ -n "${OPENAI_BASE_URL-}" ] ||
+        { [ -n "${OPENAI_API_KEY-}" ] && [ -z "${ANTHROPIC_API_KEY-}" ]; }; then
+        MODEL=openai:${OPENAI_MODEL:-gpt-4.1-mini}
+        MODEL_URL=${OPENAI_BASE_URL-}
+        MODEL_KEY=${OPENAI_API_KEY-}
+    elif [ -n "${ANTHROPIC_API_KEY-}" ]; then
+        MODEL=anthropic:${ANTHROPIC_MODEL:-claude-sonnet-4-5}
+        MODEL_URL=${ANTHROPIC_BASE_URL-}
+        MODEL_KEY=$ANTHROPIC_API_KEY
+    fi
+}
+
+define() { printf 'Define %s "%s"\n' "$1" "$2"; }
+
+write_server_conf() {
+    choose_model
+    local key_file=$RUN_DIR/model.key
+    rm -f "$key_file"
+    [ -z "$MODEL_KEY" ] || (umask 077 && say "$MODEL_KEY" >"$key_file")
+    {
+        define ROOT "$ROOT"
+        define RUN_DIR "$RUN_DIR"
+        define BUILD_DIR "$ROOT/.build/release"
+        define MODULES "$(apxs_value LIBEXECDIR)"
+        define PORT "$PORT"
+        define MODEL "$MODEL"
+        [ -z "$MODEL_URL" ] || define MODEL_URL "$MODEL_URL"
+        [ -z "$MODEL_KEY" ] || define MODEL_KEY_FILE "$key_file"
+        ! is_root || say "Define AS_ROOT"
+        say "Include \"$ROOT/conf/quickstart/httpd.conf\""
+    } >"$RUN_DIR/httpd.conf"
+}
+
+# The keys reach the runner through their file alone.
+launch_server() {
+    detached env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY \
+        "$(apxs_value SBINDIR)/$(apxs_value PROGNAME)" \
+        -f "$RUN_DIR/httpd.conf" -k start
+}
+
+# Every process that was started with our configuration, so also children
+# that outlived a killed parent. The pattern is read from a file: on the
+# command line it would match grep itself.
+server_pids() {
+    grep -slzxF -f <(say "$RUN_DIR/httpd.conf") /proc/[0-9]*/cmdline |
+        cut -d/ -f3
+}
+
+server_pid() { cat "$RUN_DIR/httpd.pid" 2>/dev/null; }
+
+server_is_running() {
+    local pid
+    pid=$(server_pid) && [[ " $(server_pids | tr '\n' ' ') " = *" $pid "* ]]
+}
+
+server_defined() { sed -n "s/^Define $1 \"\(.*\)\"/\1/p" "$RUN_DIR/httpd.conf"; }
+server_url() { say "http://127.0.0.1:$(server_defined PORT)"; }
+server_model() { server_defined MODEL; }
+
+server_is_healthy() {
+    curl -fs --max-time 5 -o "$RUN_DIR/logs/health" "$(server_url)/ok?check_db=1"
+}
+
+# One that was just told to end neither answers nor is gone yet.
+server_is_settled() { ! server_is_running || server_is_healthy; }
+
+port_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# The parent ends its children. Without a parent they are ended by us.
+stop_server() {
+    local pids first
+    mapfile -t pids < <(server_pids)
+    [ "${#pids[@]}" -gt 0 ] || return 0
+    first=("${pids[@]}")
+    ! server_is_running || first=("$(server_pid)")
+    kill "${first[@]}" 2>/dev/null || true
+    wait_until 30 processes_gone "${pids[@]}" && return
+    kill -KILL "${pids[@]}" 2>/dev/null || true
+    wait_until 10 processes_gone "${pids[@]}"
+}

@@ -1,0 +1,218 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
+# One conversation with a running agent server, printed as it happens:
+#   talk.pl URL RUN_DIR MODEL
+# Every step is a curl command that the reader can repeat. MESSAGE replaces
+# what is asked. RUN_DIR/thread remembers the thread for the next start.
+use strict;
+use warnings;
+use JSON::PP;
+
+my ($url, $run_dir, $model) = @ARGV;
+die "usage: talk.pl URL RUN_DIR MODEL\n" if !defined $model;
+
+my $ASK = $ENV{MESSAGE} || 'What time is it? Please use clock {}';
+my $WIDTH = 100;
+my %style = -t STDOUT
+    ? (bold => "\e[1m", dim => "\e[2m", off => "\e[0m")
+    : (bold => '', dim => '', off => '');
+
+binmode STDOUT, ':utf8';
+$| = 1;
+
+# The thread's address, once there is one; printed commands call it $T.
+my $thread_url = '';
+my $number = 0;
+my $label = '';
+
+sub conversation {
+    print "$style{bold}A conversation with the graph `agent`",
+        " (model: $model)$style{off}\n";
+    print 'The demo model needs no key and no network; set ANTHROPIC_API_KEY or',
+        "\nOPENAI_API_KEY before `run` for one that thinks.\n"
+        if $model eq 'demo';
+
+    heading('A thread keeps the state of one conversation.');
+    my $thread = request('POST', '/threads', '{}');
+    print_record($thread->{text});
+    my $id = $thread->{json}{thread_id};
+    $thread_url = "$url/threads/$id";
+    print "$style{dim}  \$ T=$thread_url$style{off}\n";
+
+    heading('A run of the agent starts in the background.');
+    my $body = body($ASK, '"stream_mode":["messages-tuple"]');
+    my $run = request('POST', "/threads/$id/runs", $body);
+    print_record($run->{text});
+    my $run_path = "/threads/$id/runs/$run->{json}{run_id}";
+
+    heading('Its answer can be read while it is made, or later.');
+    print_stream("$run_path/stream");
+
+    heading('The run is stored with how it ended; join waits for that.');
+    request('GET', "$run_path/join");
+    my $end = request('GET', $run_path);
+    print "    status: $style{bold}$end->{json}{status}$style{off}\n";
+
+    heading('The state of the thread is there for the next run.');
+    print_record(request('GET', "/threads/$id/state")->{text});
+
+    print_what_next($id);
+    exit($end->{json}{status} eq 'success' ? 0 : 1);
+}
+
+# The body of a run, written as a person would.
+sub body {
+    my ($text, @more) = @_;
+    my $content = JSON::PP->new->allow_nonref->encode($text);
+    return '{' . join(',', '"assistant_id":"agent"', '"input":{"messages":'
+        . "[{\"role\":\"user\",\"content\":$content}]}", @more) . '}';
+}
+
+sub heading { print "\n$style{bold}", ++$number, ". $_[0]$style{off}\n"; return }
+
+# Shows the command, runs it, dies of anything but a 2xx answer with JSON.
+sub request {
+    my ($method, $path, $body) = @_;
+    my @data = defined $body ? ('-d', $body) : ();
+    my $curl = curl($path, ['-s'], [@data],
+        ['-S', '--max-time', 120, '-w', '\n%{http_code}']);
+    my $answer = do { local $/; <$curl> };
+    close $curl or die "$method $path: no answer from $url\n";
+    my ($text, $status) = $answer =~ /\A(.*)\n(\d+)\z/s;
+    $status =~ /^2/ or die "$method $path was answered $status: $text\n";
+    return { text => $text, json => decode_json($text) };
+}
+
+# Starts curl and prints it, without the options that only we need.
+sub curl {
+    my ($path, $options, $data, $hidden) = @_;
+    my $shown = "$url$path";
+    $shown =~ s/\A\Q$thread_url\E/\$T/ if $thread_url;
+    print "$style{dim}  \$ curl @{$options} $shown",
+        (map { $_ eq '-d' ? ' -d ' : shell_quote($_) } @{$data}),
+        "$style{off}\n";
+    open my $curl, '-|', 'curl', @{$options}, @{$hidden}, "$url$path", @{$data}
+        or die "curl could not be started: $!\n";
+    return $curl;
+}
+
+sub shell_quote {
+    my ($word) = @_;
+    $word =~ s/'/'\\''/g;
+    return "'$word'";
+}
+
+# The record as the server sent it, one member a line, long ones cut.
+sub print_record {
+    my ($text) = @_;
+    utf8::decode($text);
+    my $body = $text =~ s/\A\s*\{|\}\s*\z//gr;
+    for my $member (split_members($body)) {
+        my $line = $member =~ s/\A\s+|\s+\z//gr;
+        $line =~ s/\A("[^"]*")\s*:\s*/$1: /;
+        $line = substr($line, 0, $WIDTH - 3) . '...' if length $line > $WIDTH;
+        print "    $line\n";
+    }
+    return;
+}
+
+# Splits at the commas outside strings and brackets.
+sub split_members {
+    my ($text) = @_;
+    my ($depth, @members) = (0, '');
+    for my $token ($text =~ /"(?:[^"\\]|\\.)*"|[^"]/gs) {
+        $depth++ if $token =~ /\A[\[{]/;
+        $depth-- if $token =~ /\A[\]}]/;
+        if ($token eq ',' && !$depth) { push @members, '' }
+        else                          { $members[-1] .= $token }
+    }
+    return @members;
+}
+
+# Server-sent events: message chunks, printed as they arrive.
+sub print_stream {
+    my ($path) = @_;
+    my $curl = curl($path, ['-sN'], [], ['-S', '--max-time', 120]);
+    my $event = '';
+    while (my $line = <$curl>) {
+        $event = $1 if $line =~ /\Aevent: (\S+)/;
+        print_chunk(decode_json($1)->[0])
+            if $event eq 'messages' && $line =~ /\Adata: (.*)/;
+        print "\n    error: $1" if $event eq 'error' && $line =~ /\Adata: (.*)/;
+    }
+    close $curl or die "$path: the stream broke off\n";
+    print "\n";
+    return;
+}
+
+sub print_chunk {
+    my ($chunk) = @_;
+    my $speaker = $chunk->{type} eq 'tool' ? 'tool' : 'agent';
+    my $text = plain_text($chunk->{content});
+    print_part("$speaker $chunk->{id}", $speaker, $text);
+    for my $call (@{ $chunk->{tool_call_chunks} || [] }) {
+        print_part("call $call->{id}", 'calls', "$call->{name} ")
+            if defined $call->{name};
+        print $call->{args} // '';
+    }
+    return;
+}
+
+# A new line with who speaks whenever that changes.
+sub print_part {
+    my ($part, $speaker, $text) = @_;
+    return if !length $text;
+    printf "%s    $style{bold}%-6s$style{off} ", length $label ? "\n" : '',
+        $speaker if $part ne $label;
+    $label = $part;
+    print $text;
+    return;
+}
+
+# A message's content is text or a list of blocks.
+sub plain_text {
+    my ($content) = @_;
+    return $content // '' if !ref $content;
+    return join '', map { $_->{text} // '' } @{$content};
+}
+
+sub print_what_next {
+    my ($id) = @_;
+    my $earlier = remember($id);
+    my $again = shell_quote(body('use calculator {"expression": "6 * 7"}'));
+    my $long = shell_quote(body('sleep 20000'));
+    my $interrupt = shell_quote(body($ASK, '"multitask_strategy":"interrupt"'));
+    print <<"TEXT";
+
+$style{bold}The server keeps running on $url$style{off}
+  Try next, with T as above:
+    curl -N \$T/runs/stream -d $again
+    curl \$T/runs -d $long
+    curl \$T/runs -d $interrupt
+    curl \$T/runs
+    curl \$T/state
+TEXT
+    print "  The thread of the last start is still there:\n",
+        "    curl $url/threads/$earlier/state\n" if $earlier;
+    print <<"TEXT";
+  Its log:      $run_dir/logs/error_log
+  End it:       make -f Makefile.apxs stop
+TEXT
+    return;
+}
+
+# Stores this thread's id and returns the one stored before.
+sub remember {
+    my ($id) = @_;
+    my $file = "$run_dir/thread";
+    my $earlier = '';
+    if (open my $in, '<', $file) {
+        chomp($earlier = <$in> // '');
+    }
+    open my $out, '>', $file or die "$file: $!\n";
+    print {$out} "$id\n";
+    close $out or die "$file: $!\n";
+    return $earlier;
+}
+
+conversation();

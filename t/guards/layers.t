@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# Who may use what: httpd in the outer layers only, libpq and json-c's counting
+# in one place each, dependencies one way.
+use strict;
+use warnings;
+use AgentTest::Env qw(root);
+use AgentTest::Source;
+use Test::More;
+
+my @c_files = source_files(qr{\Amod_agent/.*\.[ch]\z});
+plan skip_all => 'no sources' if !@c_files;
+
+chomp(my $httpd_headers = qx(apxs -q INCLUDEDIR));
+
+# uses('what', qr/.../, qr/files that may/)
+sub only_in {
+    my ($what, $pattern, $allowed) = @_;
+    my @found;
+    for my $file (grep { !/$allowed/ } @c_files) {
+        push @found, map { "$file:$_->[0]" }
+            grep { $_->[1] =~ /$pattern/ } numbered_lines(without_comments($file));
+    }
+    is "@found", '', $what;
+    return;
+}
+
+my @headers;
+for my $file (grep { !m{\Amod_agent/(?:[^/]+|(?:config|http|handlers)/.*|db/pool\.[ch])\z} } @c_files) {
+    for (numbered_lines(without_comments($file))) {
+        my ($number, $line) = @{$_};
+        next if $line !~ /\A\s*#\s*include\s*<([^>]+)>/;
+        push @headers, "$file:$number <$1>" if -e "$httpd_headers/$1";
+    }
+}
+is "@headers", '', "httpd's headers only at the top, in config, http, handlers, db/pool";
+
+only_in('PQ functions only in db/query.c and db/listen.c',
+    qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:query|listen)\.c\z});
+only_in('PQclear only in db/query.c',
+    qr/\bPQclear\b/, qr{\Amod_agent/db/query\.c\z});
+only_in('json_object_put only in core/json.c',
+    qr/\bjson_object_put\b/, qr{\Amod_agent/(?:core/json\.c|runners/)});
+only_in('mod_dbd only in db/pool.c',
+    qr/<(?:mod_dbd|apr_dbd)\.h>/, qr{\Amod_agent/(?:db/pool\.c|mod_agent\.c)\z});
+only_in('no malloc, free or strdup', qr/\b(?:malloc|calloc|realloc|free|strdup)\s*\(/,
+    qr{\Amod_agent/runners/});
+only_in('no unchecked string functions',
+    qr/\b(?:strcpy|strcat|sprintf|gets|atoi|atol|strtok)\s*\(/, qr{\A\z});
+
+# Each layer and what it may include of the others.
+my %may = (
+    core       => [],
+    db         => [qw(core)],
+    wait       => [qw(core db)],
+    model      => [qw(core db)],
+    config     => [qw(core)],
+    supervisor => [qw(core db)],
+    runners    => [qw(core)],
+    http       => [qw(core db model config wait)],
+    handlers   => [qw(core db model config wait http)],
+);
+my @wrong;
+for my $file (@c_files) {
+    my ($layer) = $file =~ m{\Amod_agent/([^/]+)/} or next;
+    my %allowed = map { $_ => 1 } $layer, @{ $may{$layer} || [] };
+    for (numbered_lines(without_comments($file))) {
+        my ($number, $line) = @{$_};
+        next if $line !~ m{\A\s*#\s*include\s*"(?:\.\./)*(\w+)/};
+        push @wrong, "$file:$number includes $1" if $may{$1} && !$allowed{$1};
+    }
+}
+is "@wrong", '', 'dependencies go one way';
+
+done_testing;

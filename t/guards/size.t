@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Functions and files that a reader can hold in his head.
+use strict;
+use warnings;
+use AgentTest::Env qw(root);
+use AgentTest::Source;
+use JSON::PP;
+use Test::More;
+
+my %LINES = (c => 500, h => 150, sql => 500, pm => 500, pl => 500, sh => 500);
+my $FUNCTION_LINES = 60;
+# The aim is 6: an out-parameter, a subject, inputs, err and pool add up.
+my $PARAMETERS = 8;
+
+chdir root() or die root() . ": $!\n";
+my @too_long;
+for my $file (source_files(qr/\.(?:c|h|sql|pm|pl|sh)\z/)) {
+    my ($kind) = $file =~ /(\w+)\z/;
+    my $lines = () = numbered_lines($file);
+    push @too_long, "$file has $lines lines" if $lines > $LINES{$kind};
+}
+is join("\n", @too_long), '', 'no file is too long';
+
+my @c_files = source_files(qr/\.c\z/);
+my (@long, @wide, @sizes);
+open my $ctags, '-|', 'ctags', '-f', '-', '--output-format=json',
+    '--fields=+neS', '--kinds-C=f', @c_files
+    or die "ctags: $!\n";
+while (my $line = <$ctags>) {
+    my $tag = decode_json($line);
+    my $size = $tag->{end} - $tag->{line} + 1;
+    my $name = "$tag->{path}:$tag->{line} $tag->{name}";
+    push @sizes, $size if $tag->{path} =~ m{\Amod_agent/};
+    push @long, "$name has $size lines" if $size > $FUNCTION_LINES;
+    my $parameters = 1 + ($tag->{signature} =~ tr/,//);
+    push @wide, "$name has $parameters parameters" if $parameters > $PARAMETERS;
+}
+close $ctags or die "ctags failed\n";
+is join("\n", @long), '', "no function is longer than $FUNCTION_LINES lines";
+is join("\n", @wide), '', "no function has more than $PARAMETERS parameters";
+
+@sizes = sort { $a <=> $b } @sizes;
+cmp_ok $sizes[@sizes / 2] // 0, '<=', 13, 'half of the functions have at most 13 lines';
+
+done_testing;

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# The tree: nothing at the top that does not belong there, a README in each
+# folder, the licence line first, no tabs, no blanks at the end of a line.
+use strict;
+use warnings;
+use AgentTest::Env qw(root slurp);
+use AgentTest::Source;
+use Test::More;
+
+my %top = map { $_ => 1 } qw(Makefile.apxs mod_agent mod_ratelimit_regional
+    sql conf t README.md LICENSE);
+my @strangers = grep { !$top{$_} && !/\A\./ } map { m{([^/]+)\z} } glob root() . '/*';
+is "@strangers", '', 'the top level has only what the README names';
+
+# Folders whose files are data of the folder above.
+my $data = qr{(?:/corpus(?:/|\z)|/fixtures(?:/|\z)|\A\.|\At/lib/)};
+for my $folder (grep { !/$data/ } source_folders()) {
+    ok -s root() . "/$folder/README.md", "$folder/README.md says what it is for";
+}
+
+my $code = qr/(?:\.(?:c|h|def|sql|sh|pl|pm|t|PL|conf|py|m?js|apxs)|run)\z/;
+for my $file (grep { /$code/ } source_files()) {
+    my ($first, $second) = split /\n/, slurp(root() . "/$file");
+    my $line = ($first // '') =~ /\A#!/ ? $second : $first;
+    like $line, qr/SPDX-License-Identifier: Apache-2\.0/,
+        "$file begins with its licence";
+}
+
+my (@tabs, @blanks, @ends);
+for my $file (grep { -T root() . "/$_" } source_files()) {
+    push @ends, $file if slurp(root() . "/$file") !~ /(?:\A|[^\n]\n)\z/;
+    for (numbered_lines($file)) {
+        my ($number, $line) = @{$_};
+        push @blanks, "$file:$number" if $line =~ /[ \t]\z/;
+        push @tabs, "$file:$number" if $line =~ /\t/ && $file ne 'Makefile.apxs';
+    }
+}
+is "@tabs", '', 'no tabs outside the Makefile';
+is "@blanks", '', 'no blanks at the end of a line';
+is "@ends", '', 'every file ends with one line end';
+
+done_testing;

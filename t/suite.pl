@@ -1,0 +1,45 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
+# Runs groups of tests and ends with one line: N passed, N failed.
+#   t/suite.pl guards unit sql runner agent asan-unit asan-agent
+# A group is a folder of t/; a prefix names the build that it runs against.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use AgentTest::Env qw(root variant);
+use AgentTest::Harness qw(run_group read_tally);
+use File::Temp qw(tempfile);
+
+# Groups whose files do not disturb each other.
+my %parallel = map { $_ => 1 } qw(guards unit);
+
+chdir root() or die root() . ": $!\n";
+open STDIN, '<', '/dev/null' or die "/dev/null: $!\n";
+# A model's key in the caller's environment is no business of the tests.
+delete @ENV{ grep { /\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };
+(my $handle, $ENV{AGENT_TEST_TALLY}) = tempfile(UNLINK => 1);
+$| = 1;
+
+my $failed_groups = 0;
+for my $group (@ARGV) {
+    my ($variant, $name) = $group =~ /\A(?:(asan|tsan|clang)-)?(\w+)\z/
+        or die "unknown group $group\n";
+    local $ENV{AGENT_TEST_VARIANT} = $variant || 'release';
+    print "\n== $group\n";
+    $failed_groups++ if !run_one($name);
+}
+my ($passed, $failed) = read_tally();
+$failed ||= $failed_groups;
+print "\n$passed passed, $failed failed\n";
+exit($failed ? 1 : 0);
+
+sub run_one {
+    my ($name) = @_;
+    return system($^X, 't/TEST.PL') == 0 if $name eq 'agent';
+    my @tests = $name eq 'unit'
+        ? sort glob '.build/' . variant() . '/unit/*'
+        : sort glob "t/$name/*.t";
+    return run_group(tests => \@tests,
+        jobs => $parallel{$name} ? 2 : 1);
+}
