@@ -212,34 +212,6 @@ const char *agent_directive_model_key(cmd_parms *cmd, void *dir,
     return NULL;
 }
 
-const char *agent_directive_model_timeout(cmd_parms *cmd, void *dir,
-                                          const char *arg)
-{
-    agent_graph_t *graph = current_graph(cmd);
-    apr_int64_t value = 0;
-    const char *problem = agent_directive_number(&value, cmd, arg, 1, 3600);
-
-    if (graph == NULL) {
-        return refuse_outside(cmd);
-    }
-    graph->timeout = apr_time_from_sec(value);
-    return problem;
-}
-
-const char *agent_directive_max_tokens(cmd_parms *cmd, void *dir,
-                                       const char *arg)
-{
-    agent_graph_t *graph = current_graph(cmd);
-    apr_int64_t value = 0;
-    const char *problem = agent_directive_number(&value, cmd, arg, 1, 1000000);
-
-    if (graph == NULL) {
-        return refuse_outside(cmd);
-    }
-    graph->max_tokens = (int)value;
-    return problem;
-}
-
 const char *agent_directive_system_prompt(cmd_parms *cmd, void *dir,
                                           const char *arg)
 {
@@ -252,17 +224,48 @@ const char *agent_directive_system_prompt(cmd_parms *cmd, void *dir,
     return NULL;
 }
 
+/* A whole number of a graph: what it may be, and where it goes. */
+static const char *set_number(cmd_parms *cmd, const char *arg, apr_int64_t high,
+                              apr_int64_t *value)
+{
+    return current_graph(cmd) == NULL
+        ? refuse_outside(cmd)
+        : agent_directive_number(value, cmd, arg, 1, high);
+}
+
+const char *agent_directive_model_timeout(cmd_parms *cmd, void *dir,
+                                          const char *arg)
+{
+    apr_int64_t value;
+    const char *problem = set_number(cmd, arg, 3600, &value);
+
+    if (problem == NULL) {
+        current_graph(cmd)->timeout = apr_time_from_sec(value);
+    }
+    return problem;
+}
+
+const char *agent_directive_max_tokens(cmd_parms *cmd, void *dir,
+                                       const char *arg)
+{
+    apr_int64_t value;
+    const char *problem = set_number(cmd, arg, 1000000, &value);
+
+    if (problem == NULL) {
+        current_graph(cmd)->max_tokens = (int)value;
+    }
+    return problem;
+}
+
 const char *agent_directive_max_steps(cmd_parms *cmd, void *dir,
                                       const char *arg)
 {
-    agent_graph_t *graph = current_graph(cmd);
-    apr_int64_t value = 0;
-    const char *problem = agent_directive_number(&value, cmd, arg, 1, 1000);
+    apr_int64_t value;
+    const char *problem = set_number(cmd, arg, 1000, &value);
 
-    if (graph == NULL) {
-        return refuse_outside(cmd);
+    if (problem == NULL) {
+        current_graph(cmd)->max_steps = (int)value;
     }
-    graph->max_steps = (int)value;
     return problem;
 }
 

@@ -8,38 +8,18 @@
  */
 #include "query.h"
 
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <apr_general.h>
 #include <apr_strings.h>
-#include <libpq-fe.h>
+
+#include "connection.h"
 
 /* The client waits a little longer than the server's statement_timeout, so
  * that the server's own, repeatable answer comes first. */
 #define GRACE apr_time_from_msec(500)
 /* A statement that lost a dead-lock is tried again so often. */
 #define MAX_TRIES 3
-
-struct agent_db_t {
-    PGconn *conn;
-    agent_db_limits_t limits;
-    /* The backend for which prepared[] holds; 0 = none yet. */
-    int backend_pid;
-    bool prepared[AGENT_SQL_COUNT];
-    /* A statement was given up half-way: only a new connection helps. */
-    bool broken;
-    /* Connecting by PQreset rather than PQconnect. */
-    bool resetting;
-    /* The last attempt to connect again failed. */
-    bool unreachable;
-    /* PQflush has not yet sent all. */
-    bool flushing;
-    /* The result being received, kept until the last one came. */
-    PGresult *partial;
-    char sqlstate[6];
-};
 
 struct agent_db_result_t {
     PGresult *rows;
@@ -91,47 +71,6 @@ const char *agent_db_value(const agent_db_result_t *result, int row, int column)
         : PQgetvalue(result->rows, row, column);
 }
 
-bool agent_db_alive(const agent_db_t *db)
-{
-    return db->conn != NULL && !db->broken
-        && PQstatus(db->conn) == CONNECTION_OK;
-}
-
-bool agent_db_unreachable(const agent_db_t *db)
-{
-    return db->unreachable;
-}
-
-const char *agent_db_sqlstate(const agent_db_t *db)
-{
-    return db->sqlstate;
-}
-
-int agent_db_socket(const agent_db_t *db)
-{
-    return db->conn != NULL ? PQsocket(db->conn) : -1;
-}
-
-/* libpq's messages end in a newline. */
-static const char *copy_message(const char *message, apr_pool_t *pool)
-{
-    char *copy = apr_pstrdup(pool, message ? message : "");
-
-    for (char *p = copy + strlen(copy); p > copy && p[-1] == '\n'; p--) {
-        p[-1] = '\0';
-    }
-    return copy;
-}
-
-static apr_status_t fail_lost(agent_db_t *db, agent_error_t **err,
-                              apr_pool_t *pool)
-{
-    db->sqlstate[0] = '\0';
-    db->broken = true;
-    return agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
-                           copy_message(PQerrorMessage(db->conn), pool), pool);
-}
-
 static apr_status_t fail_late(agent_db_t *db, agent_error_t **err,
                               apr_pool_t *pool)
 {
@@ -148,159 +87,21 @@ static apr_status_t fail_result(agent_db_t *db, const PGresult *rows,
     const char *message = PQresultErrorField(rows, PG_DIAG_MESSAGE_PRIMARY);
 
     if (state == NULL) {
-        return fail_lost(db, err, pool);
+        return agent_db_lost(db, err, pool);
     }
     apr_cpystrn(db->sqlstate, state, sizeof(db->sqlstate));
     return agent_error_set(
         err, agent_error_from_sqlstate(state), NULL,
-        apr_pstrcat(pool, state, ": ", copy_message(message, pool), NULL),
+        apr_pstrcat(pool, state, ": ", agent_db_message(message, pool), NULL),
         pool);
 }
-
-/* Waits for the socket until deadline; false when that passed. */
-static bool wait_socket(const agent_db_t *db, agent_db_progress_t want,
-                        apr_time_t deadline)
-{
-    struct pollfd socket = {.fd = PQsocket(db->conn), .events = POLLIN};
-    apr_interval_time_t left = deadline - apr_time_now();
-
-    if (want == AGENT_DB_WANT_WRITE) {
-        socket.events = POLLIN | POLLOUT;
-    }
-    if (left < 0 || socket.fd < 0) {
-        return false;
-    }
-    return poll(&socket, 1, (int)apr_time_as_msec(left) + 1) > 0;
-}
-
-/* ---- connecting ---- */
-
-static apr_status_t finish_connection(void *baton)
-{
-    agent_db_close(baton);
-    return APR_SUCCESS;
-}
-
-void agent_db_close(agent_db_t *db)
-{
-    if (db->partial != NULL) {
-        PQclear(db->partial);
-        db->partial = NULL;
-    }
-    if (db->conn != NULL) {
-        PQfinish(db->conn);
-        db->conn = NULL;
-    }
-}
-
-agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
-                          apr_pool_t *pool)
-{
-    agent_db_t *db = apr_pcalloc(pool, sizeof(*db));
-
-    db->conn = native;
-    db->limits = *limits;
-    return db;
-}
-
-apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
-                              const char *application_name, agent_error_t **err,
-                              apr_pool_t *pool)
-{
-    /* Ours first: what conninfo says about them wins. The keepalives find a
-     * half-open connection, which nothing else would. */
-    const char *const keys[] = {"connect_timeout",     "keepalives_idle",
-                                "keepalives_interval", "keepalives_count",
-                                "tcp_user_timeout",    "dbname",
-                                "application_name",    NULL};
-    const char *const values[] = {
-        "5", "10", "5", "3", "20000", conninfo, application_name, NULL};
-    agent_db_t *db = apr_pcalloc(pool, sizeof(*db));
-
-    db->conn = PQconnectStartParams(keys, values, 1);
-    *out = db;
-    apr_pool_cleanup_register(pool, db, finish_connection,
-                              apr_pool_cleanup_null);
-    if (db->conn == NULL || PQstatus(db->conn) == CONNECTION_BAD) {
-        return fail_lost(db, err, pool);
-    }
-    return APR_SUCCESS;
-}
-
-agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
-                                          apr_pool_t *pool)
-{
-    PostgresPollingStatusType status = db->resetting ? PQresetPoll(db->conn)
-                                                     : PQconnectPoll(db->conn);
-
-    switch (status) {
-    case PGRES_POLLING_READING:
-        return AGENT_DB_WANT_READ;
-    case PGRES_POLLING_WRITING:
-        return AGENT_DB_WANT_WRITE;
-    case PGRES_POLLING_OK:
-        db->broken = false;
-        PQsetnonblocking(db->conn, 1);
-        return AGENT_DB_READY;
-    default:
-        fail_lost(db, err, pool);
-        return AGENT_DB_FAILED;
-    }
-}
-
-static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
-                              apr_pool_t *pool)
-{
-    apr_time_t deadline = apr_time_now() + db->limits.connect_timeout;
-    agent_db_progress_t progress = AGENT_DB_WANT_WRITE;
-
-    db->backend_pid = 0;
-    db->resetting = true;
-    if (PQresetStart(db->conn) == 0) {
-        return fail_lost(db, err, pool);
-    }
-    while (progress != AGENT_DB_READY) {
-        if (!wait_socket(db, progress, deadline)) {
-            return fail_lost(db, err, pool);
-        }
-        progress = agent_db_connect_step(db, err, pool);
-        if (progress == AGENT_DB_FAILED) {
-            return APR_EGENERAL;
-        }
-    }
-    return APR_SUCCESS;
-}
-
-static apr_status_t reset_connection(agent_db_t *db, agent_error_t **err,
-                                     apr_pool_t *pool)
-{
-    apr_status_t rv = try_reset(db, err, pool);
-
-    db->unreachable = rv != APR_SUCCESS;
-    return rv;
-}
-
-/*
- * An idle connection has nothing to read; if it has, that is the server's
- * farewell (or news so rare that a new connection costs less than telling
- * them apart).
- */
-static bool is_deaf(const agent_db_t *db)
-{
-    struct pollfd socket = {.fd = PQsocket(db->conn), .events = POLLIN};
-
-    return db->broken || PQstatus(db->conn) != CONNECTION_OK || socket.fd < 0
-        || poll(&socket, 1, 0) != 0;
-}
-
-/* ---- sending and receiving ---- */
 
 static apr_status_t start_receiving(agent_db_t *db, int sent,
                                     agent_error_t **err, apr_pool_t *pool)
 {
     db->sqlstate[0] = '\0';
     db->flushing = true;
-    return sent ? APR_SUCCESS : fail_lost(db, err, pool);
+    return sent ? APR_SUCCESS : agent_db_lost(db, err, pool);
 }
 
 apr_status_t agent_db_send(agent_db_t *db, agent_statement_t statement,
@@ -370,7 +171,7 @@ agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
     rows = db->partial;
     db->partial = NULL;
     if (rows == NULL) {
-        fail_lost(db, err, pool);
+        agent_db_lost(db, err, pool);
         return AGENT_DB_FAILED;
     }
     *result = keep_result(rows, pool);
@@ -397,7 +198,7 @@ static apr_status_t await_result(agent_db_result_t **result, agent_db_t *db,
         if (progress == AGENT_DB_FAILED) {
             return APR_EGENERAL;
         }
-        if (!wait_socket(db, progress, deadline)) {
+        if (!agent_db_wait(db, progress, deadline)) {
             return fail_late(db, err, pool);
         }
     }
@@ -433,7 +234,7 @@ static apr_status_t greet_backend(agent_db_t *db, agent_error_t **err,
         return rv;
     }
     version = agent_db_value(result, 0, 0);
-    if (version == NULL || atol(version) != AGENT_SCHEMA_VERSION) {
+    if (version == NULL || apr_atoi64(version) != AGENT_SCHEMA_VERSION) {
         return agent_error_set(
             err, AGENT_E_SCHEMA_VERSION, NULL,
             apr_psprintf(pool,
@@ -478,8 +279,8 @@ static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
     const statement_row_t *row = &statement_rows[statement];
     apr_status_t rv = APR_SUCCESS;
 
-    if (is_deaf(db)) {
-        rv = reset_connection(db, err, pool);
+    if (agent_db_deaf(db)) {
+        rv = agent_db_reset(db, err, pool);
     }
     if (rv == APR_SUCCESS && db->backend_pid != PQbackendPID(db->conn)) {
         rv = greet_backend(db, err, pool);

@@ -34,8 +34,8 @@ for my $file (grep { !m{\Amod_agent/(?:[^/]+|(?:config|http|handlers)/.*|db/pool
 }
 is "@headers", '', "httpd's headers only at the top, in config, http, handlers, db/pool";
 
-only_in('PQ functions only in db/query.c and db/listen.c',
-    qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:query|listen)\.c\z});
+only_in('PQ functions only in connection.c, query.c and listen.c of db',
+    qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|query|listen)\.c\z});
 only_in('PQclear only in db/query.c',
     qr/\bPQclear\b/, qr{\Amod_agent/db/query\.c\z});
 only_in('json_object_put only in core/json.c',

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes, repairs and ends one PostgreSQL connection; see query.h. */
+#include "connection.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+bool agent_db_alive(const agent_db_t *db)
+{
+    return db->conn != NULL && !db->broken
+        && PQstatus(db->conn) == CONNECTION_OK;
+}
+
+bool agent_db_unreachable(const agent_db_t *db)
+{
+    return db->unreachable;
+}
+
+const char *agent_db_sqlstate(const agent_db_t *db)
+{
+    return db->sqlstate;
+}
+
+int agent_db_socket(const agent_db_t *db)
+{
+    return db->conn != NULL ? PQsocket(db->conn) : -1;
+}
+
+const char *agent_db_message(const char *message, apr_pool_t *pool)
+{
+    char *copy = apr_pstrdup(pool, message ? message : "");
+
+    for (char *p = copy + strlen(copy); p > copy && p[-1] == '\n'; p--) {
+        p[-1] = '\0';
+    }
+    return copy;
+}
+
+apr_status_t agent_db_lost(agent_db_t *db, agent_error_t **err,
+                           apr_pool_t *pool)
+{
+    db->sqlstate[0] = '\0';
+    db->broken = true;
+    return agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
+                           agent_db_message(PQerrorMessage(db->conn), pool),
+                           pool);
+}
+
+bool agent_db_wait(const agent_db_t *db, agent_db_progress_t want,
+                   apr_time_t deadline)
+{
+    struct pollfd socket = {.fd = PQsocket(db->conn), .events = POLLIN};
+    apr_interval_time_t left = deadline - apr_time_now();
+
+    if (want == AGENT_DB_WANT_WRITE) {
+        socket.events = POLLIN | POLLOUT;
+    }
+    if (left < 0 || socket.fd < 0) {
+        return false;
+    }
+    return poll(&socket, 1, (int)apr_time_as_msec(left) + 1) > 0;
+}
+
+static apr_status_t finish_connection(void *baton)
+{
+    agent_db_close(baton);
+    return APR_SUCCESS;
+}
+
+void agent_db_close(agent_db_t *db)
+{
+    if (db->partial != NULL) {
+        agent_db_discard(db->partial);
+        db->partial = NULL;
+    }
+    if (db->conn != NULL) {
+        PQfinish(db->conn);
+        db->conn = NULL;
+    }
+}
+
+agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
+                          apr_pool_t *pool)
+{
+    agent_db_t *db = apr_pcalloc(pool, sizeof(*db));
+
+    db->conn = native;
+    db->limits = *limits;
+    return db;
+}
+
+apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
+                              const char *application_name, agent_error_t **err,
+                              apr_pool_t *pool)
+{
+    /* Ours first: what conninfo says about them wins. The keepalives find a
+     * half-open connection, which nothing else would. */
+    const char *const keys[] = {"connect_timeout",     "keepalives_idle",
+                                "keepalives_interval", "keepalives_count",
+                                "tcp_user_timeout",    "dbname",
+                                "application_name",    NULL};
+    const char *const values[] = {
+        "5", "10", "5", "3", "20000", conninfo, application_name, NULL};
+    agent_db_t *db = apr_pcalloc(pool, sizeof(*db));
+
+    db->conn = PQconnectStartParams(keys, values, 1);
+    *out = db;
+    apr_pool_cleanup_register(pool, db, finish_connection,
+                              apr_pool_cleanup_null);
+    if (db->conn == NULL || PQstatus(db->conn) == CONNECTION_BAD) {
+        return agent_db_lost(db, err, pool);
+    }
+    return APR_SUCCESS;
+}
+
+agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
+                                          apr_pool_t *pool)
+{
+    PostgresPollingStatusType status = db->resetting ? PQresetPoll(db->conn)
+                                                     : PQconnectPoll(db->conn);
+
+    switch (status) {
+    case PGRES_POLLING_READING:
+        return AGENT_DB_WANT_READ;
+    case PGRES_POLLING_WRITING:
+        return AGENT_DB_WANT_WRITE;
+    case PGRES_POLLING_OK:
+        db->broken = false;
+        PQsetnonblocking(db->conn, 1);
+        return AGENT_DB_READY;
+    default:
+        agent_db_lost(db, err, pool);
+        return AGENT_DB_FAILED;
+    }
+}
+
+static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
+                              apr_pool_t *pool)
+{
+    apr_time_t deadline = apr_time_now() + db->limits.connect_timeout;
+    agent_db_progress_t progress = AGENT_DB_WANT_WRITE;
+
+    db->backend_pid = 0;
+    db->resetting = true;
+    if (PQresetStart(db->conn) == 0) {
+        return agent_db_lost(db, err, pool);
+    }
+    while (progress != AGENT_DB_READY) {
+        if (!agent_db_wait(db, progress, deadline)) {
+            return agent_db_lost(db, err, pool);
+        }
+        progress = agent_db_connect_step(db, err, pool);
+        if (progress == AGENT_DB_FAILED) {
+            return APR_EGENERAL;
+        }
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
+                            apr_pool_t *pool)
+{
+    apr_status_t rv = try_reset(db, err, pool);
+
+    db->unreachable = rv != APR_SUCCESS;
+    return rv;
+}
+
+bool agent_db_deaf(const agent_db_t *db)
+{
+    struct pollfd socket = {.fd = PQsocket(db->conn), .events = POLLIN};
+
+    return db->broken || PQstatus(db->conn) != CONNECTION_OK || socket.fd < 0
+        || poll(&socket, 1, 0) != 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of db/ know of a connection; everybody else uses query.h. */
+#ifndef AGENT_DB_CONNECTION_H
+#define AGENT_DB_CONNECTION_H
+
+#include <libpq-fe.h>
+
+#include "query.h"
+
+struct agent_db_t {
+    PGconn *conn;
+    agent_db_limits_t limits;
+    /* The backend for which prepared[] holds; 0 = none yet. */
+    int backend_pid;
+    bool prepared[AGENT_SQL_COUNT];
+    /* A statement was given up half-way: only a new connection helps. */
+    bool broken;
+    /* Connecting by PQreset rather than PQconnect. */
+    bool resetting;
+    /* The last attempt to connect again failed. */
+    bool unreachable;
+    /* PQflush has not yet sent all. */
+    bool flushing;
+    /* The result being received, kept until the last one came. */
+    PGresult *partial;
+    char sqlstate[6];
+};
+
+/* libpq's message without its last newline, in pool. */
+const char *agent_db_message(const char *message, apr_pool_t *pool);
+
+/* The connection is lost: UNAVAILABLE with libpq's message. */
+apr_status_t agent_db_lost(agent_db_t *db, agent_error_t **err,
+                           apr_pool_t *pool);
+
+/* Waits for the socket until deadline; false when that passed. */
+bool agent_db_wait(const agent_db_t *db, agent_db_progress_t want,
+                   apr_time_t deadline);
+
+/* Connects again, at most connect_timeout. */
+apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
+                            apr_pool_t *pool);
+
+/*
+ * True for an idle connection that must be reset before use. It has nothing to
+ * read; if it has, that is the server's farewell (or news so rare that a new
+ * connection costs less than telling them apart).
+ */
+bool agent_db_deaf(const agent_db_t *db);
+
+#endif
