@@ -14,6 +14,7 @@
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_protocol.h>
+#include <http_request.h>
 #include <mpm_common.h>
 #include <mod_dbd.h>
 
@@ -26,6 +27,9 @@
 /* mod_dbd's own default of DBDMax. */
 #define DBD_MAX_DEFAULT 10
 
+/* SetHandler agent */
+static const char handler_name[] = "agent";
+
 /* Set in child_init. */
 static agent_child_t *current_child;
 
@@ -33,7 +37,7 @@ static int handle_request(request_rec *r)
 {
     agent_call_t call = {0};
 
-    if (r->handler == NULL || strcmp(r->handler, "agent") != 0) {
+    if (r->handler == NULL || strcmp(r->handler, handler_name) != 0) {
         return DECLINED;
     }
     if (current_child == NULL) {
@@ -47,6 +51,18 @@ static int handle_request(request_rec *r)
     call.account_id = AGENT_ACCOUNT_DEFAULT;
     call.ids[0] = call.account_id;
     return agent_router_dispatch(&call, agent_routes);
+}
+
+/* The paths of the API are no files: httpd need not look for them below the
+ * document root, at five system calls a request. */
+static int skip_files(request_rec *r)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+
+    /* SetHandler becomes r->handler only later. */
+    return core->handler != NULL && strcmp(core->handler, handler_name) == 0
+        ? OK
+        : DECLINED;
 }
 
 /* The connection string for what is not a request: given, or mod_dbd's. */
@@ -218,6 +234,7 @@ static void register_hooks(apr_pool_t *pool)
 
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(start_supervisor, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_map_to_storage(skip_files, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_child_init(start_child, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(handle_request, NULL, NULL, APR_HOOK_MIDDLE);

@@ -14,6 +14,8 @@
 typedef struct await_t {
     agent_call_t *call;
     agent_waiter_t *waiter;
+    /* Something may be sent before the run has ended. */
+    bool shows_life;
     /* The 200 and its headers are sent: errors can only be written into the
      * body, and white space may be. */
     bool begun;
@@ -29,17 +31,33 @@ static bool is_passing(const await_t *await)
         && agent_error_http(await->call->err->id) == HTTP_SERVICE_UNAVAILABLE;
 }
 
+/* One sign of life: the headers at first, white space later. */
+static apr_status_t show_life(await_t *await)
+{
+    agent_call_t *call = await->call;
+
+    if (!await->shows_life) {
+        return APR_SUCCESS;
+    }
+    if (await->begun) {
+        return agent_response_write(call, "\n");
+    }
+    await->begun = true;
+    return agent_response_begin(call, "application/json");
+}
+
 /*
  * Looks and waits until the run has ended: *body is its values. APR_EGENERAL:
- * call->err says why not; APR_ECONNABORTED: the client is gone.
+ * call->err says why not; APR_ECONNABORTED: the client is gone. The waiter was
+ * there before the first look, so that no wake-up is lost.
  */
 static apr_status_t await_body(const char **body, await_t *await)
 {
     agent_call_t *call = await->call;
+    agent_wait_t woken = AGENT_WAIT_TIMEOUT;
 
     for (;;) {
         apr_status_t rv;
-        agent_wait_t woken;
 
         apr_pool_clear(await->scratch);
         rv = agent_run_join(body, call->db, call->ids, &call->err,
@@ -47,14 +65,13 @@ static apr_status_t await_body(const char **body, await_t *await)
         if (rv != APR_EAGAIN && (rv == APR_SUCCESS || !is_passing(await))) {
             return rv;
         }
+        if (woken == AGENT_WAIT_TIMEOUT && show_life(await) != APR_SUCCESS) {
+            return APR_ECONNABORTED;
+        }
         woken = agent_wait_for(await->waiter, HEARTBEAT);
         if (woken == AGENT_WAIT_STOPPING) {
             return agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL,
                                    NULL, call->pool);
-        }
-        if (woken == AGENT_WAIT_TIMEOUT && await->begun
-            && agent_response_write(call, "\n") != APR_SUCCESS) {
-            return APR_ECONNABORTED;
         }
     }
 }
@@ -112,22 +129,37 @@ static int finish_values(await_t *await, apr_status_t rv, const char *body)
     return OK;
 }
 
+/* A run that has ended needs no place to wait: only others are refused. */
+static int answer_at_once(agent_call_t *call)
+{
+    agent_error_t *refusal = call->err;
+    const char *body;
+    apr_status_t rv = agent_run_join(&body, call->db, call->ids, &call->err,
+                                     call->pool);
+
+    if (rv == APR_SUCCESS) {
+        return agent_response_json(call, HTTP_OK, body);
+    }
+    if (rv == APR_EAGAIN) {
+        call->err = refusal;
+    }
+    return agent_problem_send(call);
+}
+
 int agent_await_values(agent_call_t *call)
 {
-    await_t await = {0};
+    await_t await = {.shows_life = true};
     const char *body = NULL;
     apr_status_t rv = enter(&await, call);
-    int result;
 
     if (rv != APR_SUCCESS) {
-        return agent_problem_send(call);
+        return answer_at_once(call);
     }
-    await.begun = true;
-    rv = agent_response_begin(call, "application/json");
-    if (rv == APR_SUCCESS) {
-        rv = await_body(&body, &await);
-    }
+    rv = await_body(&body, &await);
     agent_wait_leave(await.waiter);
-    result = finish_values(&await, rv, body);
-    return result;
+    if (await.begun) {
+        return finish_values(&await, rv, body);
+    }
+    return rv == APR_SUCCESS ? agent_response_json(call, HTTP_OK, body)
+                             : agent_problem_send(call);
 }

@@ -12,8 +12,9 @@
 int agent_await_end(agent_call_t *call);
 
 /*
- * Answers the run's final values once it has ended: 200 at once and white
- * space every 5 s until then, so that neither client nor proxy gives up.
+ * Answers the run's final values once it has ended. Until then: the headers of
+ * a 200 at once and white space every 5 s, so that neither client nor proxy
+ * gives up. A run that is not there is 404.
  */
 int agent_await_values(agent_call_t *call);
 

@@ -199,8 +199,7 @@ void agent_batch_forget(agent_supervisor_t *sv, const char *run_id,
     agent_batch_t *batch;
     agent_batch_t *next;
 
-    APR_RING_FOREACH_SAFE(batch, next, &sv->batches.waiting, agent_batch_t,
-                          link)
+    AGENT_RING_EACH_SAFE(batch, next, &sv->batches.waiting, agent_batch_t, link)
     {
         agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
         bool in_flight = sv->batches.is_sent

@@ -24,7 +24,7 @@ static void move_to_new_pool(agent_buffer_t *buffer, apr_size_t size)
 
     apr_pool_create(&pool, buffer->parent);
     data = apr_palloc(pool, size);
-    if (length > 0) {
+    if (buffer->data != NULL) {
         memcpy(data, buffer->data + buffer->start, length);
     }
     if (buffer->pool != NULL) {
@@ -42,11 +42,12 @@ char *agent_buffer_reserve(agent_buffer_t *buffer, apr_size_t length)
     apr_size_t used = buffer->end - buffer->start;
     apr_size_t size = buffer->size > 0 ? buffer->size : FIRST_SIZE;
 
-    if (buffer->size - buffer->end >= length && buffer->data != NULL) {
+    if (buffer->data != NULL && buffer->size - buffer->end >= length) {
         return buffer->data + buffer->end;
     }
     /* Moving the content to the front is cheap when little is left of it. */
-    if (buffer->size >= used + length && used <= buffer->size / 2) {
+    if (buffer->data != NULL && buffer->size >= used + length
+        && used <= buffer->size / 2) {
         memmove(buffer->data, buffer->data + buffer->start, used);
         buffer->start = 0;
         buffer->end = used;

@@ -28,9 +28,9 @@ static apr_status_t send_check(agent_supervisor_t *sv, agent_error_t **err)
     agent_lease_t *lease;
 
     agent_buffer_init(&items, pool);
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        APR_RING_FOREACH(lease, &runner->leases, agent_lease_t, link)
+        AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD) {
                 agent_buffer_print(&items,
@@ -58,9 +58,9 @@ static agent_lease_t *find_held(agent_supervisor_t *sv, const char *run_id)
     agent_runner_t *runner;
     agent_lease_t *lease;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        APR_RING_FOREACH(lease, &runner->leases, agent_lease_t, link)
+        AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD
                 && memcmp(lease->key.run_id, run_id, 36) == 0) {

@@ -29,7 +29,7 @@ static void read_last_words(agent_supervisor_t *sv)
 {
     agent_runner_t *runner;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         agent_runner_read_rest(sv, runner);
     }
@@ -77,9 +77,9 @@ static void ask_to_stop(agent_supervisor_t *sv)
                        "checkpoint",
                        sv->leases.held);
     sv->drain.ask_at = AGENT_NEVER;
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        APR_RING_FOREACH(lease, &runner->leases, agent_lease_t, link)
+        AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD
                 && lease->cause == AGENT_CAUSE_NONE) {

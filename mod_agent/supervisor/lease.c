@@ -188,9 +188,9 @@ void agent_lease_tick(agent_supervisor_t *sv)
     agent_lease_t *lease;
     agent_lease_t *next;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        APR_RING_FOREACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
+        AGENT_RING_EACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
         {
             check_lease(sv, lease);
         }

@@ -74,7 +74,7 @@ static void open_null(void)
 
 void agent_process_close_fds(const int *keep, int count)
 {
-    int sorted[MAX_KEEP];
+    int sorted[MAX_KEEP] = {0};
     int kept = 0;
     unsigned next = 3;
 

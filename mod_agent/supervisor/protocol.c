@@ -222,6 +222,11 @@ static const char *read_end(agent_line_t *line, const fields_t *fields)
 
     line->type = AGENT_LINE_END;
     line->success = is_equal(status, statuses[0]);
+    line->failure = NULL;
+    if (is_equal(status, statuses[1]) && error == '{') {
+        line->failure = fields->value[FIELD_ERROR].at;
+        line->failure_length = fields->value[FIELD_ERROR].length;
+    }
     if (error != '\0' && error != 'n' && error != '{') {
         return "has an error that is not an object";
     }
@@ -244,6 +249,18 @@ static const line_row_t line_rows[] = {
     {"\"ready\"", read_ready},
 };
 
+static const char *read_by_type(agent_line_t *line, const fields_t *fields)
+{
+    const text_t *type = &fields->value[FIELD_TYPE];
+
+    for (apr_size_t i = 0; i < sizeof(line_rows) / sizeof(*line_rows); i++) {
+        if (is_equal(type, line_rows[i].type)) {
+            return line_rows[i].read(line, fields);
+        }
+    }
+    return "has no known type";
+}
+
 const char *agent_protocol_read(agent_line_t *line, const char *text,
                                 apr_size_t length)
 {
@@ -252,6 +269,7 @@ const char *agent_protocol_read(agent_line_t *line, const char *text,
     fields_t fields = {.value = {{NULL, 0}}};
     agent_member_t member;
     const char *at = start;
+    const char *wrong;
 
     if (!agent_scan_json(&scan, text, length)) {
         return agent_scan_reason(scan.code);
@@ -260,18 +278,13 @@ const char *agent_protocol_read(agent_line_t *line, const char *text,
         return "is not an object";
     }
     while (agent_member_next(&member, &at)) {
-        const char *wrong = collect_member(&fields, &member);
-
+        wrong = collect_member(&fields, &member);
         if (wrong != NULL) {
             return wrong;
         }
     }
-    for (apr_size_t i = 0; i < sizeof(line_rows) / sizeof(*line_rows); i++) {
-        if (is_equal(&fields.value[FIELD_TYPE], line_rows[i].type)) {
-            return line_rows[i].read(line, &fields);
-        }
-    }
-    return "has no known type";
+    wrong = read_by_type(line, &fields);
+    return wrong;
 }
 
 void agent_protocol_hello(agent_buffer_t *out, const char *graphs)

@@ -44,6 +44,10 @@ typedef struct agent_line_t {
     apr_int64_t ping_id;
     /* END: whether its status is success. */
     bool success;
+    /* END with status error: the JSON text of its error, borrowed from the
+     * line; NULL otherwise. */
+    const char *failure;
+    apr_size_t failure_length;
 } agent_line_t;
 
 /*

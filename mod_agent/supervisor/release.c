@@ -82,7 +82,7 @@ static apr_status_t send_release(agent_supervisor_t *sv, agent_error_t **err)
     int count = 0;
 
     agent_buffer_init(&items, pool);
-    APR_RING_FOREACH(release, &queue->waiting, agent_release_t, link)
+    AGENT_RING_EACH(release, &queue->waiting, agent_release_t, link)
     {
         release->sent = count < MAX_RELEASES && goes_along(sv, first, release);
         if (release->sent) {
@@ -119,7 +119,7 @@ static void receive_release(agent_supervisor_t *sv,
             agent_notify_add(sv, run_id, true);
         }
     }
-    APR_RING_FOREACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
+    AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {
         agent_lease_t *lease;
 

@@ -37,7 +37,7 @@ static int count_runners(const agent_supervisor_t *sv, bool useful_only)
     agent_runner_t *runner;
     int count = 0;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         if (!useful_only || runner->state <= AGENT_RUNNER_READY) {
             count++;
@@ -51,7 +51,7 @@ int agent_runner_free_slots(const agent_supervisor_t *sv)
     agent_runner_t *runner;
     int count = 0;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         if (runner->state == AGENT_RUNNER_READY
             && runner->slots > runner->active) {
@@ -66,7 +66,7 @@ agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv)
     agent_runner_t *runner;
     agent_runner_t *best = NULL;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         if (runner->state == AGENT_RUNNER_READY
             && (best == NULL || runner->active < best->active)) {
@@ -247,7 +247,7 @@ void agent_runner_kill_all(agent_supervisor_t *sv, agent_loss_t loss,
 {
     agent_runner_t *runner;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         agent_runner_kill(sv, runner, loss, reason);
         runner->loss = loss;
@@ -297,7 +297,7 @@ void agent_runner_reap(agent_supervisor_t *sv)
     agent_runner_t *runner;
     agent_runner_t *next;
 
-    APR_RING_FOREACH_SAFE(runner, next, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH_SAFE(runner, next, &sv->runners.all, agent_runner_t, link)
     {
         if (runner->state == AGENT_RUNNER_DEAD) {
             agent_runner_close(runner);
@@ -311,7 +311,7 @@ static agent_runner_t *find_runner(agent_supervisor_t *sv, apr_uint32_t id)
 {
     agent_runner_t *runner;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         if (runner->id == id) {
             return runner;

@@ -23,7 +23,7 @@ void agent_runner_drain_all(agent_supervisor_t *sv)
 {
     agent_runner_t *runner;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         if (runner->state <= AGENT_RUNNER_READY) {
             runner->state = AGENT_RUNNER_LEAVING;
@@ -38,7 +38,7 @@ void agent_runner_signal_all(agent_supervisor_t *sv, int number)
 {
     agent_runner_t *runner;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         if (runner->state < AGENT_RUNNER_DEAD) {
             agent_spawner_kill(&sv->spawner, runner->id, number);
@@ -55,7 +55,7 @@ static int count_held(const agent_runner_t *runner)
     agent_lease_t *lease;
     int count = 0;
 
-    APR_RING_FOREACH(lease, &runner->leases, agent_lease_t, link)
+    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
     {
         count += lease->state == AGENT_LEASE_HELD;
     }
@@ -126,7 +126,7 @@ void agent_runner_tick(agent_supervisor_t *sv)
 {
     agent_runner_t *runner;
 
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         if (runner->state != AGENT_RUNNER_DEAD) {
             check_runner(sv, runner);

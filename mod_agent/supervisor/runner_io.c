@@ -181,7 +181,7 @@ void agent_runner_poll(agent_supervisor_t *sv)
                             (int)(sv->batches.bytes / (1024 * 1024)));
     }
     sv->runners.is_full = is_full;
-    APR_RING_FOREACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         poll_runner(sv, runner);
     }

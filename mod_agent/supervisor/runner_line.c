@@ -34,6 +34,23 @@ static void take_pong(agent_supervisor_t *sv, agent_runner_t *runner,
     }
 }
 
+/* Longest text of a failure in the log. */
+#define MAX_FAILURE_BYTES 2000
+
+/* Who looks at the log should not have to ask each run. */
+static void report_failure(agent_supervisor_t *sv, const agent_line_t *line)
+{
+    apr_size_t length = line->failure_length < MAX_FAILURE_BYTES
+        ? line->failure_length
+        : MAX_FAILURE_BYTES;
+
+    if (line->failure != NULL) {
+        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0349", 0,
+                           "run %.36s ended in error: %.*s", line->key.run_id,
+                           (int)length, line->failure);
+    }
+}
+
 /* The runner's side of the run is over; on our side it may mean otherwise. */
 static void take_end(agent_supervisor_t *sv, agent_lease_t *lease,
                      const agent_line_t *line, const char *text,
@@ -49,6 +66,7 @@ static void take_end(agent_supervisor_t *sv, agent_lease_t *lease,
         agent_lease_time_out(sv, lease);
     }
     else {
+        report_failure(sv, line);
         agent_batch_add(sv, lease, AGENT_ITEM_END, text, length);
         agent_lease_set_state(sv, lease, AGENT_LEASE_ENDED);
     }

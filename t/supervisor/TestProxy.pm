@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Stands between a supervisor and PostgreSQL and, when told to, loses the
-# answer to one call of a function: it was executed and committed, but whoever
-# asked never learns it.
+# Stands between a supervisor and PostgreSQL and, when told to, breaks the
+# connection at one call of a function: before the server sees it, or after it
+# was executed and committed, but before whoever asked learns it.
 package TestProxy;
 use strict;
 use warnings;
@@ -33,15 +33,16 @@ sub new {
 
 sub conninfo { return "host=$_[0]{dir} user=agent dbname=agent connect_timeout=2" }
 
-# The next answer to a call of agent.NAME is lost; returns when it was.
-sub lose_answer {
-    my ($self, $name, $cause) = @_;
+# lose('answer' | 'request', NAME, sub { what causes the call }): loses that of
+# the next call of agent.NAME; returns when it was.
+sub lose {
+    my ($self, $part, $name, $cause) = @_;
     open my $out, '>', "$self->{dir}/lose.new" or croak "$self->{dir}: $!";
-    print {$out} $name;
+    print {$out} "$part $name";
     close $out or croak "$self->{dir}: $!";
     rename "$self->{dir}/lose.new", "$self->{dir}/lose" or croak "$self->{dir}: $!";
-    $cause->() if $cause;
-    return wait_for("an answer to $name to be lost", sub { !-e "$self->{dir}/lose" });
+    $cause->();
+    return wait_for("$part of $name to be lost", sub { !-e "$self->{dir}/lose" });
 }
 
 sub forward {
@@ -60,13 +61,16 @@ sub forward {
             }
             my $peer = $peer{$socket} or next;
             my $got = sysread $socket, my $bytes, 65536;
-            if ($got && $is_client{$socket} && $bytes =~ /agent\.(\w+)\(/ && $1 eq wanted($lose)) {
-                $is_lost{$peer} = 1;
+            my $cut = $is_lost{$socket};
+            if ($got && $is_client{$socket} && $bytes =~ /agent\.(\w+)\(/) {
+                $is_lost{$peer} = 1 if wanted($lose) eq "answer $1";
+                $cut = 1 if wanted($lose) eq "request $1";
             }
-            if (!$got || $is_lost{$socket}) {
-                unlink $lose if $is_lost{$socket};
+            if (!$got || $cut) {
+                unlink $lose if $cut;
                 $select->remove($socket, $peer);
                 delete @peer{ $socket, $peer };
+                delete @is_lost{ $socket, $peer };
                 close $_ for $socket, $peer;
                 next;
             }

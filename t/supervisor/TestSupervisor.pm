@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A supervisor of its own for a test: built when a source is newer, started on
-# a private cluster, its runner the scripted one of this folder.
+# A supervisor of its own for a test, on a private cluster, its runner the
+# scripted one of this folder.
 package TestSupervisor;
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use AgentTest::Wait;
 use Carp qw(croak);
 use Exporter 'import';
 use Fcntl qw(F_SETFD);
-use File::Path qw(make_path remove_tree);
+use File::Path qw(remove_tree);
 use File::Temp qw(tempdir);
 use IO::Socket::UNIX;
 use JSON::PP;
@@ -20,8 +20,8 @@ use POSIX qw(WNOHANG mkfifo);
 use Socket qw(SOCK_DGRAM);
 
 our @EXPORT = qw(start_cluster create_run create_runs run_field status_of
-    wait_status wait_final events_of make_gate open_gate uuid program
-    fast_timing);
+    wait_status wait_final events_of make_gate open_gate uuid build
+    program fast_timing);
 
 our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
 
@@ -31,39 +31,19 @@ my %running;
 
 # ---- building ----
 
-my @LIBRARIES = qw(-laprutil-1 -lapr-1 -ljson-c -lpq);
-my %VARIANT_FLAGS = (
-    release => ['-O2'],
-    clang   => ['-O2'],
-    asan    => [ '-O1', '-fno-omit-frame-pointer', '-fsanitize=address,undefined',
-        '-fno-sanitize-recover=undefined' ],
-);
+sub program { return build_dir() . "/supervisor/$_[0]" }
 
-sub program {
-    my ($name) = @_;
-    my $program = build_dir() . "/supervisor/$name";
-    my @sources = ("t/supervisor/$name.c");
-    if ($name eq 'standalone') {
-        my %is_other = map { $_ => 1 } qw(pool.c listen.c);
-        push @sources, glob('mod_agent/supervisor/*.c'), glob('mod_agent/core/*.c'),
-            grep { !$is_other{ (split m{/})[-1] } } glob 'mod_agent/db/*.c';
-    }
-    return $program if is_newer($program, @sources, glob 'mod_agent/*/*.{h,def}');
-    make_path(build_dir() . '/supervisor');
-    my @flags = @{ $VARIANT_FLAGS{ variant() } || ['-O2'] };
-    my @include = split ' ', qx(apr-1-config --includes --cppflags) . qx(pkg-config --cflags json-c libpq);
-    my $cc = variant() eq 'clang' ? 'clang' : 'cc';
-    my @command = ($cc, qw(-std=gnu11 -g -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parameter),
-        @flags, @include, '-o', "$program.$$", @sources, @LIBRARIES);
-    system(@command) == 0 or croak "@command failed";
-    rename "$program.$$", $program or croak "$program: $!";
-    return $program;
-}
-
-sub is_newer {
-    my ($program, @sources) = @_;
-    my $made = (stat $program)[9] or return 0;
-    return !grep { ((stat $_)[9] // $made + 1) > $made } @sources;
+# Brings the programs of this folder up to date.
+sub build {
+    my @programs = map { ".build/" . variant() . "/supervisor/$_" } @_;
+    # Not a part of the make that may have started the tests.
+    local @ENV{qw(MAKEFLAGS MAKELEVEL)};
+    my @command = ('make', '-s', '-f', 'Makefile.apxs', 'VARIANT=' . variant(), @programs);
+    chdir root() or croak root() . ": $!";
+    open my $make, '-|', "@command 2>&1" or croak "make: $!";
+    my $output = join '', <$make>;
+    close $make or croak "@command failed:\n$output";
+    return;
 }
 
 # ---- the cluster ----
@@ -75,8 +55,7 @@ sub fast_timing {
 }
 
 sub start_cluster {
-    chdir root() or croak root() . ": $!";
-    program($_) for qw(standalone fake_runner);
+    build(qw(standalone fake_runner));
     my $pg = AgentTest::Postgres->new;
     @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($pg->host, 'postgres', 'agent');
     return $pg;
@@ -231,6 +210,7 @@ sub uuid {
 }
 
 # create_run({ do => ... } [, thread => id, strategy => ...]): the run's id.
+# pad => N makes the input that much longer.
 sub create_run {
     my ($input, %args) = @_;
     my $run = uuid();
@@ -239,7 +219,8 @@ sub create_run {
         $thread = uuid();
         sql("select code from agent.create_thread('$ACCOUNT', '$thread', 'raise', '{}')");
     }
-    my $request = literal(encode_json({ input => $input }));
+    my $request = literal(encode_json({ input => { %{$input}, pad => '@' } }));
+    $request = "replace($request, '\@', repeat('x', " . ($args{pad} // 0) . "))::json";
     my $strategy = $args{strategy} // 'reject';
     my $code = sql("select code from agent.create_run('$ACCOUNT', '$thread', '$run', '" . uuid()
         . "', 'agent', array['agent'], '$strategy', '', null, null, $request)");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: */
 /*
  * Measures a running supervisor against the database alone, without HTTP.
  *

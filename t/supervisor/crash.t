@@ -15,7 +15,7 @@ my $pg = start_cluster();
 subtest 'kill -9 of a runner' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2);
     $sv->wait_ready;
-    wait_for('both runners', sub { ($sv->log_text =~ tr/\n// , $sv->log_text) && 2 == (() = $sv->log_text =~ /AGT0330/g) });
+    wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
     my $gate = make_gate();
     my @runs = map { create_run({ do => 'gate', path => $gate }) } 1 .. 4;
     $sv->wake;
@@ -39,21 +39,35 @@ subtest 'kill -9 of a runner' => sub {
 };
 
 subtest 'kill -9 of the supervisor' => sub {
-    my $sv = TestSupervisor->start($pg);
+    # With so long a lease nobody but the next supervisor takes the run over.
+    my $sv = TestSupervisor->start($pg, lease_sec => 600);
     $sv->wait_ready;
-    my $run = create_run({ do => 'hang', once => 1 });
+    my $run = create_run({ do => 'child', once => 1 });
     $sv->wake;
     wait_for('it to run', sub { events_of($run) == 2 });
-    my @family = ($sv->spawner_pid, $sv->runner_pids);
-    is scalar @family, 2, 'there are a spawner and a runner';
+    my @family = ($sv->spawner_pid, $sv->runner_pids, (events_of($run))[1][1]{pid});
+    is scalar @family, 3, 'there are a spawner, a runner and a process that it started';
     $sv->stop('KILL');
-    wait_for('both to end', sub { !grep { is_alive($_) } @family }, 10);
+    wait_for('all to end', sub { !grep { is_alive($_) } @family }, 10);
     is sql('select state from agent.run_queue'), 2, 'the run is still leased';
     $sv->launch;
     $sv->{ended} = 0;
     $sv->wait_log(qr/AGT0321: worker \d+ of this host/);
     wait_status($run, 'success');
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 2, 'by the next supervisor';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'what a runner started ends with it' => sub {
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $run = create_run({ do => 'child', once => 1 });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    my $child = (events_of($run))[1][1]{pid};
+    kill KILL => $sv->runner_pids;
+    wait_for('its child to end', sub { !is_alive($child) }, 10);
+    wait_status($run, 'success');
     is $sv->stop, 0, 'end';
 };
 

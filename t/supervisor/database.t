@@ -35,27 +35,32 @@ subtest 'backends are terminated again and again while runs execute' => sub {
     is $sv->stop, 0, 'end';
 };
 
-subtest 'the answer to each kind of statement is lost once' => sub {
-    my $proxy = TestProxy->new($pg);
-    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 4,
-        timing_ms => fast_timing());
-    $sv->wait_ready;
-    for my $function (qw(save_batch claim_runs notify_runs renew_worker check_leases)) {
-        my ($gate, $run) = (make_gate());
-        $proxy->lose_answer($function, sub {
-            $run = create_run({ do => 'gate', path => $gate });
-            $sv->wake;
-        });
-        wait_for("a lost answer to $function not to stop the run", sub { events_of($run) >= 2 }, 60);
-        open_gate($gate) for (events_of($run) > 2 ? 1 : (), 1);
+for my $part (qw(request answer)) {
+    subtest "the $part of each kind of statement is lost once" => sub {
+        my $proxy = TestProxy->new($pg);
+        my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 4,
+            timing_ms => fast_timing());
+        $sv->wait_ready;
+        for my $function (qw(save_batch claim_runs notify_runs renew_worker check_leases)) {
+            my ($gate, $run) = (make_gate());
+            $proxy->lose($part, $function, sub {
+                $run = create_run({ do => 'gate', path => $gate });
+                $sv->wake;
+            });
+            wait_for("a lost $part of $function not to stop the run", sub { events_of($run) >= 2 }, 60);
+            open_gate($gate);
+            wait_status($run, 'success');
+        }
+        my $run;
+        $proxy->lose($part, 'save_batch', sub { $run = create_run({ do => 'step' }); $sv->wake });
         wait_status($run, 'success');
-    }
-    my $run = create_run({ do => 'exit', once => 1 });
-    $proxy->lose_answer('release_runs', sub { $sv->wake });
-    wait_status($run, 'success');
-    is sql("select count(*) from agent.run_queue"), 0, 'no run is left behind';
-    is $sv->stop, 0, 'end';
-};
+        is scalar(events_of($run)), 2, 'a batch is sent again';
+        $proxy->lose($part, 'release_runs', sub { $run = create_run({ do => 'exit', once => 1 }); $sv->wake });
+        wait_status($run, 'success');
+        is sql("select count(*) from agent.run_queue"), 0, 'no run is left behind';
+        is $sv->stop, 0, 'end';
+    };
+}
 
 subtest 'a long run outlives a short absence of the database' => sub {
     my $sv = TestSupervisor->start($pg);
@@ -124,6 +129,23 @@ subtest 'the database crashes' => sub {
     }
     wait_for('all runs to end', sub { is_up() && sql('select count(*) from agent.run_queue') == 0 }, 120);
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'a claim that a crash has undone' => sub {
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $run = create_run({ do => 'stuck', once => 1 });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    # As after the crash: ready again, with the epoch of before the claim.
+    sql("update agent.run_queue set state = 1, worker_id = null, epoch = epoch - 1, attempts = 0, "
+        . "ready_seq = nextval('agent.run_ready_seq') where run_id = '$run'");
+    $sv->wake;
+    wait_status($run, 'success');
+    is sql("select epoch from agent.usage_events where run_id = '$run'"), 2,
+        'the run comes again under the next epoch';
+    unlike $sv->log_text, qr/AGT033[12]/, 'the runner lives on';
     is $sv->stop, 0, 'end';
 };
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: */
 /*
  * A runner for tests: it does what a run's input tells it to, well or badly.
  *
  * input.do: noop, step, stream (count), big (bytes), report, hang (ends when
  * cancelled), stuck (ignores that), gate (ends when the FIFO `path` was opened
- * and closed), and the hostile ones: see `deeds` below. input.once: only under
- * the first lease, later ones are noop.
- * hello.graphs.*.start: never_ready or exit, for a runner that cannot start.
+ * and closed), child (hangs with a process of its own), and the hostile ones:
+ * see `deeds` below. input.once: only under the first lease, later ones are
+ * noop. hello.graphs.*.start: never_ready or exit, for a runner that cannot
+ * start.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -232,6 +234,19 @@ static void do_gate(run_t *run, json_object *input)
     do_hang(run, input);
 }
 
+/* Hangs with a process of its own that does not watch anything. */
+static void do_child(run_t *run, json_object *input)
+{
+    char data[64];
+    pid_t child = fork();
+
+    while (child == 0) {
+        pause();
+    }
+    snprintf(data, sizeof(data), "{\"pid\":%d}", (int)child);
+    event(run, "custom", data);
+}
+
 static void do_garbage(run_t *run, json_object *input)
 {
     say("this is no JSON");
@@ -315,6 +330,7 @@ static const deed_t deeds[] = {
     {"hang", do_hang},
     {"stuck", do_stuck},
     {"gate", do_gate},
+    {"child", do_child},
     /* Hostile. */
     {"garbage", do_garbage},
     {"wrong_run", do_wrong_run},

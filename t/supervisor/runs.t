@@ -7,6 +7,7 @@ use lib $FindBin::Bin;
 use AgentTest::Database;
 use AgentTest::Env qw(is_root slurp);
 use AgentTest::Wait;
+use File::Temp;
 use JSON::PP;
 use Test::More;
 use TestSupervisor;
@@ -69,6 +70,8 @@ subtest 'runs of one thread execute one after the other, in order' => sub {
 
 subtest '500 runs at once' => sub {
     my $gate = make_gate();
+    sql("alter system set track_functions = 'pl'");
+    sql('select pg_reload_conf()');
     is create_runs(500, { do => 'gate', path => $gate }), 500, 'made';
     $sv->wake;
     wait_for('all to run', sub {
@@ -79,6 +82,11 @@ subtest '500 runs at once' => sub {
     wait_for('all to end', sub { sql('select count(*) from agent.run_queue') == 0 }, 60);
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all succeed';
     is sql('select max(attempts) from agent.usage_events'), 1, 'at the first attempt';
+    for my $function (qw(claim_runs save_batch)) {
+        my $calls = "select coalesce(sum(calls), 0) from pg_stat_user_functions where funcname = '$function'";
+        wait_for("statistics of $function", sub { sql($calls) > 0 });
+        cmp_ok sql($calls), '<', 250, "in batches: $function";
+    }
 };
 
 subtest 'many events keep their order and lose none' => sub {
@@ -95,6 +103,35 @@ subtest 'a line of almost 8 MiB is an event like any other' => sub {
     wait_status($run, 'success');
     is sql("select length(data) from agent.run_events where run_id = '$run' and seq = 1"),
         8 * 1024 * 1024 - 500 + 2, 'whole';
+};
+
+subtest 'a run that is too large for the protocol' => sub {
+    my $run = create_run({ do => 'noop' }, pad => 8 * 1024 * 1024);
+    my $fits = create_run({ do => 'noop' }, pad => 8 * 1024 * 1024 - 2000);
+    $sv->wake;
+    wait_status($run, 'error');
+    is sql("select error->>'error' from agent.runs where run_id = '$run'"), 'state_too_large', 'with its reason';
+    wait_status($fits, 'success');
+};
+
+subtest 'who waits is told of every run that ended' => sub {
+    # psql prints what it was told after each statement.
+    my $listened = File::Temp->new;
+    open my $psql, '|-', "psql -XqAt >$listened" or die "psql: $!\n";
+    $psql->autoflush;
+    print {$psql} "listen agent_runs; select 'listening';\n";
+    wait_for('psql to listen', sub { slurp("$listened") =~ /listening/ });
+    create_runs(300, { do => 'noop' });
+    my $last = sql("select string_agg(run_id::text, ' ') from agent.run_queue");
+    $sv->wake;
+    wait_for('all to end', sub { sql('select count(*) from agent.run_queue') == 0 });
+    wait_for('news of each', sub {
+        print {$psql} "select 1;\n";
+        my $told = slurp("$listened");
+        !grep { index($told, $_) < 0 } split ' ', $last;
+    });
+    pass 'all 300';
+    close $psql;
 };
 
 is $sv->stop, 0, 'it ends with status 0';

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ core/ db/query.c db/connection.c db/array.c */
 /*
  * The supervisor without httpd: `standalone CONFIG.json`. For tests, and an
  * example for people who run it under a service manager of their own.

@@ -30,8 +30,10 @@ sub queue_row {
 
 subtest 'SIGUSR1 lets runs finish' => sub {
     my $gate = make_gate();
-    my ($sv, $run) = start_with_run({ do => 'gate', path => $gate });
+    my ($sv, $run) = start_with_run({ do => 'gate', path => $gate }, runners => 2);
+    wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
     $sv->signal('USR1');
+    $sv->wait_log(qr/AGT0331: runner \d+ ended \(exit status 0\) with 0 runs/);
     wait_for('the worker to be draining', sub {
         sql('select count(*) from agent.workers where state = 2') == 1;
     });

@@ -24,9 +24,11 @@ typedef struct runner_block_t {
     int index;
     /* The text so far, or the JSON text of the arguments so far. */
     runner_buffer_t text;
-    /* Of a call, NULL until the model has said them. */
+    /* Of a call only. */
     const char *call_id;
     const char *name;
+    /* The half of a character that the arguments end with (halves.h). */
+    unsigned pending_half;
 } runner_block_t;
 
 /* What a message is made of an answer for. */
@@ -48,6 +50,8 @@ typedef struct runner_answer_t {
     /* Content becomes an array of blocks when a tool is called. */
     bool has_block_content;
     size_t size;
+    /* The half of a character that the text ends with (halves.h). */
+    unsigned pending_half;
     int64_t input_tokens;
     int64_t output_tokens;
     /* All may be NULL; they go to response_metadata. */

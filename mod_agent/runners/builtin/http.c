@@ -201,6 +201,8 @@ static CURLcode set_request(runner_transfer_t *transfer)
     set_safety(easy);
     set_body(easy, request);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(request->timeout / 1000));
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->is_once ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->is_once ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
@@ -290,6 +292,12 @@ static const char *describe_failure(runner_transfer_t *transfer, CURLcode code)
                                                     : curl_easy_strerror(code));
 }
 
+static bool is_final_failure(CURLcode code)
+{
+    return code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT
+        || code == CURLE_PEER_FAILED_VERIFICATION;
+}
+
 static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
 {
     runner_reply_t reply;
@@ -300,7 +308,7 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     reply.status = (int)status;
     reply.content_type = find_header(transfer, "content-type");
     reply.retry_after = find_header(transfer, "retry-after");
-    reply.is_denied = transfer->is_denied;
+    reply.is_final = transfer->is_denied || is_final_failure(code);
     reply.has_timed_out = code == CURLE_OPERATION_TIMEDOUT;
     /* A transfer that on_bytes ended has nothing wrong of its own. */
     reply.failure = transfer->has_been_refused

@@ -39,8 +39,9 @@ typedef struct runner_reply_t {
     /* NULL when the reply arrived whole; else what went wrong, for a person. */
     const char *failure;
     bool has_timed_out;
-    /* The policy refused the address. */
-    bool is_denied;
+    /* The next attempt would fail in the same way: the egress policy refused
+     * the address, the certificate is not trusted, the URL is not one. */
+    bool is_final;
 } runner_reply_t;
 
 typedef struct runner_request_t {
@@ -55,6 +56,9 @@ typedef struct runner_request_t {
     apr_interval_time_t timeout;
     /* Wait for the supervisor to read before taking more of the reply. */
     bool is_stream;
+    /* Never send twice: a connection of its own, since libcurl repeats a
+     * request when a connection that it used before turns out to be dead. */
+    bool is_once;
     /*
      * A piece of the body; status is the reply's. False ends the transfer.
      * Must not cancel the transfer.

@@ -138,6 +138,7 @@ void runner_job_start_http(runner_job_t *job)
     request.method = job->tool->method;
     request.url = job->tool->url;
     request.timeout = job->tool->timeout;
+    request.is_once = true;
     request.on_bytes = take_reply;
     request.on_end = end_reply;
     request.baton = job;

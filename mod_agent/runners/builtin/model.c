@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "halves.h"
+#include "text.h"
+
 static const runner_provider_t *const providers[] = {
     &runner_provider_demo, &runner_provider_anthropic, &runner_provider_openai};
 
@@ -21,10 +24,12 @@ void runner_call_text(runner_call_t *call, const char *text, size_t length)
 {
     runner_delta_t delta = {text, length, NULL, false};
 
-    if (length == 0) {
+    delta.text = runner_halves_join(&call->answer.pending_half, text,
+                                    &delta.length, call->pool);
+    if (delta.length == 0) {
         return;
     }
-    runner_answer_add_text(&call->answer, text, length);
+    runner_answer_add_text(&call->answer, delta.text, delta.length);
     call->on_delta(call->baton, &delta);
 }
 
@@ -43,15 +48,28 @@ void runner_call_args(runner_call_t *call, runner_block_t *block,
 {
     runner_delta_t delta = {text, length, block, false};
 
-    if (length == 0) {
+    delta.text = runner_halves_join(&block->pending_half, text, &delta.length,
+                                    call->pool);
+    if (delta.length == 0) {
         return;
     }
-    runner_answer_add_args(&call->answer, block, text, length);
+    runner_answer_add_args(&call->answer, block, delta.text, delta.length);
     call->on_delta(call->baton, &delta);
+}
+
+/* A text that ends with half a character gets no other half any more. */
+static void end_text(runner_call_t *call)
+{
+    if (call->answer.pending_half != 0) {
+        call->answer.pending_half = 0;
+        runner_call_text(call, RUNNER_TEXT_REPLACEMENT,
+                         strlen(RUNNER_TEXT_REPLACEMENT));
+    }
 }
 
 void runner_call_end(runner_call_t *call)
 {
+    end_text(call);
     call->is_over = true;
     call->wake_at = RUNNER_NEVER;
     call->on_change(call->baton);

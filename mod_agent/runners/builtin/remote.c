@@ -115,7 +115,7 @@ static bool take_event(void *baton, const char *name, const char *text,
         return true;
     }
     apr_pool_create(&scratch, remote->pool);
-    data = runner_value_parse(text, length, scratch);
+    data = runner_value_parse_event(text, length, scratch);
     if (json_object_is_type(data, json_type_object)) {
         remote->format->read_event(call, data);
     }
@@ -221,7 +221,7 @@ static void end_reply(void *baton, const runner_reply_t *reply)
     else if (remote->is_complete) {
         runner_call_end(call);
     }
-    else if (reply->status == 0 && reply->is_denied) {
+    else if (reply->status == 0 && reply->is_final) {
         fail_call(call, RUNNER_COMPLAINT_UNREACHABLE, reply->failure);
     }
     else if (reply->status == 0) {

@@ -29,6 +29,17 @@ const char *runner_node_name(runner_node_t node)
     return node_names[node];
 }
 
+runner_node_t runner_node_find(const char *name)
+{
+    for (runner_node_t node = RUNNER_NODE_START; node <= RUNNER_NODE_TOOLS;
+         node++) {
+        if (strcmp(node_names[node], name) == 0) {
+            return node;
+        }
+    }
+    return RUNNER_NODE_NONE;
+}
+
 static void wait_for(runner_run_t *run, apr_time_t when)
 {
     run->wake_at = when;

@@ -29,6 +29,9 @@ typedef enum runner_phase_t {
     RUNNER_PHASE_OVER
 } runner_phase_t;
 
+/* The step of a thread without checkpoints. */
+#define RUNNER_STEP_NONE (-2)
+
 /* The stream modes, bits of runner_run_t.modes. */
 enum {
     RUNNER_MODE_VALUES = 1,
@@ -94,6 +97,9 @@ struct runner_run_t {
 
 /* The name of a node in the state and the streams; NULL for none. */
 const char *runner_node_name(runner_node_t node);
+
+/* The node of that name; RUNNER_NODE_NONE when it is not one of ours. */
+runner_node_t runner_node_find(const char *name);
 
 /*
  * Makes a run of a `start` message; start belongs to pool. APR_EGENERAL when

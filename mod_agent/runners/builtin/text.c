@@ -2,15 +2,17 @@
 /* Cleaning and splitting text (RFC 3629, RFC 8259); see text.h. */
 #include "text.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-/* U+FFFD, as bytes and as an escape. */
-#define REPLACEMENT        "\xef\xbf\xbd"
+#include "halves.h"
+
 #define REPLACEMENT_ESCAPE "\\ufffd"
+
+/* What the bytes are, and so what a backslash means. */
+typedef enum form_t { FORM_TEXT, FORM_JSON, FORM_JSON_WITH_HALVES } form_t;
 
 /* Length of the well-formed sequence at bytes, 0 when there is none. */
 static size_t measure_sequence(const unsigned char *bytes, size_t length)
@@ -58,11 +60,28 @@ static int read_unit(const char *bytes, size_t length)
     return unit;
 }
 
+static bool is_half(int unit)
+{
+    return unit >= 0xd800 && unit < 0xe000;
+}
+
+/* Writes what stands for an escape that may not stay. */
+static char *replace_escape(char *out, int unit, form_t form)
+{
+    if (form == FORM_JSON_WITH_HALVES && is_half(unit)) {
+        runner_halves_write(out, (unsigned)unit);
+        return out + 4;
+    }
+    memcpy(out, REPLACEMENT_ESCAPE, 6);
+    return out + 6;
+}
+
 /*
  * Copies the escape at in, which begins with a backslash, to *out; returns how
  * many bytes were read.
  */
-static size_t copy_escape(char **out, const char *in, size_t length)
+static size_t copy_escape(char **out, const char *in, size_t length,
+                          form_t form)
 {
     int unit = read_unit(in, length);
     int second = length > 6 ? read_unit(in + 6, length - 6) : -1;
@@ -72,9 +91,8 @@ static size_t copy_escape(char **out, const char *in, size_t length)
         && second < 0xe000) {
         size = 12;
     }
-    else if (unit == 0 || (unit >= 0xd800 && unit < 0xe000)) {
-        memcpy(*out, REPLACEMENT_ESCAPE, 6);
-        *out += 6;
+    else if (unit == 0 || is_half(unit)) {
+        *out = replace_escape(*out, unit, form);
         return 6;
     }
     /* A backslash before a byte above 0x7f is copied alone: what follows is
@@ -88,7 +106,7 @@ static size_t copy_escape(char **out, const char *in, size_t length)
 }
 
 static const char *clean(const char *bytes, size_t length, size_t *out_length,
-                         bool is_json, apr_pool_t *pool)
+                         form_t form, apr_pool_t *pool)
 {
     /* One bad byte becomes three. */
     char *cleaned = apr_palloc(pool, 3 * length + 1);
@@ -100,12 +118,12 @@ static const char *clean(const char *bytes, size_t length, size_t *out_length,
                                        length - at);
 
         if (size == 0 || bytes[at] == '\0') {
-            memcpy(out, REPLACEMENT, 3);
+            memcpy(out, RUNNER_TEXT_REPLACEMENT, 3);
             out += 3;
             at++;
         }
-        else if (is_json && bytes[at] == '\\') {
-            at += copy_escape(&out, bytes + at, length - at);
+        else if (form != FORM_TEXT && bytes[at] == '\\') {
+            at += copy_escape(&out, bytes + at, length - at, form);
         }
         else {
             memcpy(out, bytes + at, size);
@@ -123,13 +141,15 @@ static const char *clean(const char *bytes, size_t length, size_t *out_length,
 const char *runner_text_clean(const char *bytes, size_t length,
                               size_t *out_length, apr_pool_t *pool)
 {
-    return clean(bytes, length, out_length, false, pool);
+    return clean(bytes, length, out_length, FORM_TEXT, pool);
 }
 
 const char *runner_text_clean_json(const char *bytes, size_t length,
-                                   size_t *out_length, apr_pool_t *pool)
+                                   bool keeps_halves, size_t *out_length,
+                                   apr_pool_t *pool)
 {
-    return clean(bytes, length, out_length, true, pool);
+    return clean(bytes, length, out_length,
+                 keeps_halves ? FORM_JSON_WITH_HALVES : FORM_JSON, pool);
 }
 
 static size_t skip_class(const char *text, bool is_space)

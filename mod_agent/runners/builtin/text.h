@@ -3,9 +3,13 @@
 #ifndef AGENT_RUNNER_TEXT_H
 #define AGENT_RUNNER_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <apr_pools.h>
+
+/* U+FFFD. */
+#define RUNNER_TEXT_REPLACEMENT "\xef\xbf\xbd"
 
 /*
  * The bytes as UTF-8 without U+0000, in pool: whatever is not UTF-8 becomes
@@ -16,10 +20,12 @@ const char *runner_text_clean(const char *bytes, size_t length,
 
 /*
  * The same for JSON text: also \u0000 and escapes of half a surrogate pair
- * become \ufffd. Text that is not JSON comes out as text that is not JSON.
+ * become \ufffd, or with keeps_halves the private character of that half
+ * (halves.h). Text that is not JSON comes out as text that is not JSON.
  */
 const char *runner_text_clean_json(const char *bytes, size_t length,
-                                   size_t *out_length, apr_pool_t *pool);
+                                   bool keeps_halves, size_t *out_length,
+                                   apr_pool_t *pool);
 
 /*
  * Length in bytes of the first word of text with the white space before it;

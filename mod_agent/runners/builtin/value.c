@@ -63,6 +63,15 @@ json_object *runner_value_share(json_object *value)
     return json_object_get(value);
 }
 
+const char *runner_value_item_text(json_object *list, size_t i)
+{
+    json_object *item = json_object_array_get_idx(list, i);
+
+    return json_object_is_type(item, json_type_string)
+        ? json_object_get_string(item)
+        : "";
+}
+
 /* Recursion is bounded: every value has passed the scan, which refuses more
  * than AGENT_SCAN_DEPTH levels. */
 int runner_value_depth(json_object *value)
@@ -90,15 +99,28 @@ int runner_value_depth(json_object *value)
     return 0;
 }
 
-json_object *runner_value_parse(const char *text, size_t length,
-                                apr_pool_t *pool)
+static json_object *parse_cleaned(const char *text, size_t length,
+                                  bool keeps_halves, apr_pool_t *pool)
 {
     json_object *value;
     agent_error_t *err = NULL;
-    const char *cleaned = runner_text_clean_json(text, length, &length, pool);
+    const char *cleaned = runner_text_clean_json(text, length, keeps_halves,
+                                                 &length, pool);
 
     if (agent_json_parse(&value, cleaned, length, &err, pool) != APR_SUCCESS) {
         return NULL;
     }
     return value;
+}
+
+json_object *runner_value_parse(const char *text, size_t length,
+                                apr_pool_t *pool)
+{
+    return parse_cleaned(text, length, false, pool);
+}
+
+json_object *runner_value_parse_event(const char *text, size_t length,
+                                      apr_pool_t *pool)
+{
+    return parse_cleaned(text, length, true, pool);
 }

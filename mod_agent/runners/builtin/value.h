@@ -7,6 +7,7 @@
 #define AGENT_RUNNER_VALUE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <apr_pools.h>
@@ -38,6 +39,9 @@ json_object *runner_value_share(json_object *value);
 /* A new text; NULL is null. */
 json_object *runner_value_text(const char *text);
 
+/* The text of an element of an array; "" when it is none. */
+const char *runner_value_item_text(json_object *list, size_t i);
+
 /* Levels of arrays and objects inside one another; a plain value has none. */
 int runner_value_depth(json_object *value);
 
@@ -48,5 +52,10 @@ int runner_value_depth(json_object *value);
  */
 json_object *runner_value_parse(const char *text, size_t length,
                                 apr_pool_t *pool);
+
+/* The same for an event of a stream, in which a character may be cut in two
+ * (halves.h). */
+json_object *runner_value_parse_event(const char *text, size_t length,
+                                      apr_pool_t *pool);
 
 #endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See halves.h. */
+#include "halves.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "text.h"
+
+/* All private characters of halves begin with these two bytes. */
+#define LEAD     "\xf4\x8f"
+#define LOW_HALF 0xdc00
+
+static void write_character(char out[4], unsigned character)
+{
+    out[0] = (char)(0xf0 | (character >> 18));
+    out[1] = (char)(0x80 | ((character >> 12) & 0x3f));
+    out[2] = (char)(0x80 | ((character >> 6) & 0x3f));
+    out[3] = (char)(0x80 | (character & 0x3f));
+}
+
+void runner_halves_write(char out[4], unsigned half)
+{
+    write_character(out, RUNNER_HALVES_BASE + (half - 0xd800));
+}
+
+/* The half that stands at text, 0 when it is another character. */
+static unsigned read_half(const char *text, size_t length)
+{
+    unsigned character;
+
+    if (length < 4 || memcmp(text, LEAD, 2) != 0) {
+        return 0;
+    }
+    character = 0x10f000U | (((unsigned char)text[2] & 0x3fU) << 6)
+        | ((unsigned char)text[3] & 0x3fU);
+    return character >= RUNNER_HALVES_BASE
+        ? character - RUNNER_HALVES_BASE + 0xd800
+        : 0;
+}
+
+/* A half arrives: completes the pending one, waits, or is lost. */
+static char *take_half(char *out, unsigned *pending, unsigned half)
+{
+    if (*pending != 0 && half >= LOW_HALF) {
+        write_character(
+            out, 0x10000 + ((*pending - 0xd800) << 10) + (half - LOW_HALF));
+        *pending = 0;
+        return out + 4;
+    }
+    if (*pending != 0 || half >= LOW_HALF) {
+        memcpy(out, RUNNER_TEXT_REPLACEMENT, 3);
+        out += 3;
+    }
+    *pending = half < LOW_HALF ? half : 0;
+    return out;
+}
+
+const char *runner_halves_join(unsigned *pending, const char *text,
+                               size_t *length, apr_pool_t *pool)
+{
+    char *joined;
+    char *out;
+
+    if (*pending == 0 && strstr(text, LEAD) == NULL) {
+        return text;
+    }
+    /* The pending half may become three more bytes. */
+    joined = apr_palloc(pool, *length + 4);
+    out = joined;
+    for (size_t i = 0; i < *length;) {
+        unsigned half = read_half(text + i, *length - i);
+
+        if (half != 0) {
+            out = take_half(out, pending, half);
+            i += 4;
+            continue;
+        }
+        if (*pending != 0) {
+            memcpy(out, RUNNER_TEXT_REPLACEMENT, 3);
+            out += 3;
+            *pending = 0;
+        }
+        *out++ = text[i++];
+    }
+    *out = '\0';
+    *length = (size_t)(out - joined);
+    return joined;
+}

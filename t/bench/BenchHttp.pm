@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+# A client that costs little: one keep-alive connection, whole requests written
+# at once, only as much of the answer looked at as is needed to find its end.
+#
+#   my $client = BenchHttp->new($port);
+#   my $answer = $client->call(request('POST', '/threads', '{}'));
+#   drive([ map { BenchHttp->new($port) } 1 .. 16 ], sub { next request });
+package BenchHttp;
+use strict;
+use warnings;
+use Carp qw(croak);
+use Exporter 'import';
+use IO::Socket::INET;
+
+our @EXPORT_OK = qw(request drive);
+
+my $TIMEOUT_SEC = 60;
+
+# The bytes of a request.
+sub request {
+    my ($method, $path, $body) = @_;
+    my $head = "$method $path HTTP/1.1\r\nHost: localhost\r\n";
+    return "$head\r\n" if !defined $body;
+    return "${head}Content-Type: application/json\r\nContent-Length: "
+        . length($body) . "\r\n\r\n$body";
+}
+
+sub new {
+    my ($class, $port) = @_;
+    my $self = bless { port => $port, bytes => '' }, $class;
+    $self->connect;
+    return $self;
+}
+
+sub connect {
+    my ($self) = @_;
+    $self->{socket} = IO::Socket::INET->new(
+        PeerAddr => "127.0.0.1:$self->{port}",
+        Timeout  => 10,
+    ) // croak "no connection: $!";
+    return;
+}
+
+sub send {
+    my ($self, $bytes) = @_;
+    $self->connect if !$self->{socket};
+    syswrite($self->{socket}, $bytes) == length $bytes or croak "send: $!";
+    return;
+}
+
+# One read: the answer if it is now complete.
+sub receive {
+    my ($self) = @_;
+    sysread $self->{socket}, $self->{bytes}, 262_144, length $self->{bytes}
+        or croak "cut answer: $self->{bytes}";
+    my $head = index $self->{bytes}, "\r\n\r\n";
+    return if $head < 0 || !$self->is_complete($head + 4);
+    my ($status) = $self->{bytes} =~ m{\AHTTP/1\.1 (\d+)};
+    my $answer = { status => $status, bytes => $self->{bytes},
+        body_at => $head + 4 };
+    $self->{socket} = undef
+        if substr($self->{bytes}, 0, $head) =~ /^Connection: close/mi;
+    $self->{bytes} = '';
+    return $answer;
+}
+
+# Nothing is sent before the answer is there, so what ends like the last chunk
+# is the last chunk.
+sub is_complete {
+    my ($self, $body_at) = @_;
+    my $head = substr $self->{bytes}, 0, $body_at;
+    return length $self->{bytes} >= $body_at + $1
+        if $head =~ /^Content-Length: (\d+)/mi;
+    return $self->{bytes} =~ /\r\n0\r\n\r\n\z/
+        if $head =~ /^Transfer-Encoding: chunked/mi;
+    return $head =~ m{\AHTTP/1\.1 (?:204|304)};
+}
+
+sub call {
+    my ($self, $bytes) = @_;
+    $self->send($bytes);
+    while (1) {
+        my $answer = $self->receive;
+        return $answer if $answer;
+    }
+}
+
+# Keeps one request under way on each client. next->($index, $answer) gives the
+# bytes of the client's next request, undef when it has none; the answer is
+# undef the first time.
+sub drive {
+    my ($clients, $next) = @_;
+    my %index_of;
+    my $proceed = sub {
+        my ($index, $answer) = @_;
+        my $bytes = $next->($index, $answer);
+        return if !defined $bytes;
+        $clients->[$index]->send($bytes);
+        $index_of{ fileno $clients->[$index]{socket} } = $index;
+    };
+    $proceed->($_, undef) for 0 .. $#{$clients};
+    while (%index_of) {
+        for my $fd (wait_readable(keys %index_of)) {
+            my $index = $index_of{$fd};
+            my $answer = $clients->[$index]->receive or next;
+            delete $index_of{$fd};
+            $proceed->($index, $answer);
+        }
+    }
+    return;
+}
+
+sub wait_readable {
+    my (@fds) = @_;
+    my $set = '';
+    vec($set, $_, 1) = 1 for @fds;
+    select($set, undef, undef, $TIMEOUT_SEC) > 0
+        or croak "no answer in $TIMEOUT_SEC s";
+    return grep { vec $set, $_, 1 } @fds;
+}
+
+1;

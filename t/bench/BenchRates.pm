@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+# POST /threads and GET /threads/{id}/state through httpd, against pgbench with
+# the very statements that the module sends. Both sides hold 32 connections and
+# share the processors with what they measure; rounds alternate, and the figure
+# is the median of the rounds' ratios, because the machine's mood changes from
+# minute to minute.
+package BenchRates;
+use strict;
+use warnings;
+use AgentTest::Env qw(root slurp);
+use BenchHttp qw(request);
+use Exporter 'import';
+use File::Temp qw(tempdir);
+use POSIX ();
+use Time::HiRes qw(time);
+
+our @EXPORT_OK = qw(measure_rates);
+
+my $CONNECTIONS = 32;
+my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
+my $BODY = '{"metadata":{"purpose":"benchmark"}}';
+
+# The load generator that runs now, to be ended with us.
+my $child;
+
+sub measure_rates {
+    my ($site, $plan) = @_;
+    my $work = {
+        site => $site,
+        dir  => tempdir('/tmp/agent-bench.XXXXXX', CLEANUP => 1),
+        %{$plan},
+    };
+    return { create => measure($work, create_thread_case($work)),
+        state => measure($work, get_state_case($work)) };
+}
+
+sub measure {
+    my ($work, $case) = @_;
+    my @rounds;
+    run_wrk({ %{$work}, round_sec => 1 }, $case);
+    run_pgbench({ %{$work}, round_sec => 1 }, $case);
+    for (1 .. $work->{rounds}) {
+        my $http = run_wrk($work, $case);
+        my $base = run_pgbench($work, $case);
+        push @rounds, { http => $http, base => $base,
+            ratio => $http->{rate} / $base->{rate} };
+    }
+    return { rounds => \@rounds, ratio => median(map { $_->{ratio} } @rounds),
+        http => summary(map { $_->{http} } @rounds),
+        base => summary(map { $_->{base} } @rounds) };
+}
+
+sub summary {
+    my (@results) = @_;
+    my %cpu = map {
+        my $kind = $_;
+        ($kind => median(map { $_->{cpu}{$kind} } @results))
+    } keys %{ $results[0]{cpu} };
+    return { rate => median(map { $_->{rate} } @results), cpu => \%cpu };
+}
+
+sub median {
+    my @sorted = sort { $a <=> $b } @_;
+    my $half = int @sorted / 2;
+    return @sorted % 2 ? $sorted[$half]
+        : ($sorted[ $half - 1 ] + $sorted[$half]) / 2;
+}
+
+# --- The two cases --------------------------------------------------------------
+
+# A case: how wrk asks, what pgbench sends, which statement of the module it is.
+sub create_thread_case {
+    my ($work) = @_;
+    return {
+        name => 'create_thread',
+        wrk  => [ '-s', root() . '/t/bench/create_thread.lua',
+            $work->{site}->url . '/threads' ],
+        # Ids as the module makes them: the time first, then something
+        # different, so that both fill the index from its end.
+        script => "\\set n :n + 1\n"
+            . "\\set id 1000000000000000000 + :n * 64 + :client_id\n"
+            . statement('CREATE_THREAD', ':account',
+                '(:time_part::text || :id::text)', ':if_exists', ':body'),
+        define => sub { (n => 0, if_exists => 'raise', body => $BODY,
+            time_part => sprintf '%012x7', time * 1000) },
+    };
+}
+
+# The thread was made, and its state of two messages written, by a run.
+sub get_state_case {
+    my ($work) = @_;
+    my $client = BenchHttp->new($work->{site}->port);
+    my $thread = read_id($client->call(request('POST', '/threads', $BODY)),
+        'thread_id');
+    my $run = read_id($client->call(request('POST', "/threads/$thread/runs",
+        '{"assistant_id":"agent","input":{"messages":'
+            . '[{"role":"user","content":"hello"}]}}')), 'run_id');
+    $client->call(request('GET', "/threads/$thread/runs/$run/join"));
+    my $script = statement('GET_STATE', ':account', ':thread', 'null');
+    check_state($work->{site}, $client, $thread, $script);
+    return {
+        name => 'get_state',
+        wrk  => [ $work->{site}->url . "/threads/$thread/state" ],
+        script => $script,
+        define => sub { (thread => $thread) },
+    };
+}
+
+sub read_id {
+    my ($answer, $name) = @_;
+    my ($id) = $answer->{bytes} =~ /"$name"\s*:\s*"([0-9a-f-]{36})"/;
+    die "no $name in: $answer->{bytes}\n" if $answer->{status} != 200 || !$id;
+    return $id;
+}
+
+# Both sides must give the same text, with both messages in it.
+sub check_state {
+    my ($site, $client, $thread, $script) = @_;
+    my $answer = $client->call(request('GET', "/threads/$thread/state"));
+    my $body = substr $answer->{bytes}, $answer->{body_at};
+    die "not a state of two messages: $body\n"
+        if $body !~ /\A\{"values"\s*:\s*\{"messages":\[\{"type":"human",
+            [^][]*(?:\[\][^][]*)*\},\{"type":"ai",/x;
+    my %value = (account => $ACCOUNT, thread => $thread);
+    $script =~ s/(?<!:):(\w+)/'$value{$1}'/g;
+    $script =~ s/;\s*\z//;
+    $script =~ s/\Aselect code, body/select code || body/;
+    $site->sql($script) eq "ok$body" or die "httpd and SQL differ: $body\n";
+    return;
+}
+
+# A statement of the module as pgbench takes it: values by name.
+sub statement {
+    my ($id, @values) = @_;
+    my $source = slurp(root() . '/mod_agent/db/statements.def');
+    my ($count, $strings) = $source =~ /AGENT_STATEMENT\(\Q$id\E,\s*(\d+),
+        \s*\d,\s*((?:"[^"]*"\s*)+)\)/x
+        or die "statements.def has no $id\n";
+    die "$id takes $count values\n" if $count != @values;
+    my $sql = join '', $strings =~ /"([^"]*)"/g;
+    $sql =~ s/\$(\d+)/$values[$1 - 1]/g;
+    return "$sql;\n";
+}
+
+# --- The load generators --------------------------------------------------------
+
+# {rate, cpu}: requests per second, and what one costs each kind of process.
+sub run_wrk {
+    my ($work, $case) = @_;
+    my $before = $work->{site}->cpu;
+    local $ENV{BENCH_BODY} = $BODY;
+    my $output = run_tool('wrk', '-t', 2, '-c', $CONNECTIONS, '-d',
+        "$work->{round_sec}s", @{ $case->{wrk} });
+    die "requests failed:\n$output" if $output =~ /Non-2xx|Socket errors/;
+    my ($count) = $output =~ /(\d+) requests in/;
+    my ($rate) = $output =~ m{Requests/sec:\s+([\d.]+)};
+    die "wrk:\n$output" if !$rate;
+    return { rate => $rate, cpu => $work->{site}->cpu_usec_each($before, $count) };
+}
+
+sub run_pgbench {
+    my ($work, $case) = @_;
+    my $script = "$work->{dir}/$case->{name}.sql";
+    open my $out, '>', $script or die "$script: $!\n";
+    print {$out} $case->{script};
+    close $out or die "$script: $!\n";
+    my %define = (account => $ACCOUNT, $case->{define}->());
+    my $rows = $work->{site}->sql('select count(*) from agent.threads');
+    my $sessions = $work->{site}->sessions;
+    my $before = $work->{site}->cpu;
+    my $output = run_tool(bin('pgbench'), '--no-vacuum', '-M', 'prepared',
+        '-c', $CONNECTIONS, '-j', 2, '-T', $work->{round_sec}, '-f', $script,
+        (map { ('-D', "$_=$define{$_}") } sort keys %define),
+        $work->{site}->conninfo);
+    my ($count) = $output =~ /actually processed: (\d+)/;
+    my ($rate) = $output =~ /tps = ([\d.]+)/;
+    die "pgbench:\n$output"
+        if !$rate || $output !~ /failed transactions: 0 /;
+    $work->{site}->wait_for_sessions($sessions);
+    my $cpu = $work->{site}->cpu_usec_each($before, $count);
+    # pgbench does not look at the answer's code: the rows tell.
+    my $made = $work->{site}->sql('select count(*) from agent.threads') - $rows;
+    die "$count statements made $made threads\n"
+        if $made != ($case->{name} eq 'create_thread' ? $count : 0);
+    return { rate => $rate, cpu => $cpu };
+}
+
+sub bin {
+    my ($name) = @_;
+    chomp(my $dir = qx(pg_config --bindir));
+    return "$dir/$name";
+}
+
+sub run_tool {
+    my (@command) = @_;
+    $child = open(my $tool, '-|') // die "fork: $!\n";
+    if (!$child) {
+        open STDERR, '>&', \*STDOUT;
+        exec { $command[0] } @command or POSIX::_exit(127);
+    }
+    my $output = do { local $/; <$tool> };
+    my $ended = close $tool;
+    $child = undef;
+    die "@command:\n$output" if !$ended;
+    return $output;
+}
+
+END { kill TERM => $child if $child }
+
+1;

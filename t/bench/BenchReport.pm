@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+# The figures as a Markdown block that can be pasted into the README.
+package BenchReport;
+use strict;
+use warnings;
+use Exporter 'import';
+
+our @EXPORT_OK = qw(print_report);
+
+my %AIM = (create => 0.42, state => 0.32, p50 => 5, p99 => 25, runs => 1000);
+my %RATE_NAME = (create => '`POST /threads`', state => '`GET /threads/{id}/state`');
+
+sub print_report {
+    my ($about, $of) = @_;
+    my @rows = (
+        (map { rate_row($_, $of->{rates}{$_}) }
+            grep { $of->{rates}{$_} } qw(create state)),
+        $of->{latency} ? latency_rows($of->{latency}) : (),
+        $of->{throughput} ? throughput_row($of->{throughput}) : (),
+        $of->{memory} ? memory_rows($of->{memory}) : (),
+    );
+    print "$about\n\n", table([ qw(figure aim measured ratio) ], @rows), "\n";
+    my @costs = cost_rows($of);
+    print "Processor time, microseconds for each request or run:\n\n",
+        table([ '', qw(httpd PostgreSQL supervisor runner) ], @costs), "\n"
+        if @costs;
+    return;
+}
+
+sub table {
+    my ($head, @rows) = @_;
+    return join '', map { '| ' . join(' | ', @{$_}) . " |\n" }
+        $head, [ map { '---' } @{$head} ], @rows;
+}
+
+sub rate_row {
+    my ($name, $result) = @_;
+    my $each = join ', ', map { sprintf '%.2f', $_->{ratio} }
+        @{ $result->{rounds} };
+    return [ "$RATE_NAME{$name}, 32 connections",
+        sprintf('>= %.2f of pgbench', $AIM{$name}),
+        sprintf('%s/s; pgbench %s/s', thousands($result->{http}{rate}),
+            thousands($result->{base}{rate})),
+        sprintf('**%.2f** (%s)', $result->{ratio}, $each) ];
+}
+
+sub latency_rows {
+    my ($latency) = @_;
+    my $name = 'create -> join of a one-step run';
+    return (
+        [ "$name, p50 of $latency->{count}", aim_ms('p50'), aimed($latency, 'p50') ],
+        [ "$name, p99", aim_ms('p99'), aimed($latency, 'p99') ],
+        [ "$name, longest", '', milliseconds($latency->{max}), '' ],
+        [ '`GET /ok` by the same client, p50', '',
+            milliseconds($latency->{floor}), '' ],
+    );
+}
+
+sub aim_ms { return "<= $AIM{$_[0]} ms" }
+
+sub aimed {
+    my ($latency, $part) = @_;
+    return (milliseconds($latency->{$part}),
+        sprintf '**%.2f** of the aim', $latency->{$part} / $AIM{$part});
+}
+
+sub milliseconds { return sprintf '%.2f ms', $_[0] }
+
+sub throughput_row {
+    my ($result) = @_;
+    return [ 'runs finished, created over 16 connections',
+        '>= ' . thousands($AIM{runs}) . '/s',
+        thousands($result->{rate}) . '/s',
+        sprintf '**%.2f** of the aim', $result->{rate} / $AIM{runs} ];
+}
+
+sub memory_rows {
+    my ($looks) = @_;
+    my ($before, $last) = @{$looks}[ -2, -1 ];
+    my $at = join ' / ', map { thousands($_->{requests}) } @{$looks};
+    return map {
+        my $kind = $_;
+        my @pss = map { $_->{of}{$kind}{pss} } @{$looks};
+        my @private = map { $_->{of}{$kind}{private} } @{$looks};
+        my $slope = 1024 * ($private[-1] - $private[-2])
+            / ($last->{requests} - $before->{requests});
+        [ memory_name($kind) . " after $at requests", 'no growth',
+            'Pss ' . megabytes(@pss) . ', private ' . megabytes(@private),
+            sprintf '**%+.1f** bytes a request', $slope ]
+    } qw(httpd supervisor runner);
+}
+
+sub memory_name {
+    my ($kind) = @_;
+    return $kind eq 'httpd' ? 'two httpd children' : "the $kind";
+}
+
+sub megabytes { return join(' / ', map { sprintf '%.1f', $_ / 1024 } @_) . ' MB' }
+
+sub cost_rows {
+    my ($of) = @_;
+    my @rows;
+    for my $name (grep { $of->{rates}{$_} } qw(create state)) {
+        push @rows, cost_row($RATE_NAME{$name}, $of->{rates}{$name}{http}{cpu}),
+            cost_row('the same SQL by pgbench', $of->{rates}{$name}{base}{cpu});
+    }
+    push @rows, cost_row('a finished run', $of->{throughput}{cpu})
+        if $of->{throughput};
+    return @rows;
+}
+
+sub cost_row {
+    my ($name, $cpu) = @_;
+    return [ $name, map { sprintf '%.0f', $cpu->{$_} }
+        qw(httpd postgres supervisor runner) ];
+}
+
+sub thousands {
+    my ($number) = @_;
+    my $text = sprintf '%.0f', $number;
+    1 while $text =~ s/\A(\d+)(\d{3})/$1,$2/;
+    return $text;
+}
+
+1;

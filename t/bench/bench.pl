@@ -1,0 +1,84 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
+# Measures an agent server against its own database and prints one block of
+# Markdown.
+#   t/bench/bench.pl                    everything, six to ten minutes
+#   t/bench/bench.pl rates latency      some of: rates latency throughput memory
+# BENCH=quick does less of everything (one minute); its figures are for
+# comparing with yesterday's, not for the README.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../lib", $FindBin::Bin;
+use AgentTest::Env qw(root);
+use BenchMemory qw(measure_memory);
+use BenchRates qw(measure_rates);
+use BenchReport qw(print_report);
+use BenchRuns qw(measure_latency measure_throughput);
+use BenchServer;
+
+my %PLANS = (
+    full => {
+        rounds => 5, round_sec => 6,
+        latency_runs => 2000,
+        warm_up_sec => 3, throughput_sec => 20, throughput_threads => 100_000,
+        memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
+    },
+    quick => {
+        rounds => 3, round_sec => 2,
+        latency_runs => 500,
+        warm_up_sec => 1, throughput_sec => 6, throughput_threads => 30_000,
+        memory_requests => [ 1_000, 5_000, 20_000 ],
+    },
+);
+# Latency first, while the tables are small for it as for everybody who starts.
+my @PARTS = (
+    [ latency    => \&measure_latency ],
+    [ throughput => \&measure_throughput ],
+    [ rates      => \&measure_rates ],
+    [ memory     => \&measure_memory ],
+);
+
+my %asked = map { $_ => 1 } @ARGV ? @ARGV : map { $_->[0] } @PARTS;
+my %known = map { $_->[0] => 1 } @PARTS;
+my @unknown = grep { !$known{$_} } sort keys %asked;
+die "unknown: @unknown; the parts are: @{[ sort keys %known ]}\n" if @unknown;
+my $mode = $ENV{BENCH} // 'full';
+my $plan = $PLANS{$mode} // die "BENCH=$mode: expected full or quick\n";
+
+$| = 1;
+chdir root() or die root() . ": $!\n";
+$ENV{AGENT_TEST_VARIANT} = 'release';
+delete @ENV{ grep { /\APG|\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };
+$SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
+$SIG{PIPE} = 'IGNORE';
+
+my $load = load();
+my $site = BenchServer->new;
+my %result;
+for my $part (grep { $asked{ $_->[0] } } @PARTS) {
+    my ($name, $measure) = @{$part};
+    print {*STDERR} "measuring $name ...\n";
+    $result{$name} = $measure->($site, $plan);
+}
+my $about = about($site, $load);
+$site->stop;
+print_report($about, \%result);
+
+END { $site->stop if $site }
+
+# Processes that wanted to run, on average, in the last minute.
+sub load {
+    open my $in, '<', '/proc/loadavg' or return 0;
+    return (split ' ', readline $in)[0];
+}
+
+sub about {
+    my ($measured, $load_before) = @_;
+    my $versions = $measured->versions;
+    chomp(my $cores = qx(nproc));
+    return "$cores cores, shared by httpd, PostgreSQL and the load generators; "
+        . "httpd $versions->{httpd}, PostgreSQL $versions->{postgres} "
+        . "(fsync and full_page_writes on, otherwise as installed); "
+        . "$mode run of t/bench/bench.pl; load before it $load_before.";
+}

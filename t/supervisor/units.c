@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ core/ db/query.c db/connection.c db/array.c */
+/* The parts of the supervisor that need neither processes nor a database. */
+#include "../unit/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+
+#include <apr_strings.h>
+
+#include "../../mod_agent/supervisor/buffer.h"
+#include "../../mod_agent/supervisor/process.h"
+#include "../../mod_agent/supervisor/protocol.h"
+
+#define RUN "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
+#define ID  "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""
+#define CHECKPOINT                                                             \
+    "{\"type\":\"checkpoint\"," RUN "," ID ",\"parent\":null,\"values\":{},"   \
+    "\"next\":[],\"tasks\":[],\"metadata\":{}}"
+
+static const char *read_line(agent_line_t *line, const char *text)
+{
+    memset(line, 0, sizeof(*line));
+    return agent_protocol_read(line, text, strlen(text));
+}
+
+static void good_lines_are_read(void **state)
+{
+    agent_line_t line;
+
+    assert_null(read_line(&line,
+                          "{\"type\":\"event\"," RUN
+                          ",\"event\":\"values|x\",\"data\":null}"));
+    assert_int_equal(line.type, AGENT_LINE_EVENT);
+    assert_int_equal(line.key.epoch, 3);
+    assert_memory_equal(line.key.run_id, "01890000-0000-7000-8000-00000000abcd",
+                        36);
+    assert_null(read_line(
+        &line, "{" RUN ",\"event\":\"values\"," ID ",\"type\":\"event\"}"));
+    assert_null(read_line(&line, CHECKPOINT));
+    assert_int_equal(line.type, AGENT_LINE_CHECKPOINT);
+    assert_null(read_line(&line,
+                          "{\"type\":\"end\"," RUN
+                          ",\"status\":\"success\",\"error\":null}"));
+    assert_true(line.success);
+    assert_null(read_line(&line,
+                          " { \"type\" : \"end\" , " RUN
+                          ",\"status\":\"error\",\"error\":{}} "));
+    assert_int_equal(line.type, AGENT_LINE_END);
+    assert_false(line.success);
+    assert_null(
+        read_line(&line, "{\"type\":\"ready\",\"graphs\":{},\"slots\":7}"));
+    assert_int_equal(line.slots, 7);
+    assert_null(read_line(&line, "{\"type\":\"pong\",\"id\":12}"));
+    assert_int_equal(line.ping_id, 12);
+}
+
+static void bad_lines_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "null",
+        "\"type\"",
+        "[{\"type\":\"pong\",\"id\":1}]",
+        "{}",
+        "{\"type\":\"pong\"}",
+        "{\"type\":\"pong\",\"id\":-1}",
+        "{\"type\":\"pong\",\"id\":1.0}",
+        "{\"type\":\"pong\",\"id\":99999999999999999999}",
+        "{\"type\":\"pong\",\"id\":1}{",
+        "{\"type\":\"pong\",\"id\":1,\"id\":1}",
+        "{\"ty\\u0070e\":\"pong\",\"id\":1}",
+        "{\"type\":\"p\\u006fng\",\"id\":1}",
+        "{\"type\":\"request\",\"id\":1}",
+        "{\"type\":\"ready\",\"graphs\":[],\"slots\":1}",
+        "{\"type\":\"ready\",\"graphs\":{},\"slots\":0}",
+        "{\"type\":\"ready\",\"graphs\":{},\"slots\":10001}",
+        "{\"type\":\"event\"," RUN ",\"event\":\"x\"}",
+        "{\"type\":\"event\"," RUN ",\"event\":\"\",\"data\":1}",
+        "{\"type\":\"event\"," RUN ",\"event\":\"a b\",\"data\":1}",
+        "{\"type\":\"event\"," RUN ",\"event\":\"a\\nb\",\"data\":1}",
+        "{\"type\":\"event\"," RUN ",\"event\":\"\xc3\xa9\",\"data\":1}",
+        "{\"type\":\"event\"," RUN ",\"event\":5,\"data\":1}",
+        "{\"type\":\"event\"," RUN ",\"event\":\"x\",\"data\":\"\\u0000\"}",
+        "{\"type\":\"event\"," RUN ",\"event\":\"x\",\"data\":\"\\ud800\"}",
+        "{\"type\":\"event\"," RUN ",\"event\":\"x\",\"data\":1e999}",
+        "{\"type\":\"event\"," RUN
+        ",\"event\":\"values\",\"checkpoint_id\":\"1\"}",
+        "{\"type\":\"event\",\"epoch\":3,\"event\":\"x\",\"data\":1}",
+        "{\"type\":\"event\",\"run_id\":\"01890000-0000-7000-8000-00000000ABCD"
+        "\",\"epoch\":3,\"event\":\"x\",\"data\":1}",
+        "{\"type\":\"event\",\"run_id\":\"01890000-0000-7000-8000-00000000abcd"
+        "\",\"epoch\":\"3\",\"event\":\"x\",\"data\":1}",
+        "{\"type\":\"end\"," RUN ",\"status\":\"pending\"}",
+        "{\"type\":\"end\"," RUN ",\"status\":\"error\",\"error\":\"x\"}",
+        "{\"type\":\"checkpoint\"," RUN "," ID ",\"parent\":null}",
+        "{\"type\":\"checkpoint\"," RUN "," ID ",\"parent\":1,\"values\":{},"
+        "\"next\":[],\"tasks\":[],\"metadata\":{}}",
+        "{\"type\":\"checkpoint\"," RUN "," ID ",\"parent\":null,\"values\":"
+        "[],\"next\":[],\"tasks\":[],\"metadata\":{}}",
+        "{\"type\":\"checkpoint\"," RUN "," ID ",\"parent\":null,\"values\":"
+        "{},\"next\":[],\"tasks\":{},\"metadata\":{}}",
+    };
+    agent_line_t line;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        if (read_line(&line, bad[i]) == NULL) {
+            fail_msg("accepted: %s", bad[i]);
+        }
+    }
+}
+
+/* What stands inside values must not be taken for the line's own members. */
+static void nested_members_do_not_count(void **state)
+{
+    agent_line_t line;
+
+    assert_null(read_line(
+        &line,
+        "{\"data\":{\"type\":\"end\",\"x\":[{\"epoch\":9},\"}]\\\"{[\"]},"
+        "\"type\":\"event\",\"event\":\"x\"," RUN "}"));
+    assert_int_equal(line.type, AGENT_LINE_EVENT);
+    assert_int_equal(line.key.epoch, 3);
+    assert_non_null(
+        read_line(&line, "{\"data\":{\"type\":\"pong\",\"id\":1}}"));
+}
+
+/* Broken and cut lines are refused or read, never read beyond. */
+static void damaged_lines_are_survived(void **state)
+{
+    size_t length = strlen(CHECKPOINT);
+    agent_line_t line;
+
+    srand(1);
+    for (int i = 0; i < 200000; i++) {
+        size_t cut = (size_t)rand() % (length + 1);
+        /* Exactly as long as the line, so that a sanitizer sees one byte
+         * more; the newline that follows a line stands for its end. */
+        char *text = malloc(cut + 1);
+
+        memcpy(text, CHECKPOINT, cut);
+        text[cut] = '\n';
+        for (int j = rand() % 4; j > 0 && cut > 0; j--) {
+            text[(size_t)rand() % cut] = "{}[]\",:\\n 0\x01"[rand() % 12];
+        }
+        agent_protocol_read(&line, text, cut);
+        free(text);
+    }
+}
+
+static void lines_of_the_supervisor_are_good_lines(void **state)
+{
+    apr_pool_t *pool = *state;
+    agent_lease_key_t key = {.epoch = 3};
+    agent_line_t line;
+
+    memcpy(key.run_id, "01890000-0000-7000-8000-00000000abcd", 36);
+    assert_null(read_line(&line, agent_protocol_metadata(&key, 1, pool)));
+    assert_null(
+        read_line(&line, agent_protocol_error(&key, "E", "\"\n", pool)));
+    assert_null(read_line(
+        &line, agent_protocol_end(&key, "timeout", "E", "text", pool)));
+    assert_int_equal(line.type, AGENT_LINE_END);
+}
+
+static void buffers_keep_what_is_put_in(void **state)
+{
+    agent_buffer_t buffer;
+    apr_size_t in = 0;
+    apr_size_t out = 0;
+
+    agent_buffer_init(&buffer, *state);
+    srand(2);
+    for (int i = 0; i < 20000; i++) {
+        char bytes[700];
+        size_t length = (size_t)rand() % sizeof(bytes);
+
+        for (size_t j = 0; j < length; j++) {
+            bytes[j] = (char)(in++ * 31 % 251);
+        }
+        agent_buffer_append(&buffer, bytes, length);
+        length = (size_t)rand() % (agent_buffer_length(&buffer) + 1);
+        length = i % 50 == 0 ? agent_buffer_length(&buffer) : length / 4;
+        for (size_t j = 0; j < length; j++) {
+            char expected = (char)(out++ * 31 % 251);
+
+            assert_int_equal(agent_buffer_text(&buffer)[j], expected);
+        }
+        agent_buffer_consume(&buffer, length);
+        assert_int_equal(agent_buffer_length(&buffer), in - out);
+    }
+    agent_buffer_print(&buffer, "%s-%d", "x", 5);
+    assert_memory_equal(agent_buffer_text(&buffer)
+                            + agent_buffer_length(&buffer) - 3,
+                        "x-5", 3);
+    agent_buffer_clear(&buffer);
+    assert_int_equal(agent_buffer_length(&buffer), 0);
+}
+
+static void processes_are_told_apart(void **state)
+{
+    char boot[AGENT_PROCESS_BOOT_SIZE];
+    char other_boot[AGENT_PROCESS_BOOT_SIZE];
+    char other_space[AGENT_PROCESS_BOOT_SIZE + 1];
+    apr_int64_t start = agent_process_start_time(getpid());
+    pid_t child;
+
+    assert_true(agent_process_boot_id(boot));
+    assert_true(start > 0);
+    apr_cpystrn(other_boot, boot, sizeof(other_boot));
+    other_boot[0] = boot[0] == '0' ? '1' : '0';
+    apr_snprintf(other_space, sizeof(other_space), "%s0", boot);
+
+    assert_false(agent_process_is_gone(boot, boot, getpid(), start));
+    /* The pid was given to another process since. */
+    assert_true(agent_process_is_gone(boot, boot, getpid(), start + 1));
+    assert_true(agent_process_is_gone(boot, other_boot, getpid(), start));
+    /* Nobody knows from here. */
+    assert_false(agent_process_is_gone(boot, other_space, getpid(), start + 1));
+
+    child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    start = agent_process_start_time(child);
+    /* Not reaped yet, but ended. */
+    assert_int_equal(
+        waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+    assert_true(agent_process_is_gone(boot, boot, child, start));
+    waitpid(child, NULL, 0);
+    assert_true(agent_process_is_gone(boot, boot, child, start));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(good_lines_are_read),
+        CHECK_TEST(bad_lines_are_refused),
+        CHECK_TEST(nested_members_do_not_count),
+        CHECK_TEST(damaged_lines_are_survived),
+        CHECK_TEST(lines_of_the_supervisor_are_good_lines),
+        CHECK_TEST(buffers_keep_what_is_put_in),
+        CHECK_TEST(processes_are_told_apart),
+    };
+
+    return CHECK_RUN(tests);
+}
