@@ -33,7 +33,11 @@ $$;
 
 select :version > 8 as is_newer \gset
 \if :is_newer
-    do $$ begin raise exception 'agent: the schema is newer than these files; use the files it was installed from'; end $$;
+    do $$
+    begin
+        raise exception 'agent: the schema is newer than these files; install from newer files';
+    end
+    $$;
 \endif
 
 select :version < 1 as is_missing \gset
@@ -93,9 +97,11 @@ select :version < 8 as is_missing \gset
 \ir functions/render_checkpoint.sql
 \ir functions/digest_text.sql
 \ir functions/compose_values.sql
+\ir functions/compose_start.sql
 \ir functions/split_values.sql
 \ir functions/merge_context.sql
-\ir functions/holds_lease.sql
+\ir functions/merge_config.sql
+\ir functions/find_lease.sql
 \ir functions/concat_objects.sql
 \ir functions/pick_members.sql
 \ir functions/render_failed_tasks.sql
@@ -103,6 +109,7 @@ select :version < 8 as is_missing \gset
 -- Internal functions.
 \ir functions/find_stored_run.sql
 \ir functions/create_system_assistant.sql
+\ir functions/enqueue_run.sql
 \ir functions/last_event_seq.sql
 \ir functions/lock_leases.sql
 \ir functions/settle_threads.sql

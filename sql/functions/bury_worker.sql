@@ -16,7 +16,9 @@ begin
      where w.worker_id = p_worker_id
     returning w.node_name into v_node;
 
-    select array_agg(row(x.account_id, x.run_id, x.epoch, true, null, null, null)::agent.run_report) into v_keys
+    select array_agg(row(
+               x.account_id, x.run_id, x.epoch, true, null, null, null)::agent.run_report)
+      into v_keys
       from (
             select q.account_id, q.run_id, q.epoch
               from agent.run_queue q
@@ -31,4 +33,5 @@ begin
 end
 $function$;
 
-comment on function agent.bury_worker(bigint, boolean) is 'Marks a worker dead and releases up to 100 of its runs.';
+comment on function agent.bury_worker(bigint, boolean) is
+    'Marks a worker dead and releases up to 100 of its runs.';

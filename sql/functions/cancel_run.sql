@@ -60,10 +60,10 @@ begin
            and q.run_id = p_run_id;
         body := '{"status":"cancelling"}';
     elsif p_action = 'rollback' then
-        perform agent.rollback_run(v_row);
+        perform agent.rollback_run(null, v_row);
         body := '{"status":"rolled_back"}';
     else
-        perform agent.finish_runs(array[
+        perform agent.finish_runs(null, array[
             row(p_account_id, p_thread_id, p_run_id, 'interrupted', null, true, null)::agent.run_end]);
         body := '{"status":"interrupted"}';
     end if;

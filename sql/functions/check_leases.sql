@@ -14,10 +14,7 @@ begin
     return query
         select i.r, case when q.run_id is null then 'lost' else 'cancel' end
           from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)
-          left join agent.run_queue q
-            on q.account_id = i.a
-           and q.run_id = i.r
-           and agent.holds_lease(q, p_worker_id, i.e)
+          left join lateral agent.find_lease(p_worker_id, i.a, i.r, i.e) q on true
          where q.run_id is null
             or q.cancel <> 0;
 end

@@ -109,55 +109,12 @@ begin
                    else agent.last_event_seq(q.account_id, q.events_bucket, q.run_id)
                end,
                q.timeout_sec,
-               translate(json_build_object(
-                   'type', 'start',
-                   'run_id', q.run_id,
-                   'epoch', q.epoch,
-                   'attempt', q.attempts,
-                   'thread_id', q.thread_id,
-                   'graph_id', q.graph_id,
-                   'assistant_id', r.assistant_id,
-                   -- A retry goes on from the run's own last checkpoint, which has the input.
-                   'input', case when t.head_run_id is distinct from q.run_id then r.input end,
-                   'command', case when t.head_run_id is distinct from q.run_id then r.command end,
-                   'config', r.config,
-                   'context', coalesce(r.context, '{}'),
-                   'stream_modes', r.stream_mode,
-                   'interrupt_before', r.interrupt_before,
-                   'interrupt_after', r.interrupt_after,
-                   'checkpoint', case when k.checkpoint_id is not null then json_build_object(
-                       'checkpoint_id', k.checkpoint_id,
-                       'step', k.metadata -> 'step',
-                       'next', k.next) end,
-                   'values', coalesce(v.content, '{}'))::text, E'\n\r', '  ')
+               s.start
           from claimed q
-         cross join lateral (
-                select x.*
-                  from agent.runs x
-                 where x.account_id = q.account_id
-                   and x.run_id = q.run_id
-                 limit 1
-               ) r
-         cross join lateral (
-                select x.head_run_id, x.head_checkpoint_id
-                  from agent.threads x
-                 where x.account_id = q.account_id
-                   and x.thread_id = q.thread_id
-                 limit 1
-               ) t
-          left join lateral (
-                select x.*
-                  from agent.checkpoints x
-                 where x.account_id = q.account_id
-                   and x.thread_id = q.thread_id
-                   and x.checkpoint_id = case
-                           when t.head_run_id = q.run_id then t.head_checkpoint_id
-                           else coalesce(r.start_checkpoint_id, t.head_checkpoint_id)
-                       end
-                 limit 1
-               ) k on true
-         cross join lateral agent.compose_values(q.account_id, q.thread_id, k.channels) v;
+         cross join lateral agent.compose_start(
+                q.account_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s;
 end
 $function$;
 
-comment on function agent.claim_runs(bigint, text[], integer, bigint) is 'Leases ready runs to a worker.';
+comment on function agent.claim_runs(bigint, text[], integer, bigint) is
+    'Leases ready runs to a worker.';

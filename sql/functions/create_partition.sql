@@ -18,4 +18,5 @@ begin
 end
 $function$;
 
-comment on function agent.create_partition(text, date) is 'Makes the partition of a day of agent.run_events.';
+comment on function agent.create_partition(text, date) is
+    'Makes the partition of a day of agent.run_events.';

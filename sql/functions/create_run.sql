@@ -27,14 +27,10 @@ declare
     c_busy constant text :=
         'Thread is already running a task. '
         'Wait for it to finish or choose a different multitask strategy.';
-    v_now        timestamptz := agent.now();
-    v_request    record;
+    v_request    agent.run_request;
     v_assistant  agent.assistants;
     v_thread     agent.threads;
     v_checkpoint uuid;
-    v_config     jsonb;
-    v_metadata   jsonb;
-    v_run        agent.runs;
     v_blocked    boolean := false;
 begin
     if p_idempotency_key is not null then
@@ -47,14 +43,7 @@ begin
         end if;
     end if;
 
-    select x.* into v_request
-      from json_to_record(p_request) as x (
-               input json, command json, metadata jsonb, config jsonb, context json, webhook text,
-               interrupt_before json, interrupt_after json, stream_mode json,
-               stream_subgraphs boolean, stream_resumable boolean, feedback_keys json,
-               checkpoint_id uuid, checkpoint json, if_not_exists text, after_seconds numeric,
-               durability text);
-
+    v_request := json_populate_record(null::agent.run_request, p_request);
     select t.* into v_thread
       from agent.threads t
      where t.account_id = p_account_id
@@ -80,7 +69,8 @@ begin
         return;
     end if;
 
-    v_checkpoint := coalesce(v_request.checkpoint_id, (v_request.checkpoint ->> 'checkpoint_id')::uuid);
+    v_checkpoint := coalesce(
+        v_request.checkpoint_id, (v_request.checkpoint ->> 'checkpoint_id')::uuid);
     if v_checkpoint is not null then
         perform from agent.checkpoints c
           where c.account_id = p_account_id
@@ -94,7 +84,7 @@ begin
 
     if v_thread.thread_id is null then
         insert into agent.threads (account_id, thread_id, created_at, updated_at)
-        values (p_account_id, p_thread_id, v_now, v_now)
+        values (p_account_id, p_thread_id, agent.now(), agent.now())
             on conflict (account_id, thread_id) do nothing;
     end if;
 
@@ -120,7 +110,7 @@ begin
            run_seq = t.run_seq + 1,
            metadata = t.metadata || jsonb_build_object(
                'graph_id', v_assistant.graph_id, 'assistant_id', v_assistant.assistant_id),
-           updated_at = v_now
+           updated_at = agent.now()
      where t.account_id = p_account_id
        and t.thread_id = p_thread_id
        and (p_strategy <> 'reject' or t.status <> 'busy')
@@ -134,58 +124,10 @@ begin
         return;
     end if;
 
-    v_metadata := jsonb_build_object('created_by', 'system')
-        || v_assistant.metadata
-        || v_thread.metadata
-        || coalesce(v_request.config -> 'metadata', '{}')
-        || coalesce(v_request.metadata, '{}');
-    v_config := v_assistant.config
-        || coalesce(v_request.config, '{}')
-        || jsonb_build_object(
-            'metadata', v_metadata,
-            'configurable',
-            coalesce(v_assistant.config -> 'configurable', '{}')
-            || coalesce(v_request.config -> 'configurable', '{}')
-            || jsonb_build_object(
-                'run_id', p_run_id,
-                'user_id', coalesce(p_user_id, ''),
-                'graph_id', v_assistant.graph_id,
-                'thread_id', p_thread_id,
-                'assistant_id', v_assistant.assistant_id,
-                'checkpoint_id', v_checkpoint));
-
-    insert into agent.runs as r (
-        account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
-        metadata, input, command, config, context, webhook, stream_mode, stream_subgraphs,
-        stream_resumable, feedback_keys, interrupt_before, interrupt_after, durability,
-        start_checkpoint_id, events_bucket, idempotency_key, request_hash, created_at, updated_at)
-    values (
-        p_account_id, p_run_id, p_thread_id, v_thread.run_seq, v_assistant.assistant_id,
-        v_assistant.graph_id, p_strategy, coalesce(v_request.metadata, '{}'), v_request.input,
-        v_request.command, v_config,
-        agent.merge_context(v_assistant.context, v_request.context), v_request.webhook,
-        case
-            when v_request.stream_mode is null then '["values"]'
-            when json_typeof(v_request.stream_mode) = 'array' then v_request.stream_mode
-            else json_build_array(v_request.stream_mode)
-        end,
-        coalesce(v_request.stream_subgraphs, false), coalesce(v_request.stream_resumable, false),
-        v_request.feedback_keys, v_request.interrupt_before, v_request.interrupt_after,
-        v_request.durability, v_checkpoint, (v_now at time zone 'UTC')::date,
-        p_idempotency_key, p_request_hash, v_now, v_now)
-    returning agent.render_run(r) into body;
-
-    insert into agent.run_queue (
-        account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, not_before,
-        events_bucket, base_checkpoint_id)
-    values (
-        p_account_id, p_run_id, p_thread_id, v_thread.run_seq, v_assistant.graph_id,
-        case when v_blocked then 0 else 1 end,
-        case when not v_blocked then nextval('agent.run_ready_seq') end,
-        case when v_request.after_seconds > 0
-             then v_now + v_request.after_seconds * interval '1 second' end,
-        (v_now at time zone 'UTC')::date, v_thread.head_checkpoint_id);
     code := 'ok';
+    body := agent.enqueue_run(
+        v_thread, v_assistant, p_run_id, p_strategy, coalesce(p_user_id, ''), p_idempotency_key,
+        p_request_hash, v_checkpoint, v_blocked, v_request);
 end
 $function$;
 

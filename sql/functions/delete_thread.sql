@@ -10,10 +10,11 @@ create or replace function agent.delete_thread(
     out body text
 )
 language plpgsql volatile security invoker
-set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 as $function$
 declare
     v_bucket date;
+    v_run_id uuid;
 begin
     perform from agent.threads t
       where t.account_id = p_account_id
@@ -32,29 +33,27 @@ begin
         return;
     end if;
 
-    perform from agent.run_queue q
-      where q.account_id = p_account_id
-        and q.thread_id = p_thread_id
-      order by q.account_id, q.run_id
-        for update;
+    -- Two statements for two partial indexes.
     delete from agent.run_queue q
      where q.account_id = p_account_id
-       and q.thread_id = p_thread_id;
+       and q.thread_id = p_thread_id
+       and q.state in (1, 2);
+    delete from agent.run_queue q
+     where q.account_id = p_account_id
+       and q.thread_id = p_thread_id
+       and q.state = 0;
 
-    for v_bucket in
-        select distinct r.events_bucket
+    -- Run by run: a join could choose to read the events of the whole day.
+    for v_bucket, v_run_id in
+        select r.events_bucket, r.run_id
           from agent.runs r
          where r.account_id = p_account_id
            and r.thread_id = p_thread_id
     loop
         delete from agent.run_events e
-         using agent.runs r
-         where r.account_id = p_account_id
-           and r.thread_id = p_thread_id
-           and r.events_bucket = v_bucket
-           and e.account_id = p_account_id
+         where e.account_id = p_account_id
            and e.bucket = v_bucket
-           and e.run_id = r.run_id;
+           and e.run_id = v_run_id;
     end loop;
 
     delete from agent.runs r

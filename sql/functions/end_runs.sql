@@ -29,20 +29,18 @@ begin
            array_agg(q) filter (where q.cancel = 2)
       into v_finals, v_discarded
       from unnest(p_runs) i
-      join agent.run_queue q
-        on q.account_id = i.account_id
-       and q.run_id = i.run_id
-     where i.status is not null
-       and agent.holds_lease(q, p_worker_id, i.epoch);
+     cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
+     where i.status is not null;
 
     if v_finals is not null then
-        perform agent.finish_runs(v_finals);
+        perform agent.finish_runs(p_worker_id, v_finals);
     end if;
     foreach v_row in array coalesce(v_discarded, '{}')
     loop
-        perform agent.rollback_run(v_row);
+        perform agent.rollback_run(p_worker_id, v_row);
     end loop;
 end
 $function$;
 
-comment on function agent.end_runs(bigint, agent.run_report[]) is 'Applies the ends that a worker reports.';
+comment on function agent.end_runs(bigint, agent.run_report[]) is
+    'Applies the ends that a worker reports.';

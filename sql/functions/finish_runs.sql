@@ -1,9 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. The one place where runs become final: record, usage, queue, thread and the promotion
--- of the next run change together.
+-- of the next run change together. p_worker_id is the worker that reported the ends; null when they
+-- follow from a cancel or a loss, so that a worker's repeated batch does not take them for its own.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads and the queue rows; takes the records.
-create or replace function agent.finish_runs(p_ends agent.run_end[]) returns void
+create or replace function agent.finish_runs(
+    p_worker_id bigint,
+    p_ends agent.run_end[]
+) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -38,25 +42,39 @@ begin
                    and x.thread_id = e.thread_id
                  limit 1
                ) t
-         where r.account_id = e.account_id
-           and r.run_id = e.run_id
+         cross join lateral (
+                select x.ctid
+                  from agent.runs x
+                 where x.account_id = e.account_id
+                   and x.run_id = e.run_id
+                 limit 1
+               ) i
+         where r.ctid = i.ctid
         returning r.account_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.status,
-                  q.attempts, q.epoch, q.worker_id, r.created_at, r.started_at
+                  q.attempts, q.epoch, r.created_at, r.started_at
     )
     insert into agent.usage_events (
         account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, worker_id,
         created_at, started_at, finished_at)
     select f.account_id, f.run_id, f.thread_id, f.assistant_id, f.graph_id, f.status, f.attempts,
-           f.epoch, f.worker_id, f.created_at, f.started_at, v_now
+           f.epoch, p_worker_id, f.created_at, f.started_at, v_now
       from finished f;
 
     delete from agent.run_queue q
-     using unnest(p_ends) e
-     where q.account_id = e.account_id
-       and q.run_id = e.run_id;
+     where q.ctid = any (array(
+            select i.ctid
+              from unnest(p_ends) e
+             cross join lateral (
+                    select x.ctid
+                      from agent.run_queue x
+                     where x.account_id = e.account_id
+                       and x.run_id = e.run_id
+                     limit 1
+                   ) i));
 
     perform agent.settle_threads(p_ends);
 end
 $function$;
 
-comment on function agent.finish_runs(agent.run_end[]) is 'Makes runs final and promotes the next ones.';
+comment on function agent.finish_runs(bigint, agent.run_end[]) is
+    'Makes runs final and promotes the next ones.';

@@ -14,4 +14,5 @@ as $function$
      order by w.worker_id
 $function$;
 
-comment on function agent.list_node_workers(text) is 'The workers of a host that are not known to be dead.';
+comment on function agent.list_node_workers(text) is
+    'The workers of a host that are not known to be dead.';

@@ -10,28 +10,37 @@ set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 begin
     perform from (
-            select distinct q.account_id, q.thread_id
+            select q.account_id, q.thread_id
               from unnest(p_keys) k
-              join agent.run_queue q
-                on q.account_id = k.account_id
-               and q.run_id = k.run_id
+             cross join lateral agent.find_lease(p_worker_id, k.account_id, k.run_id, k.epoch) q
              where k.locks_thread
-               and agent.holds_lease(q, p_worker_id, k.epoch)
-           ) x
-      join agent.threads t
-        on t.account_id = x.account_id
-       and t.thread_id = x.thread_id
-     order by t.account_id, t.thread_id
-       for no key update of t;
+             order by q.account_id, q.thread_id
+            offset 0
+           ) k
+     cross join lateral (
+            select from agent.threads t
+             where t.account_id = k.account_id
+               and t.thread_id = k.thread_id
+               for no key update
+           ) l;
 
-    perform from unnest(p_keys) k
-      join agent.run_queue q
-        on q.account_id = k.account_id
-       and q.run_id = k.run_id
-     where agent.holds_lease(q, p_worker_id, k.epoch)
-     order by q.account_id, q.run_id
-       for no key update of q;
+    -- The condition of agent.find_lease, evaluated again on the row as it is after a wait.
+    perform from (
+            select x.account_id, x.run_id, x.epoch
+              from unnest(p_keys) x
+             order by x.account_id, x.run_id
+            offset 0
+           ) k
+     cross join lateral (
+            select from agent.run_queue q
+             where q.account_id = k.account_id
+               and q.run_id = k.run_id
+               and q.epoch = k.epoch
+               and q.worker_id is not distinct from p_worker_id
+               for no key update
+           ) l;
 end
 $function$;
 
-comment on function agent.lock_leases(bigint, agent.run_report[]) is 'Locks the leases that a worker still holds.';
+comment on function agent.lock_leases(bigint, agent.run_report[]) is
+    'Locks the leases that a worker still holds.';

@@ -11,8 +11,8 @@ create or replace function agent.read_events(
     p_limit integer
 ) returns table (seq bigint, event text, data text)
 language plpgsql stable security invoker
-set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
-set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_bucket date;

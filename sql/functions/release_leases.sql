@@ -23,24 +23,21 @@ begin
     perform agent.lock_leases(p_worker_id, p_keys);
     select array_agg(q order by q.account_id, q.run_id) into v_rows
       from unnest(p_keys) k
-      join agent.run_queue q
-        on q.account_id = k.account_id
-       and q.run_id = k.run_id
-     where agent.holds_lease(q, p_worker_id, k.epoch);
+     cross join lateral agent.find_lease(p_worker_id, k.account_id, k.run_id, k.epoch) q;
 
     foreach v_row in array coalesce(v_rows, '{}')
     loop
         run_id := v_row.run_id;
         if v_row.cancel = 2 then
-            perform agent.rollback_run(v_row);
+            perform agent.rollback_run(null, v_row);
             outcome := 'rolled_back';
         elsif v_row.cancel = 1 then
-            perform agent.finish_runs(array[row(
+            perform agent.finish_runs(null, array[row(
                 v_row.account_id, v_row.thread_id, v_row.run_id,
                 'interrupted', null, true, null)::agent.run_end]);
             outcome := 'interrupted';
         elsif p_counted and v_row.attempts >= v_row.max_attempts then
-            perform agent.finish_runs(array[row(
+            perform agent.finish_runs(null, array[row(
                 v_row.account_id, v_row.thread_id, v_row.run_id, 'error',
                 json_build_object(
                     'error', p_error,

@@ -29,4 +29,5 @@ begin
 end
 $function$;
 
-comment on function agent.render_interrupts(json) is 'The interrupts inside the tasks of a checkpoint.';
+comment on function agent.render_interrupts(json) is
+    'The interrupts inside the tasks of a checkpoint.';

@@ -22,4 +22,5 @@ as $function$
         'interrupts', p_interrupts)
 $function$;
 
-comment on function agent.render_thread(agent.threads, json, json) is 'The thread record of the API.';
+comment on function agent.render_thread(agent.threads, json, json) is
+    'The thread record of the API.';

@@ -21,4 +21,5 @@ begin
 end
 $function$;
 
-comment on function agent.renew_worker(bigint, integer, boolean) is 'Extends the lease of a supervisor.';
+comment on function agent.renew_worker(bigint, integer, boolean) is
+    'Extends the lease of a supervisor.';

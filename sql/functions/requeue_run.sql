@@ -22,4 +22,5 @@ begin
 end
 $function$;
 
-comment on function agent.requeue_run(agent.run_queue, boolean) is 'Makes a leased run ready again.';
+comment on function agent.requeue_run(agent.run_queue, boolean) is
+    'Makes a leased run ready again.';

@@ -1,9 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Removes an unfinished run as if it had not been: record, events, checkpoints and queue
 -- row go, the thread's state is again what it was when the run became ready. Usage keeps a row.
+-- p_worker_id as in agent.finish_runs.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread and the queue row; takes the record.
-create or replace function agent.rollback_run(p_row agent.run_queue) returns void
+create or replace function agent.rollback_run(
+    p_worker_id bigint,
+    p_row agent.run_queue
+) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
 as $function$
@@ -14,7 +18,7 @@ begin
         account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, worker_id,
         created_at, started_at, finished_at)
     select r.account_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, 'rolled_back',
-           p_row.attempts, p_row.epoch, p_row.worker_id, r.created_at, p_row.started_at, agent.now()
+           p_row.attempts, p_row.epoch, p_worker_id, r.created_at, p_row.started_at, agent.now()
       from agent.runs r
      where r.account_id = p_row.account_id
        and r.run_id = p_row.run_id;
@@ -32,8 +36,10 @@ begin
      where q.account_id = p_row.account_id
        and q.run_id = p_row.run_id;
     perform agent.settle_threads(array[
-        row(p_row.account_id, p_row.thread_id, p_row.run_id, 'interrupted', null, true, null)::agent.run_end]);
+        row(p_row.account_id, p_row.thread_id, p_row.run_id,
+            'interrupted', null, true, null)::agent.run_end]);
 end
 $function$;
 
-comment on function agent.rollback_run(agent.run_queue) is 'Removes an unfinished run and what it did.';
+comment on function agent.rollback_run(bigint, agent.run_queue) is
+    'Removes an unfinished run and what it did.';

@@ -29,10 +29,7 @@ begin
             account_id, bucket, run_id, seq, epoch, event, data, checkpoint_id)
         select q.account_id, q.events_bucket, q.run_id, i.seq, i.epoch, i.event, i.data, i.checkpoint_id
           from unnest(v_events) i
-          join agent.run_queue q
-            on q.account_id = i.account_id
-           and q.run_id = i.run_id
-         where agent.holds_lease(q, p_worker_id, i.epoch)
+         cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
             on conflict (account_id, bucket, run_id, seq) do nothing;
     end if;
 
@@ -46,16 +43,18 @@ begin
                case when q.run_id is null and u.run_id is null then 'fenced' else 'saved' end,
                u.run_id is not null
           from unnest(v_runs) k
-          left join agent.run_queue q
-            on q.account_id = k.account_id
-           and q.run_id = k.run_id
-           and agent.holds_lease(q, p_worker_id, k.epoch)
-          left join agent.usage_events u
-            on u.account_id = k.account_id
-           and u.run_id = k.run_id
-           and u.epoch = k.epoch
-           and u.worker_id is not distinct from p_worker_id;
+          left join lateral agent.find_lease(p_worker_id, k.account_id, k.run_id, k.epoch) q on true
+          left join lateral (
+                select e.run_id
+                  from agent.usage_events e
+                 where e.account_id = k.account_id
+                   and e.run_id = k.run_id
+                   and e.epoch = k.epoch
+                   and e.worker_id = p_worker_id
+                 limit 1
+               ) u on true;
 end
 $function$;
 
-comment on function agent.save_batch(bigint, json) is 'Saves events, checkpoints and ends of a worker''s runs.';
+comment on function agent.save_batch(bigint, json) is
+    'Saves events, checkpoints and ends of a worker''s runs.';

@@ -17,12 +17,9 @@ begin
     insert into agent.checkpoint_blobs (account_id, thread_id, digest, content)
     select q.account_id, q.thread_id, b.digest, b.content
       from unnest(p_checkpoints) i
-      join agent.run_queue q
-        on q.account_id = i.account_id
-       and q.run_id = i.run_id
+     cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
      cross join lateral unnest(i.channels) c
      cross join lateral unnest(c.digests, c.contents) b (digest, content)
-     where agent.holds_lease(q, p_worker_id, i.epoch)
         on conflict (account_id, thread_id, digest) do nothing;
 
     with saved as (
@@ -35,10 +32,7 @@ begin
                      from unnest(i.channels) c),
                i.next, i.tasks, i.metadata, i.opaque, v_now
           from unnest(p_checkpoints) i
-          join agent.run_queue q
-            on q.account_id = i.account_id
-           and q.run_id = i.run_id
-         where agent.holds_lease(q, p_worker_id, i.epoch)
+         cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
             on conflict (account_id, thread_id, checkpoint_id) do nothing
         returning k.account_id, k.thread_id, k.checkpoint_id, k.run_id, k.next
     )
@@ -50,12 +44,19 @@ begin
            updated_at = v_now
       from (
             -- The ids of one run's checkpoints are ordered by time.
-            select distinct on (s.account_id, s.thread_id) s.*
+            select distinct on (s.account_id, s.thread_id)
+                   s.checkpoint_id, s.run_id, s.next, x.ctid as row_id
               from saved s
+             cross join lateral (
+                    select y.ctid
+                      from agent.threads y
+                     where y.account_id = s.account_id
+                       and y.thread_id = s.thread_id
+                     limit 1
+                   ) x
              order by s.account_id, s.thread_id, s.checkpoint_id desc
            ) h
-     where t.account_id = h.account_id
-       and t.thread_id = h.thread_id;
+     where t.ctid = h.row_id;
 end
 $function$;
 

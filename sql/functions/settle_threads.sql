@@ -9,12 +9,13 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 begin
+    -- "offset 0" keeps "exists" a look-up per thread: as a join or a hash it reads all active runs.
     update agent.run_queue q
        set state = 1,
            ready_seq = nextval('agent.run_ready_seq'),
            base_checkpoint_id = n.head_checkpoint_id
       from (
-            select b.account_id, b.run_id, t.head_checkpoint_id
+            select b.ctid as row_id, t.head_checkpoint_id
               from (select distinct e.account_id, e.thread_id from unnest(p_ends) e) k
              cross join lateral (
                     select x.head_checkpoint_id
@@ -24,7 +25,7 @@ begin
                      limit 1
                    ) t
              cross join lateral (
-                    select w.account_id, w.run_id
+                    select w.ctid
                       from agent.run_queue w
                      where w.account_id = k.account_id
                        and w.thread_id = k.thread_id
@@ -36,10 +37,10 @@ begin
                     select from agent.run_queue a
                      where a.account_id = k.account_id
                        and a.thread_id = k.thread_id
-                       and a.state in (1, 2))
+                       and a.state in (1, 2)
+                    offset 0)
            ) n
-     where q.account_id = n.account_id
-       and q.run_id = n.run_id;
+     where q.ctid = n.row_id;
 
     update agent.threads t
        set status = case
@@ -47,15 +48,25 @@ begin
                     select from agent.run_queue a
                      where a.account_id = t.account_id
                        and a.thread_id = t.thread_id
-                       and a.state in (1, 2)) then 'busy'
+                       and a.state in (1, 2)
+                    offset 0) then 'busy'
                when e.status in ('error', 'timeout') then 'error'
                when t.head_has_next then 'interrupted'
                else 'idle'
            end,
            updated_at = agent.now()
-      from unnest(p_ends) e
-     where t.account_id = e.account_id
-       and t.thread_id = e.thread_id;
+      from (
+            select u.status, x.ctid as row_id
+              from unnest(p_ends) u
+             cross join lateral (
+                    select y.ctid
+                      from agent.threads y
+                     where y.account_id = u.account_id
+                       and y.thread_id = u.thread_id
+                     limit 1
+                   ) x
+           ) e
+     where t.ctid = e.row_id;
 end
 $function$;
 

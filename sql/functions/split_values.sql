@@ -24,4 +24,5 @@ as $function$
            ) e
 $function$;
 
-comment on function agent.split_values(json) is 'The values of a checkpoint as channels with contents and digests.';
+comment on function agent.split_values(json) is
+    'The values of a checkpoint as channels with contents and digests.';

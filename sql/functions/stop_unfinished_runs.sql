@@ -12,36 +12,40 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
 as $function$
 declare
+    v_active  agent.run_queue;
+    v_blocked agent.run_queue[];
     v_waiting agent.run_queue[];
     v_row     agent.run_queue;
 begin
-    -- Also excludes a claim: whoever comes second sees what the first one committed.
-    select array_agg(x.q) into v_waiting
-      from (
-            select q
-              from agent.run_queue q
-             where q.account_id = p_account_id
-               and q.thread_id = p_thread_id
-             order by q.account_id, q.run_id
-               for update
-           ) x
-     where (x.q).state <> 2;
+    -- Excludes a claim too: whoever comes second sees what the first one committed.
+    select q.* into v_active
+      from agent.run_queue q
+     where q.account_id = p_account_id
+       and q.thread_id = p_thread_id
+       and q.state in (1, 2)
+       for update;
+    select array_agg(q order by q.thread_seq) into v_blocked
+      from agent.run_queue q
+     where q.account_id = p_account_id
+       and q.thread_id = p_thread_id
+       and q.state = 0;
+    v_waiting := case when v_active.state = 1 then array[v_active] else '{}' end || v_blocked;
 
     update agent.run_queue q
        set cancel = case p_strategy when 'rollback' then 2 else greatest(q.cancel, 1) end
      where q.account_id = p_account_id
-       and q.thread_id = p_thread_id
-       and q.state = 2;
+       and q.run_id = v_active.run_id
+       and v_active.state = 2;
 
     if p_strategy = 'rollback' then
         -- The latest first, so that none is promoted on the way.
         for v_row in
             select w.* from unnest(v_waiting) w order by w.thread_seq desc
         loop
-            perform agent.rollback_run(v_row);
+            perform agent.rollback_run(null, v_row);
         end loop;
-    elsif v_waiting is not null then
-        perform agent.finish_runs(array(
+    elsif cardinality(v_waiting) > 0 then
+        perform agent.finish_runs(null, array(
             select row(w.account_id, w.thread_id, w.run_id, 'interrupted', null, true, null)::agent.run_end
               from unnest(v_waiting) w));
     end if;

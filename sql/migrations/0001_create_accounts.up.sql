@@ -19,7 +19,8 @@ create table agent.schema_version (
 comment on table agent.schema_version is
     'One row per applied migration; the highest version is the version of the schema.';
 comment on column agent.schema_version.version is 'Number of the migration file.';
-comment on column agent.schema_version.name is 'Name of the migration file without number and ending.';
+comment on column agent.schema_version.name is
+    'Name of the migration file without number and ending.';
 comment on column agent.schema_version.applied_at is 'When it was applied.';
 
 create table agent.accounts (

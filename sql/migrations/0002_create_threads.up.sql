@@ -22,9 +22,11 @@ create table agent.assistants (
     constraint assistants_version_positive check (version > 0)
 );
 comment on table agent.assistants is
-    'A graph with its settings. The system assistant of a graph is made by the first run that names the graph.';
+    'A graph with its settings. The system assistant of a graph is made by the first run that '
+    'names the graph.';
 comment on column agent.assistants.account_id is 'Owner.';
-comment on column agent.assistants.assistant_id is 'Identifier; UUIDv5 of the graph name for system assistants.';
+comment on column agent.assistants.assistant_id is
+    'Identifier; UUIDv5 of the graph name for system assistants.';
 comment on column agent.assistants.graph_id is 'Name of the graph that it runs.';
 comment on column agent.assistants.name is 'Name for people.';
 comment on column agent.assistants.description is 'Free text or null.';
@@ -58,12 +60,15 @@ comment on column agent.threads.account_id is 'Owner.';
 comment on column agent.threads.thread_id is 'Identifier, unique within the account.';
 comment on column agent.threads.status is
     'busy exactly while the thread has an unfinished run; create_run relies on it.';
-comment on column agent.threads.metadata is 'The client''s metadata, plus graph_id and assistant_id of the last run.';
+comment on column agent.threads.metadata is
+    'The client''s metadata, plus graph_id and assistant_id of the last run.';
 comment on column agent.threads.config is 'Shown in the record; empty on creation.';
 comment on column agent.threads.run_seq is 'Number of the last run created on the thread.';
-comment on column agent.threads.head_checkpoint_id is 'The current state, null before the first checkpoint.';
+comment on column agent.threads.head_checkpoint_id is
+    'The current state, null before the first checkpoint.';
 comment on column agent.threads.head_run_id is 'Copy of run_id of the head checkpoint.';
-comment on column agent.threads.head_has_next is 'True when the head checkpoint has nodes left to execute.';
+comment on column agent.threads.head_has_next is
+    'True when the head checkpoint has nodes left to execute.';
 comment on column agent.threads.created_at is 'When it was made.';
 comment on column agent.threads.updated_at is 'When anything of it changed last.';
 comment on column agent.threads.state_updated_at is 'When the head moved last.';

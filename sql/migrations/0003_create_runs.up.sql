@@ -49,40 +49,49 @@ create table agent.runs (
     constraint runs_last_event_seq_check check ((finished_at is null) = (last_event_seq is null))
 ) with (fillfactor = 85);
 comment on constraint runs_thread_seq_key on agent.runs is
-    'Lists the runs of a thread. thread_id comes first so that only the primary key begins with account_id: '
-    'with statistics of an empty table the planner could not tell the two apart.';
+    'Lists the runs of a thread. thread_id comes first so that only the primary key begins with '
+    'account_id: with statistics of an empty table the planner could not tell the two apart.';
 comment on table agent.runs is
     'The record of a run, kept after its end. Updated once, when the run becomes final.';
 comment on column agent.runs.account_id is 'Owner.';
-comment on column agent.runs.run_id is 'Identifier, UUIDv7: rows and index entries arrive in order.';
+comment on column agent.runs.run_id is
+    'Identifier, UUIDv7: rows and index entries arrive in order.';
 comment on column agent.runs.thread_id is 'The thread it runs on.';
 comment on column agent.runs.thread_seq is
-    'Its number within the thread, given under the thread''s lock: the order in which creations committed.';
+    'Its number within the thread, given under the thread''s lock: the order in which creations '
+    'committed.';
 comment on column agent.runs.assistant_id is 'The resolved assistant.';
 comment on column agent.runs.graph_id is 'The graph of the assistant at creation.';
 comment on column agent.runs.status is 'pending until the one final status is written.';
-comment on column agent.runs.multitask_strategy is 'What creation did about other unfinished runs of the thread.';
+comment on column agent.runs.multitask_strategy is
+    'What creation did about other unfinished runs of the thread.';
 comment on column agent.runs.metadata is 'The request''s metadata.';
 comment on column agent.runs.input is 'The request''s input, the client''s exact text.';
 comment on column agent.runs.command is 'The request''s command.';
-comment on column agent.runs.config is 'Assistant''s and request''s config merged, with metadata and configurable complete.';
+comment on column agent.runs.config is
+    'Assistant''s and request''s config merged, with metadata and configurable complete.';
 comment on column agent.runs.context is 'Assistant''s and request''s context merged.';
 comment on column agent.runs.webhook is 'Address to call at the end, or null.';
 comment on column agent.runs.stream_mode is 'Array of the stream modes asked for.';
 comment on column agent.runs.stream_subgraphs is 'Whether events of subgraphs were asked for.';
-comment on column agent.runs.stream_resumable is 'Whether a resumable stream was asked for; events are kept anyway.';
+comment on column agent.runs.stream_resumable is
+    'Whether a resumable stream was asked for; events are kept anyway.';
 comment on column agent.runs.feedback_keys is 'The request''s feedback_keys.';
 comment on column agent.runs.interrupt_before is 'Nodes to stop before, "*" or null.';
 comment on column agent.runs.interrupt_after is 'Nodes to stop after, "*" or null.';
 comment on column agent.runs.durability is 'The request''s durability or null.';
-comment on column agent.runs.start_checkpoint_id is 'Checkpoint that the request asked to start from, or null for the head.';
-comment on column agent.runs.last_checkpoint_id is 'Last checkpoint that the run saved; set at its end.';
-comment on column agent.runs.last_event_seq is 'Number of its last event, -1 for none; set at its end.';
+comment on column agent.runs.start_checkpoint_id is
+    'Checkpoint that the request asked to start from, or null for the head.';
+comment on column agent.runs.last_checkpoint_id is
+    'Last checkpoint that the run saved; set at its end.';
+comment on column agent.runs.last_event_seq is
+    'Number of its last event, -1 for none; set at its end.';
 comment on column agent.runs.events_bucket is 'Day partition of its events, fixed at creation.';
 comment on column agent.runs.error is 'Object with error and message when the run failed.';
 comment on column agent.runs.cancelled is 'True when a cancel led to the final status.';
 comment on column agent.runs.idempotency_key is 'Key of the creating request, or null.';
-comment on column agent.runs.request_hash is 'Hash of the creating request, compared when its key comes again.';
+comment on column agent.runs.request_hash is
+    'Hash of the creating request, compared when its key comes again.';
 comment on column agent.runs.created_at is 'When it was created.';
 comment on column agent.runs.started_at is 'When its first attempt was claimed; set at its end.';
 comment on column agent.runs.updated_at is 'When the record changed last.';
@@ -94,7 +103,8 @@ comment on index agent.runs_idempotency_key is 'One run per key and account.';
 
 create sequence agent.run_ready_seq as bigint;
 comment on sequence agent.run_ready_seq is
-    'Order in which runs became ready. No cache: a worker''s low-water mark relies on numbers close to their order.';
+    'Order in which runs became ready. No cache: a worker''s low-water mark relies on numbers '
+    'close to their order.';
 
 create table agent.run_queue (
     account_id           uuid        not null,
@@ -129,31 +139,41 @@ create table agent.run_queue (
     vacuum_truncate = off
 );
 comment on table agent.run_queue is
-    'One narrow row per unfinished run; deleted when the run becomes final, so that the table stays small.';
+    'One narrow row per unfinished run; deleted when the run becomes final, so that the table '
+    'stays small.';
 comment on column agent.run_queue.account_id is 'Owner.';
 comment on column agent.run_queue.run_id is 'The run.';
 comment on column agent.run_queue.thread_id is 'Its thread.';
-comment on column agent.run_queue.thread_seq is 'Its number within the thread; blocked runs are promoted in this order.';
+comment on column agent.run_queue.thread_seq is
+    'Its number within the thread; blocked runs are promoted in this order.';
 comment on column agent.run_queue.graph_id is 'Graph to execute; workers claim by it.';
-comment on column agent.run_queue.state is '0 blocked by an earlier run of the thread, 1 ready, 2 leased to a worker.';
+comment on column agent.run_queue.state is
+    '0 blocked by an earlier run of the thread, 1 ready, 2 leased to a worker.';
 comment on column agent.run_queue.cancel is '0 no, 1 interrupt, 2 rollback.';
 comment on column agent.run_queue.attempts is 'Attempts that count, the present one included.';
-comment on column agent.run_queue.max_attempts is 'A run that lost its worker this many times ends in error.';
-comment on column agent.run_queue.epoch is 'Number of the lease. Every write of a worker names it: the fence.';
+comment on column agent.run_queue.max_attempts is
+    'A run that lost its worker this many times ends in error.';
+comment on column agent.run_queue.epoch is
+    'Number of the lease. Every write of a worker names it: the fence.';
 comment on column agent.run_queue.worker_id is 'Holder of the lease while leased.';
 comment on column agent.run_queue.ready_seq is 'New number each time the run becomes ready.';
-comment on column agent.run_queue.not_before is 'A ready run waits until then; claim_runs clears it when it is due.';
-comment on column agent.run_queue.timeout_sec is 'Limit of one attempt when it differs from the worker''s own limit.';
+comment on column agent.run_queue.not_before is
+    'A ready run waits until then; claim_runs clears it when it is due.';
+comment on column agent.run_queue.timeout_sec is
+    'Limit of one attempt when it differs from the worker''s own limit.';
 comment on column agent.run_queue.events_bucket is 'Copy of runs.events_bucket.';
-comment on column agent.run_queue.base_checkpoint_id is 'Head of the thread when the run became ready: what a rollback restores.';
+comment on column agent.run_queue.base_checkpoint_id is
+    'Head of the thread when the run became ready: what a rollback restores.';
 comment on column agent.run_queue.started_at is 'When its first attempt was claimed.';
 
 create unique index run_queue_one_active on agent.run_queue (account_id, thread_id)
     where state in (1, 2);
-comment on index agent.run_queue_one_active is 'At most one active run per thread, as a database rule.';
+comment on index agent.run_queue_one_active is
+    'At most one active run per thread, as a database rule.';
 create index run_queue_ready on agent.run_queue (graph_id, ready_seq)
     where state = 1 and not_before is null;
-comment on index agent.run_queue_ready is 'What claim_runs scans; blocked, delayed and leased runs are not in it.';
+comment on index agent.run_queue_ready is
+    'What claim_runs scans; blocked, delayed and leased runs are not in it.';
 create index run_queue_delayed on agent.run_queue (not_before)
     where state = 1 and not_before is not null;
 comment on index agent.run_queue_delayed is 'Ready runs whose time has not come.';

@@ -26,12 +26,15 @@ comment on column agent.run_events.run_id is 'The run.';
 comment on column agent.run_events.seq is 'Number of the event within the run.';
 comment on column agent.run_events.epoch is 'Lease under which it was written.';
 comment on column agent.run_events.event is 'Name of the event.';
-comment on column agent.run_events.data is 'JSON text as the runner sent it; text, because it is sent on verbatim.';
+comment on column agent.run_events.data is
+    'JSON text as the runner sent it; text, because it is sent on verbatim.';
 comment on column agent.run_events.checkpoint_id is
-    'Instead of data: the event shows the values of this checkpoint, composed when read, so that a long chat is not stored again.';
+    'Instead of data: the event shows the values of this checkpoint, composed when read, so that '
+    'a long chat is not stored again.';
 
 create table agent.run_events_default partition of agent.run_events default;
 comment on table agent.run_events_default is
-    'Catches rows of days without a partition; empty while agent.maintain_partitions is called daily.';
+    'Catches rows of days without a partition; empty while agent.maintain_partitions is called '
+    'daily.';
 
 insert into agent.schema_version (version, name) values (4, 'create_run_events');

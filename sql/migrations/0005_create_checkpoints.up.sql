@@ -11,9 +11,11 @@ create type agent.channel_value as (
     digests  uuid[]
 );
 comment on type agent.channel_value is
-    'One channel of a checkpoint: a JSON array as the digests of its elements, any other value as one digest.';
+    'One channel of a checkpoint: a JSON array as the digests of its elements, any other value as '
+    'one digest.';
 comment on column agent.channel_value.name is 'Name of the channel.';
-comment on column agent.channel_value.is_list is 'True when the value is an array that was stored element by element.';
+comment on column agent.channel_value.is_list is
+    'True when the value is an array that was stored element by element.';
 comment on column agent.channel_value.digests is 'Keys in agent.checkpoint_blobs, in order.';
 
 create table agent.checkpoints (
@@ -33,13 +35,16 @@ create table agent.checkpoints (
 comment on table agent.checkpoints is 'Snapshots of a thread''s state, one per step of a run.';
 comment on column agent.checkpoints.account_id is 'Owner.';
 comment on column agent.checkpoints.thread_id is 'The thread.';
-comment on column agent.checkpoints.checkpoint_id is 'Identifier made by the runner; ordered by time within a run.';
+comment on column agent.checkpoints.checkpoint_id is
+    'Identifier made by the runner; ordered by time within a run.';
 comment on column agent.checkpoints.parent_checkpoint_id is 'The snapshot before it.';
 comment on column agent.checkpoints.run_id is 'The run that saved it.';
-comment on column agent.checkpoints.channels is 'The values, as references into agent.checkpoint_blobs.';
+comment on column agent.checkpoints.channels is
+    'The values, as references into agent.checkpoint_blobs.';
 comment on column agent.checkpoints.next is 'Array of the nodes to execute next.';
 comment on column agent.checkpoints.tasks is 'Array of the tasks of those nodes.';
-comment on column agent.checkpoints.metadata is 'source, step, writes and parents as the runner sent them.';
+comment on column agent.checkpoints.metadata is
+    'source, step, writes and parents as the runner sent them.';
 comment on column agent.checkpoints.opaque is 'Whatever else the runner needs to go on from here.';
 comment on column agent.checkpoints.created_at is 'When it was saved.';
 
@@ -51,9 +56,11 @@ create table agent.checkpoint_blobs (
     constraint checkpoint_blobs_pkey primary key (account_id, thread_id, digest)
 );
 comment on table agent.checkpoint_blobs is
-    'Values of checkpoints, each stored once per thread: the 20 snapshots of a chat share its messages.';
+    'Values of checkpoints, each stored once per thread: the 20 snapshots of a chat share its '
+    'messages.';
 comment on column agent.checkpoint_blobs.account_id is 'Owner.';
-comment on column agent.checkpoint_blobs.thread_id is 'The thread; content is not shared between threads, so that a thread can be deleted whole.';
+comment on column agent.checkpoint_blobs.thread_id is
+    'The thread; content is not shared between threads, so that a thread can be deleted whole.';
 comment on column agent.checkpoint_blobs.digest is 'First 128 bits of the SHA-256 of content.';
 comment on column agent.checkpoint_blobs.content is 'JSON text of the value.';
 

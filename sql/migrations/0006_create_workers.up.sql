@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  workers: one row and one lease per incarnation of a supervisor, whatever the number of its runs.
+-- Purpose:  workers: one row and one lease per incarnation of a supervisor, not one per run.
 -- Affects:  new objects only.
 -- Locks:    none on existing tables.
 -- Breaking: no.
@@ -26,13 +26,16 @@ comment on table agent.workers is
     'Not account data: a worker serves all accounts.';
 comment on column agent.workers.worker_id is 'Identifier, new for each start.';
 comment on column agent.workers.node_name is 'Host that it runs on.';
-comment on column agent.workers.host_boot_id is 'Boot of that host: a pid means nothing after a reboot.';
+comment on column agent.workers.host_boot_id is
+    'Boot of that host: a pid means nothing after a reboot.';
 comment on column agent.workers.pid is 'Process id.';
-comment on column agent.workers.pid_start is 'Start time of the process, field 22 of /proc/PID/stat: pids are reused.';
+comment on column agent.workers.pid_start is
+    'Start time of the process, field 22 of /proc/PID/stat: pids are reused.';
 comment on column agent.workers.slots is 'Runs that it executes at once.';
 comment on column agent.workers.graph_ids is 'Graphs that it executes.';
 comment on column agent.workers.state is '1 live, 2 draining, 3 dead.';
-comment on column agent.workers.lease_until is 'Other nodes may bury it after this, by the database''s clock.';
+comment on column agent.workers.lease_until is
+    'Other nodes may bury it after this, by the database''s clock.';
 comment on column agent.workers.started_at is 'When it registered.';
 comment on column agent.workers.dead_at is 'When it was buried.';
 

@@ -32,10 +32,13 @@ comment on column agent.usage_events.assistant_id is 'Its assistant.';
 comment on column agent.usage_events.graph_id is 'Its graph.';
 comment on column agent.usage_events.status is 'Its final status, or rolled_back.';
 comment on column agent.usage_events.attempts is 'Attempts that counted.';
-comment on column agent.usage_events.epoch is 'Lease under which it ended; 0 when it never started.';
-comment on column agent.usage_events.worker_id is 'Worker that ended it; null when it was not leased.';
+comment on column agent.usage_events.epoch is
+    'Lease under which it ended; 0 when it never started.';
+comment on column agent.usage_events.worker_id is
+    'Worker that reported its end; null when a cancel or a loss ended it.';
 comment on column agent.usage_events.created_at is 'When the run was created.';
-comment on column agent.usage_events.started_at is 'When its first attempt was claimed; null when it never started.';
+comment on column agent.usage_events.started_at is
+    'When its first attempt was claimed; null when it never started.';
 comment on column agent.usage_events.finished_at is 'When it ended.';
 
 insert into agent.schema_version (version, name) values (7, 'create_usage_events');

@@ -5,6 +5,45 @@
 -- Breaking: no.
 set local lock_timeout = '2s';
 
+create type agent.run_request as (
+    input             json,
+    command           json,
+    metadata          jsonb,
+    config            jsonb,
+    context           json,
+    webhook           text,
+    interrupt_before  json,
+    interrupt_after   json,
+    stream_mode       json,
+    stream_subgraphs  boolean,
+    stream_resumable  boolean,
+    feedback_keys     json,
+    checkpoint_id     uuid,
+    checkpoint        json,
+    if_not_exists     text,
+    after_seconds     double precision,
+    durability        text
+);
+comment on type agent.run_request is
+    'The members of a run creation''s body that are read, null when absent.';
+comment on column agent.run_request.input is 'Input of the graph.';
+comment on column agent.run_request.command is 'Command to the graph, instead of input.';
+comment on column agent.run_request.metadata is 'Metadata of the run.';
+comment on column agent.run_request.config is 'Over the assistant''s config.';
+comment on column agent.run_request.context is 'Over the assistant''s context.';
+comment on column agent.run_request.webhook is 'Address to call at the end.';
+comment on column agent.run_request.interrupt_before is 'Nodes to stop before, or "*".';
+comment on column agent.run_request.interrupt_after is 'Nodes to stop after, or "*".';
+comment on column agent.run_request.stream_mode is 'Stream mode or array of them.';
+comment on column agent.run_request.stream_subgraphs is 'Whether to stream events of subgraphs.';
+comment on column agent.run_request.stream_resumable is 'Whether the client wants to resume.';
+comment on column agent.run_request.feedback_keys is 'Array of feedback keys.';
+comment on column agent.run_request.checkpoint_id is 'Checkpoint to start from.';
+comment on column agent.run_request.checkpoint is 'The same, as an object with checkpoint_id.';
+comment on column agent.run_request.if_not_exists is 'create makes a missing thread.';
+comment on column agent.run_request.after_seconds is 'Delay before the run may start.';
+comment on column agent.run_request.durability is 'When the runner saves checkpoints.';
+
 create type agent.run_report as (
     account_id      uuid,
     run_id          uuid,
@@ -14,14 +53,17 @@ create type agent.run_report as (
     error           json,
     last_event_seq  bigint
 );
-comment on type agent.run_report is 'A leased run as its worker names it, and what it says about the run.';
+comment on type agent.run_report is
+    'A leased run as its worker names it, and what it says about the run.';
 comment on column agent.run_report.account_id is 'Owner.';
 comment on column agent.run_report.run_id is 'The run.';
 comment on column agent.run_report.epoch is 'The lease that the worker believes to hold.';
 comment on column agent.run_report.locks_thread is 'Whether more than events is to be written.';
-comment on column agent.run_report.status is 'success, error, interrupted or timeout when the run ended, else null.';
+comment on column agent.run_report.status is
+    'success, error, interrupted or timeout when the run ended, else null.';
 comment on column agent.run_report.error is 'Object with error and message, or null.';
-comment on column agent.run_report.last_event_seq is 'Number of the last event reported with it, null for none.';
+comment on column agent.run_report.last_event_seq is
+    'Number of the last event reported with it, null for none.';
 
 create type agent.run_end as (
     account_id      uuid,
@@ -65,9 +107,11 @@ create type agent.channel_content as (
     digests   uuid[],
     contents  text[]
 );
-comment on type agent.channel_content is 'agent.channel_value with the contents, before they are stored.';
+comment on type agent.channel_content is
+    'agent.channel_value with the contents, before they are stored.';
 comment on column agent.channel_content.name is 'Name of the channel.';
-comment on column agent.channel_content.is_list is 'True when the value is an array, stored element by element.';
+comment on column agent.channel_content.is_list is
+    'True when the value is an array, stored element by element.';
 comment on column agent.channel_content.digests is 'Digest of each content.';
 comment on column agent.channel_content.contents is 'JSON texts.';
 

@@ -1,0 +1,68 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Internal. The message that starts an attempt of a run at its runner. A retry goes on from the run's
+-- own last checkpoint, which has the input already. Each table is looked up by its key behind a limit,
+-- so that no statistics can turn the look-ups of many runs into a scan.
+-- Returns: one row: the protocol's line, without a line break.
+-- Locks:   none.
+create or replace function agent.compose_start(
+    p_account_id uuid,
+    p_run_id uuid,
+    p_thread_id uuid,
+    p_graph_id text,
+    p_epoch integer,
+    p_attempt smallint
+) returns table (start text)
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined into FROM.
+as $function$
+    select translate(json_build_object(
+               'type', 'start',
+               'run_id', p_run_id,
+               'epoch', p_epoch,
+               'attempt', p_attempt,
+               'thread_id', p_thread_id,
+               'graph_id', p_graph_id,
+               'assistant_id', r.assistant_id,
+               'input', case when not t.is_retry then r.input end,
+               'command', case when not t.is_retry then r.command end,
+               'config', r.config,
+               'context', coalesce(r.context, '{}'),
+               'stream_modes', r.stream_mode,
+               'interrupt_before', r.interrupt_before,
+               'interrupt_after', r.interrupt_after,
+               'checkpoint', case when k.checkpoint_id is not null then json_build_object(
+                   'checkpoint_id', k.checkpoint_id,
+                   'step', k.metadata -> 'step',
+                   'next', k.next) end,
+               'values', coalesce(v.content, '{}'))::text, E'\n\r', '  ')
+      from (
+            select x.*
+              from agent.runs x
+             where x.account_id = p_account_id
+               and x.run_id = p_run_id
+             limit 1
+           ) r
+     cross join lateral (
+            select x.head_checkpoint_id,
+                   x.head_run_id is not distinct from p_run_id as is_retry
+              from agent.threads x
+             where x.account_id = p_account_id
+               and x.thread_id = p_thread_id
+             limit 1
+           ) t
+      left join lateral (
+            select x.*
+              from agent.checkpoints x
+             where x.account_id = p_account_id
+               and x.thread_id = p_thread_id
+               and x.checkpoint_id = case
+                       when t.is_retry then t.head_checkpoint_id
+                       else coalesce(r.start_checkpoint_id, t.head_checkpoint_id)
+                   end
+             limit 1
+           ) k on true
+     cross join lateral agent.compose_values(p_account_id, p_thread_id, k.channels) v
+$function$;
+
+comment on function agent.compose_start(uuid, uuid, uuid, text, integer, smallint) is
+    'The message that starts an attempt of a run.';

@@ -1,0 +1,89 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Short names for the specs: threads, runs and checkpoints are numbers, there is one worker.
+create function public.id(p_kind text, p_number integer) returns uuid language sql immutable as $$
+    select format('00000000-0000-7000-8000-%s%s', p_kind, lpad(p_number::text, 11, '0'))::uuid
+$$;
+
+create table public.worker (worker_id bigint);
+
+-- Empty threads 1 and 2 and a live worker, before each permutation.
+create function public.start_over() returns void language plpgsql as $$
+begin
+    delete from agent.run_queue;
+    delete from agent.run_events;
+    delete from agent.checkpoints;
+    delete from agent.checkpoint_blobs;
+    delete from agent.usage_events;
+    delete from agent.runs;
+    delete from agent.threads;
+    delete from agent.workers;
+    delete from public.worker;
+    insert into public.worker select agent.register_worker('n', 'b', 1, 1, 9, 600, '{agent}');
+    perform agent.create_thread('00000000-0000-0000-0000-000000000001', public.id('a', t), 'raise', '{}')
+       from generate_series(1, 2) t;
+end
+$$;
+
+create function public.new_run(p_thread integer, p_run integer, p_strategy text) returns text
+language sql as $$
+    select code from agent.create_run(
+        '00000000-0000-0000-0000-000000000001', public.id('a', p_thread), public.id('b', p_run),
+        'fe096781-5601-53d2-b2f6-0d3403f7e9ca', 'agent', '{agent}', p_strategy, null, null, null, '{}')
+$$;
+
+create function public.cancel(p_thread integer, p_run integer, p_action text) returns text
+language sql as $$
+    select concat_ws(' ', code, body) from agent.cancel_run(
+        '00000000-0000-0000-0000-000000000001', public.id('a', p_thread), public.id('b', p_run), p_action)
+$$;
+
+-- Numbers of the claimed runs.
+create function public.claim(p_limit integer) returns text language sql as $$
+    select coalesce(string_agg(right(c.run_id::text, 1), ' ' order by c.run_id), 'none')
+      from public.worker w, agent.claim_runs(w.worker_id, '{agent}', p_limit, 0) c
+$$;
+
+create function public.item(p_run integer, p_message json) returns json language sql as $$
+    select json_build_object('a', '00000000-0000-0000-0000-000000000001', 'r', public.id('b', p_run),
+                             'e', 1, 's', case when p_message ->> 'type' = 'event' then 0 end, 'm', p_message)
+$$;
+
+create function public.save(variadic p_items json[]) returns text language sql as $$
+    select string_agg(format('%s %s%s', right(s.run_id::text, 1), s.outcome,
+                             case when s.finished then ' finished' end), ', ' order by s.run_id)
+      from public.worker w, agent.save_batch(w.worker_id, array_to_json(p_items)) s
+$$;
+
+create function public.event(p_run integer) returns json language sql as $$
+    select public.item(p_run, '{"type": "event", "event": "custom", "data": 1}')
+$$;
+
+create function public.checkpoint(p_run integer) returns json language sql as $$
+    select public.item(p_run, json_build_object(
+        'type', 'checkpoint', 'checkpoint_id', public.id('c', p_run), 'values', '{"messages": [1]}'::json,
+        'next', '[]'::json, 'tasks', '[]'::json, 'metadata', '{}'::json))
+$$;
+
+create function public.finish(p_run integer, p_status text) returns json language sql as $$
+    select public.item(p_run, json_build_object('type', 'end', 'status', p_status))
+$$;
+
+create function public.release(p_run integer) returns text language sql as $$
+    select outcome
+      from public.worker w, agent.release_runs(w.worker_id, json_build_array(public.item(p_run, '{}')), false, 'x')
+$$;
+
+create function public.bury() returns integer language sql as $$
+    select agent.bury_worker(worker_id, false) from public.worker
+$$;
+
+-- What all of it came to.
+create view public.outcome as
+    select right(t.thread_id::text, 1) as thread, t.status as thread_status, right(r.run_id::text, 1) as run,
+           r.status, q.state, q.cancel, q.epoch,
+           (select count(*) from agent.run_events e where e.run_id = r.run_id) as events,
+           right(t.head_checkpoint_id::text, 1) as head
+      from agent.threads t
+      left join agent.runs r using (account_id, thread_id)
+      left join agent.run_queue q using (account_id, run_id)
+     order by t.thread_id, r.thread_seq;

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# Accounts: what one account has, another one cannot see, change or learn about.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $session = $db->session;
+my $owner = AgentSQL::Play->new($session);
+my $guest = AgentSQL::Play->new($session, account => '00000000-0000-0000-0000-000000000002');
+$session->query("insert into agent.accounts (account_id, name) values ('@{[ $guest->account ]}', 'guest')");
+my $worker = $owner->worker;
+
+my $thread = $owner->thread(metadata => { secret => 1 });
+my $run = $owner->run($thread, key => 'key', hash => 'hash', request => { input => 'secret' });
+my ($claim) = $owner->claim($worker);
+my $checkpoint = AgentSQL::uuid();
+$owner->save($worker,
+    AgentSQL::Play::event($claim, 0, 'custom', 'secret'),
+    AgentSQL::Play::checkpoint($claim, id => $checkpoint, messages => ['secret']),
+    AgentSQL::Play::finish($claim));
+my $active = $owner->run($thread);
+my ($leased) = $owner->claim($worker);
+
+sub snapshot {
+    return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
+        from agent.$_ x where account_id = '@{[ $owner->account ]}'") }
+        qw(threads runs run_queue run_events checkpoints checkpoint_blobs usage_events assistants);
+}
+my $before = snapshot();
+
+# Function => [arguments after the account, expected code].
+my %calls = (
+    get_thread => [ [$thread], 'thread_not_found' ],
+    delete_thread => [ [$thread], 'thread_not_found' ],
+    get_run => [ [ $thread, $run ], 'run_not_found' ],
+    list_runs => [ [ $thread, 10, 0, undef, undef ], 'thread_not_found' ],
+    delete_run => [ [ $thread, $run ], 'run_not_found' ],
+    cancel_run => [ [ $thread, $active, 'rollback' ], 'run_not_found' ],
+    join_run => [ [ $thread, $run ], 'run_not_found' ],
+    get_state => [ [ $thread, undef ], 'thread_not_found' ],
+    stream_state => [ [ $thread, $run ], 'run_not_found' ],
+    find_stored_run => [ [ $thread, 'key', 'hash' ], '' ],
+);
+for my $function (sort keys %calls) {
+    my ($arguments, $code) = @{ $calls{$function} };
+    is +($guest->api($function, @$arguments))[0], $code, "$function finds nothing of another account";
+}
+is_deeply [ $guest->events($thread, $run) ], [], 'read_events finds nothing of another account';
+is +($guest->try_run($thread))[0], 'thread_not_found', 'create_run finds no thread of another account';
+
+subtest 'an id that another account uses is free' => sub {
+    is +($guest->api('create_thread', $thread, 'raise', '{}'))[0], 'ok';
+    is +($guest->api('create_thread', $thread, 'do_nothing', '{"metadata":{"x":1}}'))[0], 'ok';
+    is_deeply $guest->body('get_thread', $thread)->{metadata}, {}, 'and shows the own thread';
+    is_deeply $guest->body('get_state', $thread, undef)->{values}, {};
+    is +($guest->api('get_state', $thread, $checkpoint))[0], 'checkpoint_not_found';
+    is +($guest->try_run($thread, run => $run, key => 'key', hash => 'other', strategy => 'reject'))[0], 'ok',
+        'also of a run and of an idempotency key, and the thread is not busy';
+    my ($own) = $guest->claim($worker);
+    is $own->{account_id}, $guest->account;
+    is AgentSQL::decode($own->{start})->{input}, undef;
+    $guest->save($worker, AgentSQL::Play::checkpoint($own, id => $checkpoint, messages => ['mine']),
+        AgentSQL::Play::finish($own));
+    is_deeply $guest->messages($thread), ['mine'];
+    is +($guest->api('delete_thread', $thread))[0], 'ok';
+};
+
+subtest 'if_not_exists makes a thread of the own account' => sub {
+    is +($guest->try_run($thread, request => { if_not_exists => 'create' }))[0], 'ok';
+    is_deeply $guest->body('get_thread', $thread)->{metadata},
+        { graph_id => 'agent', assistant_id => $AgentSQL::ASSISTANT };
+    $guest->api('delete_thread', $thread);
+};
+
+subtest 'a lease named with another account is fenced' => sub {
+    my $forged = { %$leased, account_id => $guest->account };
+    is_deeply $guest->save($worker, AgentSQL::Play::finish($forged)), { $active => [ 'fenced', 'f' ] };
+    is_deeply $guest->check($worker, $forged), { $active => 'lost' };
+    is_deeply $guest->release($worker, 'true', $forged), { $active => 'gone' };
+};
+
+is snapshot(), $before, 'nothing of the other account has changed';
+
+subtest 'every function that takes an account was tried' => sub {
+    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run read_events);
+    my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p
+        where p.pronamespace = 'agent'::regnamespace and p.proargnames[1] = 'p_account_id'
+        and p.proargnames && '{code,seq}'::text[]");
+    is_deeply [ grep { !$covered{$_} } @api ], [];
+    cmp_ok scalar @api, '>', 10;
+};
+
+done_testing;

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+# Batches: events, checkpoints, ends; repetition; content addressing.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $play = AgentSQL::Play->new($db->session);
+my $session = $play->session;
+my $worker = $play->worker;
+
+sub leased {
+    my ($thread, %with) = @_;
+    $play->run($thread, %with);
+    my ($claim) = $play->claim($worker);
+    return $claim;
+}
+
+subtest 'events come back in order, after a cursor, as the exact text of the runner' => sub {
+    my $claim = leased($play->thread);
+    my ($thread, $run) = @$claim{qw(thread_id run_id)};
+    my $data = '{"b" : 1.10,  "a":[ ]}';
+    my $item = qq({"a":"$AgentSQL::ACCOUNT","r":"$run","e":1,"s":%d,"m":{"type":"event","event":"%s","data":%s}});
+    $session->query("select * from agent.save_batch($worker, '["
+            . join(',', sprintf($item, 0, 'metadata', '{}'), sprintf($item, 1, 'custom', $data), sprintf($item, 2, 'custom', 'null'))
+            . "]')");
+    is_deeply [ $play->events($thread, $run) ], [ [ 0, 'metadata', '{}' ], [ 1, 'custom', $data ], [ 2, 'custom', 'null' ] ];
+    is_deeply [ map { $_->[0] } $play->events($thread, $run, 0) ], [ 1, 2 ];
+    is_deeply [ $play->events($thread, $run, 2) ], [];
+    is_deeply [ map { $_->[0] } $session->query(
+        "select * from agent.read_events('$AgentSQL::ACCOUNT', '$thread', '$run', -1, 2)") ], [ 0, 1 ], 'limited';
+};
+
+subtest 'a values event shows the values of its checkpoint and does not store them again' => sub {
+    my $claim = leased($play->thread);
+    my $id = AgentSQL::uuid();
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, id => $id, messages => ['said once']),
+        AgentSQL::Play::values_event($claim, 0, $id));
+    my ($event) = $play->events($claim->{thread_id}, $claim->{run_id});
+    is $event->[1], 'values';
+    is_deeply AgentSQL::decode($event->[2]), { messages => [ { type => 'human', content => 'said once' } ] };
+    is $session->value("select count(*) from agent.run_events where data like '%said once%'"), 0;
+};
+
+subtest 'values come back as the exact text of the runner, whatever their type' => sub {
+    my $claim = leased($play->thread);
+    my $values = '{"messages":[{"b" : 1.10},{"a":1},{"b" : 1.10}],"empty":[],"n":12345678901234567890,'
+        . '"o":{"x": [1, 2]},"z":null,"s":"a\u00e9\"","t":true,"l":[[1],null,"x",2.50],"k\"ey":1}';
+    my $id = AgentSQL::uuid();
+    my $text = AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, id => $id, values => {}) ]);
+    $text =~ s/"values":\{\}/"values":$values/;
+    $session->query("select * from agent.save_batch($worker, " . AgentSQL::Session::literal($text) . ')');
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    is +($play->join($claim->{thread_id}, $claim->{run_id}))[1], $values;
+};
+
+subtest 'a checkpoint without values is an empty object' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, values => {}), AgentSQL::Play::finish($claim));
+    is +($play->join($claim->{thread_id}, $claim->{run_id}))[1], '{}';
+};
+
+subtest 'a chat of 200 messages over 20 checkpoints stores each message once' => sub {
+    my $claim = leased($play->thread);
+    my (@messages, $parent);
+    for my $step (1 .. 20) {
+        push @messages, map { "message $step.$_" } 1 .. 10;
+        my $id = AgentSQL::uuid();
+        $play->save($worker,
+            AgentSQL::Play::checkpoint($claim, id => $id, parent => $parent, messages => \@messages, step => $step));
+        $parent = $id;
+    }
+    is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$claim->{thread_id}'"), 200;
+    is_deeply $play->messages($claim->{thread_id}), \@messages, 'and all are read back in order';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'two threads with the same message do not share it' => sub {
+    my @threads = map { $play->thread } 1, 2;
+    for my $thread (@threads) {
+        my $claim = leased($thread);
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['same']), AgentSQL::Play::finish($claim));
+    }
+    $play->api('delete_thread', $threads[0]);
+    is_deeply $play->messages($threads[1]), ['same'];
+};
+
+subtest 'the last checkpoint of a batch becomes the state of the thread' => sub {
+    my $claim = leased($play->thread);
+    my @ids = map { AgentSQL::uuid() } 1 .. 3;
+    $play->save($worker, map { AgentSQL::Play::checkpoint($claim, id => $ids[$_], messages => [$_]) } 0 .. 2);
+    is $play->body('get_state', $claim->{thread_id}, undef)->{checkpoint_id}, $ids[2];
+    is_deeply $play->messages($claim->{thread_id}), [2];
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'a whole batch can be repeated, before and after the run ended' => sub {
+    my $claim = leased($play->thread);
+    my ($thread, $run) = @$claim{qw(thread_id run_id)};
+    my @ids = map { AgentSQL::uuid() } 1, 2;
+    my @first = (
+        AgentSQL::Play::event($claim, 0, 'metadata', {}),
+        AgentSQL::Play::checkpoint($claim, id => $ids[0], messages => [1]));
+    my @second = (
+        AgentSQL::Play::checkpoint($claim, id => $ids[1], parent => $ids[0], messages => [ 1, 2 ]),
+        AgentSQL::Play::event($claim, 1, 'custom', 1),
+        AgentSQL::Play::finish($claim));
+    is_deeply $play->save($worker, @first), { $run => [ 'saved', 'f' ] } for 1, 2;
+    is_deeply $play->save($worker, @second), { $run => [ 'saved', 't' ] } for 1, 2;
+    is_deeply [ map { $_->[0] } $play->events($thread, $run) ], [ 0, 1 ];
+    is_deeply $play->messages($thread), [ 1, 2 ];
+    is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 2;
+    is $session->value("select count(*) from agent.usage_events where run_id = '$run'"), 1;
+    is_deeply $play->save($worker, @first), { $run => [ 'saved', 't' ] }, 'an older one after the end';
+    is_deeply $play->messages($thread), [ 1, 2 ], 'does not move the head back';
+};
+
+subtest 'a repeated checkpoint does not move the head back' => sub {
+    my $claim = leased($play->thread);
+    my @items = map { AgentSQL::Play::checkpoint($claim, messages => [$_]) } 1, 2;
+    $play->save($worker, $_) for @items, $items[0];
+    is_deeply $play->messages($claim->{thread_id}), [2];
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'a repeated batch whose run was rolled back is saved, not fenced' => sub {
+    my $claim = leased($play->thread);
+    $play->api('cancel_run', @$claim{qw(thread_id run_id)}, 'rollback');
+    is_deeply $play->save($worker, AgentSQL::Play::finish($claim)), { $claim->{run_id} => [ 'saved', 't' ] } for 1, 2;
+};
+
+subtest 'runs of many threads and accounts are saved by one call' => sub {
+    my $other = AgentSQL::uuid();
+    $session->query("insert into agent.accounts (account_id, name) values ('$other', 'other')");
+    my $guest = AgentSQL::Play->new($session, account => $other);
+    my @threads = ((map { $play->thread } 1 .. 3), $guest->thread);
+    $play->run($_) for @threads[0 .. 2];
+    $guest->run($threads[3]);
+    my @claims = $play->claim($worker);
+    is scalar(grep { $_->[0] eq 'saved' && $_->[1] eq 't' } values %{ $play->save($worker, map { (
+        AgentSQL::Play::event($_, 0, 'metadata', {}),
+        AgentSQL::Play::checkpoint($_, messages => [ $_->{thread_id} ]),
+        AgentSQL::Play::finish($_)) } @claims) }), 4;
+    is_deeply $play->messages($_), [$_] for @threads[0 .. 2];
+    is_deeply $guest->messages($threads[3]), [ $threads[3] ];
+    is_deeply $play->save($worker), {}, 'an empty batch is nothing';
+};
+
+subtest 'the end of a run promotes the next run of its thread and of no other' => sub {
+    my @threads = map { $play->thread } 1, 2;
+    my @runs = map { my $thread = $_; map { $play->run($thread) } 1, 2 } @threads;
+    my %claim = map { $_->{run_id} => $_ } $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::finish($claim{ $runs[0] }));
+    is $play->queue($runs[1])->{state}, 1;
+    is $play->queue($runs[3])->{state}, 0;
+    $play->save($worker, AgentSQL::Play::finish($claim{ $runs[2] }));
+    $play->save($worker, map { AgentSQL::Play::finish($_) } $play->claim($worker));
+};
+
+subtest 'usage has one row for each run that ended, in the words of the record' => sub {
+    my @cases = ([ 'success', undef ], [ 'error', { error => 'E', message => 'm' } ], [ 'interrupted', undef ], [ 'timeout', undef ]);
+    for my $case (@cases) {
+        my $claim = leased($play->thread);
+        $play->save($worker, AgentSQL::Play::finish($claim, @$case));
+        is_deeply [ $session->query("select status, attempts, epoch, worker_id, started_at is not null
+            from agent.usage_events where run_id = '$claim->{run_id}'") ], [ [ $case->[0], 1, 1, $worker, 't' ] ];
+    }
+    is $session->value('select count(*) from agent.usage_events u join agent.runs r using (account_id, run_id)
+        where u.status <> r.status or u.finished_at <> r.finished_at'), 0;
+    is $session->value('select count(*) from agent.runs r where r.finished_at is not null and not exists (
+        select from agent.usage_events u where u.run_id = r.run_id)'), 0;
+};
+
+subtest 'a batch with a value that does not fit its type is refused whole' => sub {
+    my @claims = map { leased($play->thread) } 1, 2;
+    my $good = AgentSQL::Play::event($claims[0], 0, 'custom', 1);
+    my $bad = AgentSQL::Play::checkpoint($claims[1], id => 'no uuid');
+    my $text = AgentSQL::Session::literal(AgentSQL::encode([ $good, $bad ]));
+    is $session->error("select * from agent.save_batch($worker, $text)"), '22P02';
+    is_deeply [ $play->events($claims[0]{thread_id}, $claims[0]{run_id}) ], [], 'nothing of it is stored';
+    is_deeply $play->save($worker, $good), { $claims[0]{run_id} => [ 'saved', 'f' ] }, 'run by run the good ones pass';
+};
+
+done_testing;

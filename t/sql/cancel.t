@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+# Cancelling runs.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $play = AgentSQL::Play->new($db->session);
+my $worker = $play->worker;
+
+sub cancel { return $play->session->call('cancel_run', $AgentSQL::ACCOUNT, @_) }
+
+subtest 'cancelling a run that has not begun ends it at once' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    is_deeply [ cancel($thread, $run, 'interrupt') ], [ 'ok', '{"status":"interrupted"}' ];
+    is $play->status($thread, $run), 'interrupted';
+    is $play->thread_status($thread), 'idle';
+    is $play->queue($run), undef;
+    is_deeply [ $play->claim($worker) ], [], 'no worker gets it';
+};
+
+subtest 'cancelling a blocked run does not touch the active one' => sub {
+    my $thread = $play->thread;
+    my @runs = map { $play->run($thread) } 1, 2;
+    is_deeply [ cancel($thread, $runs[1], 'interrupt') ], [ 'ok', '{"status":"interrupted"}' ];
+    is $play->thread_status($thread), 'busy';
+    is $play->queue($runs[0])->{state}, 1;
+    cancel($thread, $runs[0], 'interrupt');
+};
+
+subtest 'cancelling the active run promotes the next one' => sub {
+    my $thread = $play->thread;
+    my @runs = map { $play->run($thread) } 1, 2;
+    cancel($thread, $runs[0], 'interrupt');
+    is $play->queue($runs[1])->{state}, 1;
+    is $play->thread_status($thread), 'busy';
+    cancel($thread, $runs[1], 'interrupt');
+};
+
+subtest 'cancelling an executing run tells its worker, and the run ends when the worker says so' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    is_deeply [ cancel($thread, $run, 'interrupt') ], [ 'ok', '{"status":"cancelling"}' ];
+    is $play->status($thread, $run), 'pending';
+    is_deeply $play->check($worker, $claim), { $run => 'cancel' };
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    is $play->status($thread, $run), 'interrupted';
+};
+
+subtest 'cancelling a final run changes nothing and takes no lock' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    cancel($thread, $run, 'interrupt');
+    my $session = $play->session;
+    $session->query('begin');
+    is +(cancel($thread, $run, 'rollback'))[0], 'run_finished';
+    is $session->value('select pg_current_xact_id_if_assigned() is null'), 't';
+    $session->query('commit');
+    is $play->status($thread, $run), 'interrupted';
+    is +(cancel($thread, AgentSQL::uuid(), 'interrupt'))[0], 'run_not_found';
+};
+
+subtest 'rollback of a run that has not begun removes it at once' => sub {
+    my $thread = $play->thread;
+    my @runs = map { $play->run($thread) } 1, 2;
+    is_deeply [ cancel($thread, $runs[0], 'rollback') ], [ 'ok', '{"status":"rolled_back"}' ];
+    is $play->status($thread, $runs[0]), 'run_not_found';
+    is $play->queue($runs[1])->{state}, 1, 'and the next one is ready';
+    cancel($thread, $runs[1], 'rollback');
+    is $play->thread_status($thread), 'idle';
+};
+
+subtest 'a rollback is not weakened by a later interrupt' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    cancel($thread, $run, 'rollback');
+    cancel($thread, $run, 'interrupt');
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    is $play->status($thread, $run), 'run_not_found';
+};
+
+subtest 'a cancelled run whose worker is lost is not attempted again' => sub {
+    for my $case ([ 'interrupt', 'interrupted', 'interrupted' ], [ 'rollback', 'rolled_back', 'run_not_found' ]) {
+        my ($action, $outcome, $status) = @$case;
+        my $thread = $play->thread;
+        my $run = $play->run($thread);
+        my ($claim) = $play->claim($worker);
+        cancel($thread, $run, $action);
+        is_deeply $play->release($worker, 'true', $claim), { $run => $outcome }, $action;
+        is $play->status($thread, $run), $status;
+        is_deeply [ $play->claim($worker) ], [];
+    }
+};
+
+done_testing;

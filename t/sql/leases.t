@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+# Claiming runs, leases, the fence, release and retry.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $play = AgentSQL::Play->new($db->session);
+my $worker = $play->worker;
+
+# Another worker takes the run away from the one that holds it.
+sub steal {
+    my ($claim, $from, $to) = @_;
+    $play->release($from, 'false', $claim);
+    my ($stolen) = grep { $_->{run_id} eq $claim->{run_id} } $play->claim($to);
+    return $stolen;
+}
+
+sub finish_all {
+    while (my @claims = $play->claim($worker)) {
+        $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
+    }
+    return;
+}
+
+subtest 'runs are claimed in the order in which they became ready, no more than asked for' => sub {
+    my @runs = map { $play->run($play->thread) } 1 .. 5;
+    is_deeply [ map { $_->{run_id} } $play->claim($worker, limit => 2) ], [ @runs[0, 1] ];
+    is_deeply [ map { $_->{run_id} } $play->claim($worker, limit => 9) ], [ @runs[2 .. 4] ];
+    is_deeply [ $play->claim($worker) ], [];
+};
+
+subtest 'a worker gets runs of its graphs only, the longest ready first across graphs' => sub {
+    my %graph = (shop => '15e14de9-4afb-5a11-8afe-59e1e9ce4e4a', agent => $AgentSQL::ASSISTANT);
+    my @runs = map { $play->run($play->thread, graph => $_, assistant => $graph{$_}) } qw(agent shop agent shop);
+    is_deeply [ map { $_->{run_id} } $play->claim($worker, graphs => '{shop}', limit => 1) ], [ $runs[1] ];
+    is_deeply [ map { $_->{run_id} } $play->claim($worker, graphs => '{shop,agent}', limit => 2) ], [ @runs[0, 2] ];
+    is_deeply [ map { $_->{graph_id} } $play->claim($worker, graphs => '{agent,shop}') ], ['shop'];
+};
+
+subtest 'the low-water mark hides what is below it' => sub {
+    my $run = $play->run($play->thread);
+    my $ready_seq = $play->queue($run)->{ready_seq};
+    is_deeply [ $play->claim($worker, min => $ready_seq) ], [];
+    my ($claim) = $play->claim($worker, min => $ready_seq - 1);
+    is $claim->{ready_seq}, $ready_seq;
+};
+
+subtest 'two workers never get the same run' => sub {
+    my @runs = map { $play->run($play->thread) } 1 .. 4;
+    my $other = $db->session;
+    $other->query('begin');
+    my @first = $other->query("select run_id from agent.claim_runs($worker, '{agent}', 2, 0)");
+    my @second = $play->claim($play->worker, limit => 4);
+    $other->query('commit');
+    is_deeply [ map { $_->[0] } @first ], [ @runs[0, 1] ];
+    is_deeply [ map { $_->{run_id} } @second ], [ @runs[2, 3] ], 'and do not wait for each other';
+};
+
+subtest 'a first attempt starts with the input, epoch 1, attempt 1 and events from 0' => sub {
+    my $thread = $play->thread;
+    $play->run($thread, request => { input => 'x' });
+    my ($claim) = $play->claim($worker);
+    is $claim->{epoch}, 1;
+    is $claim->{attempt}, 1;
+    is $claim->{last_event_seq}, -1;
+    is $claim->{deadline_sec}, undef;
+    is AgentSQL::decode($claim->{start})->{input}, 'x';
+};
+
+subtest 'a retry goes on from the last checkpoint of the run, without the input, and numbers events on' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread, request => { input => 'x', command => { resume => 1 } });
+    my ($claim) = $play->claim($worker);
+    my $id = AgentSQL::uuid();
+    $play->save($worker,
+        AgentSQL::Play::event($claim, 0, 'metadata', {}),
+        AgentSQL::Play::event($claim, 1, 'custom', 1),
+        AgentSQL::Play::checkpoint($claim, id => $id, messages => ['x'], next => ['agent'], step => 0));
+    my $again = steal($claim, $worker, $worker);
+    is $again->{epoch}, 2;
+    is $again->{last_event_seq}, 1;
+    my $start = AgentSQL::decode($again->{start});
+    is $start->{input}, undef;
+    is $start->{command}, undef;
+    is_deeply $start->{checkpoint}, { checkpoint_id => $id, step => 0, next => ['agent'] };
+    is_deeply $start->{values}, { messages => [ { type => 'human', content => 'x' } ] };
+    finish_all();
+};
+
+subtest 'a retry of a run that saved no checkpoint gets the input again' => sub {
+    my $run = $play->run($play->thread, request => { input => 'x' });
+    my ($claim) = $play->claim($worker);
+    is AgentSQL::decode(steal($claim, $worker, $worker)->{start})->{input}, 'x';
+};
+
+subtest 'nothing that a worker writes after its lease was taken away is stored' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    my $new = $play->worker;
+    my $stolen = steal($claim, $worker, $new);
+    my $late = $play->save($worker,
+        AgentSQL::Play::event($claim, 0, 'custom', 'late'),
+        AgentSQL::Play::checkpoint($claim, messages => ['late']),
+        AgentSQL::Play::finish($claim, 'error', { error => 'late', message => 'late' }));
+    is_deeply $late, { $run => [ 'fenced', 'f' ] };
+    is_deeply [ $play->events($thread, $run) ], [];
+    is_deeply $play->messages($thread), [];
+    is $play->status($thread, $run), 'pending';
+    is_deeply $play->check($worker, $claim), { $run => 'lost' };
+    is_deeply $play->release($worker, 'true', $claim), { $run => 'gone' }, 'it cannot give it back either';
+    is_deeply $play->save($new, AgentSQL::Play::finish($stolen)), { $run => [ 'saved', 't' ] };
+    is $play->status($thread, $run), 'success';
+};
+
+subtest 'the same worker with an old epoch is fenced as well' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    my $again = steal($claim, $worker, $worker);
+    is_deeply $play->save($worker,
+        AgentSQL::Play::event($claim, 0, 'custom', 'late'),
+        AgentSQL::Play::finish($claim)), { $run => [ 'fenced', 'f' ] };
+    is_deeply [ $play->events($thread, $run) ], [];
+    is $play->status($thread, $run), 'pending';
+    is_deeply $play->save($worker, AgentSQL::Play::finish($again)), { $run => [ 'saved', 't' ] };
+};
+
+subtest 'a fenced run in a batch does not keep the others from being saved' => sub {
+    my @runs = map { $play->run($play->thread) } 1 .. 3;
+    my %claim = map { $_->{run_id} => $_ } $play->claim($worker);
+    steal($claim{ $runs[1] }, $worker, $play->worker);
+    is_deeply $play->save($worker, map { AgentSQL::Play::finish($claim{$_}) } @runs),
+        { $runs[0] => [ 'saved', 't' ], $runs[1] => [ 'fenced', 'f' ], $runs[2] => [ 'saved', 't' ] };
+};
+
+subtest 'a worker is fenced from a run that ended while it was being taken away' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->api('cancel_run', $thread, $run, 'interrupt');
+    is_deeply $play->release($worker, 'true', $claim), { $run => 'interrupted' };
+    is_deeply $play->save($worker, AgentSQL::Play::finish($claim)), { $run => [ 'fenced', 'f' ] },
+        'although the run is final, this end was not saved';
+    is $play->status($thread, $run), 'interrupted';
+};
+
+subtest 'a release waits for a batch that is being saved, and a batch for a release' => sub {
+    my $run = $play->run($play->thread);
+    my ($claim) = $play->claim($worker);
+    my @sessions = map { $db->session } 1, 2;
+    my $item = AgentSQL::encode([ AgentSQL::Play::item($claim) ]);
+    my $event = AgentSQL::encode([ AgentSQL::Play::event($claim, 0, 'custom', 1) ]);
+    $sessions[0]->query('begin');
+    $sessions[0]->query("select * from agent.release_runs($worker, '$item', false, 'x')");
+    $sessions[1]->send("select outcome from agent.save_batch($worker, '$event')");
+    $sessions[0]->query('commit');
+    is $sessions[1]->receive, 'fenced', 'the lease is looked at after the wait';
+    finish_all();
+};
+
+subtest 'a run whose runner dies is ready again after 1, 5 and 25 seconds, more or less' => sub {
+    my $session = $play->session;
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    $session->query("update agent.run_queue set max_attempts = 9 where run_id = '$run'");
+    for my $delay (1, 5, 25, 25) {
+        my ($claim) = $play->claim($worker);
+        my $before = $play->queue($run)->{ready_seq};
+        is_deeply $play->release($worker, 'true', $claim), { $run => 'requeued' };
+        my $waits = $session->value(
+            "select extract(epoch from not_before - agent.now()) from agent.run_queue where run_id = '$run'");
+        ok $waits > $delay * 0.79 && $waits < $delay * 1.21, "about $delay s";
+        cmp_ok $play->queue($run)->{ready_seq}, '>', $before, 'with a new number';
+        is_deeply [ $play->claim($worker) ], [], 'not before';
+        is $play->status($thread, $run), 'pending';
+        $session->query("update agent.run_queue set not_before = agent.now() where run_id = '$run'");
+    }
+    finish_all();
+};
+
+subtest 'a run that loses its runner three times ends in error with a message for people' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my $next = $play->run($thread);
+    for my $outcome (qw(requeued requeued error)) {
+        $play->session->query("update agent.run_queue set not_before = null where run_id = '$run'");
+        my ($claim) = $play->claim($worker);
+        is_deeply $play->release($worker, 'true', $claim), { $run => $outcome };
+    }
+    my $record = $play->body('get_run', $thread, $run);
+    is $record->{status}, 'error';
+    is_deeply $record->{error}, {
+        error => 'poison',
+        message => 'The run was given up after 3 attempts; at the last one its runner was killed.',
+    };
+    is $play->queue($next)->{state}, 1, 'the next run of the thread is not held up';
+    finish_all();
+};
+
+subtest 'a release that does not count makes the run ready at once, however often' => sub {
+    my $run = $play->run($play->thread);
+    for my $n (1 .. 5) {
+        my ($claim) = $play->claim($worker);
+        is $claim->{attempt}, 1;
+        is $claim->{epoch}, $n;
+        $play->release($worker, 'false', $claim);
+    }
+    finish_all();
+};
+
+subtest 'check_leases is silent about runs that go on' => sub {
+    $play->run($play->thread);
+    my ($claim) = $play->claim($worker);
+    is_deeply $play->check($worker, $claim), {};
+    finish_all();
+};
+
+done_testing;

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+# Plays the parts of a client and of a worker against one session.
+package AgentSQL::Play;
+
+use strict;
+use warnings;
+
+use AgentSQL;
+
+sub new {
+    my ($class, $session, %options) = @_;
+    return bless { session => $session, account => $AgentSQL::ACCOUNT, %options }, $class;
+}
+
+sub session { return $_[0]{session} }
+sub account { return $_[0]{account} }
+
+# ---- client ----
+
+sub thread {
+    my ($self, %request) = @_;
+    my $id = AgentSQL::uuid();
+    my ($code, $body) = $self->{session}->call(
+        'create_thread', $self->{account}, $id, 'raise', AgentSQL::encode(\%request));
+    die "create_thread: $code" if $code ne 'ok';
+    return $id;
+}
+
+# (code, body, run_id); request is a hash or the exact text.
+sub try_run {
+    my ($self, $thread, %with) = @_;
+    my $run = $with{run} || AgentSQL::uuid();
+    my $request = defined $with{request} ? $with{request} : {};
+    my ($code, $body) = $self->{session}->call(
+        'create_run', $self->{account}, $thread, $run,
+        $with{assistant} || $AgentSQL::ASSISTANT,
+        exists $with{graph} ? $with{graph} : 'agent', $with{graphs} || ['agent'],
+        $with{strategy} || 'enqueue', $with{user}, $with{key}, $with{hash},
+        ref $request ? AgentSQL::encode($request) : $request);
+    return ($code, $body, $run);
+}
+
+sub run {
+    my ($self, $thread, %with) = @_;
+    my ($code, $body, $run) = $self->try_run($thread, %with);
+    die "create_run: $code" if $code ne 'ok';
+    return $run;
+}
+
+# Calls a function of the API with the account first: (code, body), the body decoded when it is JSON.
+sub api {
+    my ($self, $name, @arguments) = @_;
+    my ($code, $body) = $self->{session}->call($name, $self->{account}, @arguments);
+    $body = AgentSQL::decode($body) if $code eq 'ok' && $body =~ /^[\[{"]/;
+    return ($code, $body);
+}
+
+# Only the body.
+sub body {
+    my ($self, @call) = @_;
+    return ($self->api(@call))[1];
+}
+
+# The status that the API shows, or the code when there is no such run.
+sub status {
+    my ($self, $thread, $run) = @_;
+    my ($code, $body) = $self->api('get_run', $thread, $run);
+    return $code eq 'ok' ? $body->{status} : $code;
+}
+
+sub thread_status {
+    my ($self, $thread) = @_;
+    return $self->body('get_thread', $thread)->{status};
+}
+
+# The contents of the messages of the present state.
+sub messages {
+    my ($self, $thread) = @_;
+    my $state = $self->body('get_state', $thread, undef);
+    return [ map { $_->{content} } @{ $state->{values}{messages} || [] } ];
+}
+
+sub join {
+    my ($self, $thread, $run) = @_;
+    return $self->{session}->call('join_run', $self->{account}, $thread, $run);
+}
+
+sub events {
+    my ($self, $thread, $run, $after) = @_;
+    return $self->{session}->query(sprintf(
+        "select * from agent.read_events('%s', '%s', '%s', %d, 1000)",
+        $self->{account}, $thread, $run, defined $after ? $after : -1));
+}
+
+# The queue row of a run as a hash, undef for none.
+sub queue {
+    my ($self, $run) = @_;
+    my $text = $self->{session}->value("select row_to_json(q) from agent.run_queue q where run_id = '$run'");
+    return defined $text ? AgentSQL::decode($text) : undef;
+}
+
+# ---- worker ----
+
+sub worker {
+    my ($self, %with) = @_;
+    return $self->{session}->value(sprintf(
+        "select agent.register_worker('%s', 'boot', %d, %d, 10, %d, '{agent}')",
+        $with{node} || 'node', $with{pid} || 1, $with{pid_start} || 1, $with{lease_sec} || 20));
+}
+
+# Claimed runs as hashes.
+sub claim {
+    my ($self, $worker, %with) = @_;
+    return map { AgentSQL::decode($_->[0]) } $self->{session}->query(sprintf(
+        "select row_to_json(c) from agent.claim_runs(%d, '%s', %d, %d) c",
+        $worker, $with{graphs} || '{agent}', $with{limit} || 50, $with{min} || 0));
+}
+
+# Sends a batch; returns {run_id => [outcome, finished]}.
+sub save {
+    my ($self, $worker, @items) = @_;
+    my $text = AgentSQL::Session::literal(AgentSQL::encode(\@items));
+    return { map { $_->[0] => [ $_->[1], $_->[2] ] }
+            $self->{session}->query("select * from agent.save_batch($worker, $text)") };
+}
+
+# {run_id => outcome} of release_runs.
+sub release {
+    my ($self, $worker, $counted, @runs) = @_;
+    my $items = AgentSQL::encode([ map { item($_) } @runs ]);
+    return { map { @$_ } $self->{session}->query(
+            "select * from agent.release_runs($worker, '$items', $counted, 'its runner was killed')") };
+}
+
+# {run_id => verdict} of check_leases.
+sub check {
+    my ($self, $worker, @runs) = @_;
+    my $items = AgentSQL::encode([ map { item($_) } @runs ]);
+    return { map { @$_ } $self->{session}->query("select * from agent.check_leases($worker, '$items')") };
+}
+
+# ---- items of a batch; $claim is a row of claim ----
+
+sub item {
+    my ($claim, %more) = @_;
+    return { a => $claim->{account_id}, r => $claim->{run_id}, e => $claim->{epoch}, %more };
+}
+
+sub event {
+    my ($claim, $seq, $event, $data) = @_;
+    return item($claim, s => $seq, m => { type => 'event', event => $event, data => $data });
+}
+
+sub values_event {
+    my ($claim, $seq, $checkpoint) = @_;
+    return item($claim, s => $seq, m => { type => 'event', event => 'values', checkpoint_id => $checkpoint });
+}
+
+sub human { return { type => 'human', content => $_[0] } }
+
+# %with: id, parent, messages (texts), values, next, tasks, step, source, writes
+sub checkpoint {
+    my ($claim, %with) = @_;
+    my $values = $with{values} || { messages => [ map { human($_) } @{ $with{messages} || [] } ] };
+    return item($claim, s => undef, m => {
+        type => 'checkpoint',
+        checkpoint_id => $with{id} || AgentSQL::uuid(),
+        parent => $with{parent},
+        values => $values,
+        next => $with{next} || [],
+        tasks => $with{tasks} || [],
+        metadata => {
+            source => $with{source} || 'loop',
+            step => defined $with{step} ? $with{step} : 1,
+            writes => $with{writes},
+            parents => {},
+        },
+        opaque => undef,
+    });
+}
+
+sub finish {
+    my ($claim, $status, $error) = @_;
+    return item($claim, s => undef, m => { type => 'end', status => $status || 'success', error => $error });
+}
+
+1;

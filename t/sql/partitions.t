@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+# The day partitions of run_events.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $session = $db->session;
+my $play = AgentSQL::Play->new($session);
+my $worker = $play->worker;
+
+sub today { return $session->query("set agent.now = '$_[0]T12:00:00Z'") }
+
+sub partitions {
+    return [ map { $_->[0] } $session->query("select relname from pg_inherits join pg_class c on c.oid = inhrelid
+        where inhparent = 'agent.run_events'::regclass order by 1") ];
+}
+
+# A finished run of the day with one event.
+sub run_of_the_day {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 1), AgentSQL::Play::finish($claim));
+    return ($thread, $run);
+}
+
+sub maintain { return $session->value("select agent.maintain_partitions('2 days')") }
+
+subtest 'an installation has partitions for today and the next seven days' => sub {
+    my $count = $session->value("select count(*) from pg_inherits where inhparent = 'agent.run_events'::regclass");
+    is $count, 9, 'and the default one';
+    is $session->value("select to_regclass('agent.run_events_' || to_char(now() at time zone 'UTC' + interval '7 days', 'YYYYMMDD')) is not null"), 't';
+};
+
+subtest 'maintenance keeps seven days ahead and can be repeated' => sub {
+    today('2030-03-01');
+    cmp_ok maintain(), '>=', 8;
+    is maintain(), 0;
+    today('2030-03-02');
+    is maintain(), 1;
+    is_deeply partitions(), [ (map { "run_events_203003$_" } qw(01 02 03 04 05 06 07 08 09)), 'run_events_default' ];
+};
+
+subtest 'events go into the partition of the day of the run\'s creation' => sub {
+    my ($thread, $run) = run_of_the_day();
+    is $session->value("select tableoid::regclass from agent.run_events where run_id = '$run'"),
+        'agent.run_events_20300302';
+    is scalar $play->events($thread, $run), 1;
+};
+
+subtest 'days older than the retention are dropped, and with them their events' => sub {
+    today('2030-03-03');
+    my ($thread, $run) = run_of_the_day();
+    today('2030-03-05');
+    maintain();
+    ok !grep({ $_ eq 'run_events_20300302' } @{ partitions() }), 'three days old';
+    ok grep({ $_ eq 'run_events_20300303' } @{ partitions() }), 'two days old';
+    is scalar $play->events($thread, $run), 1;
+    is $play->status($thread, $run), 'success', 'records stay';
+};
+
+subtest 'a day to which an unfinished run still writes is kept' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    today('2030-03-12');
+    maintain();
+    ok grep({ $_ eq 'run_events_20300305' } @{ partitions() });
+    $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 1), AgentSQL::Play::finish($claim));
+    is scalar $play->events($thread, $run), 1;
+    maintain();
+    ok !grep({ $_ eq 'run_events_20300305' } @{ partitions() }), 'until it has ended';
+};
+
+subtest 'events of a day without a partition are kept too, and move when it is made' => sub {
+    today('2031-01-01');
+    my ($thread, $run) = run_of_the_day();
+    my $where = sub { $session->value("select tableoid::regclass from agent.run_events where run_id = '$run'") };
+    is $where->(), 'agent.run_events_default';
+    is scalar $play->events($thread, $run), 1;
+    maintain();
+    is $where->(), 'agent.run_events_20310101';
+    is scalar $play->events($thread, $run), 1;
+    is $session->value('select count(*) from agent.run_events_default'), 0;
+};
+
+subtest 'a lock that cannot be had is left for the next call' => sub {
+    my $other = $db->session;
+    $other->query('begin');
+    $other->query('select count(*) from agent.run_events_default');
+    today('2031-01-02');
+    is maintain(), 0;
+    $other->query('commit');
+    is maintain(), 1;
+};
+
+subtest 'two calls at once do not wait for each other' => sub {
+    my $other = $db->session;
+    $other->query('begin');
+    $other->query("set local agent.now = '2031-01-03T00:00:00Z'");
+    is $other->value("select agent.maintain_partitions('2 days')"), 1;
+    today('2031-01-03');
+    is maintain(), 0;
+    $other->query('commit');
+};
+
+done_testing;

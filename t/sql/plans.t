@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+# Plans must not depend on statistics: queue tables are analysed while they are empty and used while
+# they are full. A session plans with statistics of the one state and is measured in the other.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_blobs usage_events);
+my $account = $AgentSQL::ACCOUNT;
+
+# 100,000 blocked runs in two threads, 19,000 ready ones, and the traces of 20,000 that ended.
+my $LOAD = <<"SQL";
+insert into agent.threads (account_id, thread_id, status, created_at, updated_at)
+select '$account', md5('t' || n)::uuid, 'busy', now(), now() from generate_series(1, 19002) n;
+insert into agent.runs (account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
+    metadata, config, stream_mode, stream_subgraphs, stream_resumable, events_bucket, created_at, updated_at)
+select '$account', md5('r' || n)::uuid, md5('t' || least(n, 19001 + n % 2))::uuid, n, '$AgentSQL::ASSISTANT',
+    'agent', 'enqueue', '{}', '{"metadata": {}}', '["values"]', false, false, current_date, now(), now()
+from generate_series(1, 119000) n;
+insert into agent.run_queue (account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket)
+select '$account', md5('r' || n)::uuid, md5('t' || least(n, 19001 + n % 2))::uuid, n, 'agent',
+    case when n <= 19000 then 1 else 0 end, case when n <= 19000 then n end, current_date
+from generate_series(1, 119000) n;
+insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data)
+select '$account', current_date, md5('e' || n)::uuid, 0, 1, 'custom', '1' from generate_series(1, 20000) n;
+insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, created_at)
+select '$account', md5('t' || n)::uuid, md5('c' || n)::uuid, md5('e' || n)::uuid, '{}', '[]', '[]', '{}', now()
+from generate_series(1, 19000) n;
+insert into agent.checkpoint_blobs (account_id, thread_id, digest, content)
+select '$account', md5('t' || n)::uuid, md5('b' || n)::uuid, '1' from generate_series(1, 19000) n;
+insert into agent.usage_events (account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
+    created_at, finished_at)
+select '$account', md5('e' || n)::uuid, md5('t' || n)::uuid, '$AgentSQL::ASSISTANT', 'agent', 'success', 1, 1, now(), now()
+from generate_series(1, 20000) n;
+SQL
+
+# A life of 50 runs, used to make a session plan everything, and to measure everything.
+sub life {
+    my ($play, $worker, $measure) = @_;
+    my $session = $play->session;
+    my @claims = $measure->('claim_runs', sub { $play->claim($worker, limit => 50) });
+    my @batch = map { my $claim = $_; my $id = AgentSQL::uuid(); (
+        AgentSQL::Play::event($claim, 0, 'metadata', {}),
+        AgentSQL::Play::checkpoint($claim, id => $id, messages => [ 'question', 'answer' ]),
+        AgentSQL::Play::values_event($claim, 1, $id),
+    ) } @claims;
+    my $middle = int(@claims / 2);
+    $measure->('save_batch', sub { $play->save($worker, @batch) });
+    $measure->('check_leases', sub { $play->check($worker, @claims) });
+    $measure->('save_batch with ends', sub { $play->save($worker, map { AgentSQL::Play::finish($_) } @claims[ 0 .. $middle ]) });
+    $measure->('release_runs', sub { $play->release($worker, 'true', @claims[ $middle + 1 .. $#claims ]) });
+    my ($thread, $run) = @{ $claims[0] }{qw(thread_id run_id)};
+    $measure->($_->[0], sub { $play->api(@$_) }) for
+        [ 'get_thread', $thread ], [ 'get_run', $thread, $run ], [ 'get_state', $thread, undef ],
+        [ 'join_run', $thread, $run ], [ 'stream_state', $thread, $run ],
+        [ 'list_runs', $thread, 1, 0, undef, undef ];
+    $measure->('read_events', sub { $play->events($thread, $run) });
+    my $new;
+    $measure->('create_thread', sub { $new = $play->thread });
+    my @created;
+    for my $strategy (qw(reject enqueue interrupt rollback)) {
+        $measure->("create_run $strategy", sub { push @created, $play->run($new, strategy => $strategy) });
+    }
+    $measure->('cancel_run', sub { $play->api('cancel_run', $new, $created[-1], 'interrupt') });
+    $measure->('delete_run', sub { $play->api('delete_run', $thread, $run) });
+    $measure->('delete_thread', sub { $play->api('delete_thread', $new) });
+    return scalar @claims;
+}
+
+sub quietly { return $_[1]->() }
+
+# Table scans and rows read so far, counted in the open transaction and perhaps the ones before it.
+# A row counts for every index entry that was followed, so that a scan shows whatever its kind.
+sub counters {
+    my ($session) = @_;
+    my ($row) = $session->query('select sum(seq_scan), sum(coalesce(idx_tup_fetch, 0) + seq_tup_read)
+        from pg_stat_xact_user_tables where schemaname = \'agent\' and relname <> \'workers\'');
+    return @$row;
+}
+
+# What one call adds to them.
+sub rows_read {
+    my ($session, $call) = @_;
+    $session->query('begin');
+    my @before = counters($session);
+    my @result = $call->();
+    my @after = counters($session);
+    $session->query('commit');
+    return ($after[0] - $before[0], $after[1] - $before[1], @result);
+}
+
+sub measured {
+    my ($play, $worker) = @_;
+    my (%scans, %rows);
+    my $claimed = life($play, $worker, sub {
+        my ($name, $call) = @_;
+        ($scans{$name}, $rows{$name}, my @result) = rows_read($play->session, $call);
+        return @result;
+    });
+    is $claimed, 50, '50 runs were claimed';
+    for my $name (sort keys %rows) {
+        is $scans{$name}, 0, "$name scans no table";
+        my $limit = $name =~ /claim|batch|release|check/ ? 600 : 60;
+        cmp_ok $rows{$name}, '<=', $limit, "$name reads no more rows than it has to ($rows{$name})";
+    }
+    return;
+}
+
+sub prepared {
+    my ($statistics) = @_;
+    my $db = AgentSQL->new;
+    my $session = $db->session;
+    $session->query("alter table agent.$_ set (autovacuum_enabled = off)") for @TABLES;
+    if ($statistics eq 'empty') {
+        $session->query("vacuum analyze agent.$_") for @TABLES;
+    } elsif ($statistics eq 'one row') {
+        my $play = AgentSQL::Play->new($session);
+        my $worker = $play->worker;
+        $play->run($play->thread);
+        life($play, $worker, \&quietly);
+        $session->query("vacuum analyze agent.$_") for @TABLES;
+    } elsif ($statistics eq 'all blocked') {
+        $session->query($_) for split /;\n/, $LOAD;
+        $session->query("update agent.run_queue set state = 0 where state = 1");
+        $session->query("analyze agent.$_") for @TABLES;
+        $session->query("delete from agent.$_") for @TABLES, 'run_events';
+    }
+    return ($db, $session);
+}
+
+for my $statistics ('none', 'empty', 'one row', 'all blocked') {
+    my ($db, $session) = prepared($statistics);
+    my $play = AgentSQL::Play->new($session);
+    my $worker = $play->worker;
+    $play->run($play->thread) for 1 .. 2;
+    life($play, $worker, \&quietly);
+    $session->query($_) for split /;\n/, $LOAD;
+    subtest "statistics: $statistics; a session that planned before the load" => sub {
+        measured($play, $worker);
+    };
+    my $other = AgentSQL::Play->new($db->session);
+    subtest "statistics: $statistics; a session that plans after the load" => sub {
+        measured($other, $other->worker);
+    };
+}
+
+SKIP: {
+    skip 'auto_explain needs a superuser', 1
+        if AgentSQL::admin('select rolsuper from pg_roles where rolname = current_user') ne 't';
+    subtest 'the plan of a claim is index scans and a tid scan: no table scan, no hash join, no merge join' => sub {
+        my ($db) = prepared('empty');
+        my $session = $db->session('none');
+        $session->query($_) for "load 'auto_explain'", 'set auto_explain.log_min_duration = 0',
+            'set auto_explain.log_nested_statements = on', "set role $AgentSQL::OWNER";
+        $session->query($_) for split /;\n/, $LOAD;
+        my $worker = AgentSQL::Play->new($session)->worker;
+        $session->query('set client_min_messages = log');
+        $session->send("select count(*) from agent.claim_runs($worker, '{agent}', 50, 0)");
+        my ($plan) = grep { /with claimed as/ } split /^LOG: /m, $session->receive;
+        like $plan, qr/Update on run_queue/, 'there is a plan to look at';
+        like $plan, qr/Index Scan using run_queue_ready on run_queue/;
+        like $plan, qr/Tid Scan on run_queue/;
+        like $plan, qr/Index Scan using runs_pkey on runs/;
+        unlike $plan, qr/Seq Scan|Hash|Merge|Bitmap/;
+        unlike $plan, qr/Subquery Scan on r.*\n(?:.*\n){1,3}.*Sort/, 'the queue is read in order';
+    };
+}
+
+done_testing;

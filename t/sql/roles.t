@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# The role of a server: what it needs, and no more.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP");
+my $session = $db->session($AgentSQL::APP);
+my $play = AgentSQL::Play->new($session);
+
+subtest 'a server role can do all that the functions do' => sub {
+    is $session->value('select current_user'), $AgentSQL::APP;
+    is $session->value('select agent.schema_version() > 0'), 't';
+    my $worker = $play->worker;
+    my $thread = $play->thread;
+    my $run = $play->run($thread, key => 'k', hash => 'h');
+    my ($claim) = $play->claim($worker);
+    $play->save($worker,
+        AgentSQL::Play::event($claim, 0, 'custom', 1),
+        AgentSQL::Play::checkpoint($claim, messages => [1]),
+        AgentSQL::Play::finish($claim));
+    is $play->status($thread, $run), 'success';
+    is scalar $play->events($thread, $run), 1;
+    is_deeply $play->body('join_run', $thread, $run)->{messages}[0]{content}, 1;
+    my $second = $play->run($thread);
+    my $third = $play->run($thread, strategy => 'rollback');
+    ($claim) = $play->claim($worker);
+    is_deeply $play->release($worker, 'true', $claim), { $third => 'requeued' };
+    is +($play->api('cancel_run', $thread, $third, 'rollback'))[0], 'ok';
+    is +($play->api('delete_run', $thread, $run))[0], 'ok';
+    is $session->value("select agent.renew_worker($worker, 20, false)"), 'ok';
+    is $session->value('select agent.sweep_workers()'), 0;
+    is $session->value("select agent.bury_worker($worker, true)"), 0;
+    is +($play->api('delete_thread', $thread))[0], 'ok';
+    $session->query("select agent.notify_runs(array['$run']::uuid[])");
+};
+
+subtest 'a server role can have partitions made, although it owns no table' => sub {
+    $session->query("set agent.now = '2040-01-01T00:00:00Z'");
+    cmp_ok $session->value("select agent.maintain_partitions('2 days')"), '>', 0;
+    my $worker = $play->worker;
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 1), AgentSQL::Play::finish($claim));
+    is scalar $play->events($thread, $run), 1, 'and use them';
+    $session->query('reset agent.now');
+};
+
+subtest 'a server role cannot change the schema, accounts or usage' => sub {
+    for my $sql (
+        'create table agent.x (i integer)', 'drop table agent.threads', 'alter table agent.runs add x integer',
+        'truncate agent.threads', 'drop trigger runs_final_status on agent.runs',
+        'alter table agent.runs disable trigger all', 'drop function agent.now()',
+        "insert into agent.accounts (account_id, name) values (gen_random_uuid(), 'x')",
+        'delete from agent.usage_events', "update agent.usage_events set status = 'success'",
+        "insert into agent.schema_version (version, name) values (99, 'x')",
+    ) {
+        is $session->error($sql), '42501', $sql;
+    }
+};
+
+subtest 'another role can do nothing at all' => sub {
+    my $name = "agent_test_other_$$";
+    AgentSQL::admin("create role $name");
+    my $other = $db->session($name);
+    is $other->error('select agent.schema_version()'), '42501';
+    is $other->error('select count(*) from agent.threads'), '42501';
+    $other->close;
+    AgentSQL::admin("drop role $name");
+};
+
+done_testing;

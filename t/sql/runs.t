@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+# Run records: creation, reading, listing, deletion.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $play = AgentSQL::Play->new($db->session);
+my $worker = $play->worker;
+
+subtest 'a run record has the fields of the API in their order' => sub {
+    my $thread = $play->thread;
+    my ($code, $body, $run) = $play->try_run($thread,
+        request => '{"input": {"messages": [{"role": "user", "content": "hi"}]}}');
+    my $record = AgentSQL::decode($body);
+    is_deeply [ $body =~ /(?:^\{|, )"(run_id|thread_id|assistant_id|created_at|updated_at|metadata|status|kwargs|multitask_strategy|error)" : /g ],
+        [qw(run_id thread_id assistant_id created_at updated_at metadata status kwargs multitask_strategy error)];
+    is_deeply [ sort keys %{ $record->{kwargs} } ],
+        [ sort qw(input config webhook temporary stream_mode feedback_keys interrupt_after interrupt_before
+            command context subgraphs resumable durability) ];
+    like $record->{$_}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/, $_ for qw(created_at updated_at);
+    is $record->{assistant_id}, $AgentSQL::ASSISTANT;
+    is_deeply $record->{kwargs}{config}{configurable}, {
+        run_id => $run, user_id => '', graph_id => 'agent', thread_id => $thread,
+        assistant_id => $AgentSQL::ASSISTANT, checkpoint_id => undef,
+    };
+    is $record->{kwargs}{config}{metadata}{created_by}, 'system';
+    is_deeply $record->{kwargs}{stream_mode}, ['values'];
+    ok !$record->{kwargs}{temporary};
+    is $record->{kwargs}{$_}, undef, "$_ is null"
+        for qw(webhook feedback_keys interrupt_after interrupt_before command);
+    is_deeply $record->{metadata}, {};
+    my ($again, $same) = $play->session->call('get_run', $AgentSQL::ACCOUNT, $thread, $run);
+    is $same, $body, 'get_run shows the same text';
+};
+
+subtest 'input keeps the exact text of the client' => sub {
+    my $input = '{"b":1.10, "a" : 1e2,"b": [ ],"\u00e9":12345678901234567890}';
+    my ($code, $body) = $play->try_run($play->thread, request => "{\"input\":$input}");
+    is index($body, $input) >= 0, 1;
+};
+
+subtest 'timestamps are in UTC with six digits whatever the session\'s time zone' => sub {
+    my $session = $play->session;
+    my $thread = $play->thread;
+    $session->query("set timezone = 'Asia/Kolkata'");
+    $session->query("set agent.now = '2024-08-30T23:07:38.242730Z'");
+    my $run = $play->run($thread);
+    $session->query('reset agent.now');
+    is $play->body('get_run', $thread, $run)->{created_at}, '2024-08-30T23:07:38.242730+00:00';
+    $session->query('reset timezone');
+};
+
+subtest 'request fields arrive in the record and in the start message' => sub {
+    my $thread = $play->thread;
+    $play->session->query("delete from agent.run_queue where state = 1");
+    my $run = $play->run($thread, user => 'u1', strategy => 'interrupt', request => {
+        input => { x => 1 }, command => { resume => 1 }, metadata => { m => 1 },
+        config => { tags => ['t'], recursion_limit => 7, configurable => { run_id => 'forged', own => 2 } },
+        context => { c => 1 }, webhook => 'http://x/', interrupt_before => ['tools'], interrupt_after => '*',
+        stream_mode => [ 'updates', 'custom' ], stream_subgraphs => JSON::PP::true,
+        stream_resumable => JSON::PP::true, feedback_keys => ['k'], durability => 'sync',
+    });
+    my $kwargs = $play->body('get_run', $thread, $run)->{kwargs};
+    is $kwargs->{config}{configurable}{run_id}, $run, 'ids cannot be forged';
+    is $kwargs->{config}{configurable}{own}, 2;
+    is $kwargs->{config}{configurable}{user_id}, 'u1';
+    is_deeply $kwargs->{config}{tags}, ['t'];
+    is $kwargs->{config}{recursion_limit}, 7;
+    is $kwargs->{config}{metadata}{m}, 1, 'run metadata is merged into config.metadata';
+    is $kwargs->{webhook}, 'http://x/';
+    is_deeply $kwargs->{feedback_keys}, ['k'];
+    is $kwargs->{durability}, 'sync';
+    ok $kwargs->{subgraphs} && $kwargs->{resumable};
+    is $play->body('get_run', $thread, $run)->{multitask_strategy}, 'interrupt';
+
+    my ($claim) = $play->claim($worker);
+    my $start = AgentSQL::decode($claim->{start});
+    is_deeply $start->{input}, { x => 1 };
+    is_deeply $start->{command}, { resume => 1 };
+    is_deeply $start->{context}, { c => 1 };
+    is_deeply $start->{stream_modes}, [ 'updates', 'custom' ];
+    is_deeply $start->{interrupt_before}, ['tools'];
+    is $start->{interrupt_after}, '*';
+    is_deeply $start->{config}, $kwargs->{config};
+    is_deeply $start->{values}, {};
+    is $start->{checkpoint}, undef;
+    unlike $claim->{start}, qr/[\r\n]/, 'one line';
+};
+
+subtest 'a stream mode given as a string becomes an array' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread, request => { stream_mode => 'messages' });
+    is_deeply $play->body('get_run', $thread, $run)->{kwargs}{stream_mode}, ['messages'];
+};
+
+subtest 'a start message has no line break even when the input has' => sub {
+    my $thread = $play->thread;
+    $play->session->query("delete from agent.run_queue where state = 1");
+    $play->run($thread, request => "{\"input\":\r\n{\"a\":\n1}}");
+    my ($claim) = $play->claim($worker);
+    unlike $claim->{start}, qr/[\r\n]/;
+    is AgentSQL::decode($claim->{start})->{input}{a}, 1;
+};
+
+subtest 'config, context and metadata of the assistant are the base of those of the run' => sub {
+    my $id = AgentSQL::uuid();
+    $play->session->query("insert into agent.assistants
+        (account_id, assistant_id, graph_id, name, config, context, metadata, created_at, updated_at)
+        values ('$AgentSQL::ACCOUNT', '$id', 'agent', 'mine',
+        '{\"tags\": [\"base\"], \"configurable\": {\"a\": 1, \"b\": 1}}', '{\"c\": 1, \"d\": 1}', '{\"e\": 1}', now(), now())");
+    my $thread = $play->thread(metadata => { t => 1 });
+    my $run = $play->run($thread, assistant => $id, graph => undef,
+        request => { config => { configurable => { b => 2 } }, context => { d => 2 }, metadata => { r => 1 } });
+    my $kwargs = $play->body('get_run', $thread, $run)->{kwargs};
+    is_deeply $kwargs->{config}{tags}, ['base'];
+    is $kwargs->{config}{configurable}{a}, 1;
+    is $kwargs->{config}{configurable}{b}, 2;
+    is_deeply $kwargs->{context}, { c => 1, d => 2 };
+    is $kwargs->{config}{metadata}{$_}, 1, "metadata $_" for qw(e t r);
+};
+
+subtest 'an unknown assistant, or one of a graph that is not served, is assistant_not_found' => sub {
+    my $thread = $play->thread;
+    is +($play->try_run($thread, assistant => AgentSQL::uuid(), graph => undef))[0], 'assistant_not_found';
+    is +($play->try_run($thread, graph => undef, graphs => ['other']))[0], 'assistant_not_found';
+    is +($play->try_run($thread, graph => undef, graphs => [ 'other', 'agent' ]))[0], 'ok';
+};
+
+subtest 'the first run that names a graph makes its system assistant' => sub {
+    my $id = '15e14de9-4afb-5a11-8afe-59e1e9ce4e4a';
+    my $thread = $play->thread;
+    $play->run($thread, assistant => $id, graph => 'shop');
+    is_deeply [ $play->session->query("select graph_id, name, version, metadata ->> 'created_by'
+        from agent.assistants where assistant_id = '$id'") ], [ [ 'shop', 'shop', 1, 'system' ] ];
+};
+
+subtest 'a run on an unknown thread is thread_not_found, unless it asks to create the thread' => sub {
+    my $thread = AgentSQL::uuid();
+    is +($play->try_run($thread))[0], 'thread_not_found';
+    is +($play->try_run($thread, request => { if_not_exists => 'reject' }))[0], 'thread_not_found';
+    is +($play->try_run($thread, strategy => 'reject', request => { if_not_exists => 'create' }))[0], 'ok';
+    is $play->thread_status($thread), 'busy';
+};
+
+subtest 'an unknown checkpoint is checkpoint_not_found, given either way' => sub {
+    my $thread = $play->thread;
+    my $id = AgentSQL::uuid();
+    is +($play->try_run($thread, request => { checkpoint_id => $id }))[0], 'checkpoint_not_found';
+    is +($play->try_run($thread, request => { checkpoint => { checkpoint_id => $id } }))[0], 'checkpoint_not_found';
+    is $play->thread_status($thread), 'idle', 'and nothing changed';
+};
+
+subtest 'a run marks its thread with graph and assistant' => sub {
+    my $thread = $play->thread(metadata => { own => 1 });
+    $play->run($thread);
+    is_deeply $play->body('get_thread', $thread)->{metadata},
+        { own => 1, graph_id => 'agent', assistant_id => $AgentSQL::ASSISTANT };
+};
+
+subtest 'after_seconds delays a run, and nothing else' => sub {
+    my $session = $play->session;
+    $session->query("delete from agent.run_queue where state = 1");
+    my $thread = $play->thread;
+    $session->query("set agent.now = '2030-01-01T00:00:00Z'");
+    my $later = $play->run($thread, request => { after_seconds => 1.5 });
+    my $other = $play->run($play->thread);
+    is_deeply [ map { $_->{run_id} } $play->claim($worker) ], [$other];
+    is $play->status($thread, $later), 'pending';
+    $session->query("set agent.now = '2030-01-01T00:00:01.6Z'");
+    my ($claim) = $play->claim($worker, min => 1_000_000_000);
+    is $claim, undef, 'it is behind a mark above every number';
+    my $mark = $session->value('select max(ready_seq) - 1 from agent.run_queue where state = 1');
+    ($claim) = $play->claim($worker, min => $mark);
+    is $claim->{run_id}, $later, 'and gets a number above all marks when its time has come';
+    $session->query('reset agent.now');
+};
+
+subtest 'listing shows the newest first, by page, by status, by field' => sub {
+    my $session = $play->session;
+    $session->query("delete from agent.run_queue where state = 1");
+    my $thread = $play->thread;
+    is_deeply $play->body('list_runs', $thread, 10, 0, undef, undef), [], 'empty array for none';
+    my @runs = map { $play->run($thread) } 1 .. 4;
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    my $ids = sub { [ map { $_->{run_id} } @{ $play->body('list_runs', $thread, @_) } ] };
+    is_deeply $ids->(10, 0, undef, undef), [ reverse @runs ];
+    is_deeply $ids->(2, 1, undef, undef), [ @runs[2, 1] ];
+    is_deeply $ids->(10, 0, 'success', undef), [ $runs[0] ];
+    is_deeply $ids->(10, 0, 'pending', undef), [ reverse @runs[1 .. 3] ];
+    my ($code, $body) = $session->call('list_runs', $AgentSQL::ACCOUNT, $thread, 1, 0, undef, [ 'status', 'run_id' ]);
+    is_deeply AgentSQL::decode($body), [ { run_id => $runs[3], status => 'pending' } ];
+    is +($play->api('list_runs', AgentSQL::uuid(), 10, 0, undef, undef))[0], 'thread_not_found';
+};
+
+subtest 'a run is found under its own thread only' => sub {
+    my $run = $play->run($play->thread);
+    my $other = $play->thread;
+    for my $function (qw(get_run join_run stream_state delete_run)) {
+        is +($play->api($function, $other, $run))[0], 'run_not_found', $function;
+    }
+    is +($play->api('cancel_run', $other, $run, 'interrupt'))[0], 'run_not_found', 'cancel_run';
+    is_deeply [ $play->events($other, $run) ], [], 'read_events';
+};
+
+subtest 'deleting a run that is not finished is refused' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    is +($play->api('delete_run', $thread, $run))[0], 'run_active';
+    is $play->status($thread, $run), 'pending';
+    is +($play->api('delete_run', $thread, AgentSQL::uuid()))[0], 'run_not_found';
+};
+
+subtest 'deleting a run takes its events and checkpoints, and the state falls back to what was before' => sub {
+    my $session = $play->session;
+    $session->query("delete from agent.run_queue where state = 1");
+    my $thread = $play->thread;
+    my (@ids, @claims);
+    for my $n (0 .. 2) {
+        $play->run($thread);
+        my ($claim) = $play->claim($worker);
+        push @claims, $claim;
+        push @ids, AgentSQL::uuid(), AgentSQL::uuid();
+        $play->save($worker,
+            AgentSQL::Play::event($claim, 0, 'metadata', {}),
+            AgentSQL::Play::checkpoint($claim, id => $ids[-2], parent => $n ? $ids[-3] : undef,
+                messages => [ 0 .. $n * 2 ]),
+            AgentSQL::Play::checkpoint($claim, id => $ids[-1], parent => $ids[-2], messages => [ 0 .. $n * 2 + 1 ],
+                next => $n == 1 ? ['tools'] : []),
+            AgentSQL::Play::finish($claim));
+    }
+    is +($play->api('delete_run', $thread, $claims[0]{run_id}))[0], 'ok', 'an old run';
+    is_deeply $play->messages($thread), [ 0 .. 5 ], 'the head is not touched';
+    is $play->body('get_state', $thread, $ids[2])->{parent_checkpoint_id}, undef,
+        'the run after it now follows what was before it';
+    is +($play->api('get_state', $thread, $ids[0]))[0], 'checkpoint_not_found';
+    is_deeply [ $play->events($thread, $claims[0]{run_id}) ], [];
+
+    is +($play->api('delete_run', $thread, $claims[2]{run_id}))[0], 'ok', 'the last run';
+    is_deeply $play->messages($thread), [ 0 .. 3 ];
+    is $play->body('get_state', $thread, undef)->{checkpoint_id}, $ids[3];
+    is $play->thread_status($thread), 'interrupted', 'the status follows the state';
+    is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread'"), 4,
+        'values that nothing shows any more are gone';
+    is +($play->api('delete_run', $thread, $claims[2]{run_id}))[0], 'run_not_found', 'twice';
+
+    is +($play->api('delete_run', $thread, $claims[1]{run_id}))[0], 'ok', 'the only run';
+    is_deeply $play->body('get_state', $thread, undef)->{values}, {};
+    is $play->thread_status($thread), 'idle';
+};
+
+subtest 'a deleted run in the middle leaves the chain of the others whole' => sub {
+    my $session = $play->session;
+    $session->query("delete from agent.run_queue where state = 1");
+    my $thread = $play->thread;
+    my (@ids, @runs);
+    for my $n (0 .. 2) {
+        push @runs, $play->run($thread);
+        my ($claim) = $play->claim($worker);
+        push @ids, AgentSQL::uuid(), AgentSQL::uuid();
+        $play->save($worker,
+            AgentSQL::Play::checkpoint($claim, id => $ids[-2], parent => $n ? $ids[-3] : undef),
+            AgentSQL::Play::checkpoint($claim, id => $ids[-1], parent => $ids[-2]),
+            AgentSQL::Play::finish($claim));
+    }
+    $play->api('delete_run', $thread, $runs[1]);
+    is $play->body('get_state', $thread, $ids[4])->{parent_checkpoint_id}, $ids[1];
+};
+
+done_testing;

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+# Reading: thread state, join, the end of a stream.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $play = AgentSQL::Play->new($db->session);
+my $worker = $play->worker;
+
+sub leased {
+    my ($thread, %with) = @_;
+    $play->run($thread, %with);
+    my ($claim) = $play->claim($worker);
+    return $claim;
+}
+
+subtest 'a thread without checkpoints has an empty state with all fields' => sub {
+    my $state = $play->body('get_state', $play->thread, undef);
+    is_deeply $state, {
+        values => {}, next => [], tasks => [], metadata => {}, created_at => undef, checkpoint_id => undef,
+        parent_checkpoint_id => undef, checkpoint => undef, parent_checkpoint => undef, interrupts => [],
+    };
+};
+
+subtest 'a state has the fields of the API, old and new side by side' => sub {
+    my $thread = $play->thread(metadata => { t => 1 });
+    my $claim = leased($thread, user => 'u1', request => { metadata => { r => 1, step => 'forged' } });
+    my @ids = map { AgentSQL::uuid() } 1, 2;
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, id => $ids[0], messages => ['q'], source => 'input', step => -1),
+        AgentSQL::Play::checkpoint($claim, id => $ids[1], parent => $ids[0], messages => [ 'q', 'a' ], step => 0,
+            next => ['tools'], tasks => [ { id => 't1', name => 'tools', error => undef, interrupts => [] } ],
+            writes => { agent => { messages => ['a'] } }));
+    my ($code, $body) = $play->session->call('get_state', $AgentSQL::ACCOUNT, $thread, undef);
+    my $state = AgentSQL::decode($body);
+    is_deeply $state->{values}, { messages => [ map { AgentSQL::Play::human($_) } 'q', 'a' ] };
+    is_deeply $state->{next}, ['tools'];
+    is $state->{tasks}[0]{id}, 't1';
+    is_deeply $state->{metadata}, {
+        source => 'loop', step => 0, writes => { agent => { messages => ['a'] } }, parents => {},
+        run_id => $claim->{run_id}, user_id => 'u1', graph_id => 'agent', thread_id => $thread,
+        created_by => 'system', assistant_id => $AgentSQL::ASSISTANT, t => 1, r => 1,
+    }, 'metadata of the run, of the thread and of the step; the step\'s own cannot be forged';
+    like $state->{created_at}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/;
+    is $state->{checkpoint_id}, $ids[1];
+    is $state->{parent_checkpoint_id}, $ids[0];
+    is_deeply $state->{checkpoint},
+        { thread_id => $thread, checkpoint_ns => '', checkpoint_id => $ids[1], checkpoint_map => undef };
+    is $state->{parent_checkpoint}{checkpoint_id}, $ids[0];
+    is_deeply [ $body =~ /(?:^\{|, )"(values|next|tasks|metadata|created_at|checkpoint_id|parent_checkpoint_id|checkpoint|parent_checkpoint|interrupts)" : / ],
+        ['values'], 'values come first';
+
+    my $older = $play->body('get_state', $thread, $ids[0]);
+    is_deeply $older->{values}, { messages => [ AgentSQL::Play::human('q') ] }, 'an older one by its id';
+    is $older->{parent_checkpoint}, undef;
+    is +($play->api('get_state', $thread, AgentSQL::uuid()))[0], 'checkpoint_not_found';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'interrupts of tasks show in state, thread and join' => sub {
+    my $claim = leased($play->thread);
+    my ($thread, $run) = @$claim{qw(thread_id run_id)};
+    my $interrupt = { id => 'i1', value => 'sure?' };
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => ['q'], next => ['ask'], tasks => [
+            { id => 't1', name => 'ask', interrupts => [$interrupt] }, { id => 't2', name => 'other', interrupts => [] } ]),
+        AgentSQL::Play::finish($claim, 'interrupted'));
+    is_deeply $play->body('get_state', $thread, undef)->{interrupts}, [$interrupt];
+    is_deeply $play->body('get_thread', $thread)->{interrupts}, { t1 => [$interrupt] };
+    is_deeply $play->body('join_run', $thread, $run),
+        { messages => [ AgentSQL::Play::human('q') ], __interrupt__ => [$interrupt] };
+};
+
+subtest 'join of a run at a static breakpoint has an empty __interrupt__' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, values => {}, next => ['tools']),
+        AgentSQL::Play::finish($claim, 'interrupted'));
+    is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}), { __interrupt__ => [] };
+};
+
+subtest 'join does not take a value that mentions __interrupt__ for an interrupt' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => ['__interrupt__']),
+        AgentSQL::Play::finish($claim));
+    is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}),
+        { messages => [ AgentSQL::Play::human('__interrupt__') ] };
+};
+
+subtest 'join of a cancelled run has no __interrupt__' => sub {
+    my $claim = leased($play->thread);
+    $play->api('cancel_run', @$claim{qw(thread_id run_id)}, 'interrupt');
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => ['partial'], next => ['agent']),
+        AgentSQL::Play::finish($claim, 'interrupted'));
+    is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}), { messages => [ AgentSQL::Play::human('partial') ] };
+};
+
+subtest 'join waits while the run is not final, and reads only' => sub {
+    my $claim = leased($play->thread);
+    my ($thread, $run) = @$claim{qw(thread_id run_id)};
+    my $session = $play->session;
+    $session->query('begin transaction read only');
+    is +($play->join($thread, $run))[0], 'waiting';
+    is +($play->api('stream_state', $thread, $run))[0], 'waiting';
+    $session->query('commit');
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    is_deeply [ $play->join($thread, $run) ], [ 'ok', 'null' ], 'a run without a state is null';
+    is +($play->join($thread, AgentSQL::uuid()))[0], 'run_not_found';
+};
+
+subtest 'join shows the state at the end of that run, not a later one' => sub {
+    my $thread = $play->thread;
+    my @claims;
+    for my $n (1, 2) {
+        push @claims, leased($thread);
+        $play->save($worker, AgentSQL::Play::checkpoint($claims[-1], messages => [$n]), AgentSQL::Play::finish($claims[-1]));
+    }
+    is_deeply $play->body('join_run', $thread, $claims[0]{run_id}), { messages => [ AgentSQL::Play::human(1) ] };
+};
+
+subtest 'join of a failed run names the error, and the state shows it too' => sub {
+    my $claim = leased($play->thread);
+    my ($thread, $run) = @$claim{qw(thread_id run_id)};
+    my $error = { error => 'ModelError', message => 'The model refused.' };
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => ['q'], next => ['agent'],
+            tasks => [ { id => 't1', name => 'agent', error => undef, interrupts => [] } ]),
+        AgentSQL::Play::finish($claim, 'error', $error));
+    is_deeply $play->body('join_run', $thread, $run), { __error__ => $error };
+    is $play->body('get_state', $thread, undef)->{tasks}[0]{error}, 'The model refused.';
+};
+
+subtest 'the state of a failed run without tasks shows the error in a task for each node' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => ['q'], next => ['agent']),
+        AgentSQL::Play::finish($claim, 'error', { error => 'E', message => 'm' }));
+    my $tasks = $play->body('get_state', $claim->{thread_id}, undef)->{tasks};
+    is_deeply [ map { [ @$_{qw(name error)} ] } @$tasks ], [ [ 'agent', 'm' ] ];
+};
+
+subtest 'a thread record shows the values of its state' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['q']), AgentSQL::Play::finish($claim));
+    my $record = $play->body('get_thread', $claim->{thread_id});
+    is_deeply $record->{values}, { messages => [ AgentSQL::Play::human('q') ] };
+    ok $record->{state_updated_at};
+};
+
+subtest 'the end of a stream is known when the run is final, also over several attempts' => sub {
+    my $claim = leased($play->thread);
+    my ($thread, $run) = @$claim{qw(thread_id run_id)};
+    $play->save($worker, map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 2);
+    is +($play->api('stream_state', $thread, $run))[0], 'waiting';
+    $play->release($worker, 'false', $claim);
+    ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::event($claim, $claim->{last_event_seq} + 1, 'metadata', {}));
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    is_deeply [ $play->session->call('stream_state', $AgentSQL::ACCOUNT, $thread, $run) ], [ 'ok', 3 ];
+    is_deeply [ map { $_->[0] } $play->events($thread, $run) ], [ 0 .. 3 ], 'no gap, no repeat';
+
+    my $silent = leased($play->thread);
+    $play->save($worker, AgentSQL::Play::finish($silent));
+    is_deeply [ $play->session->call('stream_state', $AgentSQL::ACCOUNT, @$silent{qw(thread_id run_id)}) ], [ 'ok', -1 ],
+        'a run without events';
+    is +($play->api('stream_state', $thread, AgentSQL::uuid()))[0], 'run_not_found';
+};
+
+done_testing;

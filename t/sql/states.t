@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+# The states of runs and threads, row by row.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $play = AgentSQL::Play->new($db->session);
+my $worker = $play->worker;
+
+sub leased {
+    my ($thread, %with) = @_;
+    my $run = $play->run($thread, %with);
+    my ($claim) = grep { $_->{run_id} eq $run } $play->claim($worker);
+    die 'not claimed' if !$claim;
+    return $claim;
+}
+
+subtest 'a created run is pending and its record is returned at once' => sub {
+    my $thread = $play->thread;
+    my ($code, $body, $run) = $play->try_run($thread);
+    is $code, 'ok';
+    is AgentSQL::decode($body)->{status}, 'pending';
+    is AgentSQL::decode($body)->{run_id}, $run;
+    is $play->thread_status($thread), 'busy';
+};
+
+subtest 'a run that a worker executes is still pending for the API' => sub {
+    my $claim = leased($play->thread);
+    is $play->status($claim->{thread_id}, $claim->{run_id}), 'pending';
+};
+
+subtest 'a run that finishes executing is success and the state holds its messages' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => [ 'question', 'answer' ]),
+        AgentSQL::Play::finish($claim));
+    is $play->status($claim->{thread_id}, $claim->{run_id}), 'success';
+    is_deeply $play->messages($claim->{thread_id}), [ 'question', 'answer' ];
+    is $play->thread_status($claim->{thread_id}), 'idle';
+};
+
+subtest 'an active prior run becomes interrupted by a new run with interrupt, stays readable, keeps its output' => sub {
+    my $claim = leased($play->thread);
+    my $thread = $claim->{thread_id};
+    my $next = $play->run($thread, strategy => 'interrupt');
+    is_deeply $play->check($worker, $claim), { $claim->{run_id} => 'cancel' }, 'the worker is told';
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => [ 'first', 'partial' ]),
+        AgentSQL::Play::finish($claim, 'interrupted'));
+    is $play->status($thread, $claim->{run_id}), 'interrupted';
+    is_deeply $play->messages($thread), [ 'first', 'partial' ], 'partial output stays in the state';
+    my ($second) = $play->claim($worker);
+    is $second->{run_id}, $next, 'the new run executes';
+    my $start = AgentSQL::decode($second->{start});
+    is_deeply [ map { $_->{content} } @{ $start->{values}{messages} } ], [ 'first', 'partial' ],
+        'after the partial data';
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($second, messages => [ 'first', 'partial', 'second', 'answer' ]),
+        AgentSQL::Play::finish($second));
+    is_deeply $play->messages($thread), [ 'first', 'partial', 'second', 'answer' ];
+    is $play->status($thread, $next), 'success';
+};
+
+subtest 'a new run with reject on a thread with an active run is refused, makes no run and leaves the other alone' => sub {
+    my $claim = leased($play->thread);
+    my $thread = $claim->{thread_id};
+    my ($code, $body) = $play->try_run($thread, strategy => 'reject');
+    is $code, 'thread_busy';
+    is $body, 'Thread is already running a task. Wait for it to finish or choose a different multitask strategy.';
+    is scalar @{ $play->body('list_runs', $thread, 10, 0, undef, undef) }, 1;
+    is_deeply $play->check($worker, $claim), {}, 'the worker is not disturbed';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    is $play->status($thread, $claim->{run_id}), 'success';
+    is +($play->try_run($thread, strategy => 'reject'))[0], 'ok', 'and the thread accepts runs again';
+    $play->save($worker, map { AgentSQL::Play::finish($_) } $play->claim($worker));
+};
+
+subtest 'a run that raises is error, and so is its thread' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker, AgentSQL::Play::finish($claim, 'error', { error => 'ModelError', message => 'refused' }));
+    is $play->status($claim->{thread_id}, $claim->{run_id}), 'error';
+    is $play->thread_status($claim->{thread_id}), 'error';
+    my $run = $play->body('get_run', $claim->{thread_id}, $claim->{run_id});
+    is_deeply $run->{error}, { error => 'ModelError', message => 'refused' }, 'the record says why';
+};
+
+subtest 'a run that exceeds its time is timeout, and its thread is in error' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker, AgentSQL::Play::finish($claim, 'timeout'));
+    is $play->status($claim->{thread_id}, $claim->{run_id}), 'timeout';
+    is $play->thread_status($claim->{thread_id}), 'error';
+    ok $play->body('get_run', $claim->{thread_id}, $claim->{run_id})->{error}{message}, 'with some message';
+};
+
+subtest 'a run that stops at a breakpoint leaves its thread interrupted' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => ['question'], next => ['tools']),
+        AgentSQL::Play::finish($claim, 'interrupted'));
+    is $play->status($claim->{thread_id}, $claim->{run_id}), 'interrupted';
+    is $play->thread_status($claim->{thread_id}), 'interrupted';
+};
+
+subtest 'a thread stays busy from one run to the next' => sub {
+    my $claim = leased($play->thread);
+    $play->run($claim->{thread_id});
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    is $play->thread_status($claim->{thread_id}), 'busy';
+    $play->save($worker, map { AgentSQL::Play::finish($_) } $play->claim($worker));
+    is $play->thread_status($claim->{thread_id}), 'idle';
+};
+
+subtest 'a final status never changes' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    for my $status (qw(pending error interrupted timeout)) {
+        my $finished = $status eq 'pending' ? ', finished_at = null, last_event_seq = null' : '';
+        is $play->session->error(
+            "update agent.runs set status = '$status'$finished where run_id = '$claim->{run_id}'"), 'MA001',
+            "to $status";
+    }
+    is $play->session->error(
+        "update agent.runs set finished_at = now() where run_id = '$claim->{run_id}'"), 'MA001', 'nor its time';
+    is $play->session->error(
+        "update agent.runs set metadata = '{}' where run_id = '$claim->{run_id}'"), '', 'other columns may';
+};
+
+done_testing;

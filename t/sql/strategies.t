@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+# The four multitask strategies on a busy thread.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $play = AgentSQL::Play->new($db->session);
+my $worker = $play->worker;
+
+# A thread with one executing run that saved a state, and two blocked ones.
+sub busy_thread {
+    my $thread = $play->thread;
+    my @runs = map { $play->run($thread) } 1 .. 3;
+    my ($claim) = $play->claim($worker);
+    my $head = AgentSQL::uuid();
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $head, messages => ['partial']));
+    return ($thread, $claim, $head, @runs);
+}
+
+sub finish_all {
+    while (my @claims = $play->claim($worker)) {
+        $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
+    }
+    return;
+}
+
+subtest 'reject is refused while a run executes, is ready or is blocked' => sub {
+    my $thread = $play->thread;
+    $play->run($thread);
+    is +($play->try_run($thread, strategy => 'reject'))[0], 'thread_busy', 'ready';
+    my ($claim) = $play->claim($worker);
+    is +($play->try_run($thread, strategy => 'reject'))[0], 'thread_busy', 'executing';
+    $play->run($thread);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    is +($play->try_run($thread, strategy => 'reject'))[0], 'thread_busy', 'the next one is ready';
+    finish_all();
+};
+
+subtest 'a refused creation writes nothing and takes no transaction id' => sub {
+    my $thread = $play->thread;
+    $play->run($thread);
+    my $session = $play->session;
+    $session->query('begin');
+    is +($play->try_run($thread, strategy => 'reject'))[0], 'thread_busy';
+    is $session->value('select pg_current_xact_id_if_assigned() is null'), 't';
+    $session->query('commit');
+    finish_all();
+};
+
+subtest 'enqueue runs after all earlier runs, in the order of creation' => sub {
+    my ($thread, $claim, undef, @runs) = busy_thread();
+    my @order = ($claim->{run_id});
+    while ($claim) {
+        is_deeply [ $play->claim($worker) ], [], 'one at a time';
+        $play->save($worker, AgentSQL::Play::finish($claim));
+        ($claim) = $play->claim($worker);
+        push @order, $claim->{run_id} if $claim;
+    }
+    is_deeply \@order, \@runs;
+};
+
+subtest 'interrupt ends blocked runs at once, tells the executing one, and runs next' => sub {
+    my ($thread, $claim, undef, @runs) = busy_thread();
+    my $new = $play->run($thread, strategy => 'interrupt');
+    is $play->status($thread, $runs[0]), 'pending', 'the executing run ends when its worker says so';
+    is $play->status($thread, $_), 'interrupted' for @runs[1, 2];
+    is $play->queue($new)->{state}, 0, 'the new run waits';
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    is $play->status($thread, $runs[0]), 'interrupted';
+    is +($play->claim($worker))[0]{run_id}, $new;
+    finish_all();
+};
+
+subtest 'interrupt of a run that has not begun starts the new run without waiting' => sub {
+    my $thread = $play->thread;
+    my $old = $play->run($thread);
+    my $new = $play->run($thread, strategy => 'interrupt');
+    is $play->status($thread, $old), 'interrupted';
+    is $play->queue($new)->{state}, 1;
+    is $play->thread_status($thread), 'busy';
+    finish_all();
+};
+
+subtest 'an executing run that succeeds before it sees the interrupt stays a success' => sub {
+    my ($thread, $claim) = busy_thread();
+    $play->run($thread, strategy => 'interrupt');
+    $play->save($worker, AgentSQL::Play::finish($claim, 'success'));
+    is $play->status($thread, $claim->{run_id}), 'success';
+    finish_all();
+};
+
+subtest 'an executing run that fails after it was interrupted is interrupted, without an error' => sub {
+    my ($thread, $claim) = busy_thread();
+    $play->run($thread, strategy => 'interrupt');
+    $play->save($worker, AgentSQL::Play::finish($claim, 'error', { error => 'E', message => 'm' }));
+    my $run = $play->body('get_run', $thread, $claim->{run_id});
+    is $run->{status}, 'interrupted';
+    is $run->{error}, undef;
+    finish_all();
+};
+
+subtest 'rollback removes every unfinished run and restores the state from before them' => sub {
+    my $thread = $play->thread;
+    $play->run($thread);
+    my ($first) = $play->claim($worker);
+    my $base = AgentSQL::uuid();
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($first, id => $base, messages => ['kept']),
+        AgentSQL::Play::finish($first));
+
+    my @old = map { $play->run($thread) } 1, 2;
+    my ($claim) = $play->claim($worker);
+    $play->save($worker,
+        AgentSQL::Play::event($claim, 0, 'metadata', {}),
+        AgentSQL::Play::checkpoint($claim, parent => $base, messages => [ 'kept', 'discarded' ]));
+    is_deeply $play->messages($thread), [ 'kept', 'discarded' ];
+
+    my $new = $play->run($thread, strategy => 'rollback');
+    is $play->status($thread, $old[1]), 'run_not_found', 'a blocked run is gone at once';
+    is $play->status($thread, $old[0]), 'pending', 'the executing one when its worker stops';
+    my $saved = $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => [ 'kept', 'discarded', 'more' ]),
+        AgentSQL::Play::finish($claim, 'success'));
+    is_deeply $saved->{ $claim->{run_id} }, [ 'saved', 't' ], 'rollback wins over success';
+    is $play->status($thread, $old[0]), 'run_not_found';
+    is +($play->join($thread, $old[0]))[0], 'run_not_found', 'for join too';
+    is_deeply $play->messages($thread), ['kept'], 'the head is restored';
+    is $play->body('get_state', $thread, undef)->{checkpoint_id}, $base;
+    is_deeply [ $play->events($thread, $old[0]) ], [], 'its events are gone';
+    is $play->session->value(
+        "select count(*) from agent.checkpoint_blobs where content like '%discarded%'"), 0, 'its values too';
+    is $play->session->value("select status from agent.usage_events where run_id = '$old[0]'"), 'rolled_back',
+        'its usage is not';
+
+    my ($next) = $play->claim($worker);
+    is $next->{run_id}, $new;
+    is AgentSQL::decode($next->{start})->{checkpoint}{checkpoint_id}, $base, 'the new run starts from there';
+    finish_all();
+};
+
+subtest 'rollback of a run that forked from an older checkpoint restores the head, not the fork point' => sub {
+    my $thread = $play->thread;
+    my @ids = map { AgentSQL::uuid() } 1, 2;
+    $play->run($thread);
+    my ($first) = $play->claim($worker);
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($first, id => $ids[0], messages => ['a']),
+        AgentSQL::Play::checkpoint($first, id => $ids[1], parent => $ids[0], messages => [ 'a', 'b' ]),
+        AgentSQL::Play::finish($first));
+    $play->run($thread, request => { checkpoint_id => $ids[0] });
+    my ($fork) = $play->claim($worker);
+    my $start = AgentSQL::decode($fork->{start});
+    is $start->{checkpoint}{checkpoint_id}, $ids[0], 'it starts from the checkpoint that it named';
+    is $start->{config}{configurable}{checkpoint_id}, $ids[0];
+    $play->save($worker, AgentSQL::Play::checkpoint($fork, parent => $ids[0], messages => [ 'a', 'c' ]));
+    $play->api('cancel_run', $thread, $fork->{run_id}, 'rollback');
+    $play->save($worker, AgentSQL::Play::finish($fork, 'interrupted'));
+    is_deeply $play->messages($thread), [ 'a', 'b' ];
+};
+
+subtest 'a thread never has two active runs, as a rule of the database' => sub {
+    my $thread = $play->thread;
+    my @runs = map { $play->run($thread) } 1, 2;
+    is $play->session->error(
+        "update agent.run_queue set state = 1, ready_seq = 0 where run_id = '$runs[1]'"), '23505';
+    finish_all();
+};
+
+done_testing;
