@@ -14,6 +14,7 @@ use Exporter 'import';
 use Fcntl qw(F_SETFD);
 use File::Path qw(remove_tree);
 use File::Temp qw(tempdir);
+use IO::Handle;
 use IO::Socket::UNIX;
 use JSON::PP;
 use POSIX qw(WNOHANG mkfifo);
@@ -21,7 +22,7 @@ use Socket qw(SOCK_DGRAM);
 
 our @EXPORT = qw(start_cluster create_run create_runs run_field status_of
     wait_status wait_final events_of make_gate open_gate uuid build
-    program fast_timing);
+    program fast_timing start_listener listen_once);
 
 our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
 
@@ -279,6 +280,24 @@ sub events_of {
         push @events, [ $event, length $data ? JSON::PP->new->allow_nonref->decode($data) : undef ];
     }
     return @events;
+}
+
+# Listens as httpd's children do; psql prints what it was told after each
+# statement.
+sub start_listener {
+    my $out = File::Temp->new;
+    open my $psql, '|-', "psql -XqAt >$out" or croak "psql: $!";
+    $psql->autoflush;
+    print {$psql} "listen agent_runs; select 'listening';\n";
+    wait_for('psql to listen', sub { slurp("$out") =~ /listening/ });
+    return { psql => $psql, out => $out };
+}
+
+# All that was told so far.
+sub listen_once {
+    my ($listener) = @_;
+    print { $listener->{psql} } "select 1;\n";
+    return slurp("$listener->{out}");
 }
 
 # A gate: a run with { do => 'gate', path => ... } ends when it is opened.

@@ -62,6 +62,18 @@ for my $part (qw(request answer)) {
     };
 }
 
+subtest 'news that was not delivered is told again' => sub {
+    my $proxy = TestProxy->new($pg);
+    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo);
+    $sv->wait_ready;
+    my $listener = start_listener();
+    my $run;
+    $proxy->lose('request', 'notify_runs', sub { $run = create_run({ do => 'noop' }); $sv->wake });
+    wait_for('the news', sub { listen_once($listener) =~ /$run/ });
+    pass 'who waits is woken';
+    is $sv->stop, 0, 'end';
+};
+
 subtest 'a long run outlives a short absence of the database' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;

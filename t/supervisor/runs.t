@@ -7,7 +7,6 @@ use lib $FindBin::Bin;
 use AgentTest::Database;
 use AgentTest::Env qw(is_root slurp);
 use AgentTest::Wait;
-use File::Temp;
 use JSON::PP;
 use Test::More;
 use TestSupervisor;
@@ -115,23 +114,16 @@ subtest 'a run that is too large for the protocol' => sub {
 };
 
 subtest 'who waits is told of every run that ended' => sub {
-    # psql prints what it was told after each statement.
-    my $listened = File::Temp->new;
-    open my $psql, '|-', "psql -XqAt >$listened" or die "psql: $!\n";
-    $psql->autoflush;
-    print {$psql} "listen agent_runs; select 'listening';\n";
-    wait_for('psql to listen', sub { slurp("$listened") =~ /listening/ });
+    my $listener = start_listener();
     create_runs(300, { do => 'noop' });
     my $last = sql("select string_agg(run_id::text, ' ') from agent.run_queue");
     $sv->wake;
     wait_for('all to end', sub { sql('select count(*) from agent.run_queue') == 0 });
     wait_for('news of each', sub {
-        print {$psql} "select 1;\n";
-        my $told = slurp("$listened");
+        my $told = listen_once($listener);
         !grep { index($told, $_) < 0 } split ' ', $last;
     });
     pass 'all 300';
-    close $psql;
 };
 
 is $sv->stop, 0, 'it ends with status 0';

@@ -71,7 +71,7 @@ static void bad_lines_are_refused(void **state)
         "{\"type\":\"pong\",\"id\":99999999999999999999}",
         "{\"type\":\"pong\",\"id\":1}{",
         "{\"type\":\"pong\",\"id\":1,\"id\":1}",
-        "{\"ty\\u0070e\":\"pong\",\"id\":1}",
+        "{\"type\":\"pong\",\"id\":1,\"\\u0069d\":2}",
         "{\"type\":\"p\\u006fng\",\"id\":1}",
         "{\"type\":\"request\",\"id\":1}",
         "{\"type\":\"ready\",\"graphs\":[],\"slots\":1}",

@@ -55,15 +55,16 @@ static bool is_wire_full(void *baton)
     return runner_wire_is_full(baton);
 }
 
+/* NULL when no such run is here. */
 static runner_run_t *find_run(runner_t *runner, const char *run_id)
 {
-    runner_run_t *run;
+    runner_run_t *run = APR_RING_FIRST(&runner->runs);
 
-    APR_RING_FOREACH(run, &runner->runs, runner_run_t, link)
-    {
+    while (run != APR_RING_SENTINEL(&runner->runs, runner_run_t, link)) {
         if (strcmp(run->run_id, run_id) == 0) {
             return run;
         }
+        run = APR_RING_NEXT(run, link);
     }
     return NULL;
 }

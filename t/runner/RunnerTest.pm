@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+# Drives the runner as the supervisor does: a child with the protocol on its
+# descriptors 3 and 4. Every line it sends is checked strictly; nothing waits
+# longer than TIMEOUT, and nothing sleeps.
+package RunnerTest;
+use strict;
+use warnings;
+use AgentTest::Env qw(build_dir is_sanitized);
+use Encode qw(decode);
+use Exporter 'import';
+use Fcntl qw(F_DUPFD F_SETFL F_GETFL O_NONBLOCK);
+use IO::Handle;
+use IO::Select;
+use JSON::PP;
+use POSIX qw(:sys_wait_h);
+use Time::HiRes qw(time);
+
+our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
+    last_message events_of lines_of continue_from script is_sanitized);
+
+use constant TIMEOUT => 60;
+use constant LINE_MAX => 8 * 1024 * 1024;
+
+my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+
+# Where the output of the runner under test may be looked at.
+sub program { return $ENV{AGENT_TEST_RUNNER} || build_dir() . '/agent-runner' }
+
+# --- The process -------------------------------------------------------------
+
+# new(arguments => [...], graphs => {...}): without graphs no hello is sent.
+sub new {
+    my ($class, %args) = @_;
+    pipe my $their_in, my $our_out or die "pipe: $!\n";
+    pipe my $our_in, my $their_out or die "pipe: $!\n";
+    pipe my $log, my $their_log or die "pipe: $!\n";
+    my $pid = fork() // die "fork: $!\n";
+    if ($pid == 0) {
+        exec_runner($their_in, $their_out, $their_log, @{ $args{arguments} || [] });
+    }
+    close $_ for $their_in, $their_out, $their_log;
+    my $self = bless { pid => $pid, out => $our_out, in => $our_in, log => $log,
+        owner => $$, buffer => '', lines => [], log_text => '' }, $class;
+    $_->blocking(0) for $our_out, $our_in, $log;
+    local $SIG{PIPE} = 'IGNORE';
+    $self->hello($args{graphs}) if $args{graphs};
+    return $self;
+}
+
+sub exec_runner {
+    my ($in, $out, $log, @arguments) = @_;
+    # High first: a pipe may already be descriptor 3 or 4.
+    my @high = map { fcntl($_, F_DUPFD, 64) // die "dup: $!\n" } $in, $out, $log;
+    POSIX::dup2($high[0], 3);
+    POSIX::dup2($high[1], 4);
+    POSIX::dup2($high[2], 1);
+    POSIX::dup2($high[2], 2);
+    POSIX::close($_) for 5 .. 80;
+    exec { program() } program(), @arguments or POSIX::_exit(127);
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    return if $$ != $self->{owner} || defined $self->{status};
+    local $?;
+    kill 'KILL', $self->{pid};
+    waitpid $self->{pid}, 0;
+    return;
+}
+
+sub pid { return shift->{pid} }
+
+# hello, and the ready that follows; returns it.
+sub hello {
+    my ($self, $graphs) = @_;
+    $self->send({ type => 'hello', protocol => 1, graphs => $graphs });
+    return $self->{ready} = $self->expect('ready');
+}
+
+# --- Lines -------------------------------------------------------------------
+
+sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
+    my ($self, @messages) = @_;
+    return $self->send_raw(join '', map { $json->encode($_) . "\n" } @messages);
+}
+
+# Writes all bytes, reading meanwhile: neither side may block the other.
+sub send_raw {
+    my ($self, $bytes) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+    while (length $bytes) {
+        my $written = syswrite $self->{out}, $bytes;
+        if (defined $written) {
+            substr $bytes, 0, $written, '';
+        }
+        else {
+            return 0 if $!{EPIPE};
+            $self->wait_for_io($self->{out});
+        }
+    }
+    return 1;
+}
+
+sub close_input {
+    my ($self) = @_;
+    close $self->{out};
+    return;
+}
+
+# Waits until the runner reads (when given a handle to write to), writes or
+# logs; takes what it wrote, by default with take_output.
+sub wait_for_io {
+    my ($self, $writer, $take) = @_;
+    my ($read, $write) = ('', '');
+    vec($read, fileno $_, 1) = 1 for grep { defined fileno $_ } $self->{in}, $self->{log};
+    vec($write, fileno $writer, 1) = 1 if $writer;
+    my $found = select $read, $write, undef, TIMEOUT;
+    die "the runner did nothing for ${\TIMEOUT} s\n$self->{log_text}" if !$found;
+    $take ||= sub { $self->take_output };
+    $take->() if defined fileno $self->{in} && vec $read, fileno $self->{in}, 1;
+    $self->take_log if defined fileno $self->{log} && vec $read, fileno $self->{log}, 1;
+    return;
+}
+
+sub take_output {
+    my ($self) = @_;
+    my $count = sysread $self->{in}, $self->{buffer}, 1 << 18, length $self->{buffer};
+    if (defined $count && $count == 0) {
+        close $self->{in};
+        die "the runner's last line has no end\n" if length $self->{buffer};
+    }
+    while ($self->{buffer} =~ s/\A([^\n]*)\n//) {
+        push @{ $self->{lines} }, check_line($1);
+    }
+    return;
+}
+
+sub take_log {
+    my ($self) = @_;
+    my $count = sysread $self->{log}, $self->{log_text}, 1 << 16, length $self->{log_text};
+    close $self->{log} if defined $count && $count == 0;
+    return;
+}
+
+# What the supervisor refuses, refused here: bytes that are no UTF-8, U+0000,
+# half a surrogate pair, numbers beyond a double, a line that is too long.
+sub check_line {
+    my ($text) = @_;
+    die "a line of more than 8 MiB\n" if length $text > LINE_MAX;
+    decode('UTF-8', my $copy = $text, Encode::FB_CROAK);
+    die "U+0000 in $text\n" if $text =~ /(?<!\\)(?:\\\\)*\\u0000/;
+    die "a surrogate in $text\n"
+        if $text =~ /(?<!\\)(?:\\\\)*\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])/;
+    (my $bare = $text) =~ s/"(?:[^"\\]++|\\.)*+"//g;
+    die "a number in $text\n" if $bare =~ /[eE][+-]?\d{3}|\d{41}/;
+    my $message = $json->decode($text);
+    die "no type in $text\n" if ref $message ne 'HASH' || !defined $message->{type};
+    $message->{' text'} = $text;
+    return $message;
+}
+
+# The next line; undef at the end.
+sub line {
+    my ($self) = @_;
+    while (!@{ $self->{lines} }) {
+        return if !defined fileno $self->{in};
+        $self->wait_for_io;
+    }
+    return shift @{ $self->{lines} };
+}
+
+# The next line, which has to be of that type.
+sub expect {
+    my ($self, $type) = @_;
+    my $line = $self->line or die "the runner ended before $type: $self->{log_text}\n";
+    die "expected $type, got $line->{' text'}\n" if $line->{type} ne $type;
+    return $line;
+}
+
+# Lines until one for which the condition holds, that one included.
+sub lines_until {
+    my ($self, $condition) = @_;
+    my @lines;
+    while (my $line = $self->line) {
+        push @lines, $line;
+        return @lines if $condition->($line);
+    }
+    die "the runner ended too early: $self->{log_text}\n";
+}
+
+# All lines of a run, from the next one to its end; others' lines are lost.
+sub lines_of_run {
+    my ($self, $run_id) = @_;
+    return grep { ($_->{run_id} // '') eq $run_id }
+        $self->lines_until(sub { $_[0]{type} eq 'end' && $_[0]{run_id} eq $run_id });
+}
+
+# Starts a run and returns its lines: run({...fields of start...})
+sub run {
+    my ($self, %fields) = @_;
+    my $start = start_line(%fields);
+    $self->send($start);
+    return $self->lines_of_run($start->{run_id});
+}
+
+# Starts runs, all at once; returns a reference to the lines of each.
+sub run_all {
+    my ($self, @starts) = @_;
+    my (%lines, $ended);
+    $self->send(@starts);
+    $self->lines_until(sub {
+        push @{ $lines{ $_[0]{run_id} } }, $_[0];
+        $ended++ if $_[0]{type} eq 'end';
+        return $ended && $ended == @starts;
+    });
+    return map { $lines{ $_->{run_id} } } @starts;
+}
+
+# Reads until that many runs have ended, without looking at anything else;
+# returns how many bytes that were. For amounts that Perl's JSON takes long for.
+sub count_ends {
+    my ($self, $count) = @_;
+    my ($total, $ended, $text) = (0, 0, '');
+    while ($ended < $count) {
+        $self->wait_for_io(undef, sub {
+            my $read = sysread $self->{in}, $text, 1 << 18, length $text;
+            die "the runner ended too early: $self->{log_text}\n" if defined $read && $read == 0;
+            $total += $read // 0;
+        });
+        my $whole = rindex $text, "\n";
+        my $lines = substr $text, 0, $whole + 1, '';
+        $ended += () = $lines =~ /^\{"type":"end"[^\n]*"status":"success"/gm;
+    }
+    return $total;
+}
+
+# Waits for the process; returns its exit status as $? has it.
+sub finish {
+    my ($self) = @_;
+    while (defined fileno $self->{in} || defined fileno $self->{log}) {
+        $self->wait_for_io;
+    }
+    waitpid $self->{pid}, 0;
+    return $self->{status} = $?;
+}
+
+# What it logged; after finish() that is all.
+sub log_text { return shift->{log_text} }
+
+# --- What is sent ------------------------------------------------------------
+
+# A graph with the demo model and both built-in tools; fields of the model may
+# be given as model => {...}.
+sub graph {
+    my (%fields) = @_;
+    my $model = delete $fields{model} || {};
+    return {
+        kind  => 'builtin',
+        model => {
+            provider => 'demo', name => undef, url => undef, key => undef,
+            timeout_ms => 30_000, max_tokens => 1000, %{$model} },
+        system_prompt => undef,
+        max_steps     => 25,
+        tools => [ map { { name => $_, kind => 'builtin' } } qw(clock calculator) ],
+        %fields };
+}
+
+my $counter = 0;
+
+sub new_uuid {
+    return sprintf '%08x-0000-7000-8000-%012x', $$, ++$counter;
+}
+
+sub human {
+    my ($text) = @_;
+    return { messages => [ { role => 'user', content => $text } ] };
+}
+
+# A message that tells the model test server what to do.
+sub script { return human('script ' . JSON::PP->new->canonical->encode({@_})) }
+
+sub start_line {
+    my (%fields) = @_;
+    return {
+        type => 'start', run_id => new_uuid(), epoch => 1, attempt => 1,
+        thread_id => new_uuid(), graph_id => 'agent', assistant_id => new_uuid(),
+        input => undef, command => undef, config => {}, context => {},
+        stream_modes => ['values'], interrupt_before => undef,
+        interrupt_after => undef, checkpoint => undef, values => {},
+        %fields };
+}
+
+# What a next run of the thread starts with: run(continue_from($lines), ...)
+sub continue_from {
+    my (@lines) = @_;
+    my ($last) = reverse lines_of('checkpoint', @lines);
+    return (
+        thread_id  => $last->{thread_id} // new_uuid(),
+        values     => $last->{values},
+        checkpoint => {
+            checkpoint_id => $last->{checkpoint_id},
+            step          => $last->{metadata}{step},
+            next          => $last->{next} });
+}
+
+# One run on a runner of its own.
+sub run_graph {
+    my ($graph, %fields) = @_;
+    return __PACKAGE__->new(graphs => { agent => $graph })->run(%fields);
+}
+
+# --- What came back ----------------------------------------------------------
+
+sub lines_of {
+    my ($type, @lines) = @_;
+    return grep { $_->{type} eq $type } @lines;
+}
+
+# The data of the events of that name.
+sub events_of {
+    my ($name, @lines) = @_;
+    return map { $_->{data} } grep { $_->{event} eq $name } lines_of('event', @lines);
+}
+
+# The messages of the last checkpoint.
+sub messages_of {
+    my (@lines) = @_;
+    my ($last) = reverse lines_of('checkpoint', @lines);
+    return @{ $last ? $last->{values}{messages} : [] };
+}
+
+sub last_message { return (messages_of(@_))[-1] }
+
+1;

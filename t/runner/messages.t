@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+# Messages: what clients may send, what the state holds, how updates change it.
+use strict;
+use warnings;
+use utf8;
+use FindBin;
+use lib $FindBin::Bin;
+use JSON::PP;
+use RunnerTest qw(graph human messages_of last_message run_graph lines_of);
+use Test::More;
+
+my $runner = RunnerTest->new(graphs => { agent => graph() });
+
+# The messages of the state that has the input in it.
+sub read_input {
+    my ($messages, @fields) = @_;
+    my @lines = $runner->run(input => { messages => $messages }, @fields);
+    my @checkpoints = lines_of('checkpoint', @lines);
+    return $checkpoints[1] ? @{ $checkpoints[1]{values}{messages} } : $lines[-1]{error};
+}
+
+my @COMMON = qw(additional_kwargs content example id name response_metadata type);
+my %KEYS = (
+    human  => [@COMMON],
+    system => [@COMMON],
+    ai     => [ sort @COMMON, qw(tool_calls invalid_tool_calls usage_metadata) ],
+    tool   => [ sort @COMMON, qw(tool_call_id artifact status) ]);
+
+sub has_all_fields {
+    my ($message, $title) = @_;
+    is_deeply [ sort keys %{$message} ], $KEYS{ $message->{type} }, "$title: every field";
+    like $message->{id}, qr/\S/, "$title: an id";
+    ok JSON::PP::is_bool($message->{example}), "$title: example is a boolean";
+    is ref $message->{$_}, 'HASH', "$title: $_ is an object"
+        for grep { exists $message->{$_} }
+            qw(additional_kwargs response_metadata usage_metadata artifact);
+    is ref $message->{$_}, 'ARRAY', "$title: $_ is an array"
+        for grep { exists $message->{$_} } qw(tool_calls invalid_tool_calls);
+    return;
+}
+
+# --- Forms -------------------------------------------------------------------
+
+my %types = (user => 'human', human => 'human', ai => 'ai', assistant => 'ai',
+    system => 'system', developer => 'system');
+for my $given (sort keys %types) {
+    for my $member (qw(role type)) {
+        my ($message) = read_input([ { $member => $given, content => 'Grüße' } ]);
+        is $message->{type}, $types{$given}, "$member $given is a message of type $types{$given}";
+        is $message->{content}, 'Grüße', '... with its content';
+        has_all_fields($message, "$member $given");
+    }
+}
+{
+    my ($message) = read_input(
+        [ { role => 'tool', content => 'rain', tool_call_id => 'c1', name => 'weather' } ]);
+    has_all_fields($message, 'tool');
+    is_deeply [ @{$message}{qw(tool_call_id name status artifact)} ],
+        [ 'c1', 'weather', 'success', {} ], 'a tool message has its own fields';
+    ($message) = read_input([ { role => 'tool', content => '', tool_call_id => 'c1',
+        status => 'error', artifact => { a => 1 } } ]);
+    is_deeply [ @{$message}{qw(status artifact)} ], [ 'error', { a => 1 } ],
+        '... also those that were given';
+}
+for my $plain ('Hello', [ 'Hello', { type => 'human', content => 'you' } ]) {
+    my @messages = read_input($plain);
+    is $messages[0]{content}, 'Hello', 'a plain text is a human message';
+}
+is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'one message needs no array';
+{
+    my ($message) = read_input([ { lc => 1, type => 'constructor',
+        id     => [ 'langchain_core', 'messages', 'AIMessage' ],
+        kwargs => { content => 'Hi', id => 'm1', tool_calls => [
+            { name => 'clock', args => {}, id => 'c1', type => 'tool_call' } ] } } ]);
+    is_deeply [ @{$message}{qw(type content id)} ], [ 'ai', 'Hi', 'm1' ],
+        'a serialised message is read';
+    is $message->{tool_calls}[0]{name}, 'clock', '... with its calls';
+}
+{
+    my @blocks = ({ type => 'text', text => 'a' }, { type => 'image', source => { url => 'x' } });
+    my ($message) = read_input([ { role => 'user', content => [ 'first', @blocks ] } ]);
+    is_deeply $message->{content}, [ { type => 'text', text => 'first' }, @blocks ],
+        'content blocks are kept, a text among them becomes a block';
+    ($message) = read_input([ { role => 'assistant', content => undef } ]);
+    is $message->{content}, '', 'content null is an empty text';
+}
+{
+    my ($message) = read_input([ { role => 'assistant', content => 'x', tool_calls => [
+        { id => 'c1', type => 'function', function => { name => 'clock', arguments => '{"a":1}' } },
+        { id => 'c2', type => 'function', function => { name => 'clock', arguments => '{"a"' } } ] } ]);
+    is_deeply $message->{tool_calls},
+        [ { name => 'clock', args => { a => 1 }, id => 'c1', type => 'tool_call' } ],
+        "calls in OpenAI's form are read";
+    is_deeply [ @{ $message->{invalid_tool_calls}[0] }{qw(name args id type)} ],
+        [ 'clock', '{"a"', 'c2', 'invalid_tool_call' ], '... and kept as invalid when they are';
+}
+{
+    my ($message) = read_input([ { role => 'user', content => 'x', id => 'm1', name => 'Ann',
+        example => JSON::PP::true, additional_kwargs => { a => 1 }, colour => 'red',
+        response_metadata => { b => 2 } } ]);
+    is_deeply [ @{$message}{qw(id name)} ], [ 'm1', 'Ann' ], 'id and name are kept';
+    ok $message->{example}, 'example is kept';
+    is_deeply $message->{additional_kwargs}, { a => 1, colour => 'red' },
+        'unknown members go to additional_kwargs';
+    is_deeply $message->{response_metadata}, { b => 2 }, 'response_metadata is kept';
+}
+
+# --- Refusals ----------------------------------------------------------------
+
+my @refusals = (
+    [ [5], qr{messages/0: a message is} ],
+    [ [ { content => 'x' } ], qr{messages/0/role: expected .* not nothing} ],
+    [ [ 'fine', { role => 'martian', content => 'x' } ], qr{messages/1/role: .*"martian"} ],
+    [ [ { role => 'user', content => 5 } ], qr{messages/0/content: expected a text} ],
+    [ [ { role => 'user', content => [ {} ] } ], qr{messages/0/content/0: a content block} ],
+    [ [ { role => 'tool', content => 'x' } ], qr{messages/0/tool_call_id} ],
+    [ [ { role => 'ai', content => 'x', tool_calls => [ { args => {} } ] } ],
+        qr{messages/0/tool_calls} ],
+    [ [ { role => 'ai', content => 'x', tool_calls => [ { name => 'a', args => 5 } ] } ],
+        qr{messages/0/tool_calls} ],
+    [ [ { type => 'remove' } ], qr{messages/0/id} ],
+    [ [ { type => 'remove', id => 'nobody' } ], qr{no message with the id "nobody"} ],
+);
+for my $case (@refusals) {
+    my ($given, $reason) = @{$case};
+    my @lines = $runner->run(input => { messages => $given });
+    is $lines[-1]{status}, 'error', encode_json($given) . ' ends the run in error';
+    is $lines[-1]{error}{error}, 'InvalidUpdateError', '... named InvalidUpdateError';
+    like $lines[-1]{error}{message}, $reason, '... which says where';
+    is scalar lines_of('checkpoint', @lines), 0, '... and leaves the state alone';
+}
+for my $input (5, 'Hello', [], JSON::PP::true) {
+    my @lines = $runner->run(input => $input);
+    like $lines[-1]{error}{message}, qr/input of graph agent is an object/,
+        encode_json([$input]) . ' is no input';
+}
+{
+    my $deep = 'x';
+    $deep = [$deep] for 1 .. 111;
+    my @lines = $runner->run(input => { other => $deep });
+    like $lines[-1]{error}{message}, qr/deeper than 110 levels/, 'an input that is nested too deep';
+    $deep = $deep->[0][0];
+    @lines = $runner->run(input => { other => $deep }, stream_modes => ['debug']);
+    is $lines[-1]{status}, 'success', '... and one that is not';
+}
+
+# --- The reducer -------------------------------------------------------------
+
+sub state { return (values => { messages => [@_] }) }
+
+my @old = map { { type => 'human', content => $_, id => $_ } } qw(a b c);
+is_deeply [ map { $_->{content} } read_input([ { role => 'user', content => 'd' } ], state(@old)) ],
+    [qw(a b c d)], 'messages are appended';
+is_deeply [ map { $_->{content} } read_input(
+    [ { role => 'user', content => 'B', id => 'b' }, 'd' ], state(@old)) ],
+    [qw(a B c d)], 'a message with a known id replaces the one that has it';
+is_deeply [ map { $_->{content} } read_input(
+    [ { type => 'remove', id => 'a' }, { type => 'remove', id => 'c' } ], state(@old)) ],
+    ['b'], 'messages are removed';
+is_deeply [ map { $_->{content} } read_input(
+    [ 'x', { type => 'remove', id => '__remove_all__' }, 'y' ], state(@old)) ],
+    ['y'], '__remove_all__ removes all before it';
+is_deeply [ map { $_->{content} } read_input(
+    [ { type => 'remove', id => 'b' }, { role => 'user', content => 'B', id => 'b' } ],
+    state(@old)) ],
+    [qw(a B c)], 'a message that comes again stays in its place';
+is_deeply [ map { $_->{content} } read_input(
+    [ { role => 'user', content => '1', id => 'x' }, { role => 'user', content => '2', id => 'x' } ]) ],
+    ['2'], 'of two new messages with one id the last stays';
+{
+    my ($message) = read_input([], values => { messages => [ { role => 'user', content => 'old' } ] });
+    has_all_fields($message, 'a message of another graph');
+    my @lines = $runner->run(input => human('x'), values => { messages => 'text' });
+    like $lines[-1]{error}{message}, qr/no list/, 'a state whose messages are no list';
+    @lines = $runner->run(input => human('x'), values => { other => { a => 1 } });
+    is_deeply((lines_of('checkpoint', @lines))[-1]{values}{other}, { a => 1 },
+        'other channels of the state stay');
+}
+{
+    my @ids = map { $_->{id} } read_input([ 'a', 'a' ]);
+    isnt $ids[0], $ids[1], 'every message without an id gets one of its own';
+}
+
+# --- What a run makes --------------------------------------------------------
+
+{
+    my @lines = $runner->run(input => human('use clock {}'));
+    my @messages = messages_of(@lines);
+    is_deeply [ map { $_->{type} } @messages ], [qw(human ai tool ai)], 'a run with a tool';
+    has_all_fields($_, "run: $_->{type}") for @messages;
+    my ($human, $asking, $tool, $answer) = @messages;
+    is_deeply [ map { $_->{type} } @{ $asking->{content} } ], [qw(text tool_use)],
+        'content of a message with a call has blocks';
+    my $call = $asking->{tool_calls}[0];
+    is_deeply [ sort keys %{$call} ], [qw(args id name type)], 'a call has name, args, id, type';
+    is $asking->{content}[1]{id}, $call->{id}, 'block and call have one id';
+    is $tool->{tool_call_id}, $call->{id}, 'the tool message answers the call';
+    is_deeply [ @{$tool}{qw(name status)} ], [ 'clock', 'success' ], '... with name and status';
+    is $asking->{response_metadata}{stop_reason}, 'tool_use', 'stop_reason tool_use';
+    is $answer->{response_metadata}{stop_reason}, 'end_turn', 'stop_reason end_turn';
+    ok exists $answer->{response_metadata}{stop_sequence}, 'stop_sequence is there';
+    my $usage = $answer->{usage_metadata};
+    is_deeply [ sort keys %{$usage} ], [qw(input_tokens output_tokens total_tokens)],
+        'usage_metadata has three counts';
+    is $usage->{total_tokens}, $usage->{input_tokens} + $usage->{output_tokens}, '... that add up';
+    is scalar keys %{ { map { $_->{id} => 1 } @messages } }, 4, 'all ids differ';
+}
+
+done_testing;

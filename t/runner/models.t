@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+# The two wire formats: what the runner asks the models, and how it reads what
+# they say, wherever the pieces of it end.
+use strict;
+use warnings;
+use utf8;
+use FindBin;
+use lib $FindBin::Bin;
+use JSON::PP;
+use ModelServer;
+use RunnerTest qw(graph human script messages_of last_message lines_of events_of continue_from);
+use Test::More;
+
+my $server = ModelServer->new;
+my @VENDORS = qw(anthropic openai);
+my $PROMPT = 'You are a test. Grüße!';
+
+sub graph_of {
+    my ($vendor, %fields) = @_;
+    return graph(model => $server->model($vendor), system_prompt => $PROMPT,
+        tools => [ $server->tool('weather'), { name => 'calculator', kind => 'builtin' } ], %fields);
+}
+
+my $runner = RunnerTest->new(graphs => {
+    (map { $_ => graph_of($_) } @VENDORS),
+    (map { ("$_-bare" => graph_of($_, system_prompt => undef, tools => [],
+        model => $server->model($_, max_tokens => 0))) } @VENDORS) });
+
+sub run { return $runner->run(@_) }
+
+# The last call that the server has seen.
+sub last_call { return $server->get('/journal')->[-1] }
+
+my $TEXT = qq(Grüße, 世界 \x{1F30D}\n"quoted" \\ and\ttabs \x{2028} end);
+my $ARGS = { city => "Zürich \x{1F3D4}", deep => { list => [ 1, 2.5, undef ], quote => 'a"b\\c' } };
+
+for my $vendor (@VENDORS) {
+    my %to = (graph_id => $vendor);
+
+    # --- Text ----------------------------------------------------------------
+
+    for my $split (0, 1, 2, 3, 5, 7, 64) {
+        my @lines = run(%to, input => script(text => $TEXT, split => $split),
+            stream_modes => ['messages-tuple']);
+        is last_message(@lines)->{content}, $TEXT, "$vendor: text in pieces of $split bytes";
+        is join('', map { $_->[0]{content} } events_of('messages', @lines)), $TEXT,
+            '... and as a stream of tokens';
+    }
+    for my $end ("\r\n", "\r") {
+        my @lines = run(%to, input => script(text => $TEXT, split => 1, line_end => $end));
+        is last_message(@lines)->{content}, $TEXT, "$vendor: lines that end otherwise";
+    }
+    my @lines = run(%to, input => human('How are you?'));
+    is last_message(@lines)->{content}, 'You said: How are you?', "$vendor: an answer";
+    isnt last_message(run(%to, input => human('Hello')))->{content}, last_message(@lines)->{content},
+        '... and another one to another prompt';
+
+    # --- Fields --------------------------------------------------------------
+
+    @lines = run(%to, input => script(text => 'one two three'));
+    my $message = last_message(@lines);
+    is $message->{response_metadata}{stop_reason}, 'end_turn', "$vendor: stop_reason";
+    is $message->{response_metadata}{stop_sequence}, undef, "$vendor: stop_sequence";
+    is $message->{response_metadata}{model_name}, "$vendor-test", "$vendor: model_name";
+    like $message->{response_metadata}{id}, qr/\A(?:msg_|chatcmpl-)/, "$vendor: the model's id";
+    my $usage = $message->{usage_metadata};
+    is $usage->{output_tokens}, 3, "$vendor: output_tokens";
+    cmp_ok $usage->{input_tokens}, '>', 5, "$vendor: input_tokens";
+    is $usage->{total_tokens}, $usage->{input_tokens} + 3, "$vendor: total_tokens";
+
+    # --- Tools ---------------------------------------------------------------
+
+    for my $split (0, 1, 3, 7) {
+        @lines = run(%to, input => script(text => 'Let me see.', split => $split,
+            arguments_size => 1, tools => [
+                { name => 'weather', args => $ARGS },
+                { name => 'calculator', args => { expression => '6*7' } } ]));
+        my (undef, $asking, @rest) = messages_of(@lines);
+        is_deeply [ map { $_->{args} } @{ $asking->{tool_calls} } ],
+            [ $ARGS, { expression => '6*7' } ], "$vendor: arguments in pieces of $split bytes";
+        is $asking->{response_metadata}{stop_reason}, 'tool_use', '... stop_reason tool_use';
+        is_deeply [ map { $_->{type} } @rest ], [qw(tool tool ai)], '... and the tools are called';
+        is $rest[1]{content}, '42', '... the built-in one';
+        is decode_json(Encode::encode_utf8($rest[0]{content}))->{city}, $ARGS->{city},
+            '... and the one over HTTP';
+        is $rest[2]{content}, "The tools said: $rest[0]{content} | 42", '... their results go back';
+    }
+    @lines = run(%to, input => script(text => '', tools => [ { name => 'calculator',
+        raw => '{"expression": "1+' } ]));
+    my (undef, $asking, $tool, $answer) = messages_of(@lines);
+    is_deeply $asking->{tool_calls}, [], "$vendor: malformed arguments are no call";
+    is_deeply [ @{ $asking->{invalid_tool_calls}[0] }{qw(name args type)} ],
+        [ 'calculator', '{"expression": "1+', 'invalid_tool_call' ], '... but an invalid call';
+    is $tool->{status}, 'error', '... answered with an error';
+    is $tool->{tool_call_id}, $asking->{invalid_tool_calls}[0]{id}, '... under its id';
+    like $answer->{content}, qr/not a JSON object: \{"expression": "1\+/,
+        '... which goes back to the model';
+    for my $raw ('[]', '"x"', '5', 'null', '{"a":1e400}', '{"a":NaN}', '{"a":1}x', '{"a":1,"a":2}') {
+        @lines = run(%to, input => script(tools => [ { name => 'calculator', raw => $raw } ]));
+        is scalar @{ (messages_of(@lines))[1]{invalid_tool_calls} }, 1, "$vendor: $raw is no arguments";
+        is $lines[-1]{status}, 'success', '... and no failed run';
+    }
+    @lines = run(%to, input => script(tools => [ { name => 'calculator', raw => '' } ]));
+    is_deeply +(messages_of(@lines))[1]{tool_calls}[0]{args}, {}, "$vendor: no arguments are {}";
+
+    # --- What must not get through -------------------------------------------
+
+    @lines = run(%to, input => human('script {"text": "a\\u0000b \\ud800 c \\udc00 d BADBYTE e\\ud801"}'));
+    is last_message(@lines)->{content}, "a\x{fffd}b \x{fffd} c \x{fffd} d \x{fffd} e\x{fffd}",
+        "$vendor: U+0000, half surrogate pairs and bad bytes become U+FFFD";
+    @lines = run(%to, input => human('script {"tools": [{"name": "weather", "raw": '
+        . '"{\\"city\\": \\"a\\\\u0000b\\\\ud800\\"}"}]}'));
+    is +(messages_of(@lines))[1]{tool_calls}[0]{args}{city}, "a\x{fffd}b\x{fffd}",
+        "$vendor: also in arguments";
+
+    # --- Requests ------------------------------------------------------------
+
+    run(%to, input => human('Hello'));
+    my $call = last_call();
+    is $call->{headers}{'content-type'}, 'application/json', "$vendor: content-type";
+    is $call->{headers}{'user-agent'}, 'agent-runner', "$vendor: user-agent";
+    is $call->{headers}{expect}, undef, "$vendor: no Expect";
+    ok $call->{body}{stream}, "$vendor: a stream is asked for";
+    is scalar @{ $call->{body}{tools} }, 2, "$vendor: the tools are offered";
+    run(graph_id => "$vendor-bare", input => human('Hello'));
+    ok !exists last_call()->{body}{tools}, "$vendor: no tools, no member";
+
+    # --- A history that a run left behind ------------------------------------
+
+    @lines = run(%to, input => script(tools => [ { name => 'weather' }, { name => 'weather' } ]),
+        interrupt_before => ['tools']);
+    my @next = run(continue_from(@lines), %to, input => human('Never mind'));
+    is $next[-1]{status}, 'success', "$vendor: calls that were never made are answered";
+    like encode_json(last_call()->{body}{messages}), qr/run was interrupted before this tool/,
+        '... with an error';
+    is scalar(grep { $_->{type} eq 'tool' } messages_of(@next)), 0, '... that the state does not have';
+    my $calls = [ map { { name => "we ather$_", args => { a => $_ }, id => "id|$_", type => 'tool_call' } }
+        1, 2 ];
+    @lines = run(%to, input => { messages => [
+        { role => 'system', content => 'Be brief.' },
+        { role => 'user', content => [ { type => 'text', text => 'Look: ' },
+            { type => 'image_url', image_url => { url => 'data:image/png;base64,AAAA' } },
+            { type => 'image', source => { type => 'url', url => 'http://x/y.png' } } ] },
+        { role => 'assistant', content => '', tool_calls => $calls },
+        { role => 'tool', tool_call_id => 'id|1', content => 'fine' },
+        { role => 'tool', tool_call_id => 'id|2', content => 'broken', status => 'error' },
+        { role => 'assistant', content => [ { type => 'text', text => 'So.' } ] },
+        { role => 'user', content => 'And now?' } ] });
+    is last_message(@lines)->{content}, 'You said: And now?', "$vendor: a long history is accepted";
+}
+
+# --- Anthropic only ----------------------------------------------------------
+
+{
+    my $body = (grep { $_->{path} eq '/v1/messages' } @{ $server->get('/journal') })[-1]{body};
+    is_deeply $body->{system}, "$PROMPT\n\nBe brief.", 'anthropic: system texts are one prompt';
+    is_deeply [ map { $_->{role} } @{ $body->{messages} } ],
+        [qw(user assistant user assistant user)], 'anthropic: roles alternate';
+    is_deeply $body->{messages}[0]{content}, [ { type => 'text', text => 'Look: ' },
+        { type => 'image', source => { type => 'base64', media_type => 'image/png', data => 'AAAA' } },
+        { type => 'image', source => { type => 'url', url => 'http://x/y.png' } } ],
+        'anthropic: images';
+    is_deeply $body->{messages}[1]{content},
+        [ map { { type => 'tool_use', id => "id_$_", name => "we_ather$_", input => { a => $_ } } } 1, 2 ],
+        'anthropic: calls, with names and ids that the API takes';
+    is_deeply $body->{messages}[2]{content}, [
+        { type => 'tool_result', tool_use_id => 'id_1', content => 'fine' },
+        { type => 'tool_result', tool_use_id => 'id_2', content => 'broken', is_error => JSON::PP::true } ],
+        'anthropic: results';
+    run(graph_id => 'anthropic', input => human('Hello'));
+    my $call = last_call();
+    is $call->{headers}{'x-api-key'}, 'test-key-anthropic', 'anthropic: x-api-key';
+    is $call->{headers}{'anthropic-version'}, '2023-06-01', 'anthropic: anthropic-version';
+    is $call->{body}{max_tokens}, 1000, 'anthropic: max_tokens';
+    is_deeply [ sort keys %{ $call->{body}{tools}[0] } ], [qw(description input_schema name)],
+        'anthropic: a tool';
+    run(graph_id => 'anthropic-bare', input => human('Hello'));
+    is last_call()->{body}{max_tokens}, 4096, 'anthropic: max_tokens has a default';
+    ok !exists last_call()->{body}{system}, 'anthropic: no prompt, no member';
+    my $message = last_message(run(graph_id => 'anthropic',
+        input => script(text => 'a', stop_reason => 'stop_sequence', stop_sequence => '##')));
+    is_deeply [ @{ $message->{response_metadata} }{qw(stop_reason stop_sequence)} ],
+        [ 'stop_sequence', '##' ], 'anthropic: stop_sequence';
+    my $cached = last_message(run(graph_id => 'anthropic',
+        input => script(text => 'a', quirks => { cache_read => 1000 })));
+    cmp_ok $cached->{usage_metadata}{input_tokens}, '>', 1000, 'anthropic: cached input counts';
+    my @blocks = @{ (messages_of(run(graph_id => 'anthropic',
+        input => script(text => 'So:', tools => [ { name => 'weather', id => 'toolu_1' } ]))))[1]{content} };
+    is_deeply \@blocks, [ { type => 'text', text => 'So:' },
+        { type => 'tool_use', id => 'toolu_1', name => 'weather', input => {} } ],
+        'anthropic: content of a message with a call has blocks';
+}
+
+# --- OpenAI only -------------------------------------------------------------
+
+{
+    my @calls = grep { $_->{path} eq '/v1/chat/completions' } @{ $server->get('/journal') };
+    my $messages = $calls[-1]{body}{messages};
+    is_deeply $messages->[0], { role => 'system', content => $PROMPT }, 'openai: the system prompt';
+    is_deeply [ map { $_->{role} } @{$messages} ],
+        [qw(system system user assistant tool tool assistant user)], 'openai: roles';
+    is_deeply [ map { $_->{type} } @{ $messages->[2]{content} } ], [qw(text image_url image_url)],
+        'openai: images';
+    is $messages->[3]{content}, undef, 'openai: no text beside calls is null';
+    is_deeply $messages->[3]{tool_calls}[0], { id => 'id_1', type => 'function',
+        function => { name => 'we_ather1', arguments => '{"a":1}' } }, 'openai: a call';
+    is_deeply $messages->[4], { role => 'tool', tool_call_id => 'id_1', content => 'fine' },
+        'openai: a result';
+    run(graph_id => 'openai', input => human('Hello'));
+    my $call = last_call();
+    is $call->{headers}{authorization}, 'Bearer test-key-openai', 'openai: Authorization';
+    is_deeply $call->{body}{stream_options}, { include_usage => JSON::PP::true }, 'openai: usage';
+    is $call->{body}{max_tokens}, 1000, 'openai: max_tokens for a compatible server';
+    is_deeply [ sort keys %{ $call->{body}{tools}[0]{function} } ], [qw(description name parameters)],
+        'openai: a tool';
+    run(graph_id => 'openai-bare', input => human('Hello'));
+    ok !exists last_call()->{body}{max_tokens}, 'openai: no limit, no member';
+    my %stop = (stop => 'end_turn', length => 'max_tokens', content_filter => 'refusal', odd => 'odd');
+    for my $reason (sort keys %stop) {
+        my $message = last_message(run(graph_id => 'openai',
+            input => script(text => 'a', stop_reason => $reason)));
+        is_deeply [ @{ $message->{response_metadata} }{qw(finish_reason stop_reason)} ],
+            [ $reason, $stop{$reason} ], "openai: finish_reason $reason";
+    }
+    my $tools = [ { name => 'weather', args => { city => 'a' } }, { name => 'weather', args => { city => 'b' } } ];
+    for my $quirk (qw(no_index no_done no_usage null_choices)) {
+        my @lines = run(graph_id => 'openai',
+            input => script(text => '', tools => $tools, quirks => { $quirk => 1 }));
+        is_deeply [ map { $_->{args}{city} } @{ (messages_of(@lines))[1]{tool_calls} } ], [qw(a b)],
+            "openai: a server with the quirk $quirk";
+        is $lines[-1]{status}, 'success', '... is no problem';
+    }
+}
+
+done_testing;

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the runner says to good and to bad lines, and how it ends.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use JSON::PP;
+use POSIX ();
+use RunnerTest qw(graph start_line human new_uuid lines_of last_message);
+use Test::More;
+
+my %graphs = (agent => graph());
+
+sub fresh { return RunnerTest->new(graphs => {%graphs}, @_) }
+
+# Sends bytes to a runner; it has to end with status 2 and that reason.
+sub breaks {
+    my ($title, $runner, $bytes, $reason) = @_;
+    $runner->send_raw($bytes);
+    is $runner->finish >> 8, 2, "$title ends the runner";
+    like $runner->log_text, $reason, "$title is named in the log";
+    return;
+}
+
+sub line_of { return encode_json(shift) . "\n" }
+
+# --- Greeting ----------------------------------------------------------------
+
+{
+    my $runner = RunnerTest->new;
+    $runner->send({ type => 'ping', id => 1 });
+    is $runner->expect('pong')->{id}, 1, 'a ping is answered before hello';
+    my $ready = $runner->hello({
+        agent => graph(),
+        plain => graph(tools => []),
+        shop  => { kind => 'langgraph' },
+        lost  => graph(model => { provider => 'nobody' }) });
+    is $ready->{slots}, 100, 'ready tells the default number of slots';
+    is_deeply [ sort keys %{ $ready->{graphs} } ], [qw(agent plain)],
+        'ready tells the graphs that this runner can serve';
+    my $agent = $ready->{graphs}{agent};
+    is_deeply [ map { $_->{id} } @{ $agent->{drawing}{nodes} } ],
+        [qw(__start__ agent tools __end__)], 'the drawing has the nodes';
+    is scalar @{ $ready->{graphs}{plain}{drawing}{nodes} }, 3,
+        'a graph without tools has no node for them';
+    is_deeply [ sort keys %{ $agent->{schemas} } ],
+        [qw(config_schema context_schema input_schema output_schema state_schema)],
+        'the schemas are there';
+    $runner->send({ type => 'ping', id => 9_007_199_254_740_993 });
+    is $runner->expect('pong')->{id}, 9_007_199_254_740_993, 'the id of a ping comes back';
+    my @lines = $runner->run(graph_id => 'lost', input => human('Hello'));
+    is $lines[-1]{error}{error}, 'GraphNotFound', 'a run of an unknown graph ends in error';
+    $runner->send({ type => 'reply', id => 1, value => undef },
+        { type => 'cancel', run_id => new_uuid(), epoch => 1 }, { type => 'ping', id => 2 });
+    is $runner->expect('pong')->{id}, 2, 'a reply or a late cancel is no breach';
+    $runner->finish if $runner->close_input || 1;
+    like $runner->log_text, qr/graph lost cannot be served: unknown model provider "nobody"/,
+        'why a graph is not served is logged';
+}
+
+# --- Ends --------------------------------------------------------------------
+
+{
+    my $runner = fresh();
+    $runner->send(start_line(input => human('sleep 30000')));
+    $runner->expect('checkpoint');
+    $runner->close_input;
+    is $runner->finish, 0, 'the end of the input ends the runner, whatever runs';
+}
+{
+    my $runner = fresh();
+    my $start = start_line(input => human('sleep 300'));
+    $runner->send($start, { type => 'drain' });
+    my @lines = $runner->lines_of_run($start->{run_id});
+    is $lines[-1]{status}, 'success', 'after drain the runs that are there go on to their end';
+    is $runner->finish, 0, '... then the runner ends';
+}
+{
+    my $runner = fresh();
+    $runner->send({ type => 'drain' });
+    is $runner->finish, 0, 'an idle runner ends with drain at once';
+}
+{
+    # The runner's parent is a process that dies; the pipes stay open here.
+    pipe my $in, my $to_runner or die;
+    pipe my $from_runner, my $out or die;
+    my $parent = fork() // die;
+    if ($parent == 0) {
+        my $child = fork() // die;
+        if ($child == 0) {
+            RunnerTest::exec_runner($in, $out, \*STDERR);
+        }
+        pipe my $wait, my $never or die;
+        <$wait>;
+        POSIX::_exit(0);
+    }
+    close $in;
+    close $out;
+    syswrite $to_runner, line_of({ type => 'ping', id => 1 });
+    like scalar <$from_runner>, qr/pong/, 'a runner answers its parent';
+    kill 'KILL', $parent;
+    waitpid $parent, 0;
+    is scalar <$from_runner>, undef, '... and dies with it, though the pipes are open';
+}
+
+# --- Breaches ----------------------------------------------------------------
+
+my $start = start_line(input => human('sleep 30000'));
+my %bad_start = (
+    'a start without run_id'       => { run_id => undef },
+    'a start with a bad run_id'    => { run_id => 'x' },
+    'a start without thread_id'    => { thread_id => undef },
+    'a start without epoch'        => { epoch => undef },
+    'a start with a text as epoch' => { epoch => '1' },
+);
+breaks('garbage', fresh(), "garbage\n", qr/protocol/);
+breaks('an empty line', fresh(), "\n", qr/protocol/);
+breaks('an array', fresh(), "[]\n", qr/unknown type/);
+breaks('an object without type', fresh(), "{}\n", qr/unknown type/);
+breaks('an unknown type', fresh(), line_of({ type => 'dance' }), qr/unknown type/);
+breaks('U+0000', fresh(), qq({"type":"ping","id":"\\u0000"}\n), qr/U\+0000/);
+breaks('a byte that is no UTF-8', fresh(), qq({"type":"ping","id":"\xff"}\n), qr/UTF-8/);
+breaks('a key that stands twice', fresh(), qq({"type":"ping","type":"ping"}\n), qr/twice/);
+breaks('129 levels', fresh(), '[' x 129 . ']' x 129 . "\n", qr/128 levels/);
+breaks('a second hello', fresh(),
+    line_of({ type => 'hello', protocol => 1, graphs => {} }), qr/second hello/);
+breaks('a start before hello', RunnerTest->new, line_of($start), qr/before hello/);
+breaks('another protocol', RunnerTest->new,
+    line_of({ type => 'hello', protocol => 2, graphs => {} }), qr/protocol other than 1/);
+breaks('hello without graphs', RunnerTest->new,
+    line_of({ type => 'hello', protocol => 1 }), qr/without graphs/);
+breaks('a start of a run that is running', fresh(), line_of($start) x 2, qr/already running/);
+breaks('a start after drain', fresh(),
+    line_of($start) . line_of({ type => 'drain' }) . line_of(start_line()), qr/after drain/);
+breaks('one run more than there are slots', fresh(arguments => [ '--slots', 1 ]),
+    line_of($start) . line_of(start_line(input => human('Hello'))), qr/all slots are in use/);
+breaks($_, fresh(), line_of({ %{$start}, %{ $bad_start{$_} } }), qr/start without/)
+    for sort keys %bad_start;
+{
+    my $runner = fresh();
+    $runner->send_raw('"' . 'x' x (8 * 1024 * 1024 + 65_536));
+    is $runner->finish >> 8, 2, 'a line of more than 8 MiB ends the runner';
+    like $runner->log_text, qr/more than 8 MiB/, '... before its end has come';
+}
+
+# --- Lines in pieces ---------------------------------------------------------
+
+{
+    my $runner = fresh();
+    my $text = line_of(start_line(input => human("Gr\x{fc}\x{df}e")));
+    $runner->send_raw($_) for split //, $text;
+    my @lines = $runner->lines_until(sub { $_[0]{type} eq 'end' });
+    is $lines[-1]{status}, 'success', 'a line may arrive byte by byte';
+}
+{
+    my $runner = fresh();
+    my $content = 'word ' x 1_500_000;
+    my @lines = $runner->run(input => human($content));
+    is $lines[-1]{status}, 'error', 'a state of more than 7 MiB fails the run';
+    is $lines[-1]{error}{error}, 'StateTooLargeError', '... which the error says';
+    @lines = $runner->run(input => human('word ' x 600_000));
+    is $lines[-1]{status}, 'success', 'a message of 3 MB is answered';
+    is last_message(@lines)->{usage_metadata}{input_tokens}, 600_000, '... and counted';
+}
+
+# --- Command line ------------------------------------------------------------
+
+is fresh(arguments => [ '--slots', 7 ])->{ready}{slots}, 7, '--slots sets the slots';
+for my $arguments ([ '--slots', 0 ], [ '--slots', 'x' ], ['--slots'], ['--help']) {
+    my $runner = RunnerTest->new(arguments => $arguments);
+    is $runner->finish >> 8, 64, "the arguments @{$arguments} are refused";
+    like $runner->log_text, qr/usage: /, '... with a usage line';
+}
+
+done_testing;

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+# The events of each stream mode: the ones that were asked for, and no others.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use JSON::PP;
+use ModelServer;
+use RunnerTest qw(graph human script messages_of last_message lines_of events_of continue_from);
+use Test::More;
+
+my $server = ModelServer->new;
+my $runner = RunnerTest->new(graphs => {
+    agent => graph(),
+    model => graph(model => $server->model('anthropic'), tools => [ $server->tool('weather') ]) });
+
+my $TOOL = human('use clock {}');
+
+# The names of the events, repetitions in a row once.
+sub names {
+    my @names = map { $_->{event} } lines_of('event', @_);
+    my $last = '';
+    return join ' ', grep { $_ ne $last && (($last = $_) || 1) } @names;
+}
+
+sub ids_of { return map { $_->{checkpoint_id} } lines_of('checkpoint', @_) }
+
+my %wanted = (
+    values            => 'values',
+    updates           => 'updates',
+    messages          => 'messages/metadata messages/partial messages/complete messages/metadata '
+        . 'messages/complete messages/metadata messages/partial messages/complete',
+    'messages-tuple'  => 'messages',
+    tasks             => 'tasks',
+    checkpoints       => 'checkpoints',
+    debug             => 'debug',
+    custom            => '',
+    events            => '',
+);
+for my $mode (sort keys %wanted) {
+    my @lines = $runner->run(input => $TOOL, stream_modes => [$mode]);
+    is names(@lines), $wanted{$mode}, "mode $mode makes its own events only";
+    is $lines[-1]{status}, 'success', '... and the run ends well';
+}
+is names($runner->run(input => $TOOL, stream_modes => [])), '', 'no mode, no event';
+is names($runner->run(input => human('fail'), stream_modes => [])), 'error',
+    'an error is told in every mode';
+is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'nonsense' ])),
+    'values updates values updates values updates values', 'several modes at once';
+
+# --- values and updates ------------------------------------------------------
+
+{
+    my @lines = $runner->run(input => $TOOL, stream_modes => [qw(values updates)]);
+    my @events = grep { $_->{event} eq 'values' } lines_of('event', @lines);
+    is_deeply [ map { $_->{checkpoint_id} } @events ], [ (ids_of(@lines))[ 1 .. 4 ] ],
+        'values name the checkpoint of each step, the input alone excepted';
+    my %seen;
+    for my $line (@lines) {
+        $seen{ $line->{checkpoint_id} } = 1 if $line->{type} eq 'checkpoint';
+        ok $seen{ $line->{checkpoint_id} }, '... which was sent before'
+            if ($line->{event} // '') eq 'values';
+    }
+    my @messages = messages_of(@lines);
+    is_deeply [ events_of('updates', @lines) ],
+        [ { agent => { messages => [ $messages[1] ] } },
+          { tools => { messages => [ $messages[2] ] } },
+          { agent => { messages => [ $messages[3] ] } } ],
+        'updates bring the messages of each node';
+}
+
+# --- messages ----------------------------------------------------------------
+
+{
+    my @lines = $runner->run(input => human('Hello'), stream_modes => ['messages'],
+        config => { metadata => { colour => 'red', run_id => 'not this' } });
+    my @messages = messages_of(@lines);
+    my ($metadata) = events_of('messages/metadata', @lines);
+    my $id = $messages[1]{id};
+    is_deeply [ keys %{$metadata} ], [$id], 'messages/metadata is by the id of the message';
+    my $about = $metadata->{$id}{metadata};
+    is_deeply [ @{$about}{qw(langgraph_node langgraph_step graph_id ls_provider colour)} ],
+        [ 'agent', 1, 'agent', 'demo', 'red' ], '... and tells node, step, graph, model';
+    is $about->{run_id}, $lines[0]{run_id}, '... and the run, whatever a client wrote';
+    my @partial = map { $_->[0] } events_of('messages/partial', @lines);
+    is_deeply [ sort { $a <=> $b } map { length $_->{content} } @partial ],
+        [ map { length $_->{content} } @partial ], 'messages/partial grows';
+    is_deeply [ grep { index $messages[1]{content}, $_->{content} } @partial ], [],
+        '... and is the beginning of the message';
+    is_deeply [ keys %{ { map { $_->{id} => 1 } @partial } } ], [$id], '... under one id';
+    is_deeply [ events_of('messages/complete', @lines) ], [ [ $messages[1] ] ],
+        'messages/complete is the message of the state';
+}
+{
+    my $words = join ' ', ('word') x 3000;
+    my @lines = $runner->run(graph_id => 'model', stream_modes => ['messages'],
+        input => script(text => $words));
+    my $bytes = 0;
+    $bytes += length $_->{' text'} for lines_of('event', @lines);
+    cmp_ok $bytes, '<', 60 * length $words, 'a long message costs no square of its length';
+    is +(events_of('messages/complete', @lines))[0][0]{content}, $words, '... and comes complete';
+}
+{
+    my @lines = $runner->run(graph_id => 'model', stream_modes => ['messages-tuple'],
+        input => script(text => 'Let me see.', tools => [
+            { name => 'weather', args => { city => 'Rome' } },
+            { name => 'weather', args => { city => 'Oslo' } } ]));
+    my @chunks = map { $_->[0] } events_of('messages', @lines);
+    my @messages = messages_of(@lines);
+    is_deeply [ map { $_->{id} } grep { $_->{type} eq 'tool' } @chunks ],
+        [ map { $_->{id} } @messages[ 2, 3 ] ], 'tool messages come whole';
+    my (%text, %calls, %last);
+    for my $chunk (grep { $_->{type} eq 'AIMessageChunk' } @chunks) {
+        $text{ $chunk->{id} } .= $chunk->{content};
+        $last{ $chunk->{id} } = $chunk;
+        for my $part (@{ $chunk->{tool_call_chunks} }) {
+            my $call = $calls{ $chunk->{id} }[ $part->{index} ] ||= {};
+            $call->{$_} //= $part->{$_} for qw(id name);
+            $call->{args} .= $part->{args};
+        }
+    }
+    my ($asking, $answer) = @messages[ 1, 4 ];
+    is $text{ $asking->{id} }, 'Let me see.', 'chunks add up to the text';
+    is_deeply [ map { [ @{$_}{qw(id name)}, decode_json($_->{args}) ] } @{ $calls{ $asking->{id} } } ],
+        [ map { [ @{$_}{qw(id name args)} ] } @{ $asking->{tool_calls} } ],
+        '... and to the calls';
+    is_deeply $last{ $answer->{id} }{usage_metadata}, $answer->{usage_metadata},
+        'the last chunk has the usage';
+    is_deeply $last{ $answer->{id} }{response_metadata}, $answer->{response_metadata},
+        '... and how it ended';
+    is_deeply [ map { $_->[1]{langgraph_node} } events_of('messages', @lines) ],
+        [ map { $_->{type} eq 'tool' ? 'tools' : 'agent' } @chunks ],
+        'each chunk tells its node';
+}
+
+# --- tasks, checkpoints, debug -----------------------------------------------
+
+{
+    my @lines = $runner->run(input => $TOOL, stream_modes => [qw(tasks checkpoints)]);
+    my @tasks = events_of('tasks', @lines);
+    my @messages = messages_of(@lines);
+    my @checkpoints = lines_of('checkpoint', @lines);
+    is_deeply [ map { $_->{name} } @tasks ], [qw(agent agent tools tools agent agent)],
+        'a task begins and ends at each node';
+    is_deeply [ map { $_->{id} } @tasks[ 0, 2, 4 ] ], [ map { $_->{id} } @tasks[ 1, 3, 5 ] ],
+        '... under one id';
+    is_deeply [ map { $_->{id} } @tasks[ 0, 2, 4 ] ],
+        [ map { $_->{tasks}[0]{id} } @checkpoints[ 1 .. 3 ] ], '... the one in the checkpoint';
+    is_deeply $tasks[0]{input}, $checkpoints[1]{values}, 'it begins with the state';
+    is_deeply $tasks[0]{triggers}, ['branch:to:agent'], '... and what triggered it';
+    is_deeply $tasks[1]{result}, { messages => [ $messages[1] ] }, 'it ends with its result';
+    is $tasks[1]{error}, undef, '... and no error';
+    my @states = events_of('checkpoints', @lines);
+    is_deeply [ map { $_->{checkpoint}{checkpoint_id} } @states ], [ ids_of(@lines) ],
+        'checkpoints tells all of them';
+    is_deeply [ map { $_->{$_[0] // 'values'} } @states ], [ map { $_->{values} } @checkpoints ],
+        '... with their values';
+    is_deeply $states[1]{parent_checkpoint}{checkpoint_id}, $checkpoints[0]{checkpoint_id},
+        '... and their parents';
+    is_deeply [ sort keys %{ $states[1] } ],
+        [qw(checkpoint config metadata next parent_checkpoint parent_config tasks values)],
+        '... in full';
+    is $states[0]{parent_config}, undef, '... the first has none';
+}
+{
+    my @lines = $runner->run(input => human('fail'), stream_modes => ['tasks']);
+    my (undef, $end) = events_of('tasks', @lines);
+    is $end->{error}, $lines[-1]{error}{message}, 'a failed task has its error';
+    is $end->{result}, undef, '... and no result';
+}
+{
+    my @lines = $runner->run(input => $TOOL, stream_modes => ['debug']);
+    my @debug = events_of('debug', @lines);
+    is join(' ', map { $_->{type} } @debug),
+        'checkpoint checkpoint' . ' task task_result checkpoint' x 3, 'debug has all of it';
+    like $_->{timestamp}, qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00\z/, '... with the time'
+        for $debug[0];
+    is_deeply [ map { $_->{step} } grep { $_->{type} eq 'checkpoint' } @debug ], [ -1 .. 3 ],
+        '... and the step';
+}
+
+# --- in-band confusion -------------------------------------------------------
+
+{
+    my $text = qq(__interrupt__ \nevent: end\ndata: {"type":"end"}\n\n{"type":"end"} </s>);
+    my @lines = $runner->run(input => human($text), stream_modes => [qw(updates values)]);
+    is $lines[-1]{status}, 'success', 'marker words in a message are only text';
+    is +(messages_of(@lines))[0]{content}, $text, '... and stay as they are';
+}
+
+done_testing;

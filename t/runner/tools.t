@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tools over HTTP: what they are sent, and that one which fails is a message
+# with status "error" and never a failed run.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Env qw(free_port);
+use JSON::PP;
+use ModelServer;
+use RunnerTest qw(graph human messages_of last_message lines_of events_of);
+use Test::More;
+use Time::HiRes qw(time);
+
+my $server = ModelServer->new;
+my $nobody = free_port();
+my @tools = (
+    (map { $server->tool($_) } qw(weather text broken moved reset big dirty missing)),
+    $server->tool('hang', timeout_ms => 200),
+    $server->tool('weather', name => 'put', method => 'PUT'),
+    $server->tool('weather', name => 'get', method => 'GET', url => $server->url . '/tool/weather?unit=C'),
+    $server->tool('weather', name => 'closed', url => "http://127.0.0.1:$nobody/"),
+    $server->tool('weather', name => 'file', url => 'file:///etc/passwd'),
+    $server->tool('weather', name => 'user', url => 'http://['),
+);
+my $runner = RunnerTest->new(graphs => { agent => graph(tools => \@tools) });
+
+# Uses the tool; returns its message and all lines of the run.
+sub use_tool {
+    my ($name, $args) = @_;
+    my @lines = $runner->run(input => human("use $name " . ($args || '{}')));
+    is $lines[-1]{status}, 'success', "tool $name: the run ends well";
+    my ($tool) = grep { $_->{type} eq 'tool' } messages_of(@lines);
+    return wantarray ? ($tool, @lines) : $tool;
+}
+
+sub last_call { return $server->get('/journal')->[-1] }
+
+# --- What they are sent ------------------------------------------------------
+
+{
+    my ($tool, @lines) = use_tool('weather', '{"city": "Rome", "key": "weather"}');
+    my $call = last_call();
+    is_deeply $call->{body}, { city => 'Rome', key => 'weather' }, 'the arguments are the body';
+    is $call->{method}, 'POST', '... posted';
+    is $call->{headers}{'content-type'}, 'application/json', '... as JSON';
+    is $call->{headers}{'x-agent-run-id'}, $lines[0]{run_id}, '... with the id of the run';
+    like $call->{headers}{'x-agent-thread-id'}, qr/\A[0-9a-f-]{36}\z/, '... and of the thread';
+    is_deeply [ @{$tool}{qw(name status)} ], [ 'weather', 'success' ], 'the reply is a message';
+    is decode_json(Encode::encode_utf8($tool->{content}))->{city}, 'Rome', '... with its text';
+    is_deeply $tool->{artifact}, { http_status => 200, content_type => 'application/json' },
+        '... and its status and type as artifact';
+    like last_message(@lines)->{content}, qr/tool weather answered: \{"city":"Rome"/,
+        '... that the model has read';
+}
+use_tool('put', '{"city": "Rome"}');
+is last_call()->{method}, 'PUT', 'another method';
+{
+    my $tool = use_tool('get', '{"city": "R&m e", "days": 3}');
+    my $call = last_call();
+    is $call->{method}, 'GET', 'GET';
+    is_deeply $call->{query}, { unit => 'C', city => 'R&m e', days => 3 },
+        '... has the arguments in its query';
+    ok !defined $call->{body}, '... and no body';
+    like $tool->{content}, qr/R&m e/, '... and an answer';
+}
+is use_tool('text')->{content}, 'plain text', 'a reply may be plain text';
+
+# --- What goes wrong ---------------------------------------------------------
+
+my %wrong = (
+    broken  => qr/failed with HTTP status 500: .*the tool is broken/,
+    missing => qr/failed with HTTP status 404/,
+    moved   => qr/failed with HTTP status 302/,
+    reset   => qr/tool reset cannot be reached: /,
+    closed  => qr/tool closed cannot be reached: .*$nobody/,
+    file    => qr/tool file cannot be reached: /,
+    user    => qr/tool user cannot be reached: /,
+    big     => qr/more than 1048576 bytes/,
+    hang    => qr/did not answer within 200 ms/,
+);
+for my $name (sort keys %wrong) {
+    my $began = time;
+    my ($tool, @lines) = use_tool($name);
+    is $tool->{status}, 'error', '... its message has status error';
+    like $tool->{content}, $wrong{$name}, '... and says what happened';
+    like last_message(@lines)->{content}, qr/tool $name failed: /, '... and the model goes on';
+    cmp_ok time - $began, '<', 10, '... in time';
+}
+is scalar $server->calls('reset'), 1, 'a call whose answer is lost is not made again';
+is scalar $server->calls('text'), 1, 'a redirect is not followed';
+ok $server->closed('hang')->{is_aborted}, 'a tool that takes too long is dropped';
+is use_tool('dirty')->{content}, "a\x{fffd}b\x{fffd}c\x{fffd}\x{fffd}\x{fffd}d",
+    'U+0000 and bytes that are no UTF-8 become U+FFFD';
+
+# --- At once -----------------------------------------------------------------
+
+{
+    my @lines = $runner->run(input => human(join ' ', map { 'use hang {}' } 1 .. 20));
+    my @tool = grep { $_->{type} eq 'tool' } messages_of(@lines);
+    is scalar @tool, 20, 'twenty tools are called';
+    my @ids = map { $_->{id} } @{ (messages_of(@lines))[1]{tool_calls} };
+    is_deeply [ map { $_->{tool_call_id} } @tool ], \@ids, '... answered in the order of the calls';
+    my @at = map { $_->{at_ms} } @{ $server->get('/journal') }[ -20 .. -1 ];
+    cmp_ok $at[-1] - $at[0], '<', 4000, '... all at the same time, not one after the other';
+}
+
+done_testing;

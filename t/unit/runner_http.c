@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: runners/builtin/http.c */
+/* Every connection goes through the egress policy and leaves from its source
+ * address. */
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <apr_strings.h>
+
+#include "runners/builtin/http.h"
+
+typedef struct server_t {
+    int fd;
+    int port;
+    pthread_t thread;
+    /* Connections, and where the last one came from. */
+    int connections;
+    struct sockaddr_in client;
+} server_t;
+
+typedef struct result_t {
+    bool is_over;
+    runner_reply_t reply;
+    char body[64];
+} result_t;
+
+/* Answers one request, or ends when the socket is shut down. */
+static void *serve_one(void *baton)
+{
+    static const char reply[] =
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n"
+        "Retry-After: 3\r\nContent-Type: text/plain\r\n\r\nhello";
+    server_t *server = baton;
+    socklen_t size = sizeof(server->client);
+    char request[4096];
+    int fd = accept(server->fd, (struct sockaddr *)&server->client, &size);
+
+    if (fd >= 0) {
+        server->connections++;
+        if (read(fd, request, sizeof(request)) > 0
+            && write(fd, reply, sizeof(reply) - 1) < 0) {
+            server->connections = -1;
+        }
+        close(fd);
+    }
+    return NULL;
+}
+
+static void start_server(server_t *server)
+{
+    struct sockaddr_in address;
+    socklen_t size = sizeof(address);
+
+    memset(server, 0, sizeof(*server));
+    memset(&address, 0, sizeof(address));
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    server->fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(server->fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(server->fd, 8), 0);
+    getsockname(server->fd, (struct sockaddr *)&address, &size);
+    server->port = ntohs(address.sin_port);
+    assert_int_equal(pthread_create(&server->thread, NULL, serve_one, server),
+                     0);
+}
+
+static void stop_server(server_t *server)
+{
+    shutdown(server->fd, SHUT_RDWR);
+    pthread_join(server->thread, NULL);
+    close(server->fd);
+}
+
+static bool never_full(void *baton)
+{
+    return false;
+}
+
+static bool take_bytes(void *baton, int status, const char *bytes,
+                       size_t length)
+{
+    result_t *result = baton;
+
+    assert_int_equal(status, 200);
+    assert_true(length < sizeof(result->body));
+    memcpy(result->body, bytes, length);
+    return true;
+}
+
+static void take_end(void *baton, const runner_reply_t *reply)
+{
+    result_t *result = baton;
+
+    result->is_over = true;
+    result->reply = *reply;
+}
+
+/* GET of the server under a host name or address, under the policy. */
+static void get(result_t *result, const char *host, int port,
+                const runner_egress_t *egress, apr_pool_t *pool)
+{
+    runner_http_t *http = runner_http_open(egress, never_full, NULL, pool);
+    runner_request_t request;
+    const char *failure = NULL;
+
+    memset(result, 0, sizeof(*result));
+    memset(&request, 0, sizeof(request));
+    request.method = "GET";
+    request.url = apr_psprintf(pool, "http://%s:%d/", host, port);
+    request.on_bytes = take_bytes;
+    request.on_end = take_end;
+    request.baton = result;
+    assert_non_null(runner_http_start(http, &request, &failure, pool));
+    while (!result->is_over) {
+        runner_http_perform(http);
+        if (!result->is_over) {
+            runner_http_wait(http, NULL, 0, 10000);
+        }
+    }
+}
+
+static bool refuse_loopback(void *baton, const struct sockaddr *address)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+
+    ++*(int *)baton;
+    return address->sa_family == AF_INET
+        && (ntohl(v4->sin_addr.s_addr) >> 24) != 127;
+}
+
+static void without_a_policy_any_address_is_reached(void **state)
+{
+    runner_egress_t egress;
+    result_t result;
+    server_t server;
+
+    memset(&egress, 0, sizeof(egress));
+    start_server(&server);
+    get(&result, "127.0.0.1", server.port, &egress, *state);
+    stop_server(&server);
+    assert_int_equal(result.reply.status, 200);
+    assert_null(result.reply.failure);
+    assert_string_equal(result.body, "hello");
+    assert_string_equal(result.reply.retry_after, "3");
+    assert_string_equal(result.reply.content_type, "text/plain");
+}
+
+static void the_policy_sees_every_address_however_it_is_spelled(void **state)
+{
+    static const char *const hosts[] = {"127.0.0.1", "localhost", "2130706433",
+                                        "0x7f.1",    "127.1",     "[::1]"};
+    int asked = 0;
+    runner_egress_t egress;
+    result_t result;
+    server_t server;
+
+    memset(&egress, 0, sizeof(egress));
+    egress.is_allowed = refuse_loopback;
+    egress.baton = &asked;
+    start_server(&server);
+    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        int before = asked;
+
+        get(&result, hosts[i], server.port, &egress, *state);
+        assert_int_equal(result.reply.status, 0);
+        assert_true(result.reply.is_final);
+        assert_non_null(strstr(result.reply.failure, "connected to"));
+        assert_true(asked > before);
+    }
+    stop_server(&server);
+    assert_int_equal(server.connections, 0);
+}
+
+static void a_connection_leaves_from_the_source_address(void **state)
+{
+    struct sockaddr_in *source;
+    runner_egress_t egress;
+    result_t result;
+    server_t server;
+    char text[INET_ADDRSTRLEN];
+
+    memset(&egress, 0, sizeof(egress));
+    source = (struct sockaddr_in *)&egress.source_v4;
+    source->sin_family = AF_INET;
+    assert_int_equal(inet_pton(AF_INET, "127.0.0.7", &source->sin_addr), 1);
+    start_server(&server);
+    get(&result, "127.0.0.1", server.port, &egress, *state);
+    stop_server(&server);
+    assert_int_equal(result.reply.status, 200);
+    inet_ntop(AF_INET, &server.client.sin_addr, text, sizeof(text));
+    assert_string_equal(text, "127.0.0.7");
+}
+
+static void a_header_with_a_line_break_is_not_sent(void **state)
+{
+    runner_egress_t egress;
+    runner_request_t request;
+    const char *failure = NULL;
+    runner_http_t *http;
+
+    memset(&egress, 0, sizeof(egress));
+    memset(&request, 0, sizeof(request));
+    http = runner_http_open(&egress, never_full, NULL, *state);
+    request.method = "GET";
+    request.url = "http://127.0.0.1/";
+    request.headers = apr_array_make(*state, 1, sizeof(const char *));
+    APR_ARRAY_PUSH(request.headers, const char *) = "A: b\r\nC: d";
+    assert_null(runner_http_start(http, &request, &failure, *state));
+    assert_non_null(failure);
+}
+
+static void the_host_of_a_url_is_told(void **state)
+{
+    assert_string_equal(runner_http_host("https://api.example/v1", *state),
+                        "api.example");
+    assert_string_equal(
+        runner_http_host("http://user:secret@127.0.0.1:9/x?y", *state),
+        "127.0.0.1:9");
+    assert_string_equal(runner_http_host("nonsense://[", *state),
+                        "nonsense://[");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(without_a_policy_any_address_is_reached),
+        CHECK_TEST(the_policy_sees_every_address_however_it_is_spelled),
+        CHECK_TEST(a_connection_leaves_from_the_source_address),
+        CHECK_TEST(a_header_with_a_line_break_is_not_sent),
+        CHECK_TEST(the_host_of_a_url_is_told),
+    };
+
+    return CHECK_RUN(tests);
+}

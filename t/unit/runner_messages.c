@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: runners/builtin/message.c runners/builtin/reducer.c */
+/* OBJECTS: runners/builtin/value.c runners/builtin/text.c */
+/* OBJECTS: runners/builtin/halves.c runners/builtin/problem.c */
+/* OBJECTS: core/json.c core/scan.c core/error.c core/uuid.c */
+/* Messages as clients write them, and the reducer of the channel. */
+#include "check.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "runners/builtin/message.h"
+#include "runners/builtin/value.h"
+
+static json_object *parse(const char *text, apr_pool_t *pool)
+{
+    json_object *value = runner_value_parse(text, strlen(text), pool);
+
+    assert_non_null(value);
+    return value;
+}
+
+/* The merged list as JSON; the problem's text when it was refused. */
+static json_object *add(const char *list, const char *update,
+                        const char **refusal, apr_pool_t *pool)
+{
+    runner_problem_t *problem = NULL;
+    json_object *merged = NULL;
+
+    *refusal = NULL;
+    if (runner_messages_add(&merged, list ? parse(list, pool) : NULL,
+                            parse(update, pool), &problem, pool)
+        != APR_SUCCESS) {
+        *refusal = problem->message;
+        return NULL;
+    }
+    return agent_json_own(merged, pool);
+}
+
+/* "id:content id:content" of the merged list. */
+static const char *ids_after(const char *list, const char *update,
+                             apr_pool_t *pool)
+{
+    const char *refusal;
+    json_object *merged = add(list, update, &refusal, pool);
+    const char *text = "";
+
+    assert_null(refusal);
+    for (size_t i = 0; i < json_object_array_length(merged); i++) {
+        json_object *message = json_object_array_get_idx(merged, i);
+
+        text = apr_pstrcat(pool, text, i ? " " : "",
+                           agent_json_string(message, "id", "?"), ":",
+                           runner_message_text(message, pool), NULL);
+    }
+    return text;
+}
+
+#define OLD                                                                    \
+    "[{\"type\":\"human\",\"id\":\"a\",\"content\":\"1\"},"                    \
+    "{\"type\":\"ai\",\"id\":\"b\",\"content\":\"2\"}]"
+
+static void new_messages_are_appended(void **state)
+{
+    assert_string_equal(
+        ids_after(OLD, "[{\"role\":\"user\",\"id\":\"c\",\"content\":\"3\"}]",
+                  *state),
+        "a:1 b:2 c:3");
+    assert_string_equal(
+        ids_after(NULL, "{\"role\":\"user\",\"id\":\"c\",\"content\":\"3\"}",
+                  *state),
+        "c:3");
+    assert_string_equal(ids_after(OLD, "[]", *state), "a:1 b:2");
+}
+
+static void a_message_with_a_known_id_takes_its_place(void **state)
+{
+    assert_string_equal(
+        ids_after(OLD,
+                  "[{\"role\":\"user\",\"id\":\"a\",\"content\":\"x\"},"
+                  "{\"role\":\"user\",\"id\":\"a\",\"content\":\"y\"}]",
+                  *state),
+        "a:y b:2");
+}
+
+static void messages_are_removed_by_id(void **state)
+{
+    assert_string_equal(
+        ids_after(OLD, "[{\"type\":\"remove\",\"id\":\"a\"}]", *state), "b:2");
+    assert_string_equal(
+        ids_after(OLD,
+                  "[{\"type\":\"remove\",\"id\":\"__remove_all__\"},"
+                  "{\"role\":\"ai\",\"id\":\"c\",\"content\":\"3\"}]",
+                  *state),
+        "c:3");
+    assert_string_equal(
+        ids_after(OLD,
+                  "[{\"type\":\"remove\",\"id\":\"a\"},"
+                  "{\"role\":\"user\",\"id\":\"a\",\"content\":\"x\"}]",
+                  *state),
+        "a:x b:2");
+}
+
+static void removing_what_is_not_there_is_refused(void **state)
+{
+    const char *refusal;
+
+    add(OLD, "[{\"type\":\"remove\",\"id\":\"z\"}]", &refusal, *state);
+    assert_non_null(strstr(refusal, "\"z\""));
+}
+
+static void missing_ids_are_made_and_differ(void **state)
+{
+    const char *refusal;
+    json_object *merged = add(NULL, "[\"x\",\"y\"]", &refusal, *state);
+    const char *first = agent_json_string(json_object_array_get_idx(merged, 0),
+                                          "id", "");
+    const char *second = agent_json_string(json_object_array_get_idx(merged, 1),
+                                           "id", "");
+
+    assert_int_equal(strlen(first), 36);
+    assert_string_not_equal(first, second);
+}
+
+static void a_refused_update_changes_nothing(void **state)
+{
+    const char *refusal;
+
+    assert_null(
+        add(OLD, "[\"fine\",{\"role\":\"martian\"}]", &refusal, *state));
+    assert_non_null(strstr(refusal, "messages/1/role"));
+    assert_non_null(strstr(refusal, "martian"));
+}
+
+static void a_message_has_every_field_of_its_kind_in_order(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{\"role\":\"user\",\"content\":\"x\",\"id\":\"1\"}",
+         "{\"type\":\"human\",\"content\":\"x\",\"id\":\"1\",\"name\":null,"
+         "\"additional_kwargs\":{},\"response_metadata\":{},"
+         "\"example\":false}"},
+        {"{\"role\":\"assistant\",\"content\":null,\"id\":\"1\"}",
+         "{\"type\":\"ai\",\"content\":\"\",\"id\":\"1\",\"name\":null,"
+         "\"additional_kwargs\":{},\"response_metadata\":{},"
+         "\"example\":false,\"tool_calls\":[],\"invalid_tool_calls\":[],"
+         "\"usage_metadata\":{\"input_tokens\":0,\"output_tokens\":0,"
+         "\"total_tokens\":0}}"},
+        {"{\"role\":\"tool\",\"content\":\"x\",\"id\":\"1\","
+         "\"tool_call_id\":\"c\",\"odd\":[1]}",
+         "{\"type\":\"tool\",\"content\":\"x\",\"id\":\"1\",\"name\":null,"
+         "\"additional_kwargs\":{\"odd\":[1]},\"response_metadata\":{},"
+         "\"example\":false,\"tool_call_id\":\"c\",\"artifact\":{},"
+         "\"status\":\"success\"}"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        runner_problem_t *problem = NULL;
+        json_object *message = NULL;
+
+        assert_int_equal(runner_message_read(&message,
+                                             parse(rows[i][0], *state), "x",
+                                             &problem, *state),
+                         APR_SUCCESS);
+        agent_json_own(message, *state);
+        assert_string_equal(agent_json_print(message, *state), rows[i][1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(new_messages_are_appended),
+        CHECK_TEST(a_message_with_a_known_id_takes_its_place),
+        CHECK_TEST(messages_are_removed_by_id),
+        CHECK_TEST(removing_what_is_not_there_is_refused),
+        CHECK_TEST(missing_ids_are_made_and_differ),
+        CHECK_TEST(a_refused_update_changes_nothing),
+        CHECK_TEST(a_message_has_every_field_of_its_kind_in_order),
+    };
+
+    return CHECK_RUN(tests);
+}
