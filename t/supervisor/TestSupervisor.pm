@@ -223,8 +223,9 @@ sub create_run {
     my $request = literal(encode_json({ input => { %{$input}, pad => '@' } }));
     $request = "replace($request, '\@', repeat('x', " . ($args{pad} // 0) . "))::json";
     my $strategy = $args{strategy} // 'reject';
+    my $graph = $args{graph} // 'agent';
     my $code = sql("select code from agent.create_run('$ACCOUNT', '$thread', '$run', '" . uuid()
-        . "', 'agent', array['agent'], '$strategy', '', null, null, $request)");
+        . "', '$graph', array['$graph'], '$strategy', '', null, null, $request)");
     croak "create_run: $code" if $code ne 'ok';
     return $run;
 }

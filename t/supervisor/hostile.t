@@ -77,9 +77,8 @@ subtest 'a run that does not end in time' => sub {
     my $slow = TestSupervisor->start($pg, node => 'node-2', graphs => { slow => {} },
         run_timeout_ms => 1000, timing_ms => fast_timing());
     $slow->wait_ready;
-    my $hang = create_run({ do => 'hang' });
-    my $stuck = create_run({ do => 'stuck' });
-    sql("update agent.run_queue set graph_id = 'slow' where run_id in ('$hang', '$stuck') and state = 1");
+    my $hang = create_run({ do => 'hang' }, graph => 'slow');
+    my $stuck = create_run({ do => 'stuck' }, graph => 'slow');
     $slow->wake;
     wait_status($hang, 'timeout');
     wait_status($stuck, 'timeout');
