@@ -6,6 +6,7 @@
 create or replace function agent.bury_worker(p_worker_id bigint, p_counted boolean) returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_keys agent.run_report[];

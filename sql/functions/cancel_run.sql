@@ -13,6 +13,7 @@ create or replace function agent.cancel_run(
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_status text;

@@ -11,6 +11,7 @@ create or replace function agent.delete_thread(
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_bucket date;

@@ -11,6 +11,7 @@ create or replace function agent.discard_run(
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_bucket date;

@@ -13,6 +13,7 @@ create or replace function agent.get_run(
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $function$
 begin
     select 'ok', agent.render_run(r)

@@ -9,6 +9,7 @@ create or replace function agent.move_head(
 ) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_now timestamptz := agent.now();

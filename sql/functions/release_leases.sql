@@ -14,6 +14,7 @@ create or replace function agent.release_leases(
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_rows agent.run_queue[];

@@ -10,6 +10,7 @@ create or replace function agent.renew_worker(
 ) returns text
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $function$
 begin
     update agent.workers w

@@ -6,6 +6,7 @@
 create or replace function agent.requeue_run(p_row agent.run_queue, p_counted boolean) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $function$
 begin
     update agent.run_queue q

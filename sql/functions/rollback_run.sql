@@ -10,6 +10,7 @@ create or replace function agent.rollback_run(
 ) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_moved boolean;

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Everything that the runs of a worker produced since the last call, in one transaction: events,
 -- checkpoints, ends. Items of a run whose lease is not held any more are skipped; the rest is saved.
--- A batch can be repeated as a whole when its commit was unclear: each row has a key.
+-- A batch can be repeated as a whole when its commit was unclear: each row has a key. A value that
+-- does not fit its type (class 22) refuses the whole batch; run by run the good ones pass.
 -- Returns: one row per run of the batch: saved or fenced, and whether the run is final.
 --          p_items in order of arrival: [{"a": account_id, "r": run_id, "e": epoch, "s": seq or null,
 --          "m": the runner's message}, ...].

@@ -12,6 +12,7 @@ create or replace function agent.stream_state(
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $function$
 begin
     select case when r.finished_at is null then 'waiting' else 'ok' end, r.last_event_seq

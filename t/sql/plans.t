@@ -13,30 +13,30 @@ use AgentSQL::Play;
 my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_blobs usage_events);
 my $account = $AgentSQL::ACCOUNT;
 
-# 100,000 blocked runs in two threads, 19,000 ready ones, and the traces of 20,000 that ended.
+# 20,000 blocked runs in two threads, 4,000 ready ones, and the traces of 10,000 that ended.
 my $LOAD = <<"SQL";
 insert into agent.threads (account_id, thread_id, status, created_at, updated_at)
-select '$account', md5('t' || n)::uuid, 'busy', now(), now() from generate_series(1, 19002) n;
+select '$account', md5('t' || n)::uuid, 'busy', now(), now() from generate_series(1, 4002) n;
 insert into agent.runs (account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
     metadata, config, stream_mode, stream_subgraphs, stream_resumable, events_bucket, created_at, updated_at)
-select '$account', md5('r' || n)::uuid, md5('t' || least(n, 19001 + n % 2))::uuid, n, '$AgentSQL::ASSISTANT',
+select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, '$AgentSQL::ASSISTANT',
     'agent', 'enqueue', '{}', '{"metadata": {}}', '["values"]', false, false, current_date, now(), now()
-from generate_series(1, 119000) n;
+from generate_series(1, 24000) n;
 insert into agent.run_queue (account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket)
-select '$account', md5('r' || n)::uuid, md5('t' || least(n, 19001 + n % 2))::uuid, n, 'agent',
-    case when n <= 19000 then 1 else 0 end, case when n <= 19000 then n end, current_date
-from generate_series(1, 119000) n;
+select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, 'agent',
+    case when n <= 4000 then 1 else 0 end, case when n <= 4000 then n end, current_date
+from generate_series(1, 24000) n;
 insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data)
-select '$account', current_date, md5('e' || n)::uuid, 0, 1, 'custom', '1' from generate_series(1, 20000) n;
+select '$account', current_date, md5('e' || n)::uuid, 0, 1, 'custom', '1' from generate_series(1, 10000) n;
 insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, created_at)
 select '$account', md5('t' || n)::uuid, md5('c' || n)::uuid, md5('e' || n)::uuid, '{}', '[]', '[]', '{}', now()
-from generate_series(1, 19000) n;
+from generate_series(1, 4000) n;
 insert into agent.checkpoint_blobs (account_id, thread_id, digest, content)
-select '$account', md5('t' || n)::uuid, md5('b' || n)::uuid, '1' from generate_series(1, 19000) n;
+select '$account', md5('t' || n)::uuid, md5('b' || n)::uuid, '1' from generate_series(1, 4000) n;
 insert into agent.usage_events (account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
     created_at, finished_at)
 select '$account', md5('e' || n)::uuid, md5('t' || n)::uuid, '$AgentSQL::ASSISTANT', 'agent', 'success', 1, 1, now(), now()
-from generate_series(1, 20000) n;
+from generate_series(1, 10000) n;
 SQL
 
 # A life of 50 runs, used to make a session plan everything, and to measure everything.
@@ -149,26 +149,22 @@ for my $statistics ('none', 'empty', 'one row', 'all blocked') {
     };
 }
 
-SKIP: {
-    skip 'auto_explain needs a superuser', 1
-        if AgentSQL::admin('select rolsuper from pg_roles where rolname = current_user') ne 't';
-    subtest 'the plan of a claim is index scans and a tid scan: no table scan, no hash join, no merge join' => sub {
-        my ($db) = prepared('empty');
-        my $session = $db->session('none');
-        $session->query($_) for "load 'auto_explain'", 'set auto_explain.log_min_duration = 0',
-            'set auto_explain.log_nested_statements = on', "set role $AgentSQL::OWNER";
-        $session->query($_) for split /;\n/, $LOAD;
-        my $worker = AgentSQL::Play->new($session)->worker;
-        $session->query('set client_min_messages = log');
-        $session->send("select count(*) from agent.claim_runs($worker, '{agent}', 50, 0)");
-        my ($plan) = grep { /with claimed as/ } split /^LOG: /m, $session->receive;
-        like $plan, qr/Update on run_queue/, 'there is a plan to look at';
-        like $plan, qr/Index Scan using run_queue_ready on run_queue/;
-        like $plan, qr/Tid Scan on run_queue/;
-        like $plan, qr/Index Scan using runs_pkey on runs/;
-        unlike $plan, qr/Seq Scan|Hash|Merge|Bitmap/;
-        unlike $plan, qr/Subquery Scan on r.*\n(?:.*\n){1,3}.*Sort/, 'the queue is read in order';
-    };
-}
+subtest 'the plan of a claim is index scans and a tid scan: no table scan, no hash join, no merge join' => sub {
+    my ($db) = prepared('empty');
+    my $session = $db->session('none');
+    $session->query($_) for "load 'auto_explain'", 'set auto_explain.log_min_duration = 0',
+        'set auto_explain.log_nested_statements = on', "set role $AgentSQL::OWNER";
+    $session->query($_) for split /;\n/, $LOAD;
+    my $worker = AgentSQL::Play->new($session)->worker;
+    $session->query('set client_min_messages = log');
+    $session->send("select count(*) from agent.claim_runs($worker, '{agent}', 50, 0)");
+    my ($plan) = grep { /with claimed as/ } split /^LOG: /m, $session->receive;
+    like $plan, qr/Update on run_queue/, 'there is a plan to look at';
+    like $plan, qr/Index Scan using run_queue_ready on run_queue/;
+    like $plan, qr/Tid Scan on run_queue/;
+    like $plan, qr/Index Scan using runs_pkey on runs/;
+    unlike $plan, qr/Seq Scan|Hash|Merge|Bitmap/;
+    unlike $plan, qr/Subquery Scan on r.*\n(?:.*\n){1,3}.*Sort/, 'the queue is read in order';
+};
 
 done_testing;
