@@ -359,4 +359,4 @@ static void start_anthropic(runner_call_t *call)
 }
 
 const runner_provider_t runner_provider_anthropic = {
-    "anthropic", true, start_anthropic, runner_remote_wake, runner_remote_stop};
+    "anthropic", true, start_anthropic, runner_remote_wake};

@@ -366,10 +366,5 @@ static void start_demo(runner_call_t *call)
     wake_demo(call);
 }
 
-static void stop_demo(runner_call_t *call)
-{
-    /* Nothing outside the call's pool belongs to it. */
-}
-
 const runner_provider_t runner_provider_demo = {"demo", false, start_demo,
-                                                wake_demo, stop_demo};
+                                                wake_demo};

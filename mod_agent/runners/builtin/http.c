@@ -319,11 +319,16 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     transfer->request.on_end(transfer->request.baton, &reply);
 }
 
+bool runner_http_is_ready(const runner_http_t *http)
+{
+    return http->paused > 0 && !http->is_full(http->baton);
+}
+
 static void resume_paused(runner_http_t *http)
 {
     runner_transfer_t *transfer = APR_RING_FIRST(&http->transfers);
 
-    if (http->paused == 0 || http->is_full(http->baton)) {
+    if (!runner_http_is_ready(http)) {
         return;
     }
     while (transfer

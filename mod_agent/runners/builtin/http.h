@@ -92,6 +92,10 @@ void runner_http_cancel(runner_transfer_t *transfer);
 void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
                       unsigned count, int timeout_ms);
 
+/* Whether runner_http_perform() has something to do that no descriptor tells:
+ * a stream waited for the supervisor, and need not any more. */
+bool runner_http_is_ready(const runner_http_t *http);
+
 /* Does what can be done now; calls on_bytes and on_end. */
 void runner_http_perform(runner_http_t *http);
 

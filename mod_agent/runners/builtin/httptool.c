@@ -89,7 +89,6 @@ static void end_reply(void *baton, const runner_reply_t *reply)
     runner_job_t *job = baton;
     runner_jobs_t *jobs = job->jobs;
 
-    job->transfer = NULL;
     job->artifact = describe_reply(reply, jobs->pool);
     finish_reply(job, reply);
     if (--jobs->waiting == 0) {
@@ -155,9 +154,7 @@ void runner_job_start_http(runner_job_t *job)
         request.body_length = strlen(request.body);
         add_header(&request, job, "Content-Type", "application/json");
     }
-    job->transfer = runner_http_start(job->jobs->http, &request, &failure,
-                                      pool);
-    if (job->transfer == NULL) {
+    if (runner_http_start(job->jobs->http, &request, &failure, pool) == NULL) {
         runner_job_finish(job, true,
                           apr_pstrcat(pool, "The tool ", job->name,
                                       " cannot be called: ", failure, ".",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One call of a model. A provider is three functions; it reports through
+ * One call of a model. A provider is two functions; it reports through
  * runner_call_text(), runner_call_begin_tool(), runner_call_args() and ends
- * the call once with runner_call_end().
+ * the call once with runner_call_end(). A call that is not wanted any more ends
+ * with its pool: what it holds outside, it holds by a cleanup of that pool.
  */
 #ifndef AGENT_RUNNER_MODEL_H
 #define AGENT_RUNNER_MODEL_H
@@ -23,8 +24,6 @@ typedef struct runner_provider_t {
     void (*start)(runner_call_t *call);
     /* The time call->wake_at has come. */
     void (*wake)(runner_call_t *call);
-    /* Ends the call at once, without runner_call_end(). */
-    void (*stop)(runner_call_t *call);
 } runner_provider_t;
 
 /* What the model has just said, for those who watch it stream. */

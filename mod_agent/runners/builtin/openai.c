@@ -372,5 +372,5 @@ static void start_openai(runner_call_t *call)
     runner_remote_start(call, &format);
 }
 
-const runner_provider_t runner_provider_openai = {
-    "openai", true, start_openai, runner_remote_wake, runner_remote_stop};
+const runner_provider_t runner_provider_openai = {"openai", true, start_openai,
+                                                  runner_remote_wake};

@@ -322,13 +322,3 @@ void runner_remote_wake(runner_call_t *call)
               apr_psprintf(call->pool, "%" APR_TIME_T_FMT " ms",
                            apr_time_as_msec(call->model->timeout)));
 }
-
-void runner_remote_stop(runner_call_t *call)
-{
-    remote_t *remote = call->state;
-
-    if (remote->transfer != NULL) {
-        runner_http_cancel(remote->transfer);
-        remote->transfer = NULL;
-    }
-}

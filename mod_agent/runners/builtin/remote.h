@@ -22,10 +22,9 @@ typedef struct runner_format_t {
     void (*read_event)(runner_call_t *call, json_object *data);
 } runner_format_t;
 
-/* The three functions of a provider. start's caller gives the format. */
+/* The two functions of a provider. start's caller gives the format. */
 void runner_remote_start(runner_call_t *call, const runner_format_t *format);
 void runner_remote_wake(runner_call_t *call);
-void runner_remote_stop(runner_call_t *call);
 
 /* For read_event: the answer is complete. */
 void runner_remote_complete(runner_call_t *call);

@@ -324,9 +324,6 @@ static void keep_partial_answer(runner_run_t *run)
 {
     runner_call_t *call = run->call;
 
-    if (!call->is_over) {
-        call->model->provider->stop(call);
-    }
     if (*runner_answer_text(&call->answer, call->pool) == '\0') {
         return;
     }
@@ -341,7 +338,6 @@ static void keep_finished_jobs(runner_run_t *run)
 {
     json_object *messages;
 
-    runner_jobs_stop(run->jobs);
     messages = runner_jobs_messages(run->jobs);
     if (json_object_array_length(messages) == 0) {
         agent_json_own(messages, run->node_pool);

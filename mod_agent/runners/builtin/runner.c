@@ -308,7 +308,8 @@ static int get_timeout_ms(const runner_t *runner, apr_time_t wake_at)
     if (runner_wire_is_full(&runner->wire)) {
         return WAIT_LONGEST_MS;
     }
-    if (wake_at <= now || has_lines(runner)) {
+    if (wake_at <= now || has_lines(runner)
+        || runner_http_is_ready(runner->http)) {
         return 0;
     }
     if (wake_at - now > apr_time_from_msec(WAIT_LONGEST_MS)) {

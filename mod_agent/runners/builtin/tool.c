@@ -241,14 +241,3 @@ json_object *runner_jobs_messages(const runner_jobs_t *jobs)
     }
     return messages;
 }
-
-void runner_jobs_stop(runner_jobs_t *jobs)
-{
-    for (int i = 0; i < jobs->list->nelts; i++) {
-        runner_job_t *job = APR_ARRAY_IDX(jobs->list, i, runner_job_t *);
-
-        if (!job->is_done && job->transfer != NULL) {
-            runner_http_cancel(job->transfer);
-        }
-    }
-}

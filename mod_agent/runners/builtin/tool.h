@@ -29,12 +29,11 @@ typedef struct runner_job_t {
     const char *content;
     /* Belongs to the pool; NULL when there is none. */
     json_object *artifact;
-    runner_transfer_t *transfer;
     const runner_tool_t *tool;
     runner_buffer_t reply;
 } runner_job_t;
 
-/* All calls of one AI message. */
+/* All calls of one AI message; those that are not done end with the pool. */
 typedef struct runner_jobs_t {
     apr_pool_t *pool;
     const runner_graph_t *graph;
@@ -62,9 +61,6 @@ void runner_jobs_start(runner_jobs_t *jobs, json_object *messages);
 
 /* The answers of the jobs that are done, in order: an array of messages. */
 json_object *runner_jobs_messages(const runner_jobs_t *jobs);
-
-/* Drops the connections of the jobs that are not done. */
-void runner_jobs_stop(runner_jobs_t *jobs);
 
 /* Does one call over HTTP; httptool.c. */
 void runner_job_start_http(runner_job_t *job);
