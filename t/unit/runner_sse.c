@@ -87,6 +87,7 @@ static const row_t rows[] = {
     {"event: \xc3\xbc\ndata: gr\xc3\xbc\xc3\x9f \xf0\x9f\x8c\x8d\n\n",
      "\xc3\xbc=gr\xc3\xbc\xc3\x9f \xf0\x9f\x8c\x8d;"},
     {"data: a\r\n\r\ndata: b\r\n\r\n", "message=a;message=b;"},
+    {"event: x\r\ndata: a\r\ndata: b\r\n\r\n", "x=a\nb;"},
     {"data: a\r\rdata: b\r\r", "message=a;message=b;"},
     {"data: a\r\n\rdata: b\n\r\n", "message=a;message=b;"},
     {"data: a\n", ""},

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tells of a decision; see answer.h. RFC 6585 has the 429, RFC 9457 its body,
+ * draft-ietf-httpapi-ratelimit-headers the two RateLimit fields.
+ */
+#include "answer.h"
+
+#include <string.h>
+
+#include <apr_buckets.h>
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_protocol.h>
+#include <http_request.h>
+#include <mod_core.h>
+#include <util_filter.h>
+
+#include "body.h"
+#include "private.h"
+
+#define FILTER_NAME  "RATELIMIT_HEADERS"
+#define PROBLEM_TYPE "application/problem+json"
+
+/* Set in register_hooks. */
+static ap_filter_rec_t *headers_filter;
+
+/* ---- The access log ---- */
+
+void rlr_answer_note(request_rec *r, const rlr_verdict_t *verdict)
+{
+    apr_table_t *variables = r->subprocess_env;
+    const rlr_site_rule_t *rule = verdict->rule;
+
+    apr_table_setn(variables, "RATELIMIT_DECISION",
+                   rlr_outcome_word(verdict->outcome));
+    if (rule == NULL) {
+        return;
+    }
+    apr_table_setn(variables, "RATELIMIT_RULE", rule->rule->name);
+    apr_table_setn(variables, "RATELIMIT_KEY",
+                   rlr_rule_key_name(rule->rule->key));
+    apr_table_setn(variables, "RATELIMIT_REMAINING",
+                   apr_itoa(r->pool, (int)verdict->answer.decision.remaining));
+}
+
+/* ---- The error log ---- */
+
+void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
+                    rlr_subject_t *subject)
+{
+    const rlr_site_rule_t *rule = verdict->rule;
+
+    if (rule == NULL) {
+        return;
+    }
+    if (verdict->answer.overflow && rlr_limit_may_warn(verdict->site)) {
+        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                      RLR_LOGNO(0202) "the table is full: keys without a place "
+                                      "share a counter; raise RateLimitTable");
+    }
+    if (!verdict->answer.first_refusal) {
+        return;
+    }
+    ap_log_rerror(
+        APLOG_MARK, APLOG_WARNING, 0, r,
+        RLR_LOGNO(0201) "%s: rule %s, region %s, %s: more than %u "
+                        "requests in %u s, the next in %u ms%s",
+        verdict->outcome == RLR_REFUSED ? "refused" : "dry run",
+        rule->rule->name, verdict->site->region,
+        rlr_subject_describe(subject, verdict->site, rule->rule->key, r->pool),
+        verdict->limit.count, verdict->limit.interval_sec,
+        verdict->answer.decision.wait_ms,
+        verdict->answer.overflow ? " (counter shared: table full)" : "");
+}
+
+/* ---- RateLimit and RateLimit-Policy ---- */
+
+static bool has_own_limit(const rlr_verdict_t *verdict)
+{
+    return verdict->limit.count != verdict->rule->limit.count
+        || verdict->limit.interval_sec != verdict->rule->limit.interval_sec;
+}
+
+static const char *make_policy(const rlr_verdict_t *verdict, apr_pool_t *pool)
+{
+    if (!has_own_limit(verdict)) {
+        return verdict->rule->policy;
+    }
+    return apr_psprintf(pool, "\"%s\";q=%u;w=%u", verdict->rule->rule->name,
+                        verdict->limit.count, verdict->limit.interval_sec);
+}
+
+static void set_quota_headers(request_rec *r, const rlr_verdict_t *verdict)
+{
+    const rlr_decision_t *decision = &verdict->answer.decision;
+    uint32_t more_ms = decision->admitted ? decision->reset_ms
+                                          : decision->wait_ms;
+    unsigned more_sec = rlr_limit_seconds(more_ms);
+
+    /* Rounding twice would promise more than the window is long. */
+    if (decision->admitted && more_sec > verdict->limit.interval_sec) {
+        more_sec = verdict->limit.interval_sec;
+    }
+    apr_table_setn(r->err_headers_out, "RateLimit-Policy",
+                   make_policy(verdict, r->pool));
+    apr_table_setn(r->err_headers_out, "RateLimit",
+                   apr_pstrcat(r->pool, verdict->rule->quota,
+                               apr_itoa(r->pool, (int)decision->remaining),
+                               ";t=", apr_itoa(r->pool, (int)more_sec), NULL));
+}
+
+/*
+ * Late, so that mod_cache has stored the response before: what is left is told
+ * to the one who asked and to nobody who is served from the cache.
+ */
+static apr_status_t add_headers(ap_filter_t *f, apr_bucket_brigade *brigade)
+{
+    set_quota_headers(f->r, f->ctx);
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, brigade);
+}
+
+void rlr_answer_promise(request_rec *r, const rlr_verdict_t *verdict)
+{
+    if (verdict->site->headers && verdict->outcome == RLR_ADMITTED
+        && !verdict->rule->dry_run) {
+        ap_add_output_filter_handle(headers_filter, (void *)verdict, r,
+                                    r->connection);
+    }
+}
+
+void rlr_answer_register(void)
+{
+    headers_filter = ap_register_output_filter(FILTER_NAME, add_headers, NULL,
+                                               AP_FTYPE_PROTOCOL - 1);
+}
+
+/* ---- 429 ---- */
+
+static const char *count_words(unsigned count, const char *word,
+                               apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%u %s%s", count, word, count == 1 ? "" : "s");
+}
+
+/* The rule's name is the only text in it that is not ours: letters, digits,
+ * - and _. */
+static const char *make_problem(const rlr_verdict_t *verdict, unsigned wait_sec,
+                                apr_pool_t *pool)
+{
+    const char *name = verdict->rule->rule->name;
+
+    return apr_psprintf(
+        pool,
+        "{\"type\":\"https://iana.org/assignments/http-problem-types"
+        "#quota-exceeded\","
+        "\"title\":\"Request cannot be satisfied as assigned quota has been "
+        "exceeded\","
+        "\"status\":429,"
+        "\"detail\":\"Rate limit exceeded: at most %s in %s (%s). "
+        "Try again in %s.\","
+        "\"violated-policies\":[\"%s\"]}\n",
+        count_words(verdict->limit.count, "request", pool),
+        count_words(verdict->limit.interval_sec, "second", pool), name,
+        count_words(wait_sec, "second", pool), name);
+}
+
+static void set_refusal_headers(request_rec *r, const rlr_verdict_t *verdict,
+                                unsigned wait_sec)
+{
+    apr_table_t *headers = r->err_headers_out;
+    uint32_t wait_ms = verdict->answer.decision.wait_ms;
+
+    apr_table_setn(headers, "Retry-After", apr_itoa(r->pool, (int)wait_sec));
+    apr_table_setn(headers, "Retry-After-Ms", apr_itoa(r->pool, (int)wait_ms));
+    apr_table_setn(headers, "Cache-Control", "no-store");
+    if (verdict->site->headers) {
+        set_quota_headers(r, verdict);
+    }
+}
+
+/*
+ * The location's ErrorDocument and `Header always` count for this answer too:
+ * they carry the CORS headers without which a browser shows its user nothing.
+ */
+static void find_location(request_rec *r, const rlr_site_t *site)
+{
+    const char *uri = r->uri;
+    char *normal = apr_palloc(r->pool, strlen(uri) + 1);
+
+    rlr_match_normalize(normal, uri, site->decode_slash);
+    r->uri = normal;
+    ap_location_walk(r);
+    r->uri = (char *)uri;
+}
+
+static int send_problem(request_rec *r, const char *body)
+{
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    apr_bucket_brigade *brigade = apr_brigade_create(r->pool, alloc);
+    apr_size_t length = strlen(body);
+
+    r->status = HTTP_TOO_MANY_REQUESTS;
+    r->status_line = NULL;
+    ap_set_content_type(r, PROBLEM_TYPE);
+    ap_set_content_length(r, (apr_off_t)length);
+    ap_run_insert_error_filter(r);
+    APR_BRIGADE_INSERT_TAIL(
+        brigade, apr_bucket_pool_create(body, length, r->pool, alloc));
+    ap_pass_brigade(r->output_filters, brigade);
+    return OK;
+}
+
+int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict)
+{
+    unsigned wait_sec = rlr_limit_seconds(verdict->answer.decision.wait_ms);
+
+    if (wait_sec == 0) {
+        wait_sec = 1;
+    }
+    find_location(r, verdict->site);
+    rlr_body_drop(r);
+    set_refusal_headers(r, verdict, wait_sec);
+    if (ap_response_code_string(r, ap_index_of_response(HTTP_TOO_MANY_REQUESTS))
+        != NULL) {
+        return HTTP_TOO_MANY_REQUESTS;
+    }
+    return send_problem(r, make_problem(verdict, wait_sec, r->pool));
+}

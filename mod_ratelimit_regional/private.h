@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every httpd-facing file of the module needs: its record for logging,
+ * and message numbers. messages.md lists the numbers. */
+#ifndef RLR_PRIVATE_H
+#define RLR_PRIVATE_H
+
+#include <httpd.h>
+#include <http_config.h>
+#include <http_log.h>
+
+#define RLR_VERSION "0.1.0"
+
+#define RLR_LOGNO(number) "RLR" #number ": "
+
+/* The one symbol that leaves the module: httpd loads with RTLD_GLOBAL. */
+extern module AP_MODULE_DECLARE_DATA ratelimit_regional_module
+    __attribute__((visibility("default")));
+APLOG_USE_MODULE(ratelimit_regional);
+
+#endif

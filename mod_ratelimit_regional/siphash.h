@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a
+ * fast short-input PRF"): who does not know the key cannot choose inputs that
+ * meet in one place of a table.
+ */
+#ifndef RLR_SIPHASH_H
+#define RLR_SIPHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RLR_SIPHASH_KEY_SIZE 16
+
+/* The two halves of the output, each as the little-endian number that the
+ * reference writes as eight bytes. */
+typedef struct rlr_siphash_t {
+    uint64_t first;
+    uint64_t second;
+} rlr_siphash_t;
+
+/* The hash of `length` bytes at `data` (NULL only with length 0). */
+rlr_siphash_t rlr_siphash_compute(const unsigned char key[RLR_SIPHASH_KEY_SIZE],
+                                  const void *data, size_t length);
+
+#endif

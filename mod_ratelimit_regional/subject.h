@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who asks for what: the method, the path, and the three things that rules
+ * count by. Filled from a request, or from an operator's question.
+ */
+#ifndef RLR_SUBJECT_H
+#define RLR_SUBJECT_H
+
+#include <stdbool.h>
+
+#include <httpd.h>
+
+#include "digest.h"
+#include "match.h"
+#include "rule.h"
+#include "site.h"
+
+#define RLR_API_KEY_HEADER "x-api-key"
+#define RLR_USER_HEADER    "x-user-id"
+
+#define RLR_API_KEY_MAX 256
+#define RLR_USER_MAX    128
+
+#define RLR_ADDRESS_BYTES 16
+
+/* The scope's length, the scope, a digest, an address. */
+#define RLR_IDENTITY_MAX                                                       \
+    (1 + RLR_SCOPE_MAX + RLR_DIGEST_BYTES + RLR_ADDRESS_BYTES)
+
+/* An API key or a user id. */
+typedef struct rlr_credential_t {
+    bool present;
+    /* Borrowed from the request until the digest is made; NULL when only the
+     * digest is known. */
+    const char *text;
+    bool has_digest;
+    rlr_digest_t digest;
+} rlr_credential_t;
+
+typedef struct rlr_subject_t {
+    rlr_target_t target;
+    rlr_credential_t api_key;
+    rlr_credential_t user;
+    /* As IPv6; IPv4 is mapped. Without the bits behind the site's prefix. */
+    unsigned char address[RLR_ADDRESS_BYTES];
+} rlr_subject_t;
+
+/* Fills the subject from a request, whose pool the path is in. */
+void rlr_subject_read(rlr_subject_t *subject, const rlr_site_t *site,
+                      const request_rec *r);
+
+/* Fills method and path; `path` as a client sends it, without the query. */
+void rlr_subject_set_target(rlr_subject_t *subject, const rlr_site_t *site,
+                            const char *method, const char *path,
+                            apr_pool_t *pool);
+
+/* Takes an API key or user id in clear; one that is none counts as absent.
+ * text may be NULL and must live as long as the subject. */
+void rlr_subject_set_api_key(rlr_subject_t *subject, const rlr_site_t *site,
+                             const char *text);
+void rlr_subject_set_user(rlr_subject_t *subject, const char *text);
+
+/* Takes an IPv4 or IPv6 address in text; false if it is none. */
+bool rlr_subject_parse_address(rlr_subject_t *subject, const rlr_site_t *site,
+                               const char *text);
+
+/* Whether the subject carries what the key counts by. */
+bool rlr_subject_has(const rlr_subject_t *subject, rlr_key_t key);
+
+/* The digest of a credential that is present. */
+const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential);
+
+/* The bytes that a rule with this key counts the subject by; their number. */
+size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
+                            rlr_subject_t *subject, const rlr_site_t *site,
+                            rlr_key_t key);
+
+/* The same for people, without secrets, in pool: "api-key sha256:..." */
+const char *rlr_subject_describe(rlr_subject_t *subject, const rlr_site_t *site,
+                                 rlr_key_t key, apr_pool_t *pool);
+
+#endif

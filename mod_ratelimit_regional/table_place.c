@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where keys are; see table_place.h. Three choices of eight ways: with 0.7 of
+ * the table in use, keys coming and going, less than one new key in a million
+ * finds all taken (with two choices it is one in 600).
+ */
+#include "table_place.h"
+
+#include <stddef.h>
+
+/* Sixteen clock reads would cost more than the claim itself; an older time
+ * only makes a window look alive for longer. */
+static void read_frozen(rlr_time_t *now, void *baton)
+{
+    *now = *(const rlr_time_t *)baton;
+}
+
+rlr_table_slot_t *rlr_table_find(const rlr_table_t *table,
+                                 const rlr_table_key_t *key)
+{
+    /* The other sets' tags are on their way while the first is looked at. */
+    for (int i = 1; i < RLR_TABLE_CHOICES; i++) {
+        __builtin_prefetch(&table->tags[key->sets[i]]);
+    }
+    for (int i = 0; i < RLR_TABLE_CHOICES; i++) {
+        const rlr_table_tags_t *tags = &table->tags[key->sets[i]];
+
+        for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+            /* Acquire: the slot is at least as new as the tag. */
+            if (atomic_load_explicit(&tags->tag[way], memory_order_acquire)
+                == key->tag) {
+                rlr_table_slot_t *slot = rlr_table_slot(table, key->sets[i],
+                                                        way);
+
+                if (atomic_load_explicit(&slot->window.owner,
+                                         memory_order_acquire)
+                    == key->owner) {
+                    return slot;
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Gives the way to the key if its window is dead. The tag comes last: until
+ * then nobody finds the key here, and a process that dies on the way leaves a
+ * slot that is nobody's, and free again when what it holds is over.
+ */
+static bool claim_way_locked(const rlr_table_t *table,
+                             const rlr_table_key_t *key, uint32_t set,
+                             uint32_t way, rlr_limit_t limit,
+                             const rlr_window_copy_t *copy,
+                             const rlr_time_t *now)
+{
+    rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+    rlr_time_t frozen_time = *now;
+    rlr_clock_t frozen = {read_frozen, &frozen_time};
+    rlr_window_copy_t nothing;
+
+    if (!rlr_window_close(&nothing, &slot->window, 0, true, &frozen)) {
+        return false;
+    }
+    rlr_window_begin(&slot->window, copy, &frozen);
+    atomic_store_explicit(&slot->label, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->rule, (uint16_t)key->rule,
+                          memory_order_relaxed);
+    atomic_store_explicit(&slot->generation, (uint16_t)table->generation,
+                          memory_order_relaxed);
+    atomic_store_explicit(&slot->noticed, rlr_table_unnoticed(limit, now),
+                          memory_order_relaxed);
+    rlr_window_finish(&slot->window, key->owner, limit, copy);
+    atomic_store_explicit(&table->tags[set].tag[way], key->tag,
+                          memory_order_release);
+    return true;
+}
+
+/* The ways of a set, as bits, that have never had a key or whose key is over.
+ */
+static uint32_t find_usable_locked(const rlr_table_t *table, uint32_t set,
+                                   const rlr_clock_t *clock)
+{
+    uint32_t usable = 0;
+
+    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+        rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+
+        if (atomic_load_explicit(&table->tags[set].tag[way],
+                                 memory_order_relaxed)
+            == 0) {
+            usable |= 1U << way;
+            continue;
+        }
+        /* What a dead process left closed would otherwise be so for ever. */
+        rlr_window_repair(&slot->window);
+        usable |= (uint32_t)!rlr_window_is_live(&slot->window, clock) << way;
+    }
+    return usable;
+}
+
+static rlr_table_slot_t *claim_in_set_locked(const rlr_table_t *table,
+                                             const rlr_table_key_t *key,
+                                             uint32_t set, uint32_t usable,
+                                             rlr_limit_t limit,
+                                             const rlr_window_copy_t *copy,
+                                             const rlr_time_t *now)
+{
+    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+        /* A dead window may have come to life meanwhile. */
+        if ((usable >> way & 1) != 0
+            && claim_way_locked(table, key, set, way, limit, copy, now)) {
+            return rlr_table_slot(table, set, way);
+        }
+    }
+    return NULL;
+}
+
+/* The index of the set with the most usable ways. */
+static int find_emptiest(const uint32_t usable[RLR_TABLE_CHOICES])
+{
+    int emptiest = 0;
+
+    for (int i = 1; i < RLR_TABLE_CHOICES; i++) {
+        if (__builtin_popcount(usable[i])
+            > __builtin_popcount(usable[emptiest])) {
+            emptiest = i;
+        }
+    }
+    return emptiest;
+}
+
+rlr_table_slot_t *rlr_table_claim_locked(const rlr_table_t *table,
+                                         const rlr_table_key_t *key,
+                                         rlr_limit_t limit,
+                                         rlr_window_copy_t *copy,
+                                         const rlr_time_t *now)
+{
+    rlr_time_t frozen_time = *now;
+    rlr_clock_t frozen = {read_frozen, &frozen_time};
+    uint32_t usable[RLR_TABLE_CHOICES];
+    rlr_table_slot_t *slot = NULL;
+
+    rlr_window_copy_fit(copy, NULL, limit);
+    for (int i = 0; i < RLR_TABLE_CHOICES; i++) {
+        usable[i] = find_usable_locked(table, key->sets[i], &frozen);
+    }
+    /* The emptiest set first, which keeps all sets about equally full. */
+    for (int i = 0; i < RLR_TABLE_CHOICES && slot == NULL; i++) {
+        int emptiest = find_emptiest(usable);
+
+        slot = claim_in_set_locked(table, key, key->sets[emptiest],
+                                   usable[emptiest], limit, copy, now);
+        usable[emptiest] = 0;
+    }
+    return slot;
+}
+
+bool rlr_table_reset_slot(rlr_table_slot_t *slot, uint64_t owner,
+                          const rlr_clock_t *clock)
+{
+    rlr_time_t now;
+
+    if (!rlr_window_reset(&slot->window, owner)) {
+        return false;
+    }
+    clock->read(&now, clock->baton);
+    atomic_store_explicit(
+        &slot->noticed,
+        rlr_table_unnoticed(rlr_window_limit(&slot->window), &now),
+        memory_order_relaxed);
+    return true;
+}
+
+static rlr_limit_t widest(rlr_limit_t a, rlr_limit_t b)
+{
+    rlr_limit_t wide = {a.count > b.count ? a.count : b.count,
+                        a.interval_sec > b.interval_sec ? a.interval_sec
+                                                        : b.interval_sec};
+
+    return wide;
+}
+
+bool rlr_table_widen_overflow(const rlr_table_t *table,
+                              const rlr_table_key_t *key, rlr_limit_t limit,
+                              const rlr_window_copy_t *copy,
+                              const rlr_clock_t *clock)
+{
+    uint32_t group = rlr_table_key_group(key);
+    rlr_table_slot_t *slot = rlr_table_overflow_slot(table, key->rule, group);
+    rlr_window_copy_t held;
+    rlr_time_t now;
+
+    if (!rlr_table_lock_group(table, group)) {
+        return false;
+    }
+    rlr_window_close(&held, &slot->window, 0, false, clock);
+    if (held.count > 0) {
+        limit = widest(limit, rlr_window_limit(&slot->window));
+    }
+    else {
+        clock->read(&now, clock->baton);
+        atomic_store_explicit(&slot->noticed, rlr_table_unnoticed(limit, &now),
+                              memory_order_relaxed);
+    }
+    rlr_window_copy_fit(&held, copy, limit);
+    rlr_window_begin(&slot->window, &held, clock);
+    atomic_store_explicit(&slot->rule, (uint16_t)key->rule,
+                          memory_order_relaxed);
+    rlr_window_finish(&slot->window, RLR_TABLE_OVERFLOW_OWNER, limit, &held);
+    rlr_table_unlock_group(table, group);
+    return true;
+}

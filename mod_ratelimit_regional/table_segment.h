@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of a segment and the locks, for table*.c only.
+ *
+ * The segment (no pointers in it; everything follows from the counts in the
+ * header), each part on a 64-byte border:
+ *
+ *    header      magic, layout version, counts, secret, generation
+ *    locks       256 + 16 robust process-shared mutexes. Lock i belongs to the
+ *                sets s with s % 256 == i: to every write of a tag and every
+ *                rebuild of a window in them. A new key takes those of its
+ *                three sets, in rising order, and then, if need be, one of the
+ *                last 16, which belong to the rebuilding of overflow windows.
+ *    rules       per rule 16 bytes: hash of its name, which is also the key of
+ *                its identities' hashes; written by attach only
+ *    counters    per rule 16 lines of 64 bytes; who counts adds to the line of
+ *                the processor it runs on; no lock
+ *    overflow    per rule 16 slots, by four bits of the key's hash
+ *    tags        per set 8 x u64, one cache line: first half of the hash,
+ *                0 = free
+ *    slots       per set 8 x 320 bytes: label, rule, generation, window, whose
+ *                owner is the second half of the hash
+ */
+#ifndef RLR_TABLE_SEGMENT_H
+#define RLR_TABLE_SEGMENT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "table.h"
+#include "window_rebuild.h"
+
+#define RLR_TABLE_WAYS      8U
+#define RLR_TABLE_CHOICES   3
+#define RLR_TABLE_SET_LOCKS 256U
+/* Overflow windows of a rule, locks for rebuilding them, counter lines. */
+#define RLR_TABLE_GROUPS  16U
+#define RLR_TABLE_STRIPES 16U
+/* Overflow windows are nobody's own. */
+#define RLR_TABLE_OVERFLOW_OWNER 0U
+
+typedef struct rlr_table_segment_t {
+    uint64_t magic; /* written last by create */
+    uint32_t layout;
+    uint32_t sets;
+    uint32_t rules;
+    uint32_t rules_used;
+    uint32_t generation; /* configurations attached so far */
+    uint32_t spare;
+    uint64_t size;
+    unsigned char secret[RLR_TABLE_SECRET_SIZE];
+    uint64_t spare_word;
+} rlr_table_segment_t;
+
+typedef struct rlr_table_lock_t {
+    _Alignas(64) pthread_mutex_t mutex;
+} rlr_table_lock_t;
+
+typedef struct rlr_table_rule_t {
+    unsigned char key[16];
+} rlr_table_rule_t;
+
+typedef struct rlr_table_counter_t {
+    _Alignas(64) _Atomic uint64_t allowed;
+    _Atomic uint64_t refused;
+    _Atomic uint64_t would_refuse;
+    _Atomic uint64_t overflow;
+} rlr_table_counter_t;
+
+typedef struct rlr_table_tags_t {
+    _Alignas(64) _Atomic uint64_t tag[RLR_TABLE_WAYS];
+} rlr_table_tags_t;
+
+typedef struct rlr_table_slot_t {
+    _Alignas(64) _Atomic uint64_t label;
+    _Atomic uint16_t rule;
+    _Atomic uint16_t generation;
+    _Atomic uint32_t noticed; /* time of the last first_refusal, ms mod 2^32 */
+    rlr_window_t window;
+} rlr_table_slot_t;
+
+_Static_assert(sizeof(rlr_table_segment_t) == 64, "the header is one line");
+_Static_assert(sizeof(rlr_table_tags_t) == 64, "a set's tags are one line");
+_Static_assert(sizeof(rlr_table_slot_t) == 320, "a slot is five lines");
+
+/* A key, as the table knows it. */
+typedef struct rlr_table_key_t {
+    uint64_t tag;
+    uint64_t owner;
+    uint32_t rule;
+    uint32_t sets[RLR_TABLE_CHOICES]; /* where its slot may be */
+} rlr_table_key_t;
+
+/* The sets follow from the owner alone, so that a slot can be carried over to
+ * a segment of another size. The odd factor (of the golden ratio) makes a third
+ * number of the two halves. */
+static inline void rlr_table_key_place(rlr_table_key_t *key,
+                                       const rlr_table_t *table)
+{
+    uint64_t third = key->owner * 0x9e3779b97f4a7c15U;
+
+    key->sets[0] = (uint32_t)((key->owner >> 32) * table->sets >> 32);
+    key->sets[1] = (uint32_t)((key->owner & 0xffffffffU) * table->sets >> 32);
+    key->sets[2] = (uint32_t)((third >> 32) * table->sets >> 32);
+}
+
+static inline uint32_t rlr_table_key_group(const rlr_table_key_t *key)
+{
+    return (uint32_t)(key->tag >> 60) % RLR_TABLE_GROUPS;
+}
+
+static inline rlr_table_slot_t *rlr_table_slot(const rlr_table_t *table,
+                                               uint32_t set, uint32_t way)
+{
+    return &table->slots[(size_t)set * RLR_TABLE_WAYS + way];
+}
+
+static inline rlr_table_slot_t *rlr_table_overflow_slot(
+    const rlr_table_t *table, uint32_t rule, uint32_t group)
+{
+    return &table->overflow[(size_t)rule * RLR_TABLE_GROUPS + group];
+}
+
+/* The value of `noticed` with which the next refusal is the first. */
+static inline uint32_t rlr_table_unnoticed(rlr_limit_t limit,
+                                           const rlr_time_t *now)
+{
+    return (uint32_t)now->floor_ms - limit.interval_sec * 1000;
+}
+
+/*
+ * Takes the locks of the sets of a key. False: the system refused, and none
+ * is held. A lock whose owner died is taken over: every write that a lock
+ * guards leaves the segment valid.
+ */
+bool rlr_table_lock_sets(const rlr_table_t *table, const rlr_table_key_t *key);
+void rlr_table_unlock_sets(const rlr_table_t *table,
+                           const rlr_table_key_t *key);
+
+/* The lock of one set alone, for walks through the table. */
+bool rlr_table_lock_set(const rlr_table_t *table, uint32_t set);
+void rlr_table_unlock_set(const rlr_table_t *table, uint32_t set);
+
+/* The lock for rebuilding the overflow windows of a group; taken after the
+ * locks of sets. */
+bool rlr_table_lock_group(const rlr_table_t *table, uint32_t group);
+void rlr_table_unlock_group(const rlr_table_t *table, uint32_t group);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The window's half that needs its lock: giving it to another owner or limit
+ * without losing an admission, whoever dies meanwhile. See window_rebuild.h.
+ */
+#include "window_rebuild.h"
+
+#include <stddef.h>
+
+#include "window_state.h"
+
+/* Copies the view's marks, which rlr_window_drop() has been through. */
+static void copy_view(rlr_window_copy_t *copy, const rlr_window_t *window,
+                      const rlr_window_view_t *view, uint32_t group)
+{
+    copy->count = rlr_window_held(view, group);
+    copy->group = group;
+    for (uint32_t i = 0; i < view->length; i++) {
+        copy->marks[i] = rlr_window_mark(window, rlr_window_place(view, i));
+    }
+}
+
+/* The look that copy and close share: false while the window is closed. */
+static bool copy_state(rlr_window_copy_t *copy, rlr_window_view_t *view,
+                       const rlr_window_t *window, uint64_t state,
+                       uint32_t interval_sec, const rlr_time_t *now)
+{
+    rlr_limit_t limit;
+
+    *view = rlr_window_unpack(state);
+    copy->count = 0;
+    copy->group = 1;
+    if (view->phase != RLR_PHASE_OPEN) {
+        return false;
+    }
+    limit = rlr_window_limit(window);
+    if (interval_sec == 0) {
+        interval_sec = limit.interval_sec;
+    }
+    rlr_window_drop(view, window, interval_sec * 1000, now);
+    if (view->length > 0) {
+        copy_view(copy, window, view, rlr_window_group(limit.count));
+    }
+    return true;
+}
+
+bool rlr_window_copy(rlr_window_copy_t *copy, const rlr_window_t *window,
+                     uint32_t interval_sec, const rlr_clock_t *clock)
+{
+    rlr_window_view_t view;
+    rlr_time_t now;
+    uint64_t state;
+
+    do {
+        state = atomic_load_explicit(&window->state, memory_order_acquire);
+        clock->read(&now, clock->baton);
+        if (!copy_state(copy, &view, window, state, interval_sec, &now)) {
+            return false;
+        }
+        /* The acquire loads of limit and marks keep this load behind them. */
+    } while (atomic_load_explicit(&window->state, memory_order_relaxed)
+             != state);
+    return true;
+}
+
+/* The mark of the admission that has `younger` admissions after it. */
+static uint32_t mark_at(const rlr_window_copy_t *copy, uint32_t younger)
+{
+    return copy->marks[(copy->count - 1 - younger) / copy->group];
+}
+
+/*
+ * Each new mark gets the time of the last admission in it. A limit with fewer
+ * marks makes the others later; the oldest admissions beyond the count go, for
+ * none of them matters before all younger ones are over.
+ */
+void rlr_window_copy_fit(rlr_window_copy_t *copy,
+                         const rlr_window_copy_t *other, rlr_limit_t limit)
+{
+    rlr_window_copy_t fitted = {0, rlr_window_group(limit.count), {0}};
+    uint32_t count = copy->count;
+
+    if (other != NULL && other->count > count) {
+        count = other->count;
+    }
+    fitted.count = count < limit.count ? count : limit.count;
+    for (uint32_t i = 0, end = 0; end < fitted.count; i++) {
+        uint32_t younger;
+        bool has_mark = false;
+
+        end = (i + 1) * fitted.group;
+        end = end < fitted.count ? end : fitted.count;
+        younger = fitted.count - end;
+        if (younger < copy->count) {
+            fitted.marks[i] = mark_at(copy, younger);
+            has_mark = true;
+        }
+        if (other != NULL && younger < other->count) {
+            uint32_t mark = mark_at(other, younger);
+
+            if (!has_mark || (int32_t)(mark - fitted.marks[i]) > 0) {
+                fitted.marks[i] = mark;
+            }
+        }
+    }
+    *copy = fitted;
+}
+
+bool rlr_window_close(rlr_window_copy_t *copy, rlr_window_t *window,
+                      uint32_t interval_sec, bool only_dead,
+                      const rlr_clock_t *clock)
+{
+    rlr_window_view_t view;
+    rlr_time_t now;
+    uint64_t state;
+
+    rlr_window_repair(window);
+    do {
+        /* Acquire: the marks copied are those of this state or later. */
+        state = atomic_load_explicit(&window->state, memory_order_acquire);
+        /* After the state and before the swap: see window.c. */
+        clock->read(&now, clock->baton);
+        if (only_dead) {
+            copy_state(copy, &view, window, state, 0, &now);
+            if (view.length > 0) {
+                return false;
+            }
+        }
+        copy_state(copy, &view, window, state, interval_sec, &now);
+        view = rlr_window_unpack(state);
+        view.phase = RLR_PHASE_CLOSED;
+        /* Acquire on success: owner, limit and marks written after this are
+         * seen by nobody who still decides on the state before. */
+    } while (!atomic_compare_exchange_weak_explicit(
+        &window->state, &state, rlr_window_pack_next(&view),
+        memory_order_acq_rel, memory_order_relaxed));
+    return true;
+}
+
+/*
+ * The spare mark holds the newest time until finish, so that repair can keep
+ * copy->count admissions whatever has been written of the others. Nobody else
+ * changes a closed window: plain stores, released for who repairs without
+ * having the lock's history, and for who looks without the lock.
+ */
+void rlr_window_begin(rlr_window_t *window, const rlr_window_copy_t *copy,
+                      const rlr_clock_t *clock)
+{
+    uint64_t state = atomic_load_explicit(&window->state, memory_order_relaxed);
+    rlr_window_view_t view = rlr_window_unpack(state);
+    rlr_time_t now;
+
+    if (copy->count > 0) {
+        atomic_store_explicit(&window->marks[RLR_WINDOW_RING - 1],
+                              copy->marks[(copy->count - 1) / copy->group],
+                              memory_order_relaxed);
+    }
+    clock->read(&now, clock->baton);
+    view.phase = RLR_PHASE_WRITTEN;
+    view.head = copy->count >> 21;
+    view.length = (copy->count >> 14) & 127;
+    view.open = copy->count & 16383;
+    atomic_store_explicit(&window->state, rlr_window_next(&view, &now),
+                          memory_order_release);
+}
+
+static void open_window(rlr_window_t *window, const rlr_window_copy_t *copy)
+{
+    uint64_t state = atomic_load_explicit(&window->state, memory_order_relaxed);
+    rlr_window_view_t view = rlr_window_unpack(state);
+
+    view.phase = RLR_PHASE_OPEN;
+    view.head = 0;
+    view.length = (copy->count + copy->group - 1) / copy->group;
+    view.open = copy->count > 0 ? copy->count - (view.length - 1) * copy->group
+                                : 0;
+    for (uint32_t i = 0; i < view.length; i++) {
+        /* Release, like raise_mark(): see is_current(). */
+        atomic_store_explicit(&window->marks[i], copy->marks[i],
+                              memory_order_release);
+    }
+    atomic_store_explicit(&window->state, rlr_window_pack_next(&view),
+                          memory_order_release);
+}
+
+void rlr_window_finish(rlr_window_t *window, uint64_t owner, rlr_limit_t limit,
+                       const rlr_window_copy_t *copy)
+{
+    /* The limit first: repair takes the count for whichever limit it finds, and
+     * a new owner's count must not be cut down to what an unused window has. */
+    atomic_store_explicit(&window->limit, rlr_window_pack_limit(limit),
+                          memory_order_release);
+    atomic_store_explicit(&window->owner, owner, memory_order_release);
+    open_window(window, copy);
+}
+
+/* What repair keeps of a window that was being written: all admissions, at the
+ * newest time, for whichever limit is in place. */
+static void copy_written(rlr_window_copy_t *copy, const rlr_window_t *window,
+                         const rlr_window_view_t *view)
+{
+    rlr_limit_t limit = rlr_window_limit(window);
+
+    copy->count = view->head << 21 | view->length << 14 | view->open;
+    copy->count = copy->count < limit.count ? copy->count : limit.count;
+    copy->group = limit.count > 0 ? rlr_window_group(limit.count) : 1;
+    for (uint32_t i = 0; i < RLR_WINDOW_MARKS; i++) {
+        copy->marks[i] = rlr_window_mark(window, RLR_WINDOW_RING - 1);
+    }
+}
+
+void rlr_window_repair(rlr_window_t *window)
+{
+    uint64_t state = atomic_load_explicit(&window->state, memory_order_acquire);
+    rlr_window_view_t view = rlr_window_unpack(state);
+    rlr_window_copy_t copy;
+
+    if (view.phase == RLR_PHASE_CLOSED) {
+        view.phase = RLR_PHASE_OPEN;
+        atomic_store_explicit(&window->state, rlr_window_pack_next(&view),
+                              memory_order_release);
+    }
+    else if (view.phase == RLR_PHASE_WRITTEN) {
+        copy_written(&copy, window, &view);
+        open_window(window, &copy);
+    }
+}
+
+const char *rlr_window_validate(const rlr_window_t *window,
+                                const rlr_clock_t *clock)
+{
+    uint64_t state = atomic_load_explicit(&window->state, memory_order_acquire);
+    rlr_window_view_t view = rlr_window_unpack(state);
+    rlr_limit_t limit = rlr_window_limit(window);
+    uint32_t group = rlr_window_group(limit.count);
+    rlr_time_t now;
+
+    if (view.phase != RLR_PHASE_OPEN) {
+        return view.phase > RLR_PHASE_WRITTEN ? "unknown phase" : NULL;
+    }
+    if (view.length == 0) {
+        return view.open == 0 && view.head < RLR_WINDOW_RING
+            ? NULL
+            : "an empty window with a count";
+    }
+    if (!rlr_limit_valid(limit)) {
+        return "marks without a limit";
+    }
+    if (view.head >= RLR_WINDOW_RING || view.length > RLR_WINDOW_MARKS
+        || view.open == 0 || view.open > group) {
+        return "head, length or open out of range";
+    }
+    if (rlr_window_held(&view, group) > limit.count) {
+        return "more admissions than the limit";
+    }
+    clock->read(&now, clock->baton);
+    for (uint32_t i = 0;
+         rlr_window_eras_since(&view, &now) < 2 && i < view.length; i++) {
+        uint32_t mark = rlr_window_mark(window, rlr_window_place(&view, i));
+
+        if ((int32_t)(mark - (uint32_t)now.ceil_ms) > 16) {
+            return "a mark in the future";
+        }
+    }
+    return NULL;
+}

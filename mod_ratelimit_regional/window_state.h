@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The window's state word, for window*.c only. What changes together is in one
+ * word, so that one compare-and-swap publishes it:
+ *
+ *     bit 63      39 38    37 36     28 27    21 20      14 13      0
+ *        sequence 25  phase 2   era 9    head 7   length 7   open 14
+ *                                       '------ count 28, while written ----'
+ *
+ *   sequence  grows with every change, so that a word never comes back within
+ *             the time that a process can have held it
+ *   phase     open; closed for a rebuild, the rest as it was; or being written,
+ *             when the low 28 bits are the admissions that repair must keep
+ *   era       time of the last change in units of 2^29 ms (6.2 days)
+ *   head      ring index of the oldest mark
+ *   length    marks in use
+ *   open      admissions in the newest mark; all others hold a full group
+ */
+#ifndef RLR_WINDOW_STATE_H
+#define RLR_WINDOW_STATE_H
+
+#include "window.h"
+
+#define RLR_PHASE_OPEN    0U
+#define RLR_PHASE_CLOSED  1U
+#define RLR_PHASE_WRITTEN 2U
+
+#define RLR_ERA_SHIFT 29
+#define RLR_ERA_BITS  9
+
+_Static_assert(sizeof(rlr_window_t) == 24 + 4 * RLR_WINDOW_RING,
+               "the layout in window.h");
+_Static_assert(RLR_LIMIT_COUNT_MAX / RLR_WINDOW_MARKS < (1 << 14),
+               "a group fits into open");
+_Static_assert(RLR_WINDOW_RING > RLR_WINDOW_MARKS + 1 && RLR_WINDOW_RING < 128,
+               "a free place, a spare one, and 7 bits for head");
+
+typedef struct rlr_window_view_t {
+    uint32_t sequence;
+    uint32_t phase;
+    uint32_t era;
+    uint32_t head;
+    uint32_t length;
+    uint32_t open;
+} rlr_window_view_t;
+
+static inline rlr_window_view_t rlr_window_unpack(uint64_t state)
+{
+    rlr_window_view_t view = {
+        (uint32_t)(state >> 39),       (uint32_t)(state >> 37) & 3,
+        (uint32_t)(state >> 28) & 511, (uint32_t)(state >> 21) & 127,
+        (uint32_t)(state >> 14) & 127, (uint32_t)state & 16383};
+
+    return view;
+}
+
+/* The word that follows the one that *view was unpacked from. */
+static inline uint64_t rlr_window_pack_next(const rlr_window_view_t *view)
+{
+    return (uint64_t)(view->sequence + 1) << 39 | (uint64_t)view->phase << 37
+        | (uint64_t)view->era << 28 | (uint64_t)view->head << 21
+        | (uint64_t)view->length << 14 | (uint64_t)view->open;
+}
+
+/* How many eras *now is later than the view's last change; negative if this
+ * clock was read before. */
+static inline int32_t rlr_window_eras_since(const rlr_window_view_t *view,
+                                            const rlr_time_t *now)
+{
+    uint32_t era = (uint32_t)(now->ceil_ms >> RLR_ERA_SHIFT);
+    uint32_t difference = (era - view->era) << (32 - RLR_ERA_BITS);
+
+    return (int32_t)difference >> (32 - RLR_ERA_BITS);
+}
+
+/* The same, with the era of *now if that is later. */
+static inline uint64_t rlr_window_next(rlr_window_view_t *view,
+                                       const rlr_time_t *now)
+{
+    if (rlr_window_eras_since(view, now) > 0) {
+        view->era = (uint32_t)(now->ceil_ms >> RLR_ERA_SHIFT)
+            & ((1U << RLR_ERA_BITS) - 1);
+    }
+    return rlr_window_pack_next(view);
+}
+
+static inline uint64_t rlr_window_pack_limit(rlr_limit_t limit)
+{
+    return (uint64_t)limit.interval_sec << 32 | limit.count;
+}
+
+static inline rlr_limit_t rlr_window_unpack_limit(uint64_t word)
+{
+    rlr_limit_t limit = {(uint32_t)word, (uint32_t)(word >> 32)};
+
+    return limit;
+}
+
+/* Admissions of a full mark. */
+static inline uint32_t rlr_window_group(uint32_t count)
+{
+    return (count + RLR_WINDOW_MARKS - 1) / RLR_WINDOW_MARKS;
+}
+
+/* Admissions that the view stands for. */
+static inline uint32_t rlr_window_held(const rlr_window_view_t *view,
+                                       uint32_t group)
+{
+    return view->length == 0 ? 0 : (view->length - 1) * group + view->open;
+}
+
+/* Ring index of the mark at `offset` from the oldest. */
+static inline uint32_t rlr_window_place(const rlr_window_view_t *view,
+                                        uint32_t offset)
+{
+    uint32_t place = view->head + offset;
+
+    return place >= RLR_WINDOW_RING ? place - RLR_WINDOW_RING : place;
+}
+
+/* Acquire: a later load of the state is at least as new as the state that the
+ * mark was written for. */
+static inline uint32_t rlr_window_mark(const rlr_window_t *window,
+                                       uint32_t place)
+{
+    return atomic_load_explicit(&window->marks[place], memory_order_acquire);
+}
+
+static inline void rlr_window_empty(rlr_window_view_t *view)
+{
+    view->head = rlr_window_place(view, view->length);
+    view->length = 0;
+    view->open = 0;
+}
+
+/* Takes the marks that are over at *now out of the view. */
+void rlr_window_drop(rlr_window_view_t *view, const rlr_window_t *window,
+                     uint32_t interval_ms, const rlr_time_t *now);
+
+#endif

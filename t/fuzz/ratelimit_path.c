@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/match.c */
+/* The path that rules are tested on: whatever comes in, what comes out is
+ * resolved, and patterns never read beyond it. */
+#include "fuzz.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "../../mod_ratelimit_regional/match.h"
+
+static const char *const patterns[] = {
+    "*",        "/runs",     "=/runs/{uuid}",  "*/trigger",
+    "*/{uuid}", "*/charts*", "*/runs/{uuid}*", "GET /a/{uuid}/b"};
+#define PATTERNS (sizeof(patterns) / sizeof(patterns[0]))
+
+/* No empty and no dot segment, and a slash at the end of the root only. */
+static void check_segments(const char *path)
+{
+    const char *segment = path + 1;
+
+    while (path[1] != '\0') {
+        size_t length = strcspn(segment, "/");
+
+        must(length > 0 && !(length == 1 && segment[0] == '.')
+             && !(length == 2 && segment[0] == '.' && segment[1] == '.'));
+        if (segment[length] == '\0') {
+            return;
+        }
+        segment += length + 1;
+    }
+}
+
+static void test_patterns(const char *path, size_t length, apr_pool_t *pool)
+{
+    rlr_target_t target = {"GET", path, length, false};
+    const char *problem;
+    rlr_match_t match;
+
+    for (size_t i = 0; i < PATTERNS; i++) {
+        must(rlr_match_parse(&match, patterns[i], &problem, pool)
+             == APR_SUCCESS);
+        rlr_match_test(&match, &target);
+    }
+}
+
+static void check_path(const char *path, bool decode_slash, apr_pool_t *pool)
+{
+    size_t given = strlen(path);
+    /* Not from the pool: the sanitizer sees the end of this one. */
+    char *out = malloc(given + 1);
+    size_t length = rlr_match_normalize(out, path, decode_slash);
+    const char *rest;
+
+    must(length == strlen(out) && length <= given);
+    if (path[0] == '/') {
+        must(out[0] == '/');
+        check_segments(out);
+    }
+    else {
+        must(strcmp(out, path) == 0);
+    }
+    test_patterns(out, length, pool);
+    rest = rlr_match_strip(out, &length, "/api/v1");
+    must(length == strlen(rest));
+    test_patterns(rest, length, pool);
+    free(out);
+}
+
+static void examine(const char *text, size_t length, apr_pool_t *pool)
+{
+    check_path(text, false, pool);
+    check_path(text, true, pool);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: core/json.c core/scan.c core/error.c core/uuid.c model/schema.c */
+/* A request body, as it comes: scan, json-c, the checks of every field. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "../../mod_agent/core/scan.h"
+#include "../../mod_agent/model/schema.h"
+
+/* What the scan lets pass json-c must take whole. */
+static void compare_with_json_c(const char *text, size_t length)
+{
+    json_tokener *tokener = json_tokener_new_ex(AGENT_SCAN_DEPTH + 1);
+    json_object *object = json_tokener_parse_ex(tokener, text, (int)length + 1);
+
+    must(json_tokener_get_error(tokener) == json_tokener_success);
+    json_object_put(object);
+    json_tokener_free(tokener);
+}
+
+static void examine(const char *text, size_t length, apr_pool_t *pool)
+{
+    agent_scan_t scan;
+    json_object *body = NULL;
+    agent_error_t *err = NULL;
+
+    memset(&scan, 0, sizeof(scan));
+    if (agent_scan_json(&scan, text, length)) {
+        must(scan.offset == length);
+        compare_with_json_c(text, length);
+    }
+    else {
+        must(scan.code != AGENT_SCAN_OK && scan.offset <= length);
+        must(agent_scan_pointer(&scan, pool) != NULL);
+    }
+    if (agent_json_parse(&body, text, length, &err, pool) != APR_SUCCESS) {
+        must(err != NULL && err->detail != NULL);
+        return;
+    }
+    must(scan.code == AGENT_SCAN_OK);
+    if (agent_schema_run(body, &err, pool) != APR_SUCCESS
+        || agent_schema_thread(body, &err, pool) != APR_SUCCESS) {
+        must(err != NULL && err->detail != NULL);
+    }
+}

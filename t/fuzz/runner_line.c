@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/protocol.c supervisor/member.c supervisor/buffer.c */
+/* OBJECTS: core/scan.c core/uuid.c core/json.c core/error.c */
+/* A line from a runner, which may be anybody's code. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "../../mod_agent/core/uuid.h"
+#include "../../mod_agent/supervisor/protocol.h"
+
+static void examine(const char *text, size_t length, apr_pool_t *pool)
+{
+    agent_line_t line;
+    char given[AGENT_UUID_SIZE];
+    char parsed[AGENT_UUID_SIZE];
+
+    memset(&line, 0, sizeof(line));
+    if (agent_protocol_read(&line, text, length) != NULL) {
+        return;
+    }
+    must(line.type <= AGENT_LINE_END);
+    if (line.type >= AGENT_LINE_EVENT) {
+        apr_cpystrn(given, line.key.run_id, sizeof(given));
+        must(agent_uuid_parse(parsed, given));
+        must(memcmp(parsed, line.key.run_id, sizeof(line.key.run_id)) == 0);
+    }
+}

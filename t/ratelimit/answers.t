@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+# What clients are told: the 429 with its body and headers, what is left on
+# admitted responses, and what becomes of the body of a refused request.
+use strict;
+use warnings;
+use AgentTest::Client;
+use RateLimitTest;
+use Test::More;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+
+my $MB = 1024 * 1024;
+
+my $server = RateLimitTest->new(config => <<'CONF');
+RateLimitRegion us
+RateLimitRule once   /once     key=ip us=1/60 "Once"
+RateLimitRule short  /short    key=ip us=2/1
+RateLimitRule mail   /mail     key=ip us=1/1000
+RateLimitRule all    *         key=ip us=1000/10
+
+Header always set Access-Control-Allow-Origin *
+<Location /once/place>
+    Header always set X-Place here
+    ErrorDocument 429 "come back later"
+</Location>
+<VirtualHost *:${PORT_2}>
+    RateLimitHeaders Off
+</VirtualHost>
+CONF
+$server->put('one.html', "one\n");
+$server->start;
+my $second = $server->second;
+
+# The second request of a new address.
+sub refusal {
+    my ($method, $path, $headers, $body, $where) = @_;
+    my %headers = ('X-Forwarded-For' => next_address(), %{ $headers // {} });
+    $where //= $server;
+    $where->ask('GET', $path, \%headers);
+    return $where->ask($method, $path, \%headers, $body);
+}
+
+# ---- 3.26 ----
+my $refusal = refusal('GET', '/once');
+is $refusal->{status}, 429, '3.26: a refused request is answered 429';
+is $refusal->{headers}{'content-type'}, 'application/problem+json', '3.26: with a problem';
+is_deeply $refusal->{json}, {
+    type => 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+    title => 'Request cannot be satisfied as assigned quota has been exceeded',
+    status => 429,
+    detail => 'Rate limit exceeded: at most 1 request in 60 seconds (once). '
+        . "Try again in $refusal->{headers}{'retry-after'} seconds.",
+    'violated-policies' => ['once'],
+}, '3.26: that people and programs can read';
+is $refusal->{headers}{'cache-control'}, 'no-store', '3.26: and no cache keeps';
+is refusal('HEAD', '/once')->{body}, '', '3.26: HEAD has no body';
+
+# ---- 3.27 ----
+my $answer = $server->ask('GET', '/one.html', { 'X-Forwarded-For' => next_address() });
+is $answer->{headers}{'ratelimit-policy'}, '"all";q=1000;w=10',
+    '3.27: an admitted response names its policy';
+is $answer->{headers}{ratelimit}, '"all";r=999;t=10', '3.27: and what is left';
+is $refusal->{headers}{'ratelimit-policy'}, '"once";q=1;w=60', '3.27: so does a refusal';
+like $refusal->{headers}{ratelimit}, qr/\A"once";r=0;t=6[01]\z/, '3.27: with nothing left';
+my $bare = $second->ask('GET', '/one.html');
+is join(' ', grep { /ratelimit/ } keys %{ $bare->{headers} }), '',
+    '3.27: RateLimitHeaders Off keeps quiet';
+$bare = refusal('GET', '/once', {}, undef, $second);
+is_deeply [ sort grep { /ratelimit|retry/ } keys %{ $bare->{headers} } ],
+    [ 'retry-after', 'retry-after-ms' ],
+    '3.27: but a refusal always says when to come back';
+my $missing = $server->ask('GET', '/nothing', { 'X-Forwarded-For' => next_address() });
+is $missing->{status}, 404, 'an error response';
+is left($missing), 999, 'tells what is left too';
+my $first = $server->ask('GET', '/one.html', { 'X-Forwarded-For' => next_address() });
+my $again = $server->ask('GET', '/one.html',
+    { 'X-Forwarded-For' => next_address(), 'If-None-Match' => $first->{headers}{etag} });
+is $again->{status}, 304, 'and 304 stays 304';
+
+# ---- 3.28 ----
+for my $round (1 .. 3) {
+    my $from = { 'X-Forwarded-For' => next_address() };
+    my %flood = $server->flood(3, 'GET', '/short', $from);
+    is $flood{first}, 2, '3.28: the third request in a second is refused';
+    my ($sec, $ms) = ($server->ask('GET', '/short', $from))->{headers}
+        ->@{qw(retry-after retry-after-ms)};
+    like $sec, qr/\A[12]\z/, '3.28: Retry-After is whole seconds';
+    cmp_ok 1000 * $sec, '>=', $ms, '3.28: rounded up from Retry-After-Ms';
+    wait_ms($ms);
+    is $server->ask('GET', '/short', $from)->{status}, 404,
+        '3.28: who waits exactly so long is admitted';
+}
+my $long = refusal('GET', '/mail');
+like $long->{headers}{'retry-after'}, qr/\A(?:1000|1001)\z/,
+    '3.28: a number of seconds, however long';
+like $long->{headers}{ratelimit}, qr/;t=$long->{headers}{'retry-after'}\z/,
+    '3.28: never earlier than t';
+
+# ---- 3.17 ----
+is $refusal->{headers}{'access-control-allow-origin'}, '*',
+    '3.17: a refusal has the CORS headers of the server';
+is refusal('OPTIONS', '/once')->{headers}{'access-control-allow-origin'}, '*',
+    '3.17: that of a preflight too';
+my $place = refusal('GET', '/once/place');
+is $place->{headers}{'x-place'}, 'here', '3.17: and those of its location';
+is $place->{body}, 'come back later', 'the location may have its own error document';
+ok $place->{headers}{'retry-after'}, 'which does not lose the headers';
+is refusal('GET', '//once//place/')->{headers}{'x-place'}, 'here',
+    'the location is found by the path that is routed on';
+
+# ---- 3.23 ----
+# Two requests on one connection; what the second is answered.
+sub behind {
+    my ($first_text) = @_;
+    my $from = next_address();
+    $server->ask('GET', '/once', { 'X-Forwarded-For' => $from });
+    my $socket = $server->connection;
+    local $SIG{PIPE} = 'IGNORE';
+    $first_text =~ s/FROM/$from/;
+    print {$socket} $first_text, $server->request_text('GET', '/one.html',
+        { 'X-Forwarded-For' => $from, Connection => 'close' });
+    $socket->flush;
+    my $all = AgentTest::Client::read_to_end($socket);
+    return $all =~ m{^HTTP/1\.1 (\d+)}mg;
+}
+
+my $head = "POST /once HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: FROM\r\n";
+sub chunked {
+    my ($size) = @_;
+    return "${head}Transfer-Encoding: chunked\r\n\r\n" . sprintf("%x\r\n%s\r\n",
+        $size / 2, 'x' x ($size / 2)) x 2 . "0\r\n\r\n";
+}
+sub sized {
+    my ($size) = @_;
+    return "${head}Content-Length: $size\r\n\r\n" . 'x' x $size;
+}
+
+is_deeply [ behind(sized(10)) ], [ 429, 200 ],
+    '3.23: the body of a refused request is dropped, the next request answered';
+is_deeply [ behind(sized($MB)) ], [ 429, 200 ], '3.23: up to 1 MB';
+is_deeply [ behind(chunked($MB)) ], [ 429, 200 ], '3.23: chunked too';
+is_deeply [ behind(sized($MB + 1)) ], [429], '3.23: beyond that the connection ends';
+is_deeply [ behind(chunked($MB + 20)) ], [429],
+    '3.23: also when it turns out to be longer';
+is_deeply [ behind("${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n") ], [400],
+    '3.23: a body that cannot be read is httpd\'s business';
+
+my $big = refusal('POST', '/once', {}, 'x' x (8 * $MB));
+is $big->{status}, 429, '3.23: who sends 8 MB sees the answer';
+is $big->{headers}{connection}, 'close', '3.23: which says that it is the last';
+
+my $from = next_address();
+$server->ask('GET', '/once', { 'X-Forwarded-For' => $from });
+my $socket = $server->connection;
+my $began = clock_gettime(CLOCK_MONOTONIC);
+my $expecting = "${head}Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n";
+$expecting =~ s/FROM/$from/;
+syswrite $socket, $expecting;
+my $text = AgentTest::Client::read_to_end($socket);
+like $text, qr{\AHTTP/1\.1 429}, '3.23: who asks first need not send the body';
+cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '<', 5, '3.23: and does not wait';
+
+my %refused = $server->flood(500, 'POST', '/once',
+    { 'X-Forwarded-For' => next_address() }, 'body');
+is $refused{refused}, 499, 'a client that is refused keeps its connection';
+
+done_testing;

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+# Paths and requests made to slip past: the limiter sees the path that httpd
+# routes on, whatever it is written like; nothing crashes, nothing is free.
+use strict;
+use warnings;
+use AgentTest::Process;
+use RateLimitTest;
+use Test::More;
+
+# Every path that httpd serves ends in the same location, whose log line has the
+# path that was routed on.
+my $server = RateLimitTest->new(config => <<'CONF');
+RateLimitRegion us
+RateLimitRule all * key=ip us=1000000/60
+LogFormat "%{Referer}i %U" paths
+CustomLog "${DIR}/logs/paths_log" paths
+<Location />
+    SetHandler ratelimit-status
+</Location>
+<VirtualHost *:${PORT_2}>
+    AllowEncodedSlashes On
+</VirtualHost>
+CONF
+$server->start;
+
+sub paths_log {
+    open my $in, '<', $server->dir . '/logs/paths_log' or die "paths_log: $!";
+    my %path = map { /\A(\d+) (.*)/s ? ($1 => $2) : () } <$in>;
+    chomp %path;
+    return \%path;
+}
+
+sub url_encode { my ($text) = @_; $text =~ s/([^\w\/])/sprintf '%%%02X', ord $1/ge; return $text }
+
+# ---- the same path ----
+srand 20_260;
+my @pieces = ('/', '/', '/', 'runs', 'query', '.', '..', '%2e', '%2E', '%71', '%2f', '%2F',
+    '%25', '%252e', ';x', '//', '/./', '/../', '%c3%a9', '\\', '%5c', '%20', '+', '~', '...',
+    '%7e', ':', '@', '=', '&', '%0a', '%3f', '%23', "'", '*', '%2e%2e', '/%2e./');
+my @paths = ('/', '/runs/query', '/..', '/a/..', '/a/../..', '/.', '/./', '/%2e%2e/x');
+push @paths, '/' . join '', map { $pieces[ rand @pieces ] } 1 .. 1 + rand 9 for 1 .. 1500;
+
+my $id = 0;
+sub same_paths {
+    my ($where, $title) = @_;
+    my (%asked, @wrong);
+    for my $path (@paths) {
+        my $answer = $where->ask('GET', $path, { Referer => ++$id });
+        $asked{$id} = $path if $answer->{status} == 200;
+    }
+    my $routed = paths_log();
+    for my $number (grep { defined $routed->{$_} } sort { $a <=> $b } keys %asked) {
+        my $told = $where->ask('GET', '/?path=' . url_encode($asked{$number}));
+        # The one difference: no slash at the end.
+        (my $expected = $routed->{$number}) =~ s{(?<=.)/\z}{};
+        $expected =~ s{//+}{/}g;
+        my $seen = $told->{json}{path};
+        utf8::encode($seen);
+        $expected =~ s/\\x([0-9a-f]{2})/chr hex $1/ge;
+        $expected =~ s/\\n/\n/g;
+        $expected =~ s/\\\\/\\/g;
+        push @wrong, "$asked{$number}: $seen, httpd: $expected" if $seen ne $expected;
+    }
+    is join("\n", @wrong), '', $title;
+    cmp_ok scalar(keys %asked), '>', 300, 'tried on ' . keys(%asked) . ' paths that httpd serves';
+    return;
+}
+same_paths($server, '3.12: rules see the path that httpd routes on');
+same_paths($server->second, '3.12: also where httpd decodes encoded slashes');
+
+# ---- no way around ----
+my $table = RateLimitTest->new(config => table() . "Redirect 204 /\n");
+$table->start;
+my @spellings = ('/runs/query', '/runs//query', '/runs/%71uery', '/runs/query/',
+    '/x/../runs/query', '/api/v1/runs/query', '/api/v1/%72uns/./query', '/runs/query?',
+    '/runs/query?a=1', '//runs/query//', '/runs/a/%2e%2e/query',
+    'http://localhost/runs/query', '/api//v1/runs/query', '/%61pi/v1/runs/query');
+my $key = next_key();
+my $passed = 0;
+for my $path ((@spellings) x 10) {
+    my $answer = $table->ask('POST', $path, { 'x-api-key' => $key, 'x-user-id' => "u$passed",
+        'X-Forwarded-For' => next_address() });
+    $passed++ if $answer->{status} == 204;
+}
+is $passed, 15, 'however a path is written, its limit is one';
+
+# ---- any bytes ----
+my @before = sort { $a <=> $b } httpd_children($table->httpd_pid);
+my @methods = qw(GET POST get OPTIONS TRACE CONNECT FOO PATCH HEAD);
+my @names = ('x-api-key', 'x-user-id', 'X-Forwarded-For', 'Content-Length',
+    'Transfer-Encoding', 'Expect', 'Host', 'Connection', 'Upgrade');
+sub bytes { return join '', map { chr rand 256 } 1 .. rand $_[0] }
+sub one_of { return $_[ rand @_ ] }
+my %statuses;
+for (1 .. 600) {
+    my $text = one_of(@methods) . ' ' . one_of('/', '/runs', '*', 'x:1', '') . bytes(30)
+        . " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+    $text .= one_of(@names) . ': ' . bytes(one_of(3, 40, 9_000)) . "\r\n" for 1 .. rand 4;
+    $statuses{ $table->exchange("$text\r\n" . bytes(200))->{status} }++;
+}
+ok !$statuses{500}, 'no request is answered 500: '
+    . join ' ', map { "$_ ($statuses{$_})" } sort keys %statuses;
+is_deeply [ sort { $a <=> $b } httpd_children($table->httpd_pid) ], \@before,
+    'and no child has died of one';
+
+# ---- many keys in a small table ----
+my $small = RateLimitTest->new(config => <<'CONF');
+RateLimitTable 64
+RateLimitRegion us
+RateLimitRule api * key=api-key us=3/60
+RateLimitRule ip  * key=ip      us=1000000/60
+Redirect 204 /
+CONF
+$small->start;
+my $steady = next_key();
+$small->ask('GET', '/', { 'x-api-key' => $steady }) for 1 .. 3;
+my $socket = $small->connection;
+my %result = (passed => 0, refused => 0, index => 0);
+my $buffer = '';
+for my $round (1 .. 50) {
+    print {$socket} map { $small->request_text('GET', '/', { 'x-api-key' => next_key() }) } 1 .. 40;
+    $socket->flush;
+    RateLimitTest::take_answer(\%result, $socket, \$buffer) for 1 .. 40;
+}
+close $socket;
+cmp_ok $result{refused}, '>', 0, 'beyond the places of the table keys share a counter';
+cmp_ok $result{passed}, '<=', 64 * 3 + 16 * 3, 'and get no more by it';
+is $small->ask('GET', '/', { 'x-api-key' => $steady })->{status}, 429,
+    'a key that has a place keeps it';
+is scalar(() = $small->error_log =~ /RLR0202: the table is full/g), 1,
+    'the error log tells of it once a minute';
+
+done_testing;

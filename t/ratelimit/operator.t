@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# What an operator may switch, and what his logs say.
+use strict;
+use warnings;
+use RateLimitTest;
+use Test::More;
+
+my ($friend, $tenant, $tenant_user) = map { next_key() } 1 .. 3;
+
+my $CONF = <<"CONF";
+RateLimitRegion us
+RateLimitRule api   /api   key=api-key us=2/60
+RateLimitRule user  /api   key=user+ip us=2/60
+RateLimitRule quiet /quiet key=ip      us=2/60
+RateLimitRule ip    *      key=ip      us=3/60
+
+RateLimitEngine DryRun quiet
+RateLimitExempt 10.9.0.0/16 2001:db8:ffff::/48 @{[hash_of($friend)]}
+RateLimitOverride @{[hash_of($tenant)]} api 4/60
+RateLimitOverride @{[hash_of($tenant_user)]} user 5/60
+Redirect 204 /
+<VirtualHost *:\${PORT_2}>
+    RateLimitEngine DryRun
+    RateLimitEngine On api
+    RateLimitEngine Off user
+    Redirect 204 /
+</VirtualHost>
+CONF
+my $server = RateLimitTest->new(config => $CONF);
+$server->start;
+my $second = $server->second;
+
+# How many of five requests pass.
+sub passed {
+    my ($where, $path, %headers) = @_;
+    my %result = $where->flood(5, 'GET', $path,
+        { 'X-Forwarded-For' => next_address(), %headers });
+    return $result{passed};
+}
+
+# ---- RateLimitEngine ----
+is passed($server, '/api', 'x-api-key' => next_key()), 2, 'a rule that is on refuses';
+is passed($server, '/quiet'), 5, 'one in dry run does not';
+my $log = $server->access_log(qr{(?:/quiet would-refuse.*?){3}}s);
+is scalar(() = $log =~ m{204 /quiet admitted quiet ip [01]$}mg), 2,
+    'but counts as if it did';
+is scalar(() = $log =~ m{204 /quiet would-refuse quiet ip 0$}mg), 3,
+    'and tells the access log';
+my $quiet = $server->ask('GET', '/quiet', { 'X-Forwarded-For' => next_address() });
+is rule_of($quiet), 'none', 'clients see nothing of a dry run';
+is passed($second, '/x'), 5, 'a whole server in dry run refuses nothing';
+is passed($second, '/api', 'x-api-key' => next_key()), 2,
+    'but by a rule that is on there';
+is passed($second, '/api', 'x-user-id' => 'u'), 5, 'a rule that is off there';
+unlike $server->access_log(qr/x/), qr/ user user\+ip /,
+    'leaves its requests to the next one';
+is passed($server, '/api', 'x-user-id' => 'u'), 2, 'and is on elsewhere';
+
+# ---- RateLimitExempt ----
+is passed($server, '/x', 'X-Forwarded-For' => '10.9.255.1'), 5,
+    'an exempt network is not limited';
+is passed($server, '/x', 'X-Forwarded-For' => '10.10.0.1'), 3, 'the next one is';
+is passed($server, '/x', 'X-Forwarded-For' => '2001:db8:ffff:1::1'), 5,
+    'IPv6 networks may be exempt';
+is passed($server, '/api', 'x-api-key' => $friend), 5, 'so may an API key, by its hash';
+is passed($server, '/x', 'x-user-id' => $friend), 3,
+    'a user id of that name is no API key';
+my $free = $server->ask('GET', '/x', { 'X-Forwarded-For' => '10.9.0.1' });
+is rule_of($free), 'none', 'who is exempt is not counted';
+
+# ---- RateLimitOverride ----
+is passed($server, '/api', 'x-api-key' => $tenant), 4, 'a key may have its own limit';
+is passed($server, '/api', 'x-user-id' => $tenant_user), 5, 'so may a user';
+my $own = $server->ask('GET', '/api', { 'x-api-key' => $tenant });
+is $own->{headers}{'ratelimit-policy'}, '"api";q=4;w=60', 'and is told of it';
+
+my $star = RateLimitTest->new(config => <<"CONF");
+RateLimitRegion us
+RateLimitRule a /a key=api-key us=1/60
+RateLimitRule b /b key=api-key us=1/60
+RateLimitOverride @{[hash_of($tenant)]} * 3/60
+RateLimitOverride @{[hash_of($tenant)]} b 2/60
+Redirect 204 /
+CONF
+$star->start;
+is passed($star, '/a', 'x-api-key' => $tenant), 3, '* stands for all rules of API keys';
+is passed($star, '/b', 'x-api-key' => $tenant), 2, 'but what is said of one wins';
+is passed($star, '/a', 'x-api-key' => next_key()), 1, 'other keys have the rule\'s';
+
+# ---- the access log ----
+my $address = next_address();
+$server->ask('GET', '/x', { 'X-Forwarded-For' => $address }) for 1 .. 4;
+$log = $server->access_log(qr{^\Q$address\E 429}m);
+is_deeply [ $log =~ m{^\Q$address\E (.*)}mg ],
+    [ '204 /x admitted ip ip 2', '204 /x admitted ip ip 1',
+      '204 /x admitted ip ip 0', '429 /x refused ip ip 0' ],
+    'the access log may have decision, rule, key and rest';
+like $server->access_log(qr{10\.9\.0\.1}), qr{10\.9\.0\.1 204 /x exempt - - -},
+    'and says who is exempt';
+
+# ---- the error log ----
+sub lines_for {
+    my ($text) = @_;
+    return grep { /\Q$text\E/ } split /\n/, $server->error_log;
+}
+my $noisy = next_key();
+$server->flood(50, 'GET', '/api', { 'x-api-key' => $noisy });
+my @lines = lines_for(hash_of($noisy));
+is scalar @lines, 1, 'a key has one line in the error log for its window';
+like $lines[0], qr{warn\].*RLR0201: refused: rule api, region us, api-key sha256:[0-9a-f]{32}: more than 2 requests in 60 s, the next in \d+ ms$},
+    'that says all and no secret';
+@lines = lines_for("ip $address");
+like $lines[0], qr{rule ip, region us, ip \Q$address\E:}, 'an address is named';
+is scalar @lines, 1, 'once';
+ok scalar(grep { /dry run: rule quiet/ } split /\n/, $server->error_log),
+    'a dry run has its line too';
+$server->flood(5, 'GET', '/api', { 'x-user-id' => 'secret-user',
+    'X-Forwarded-For' => '2001:db8:5:6:7::8' });
+ok scalar(lines_for('user ' . hash_of('secret-user') . ' at ip 2001:db8:5:6::/64')),
+    'a user is named by hash and network';
+unlike $server->error_log, qr/test-key|secret-user/, 'no key and no user id is in it';
+
+# A second window, a second line.
+my $windows = RateLimitTest->new(config => <<'CONF');
+RateLimitRegion us
+RateLimitRule all * key=ip us=2/1
+Redirect 204 /
+CONF
+$windows->start;
+for (1 .. 2) {
+    my %flood = $windows->flood(20, 'GET', '/', {});
+    wait_ms($flood{wait_ms} + 1000);
+}
+is scalar(() = $windows->error_log =~ /RLR0201/g), 2, 'a window later it has another';
+
+done_testing;

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+# What counts as one request, when it is decided on, and what follows for what
+# comes behind: caches, proxies, redirects, included pages, HTTP/2.
+use strict;
+use warnings;
+use JSON::PP;
+use RateLimitTest;
+use Test::More;
+
+my $server = RateLimitTest->new(config => modules(qw(dir mime filter include
+    cache cache_disk proxy proxy_http rewrite)) . <<'CONF');
+RateLimitRegion us
+RateLimitRule cached  /cached   key=ip us=3/60
+RateLimitRule proxied /proxied  key=ip us=3/60
+RateLimitRule locked  /locked   key=ip us=3/60
+RateLimitRule twice   /twice    key=ip us=3/60
+RateLimitRule all     *         key=ip us=50/60
+
+ErrorDocument 404 /missing.html
+ErrorDocument 429 /refused.html
+DirectoryIndex index.html
+TypesConfig /dev/null
+AddType text/html .html .shtml
+AddOutputFilter INCLUDES .shtml
+<Directory "${DIR}/htdocs">
+    Options +Includes
+</Directory>
+
+CacheRoot "${DIR}/cache"
+CacheEnable disk /cached
+CacheDefaultExpire 3600
+CacheIgnoreNoLastMod On
+CacheHeader On
+
+ProxyPass /proxied http://127.0.0.1:${PORT_2}/backend
+<Location /locked>
+    Require all denied
+</Location>
+RewriteEngine On
+RewriteRule ^/rewritten$ /twice/page.html [PT]
+
+<VirtualHost *:${PORT_2}>
+    RateLimitEngine Off
+    Header set RateLimit backend
+</VirtualHost>
+CONF
+mkdir $server->dir . "/$_" for qw(cache htdocs/twice htdocs/cached htdocs/backend
+    htdocs/folder);
+chmod 0777, $server->dir . '/cache';
+$server->put($_, "$_\n") for qw(missing.html refused.html one.html twice/page.html
+    cached/page.html backend/page.html folder/index.html);
+$server->put('includes.shtml',
+    join '', map { qq(<!--#include virtual="/twice/page.html" -->\n) } 1 .. 5);
+# Old enough to be fresh for a while.
+utime 1e9, 1e9, $server->dir . '/htdocs/cached/page.html';
+$server->start;
+
+sub get {
+    my ($path, $from, %more) = @_;
+    return $server->ask('GET', $path, { 'X-Forwarded-For' => $from, %more });
+}
+
+# ---- 3.18 ----
+my $from = next_address();
+my @cached = map { get('/cached/page.html', $from) } 1 .. 4;
+is_deeply [ map { $_->{status} } @cached ], [ 200, 200, 200, 429 ],
+    '3.18: what comes from the cache counts too';
+like $cached[1]{headers}{'x-cache'}, qr/HIT/, '3.18: and it did come from there';
+is left($cached[1]), 1, '3.18: a cached response tells what is left now';
+is left(get('/cached/page.html', next_address())), 2,
+    '3.18: and to each client his own';
+$from = next_address();
+my @proxied = map { get('/proxied/page.html', $from) } 1 .. 4;
+is_deeply [ map { $_->{status} } @proxied ], [ 200, 200, 200, 429 ],
+    '3.18: what a proxied server answers counts too';
+like $proxied[0]{body}, qr/backend/, '3.18: and it did come from there';
+$from = next_address();
+is_deeply [ map { get('/locked/x', $from)->{status} } 1 .. 4 ],
+    [ 403, 403, 403, 429 ], '3.18: it is decided before anybody is let in';
+$from = next_address();
+is rule_of(get('/rewritten', $from)), 'all',
+    '3.18: the path is the one the client sent';
+
+# ---- 3.19 ----
+$from = next_address();
+my $page = get('/includes.shtml', $from);
+is scalar(() = $page->{body} =~ /page.html/g), 5, '3.19: a page includes five';
+is left($page), 49, '3.19: which is one request';
+is left(get('/twice/page.html', $from)), 2, '3.19: what is included was not charged';
+is left(get('/folder/', $from)), 48, '3.19: nor is a directory its index';
+is left(get('/nothing', $from)), 47, '3.19: an error document is not charged';
+like $server->access_log(qr{ 404 /nothing}), qr{404 /nothing admitted all ip 47},
+    '3.19: the access log has the decision of the request';
+get('/twice/page.html', $from) for 1 .. 2;
+my $refused = get('/twice/page.html', $from);
+is $refused->{status}, 429, '3.19: a refused request';
+is $refused->{body}, "refused.html\n",
+    '3.19: shows its error document, which is not refused again';
+ok $refused->{headers}{'retry-after'}, '3.19: with the headers of the refusal';
+is left(get('/one.html', $from)), 46, '3.19: and was not charged by it';
+
+# ---- 3.20 ----
+my %keep_alive = $server->flood(60, 'GET', '/one.html',
+    { 'X-Forwarded-For' => next_address() });
+is $keep_alive{passed}, 50, '3.20: each request of a connection counts by itself';
+
+# ---- 3.21 ----
+$from = next_address();
+get('/twice/page.html', $from) for 1 .. 3;
+my @waits = map { get('/twice/page.html', $from)->{headers}{'retry-after-ms'} } 1 .. 20;
+my @grown = grep { $waits[$_] > $waits[ $_ - 1 ] } 1 .. $#waits;
+is "@grown", '', '3.21: refused requests do not prolong the wait';
+
+# ---- 3.22 ----
+$from = next_address();
+get('/one.html', $from, 'If-Match' => '"x"');
+get('/%00', $from);
+$server->exchange("GET /one.html HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: $from\r\n"
+    . "Connection: close\r\nRange: bytes=9-\r\n\r\n");
+is left(get('/one.html', $from)), 46,
+    '3.22: requests that fail afterwards have been counted';
+my $cut = $server->connection;
+syswrite $cut, "POST /one.html HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: $from\r\n"
+    . "Content-Length: 100\r\n\r\nhalf";
+close $cut;
+$server->access_log(qr{$from \S+ /one.html admitted all ip 45\n});
+is left(get('/one.html', $from)), 44, '3.22: so has one that its client cut';
+
+# ---- 3.20: HTTP/2 ----
+my $h2 = RateLimitTest->new(config => modules('http2') . <<'CONF');
+Protocols h2c http/1.1
+RateLimitRegion us
+RateLimitRule all * key=ip us=6/60
+Redirect 204 /gone
+CONF
+$h2->put('one.html', "one\n");
+$h2->start;
+sub streams {
+    my (@words) = @_;
+    my ($script) = __FILE__ =~ m{(.*/)};
+    return map { decode_json($_) } qx(node ${script}http2.js @{[$h2->url]}/one.html @words);
+}
+
+my @streams = streams(8);
+is_deeply [ sort map { $_->{status} } @streams ], [ (200) x 6, (429) x 2 ],
+    '3.20: each stream of an HTTP/2 connection counts by itself';
+my ($refusal) = streams(1, 'body');
+is $refusal->{status}, 429, 'with a body too';
+like $refusal->{headers}{'retry-after'}, qr/\A\d+\z/,
+    'a refusal has the same headers over HTTP/2';
+like $refusal->{text}, qr/violated-policies/, 'and the same body';
+
+done_testing;

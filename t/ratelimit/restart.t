@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+# Counters go on: over graceful and ordinary restarts, under load, when rules
+# come and go, when limits or the size of the table change, when a child is
+# killed; and a second httpd has its own.
+use strict;
+use warnings;
+use AgentTest::Process;
+use AgentTest::Wait;
+use RateLimitTest;
+use Test::More;
+
+my $RULES = <<'CONF';
+RateLimitRegion us
+RateLimitRule first  /first  key=api-key us=100/3600
+RateLimitRule second /second key=api-key us=100/3600
+RateLimitRule many   /many   key=api-key us=100000/3600
+RateLimitRule all    *       key=ip      us=100000/3600
+CONF
+my $SERVE = "Redirect 204 /\n";
+
+my $server = RateLimitTest->new(config => $RULES . $SERVE);
+$server->start;
+
+my ($key, $other) = (next_key(), next_key());
+sub rest {
+    my ($path, $who) = @_;
+    return left($server->ask('GET', $path // '/first', { 'x-api-key' => $who // $key }));
+}
+
+# Children of the configuration before are gone when none of them is left.
+sub restart {
+    my ($how, $config) = @_;
+    my %old = map { $_ => 1 } httpd_children($server->httpd_pid);
+    $server->configure($config) if $config;
+    my ($status, $output) = $server->control('-k', $how);
+    is $status, 0, "$how restart" or diag $output;
+    wait_for('new children only', sub {
+        my @now = httpd_children($server->httpd_pid);
+        return @now >= 2 && !grep { $old{$_} } @now;
+    });
+    return;
+}
+
+$server->ask('GET', '/first', { 'x-api-key' => $key }) for 1 .. 10;
+is rest(), 89, 'eleven of a hundred are gone';
+
+restart('graceful');
+is rest(), 88, 'a graceful restart keeps counters';
+restart('restart');
+is rest(), 87, 'so does an ordinary one';
+
+# ---- rules ----
+(my $inserted = $RULES) =~ s/^(RateLimitRule first)/RateLimitRule new \/new key=api-key us=7\/3600\n$1/m;
+restart('graceful', $inserted . $SERVE);
+is rest(), 86, 'counters follow a rule\'s name when another is put in front of it';
+is rest('/new'), 6, 'which has its own';
+(my $turned = $RULES) =~ s/^(RateLimitRule first.*\n)(RateLimitRule second.*\n)/$2$1/m;
+restart('graceful', $turned . $SERVE);
+is rest(), 85, 'when rules change places';
+is rest('/second'), 99, 'none has another\'s';
+
+(my $smaller = $RULES) =~ s{(first.*us=)100/3600}{${1}50/3600};
+restart('graceful', $smaller . $SERVE);
+is rest(), 34, 'a smaller limit counts what was admitted before';
+(my $smallest = $RULES) =~ s{(first.*us=)100/3600}{${1}5/3600};
+restart('graceful', $smallest . $SERVE);
+is $server->ask('GET', '/first', { 'x-api-key' => $key })->{status}, 429,
+    'down to nothing left';
+restart('graceful', $RULES . $SERVE);
+cmp_ok rest(), '<=', 95, 'a larger one does not give the interval anew';
+
+# ---- the table's size ----
+for my $slots (1_000, 200_000) {
+    my $before = rest('/second', $other);
+    restart('graceful', "RateLimitTable $slots\n" . $RULES . $SERVE);
+    is rest('/second', $other), $before - 1, "RateLimitTable $slots carries counters over";
+}
+like $server->error_log, qr/RLR0110: the shared table was replaced by one of 200000 places/,
+    'and the error log says so';
+
+my @rules = map { "RateLimitRule extra-$_ /extra/$_ key=api-key us=9/3600\n" } 1 .. 300;
+my $before = rest('/second', $other);
+restart('graceful', "RateLimitTable 200000\n$RULES@rules$SERVE");
+is rest('/second', $other), $before - 1, 'so does a table of many more rules';
+restart('graceful', $RULES . $SERVE);
+is rest('/second', $other), $before - 2, 'and the way back';
+
+# ---- under load ----
+# Requests of one key from several clients until the first is refused; the
+# number that passed.
+sub spend {
+    my ($who, $write) = @_;
+    my %flood = (refused => 0);
+    my $passed = 0;
+    while (!$flood{refused}) {
+        %flood = $server->flood(100, 'GET', '/many', { 'x-api-key' => $who });
+        $passed += $flood{passed};
+    }
+    print {$write} "$passed\n";
+    close $write;
+    return;
+}
+
+my $busy = next_key();
+my @clients;
+for my $client (1 .. 4) {
+    pipe my $read, my $write or die "pipe: $!";
+    my $pid = fork // die "fork: $!";
+    if (!$pid) {
+        spend($busy, $write);
+        require POSIX;
+        POSIX::_exit(0);
+    }
+    push @clients, { pid => $pid, read => $read };
+}
+my $restarts = 0;
+while (grep { is_alive($_->{pid}) } @clients) {
+    restart('graceful');
+    $restarts++;
+}
+my $passed = 0;
+for my $client (@clients) {
+    $passed += readline $client->{read};
+    waitpid $client->{pid}, 0;
+}
+cmp_ok $restarts, '>=', 2, "$restarts restarts under load";
+# Answers that were on their way when a child ended were charged, not seen.
+cmp_ok $passed, '<=', 100_000, 'admit no more than the limit';
+cmp_ok $passed, '>=', 90_000, 'and lose few answers';
+is $server->ask('GET', '/many', { 'x-api-key' => $busy })->{status}, 429, 'nothing is left';
+
+# ---- a killed child ----
+my $left = rest('/second', $other);
+kill_and_replace('a child', sub { (httpd_children($server->httpd_pid))[0] });
+is rest('/second', $other), $left - 1, 'a killed child takes no counter with it';
+
+# ---- a second httpd ----
+my $neighbour = RateLimitTest->new(config => $RULES . $SERVE);
+$neighbour->start;
+is left($neighbour->ask('GET', '/second', { 'x-api-key' => $other })), 99,
+    'a second httpd on the machine has its own counters';
+is rest('/second', $other), $left - 2, 'and leaves those of the first';
+
+# ---- stop ----
+$server->stop;
+$server->start;
+is rest('/second', $other), 99, 'a stop forgets';
+
+done_testing;

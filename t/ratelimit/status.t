@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+# The status page: numbers in three formats, questions that do not count, and
+# the reset of one key.
+use strict;
+use warnings;
+use RateLimitTest;
+use Test::More;
+
+my $server = RateLimitTest->new(config => <<'CONF');
+RateLimitRegion us
+RateLimitRule query  "POST /runs/query" key=api-key us=3/60 eu=4/60 "Run \"query\" <b>"
+RateLimitRule users  /x                 key=user+ip us=3/60 eu=4/60
+RateLimitRule quiet  /quiet             key=ip      us=1/60 eu=1/60
+RateLimitRule public *                  key=ip      us=1000/60 eu=1000/60 "Public"
+RateLimitEngine DryRun quiet
+RateLimitExempt 10.8.0.0/16
+RateLimitStripPrefix /api/v1
+Redirect 204 /served
+<Location /limits>
+    SetHandler ratelimit-status
+    Require expr "%{HTTP:X-Admin} == 'yes'"
+</Location>
+<VirtualHost *:${PORT_2}>
+    RateLimitRegion eu
+    RateLimitEngine On quiet
+</VirtualHost>
+CONF
+$server->start;
+
+my %ADMIN = ('X-Admin' => 'yes');
+sub see {
+    my ($query, $where, %headers) = @_;
+    return ($where // $server)->ask('GET', "/limits$query", { %ADMIN, %headers });
+}
+sub post {
+    my ($form, %headers) = @_;
+    return $server->ask('POST', '/limits', { %ADMIN,
+        'Content-Type' => 'application/x-www-form-urlencoded', %headers }, $form);
+}
+sub row {
+    my ($rule, $region) = @_;
+    my ($found) = grep { $_->{region} eq ($region // 'us') } see('')->{json}{regions}->@*;
+    return (grep { $_->{rule} eq $rule } $found->{rules}->@*)[0];
+}
+
+# ---- who may see it ----
+is $server->ask('GET', '/limits')->{status}, 403, 'Require decides who sees the page';
+is see('')->{status}, 200, 'who may sees it';
+is $server->ask('PUT', '/limits', \%ADMIN)->{status}, 405, 'it is read';
+is join(',', sort split /,/, $server->ask('PUT', '/limits', \%ADMIN)->{headers}{allow}),
+    'GET,HEAD,POST', 'or asked by GET and POST';
+
+# ---- JSON ----
+my $key = next_key();
+my $from = next_address();
+$server->flood(10, 'POST', '/runs/query', { 'x-api-key' => $key });
+$server->flood(4, 'GET', '/quiet', { 'X-Forwarded-For' => $from });
+$server->second->flood(4, 'GET', '/quiet', { 'X-Forwarded-For' => $from });
+is_deeply row('query'), { rule => 'query', match => ['POST /runs/query'],
+    key => 'api-key', count => 3, interval_sec => 60, category => 'Run "query" <b>',
+    engine => 'on', allowed => 3, refused => 7, would_refuse => 0, overflow => 0,
+    live_keys => 1 }, 'a rule with its numbers';
+is row('query', 'eu')->{allowed}, 0, 'each region has its own';
+is_deeply [ row('quiet')->@{qw(engine allowed refused would_refuse)} ],
+    [ 'dry-run', 1, 0, 3 ], 'a dry run is counted apart';
+is_deeply [ row('quiet', 'eu')->@{qw(engine allowed refused would_refuse)} ],
+    [ 'on', 1, 3, 0 ], 'where it is on it refuses';
+my $json = see('')->{json};
+is $json->{places}, 65_536, 'the places of the table';
+cmp_ok $json->{live_keys}, '>=', 4, 'and how many are in use';
+
+# ---- formats ----
+is see('')->{headers}{'content-type'}, 'application/json', 'a program gets JSON';
+is see('', undef, Accept => 'text/html,*/*')->{headers}{'content-type'},
+    'text/html; charset=utf-8', 'a browser the page';
+like see('', undef, Accept => 'application/openmetrics-text;q=0.5,text/plain;q=0.3')
+    ->{headers}{'content-type'}, qr{\Atext/plain; version=0.0.4}, 'Prometheus its text';
+is see('?format=html', undef, Accept => 'application/json')->{headers}{'content-type'},
+    'text/html; charset=utf-8', 'format= decides';
+is see('')->{headers}{'cache-control'}, 'no-store', 'no cache keeps it';
+
+my $metrics = see('?format=prometheus')->{body};
+like $metrics, qr/^ratelimit_requests_total\{region="us",rule="query",key="api-key",decision="refused"\} 7$/m,
+    'a counter of Prometheus';
+like $metrics, qr/^ratelimit_requests_total\{region="us",rule="quiet",key="ip",decision="would_refuse"\} 3$/m,
+    'of a dry run';
+my @odd = grep { !/\A(?:# (?:HELP|TYPE) ratelimit_\w+ .+|ratelimit_\w+(?:\{(?:\w+="[^"\\]*",?)+\})? \d+)\z/ }
+    split /\n/, $metrics;
+is "@odd", '', 'every line is one that Prometheus reads';
+my %type;
+$type{$1}++ while $metrics =~ /^# TYPE (\w+)/mg;
+is join(' ', grep { $type{$_} != 1 } keys %type), '', 'each metric is described once';
+
+my $html = see('?format=html')->{body};
+like $html, qr{<b>query</b>.*?Run &quot;query&quot; &lt;b&gt;}s, 'the page escapes what it shows';
+like $html, qr{<td class="n bad">7</td>}, 'and shows what was refused';
+unlike $html, qr/<script|https?:/, 'without scripts and foreign addresses';
+like see('?format=html')->{headers}{'content-security-policy'}, qr/default-src 'none'/,
+    'which its policy forbids too';
+is scalar(() = $html =~ /<h2>Region/g), 2, 'all regions are on it';
+
+# ---- questions ----
+sub answer { return see($_[0])->{json} }
+my $hash = hash_of($key);
+my $other = hash_of(next_key());
+is_deeply answer("?method=POST&path=/runs/query&api-key=$other"), {
+    region => 'us', method => 'POST', path => '/runs/query', outcome => 'admitted',
+    rule => 'query', key => 'api-key', identity => "api-key $other", count => 3,
+    interval_sec => 60, remaining => 3, wait_ms => 0, reset_ms => 0,
+    overflow => JSON::PP::false() }, 'which rule would this request hit, and what is left?';
+my $asked = answer("?method=POST&path=/runs/query&api-key=$hash");
+is $asked->{outcome}, 'refused', 'a key that has used up its limit';
+cmp_ok $asked->{wait_ms}, '>', 50_000, 'and for how long';
+my @asked = map { answer("?method=POST&path=/runs/query&api-key=$other")->{remaining} } 1 .. 5;
+is "@asked", '3 3 3 3 3', 'the question does not count';
+is row('query')->{refused}, 7, 'nor is it counted';
+is answer('?path=/api/v1//x/%2e/y&method=GET')->{path}, '/x/y', 'the path as rules see it';
+is answer('?path=/x?y=/runs')->{path}, '/x', 'without the query';
+is answer('?path=/x&user=' . hash_of('u') . '&ip=2001:db8::1')->{identity},
+    'user ' . hash_of('u') . ' at ip 2001:db8::/64', 'a user at an address';
+is answer('?path=/x')->{identity}, 'ip 127.0.0.1', 'without an address: who asks';
+is answer('?path=/x&ip=10.8.0.1')->{outcome}, 'exempt', 'an exempt address';
+is answer('?path=/x&region=eu')->{count}, 1000, 'another region';
+is answer("?method=POST&path=/runs/query&api-key=$other&region=eu")->{count}, 4,
+    'with its limits';
+is answer("?path=/quiet&ip=$from")->{outcome}, 'would-refuse', 'a dry run';
+for my $bad ([ 'path=x', 'path: expected a path' ], [ 'action=ask', 'path: expected' ],
+    [ 'path=/x&ip=nowhere.example', 'ip: expected an IPv4 or IPv6 address' ],
+    [ 'path=/x&api-key=clear-key', 'api-key: expected sha256:' ],
+    [ 'path=/x&user=clear-user', 'user: expected sha256:' ],
+    [ 'path=/x&region=mars', 'region: expected a region' ],
+    [ 'action=jump', 'action: expected ask or reset' ],
+    [ 'action=reset&ip=1.2.3.4', 'reset: expected a POST' ]) {
+    my $answer = see("?$bad->[0]");
+    is $answer->{status}, 422, "a question that cannot be answered: $bad->[0]";
+    like $answer->{json}{error}, qr/\A\Q$bad->[1]/, 'says why';
+    unlike $answer->{body}, qr/clear/, 'and repeats no key';
+}
+is post("action=ask&method=POST&path=/runs/query&api-key=$key")->{json}{outcome},
+    'refused', 'a POST may have the key itself';
+like post("action=ask&method=POST&path=/runs/query&api-key=$key&format=html")->{body},
+    qr{<div class="answer no"><code>POST /runs/query</code> in us: <b>refused</b>},
+    'the page answers in words';
+
+# ---- reset ----
+$from = next_address();
+my %second = ('x-user-id' => 'anna', 'X-Forwarded-For' => $from);
+$server->flood(3, 'GET', '/x', \%second);
+is post("action=reset&api-key=$hash")->{json}{reset}, 1, 'a key is reset by its hash';
+is left($server->ask('POST', '/runs/query', { 'x-api-key' => $key })), 2,
+    'and begins anew';
+is $server->ask('GET', '/x', \%second)->{status}, 429, 'others do not';
+is post("action=reset&user=anna&ip=$from&rule=users")->{json}{reset}, 1,
+    'a user at an address, by one rule';
+is left($server->ask('GET', '/x', \%second)), 2, 'begins anew too';
+my $address = next_address();
+$server->flood(3, 'GET', '/a', { 'X-Forwarded-For' => $address });
+is post("action=reset&ip=$address")->{json}{reset}, 1, 'an address';
+is left($server->ask('GET', '/a', { 'X-Forwarded-For' => $address })), 999, 'as well';
+is post('action=reset&api-key=' . hash_of('never seen'))->{json}{reset}, 0,
+    'a key that has no counter has none to reset';
+like $server->error_log, qr/RLR0203: reset: api-key \Q$hash\E, rule \(all\), region us, 1 counters/,
+    'the error log tells of it';
+for my $bad ('', "api-key=$hash&ip=1.2.3.4", 'user=anna', "api-key=$hash&user=anna&ip=1.2.3.4",
+    "api-key=$hash&rule=public", 'ip=1.2.3.4&rule=nothing', 'ip=x') {
+    is post("action=reset&$bad")->{status}, 422, "no reset: $bad";
+}
+is post("action=reset&api-key=$hash", Origin => 'https://evil.example')->{status}, 422,
+    'no form of another site resets';
+is post("action=reset&api-key=$hash", Origin => 'http://localhost')->{status}, 200,
+    'one of our own does';
+is post('x' x 20_000)->{status}, 413, 'a form has a size';
+is $server->ask('POST', '/limits', { %ADMIN, 'Content-Type' => 'text/plain' }, 'x')->{status},
+    200, 'a body that is no form has no fields';
+unlike $server->error_log . $server->access_log(qr/x/), qr/test-key|anna/,
+    'no key is in a log';
+
+done_testing;

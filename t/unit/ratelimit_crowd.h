@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many workers at once, as threads or as processes that are killed, on memory
+ * and a clock that they share. */
+#ifndef AGENT_T_UNIT_RATELIMIT_CROWD_H
+#define AGENT_T_UNIT_RATELIMIT_CROWD_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../mod_ratelimit_regional/clock.h"
+
+#define CROWD_SIZE 8
+
+/* Simulated time: workers push it on, so that a worker that is descheduled or
+ * killed sleeps through many intervals. */
+typedef struct crowd_clock_t {
+    _Atomic uint64_t us;
+} crowd_clock_t;
+
+static inline void crowd_read(rlr_time_t *now, void *baton)
+{
+    crowd_clock_t *clock = baton;
+    /* Monotonic for all, as the machine's clock is. */
+    uint64_t us = atomic_load_explicit(&clock->us, memory_order_seq_cst);
+
+    now->floor_ms = us / 1000;
+    now->ceil_ms = (us + 999) / 1000;
+}
+
+static inline void *crowd_share(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        abort();
+    }
+    return memory;
+}
+
+typedef void (*crowd_work_t)(void *shared, int worker);
+
+typedef struct crowd_task_t {
+    crowd_work_t work;
+    void *shared;
+    int worker;
+} crowd_task_t;
+
+static inline void *crowd_run_thread(void *baton)
+{
+    const crowd_task_t *task = baton;
+
+    task->work(task->shared, task->worker);
+    return NULL;
+}
+
+static inline void crowd_run_threads(crowd_work_t work, void *shared)
+{
+    crowd_task_t tasks[CROWD_SIZE];
+    pthread_t threads[CROWD_SIZE];
+
+    for (int i = 0; i < CROWD_SIZE; i++) {
+        crowd_task_t task = {work, shared, i};
+
+        tasks[i] = task;
+        if (pthread_create(&threads[i], NULL, crowd_run_thread, &tasks[i])
+            != 0) {
+            abort();
+        }
+    }
+    for (int i = 0; i < CROWD_SIZE; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+static inline void crowd_yield(int signal_number)
+{
+    sched_yield();
+}
+
+/* Lets the others run every millisecond, at whatever instruction. */
+static inline void crowd_disturb(void)
+{
+    static const struct itimerval often = {{0, 1000}, {0, 1000}};
+
+    signal(SIGALRM, crowd_yield);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
+static inline pid_t crowd_fork(crowd_work_t work, void *shared, int worker)
+{
+    pid_t pid = fork();
+
+    if (pid < 0) {
+        abort();
+    }
+    if (pid == 0) {
+        crowd_disturb();
+        work(shared, worker);
+        _exit(0);
+    }
+    return pid;
+}
+
+/*
+ * Runs the workers as processes. `kills` times one of them is killed and begun
+ * again with the same number. Returns how many were killed at work, or -1 if
+ * one ended badly by itself.
+ */
+static inline int crowd_run_processes(crowd_work_t work, void *shared,
+                                      int kills, uint64_t seed)
+{
+    pid_t pids[CROWD_SIZE];
+    int killed = 0;
+    bool good = true;
+    int status;
+
+    for (int i = 0; i < CROWD_SIZE; i++) {
+        pids[i] = crowd_fork(work, shared, i);
+    }
+    for (int i = 0; i < kills; i++) {
+        int victim;
+
+        seed = seed * 6364136223846793005U + 1442695040888963407U;
+        victim = (int)(seed >> 40) % CROWD_SIZE;
+        /* As long as it pleases the scheduler: somewhere in its work. */
+        usleep((useconds_t)(seed >> 33) % 300);
+        kill(pids[victim], SIGKILL);
+        waitpid(pids[victim], &status, 0);
+        killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+        good = good
+            && (WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL
+                                    : WEXITSTATUS(status) == 0);
+        pids[victim] = crowd_fork(work, shared, victim);
+    }
+    for (int i = 0; i < CROWD_SIZE; i++) {
+        waitpid(pids[i], &status, 0);
+        good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    return good ? killed : -1;
+}
+
+#endif

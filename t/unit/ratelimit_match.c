@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/match.c */
+/* The path as rules see it, and patterns. Numbers are the decisions of the
+ * module's README. */
+#include "check.h"
+
+#include <string.h>
+
+#include "../../mod_ratelimit_regional/match.h"
+
+#define UUID "018f2d6e-7c4b-7abc-9def-0123456789ab"
+
+static void check_path(const char *path, const char *expected)
+{
+    char out[512];
+    size_t length = rlr_match_normalize(out, path, false);
+
+    assert_string_equal(out, expected);
+    assert_int_equal(length, strlen(expected));
+}
+
+static void d3_12_the_path_is_decoded_once(void **state)
+{
+    check_path("/runs/%71uery", "/runs/query");
+    check_path("/runs/%7a%7A", "/runs/zz");
+    check_path("/runs/%2571uery", "/runs/%71uery");
+    check_path("/%252e%252e/runs", "/%2e%2e/runs");
+    check_path("/%c3%a9", "/\xc3\xa9");
+}
+
+static void d3_12_slashes_are_merged_and_none_ends_the_path(void **state)
+{
+    check_path("/", "/");
+    check_path("///", "/");
+    check_path("/runs//query", "/runs/query");
+    check_path("//runs///query//", "/runs/query");
+    check_path("/runs/query/", "/runs/query");
+}
+
+static void d3_12_dot_segments_are_resolved(void **state)
+{
+    check_path("/.", "/");
+    check_path("/..", "/");
+    check_path("/../../runs", "/runs");
+    check_path("/runs/./query", "/runs/query");
+    check_path("/runs/x/../query", "/runs/query");
+    check_path("/runs/x/..", "/runs");
+    check_path("/a/b/c/../../d", "/a/d");
+    check_path("/runs/%2e%2E/auth", "/auth");
+    check_path("/runs/.x/..y/...", "/runs/.x/..y/...");
+    check_path("/a//../b", "/b");
+}
+
+static void d3_12_an_encoded_slash_stays_encoded(void **state)
+{
+    char out[64];
+
+    check_path("/runs%2fquery", "/runs%2fquery");
+    check_path("/runs%2Fquery", "/runs%2Fquery");
+    check_path("/x/..%2fruns", "/x/..%2fruns");
+    rlr_match_normalize(out, "/x%2f..%2Fruns%2f", true);
+    assert_string_equal(out, "/runs");
+    rlr_match_normalize(out, "/a%2fb/../runs%2fquery", true);
+    assert_string_equal(out, "/runs/query");
+    rlr_match_normalize(out, "/runs%252fquery", true);
+    assert_string_equal(out, "/runs%2fquery");
+    rlr_match_normalize(out, "/%2f%2f", true);
+    assert_string_equal(out, "/");
+}
+
+static void what_is_no_escape_is_text(void **state)
+{
+    check_path("/a%", "/a%");
+    check_path("/a%4", "/a%4");
+    check_path("/a%zz", "/a%zz");
+    check_path("/a%4g", "/a%4g");
+    check_path("/a%00b", "/a%00b");
+    check_path("/a%%41", "/a%A");
+}
+
+static void what_is_no_path_is_copied(void **state)
+{
+    check_path("*", "*");
+    check_path("", "");
+    check_path("http://a/%41", "http://a/%41");
+}
+
+static void check_strip(const char *path, const char *expected)
+{
+    size_t length = strlen(path);
+    const char *rest = rlr_match_strip(path, &length, "/api/v1");
+
+    assert_string_equal(rest, expected);
+    assert_int_equal(length, strlen(expected));
+}
+
+static void d3_11_one_leading_prefix_is_stripped_at_a_border(void **state)
+{
+    size_t length = 5;
+
+    check_strip("/api/v1/runs/query", "/runs/query");
+    check_strip("/api/v1", "/");
+    check_strip("/api/v1/api/v1/runs", "/api/v1/runs");
+    check_strip("/api/v10/runs", "/api/v10/runs");
+    check_strip("/runs/api/v1", "/runs/api/v1");
+    check_strip("/api", "/api");
+    check_strip("*", "*");
+    assert_string_equal(rlr_match_strip("/runs", &length, NULL), "/runs");
+}
+
+static rlr_match_t parse(const char *text, apr_pool_t *pool)
+{
+    rlr_match_t match;
+    const char *problem = "";
+
+    if (rlr_match_parse(&match, text, &problem, pool) != APR_SUCCESS) {
+        fail_msg("%s: %s", text, problem);
+    }
+    return match;
+}
+
+static bool test(const char *pattern, const char *method, const char *path,
+                 bool head_as_get, apr_pool_t *pool)
+{
+    rlr_match_t match = parse(pattern, pool);
+    rlr_target_t target = {method, path, strlen(path), head_as_get};
+
+    return rlr_match_test(&match, &target);
+}
+
+#define HITS(pattern, path)                                                    \
+    assert_true(test(pattern, "GET", path, false, *state))
+#define MISSES(pattern, path)                                                  \
+    assert_false(test(pattern, "GET", path, false, *state))
+
+static void d3_6_a_plain_path_is_a_prefix_at_a_segment_border(void **state)
+{
+    HITS("/repos", "/repos");
+    HITS("/repos", "/repos/a/b");
+    MISSES("/repos", "/repository");
+    MISSES("/repos", "/repo");
+    MISSES("/repos", "/a/repos");
+    MISSES("/auth", "/authorize");
+    MISSES("/repos", "/Repos");
+}
+
+static void d3_7_an_exact_path_is_that_path_alone(void **state)
+{
+    HITS("=/runs", "/runs");
+    MISSES("=/runs", "/runs/stats");
+    MISSES("=/runs", "/runsx");
+    HITS("=/", "/");
+    MISSES("=/", "/a");
+}
+
+static void d3_8_containing_is_a_substring_that_begins_a_segment(void **state)
+{
+    HITS("*/charts*", "/charts");
+    HITS("*/charts*", "/a/charts/1/preview");
+    HITS("*/charts*", "/charts-x");
+    HITS("*/charts*", "/chart/charts");
+    MISSES("*/charts*", "/mycharts");
+    MISSES("*/charts*", "/a/chart");
+    MISSES("*/charts*", "*");
+}
+
+static void d3_9_a_suffix_ends_the_path(void **state)
+{
+    HITS("*/trigger", "/trigger");
+    HITS("*/trigger", "/a/b/trigger");
+    MISSES("*/trigger", "/a/trigger/b");
+    MISSES("*/trigger", "/a/retrigger");
+    HITS("*/v1/metadata/submit", "/v1/metadata/submit");
+    HITS("*/v1/metadata/submit", "/x/v1/metadata/submit");
+}
+
+static void d3_10_a_uuid_is_a_segment_of_8_4_4_4_12(void **state)
+{
+    HITS("=/runs/{uuid}", "/runs/" UUID);
+    HITS("=/runs/{uuid}", "/runs/018F2D6E-7C4B-7ABC-9DEF-0123456789AB");
+    MISSES("=/runs/{uuid}", "/runs/" UUID "/share");
+    MISSES("=/runs/{uuid}", "/runs/" UUID "0");
+    MISSES("=/runs/{uuid}", "/runs/018f2d6e7c4b7abc9def0123456789ab");
+    MISSES("=/runs/{uuid}", "/runs/018f2d6e-7c4b-7abc-9def-0123456789ag");
+    MISSES("=/runs/{uuid}", "/runs/018f2d6e-7c4b-7abc-9def_0123456789ab");
+    MISSES("=/runs/{uuid}", "/runs/{uuid}");
+    HITS("/runs/{uuid}", "/runs/" UUID "/share");
+    MISSES("/runs/{uuid}", "/runs/" UUID "share");
+    HITS("*/{uuid}/share", "/x/" UUID "/share");
+    HITS("*/{uuid}*", "/x/y/" UUID);
+    MISSES("*/{uuid}*", "/x/y/" UUID "z");
+    HITS("=/a/{uuid}/b/{uuid}", "/a/" UUID "/b/" UUID);
+    MISSES("=/a/{uuid}/b/{uuid}", "/a/" UUID "/c/" UUID);
+}
+
+static void a_star_alone_is_every_path(void **state)
+{
+    HITS("*", "/");
+    HITS("*", "/a/b");
+    HITS("*", "*");
+    HITS("*", "");
+}
+
+static void d3_13_the_method_is_compared_by_its_text(void **state)
+{
+    assert_true(test("POST /runs", "POST", "/runs", false, *state));
+    assert_false(test("POST /runs", "post", "/runs", false, *state));
+    assert_false(test("POST /runs", "PATCH", "/runs", false, *state));
+    assert_true(test("OPTIONS *", "OPTIONS", "*", false, *state));
+    assert_true(test("M-SEARCH *", "M-SEARCH", "/", false, *state));
+    assert_false(test("GET /runs", "HEAD", "/runs", false, *state));
+    assert_true(test("GET /runs", "HEAD", "/runs", true, *state));
+    assert_false(test("POST /runs", "HEAD", "/runs", true, *state));
+    assert_true(test("HEAD /runs", "HEAD", "/runs", true, *state));
+}
+
+static void a_pattern_that_no_path_can_have_is_refused(void **state)
+{
+    static const char *const bad[][2] = {
+        {"", "begins with /"},
+        {"runs", "begins with /"},
+        {"GET", "begins with /"},
+        {"GET ", "begins with /"},
+        {"**", "begins with /"},
+        {"*runs", "begins with /"},
+        {"=runs", "begins with /"},
+        {"=", "begins with /"},
+        {"/a\tb", "begins with /"},
+        {"get /runs", "a method in capitals"},
+        {"/a b", "a method in capitals"},
+        {"1 /a", "a method in capitals"},
+        {"/runs*", "only at its ends"},
+        {"/a/*/b", "only at its ends"},
+        {"=/a*", "only at its ends"},
+        {"/runs?x=1", "without ?"},
+        {"/runs#x", "without ?"},
+        {"/runs/{id}", "{uuid} as a whole segment"},
+        {"/runs/{uuid}x", "{uuid} as a whole segment"},
+        {"/runs/x{uuid}", "{uuid} as a whole segment"},
+        {"/runs/}", "{uuid} as a whole segment"},
+        {"/runs/", "without / at its end"},
+        {"//runs", "resolving"},
+        {"/runs/../x", "resolving"},
+        {"/%72uns", "decoding"},
+        {"/", "* for every path"},
+        {"*/", "* for every path"},
+        {"*/*", "* for every path"}};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        const char *problem = "accepted";
+        rlr_match_t match;
+
+        assert_int_equal(rlr_match_parse(&match, bad[i][0], &problem, *state),
+                         APR_EINVAL);
+        if (strstr(problem, bad[i][1]) == NULL) {
+            fail_msg("'%s': %s", bad[i][0], problem);
+        }
+        assert_non_null(strstr(problem, "got '"));
+        assert_non_null(strstr(problem, bad[i][0]));
+    }
+}
+
+static bool covers(const char *first, const char *later, apr_pool_t *pool)
+{
+    rlr_match_t a = parse(first, pool);
+    rlr_match_t b = parse(later, pool);
+
+    return rlr_match_covers(&a, &b, false, pool);
+}
+
+#define COVERS(first, later)      assert_true(covers(first, later, *state))
+#define LEAVES_SOME(first, later) assert_false(covers(first, later, *state))
+
+static void what_takes_all_of_another_pattern_is_known(void **state)
+{
+    COVERS("*", "/runs");
+    COVERS("*", "POST */charts*");
+    COVERS("*", "*");
+    COVERS("/runs", "/runs");
+    COVERS("/runs", "/runs/stats");
+    COVERS("/runs", "POST =/runs/query");
+    COVERS("POST /runs", "POST /runs/query");
+    COVERS("=/runs/{uuid}", "=/runs/{uuid}");
+    COVERS("/runs", "=/runs/{uuid}");
+    COVERS("/runs/{uuid}", "=/runs/" UUID);
+    COVERS("*/trigger", "*/x/trigger");
+    COVERS("*/trigger", "=/a/trigger");
+    COVERS("*/runs*", "/runs");
+    COVERS("*/runs*", "*/runs/x");
+    COVERS("*/runs*", "*/a/runs-x*");
+}
+
+static void what_leaves_some_of_another_pattern_is_known(void **state)
+{
+    LEAVES_SOME("/runs", "*");
+    LEAVES_SOME("*/runs*", "*");
+    LEAVES_SOME("=/runs", "/runs");
+    LEAVES_SOME("/runs/stats", "/runs");
+    LEAVES_SOME("/runs", "/runs-x");
+    LEAVES_SOME("/runs", "*/runs");
+    LEAVES_SOME("*/trigger", "/trigger");
+    LEAVES_SOME("*/x/trigger", "*/trigger");
+    LEAVES_SOME("/trigger", "*/trigger");
+    LEAVES_SOME("*/runs", "*/runs*");
+    LEAVES_SOME("POST /runs", "/runs");
+    LEAVES_SOME("POST /runs", "PATCH /runs");
+    LEAVES_SOME("=/runs/{uuid}", "/runs/{uuid}");
+    LEAVES_SOME("=/runs/" UUID, "=/runs/{uuid}");
+}
+
+static void head_is_covered_by_get_when_it_counts_as_get(void **state)
+{
+    rlr_match_t get = parse("GET /runs", *state);
+    rlr_match_t head = parse("HEAD /runs", *state);
+
+    assert_true(rlr_match_covers(&get, &head, true, *state));
+    assert_false(rlr_match_covers(&get, &head, false, *state));
+    assert_false(rlr_match_covers(&head, &get, true, *state));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(d3_12_the_path_is_decoded_once),
+        CHECK_TEST(d3_12_slashes_are_merged_and_none_ends_the_path),
+        CHECK_TEST(d3_12_dot_segments_are_resolved),
+        CHECK_TEST(d3_12_an_encoded_slash_stays_encoded),
+        CHECK_TEST(what_is_no_escape_is_text),
+        CHECK_TEST(what_is_no_path_is_copied),
+        CHECK_TEST(d3_11_one_leading_prefix_is_stripped_at_a_border),
+        CHECK_TEST(d3_6_a_plain_path_is_a_prefix_at_a_segment_border),
+        CHECK_TEST(d3_7_an_exact_path_is_that_path_alone),
+        CHECK_TEST(d3_8_containing_is_a_substring_that_begins_a_segment),
+        CHECK_TEST(d3_9_a_suffix_ends_the_path),
+        CHECK_TEST(d3_10_a_uuid_is_a_segment_of_8_4_4_4_12),
+        CHECK_TEST(a_star_alone_is_every_path),
+        CHECK_TEST(d3_13_the_method_is_compared_by_its_text),
+        CHECK_TEST(a_pattern_that_no_path_can_have_is_refused),
+        CHECK_TEST(what_takes_all_of_another_pattern_is_known),
+        CHECK_TEST(what_leaves_some_of_another_pattern_is_known),
+        CHECK_TEST(head_is_covered_by_get_when_it_counts_as_get)};
+
+    return CHECK_RUN(tests);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/rule.c */
+/* OBJECTS: ../mod_ratelimit_regional/match.c */
+/* Rules: the notation, its errors, and rules that can never match. */
+#include "check.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../../mod_ratelimit_regional/rule.h"
+
+#define MAX_WORDS 16
+
+/* Words of a line as httpd splits it; '...' is one word. */
+static int split(char *words[MAX_WORDS], const char *line, apr_pool_t *pool)
+{
+    char *rest = apr_pstrdup(pool, line);
+    int count = 0;
+
+    while (*(rest += strspn(rest, " ")) != '\0') {
+        const char *end = *rest == '\'' ? "'" : " ";
+
+        assert_true(count < MAX_WORDS);
+        rest += *rest == '\'';
+        words[count++] = rest;
+        rest += strcspn(rest, end);
+        if (*rest != '\0') {
+            *rest++ = '\0';
+        }
+    }
+    return count;
+}
+
+static const rlr_rule_t *parse(const char *line, apr_pool_t *pool)
+{
+    char *words[MAX_WORDS];
+    const char *problem = "";
+    rlr_rule_t *rule;
+
+    if (rlr_rule_parse(&rule, split(words, line, pool), words, &problem, pool)
+        != APR_SUCCESS) {
+        fail_msg("%s: %s", line, problem);
+    }
+    return rule;
+}
+
+static void a_rule_is_read_as_it_is_written(void **state)
+{
+    const rlr_rule_t *rule = parse(
+        "ip-high 'OPTIONS *' /info */v1/metadata/submit key=ip us=2000/10 "
+        "eu=1999/11 'High throughput'",
+        *state);
+    const rlr_match_t *matches = (const rlr_match_t *)rule->matches->elts;
+
+    assert_string_equal(rule->name, "ip-high");
+    assert_string_equal(rule->category, "High throughput");
+    assert_int_equal(rule->key, RLR_KEY_IP);
+    assert_int_equal(rule->matches->nelts, 3);
+    assert_string_equal(matches[0].method, "OPTIONS");
+    assert_int_equal(matches[0].kind, RLR_MATCH_ANY);
+    assert_null(matches[1].method);
+    assert_int_equal(matches[2].kind, RLR_MATCH_SUFFIX);
+    assert_string_equal(matches[2].source, "*/v1/metadata/submit");
+    assert_int_equal(rlr_rule_limit(rule, "us")->count, 2000);
+    assert_int_equal(rlr_rule_limit(rule, "eu")->interval_sec, 11);
+    assert_null(rlr_rule_limit(rule, "apac"));
+}
+
+static void each_key_has_its_word(void **state)
+{
+    assert_int_equal(parse("a * key=api-key us=1/1", *state)->key, RLR_KEY_API);
+    assert_int_equal(parse("a * key=user+ip us=1/1", *state)->key,
+                     RLR_KEY_USER);
+    assert_int_equal(parse("a * key=ip us=1/1", *state)->key, RLR_KEY_IP);
+    assert_string_equal(rlr_rule_key_name(RLR_KEY_API), "api-key");
+    assert_string_equal(rlr_rule_key_name(RLR_KEY_USER), "user+ip");
+    assert_string_equal(rlr_rule_key_name(RLR_KEY_IP), "ip");
+}
+
+static void any_region_may_be_named_and_the_category_left_out(void **state)
+{
+    const rlr_rule_t *rule = parse("a * key=ip ap-south_2=7/3600", *state);
+
+    assert_int_equal(rlr_rule_limit(rule, "ap-south_2")->count, 7);
+    assert_string_equal(rule->category, "");
+}
+
+static void a_rule_that_cannot_be_read_says_what_was_expected(void **state)
+{
+    static const char *const bad[][3] = {
+        {"", "a name of letters", "got ''"},
+        {"a/b * key=ip us=1/1", "a name of letters", "got 'a/b'"},
+        {"-a * key=ip us=1/1", "a name of letters", "got '-a'"},
+        {"a", "\"[METHOD ]PATH\" behind the name", "got none"},
+        {"a key=ip us=1/1", "\"[METHOD ]PATH\" behind the name", "got none"},
+        {"a *", "key=api-key, key=user+ip or key=ip", "got none"},
+        {"a * key=apikey us=1/1", "key=api-key", "got 'key=apikey'"},
+        {"a * us=1/1 key=ip", "begins with /", "got 'us=1/1'"},
+        {"a * key=ip", "REGION=COUNT/SECONDS behind the key", "got none"},
+        {"a * key=ip Category", "REGION=COUNT/SECONDS", "got 'Category'"},
+        {"a * key=ip key=ip us=1/1", "REGION=COUNT/SECONDS", "'key=ip'"},
+        {"a * key=ip =1/1", "REGION=COUNT/SECONDS", "got '=1/1'"},
+        {"a * key=ip us=1/1 us=2/1", "each region once", "got 'us=2/1'"},
+        {"a * key=ip us=1/1 High throughput", "quotes around it",
+         "got 'throughput'"},
+        {"a * key=ip us=1/1 eu=15-10", "COUNT/SECONDS", "'15-10' (region eu)"},
+        {"a * key=ip us=", "COUNT/SECONDS", "got ''"},
+        {"a * key=ip us=0/10", "1 to", "got '0/10'"},
+        {"a * key=ip us=10/0", "1 to", "got '10/0'"},
+        {"a * key=ip us=-1/10", "1 to", "got '-1/10'"},
+        {"a * key=ip us=+1/10", "1 to", "got '+1/10'"},
+        {"a * key=ip us=1/10s", "1 to", "got '1/10s'"},
+        {"a * key=ip us=1/", "1 to", "got '1/'"},
+        {"a * key=ip us=1.5/10", "1 to", "got '1.5/10'"},
+        {"a * key=ip us=4294967297/10", "1 to", "got '4294967297/10'"},
+        {"a * key=ip us=1/99999999", "1 to", "got '1/99999999'"}};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char *words[MAX_WORDS];
+        const char *problem = "accepted";
+        rlr_rule_t *rule;
+        int count = split(words, bad[i][0], *state);
+
+        assert_int_equal(rlr_rule_parse(&rule, count, words, &problem, *state),
+                         APR_EINVAL);
+        if (strstr(problem, bad[i][1]) == NULL
+            || strstr(problem, bad[i][2]) == NULL) {
+            fail_msg("'%s': %s", bad[i][0], problem);
+        }
+    }
+}
+
+static void a_name_has_at_most_64_characters(void **state)
+{
+    char name[RLR_NAME_MAX + 2];
+
+    memset(name, 'a', sizeof(name));
+    name[RLR_NAME_MAX + 1] = '\0';
+    assert_false(rlr_rule_is_name(name));
+    assert_true(rlr_rule_is_name(name + 1));
+}
+
+static void limits_reach_to_what_the_window_can_count(void **state)
+{
+    const char *problem;
+    rlr_limit_t limit;
+    const char *most = apr_psprintf(*state, "%u/%u", RLR_LIMIT_COUNT_MAX,
+                                    RLR_LIMIT_INTERVAL_SEC_MAX);
+    const char *more = apr_psprintf(*state, "%u/%u", RLR_LIMIT_COUNT_MAX + 1,
+                                    RLR_LIMIT_INTERVAL_SEC_MAX);
+
+    assert_int_equal(rlr_rule_parse_limit(&limit, most, &problem, *state),
+                     APR_SUCCESS);
+    assert_int_equal(limit.count, RLR_LIMIT_COUNT_MAX);
+    assert_int_equal(limit.interval_sec, RLR_LIMIT_INTERVAL_SEC_MAX);
+    assert_int_equal(rlr_rule_parse_limit(&limit, more, &problem, *state),
+                     APR_EINVAL);
+}
+
+static void one_of_its_patterns_is_enough_for_a_rule(void **state)
+{
+    const rlr_rule_t *rule = parse(
+        "a 'DELETE /sessions' */trigger key=ip us=1/1", *state);
+    rlr_target_t target = {"POST", "/sessions", 9, false};
+
+    assert_false(rlr_rule_test(rule, &target));
+    target.method = "DELETE";
+    assert_true(rlr_rule_test(rule, &target));
+    target = (rlr_target_t){"POST", "/x/trigger", 10, false};
+    assert_true(rlr_rule_test(rule, &target));
+}
+
+/* The name of the earlier rule that leaves nothing of pattern index, or "". */
+static const char *find_cover(const char *first, const char *later, int index,
+                              apr_pool_t *pool)
+{
+    const rlr_rule_t *earlier[2] = {
+        parse("other =/nothing key=ip us=1/1", pool), parse(first, pool)};
+    const rlr_rule_t *cover = rlr_rule_find_cover(
+        earlier, 2, parse(later, pool), index, false, pool);
+
+    return cover != NULL ? cover->name : "";
+}
+
+static void d3_2_a_rule_behind_one_that_takes_all_of_it_is_found(void **state)
+{
+    assert_string_equal(find_cover("default * key=api-key us=1/1",
+                                   "stats /runs/stats key=api-key us=1/1", 0,
+                                   *state),
+                        "default");
+    assert_string_equal(find_cover("high 'OPTIONS *' /info key=ip us=1/1",
+                                   "later 'POST /x' /info/y key=user+ip us=1/1",
+                                   1, *state),
+                        "high");
+}
+
+static void d3_4_a_rule_with_another_key_takes_nothing_away(void **state)
+{
+    assert_string_equal(find_cover("default * key=api-key us=1/1",
+                                   "download /public/download key=ip us=1/1", 0,
+                                   *state),
+                        "");
+    assert_string_equal(find_cover("default * key=api-key us=1/1",
+                                   "other /x key=user+ip us=1/1", 0, *state),
+                        "");
+    assert_string_equal(find_cover("high 'OPTIONS *' /info key=ip us=1/1",
+                                   "later 'POST /x' /info/y key=user+ip us=1/1",
+                                   0, *state),
+                        "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_rule_is_read_as_it_is_written),
+        CHECK_TEST(each_key_has_its_word),
+        CHECK_TEST(any_region_may_be_named_and_the_category_left_out),
+        CHECK_TEST(a_rule_that_cannot_be_read_says_what_was_expected),
+        CHECK_TEST(a_name_has_at_most_64_characters),
+        CHECK_TEST(limits_reach_to_what_the_window_can_count),
+        CHECK_TEST(one_of_its_patterns_is_enough_for_a_rule),
+        CHECK_TEST(d3_2_a_rule_behind_one_that_takes_all_of_it_is_found),
+        CHECK_TEST(d3_4_a_rule_with_another_key_takes_nothing_away)};
+
+    return CHECK_RUN(tests);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table in memory of its own, for the limiter's tests. */
+#ifndef AGENT_T_UNIT_RATELIMIT_SEGMENT_H
+#define AGENT_T_UNIT_RATELIMIT_SEGMENT_H
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../../mod_ratelimit_regional/table.h"
+#include "../../mod_ratelimit_regional/table_walk.h"
+#include "ratelimit_sim.h"
+
+/* One view of a segment, its clock, and the slots of the rules below. */
+typedef struct segment_t {
+    rlr_table_t table;
+    void *memory;
+    size_t size;
+    sim_time_t time;
+    rlr_clock_t clock;
+    uint32_t rules[3];
+} segment_t;
+
+static const char *const segment_rules[3] = {"us/first/api", "us/second/ip",
+                                             "eu/first/api"};
+
+static inline void *segment_map(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    assert_true(memory != MAP_FAILED);
+    return memory;
+}
+
+static inline void segment_make_with(segment_t *segment, uint32_t slots,
+                                     const unsigned char *secret)
+{
+    memset(segment, 0, sizeof(*segment));
+    segment->size = rlr_table_size(slots, 3);
+    segment->memory = segment_map(segment->size);
+    segment->time.us = 5000000000ULL;
+    segment->clock.read = sim_read;
+    segment->clock.baton = &segment->time;
+    assert_int_equal(
+        rlr_table_create(segment->memory, segment->size, slots, 3, secret),
+        RLR_TABLE_OK);
+    assert_int_equal(rlr_table_attach(&segment->table, segment->memory,
+                                      segment->size, segment_rules, 3,
+                                      segment->rules),
+                     RLR_TABLE_OK);
+}
+
+static inline void segment_make(segment_t *segment, uint32_t slots,
+                                unsigned char seed)
+{
+    unsigned char secret[RLR_TABLE_SECRET_SIZE] = {seed, 1, 2, 3};
+
+    segment_make_with(segment, slots, secret);
+}
+
+static inline void segment_drop(segment_t *segment)
+{
+    const char *problem = rlr_table_validate(&segment->table, &segment->clock);
+
+    if (problem != NULL) {
+        fail_msg("the table: %s", problem);
+    }
+    munmap(segment->memory, segment->size);
+}
+
+static inline rlr_table_request_t segment_request(const segment_t *segment,
+                                                  const uint64_t *key,
+                                                  rlr_limit_t limit)
+{
+    rlr_table_request_t request = {.rule = segment->rules[0],
+                                   .identity = key,
+                                   .identity_length = sizeof(*key),
+                                   .limit = limit};
+
+    return request;
+}
+
+/* One admission for a key that is a number. */
+static inline rlr_table_answer_t segment_ask(segment_t *segment, uint64_t key,
+                                             rlr_limit_t limit)
+{
+    rlr_table_request_t request = segment_request(segment, &key, limit);
+    rlr_table_answer_t answer;
+
+    rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
+    return answer;
+}
+
+static inline rlr_table_answer_t segment_peek(segment_t *segment, uint64_t key,
+                                              rlr_limit_t limit)
+{
+    rlr_table_request_t request = segment_request(segment, &key, limit);
+    rlr_table_answer_t answer;
+
+    rlr_table_peek(&segment->table, &request, &segment->clock, &answer);
+    return answer;
+}
+
+#endif

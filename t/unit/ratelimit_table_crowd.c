@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/table.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_place.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
+/* OBJECTS: ../mod_ratelimit_regional/siphash.c */
+/* OBJECTS: ../mod_ratelimit_regional/window.c */
+/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/* Eight workers on one table: first touches of the same keys, places that are
+ * used again and again, limits that differ, and workers that are killed. */
+#include "check.h"
+
+#include "ratelimit_crowd.h"
+#include "ratelimit_segment.h"
+
+#define KEYS_MAX 4096
+
+/* An admission: of which key, and when. */
+typedef struct admission_t {
+    uint64_t key;
+    uint64_t at_ms;
+} admission_t;
+
+typedef struct shared_t {
+    crowd_clock_t clock;
+    rlr_table_t views[2]; /* of an older and a newer configuration */
+    rlr_limit_t limits[2];
+    uint32_t rule;
+    uint32_t keys;
+    uint64_t step_us;
+    uint32_t each; /* requests of a worker */
+    _Atomic uint32_t done[CROWD_SIZE];
+    _Atomic uint32_t logged[CROWD_SIZE];
+    _Atomic uint32_t admitted[KEYS_MAX];
+    _Atomic uint64_t overflow;
+    admission_t log[];
+} shared_t;
+
+static rlr_clock_t get_clock(shared_t *shared)
+{
+    rlr_clock_t clock = {crowd_read, &shared->clock};
+
+    return clock;
+}
+
+static shared_t *make_shared(uint32_t slots, uint32_t keys, rlr_limit_t limit,
+                             uint32_t each)
+{
+    static const unsigned char secret[RLR_TABLE_SECRET_SIZE] = {9, 8, 7};
+    size_t size = rlr_table_size(slots, 1);
+    void *memory = crowd_share(size);
+    shared_t *shared = crowd_share(
+        sizeof(shared_t) + sizeof(admission_t) * CROWD_SIZE * (size_t)each);
+
+    shared->clock.us = 1000000000000ULL;
+    shared->keys = keys;
+    shared->each = each;
+    assert_int_equal(rlr_table_create(memory, size, slots, 1, secret),
+                     RLR_TABLE_OK);
+    for (int i = 0; i < 2; i++) {
+        shared->limits[i] = limit;
+        assert_int_equal(rlr_table_attach(&shared->views[i], memory, size,
+                                          segment_rules, 1, &shared->rule),
+                         RLR_TABLE_OK);
+    }
+    return shared;
+}
+
+static void drop_shared(shared_t *shared)
+{
+    rlr_table_t *table = &shared->views[0];
+    uint32_t slots = table->sets * 8;
+    rlr_clock_t clock = get_clock(shared);
+    const char *problem = rlr_table_validate(table, &clock);
+
+    if (problem != NULL) {
+        fail_msg("the table: %s", problem);
+    }
+    munmap(table->segment, rlr_table_size(slots, 1));
+    munmap(shared,
+           sizeof(shared_t)
+               + sizeof(admission_t) * CROWD_SIZE * (size_t)shared->each);
+}
+
+static rlr_table_answer_t ask(shared_t *shared, int worker, uint64_t key)
+{
+    int view = worker % 2;
+    rlr_clock_t clock = get_clock(shared);
+    rlr_table_request_t request = {.rule = shared->rule,
+                                   .identity = &key,
+                                   .identity_length = sizeof(key),
+                                   .limit = shared->limits[view]};
+    rlr_table_answer_t answer;
+
+    rlr_table_admit(&shared->views[view], &request, &clock, &answer);
+    return answer;
+}
+
+/* All keys in the same order, so that first touches meet. */
+static void touch_all(void *baton, int worker)
+{
+    shared_t *shared = baton;
+
+    for (uint64_t key = 0; key < shared->keys; key++) {
+        for (int i = 0; i < 3; i++) {
+            shared->admitted[key] += ask(shared, worker, key).decision.admitted;
+        }
+    }
+}
+
+static void touch_together(bool threads)
+{
+    static const rlr_limit_t five = {5, 10};
+    shared_t *shared = make_shared(8192, KEYS_MAX, five, 1);
+    rlr_clock_t clock = get_clock(shared);
+    uint32_t keys;
+
+    if (threads) {
+        crowd_run_threads(touch_all, shared);
+    }
+    else {
+        assert_int_equal(crowd_run_processes(touch_all, shared, 0, 1), 0);
+    }
+    for (int key = 0; key < KEYS_MAX; key++) {
+        assert_int_equal(shared->admitted[key], 5);
+    }
+    assert_int_equal(
+        rlr_table_live_keys(&shared->views[0], &keys, 1, NULL, &clock),
+        KEYS_MAX);
+    drop_shared(shared);
+}
+
+static void first_touches_by_processes_find_one_slot(void **state)
+{
+    touch_together(false);
+}
+
+static void first_touches_by_threads_find_one_slot(void **state)
+{
+    touch_together(true);
+}
+
+/* Random keys while time goes on, every admission on record. */
+static void ask_at_random(void *baton, int worker)
+{
+    shared_t *shared = baton;
+    admission_t *log = &shared->log[(size_t)worker * shared->each];
+    uint64_t seed = (uint64_t)worker * 31 + shared->done[worker] + 1;
+
+    while (shared->done[worker] < shared->each) {
+        uint64_t key = sim_random(&seed) % shared->keys;
+        rlr_table_answer_t answer;
+
+        atomic_fetch_add(&shared->clock.us,
+                         sim_random(&seed) % (shared->step_us + 1));
+        answer = ask(shared, worker, key);
+        shared->done[worker]++;
+        if (answer.decision.admitted) {
+            admission_t admission = {key, answer.decision.at_ms};
+
+            log[shared->logged[worker]] = admission;
+            shared->logged[worker]++;
+        }
+        else if (answer.decision.wait_ms == 0) {
+            _exit(4);
+        }
+        if (answer.overflow) {
+            shared->overflow++;
+        }
+    }
+}
+
+static int compare_admissions(const void *a, const void *b)
+{
+    const admission_t *x = a;
+    const admission_t *y = b;
+
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
+    }
+    return (x->at_ms > y->at_ms) - (x->at_ms < y->at_ms);
+}
+
+/* No key more often than `limit` says, in any interval. */
+static void judge(const shared_t *shared, rlr_limit_t limit)
+{
+    admission_t *sorted = malloc(sizeof(*sorted) * CROWD_SIZE
+                                 * (size_t)shared->each);
+    size_t count = 0;
+    size_t over = 0;
+
+    for (int i = 0; i < CROWD_SIZE; i++) {
+        memcpy(sorted + count, &shared->log[(size_t)i * shared->each],
+               shared->logged[i] * sizeof(*sorted));
+        count += shared->logged[i];
+    }
+    qsort(sorted, count, sizeof(*sorted), compare_admissions);
+    for (size_t i = limit.count; i < count; i++) {
+        const admission_t *before = &sorted[i - limit.count];
+
+        over += before->key == sorted[i].key
+            && sorted[i].at_ms - before->at_ms < limit.interval_sec * 1000ULL;
+    }
+    free(sorted);
+    assert_true(count > 100);
+    assert_int_equal(over, 0);
+}
+
+static uint32_t get_share(void)
+{
+    return (uint32_t)(100000 * sim_effort()) + 2000;
+}
+
+static const rlr_limit_t three = {3, 10};
+
+/* Four times as many keys as places, each charged about five times in an
+ * interval, and each left alone for longer now and then. */
+static shared_t *make_busy(void)
+{
+    shared_t *shared = make_shared(64, 256, three, get_share());
+
+    shared->step_us = 2 * 10000000 / (256 * 5);
+    return shared;
+}
+
+static void places_used_again_move_no_count_between_processes(void **state)
+{
+    shared_t *shared = make_busy();
+
+    assert_int_equal(crowd_run_processes(ask_at_random, shared, 0, 1), 0);
+    assert_true(shared->overflow > 1000);
+    judge(shared, three);
+    drop_shared(shared);
+}
+
+static void places_used_again_move_no_count_between_threads(void **state)
+{
+    shared_t *shared = make_busy();
+
+    crowd_run_threads(ask_at_random, shared);
+    assert_true(shared->overflow > 1000);
+    judge(shared, three);
+    drop_shared(shared);
+}
+
+static void fast_time_makes_every_window_dead_at_once(void **state)
+{
+    shared_t *shared = make_shared(64, 256, three, get_share());
+
+    shared->step_us = 3000000;
+    crowd_run_threads(ask_at_random, shared);
+    judge(shared, three);
+    drop_shared(shared);
+}
+
+static void two_configurations_at_once_keep_to_the_greater_count(void **state)
+{
+    static const rlr_limit_t eight = {8, 10};
+    shared_t *shared = make_busy();
+
+    shared->limits[1] = eight;
+    crowd_run_threads(ask_at_random, shared);
+    judge(shared, eight);
+    drop_shared(shared);
+}
+
+static void processes_that_are_killed_lose_no_count_and_no_lock(void **state)
+{
+    int kills = (int)(200 * sim_effort()) + 20;
+
+    for (uint64_t i = 0; i < 3; i++) {
+        static const rlr_limit_t four = {4, 10};
+        shared_t *shared = make_busy();
+
+        shared->limits[0] = four;
+        assert_true(crowd_run_processes(ask_at_random, shared, kills, i)
+                    > kills / 20);
+        judge(shared, four);
+        /* Every set can be locked, and every key gets its count again. */
+        shared->clock.us += 30000000;
+        for (uint64_t key = 0; key < 32; key++) {
+            rlr_table_answer_t answer = ask(shared, 1, key);
+
+            assert_true(answer.decision.admitted);
+            assert_false(answer.overflow);
+            assert_int_equal(answer.decision.remaining, 2);
+        }
+        drop_shared(shared);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(first_touches_by_processes_find_one_slot),
+        CHECK_TEST(first_touches_by_threads_find_one_slot),
+        CHECK_TEST(places_used_again_move_no_count_between_processes),
+        CHECK_TEST(places_used_again_move_no_count_between_threads),
+        CHECK_TEST(fast_time_makes_every_window_dead_at_once),
+        CHECK_TEST(two_configurations_at_once_keep_to_the_greater_count),
+        CHECK_TEST(processes_that_are_killed_lose_no_count_and_no_lock)};
+
+    return CHECK_RUN(tests);
+}

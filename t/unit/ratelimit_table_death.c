@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/table.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_place.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
+/* OBJECTS: ../mod_ratelimit_regional/siphash.c */
+/* OBJECTS: ../mod_ratelimit_regional/window.c */
+/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/*
+ * Death at any instruction. A child makes one request, and its parent steps it
+ * from one machine instruction to the next. Whenever the shared memory has
+ * changed, the parent takes a copy, in which the child is dead: its locks are
+ * marked the way the kernel marks the robust locks of the dead. The copy is
+ * then judged. (Processes that are really killed: ratelimit_table_crowd.c.)
+ */
+#include "check.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../mod_ratelimit_regional/table_segment.h"
+#include "ratelimit_segment.h"
+
+/* What the kernel makes of a lock whose owner died (FUTEX_OWNER_DIED). */
+#define OWNER_DIED 0x40000000
+#define OWNER_MASK 0x3fffffff
+
+/* Where a death is tried: what there is before, what the child does, and what
+ * must be true afterwards. */
+typedef struct scene_t {
+    uint32_t slots;
+    void (*prepare)(segment_t *segment);
+    void (*act)(segment_t *segment);
+    void (*judge)(segment_t *segment);
+} scene_t;
+
+static const rlr_limit_t five = {5, 10};
+static const rlr_limit_t eight = {8, 10};
+
+/* The key that the child asks for. */
+#define KEY 7
+
+static uint32_t use_up(segment_t *segment, uint64_t key, rlr_limit_t limit)
+{
+    uint32_t admitted = 0;
+
+    while (segment_ask(segment, key, limit).decision.admitted) {
+        admitted++;
+    }
+    return admitted;
+}
+
+static void ask_five(segment_t *segment)
+{
+    segment_ask(segment, KEY, five);
+}
+
+static void ask_eight(segment_t *segment)
+{
+    segment_ask(segment, KEY, eight);
+}
+
+/* Everybody but KEY has used their five up. */
+static void judge_others(segment_t *segment, uint64_t first, uint64_t end)
+{
+    for (uint64_t key = first; key < end; key++) {
+        assert_int_equal(use_up(segment, key, five), 0);
+    }
+}
+
+static void prepare_neighbours(segment_t *segment)
+{
+    for (uint64_t key = 100; key < 108; key++) {
+        use_up(segment, key, five);
+    }
+}
+
+/* The child's admission was counted, or it was not. */
+static void judge_new_key(segment_t *segment)
+{
+    assert_in_range(use_up(segment, KEY, five), 4, 5);
+    judge_others(segment, 100, 108);
+}
+
+static void death_while_a_new_key_is_placed(segment_t *segment)
+{
+    prepare_neighbours(segment);
+}
+
+/* All places taken, and all but a few dead. */
+static void death_while_a_place_is_used_again(segment_t *segment)
+{
+    for (uint64_t key = 1000; key < 2000; key++) {
+        segment_ask(segment, key, five);
+    }
+    segment->time.us += 11000000;
+    prepare_neighbours(segment);
+}
+
+static void death_of_a_known_keys_request(segment_t *segment)
+{
+    prepare_neighbours(segment);
+    segment_ask(segment, KEY, eight);
+    segment_ask(segment, KEY, eight);
+    segment_ask(segment, KEY, eight);
+}
+
+static void judge_known_key(segment_t *segment)
+{
+    assert_in_range(use_up(segment, KEY, eight), 4, 5);
+    judge_others(segment, 100, 108);
+}
+
+/* All places are live; the windows for others are not there yet. */
+static void death_while_an_overflow_window_is_built(segment_t *segment)
+{
+    for (uint64_t key = 100;
+         rlr_table_live_keys(&segment->table, (uint32_t[3]){0}, 3, NULL,
+                             &segment->clock)
+         < 16;
+         key++) {
+        segment_ask(segment, key, five);
+    }
+    segment->time.us += 9000000;
+    for (uint64_t key = 100; key < 2000; key++) {
+        rlr_table_request_t request = segment_request(segment, &key, five);
+
+        if (rlr_table_knows(&segment->table, &request)) {
+            segment_ask(segment, key, five);
+        }
+    }
+    segment->time.us += 2000000;
+}
+
+/* It was built for eight and holds five of this key's own. */
+static void death_while_an_overflow_window_is_widened(segment_t *segment)
+{
+    death_while_an_overflow_window_is_built(segment);
+    assert_int_equal(use_up(segment, KEY, five), 5);
+}
+
+static void judge_widened(segment_t *segment)
+{
+    assert_int_equal(use_up(segment, KEY, five), 0);
+    assert_in_range(use_up(segment, KEY, eight), 2, 3);
+}
+
+static void judge_overflow(segment_t *segment)
+{
+    assert_in_range(use_up(segment, KEY, five), 4, 5);
+}
+
+/* Charged to the overflow window; then places come free. */
+static void death_while_an_overflow_key_is_placed(segment_t *segment)
+{
+    death_while_an_overflow_window_is_built(segment);
+    for (int i = 0; i < 3; i++) {
+        assert_true(segment_ask(segment, KEY, five).overflow);
+    }
+    segment->time.us += 8500000;
+}
+
+static void judge_placed(segment_t *segment)
+{
+    assert_in_range(use_up(segment, KEY, five), 1, 2);
+}
+
+/* The limit has changed from five to eight and all five are used. */
+static void death_while_a_limit_is_changed(segment_t *segment)
+{
+    prepare_neighbours(segment);
+    use_up(segment, KEY, five);
+}
+
+static void judge_changed(segment_t *segment)
+{
+    assert_in_range(use_up(segment, KEY, eight), 2, 3);
+    judge_others(segment, 100, 108);
+}
+
+/* The child, stopped right before its request; 0 where tracing is forbidden
+ * and nothing can be tried. */
+static pid_t start_child(const scene_t *scene, segment_t *segment)
+{
+    pid_t pid = fork();
+    int status;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
+            _exit(77);
+        }
+        raise(SIGSTOP);
+        scene->act(segment);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFSTOPPED(status) ? pid : 0;
+}
+
+/* One instruction; false when the child has ended. */
+static bool step_child(pid_t pid)
+{
+    int status;
+
+    ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL);
+    waitpid(pid, &status, 0);
+    return WIFSTOPPED(status);
+}
+
+/* The table that the child leaves if it dies now. */
+static segment_t bury(const segment_t *segment, void *memory, pid_t pid)
+{
+    segment_t left = *segment;
+    uint32_t locks = RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS;
+
+    memcpy(memory, segment->memory, segment->size);
+    left.memory = memory;
+    assert_int_equal(rlr_table_attach(&left.table, memory, left.size,
+                                      segment_rules, 3, left.rules),
+                     RLR_TABLE_OK);
+    /* The child's view, not that of a later configuration. */
+    left.table.generation = segment->table.generation;
+    for (uint32_t i = 0; i < locks; i++) {
+        int *word = &left.table.locks[i].mutex.__data.__lock;
+
+        if ((*word & OWNER_MASK) == pid) {
+            *word = OWNER_DIED;
+        }
+    }
+    return left;
+}
+
+static void judge_death(const scene_t *scene, const segment_t *segment,
+                        void *memory, pid_t pid)
+{
+    segment_t left = bury(segment, memory, pid);
+
+    left.clock.baton = &left.time;
+    assert_null(rlr_table_validate(&left.table, &left.clock));
+    scene->judge(&left);
+    assert_null(rlr_table_validate(&left.table, &left.clock));
+}
+
+static void play(const scene_t *scene)
+{
+    unsigned steps = 0;
+    unsigned deaths = 0;
+    segment_t segment;
+    void *last;
+    void *left;
+    pid_t pid;
+
+    segment_make(&segment, scene->slots, 3);
+    scene->prepare(&segment);
+    last = malloc(segment.size);
+    memcpy(last, segment.memory, segment.size);
+    left = segment_map(segment.size);
+    pid = start_child(scene, &segment);
+    while (pid != 0 && step_child(pid)) {
+        steps++;
+        if (memcmp(last, segment.memory, segment.size) != 0) {
+            memcpy(last, segment.memory, segment.size);
+            judge_death(scene, &segment, left, pid);
+            deaths++;
+        }
+    }
+    print_message("# %u instructions, %u changes\n", steps, deaths);
+    /* A test that never gets into the request would prove nothing. */
+    assert_true(pid == 0 || (steps > 200 && deaths >= 2));
+    free(last);
+    munmap(left, segment.size);
+    segment_drop(&segment);
+}
+
+static void a_new_key(void **state)
+{
+    static const scene_t scene = {64, death_while_a_new_key_is_placed, ask_five,
+                                  judge_new_key};
+
+    play(&scene);
+}
+
+static void a_place_used_again(void **state)
+{
+    static const scene_t scene = {16, death_while_a_place_is_used_again,
+                                  ask_five, judge_new_key};
+
+    play(&scene);
+}
+
+static void a_known_key(void **state)
+{
+    static const scene_t scene = {64, death_of_a_known_keys_request, ask_eight,
+                                  judge_known_key};
+
+    play(&scene);
+}
+
+static void a_changed_limit(void **state)
+{
+    static const scene_t scene = {64, death_while_a_limit_is_changed, ask_eight,
+                                  judge_changed};
+
+    play(&scene);
+}
+
+static void a_first_overflow(void **state)
+{
+    static const scene_t scene = {16, death_while_an_overflow_window_is_built,
+                                  ask_five, judge_overflow};
+
+    play(&scene);
+}
+
+static void a_wider_overflow(void **state)
+{
+    static const scene_t scene = {16, death_while_an_overflow_window_is_widened,
+                                  ask_eight, judge_widened};
+
+    play(&scene);
+}
+
+static void a_key_that_leaves_the_overflow(void **state)
+{
+    static const scene_t scene = {16, death_while_an_overflow_key_is_placed,
+                                  ask_five, judge_placed};
+
+    play(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_new_key),
+        CHECK_TEST(a_place_used_again),
+        CHECK_TEST(a_known_key),
+        CHECK_TEST(a_changed_limit),
+        CHECK_TEST(a_first_overflow),
+        CHECK_TEST(a_wider_overflow),
+        CHECK_TEST(a_key_that_leaves_the_overflow)};
+
+    return CHECK_RUN(tests);
+}

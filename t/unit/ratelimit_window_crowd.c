@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/window.c */
+/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/* Eight workers on one window: threads, processes, processes that are killed.
+ * Every answer is logged and judged afterwards. */
+#include "check.h"
+
+#include "ratelimit_crowd.h"
+#include "ratelimit_sim.h"
+
+#define START_US 1000000000ULL
+
+/* One answer: when it was asked for, what it said, when it was there. */
+typedef struct answer_t {
+    uint64_t call_us;
+    uint64_t at_ms; /* 0: none, the worker was killed */
+    uint64_t return_us;
+    bool admitted;
+} answer_t;
+
+typedef struct shared_t {
+    rlr_window_t window;
+    crowd_clock_t clock;
+    rlr_limit_t limit;
+    uint64_t step_us;     /* time goes on by up to this before each request */
+    bool admissions_only; /* in the log */
+    uint32_t each;        /* answers that a worker logs before it ends */
+    _Atomic uint32_t logged[CROWD_SIZE];
+    answer_t answers[];
+} shared_t;
+
+static void ask_in_a_crowd(void *baton, int worker)
+{
+    shared_t *shared = baton;
+    rlr_clock_t clock = {crowd_read, &shared->clock};
+    answer_t *answers = &shared->answers[(size_t)worker * shared->each];
+    uint64_t seed = (uint64_t)worker * 77 + 1;
+    rlr_decision_t decision;
+
+    /* A worker that takes over from a killed one goes on behind its answers. */
+    while (shared->logged[worker] < shared->each) {
+        answer_t *answer = &answers[shared->logged[worker]];
+
+        answer->call_us = atomic_fetch_add(
+            &shared->clock.us, sim_random(&seed) % (shared->step_us + 1));
+        if (rlr_window_admit(&shared->window, SIM_OWNER, shared->limit,
+                             shared->limit.count, &clock, &decision)
+            != RLR_WINDOW_DECIDED) {
+            _exit(3);
+        }
+        answer->admitted = decision.admitted;
+        answer->return_us = atomic_load(&shared->clock.us);
+        answer->at_ms = decision.at_ms;
+        shared->logged[worker] += decision.admitted || !shared->admissions_only;
+    }
+}
+
+/* About eight times as many requests as the limit admits. */
+static shared_t *make_shared(rlr_limit_t limit, uint32_t each)
+{
+    uint64_t step_us = 1000000ULL * limit.interval_sec / (4 * limit.count);
+    rlr_clock_t clock = {crowd_read, NULL};
+    shared_t *shared;
+
+    each = each > 4 * limit.count ? each : 4 * limit.count;
+    shared = crowd_share(sizeof(shared_t)
+                         + sizeof(answer_t) * CROWD_SIZE * (size_t)each);
+    clock.baton = &shared->clock;
+    shared->clock.us = START_US;
+    shared->limit = limit;
+    shared->each = each;
+    shared->step_us = step_us;
+    sim_build(&shared->window, limit, &clock);
+    return shared;
+}
+
+static void drop_shared(shared_t *shared)
+{
+    munmap(shared,
+           sizeof(shared_t)
+               + sizeof(answer_t) * CROWD_SIZE * (size_t)shared->each);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* One number of each admission, sorted. */
+static uint64_t *sort_admissions(const shared_t *shared, size_t field,
+                                 size_t *count)
+{
+    size_t all = (size_t)shared->each * CROWD_SIZE;
+    uint64_t *sorted = malloc(all * sizeof(*sorted));
+
+    *count = 0;
+    for (size_t i = 0; i < all; i++) {
+        const answer_t *answer = &shared->answers[i];
+
+        if (answer->at_ms != 0 && answer->admitted) {
+            memcpy(&sorted[(*count)++], (const char *)answer + field,
+                   sizeof(*sorted));
+        }
+    }
+    qsort(sorted, *count, sizeof(*sorted), compare_numbers);
+    return sorted;
+}
+
+static size_t count_above(const uint64_t *sorted, size_t count, uint64_t limit)
+{
+    size_t low = 0;
+    size_t high = count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (sorted[middle] > limit) {
+            high = middle;
+        }
+        else {
+            low = middle + 1;
+        }
+    }
+    return count - low;
+}
+
+/* In no interval more than the count. */
+static void judge_admissions(const shared_t *shared)
+{
+    uint64_t interval_ms = shared->limit.interval_sec * 1000ULL;
+    size_t limit = shared->limit.count;
+    size_t over = 0;
+    size_t count;
+    uint64_t *times = sort_admissions(shared, offsetof(answer_t, at_ms),
+                                      &count);
+
+    assert_true(count > 3 * limit);
+    for (size_t i = limit; i < count; i++) {
+        over += times[i] - times[i - limit] < interval_ms;
+    }
+    free(times);
+    assert_int_equal(over, 0);
+}
+
+/* The time of an answer lies between the call and the return, but for the
+ * rounding to milliseconds. */
+static void judge_times(const shared_t *shared)
+{
+    for (size_t i = 0; i < (size_t)shared->each * CROWD_SIZE; i++) {
+        const answer_t *answer = &shared->answers[i];
+
+        if (answer->at_ms != 0) {
+            assert_true(answer->at_ms >= answer->call_us / 1000);
+            assert_true(answer->at_ms <= answer->return_us / 1000 + 1);
+        }
+    }
+}
+
+/* For each refusal enough admissions that may have been there at some moment
+ * while it was decided. */
+static void judge_refusals(const shared_t *shared)
+{
+    uint64_t interval_us = shared->limit.interval_sec * 1000000ULL;
+    size_t group = (shared->limit.count + 63) / 64;
+    size_t refusals = 0;
+    size_t false_refusals = 0;
+    size_t count;
+    uint64_t *returns = sort_admissions(shared, offsetof(answer_t, return_us),
+                                        &count);
+    uint64_t *calls = sort_admissions(shared, offsetof(answer_t, call_us),
+                                      &count);
+
+    for (size_t i = 0; i < (size_t)shared->each * CROWD_SIZE; i++) {
+        const answer_t *answer = &shared->answers[i];
+
+        if (!answer->admitted) {
+            size_t held = count_above(returns, count,
+                                      answer->call_us - interval_us - 2000)
+                - count_above(calls, count, answer->return_us);
+
+            refusals++;
+            false_refusals += held < shared->limit.count - (group - 1);
+        }
+    }
+    free(returns);
+    free(calls);
+    assert_true(refusals > 100);
+    assert_int_equal(false_refusals, 0);
+}
+
+static const rlr_limit_t limits[] = {{1, 10},   {15, 10},  {64, 10},
+                                     {100, 60}, {300, 10}, {5000, 60}};
+
+#define LIMITS (sizeof(limits) / sizeof(limits[0]))
+
+static uint32_t get_share(void)
+{
+    return (uint32_t)(30000 * sim_effort()) + 8000;
+}
+
+static void threads_together_get_the_count_and_no_more(void **state)
+{
+    for (size_t i = 0; i < LIMITS; i++) {
+        shared_t *shared = make_shared(limits[i], get_share());
+
+        crowd_run_threads(ask_in_a_crowd, shared);
+        judge_times(shared);
+        judge_admissions(shared);
+        judge_refusals(shared);
+        drop_shared(shared);
+    }
+}
+
+static void processes_together_get_the_count_and_no_more(void **state)
+{
+    for (size_t i = 0; i < LIMITS; i++) {
+        shared_t *shared = make_shared(limits[i], get_share());
+
+        assert_int_equal(crowd_run_processes(ask_in_a_crowd, shared, 0, i), 0);
+        judge_times(shared);
+        judge_admissions(shared);
+        judge_refusals(shared);
+        drop_shared(shared);
+    }
+}
+
+static void a_standing_clock_admits_the_count_once(void **state)
+{
+    for (size_t i = 0; i < LIMITS; i++) {
+        shared_t *shared = make_shared(limits[i], 2000);
+        size_t count;
+
+        shared->step_us = 0;
+        crowd_run_threads(ask_in_a_crowd, shared);
+        free(sort_admissions(shared, offsetof(answer_t, at_ms), &count));
+        assert_int_equal(count, limits[i].count);
+        drop_shared(shared);
+    }
+}
+
+static void processes_that_are_killed_admit_no_more_than_the_count(void **state)
+{
+    int kills = (int)(60 * sim_effort()) + 10;
+
+    for (size_t i = 0; i < LIMITS; i++) {
+        shared_t *shared = make_shared(limits[i], get_share());
+        rlr_clock_t clock = {crowd_read, &shared->clock};
+        rlr_decision_t decision;
+
+        shared->admissions_only = true;
+        assert_true(crowd_run_processes(ask_in_a_crowd, shared, kills, i + 1)
+                    > kills / 20);
+        judge_times(shared);
+        judge_admissions(shared);
+        assert_null(rlr_window_validate(&shared->window, &clock));
+        /* And nobody is shut out for longer than it takes. */
+        shared->clock.us += limits[i].interval_sec * 1000000ULL + 2000;
+        rlr_window_admit(&shared->window, SIM_OWNER, limits[i], limits[i].count,
+                         &clock, &decision);
+        assert_true(decision.admitted);
+        assert_int_equal(decision.remaining, limits[i].count - 1);
+        drop_shared(shared);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(threads_together_get_the_count_and_no_more),
+        CHECK_TEST(processes_together_get_the_count_and_no_more),
+        CHECK_TEST(a_standing_clock_admits_the_count_once),
+        CHECK_TEST(processes_that_are_killed_admit_no_more_than_the_count)};
+
+    return CHECK_RUN(tests);
+}
