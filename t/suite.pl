@@ -9,10 +9,11 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use AgentTest::Env qw(root variant);
 use AgentTest::Harness qw(run_group read_tally);
+use AgentTest::Postgres;
 use File::Temp qw(tempfile);
 
 # Groups whose files do not disturb each other.
-my %parallel = map { $_ => 1 } qw(guards unit);
+my %parallel = map { $_ => 1 } qw(guards lint unit sql runner supervisor);
 
 chdir root() or die root() . ": $!\n";
 open STDIN, '<', '/dev/null' or die "/dev/null: $!\n";
@@ -37,9 +38,18 @@ exit($failed ? 1 : 0);
 sub run_one {
     my ($name) = @_;
     return system($^X, 't/TEST.PL') == 0 if $name eq 'agent';
+    return run_sql() if $name eq 'sql';
     my @tests = $name eq 'unit'
         ? sort glob '.build/' . variant() . '/unit/*'
         : sort glob "t/$name/*.t";
-    return run_group(tests => \@tests,
-        jobs => $parallel{$name} ? 2 : 1);
+    return run_group(tests => \@tests, jobs => $parallel{$name} ? 2 : 1);
+}
+
+# The SQL tests share a cluster; each makes databases of its own in it.
+sub run_sql {
+    my $cluster = AgentTest::Postgres->new(schema => 0);
+    local @ENV{qw(PGHOST PGUSER PGDATABASE)} =
+        ($cluster->host, 'postgres', 'postgres');
+    return run_group(tests => [ sort glob '{t/sql,t/isolation}/*.t' ],
+        jobs => 2);
 }

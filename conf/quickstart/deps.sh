@@ -32,8 +32,8 @@ test|universal-ctags|have ctags
 test|clang-format|have clang-format
 test|nodejs|have node
 test|npm|have npm
-test|python3|have python3
 lint|clang|have clang
+lint|libclang-rt-dev|file_is_there '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
 lint|clang-tidy|have clang-tidy
 lint|cppcheck|have cppcheck
 lint|shellcheck|have shellcheck

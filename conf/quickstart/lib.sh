@@ -56,12 +56,15 @@ wait_until() {
     done
 }
 
-# A zombie counts as gone: it has closed its files, and who should reap it is
-# not our business.
+# A zombie counts as gone, once its last thread has closed the files: who
+# should reap it is not our business.
 processes_gone() {
-    local pid state
+    local pid status
     for pid in "$@"; do
-        state=$(sed -n 's/^State:[[:space:]]*//p' "/proc/$pid/status" 2>/dev/null)
-        case $state in '' | Z* | X*) ;; *) return 1 ;; esac
+        status=$(tr '\t\n' '  ' 2>/dev/null <"/proc/$pid/status" || true)
+        case $status in
+        '' | *"State: Z "*" Threads: 1 "*) ;;
+        *) return 1 ;;
+        esac
     done
 }

@@ -3,11 +3,12 @@
 # A private PostgreSQL cluster in one directory: unix socket only, the socket
 # in that directory, so PGHOST=DIR reaches it. The quick start, the tests and
 # the benchmarks use it; a server of this machine is never touched.
-#   postgres.sh start DIR     make it if needed, start it, database agent
-#   postgres.sh schema DIR    bring the schema in that database up to date
+#   postgres.sh start DIR             make it if there is none, start it
+#   postgres.sh database DIR [NAME]   make a database (agent) if there is none,
+#                                     bring the schema in it up to date
 #   postgres.sh stop DIR [smart|fast|immediate]
-#   postgres.sh status DIR    exit 0 while it runs
-#   postgres.sh owner         the user it runs as
+#   postgres.sh status DIR            exit 0 while it runs
+#   postgres.sh owner                 the user it runs as
 # SERVER_USER names who else may connect, as role agent (httpd's children).
 # CLUSTER_OPTIONS is added to the server's command line.
 set -euo pipefail
@@ -26,14 +27,14 @@ tool() {
 
 # sockaddr_un holds 108 bytes; PostgreSQL adds its own file name.
 check_socket_path() {
-    [ "${#1}" -le 90 ] ||
-        die "The path $1 is too long for a unix socket (90 characters)."
+    [ "${#DIR}" -le 90 ] ||
+        die "The path $DIR is too long for a unix socket (90 characters)."
 }
 
 # Who may be whom: peer authentication, so no password and no open door.
 # Role postgres owns the schema, role agent is what a server connects as.
 write_access_rules() {
-    local data=$1 user
+    local data=$DIR/data user
     say "local all all peer map=agent" >"$data/pg_hba.conf"
     {
         for user in "$(owner)" "$(id -un)"; do
@@ -45,52 +46,55 @@ write_access_rules() {
 }
 
 make_cluster() {
-    local dir=$1
-    mkdir -p "$dir"
-    chmod 755 "$dir"
-    ! is_root || chown postgres "$dir"
-    tool initdb --pgdata="$dir/data" --username=postgres --auth=peer \
-        --encoding=UTF8 --locale=C.UTF-8 --no-sync >"$dir/initdb.log"
-    write_access_rules "$dir/data"
+    mkdir -p "$DIR"
+    chmod 755 "$DIR"
+    ! is_root || chown postgres "$DIR"
+    tool initdb --pgdata="$DIR/data" --username=postgres --auth=peer \
+        --encoding=UTF8 --locale=C.UTF-8 --no-sync >"$DIR/initdb.log"
+    write_access_rules
 }
 
+# as_admin DATABASE ARGUMENT...: psql as the owner of everything
+as_admin() {
+    local database=$1
+    shift
+    psql -X -q -v ON_ERROR_STOP=1 "$@" "host=$DIR user=postgres dbname=$database"
+}
+
+exists() { [ "$(as_admin postgres -Atc "select count(*) from $1")" != 0 ]; }
+
 make_database() {
-    local psql=(psql -X -q -v ON_ERROR_STOP=1 "host=$1 user=postgres")
-    local exists="select count(*) > 0 from pg_database where datname = 'agent'"
-    [ "$("${psql[@]}" -Atc "$exists")" = f ] || return 0
-    "${psql[@]}" -c "create role agent login" -c "create database agent"
+    exists "pg_roles where rolname = 'agent'" ||
+        as_admin postgres -c "create role agent login"
+    exists "pg_database where datname = '$1'" ||
+        as_admin postgres -c "create database $1"
+    as_admin "$1" -v app_role=agent -f "$ROOT/sql/install.sql"
 }
 
 start() {
-    local dir=$1
-    check_socket_path "$dir"
-    [ -e "$dir/data/PG_VERSION" ] || make_cluster "$dir"
-    is_running "$dir" || detached "$ROOT/conf/quickstart/postgres.sh" run-server "$dir"
-    make_database "$dir"
+    check_socket_path
+    [ -e "$DIR/data/PG_VERSION" ] || make_cluster
+    is_running || detached "$ROOT/conf/quickstart/postgres.sh" run-server "$DIR"
 }
 
 run_server() {
-    tool pg_ctl start -w -s -D "$1/data" -l "$1/postgres.log" \
-        -o "-c listen_addresses= -c unix_socket_directories=$1 ${CLUSTER_OPTIONS-}"
-}
-
-install_schema() {
-    psql -X -q -v ON_ERROR_STOP=1 -v app_role=agent -f "$ROOT/sql/install.sql" \
-        "host=$1 user=postgres dbname=agent"
+    tool pg_ctl start -w -s -D "$DIR/data" -l "$DIR/postgres.log" \
+        -o "-c listen_addresses= -c unix_socket_directories=$DIR ${CLUSTER_OPTIONS-}"
 }
 
 stop() {
-    ! is_running "$1" || tool pg_ctl stop -w -s -D "$1/data" -m "${2-fast}"
+    ! is_running || tool pg_ctl stop -w -s -D "$DIR/data" -m "$1"
 }
 
-is_running() { tool pg_ctl status -s -D "$1/data" >/dev/null 2>&1; }
+is_running() { tool pg_ctl status -s -D "$DIR/data" >/dev/null 2>&1; }
 
+DIR=${2-}
 case "${1-}" in
-start) start "$2" ;;
-run-server) run_server "$2" ;;
-schema) install_schema "$2" ;;
-stop) stop "$2" "${3-fast}" ;;
-status) is_running "$2" ;;
+start) start ;;
+run-server) run_server ;;
+database) make_database "${3-agent}" ;;
+stop) stop "${3-fast}" ;;
+status) is_running ;;
 owner) owner ;;
-*) die "usage: postgres.sh start|schema|stop|status DIR, or owner" ;;
+*) die "usage: postgres.sh start|database|stop|status DIR, or owner" ;;
 esac

@@ -12,6 +12,8 @@ umask 022
 . "$(dirname "$0")/server.sh"
 cd "$ROOT"
 
+# Known to this script, to no process that it starts.
+export -n ANTHROPIC_API_KEY OPENAI_API_KEY
 PORT=${PORT:-8123}
 POSTGRES=$ROOT/conf/quickstart/postgres.sh
 
@@ -19,12 +21,16 @@ check_port() {
     case $PORT in
     *[!0-9]* | '') die "PORT=$PORT is not a number." ;;
     esac
-    # The two ports that follow belong to the quick start as well.
+    # The two ports that follow are the platform hosts.
     if [ "$PORT" -lt 1 ] || [ "$PORT" -gt 65533 ]; then
         die "PORT=$PORT is out of range; expected 1 to 65533."
     fi
-    ! port_answers "$PORT" || die "Port $PORT of 127.0.0.1 is in use by" \
-        "another program. Choose another: make -f Makefile.apxs run PORT=9123"
+    local port
+    for port in "$PORT" $((PORT + 1)) $((PORT + 2)); do
+        ! port_answers "$port" || die "Port $port of 127.0.0.1 is in use by" \
+            "another program. Choose another: make -f Makefile.apxs run" \
+            "PORT=9123 (it takes that one and the two that follow)"
+    done
 }
 
 # quiet LOG COMMAND...: the log gets what a reader does not need.
@@ -69,10 +75,10 @@ check_run_dir_is_ours() {
 }
 
 build() {
-    step "Building mod_agent.so and agent-runner"
+    step "Building the modules and agent-runner"
     mkdir -p .build
     quiet .build/build.log env -u MAKEFLAGS -u MFLAGS \
-        make -f Makefile.apxs "-j$(nproc)" all ||
+        make -f Makefile.apxs "-j$(nproc)" all WERROR= ||
         die "The build failed; its output is in $ROOT/.build/build.log"
 }
 
@@ -82,7 +88,7 @@ start_database() {
         "$POSTGRES" start "$RUN_DIR/postgres" ||
         die "PostgreSQL did not start; see $RUN_DIR/logs/postgres_start" \
             "and $RUN_DIR/postgres/postgres.log"
-    quiet "$RUN_DIR/logs/schema" "$POSTGRES" schema "$RUN_DIR/postgres" ||
+    quiet "$RUN_DIR/logs/schema" "$POSTGRES" database "$RUN_DIR/postgres" ||
         die "The schema could not be installed; see $RUN_DIR/logs/schema"
 }
 
@@ -158,7 +164,8 @@ stop() {
 
 purge() {
     [ -e .run ] || return 0
-    stop
+    resolve_run_dir
+    ! something_runs || stop
     rm -rf "$RUN_DIR" .run
     say "Removed the data in $RUN_DIR."
 }

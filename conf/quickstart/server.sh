@@ -36,6 +36,8 @@ write_server_conf() {
         define BUILD_DIR "$ROOT/.build/release"
         define MODULES "$(apxs_value LIBEXECDIR)"
         define PORT "$PORT"
+        define PORT_US "$((PORT + 1))"
+        define PORT_EU "$((PORT + 2))"
         define MODEL "$MODEL"
         [ -z "$MODEL_URL" ] || define MODEL_URL "$MODEL_URL"
         [ -z "$MODEL_KEY" ] || define MODEL_KEY_FILE "$key_file"
@@ -44,10 +46,8 @@ write_server_conf() {
     } >"$RUN_DIR/httpd.conf"
 }
 
-# The keys reach the runner through their file alone.
 launch_server() {
-    detached env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY \
-        "$(apxs_value SBINDIR)/$(apxs_value PROGNAME)" \
+    detached "$(apxs_value SBINDIR)/$(apxs_value PROGNAME)" \
         -f "$RUN_DIR/httpd.conf" -k start
 }
 
@@ -79,15 +79,16 @@ server_is_settled() { ! server_is_running || server_is_healthy; }
 
 port_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# The parent ends its children. Without a parent they are ended by us.
+# The parent ends its children. Children without one do not heed SIGTERM.
 stop_server() {
-    local pids first
+    local pids patience=2
     mapfile -t pids < <(server_pids)
     [ "${#pids[@]}" -gt 0 ] || return 0
-    first=("${pids[@]}")
-    ! server_is_running || first=("$(server_pid)")
-    kill "${first[@]}" 2>/dev/null || true
-    wait_until 30 processes_gone "${pids[@]}" && return
+    if server_is_running; then
+        kill "$(server_pid)"
+        patience=30
+    fi
+    wait_until "$patience" processes_gone "${pids[@]}" && return
     kill -KILL "${pids[@]}" 2>/dev/null || true
     wait_until 10 processes_gone "${pids[@]}"
 }

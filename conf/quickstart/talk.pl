@@ -56,6 +56,12 @@ sub conversation {
     heading('The state of the thread is there for the next run.');
     print_record(request('GET', "/threads/$id/state")->{text});
 
+    heading('The same API as platform host of a region has limits.');
+    my ($host, $port) = $url =~ m{\A(.*):(\d+)\z};
+    print_limit("$host:" . ($port + 1)) for 1 .. 2;
+    print "    The other region allows 20 of these:\n";
+    print_limit("$host:" . ($port + 2)) for 1 .. 2;
+
     print_what_next($id);
     exit($end->{json}{status} eq 'success' ? 0 : 1);
 }
@@ -176,6 +182,24 @@ sub plain_text {
     return join '', map { $_->{text} // '' } @{$content};
 }
 
+# One request that the table allows once in ten seconds in the US: the status
+# and what the limiter says about it.
+sub print_limit {
+    my ($host) = @_;
+    my @command = ('curl', '-si', '-H', "x-api-key: tour-$$",
+        "$host/runs/stats");
+    print "$style{dim}  \$ curl -si -H ", shell_quote($command[3]),
+        " $command[4]$style{off}\n";
+    open my $curl, '-|', @command or die "curl could not be started: $!\n";
+    my $answer = do { local $/; <$curl> };
+    close $curl or die "$command[4]: no answer\n";
+    for my $line (split /\r?\n/, $answer) {
+        print "    $line\n"
+            if $line =~ m{\A(?:HTTP/|RateLimit|Retry-After|\{.*problem)}i;
+    }
+    return;
+}
+
 sub print_what_next {
     my ($id) = @_;
     my $earlier = remember($id);
@@ -191,6 +215,7 @@ $style{bold}The server keeps running on $url$style{off}
     curl \$T/runs -d $interrupt
     curl \$T/runs
     curl \$T/state
+    curl $url/ratelimit-status
 TEXT
     print "  The thread of the last start is still there:\n",
         "    curl $url/threads/$earlier/state\n" if $earlier;

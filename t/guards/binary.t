@@ -6,13 +6,17 @@ use warnings;
 use AgentTest::Env qw(build_dir);
 use Test::More;
 
-my $module = build_dir() . '/mod_agent.so';
 my $runner = build_dir() . '/agent-runner';
+my @modules = glob build_dir() . '/mod_*.so';
+ok scalar @modules, 'there are modules';
 
-my @symbols = map { (split)[-1] } qx(nm -D --defined-only $module);
-is_deeply \@symbols, ['agent_module'], 'mod_agent.so exports one symbol';
+for my $file (@modules) {
+    my ($name) = $file =~ m{mod_(\w+)\.so\z};
+    my @symbols = map { (split)[-1] } qx(nm -D --defined-only $file);
+    is_deeply \@symbols, ["${name}_module"], "mod_$name.so exports one symbol";
+}
 
-for my $file ($module, $runner) {
+for my $file (@modules, $runner) {
     my ($name) = $file =~ m{([^/]+)\z};
     my $headers = qx(readelf -W -l -d $file);
     like $headers, qr/GNU_RELRO/, "$name: relocations are read-only";

@@ -12,8 +12,8 @@ my %top = map { $_ => 1 } qw(Makefile.apxs mod_agent mod_ratelimit_regional
 my @strangers = grep { !$top{$_} && !/\A\./ } map { m{([^/]+)\z} } glob root() . '/*';
 is "@strangers", '', 'the top level has only what the README names';
 
-# Folders whose files are data of the folder above.
-my $data = qr{(?:/corpus(?:/|\z)|/fixtures(?:/|\z)|\A\.|\At/lib/)};
+# Folders whose files belong to the folder above.
+my $data = qr{/(?:corpus|fixtures|specs|expected)(?:/|\z)|\A\.|\At/lib/|\At/\w+/lib(?:/|\z)};
 for my $folder (grep { !/$data/ } source_folders()) {
     ok -s root() . "/$folder/README.md", "$folder/README.md says what it is for";
 }
@@ -27,7 +27,9 @@ for my $file (grep { /$code/ } source_files()) {
 }
 
 my (@tabs, @blanks, @ends);
-for my $file (grep { -T root() . "/$_" } source_files()) {
+# Inputs and outputs of programs are kept as they are.
+my $kept = qr{/(?:corpus|expected)/};
+for my $file (grep { -T root() . "/$_" && !/$kept/ } source_files()) {
     push @ends, $file if slurp(root() . "/$file") !~ /(?:\A|[^\n]\n)\z/;
     for (numbered_lines($file)) {
         my ($number, $line) = @{$_};

@@ -153,7 +153,8 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
     is_deeply +(checkpoints(@next))[-1]{next}, ['agent'], '... also the next one';
     @next = run(continue_from(@next), interrupt_after => [ 'tools', 'agent' ]);
     is $next[-1]{status}, 'success', 'after the last node there is nothing to stop';
-    @lines = run(input => human('Hello'), interrupt_before => [ '__start__', 'nobody', 5 ]);
+    my @others = ('__start__', '__end__', 'nobody', 5);
+    @lines = run(input => human('Hello'), interrupt_before => \@others, interrupt_after => \@others);
     is $lines[-1]{status}, 'success', 'names of other nodes mean nothing';
     @lines = run(input => human('Hello'), interrupt_before => ['agent'], stream_modes => []);
     is scalar lines_of('event', @lines), 0, 'without stream modes a breakpoint makes no event';

@@ -37,6 +37,7 @@ for my $vendor (@VENDORS) {
         garbage => { url => 'http://[' },
         header  => { key => "a\r\nX-Evil: 1" },
         hasty   => { timeout_ms => 150 },
+        brisk   => { timeout_ms => 1000 },
         tls     => { url => $strangers->url },
     );
     $graphs{"$vendor$_"} = graph(model => $server->model($vendor, %{ $models{$_} })) for keys %models;
@@ -208,6 +209,11 @@ for my $vendor (@VENDORS) {
 }
 for my $lines ($runner->run_all(@starts)) {
     (shift @checks)->(@{$lines});
+}
+for my $vendor (@VENDORS) {
+    my @lines = $runner->run(graph_id => "${vendor}brisk",
+        input => script(deltas => [ split //, 'fine' ], pace_ms => 150));
+    is last_message(@lines)->{content}, 'fine', "$vendor: a slow model that goes on and on";
 }
 $runner->close_input;
 $runner->finish;

@@ -158,6 +158,9 @@ breaks($_, fresh(), line_of({ %{$start}, %{ $bad_start{$_} } }), qr/start withou
     my @lines = $runner->run(input => human($content));
     is $lines[-1]{status}, 'error', 'a state of more than 7 MiB fails the run';
     is $lines[-1]{error}{error}, 'StateTooLargeError', '... which the error says';
+    my %sent = map { $_->{checkpoint_id} => 1 } lines_of('checkpoint', @lines);
+    ok !(grep { $_->{checkpoint_id} && !$sent{ $_->{checkpoint_id} } } lines_of('event', @lines)),
+        '... and no event names a checkpoint that was not sent';
     @lines = $runner->run(input => human('word ' x 600_000));
     is $lines[-1]{status}, 'success', 'a message of 3 MB is answered';
     is last_message(@lines)->{usage_metadata}{input_tokens}, 600_000, '... and counted';

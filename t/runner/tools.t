@@ -15,7 +15,7 @@ use Time::HiRes qw(time);
 my $server = ModelServer->new;
 my $nobody = free_port();
 my @tools = (
-    (map { $server->tool($_) } qw(weather text broken moved reset big dirty missing)),
+    (map { $server->tool($_) } qw(weather text broken moved reset big endless dirty missing)),
     $server->tool('hang', timeout_ms => 200),
     $server->tool('weather', name => 'put', method => 'PUT'),
     $server->tool('weather', name => 'get', method => 'GET', url => $server->url . '/tool/weather?unit=C'),
@@ -77,6 +77,7 @@ my %wrong = (
     file    => qr/tool file cannot be reached: /,
     user    => qr/tool user cannot be reached: /,
     big     => qr/more than 1048576 bytes/,
+    endless => qr/more than 1048576 bytes/,
     hang    => qr/did not answer within 200 ms/,
 );
 for my $name (sort keys %wrong) {

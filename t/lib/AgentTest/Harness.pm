@@ -30,11 +30,14 @@ sub run_group {
     return !$failed;
 }
 
+# A test that hangs must not hang the whole.
+my @LIMIT = qw(timeout -k 10 900);
+
 # Compiled tests run as they are.
 sub command_for {
     my ($harness, $file) = @_;
-    return [$file] if $file !~ /\.t\z/;
-    return [ $^X, '-I' . root() . '/t/lib', $file ];
+    return [ @LIMIT, $file ] if $file !~ /\.t\z/;
+    return [ @LIMIT, $^X, '-I' . root() . '/t/lib', $file ];
 }
 
 # A file that broke off, or whose plan does not hold, counts as one failure

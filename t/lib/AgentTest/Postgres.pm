@@ -10,7 +10,13 @@ use File::Temp qw(tempdir);
 
 my $SCRIPT = root() . '/conf/quickstart/postgres.sh';
 my $OPTIONS = join ' ', map { "-c $_" } qw(fsync=off full_page_writes=off
-    max_connections=300 log_statement=none);
+    max_connections=300 track_commit_timestamp=on);
+
+# The cluster that t/TEST.PL started, seen from a test; it is not ended here.
+sub shared {
+    my ($class) = @_;
+    return bless { dir => $ENV{PGHOST}, pid => 0 }, $class;
+}
 
 # A running cluster with the schema installed, unless schema => 0.
 sub new {
@@ -19,7 +25,7 @@ sub new {
     chmod 0755, $dir or die "$dir: $!\n";
     my $self = bless { dir => $dir, pid => $$ }, $class;
     $self->start;
-    $self->install_schema if $args{schema} // 1;
+    $self->make_database('agent') if $args{schema} // 1;
     return $self;
 }
 
@@ -27,9 +33,10 @@ sub new {
 sub host { return $_[0]{dir} }
 
 sub conninfo {
-    my ($self, $role) = @_;
-    $role //= 'agent';
-    return "host=$self->{dir} user=$role dbname=agent connect_timeout=2";
+    my ($self, $role, $database) = @_;
+    $role     //= 'agent';
+    $database //= 'agent';
+    return "host=$self->{dir} user=$role dbname=$database connect_timeout=2";
 }
 
 sub start {
@@ -47,7 +54,7 @@ sub stop {
 
 sub command {
     my ($self, @words) = @_;
-    my $log = "$self->{dir}/script.log";
+    my $log = "$self->{dir}/script.$$.log";
     my $pid = fork // die "fork: $!\n";
     if (!$pid) {
         # Of another cluster, perhaps.
@@ -63,9 +70,10 @@ sub command {
     return;
 }
 
-sub install_schema {
-    my ($self) = @_;
-    return $self->command('schema', $self->{dir});
+# A database with the schema, in this cluster.
+sub make_database {
+    my ($self, $name) = @_;
+    return $self->command('database', $self->{dir}, $name);
 }
 
 # The running server's main process.

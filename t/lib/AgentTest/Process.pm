@@ -26,10 +26,13 @@ sub stat_of {
         group => $group // 0, started => $started // 0 };
 }
 
-# A process that has ended but was not reaped yet is not alive.
+# A process that has ended but was not reaped yet is not alive, once its last
+# thread has closed its files.
 sub is_alive {
     my ($pid) = @_;
-    return stat_of($pid)->{state} !~ /[ZX]/;
+    my $status = slurp("/proc/$pid/status");
+    return 0 if !length $status;
+    return $status !~ /^State:\s+Z.*^Threads:\s+1$/ms;
 }
 
 sub children_of {

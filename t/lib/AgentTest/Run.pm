@@ -9,7 +9,7 @@ use strict;
 use warnings;
 use parent 'Apache::TestRun';
 
-use AgentTest::Config;
+use AgentTest::TestConfig;
 use AgentTest::Env qw(root build_dir free_port server_user);
 use AgentTest::Harness qw(run_group add_to_tally);
 use AgentTest::Postgres;
@@ -72,7 +72,7 @@ sub pre_configure {
 
 sub new_test_config {
     my ($self) = @_;
-    return AgentTest::Config->new($self->{conf_opts});
+    return AgentTest::TestConfig->new($self->{conf_opts});
 }
 
 sub run_tests {

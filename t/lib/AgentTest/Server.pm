@@ -7,20 +7,24 @@
 #   $server->start;
 #   my $client = AgentTest::Client->new(url => $server->url);
 #
-# database => a connection string; without it the shared cluster is used.
+# database => a connection string. Without it the server gets a database of its
+# own in the shared cluster, so that no other server executes its runs, and
+# sql() of AgentTest::Database looks there from its start on.
 # The object's end stops the server and fails the test if a child crashed or a
-# sanitizer spoke.
+# sanitizer spoke: undef it before done_testing.
 package AgentTest::Server;
 use strict;
 use warnings;
 use AgentTest::Conf qw(write_conf);
 use AgentTest::Env qw(httpd free_port root build_dir is_sanitized slurp);
+use AgentTest::Postgres;
 use AgentTest::Process qw(descendants_of is_alive);
 use AgentTest::Wait;
 use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
+use Test::Builder;
 
 # What every test server runs: httpd, or the wrapper that preloads a sanitizer
 # into httpd only. AGENT_TEST_LOGS is where the sanitizers write.
@@ -34,10 +38,13 @@ sub new {
     my $dir = tempdir('/tmp/agent-test-httpd.XXXXXX', CLEANUP => 0);
     chmod 0755, $dir or die "$dir: $!\n";
     my $self = bless { dir => $dir, port => free_port(), pid => $$ }, $class;
+    $self->{own_database} = "agent_$self->{port}" if !$args{database};
     $self->{conf} = write_conf(
         dir      => $dir,
         port     => $self->{port},
-        database => $args{database} // $ENV{AGENT_TEST_DATABASE},
+        database => $args{database}
+            // AgentTest::Postgres->shared->conninfo('agent',
+                $self->{own_database}),
         config   => $args{config} // shared_config(),
     );
     return $self;
@@ -75,6 +82,10 @@ sub check_config {
 
 sub start {
     my ($self) = @_;
+    if ($self->{own_database}) {
+        AgentTest::Postgres->shared->make_database($self->{own_database});
+        $ENV{PGDATABASE} = $self->{own_database};
+    }
     my ($status, $output) = $self->control('-k', 'start');
     die "httpd did not start: $output", $self->error_log if $status;
     wait_for('httpd to listen', sub {
@@ -136,17 +147,16 @@ sub keep_log {
 sub DESTROY {
     my ($self) = @_;
     return if $self->{pid} != $$;
-    local ($@, $!);
-    my $status = $?;
+    local ($@, $!, $?);
     eval { $self->stop; 1 } or warn $@;
+    my $test = Test::Builder->new;
     my @findings = findings($self->{dir});
     if (@findings) {
-        warn "The server of this test failed:\n", @findings;
-        $status ||= 1;
+        $test->ok(0, 'no crash and no finding of a sanitizer');
+        $test->diag(@findings);
     }
-    $self->keep_log if $status;
+    $self->keep_log if !$test->is_passing || ${^GLOBAL_PHASE} eq 'DESTRUCT';
     remove_tree($self->{dir});
-    $? = $status;
     return;
 }
 

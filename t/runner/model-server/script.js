@@ -53,6 +53,7 @@ exports.plan = function plan(prompt, results) {
         argumentsSize: script.arguments_size || 5,
         split: script.split || 0,
         delayMs: script.delay_ms || 0,
+        paceMs: script.pace_ms || 0,
         hangAfter: isDone ? undefined : script.hang_after,
         cutAfter: script.cut_after,
         garbleAfter: script.garble_after,

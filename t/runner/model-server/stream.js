@@ -33,32 +33,59 @@ function takeDeltas(events, count) {
     return end < 0 ? events : events.slice(0, end);
 }
 
-// events: {text, isDelta}; extras of a plan: see README.md.
-exports.send = function send(call, plan, events, extras) {
-    const { response } = call;
+// What is to be written: [bytes, whether the stream ends then, and how].
+function choose(plan, events, extras) {
     const textsOf = (some) => some.map((event) => event.text);
-    const begin = () => response.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
-    const finish = () => {
-        begin();
-        if (plan.cutAfter !== undefined) {
-            const bytes = join(textsOf(events), plan);
-            writePieces(response, bytes.subarray(0, plan.cutAfter), plan.split);
-            response.socket.end();
-        } else if (plan.hangAfter !== undefined) {
-            writePieces(response, join(textsOf(takeDeltas(events, plan.hangAfter)), plan),
-                plan.split);
-        } else if (plan.garbleAfter !== undefined) {
-            const some = textsOf(takeDeltas(events, plan.garbleAfter));
-            response.end(join([...some, extras.garbled], plan));
-        } else if (plan.errorAfter !== undefined) {
-            const some = textsOf(takeDeltas(events, plan.errorAfter.count));
-            response.end(join([...some, extras.error(plan.errorAfter)], plan));
+    if (plan.cutAfter !== undefined) {
+        return [join(textsOf(events), plan).subarray(0, plan.cutAfter), 'cut'];
+    }
+    if (plan.hangAfter !== undefined) {
+        return [join(textsOf(takeDeltas(events, plan.hangAfter)), plan), 'hang'];
+    }
+    if (plan.garbleAfter !== undefined) {
+        const some = textsOf(takeDeltas(events, plan.garbleAfter));
+        return [join([...some, extras.garbled], plan), 'end'];
+    }
+    if (plan.errorAfter !== undefined) {
+        const some = textsOf(takeDeltas(events, plan.errorAfter.count));
+        return [join([...some, extras.error(plan.errorAfter)], plan), 'end'];
+    }
+    return [join(textsOf(events), plan), 'end'];
+}
+
+// One event after the other, with a pause before each.
+function writeSlowly(response, events, paceMs) {
+    const timer = setInterval(() => {
+        if (events.length) {
+            response.write(events.shift().text);
         } else {
-            writePieces(response, join(textsOf(events), plan), plan.split);
+            clearInterval(timer);
             response.end();
         }
-    };
+    }, paceMs);
+    response.on('close', () => clearInterval(timer));
+}
+
+function write(response, plan, events, extras) {
+    response.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+    if (plan.paceMs) {
+        writeSlowly(response, [...events], plan.paceMs);
+        return;
+    }
+    const [bytes, ending] = choose(plan, events, extras);
+    writePieces(response, bytes, plan.split);
+    if (ending === 'cut') {
+        response.socket.end();
+    } else if (ending === 'end') {
+        response.end();
+    }
+}
+
+// events: {text, isDelta}; extras: what a vendor's broken event and error look
+// like; the members of a plan: see README.md.
+exports.send = function send(call, plan, events, extras) {
+    const finish = () => write(call.response, plan, events, extras);
     if (plan.delayMs) {
         setTimeout(finish, plan.delayMs);
     } else {

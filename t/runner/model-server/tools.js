@@ -21,6 +21,15 @@ const answers = {
         call.response.writeHead(200, { 'content-type': 'text/plain' });
         call.response.end('x'.repeat(1024 * 1024 + 1));
     },
+    // Writes until the client has gone.
+    endless: (call) => {
+        const write = () => {
+            while (!call.response.destroyed && call.response.write('x'.repeat(65536)));
+        };
+        call.response.writeHead(200, { 'content-type': 'text/plain' });
+        call.response.on('drain', write);
+        write();
+    },
     // U+0000, a byte that is no UTF-8, and half of a surrogate pair.
     dirty: (call) => {
         call.response.writeHead(200, { 'content-type': 'text/plain' });

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Apache::Test's configuration object, with our own httpd.conf in place of the
 # one it would compose from the distribution's.
-package AgentTest::Config;
+package AgentTest::TestConfig;
 use strict;
 use warnings;
 use parent 'Apache::TestConfig';

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# How many requests a limiter of 10 per 10 s admits in some interval of 10 s,
+# when clients come as it suits them best. All limiters are asked at once, each
+# by two clients of its own, so that it costs the time of one.
+package RateLimitBenchWindow;
+use strict;
+use warnings;
+use BenchHttp;
+use Exporter 'import';
+use POSIX ();
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC sleep);
+
+our @EXPORT_OK = qw(most_admitted);
+
+my $INTERVAL_SEC = 10;
+my $BURST = 20;
+
+# When a client sends, in seconds from its start.
+my %PATTERN = (
+    # One request opens a window, a burst comes before it ends, another one
+    # behind it: the worst for counters that start afresh.
+    border => [ 0, (9.7) x $BURST, (10.3) x $BURST, (19.7) x $BURST,
+        (20.3) x $BURST ],
+    # All at once, then always a little: the worst for buckets that refill.
+    trickle => [ (0) x $BURST, map { $_ / 20 } 1 .. 460 ],
+);
+# Limiters that know only addresses find one in the other header.
+my %KEY = (border => '10.99.0.1', trickle => '10.99.0.2');
+
+# {kind => {border => n, trickle => n}} for {kind => server}.
+sub most_admitted {
+    my ($servers) = @_;
+    my @clients;
+    for my $kind (sort keys %{$servers}) {
+        push @clients, map { { kind => $kind, pattern => $_,
+            from => start_client($servers->{$kind}->port, $_) } }
+            sort keys %PATTERN;
+    }
+    my %most;
+    for my $client (@clients) {
+        my $from = $client->{from};
+        my @times = map { [ split ' ' ] } readline $from;
+        close $from or die "the client of $client->{kind} failed\n";
+        $most{ $client->{kind} }{ $client->{pattern} } = most_of(@times);
+    }
+    return \%most;
+}
+
+# A process that prints for each admitted request when it was sent and when it
+# was answered.
+sub start_client {
+    my ($port, $pattern) = @_;
+    my $pid = open(my $from, '-|') // die "fork: $!\n";
+    return $from if $pid;
+    my $ok = eval { run_client($port, $pattern); 1 };
+    print {*STDERR} $@ if !$ok;
+    close STDOUT;
+    # The servers are the parent's to stop.
+    POSIX::_exit($ok ? 0 : 1);
+}
+
+sub run_client {
+    my ($port, $pattern) = @_;
+    my $client = BenchHttp->new($port);
+    my $text = "GET /window HTTP/1.1\r\nHost: localhost\r\n"
+        . "x-api-key: lsv2_pt_bench_$pattern\r\n"
+        . "x-client-ip: $KEY{$pattern}\r\n\r\n";
+    my $start = clock_gettime(CLOCK_MONOTONIC);
+    for my $at (@{ $PATTERN{$pattern} }) {
+        my $early = $start + $at - clock_gettime(CLOCK_MONOTONIC);
+        sleep $early if $early > 0;
+        my $sent = clock_gettime(CLOCK_MONOTONIC);
+        my $status = $client->call($text)->{status};
+        my $answered = clock_gettime(CLOCK_MONOTONIC);
+        die "status $status\n" if $status != 200 && $status != 429;
+        printf "%.6f %.6f\n", $sent, $answered if $status == 200;
+    }
+    return;
+}
+
+# The decision fell between sending and answer: counted is what was certainly
+# less than the interval apart.
+sub most_of {
+    my (@times) = @_;
+    my $most = 0;
+    for my $first (0 .. $#times) {
+        my $count = grep { $_->[1] - $times[$first][0] < $INTERVAL_SEC }
+            @times[ $first .. $#times ];
+        $most = $count if $count > $most;
+    }
+    return $most;
+}
+
+1;

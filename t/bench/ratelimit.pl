@@ -1,0 +1,250 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
+# Measures what the limiter costs: httpd bare against httpd with the whole
+# table, beside nginx with and without limit_req and mod_qos, and how exactly
+# each of them limits. Prints one Markdown table.
+#   t/bench/ratelimit.pl                ten minutes
+#   BENCH=quick t/bench/ratelimit.pl    two; for comparing with yesterday's
+# Only ratios count: rounds of all servers alternate, and a figure is the median
+# of the rounds' ratios.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../lib", $FindBin::Bin;
+use AgentTest::Env qw(root build_dir httpd);
+use BenchReport ();
+use POSIX ();
+use RateLimitBenchServer;
+use RateLimitBenchWindow qw(most_admitted);
+
+my %PLANS = (
+    full  => { rounds => 7, round_sec => 4, warm_up_sec => 4 },
+    quick => { rounds => 3, round_sec => 1, warm_up_sec => 1 },
+);
+my $CONNECTIONS = 32;
+# A rate of failures is no rate; what was on its way at the end may be missing.
+my $SLACK = 0.01;
+
+# What is asked; the rule of the table that decides is default-api, repos-api
+# for 100,000 keys: its window is so long that all of them stay alive.
+my @CASES = (
+    { name => 'one key', path => '/one', keys => 1, aim => 0.97 },
+    { name => '100,000 keys', path => '/repos', keys => 100_000, aim => 0.95 },
+    { name => 'each request a new key', path => '/new', keys => 0, aim => 0.90 },
+);
+# With and without: the first is divided by the second.
+my @PAIRS = (
+    [ 'limited', 'bare', 'httpd, whole table / bare' ],
+    [ 'nginx_limited', 'nginx', 'nginx, limit_req / bare' ],
+    [ 'qos', 'bare', 'httpd, mod_qos / bare' ],
+);
+my %WINDOW = (limited => 'mod_ratelimit_regional, 10/10',
+    nginx_limited => 'nginx limit_req, rate=1r/s burst=9 nodelay',
+    qos => 'mod_qos, QS_ClientEventLimitCount 10 10');
+
+my $mode = $ENV{BENCH} // 'full';
+my $plan = $PLANS{$mode} // die "BENCH=$mode: expected full or quick\n";
+
+$| = 1;
+chdir root() or die root() . ": $!\n";
+$ENV{AGENT_TEST_VARIANT} = 'release';
+$ENV{PATH} .= ':/usr/sbin:/sbin';
+$SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
+$SIG{PIPE} = 'IGNORE';
+
+my (%servers, $wrk);
+my $next_key = 1_000_000;
+my @notes;
+# First, while no server is there to disturb it.
+my @rows = decision_rows();
+start_servers();
+push @rows, map { case_rows($_) } @CASES;
+push @rows, refused_rows(), window_rows();
+print about(), "\n\n",
+    BenchReport::table([ qw(figure aim measured) ], @rows), "\n",
+    map { "$_\n" } @notes;
+
+END {
+    my $status = $?;
+    kill TERM => $wrk if $wrk;
+    $_->stop for values %servers;
+    $? = $status;
+}
+
+sub start_servers {
+    $servers{$_} = RateLimitBenchServer->new($_) for qw(bare limited);
+    for my $kind (qw(nginx nginx_limited qos)) {
+        next if eval { $servers{$kind} = RateLimitBenchServer->new($kind); 1 };
+        my ($why) = $@ =~ /(\S[^\n]*)/;
+        push @notes, "Without $kind: $why";
+    }
+    return;
+}
+
+# --- With and without -------------------------------------------------------------
+
+sub case_rows {
+    my ($case) = @_;
+    my $result = measure($case, map { [ $_, $case, 200 ] } sort keys %servers);
+    return map { ratio_row($case, $result, @{$_}) }
+        grep { $result->{ $_->[0] } && $result->{ $_->[1] } } @PAIRS;
+}
+
+sub ratio_row {
+    my ($case, $result, $with, $without, $name) = @_;
+    my $aim = $with eq 'limited' ? sprintf '>= %.2f', $case->{aim} : '';
+    return [ "$name: $case->{name}", $aim,
+        ratio_text($result, $with, $without) ];
+}
+
+# The answer to a refused request, against the cheapest refusal that httpd and
+# nginx have themselves.
+sub refused_rows {
+    my %redirect = (name => 'redirect', path => '/redirect', keys => 1);
+    my %window = (name => 'refused', path => '/window', keys => 1);
+    my @sides = ([ 'bare', \%redirect, 429 ],
+        [ 'limited', { %window, key => 'refused' }, 429 ]);
+    push @sides, [ 'nginx', \%redirect, 429 ],
+        [ 'nginx_limited', { %window, path => '/refused' }, 429 ]
+        if $servers{nginx_limited};
+    my $result = measure({ name => 'all refused' }, @sides);
+    my @rows = [ 'httpd, all refused / `Redirect 429`', '>= 1.00',
+        ratio_text($result, 'limited', 'bare') ];
+    push @rows, [ 'nginx, all refused by limit_req / `return 429`', '',
+        ratio_text($result, 'nginx_limited', 'nginx') ]
+        if $result->{nginx_limited};
+    return @rows;
+}
+
+# Rounds of all sides, each round in the other order. A side is the kind of a
+# server, what it is asked and the status expected.
+# {kind => [{rate, cpu}, ...]}
+sub measure {
+    my ($case, @sides) = @_;
+    print {*STDERR} "measuring $case->{name} ...\n";
+    @sides = grep { warm_up(@{$_}) } @sides;
+    my %result;
+    for (1 .. $plan->{rounds}) {
+        push @{ $result{ $_->[0] } }, run_wrk($plan->{round_sec}, @{$_})
+            for @sides;
+        @sides = reverse @sides;
+    }
+    return \%result;
+}
+
+# Whether it answers as it should: others than ours are left out if they cannot.
+sub warm_up {
+    my ($kind, $case, $status) = @_;
+    return 1 if eval { run_wrk($plan->{warm_up_sec}, $kind, $case, $status); 1 };
+    die $@ if $kind eq 'bare' || $kind eq 'limited';
+    my ($why) = $@ =~ /([^\n]+)/;
+    push @notes, "Without $why.";
+    return 0;
+}
+
+sub ratio_text {
+    my ($result, $with, $without) = @_;
+    my ($x, $y) = @{$result}{ $with, $without };
+    my @ratios = map { $x->[$_]{rate} / $y->[$_]{rate} } 0 .. $#{$x};
+    return sprintf '**%.2f** (%s); %s/s against %s/s, '
+        . 'processor time %.1f against %.1f us', median(@ratios),
+        join(', ', map { sprintf '%.2f', $_ } @ratios),
+        (map { my $side = $_; BenchReport::thousands(
+            median(map { $_->{rate} } @{$side})) } $x, $y),
+        map { my $side = $_; median(map { $_->{cpu} } @{$side}) } $x, $y;
+}
+
+sub median {
+    my @sorted = sort { $a <=> $b } @_;
+    my $half = int @sorted / 2;
+    return @sorted % 2 ? $sorted[$half]
+        : ($sorted[ $half - 1 ] + $sorted[$half]) / 2;
+}
+
+# --- Load -------------------------------------------------------------------------
+
+# Requests a second, and the server's processor time for each in microseconds.
+sub run_wrk {
+    my ($sec, $kind, $case, $status) = @_;
+    my $server = $servers{$kind};
+    local @ENV{qw(BENCH_PATH BENCH_KEYS BENCH_FIRST)} =
+        ($case->{path}, $case->{keys}, $next_key);
+    local $ENV{BENCH_NAME} = $case->{key};
+    delete $ENV{BENCH_NAME} if !defined $case->{key};
+    my $before = $server->cpu;
+    my $output = run_tool('wrk', '-t', 1, '-c', $CONNECTIONS, '-d', "${sec}s",
+        '-s', 't/bench/ratelimit_keys.lua',
+        'http://127.0.0.1:' . $server->port . $case->{path});
+    my $cpu = $server->cpu - $before;
+    my ($count) = $output =~ /(\d+) requests in/ or die "wrk:\n$output";
+    my ($rate) = $output =~ m{Requests/sec:\s+([\d.]+)};
+    check_status($kind, $case, $count, $status, $output);
+    # No key is new twice.
+    $next_key += $count + $CONNECTIONS if !$case->{keys};
+    return { rate => $rate, cpu => 1e6 * $cpu / $count };
+}
+
+sub check_status {
+    my ($kind, $case, $count, $status, $output) = @_;
+    my ($failed) = $output =~ /Non-2xx or 3xx responses: (\d+)/;
+    $failed //= 0;
+    my $wrong = $status == 200 ? $failed : $count - $failed;
+    my ($errors) = $output =~ /Socket errors: (.*)/;
+    $wrong += $_ for ($errors // '') =~ /(\d+)/g;
+    die "$kind, $case->{path}: $wrong of $count were not $status:\n$output"
+        if !$count || $wrong > $SLACK * $count;
+    return;
+}
+
+sub run_tool {
+    my (@command) = @_;
+    $wrk = open(my $tool, '-|') // die "fork: $!\n";
+    if (!$wrk) {
+        open STDERR, '>&', \*STDOUT;
+        { exec { $command[0] } @command }
+        POSIX::_exit(127);
+    }
+    my $output = do { local $/; <$tool> };
+    my $ended = close $tool;
+    $wrk = undef;
+    die "@command:\n$output" if !$ended;
+    return $output;
+}
+
+# --- One decision, and exactness ---------------------------------------------------
+
+sub decision_rows {
+    print {*STDERR} "measuring one decision ...\n";
+    my $output = run_tool(build_dir() . '/bench/ratelimit_decision');
+    my %aim = ('admit, one key' => '< 100 ns', 'refuse, one key' => '< 100 ns');
+    my @found = $output =~ /^((?:admit|refuse), .*?)\s{2,}([\d.]+)\s+([\d.]+)$/mg;
+    my @decisions;
+    while (my ($name, $best, $median) = splice @found, 0, 3) {
+        push @decisions, [ "one decision: $name", $aim{$name} // '',
+            "**$median ns**, best $best ns" ];
+    }
+    return @decisions;
+}
+
+sub window_rows {
+    print {*STDERR} "measuring the most admitted in 10 s ...\n";
+    my %asked = map { $_ => $servers{$_} } grep { $servers{$_} } keys %WINDOW;
+    my $most = most_admitted(\%asked);
+    return map {
+        [ "most admitted in any 10 s: $WINDOW{$_}",
+            $_ eq 'limited' ? '<= 10' : '',
+            "**$most->{$_}{border}** bursts at a window's border, "
+                . "**$most->{$_}{trickle}** burst and trickle" ]
+    } grep { $most->{$_} } qw(limited nginx_limited qos);
+}
+
+sub about {
+    my ($apache) = qx(@{[ httpd() ]} -v) =~ m{Apache/(\S+)};
+    my $nginx = $servers{nginx} ? qx(nginx -v 2>&1) : '';
+    my ($version) = $nginx =~ m{nginx/(\S+)};
+    chomp(my $cores = qx(nproc));
+    return "$cores cores, shared by the servers and wrk; httpd $apache (event), "
+        . (defined $version ? "nginx $version, " : '')
+        . "$plan->{rounds} alternating rounds of $plan->{round_sec} s, "
+        . "$CONNECTIONS connections; $mode run of t/bench/ratelimit.pl.";
+}

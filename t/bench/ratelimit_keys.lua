@@ -1,0 +1,30 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- wrk: GET BENCH_PATH with a key. BENCH_KEYS is how many there are, and
+-- BENCH_NAME the name of the only one; 0 makes another one for each request,
+-- from BENCH_FIRST on. Limiters that know only addresses find its number as one.
+local path = os.getenv("BENCH_PATH")
+local keys = tonumber(os.getenv("BENCH_KEYS"))
+local number = tonumber(os.getenv("BENCH_FIRST"))
+local name = os.getenv("BENCH_NAME")
+
+local function text(n)
+    return string.format("GET %s HTTP/1.1\r\nHost: localhost\r\n"
+        .. "x-api-key: lsv2_pt_bench_%s\r\nx-client-ip: %d.%d.%d.%d\r\n\r\n",
+        path, name or string.format("%010d", n), 10 + math.floor(n / 16777216),
+        math.floor(n / 65536) % 256, math.floor(n / 256) % 256, n % 256)
+end
+
+-- What can be made before is: wrk shares the processors with the server.
+local made = {}
+for i = 0, keys - 1 do
+    made[i] = text(i)
+end
+
+function request()
+    number = number + 1
+    if keys == 0 then
+        return text(number)
+    end
+    -- A step without a common divisor: all keys, but never neighbours.
+    return made[number * 7919 % keys]
+end

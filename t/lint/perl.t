@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every Perl file compiles without a warning, under strict.
+use strict;
+use warnings;
+use AgentTest::Env qw(root slurp);
+use AgentTest::Source;
+use Test::More;
+
+chdir root() or die root() . ": $!\n";
+for my $file (source_files(qr/\.(?:pl|pm|t|PL)\z/)) {
+    # A folder's own modules; those below a lib have full names.
+    my ($folder) = $file =~ m{\A(.*?/lib)/} ? $1 : $file =~ m{(.*)/};
+    my $words = qx($^X -It/lib -I$folder -wc $file 2>&1);
+    is $words, "$file syntax OK\n", $file;
+    like slurp($file), qr/^use strict;\nuse warnings;/m, "$file is strict";
+}
+
+done_testing;
