@@ -69,9 +69,7 @@ static inline void crowd_run_threads(crowd_work_t work, void *shared)
     pthread_t threads[CROWD_SIZE];
 
     for (int i = 0; i < CROWD_SIZE; i++) {
-        crowd_task_t task = {work, shared, i};
-
-        tasks[i] = task;
+        tasks[i] = (crowd_task_t){work, shared, i};
         if (pthread_create(&threads[i], NULL, crowd_run_thread, &tasks[i])
             != 0) {
             abort();
