@@ -326,4 +326,4 @@ const command_rec rlr_directives[] = {
     AP_INIT_ITERATE("RateLimitExempt", add_exempt, NULL, RSRC_CONF,
                     "addresses, networks and key hashes that are not limited "
                     "(default: none)"),
-    {NULL}};
+    {.name = NULL}};

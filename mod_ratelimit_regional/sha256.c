@@ -47,7 +47,7 @@ static void store_big_endian(unsigned char *p, uint32_t x)
 }
 
 /* The message schedule is kept in 16 words: word i replaces word i - 16. */
-static uint32_t next_word(uint32_t words[16], int i)
+static inline uint32_t next_word(uint32_t words[16], unsigned i)
 {
     uint32_t a = words[(i + 1) & 15];
     uint32_t b = words[(i + 14) & 15];
@@ -58,50 +58,62 @@ static uint32_t next_word(uint32_t words[16], int i)
     return words[i & 15];
 }
 
-/* One round of 6.2.2. The names move on instead of the values: a macro,
- * because this runs for each request that carries a key. */
-#define ROUND(a, b, c, d, e, f, g, h, i, word)                                 \
-    do {                                                                       \
-        h += (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25))                    \
-            + (g ^ (e & (f ^ g))) + constants[i] + (word);                     \
-        d += h;                                                                \
-        h += (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22))                    \
-            + ((a & b) | (c & (a | b)));                                       \
-    } while (0)
+/*
+ * One round of 6.2.2. s[0..7] are the standard's a..h, which move on by one
+ * place after each round; instead of moving them, `turn` says how far they are.
+ */
+static inline void add_round(uint32_t s[8], unsigned turn, uint32_t input)
+{
+    uint32_t a = s[(8 - turn) & 7];
+    uint32_t b = s[(9 - turn) & 7];
+    uint32_t c = s[(10 - turn) & 7];
+    uint32_t e = s[(12 - turn) & 7];
+    uint32_t f = s[(13 - turn) & 7];
+    uint32_t g = s[(14 - turn) & 7];
+    uint32_t h = s[(15 - turn) & 7] + input + (g ^ (e & (f ^ g)))
+        + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25));
 
-#define EIGHT_ROUNDS(i, word)                                                  \
-    ROUND(a, b, c, d, e, f, g, h, i, word(i));                                 \
-    ROUND(h, a, b, c, d, e, f, g, i + 1, word(i + 1));                         \
-    ROUND(g, h, a, b, c, d, e, f, i + 2, word(i + 2));                         \
-    ROUND(f, g, h, a, b, c, d, e, i + 3, word(i + 3));                         \
-    ROUND(e, f, g, h, a, b, c, d, i + 4, word(i + 4));                         \
-    ROUND(d, e, f, g, h, a, b, c, i + 5, word(i + 5));                         \
-    ROUND(c, d, e, f, g, h, a, b, i + 6, word(i + 6));                         \
-    ROUND(b, c, d, e, f, g, h, a, i + 7, word(i + 7))
+    s[(11 - turn) & 7] += h;
+    s[(15 - turn) & 7] = h + ((a & b) | (c & (a | b)))
+        + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22));
+}
 
-#define GIVEN_WORD(i) (words[i] = load_big_endian(block + 4 * (i)))
-#define NEXT_WORD(i)  next_word(words, i)
+/* Written out, so that every place is known when it is compiled: this runs for
+ * each request that carries a key. */
+static inline void add_eight_rounds(uint32_t s[8], uint32_t words[16],
+                                    unsigned i)
+{
+    add_round(s, 0, constants[i] + next_word(words, i));
+    add_round(s, 1, constants[i + 1] + next_word(words, i + 1));
+    add_round(s, 2, constants[i + 2] + next_word(words, i + 2));
+    add_round(s, 3, constants[i + 3] + next_word(words, i + 3));
+    add_round(s, 4, constants[i + 4] + next_word(words, i + 4));
+    add_round(s, 5, constants[i + 5] + next_word(words, i + 5));
+    add_round(s, 6, constants[i + 6] + next_word(words, i + 6));
+    add_round(s, 7, constants[i + 7] + next_word(words, i + 7));
+}
 
 static void add_block(uint32_t state[8], const unsigned char *block)
 {
     uint32_t words[16];
-    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
-    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
+    uint32_t s[8];
 
-    EIGHT_ROUNDS(0, GIVEN_WORD);
-    EIGHT_ROUNDS(8, GIVEN_WORD);
-    for (int i = 16; i < 64; i += 16) {
-        EIGHT_ROUNDS(i, NEXT_WORD);
-        EIGHT_ROUNDS(i + 8, NEXT_WORD);
+    memcpy(s, state, sizeof(s));
+    for (unsigned i = 0; i < 16; i++) {
+        words[i] = load_big_endian(block + (size_t)4 * i);
     }
-    state[0] += a;
-    state[1] += b;
-    state[2] += c;
-    state[3] += d;
-    state[4] += e;
-    state[5] += f;
-    state[6] += g;
-    state[7] += h;
+    for (unsigned i = 0; i < 16; i += 8) {
+        for (unsigned k = 0; k < 8; k++) {
+            add_round(s, k, constants[i + k] + words[i + k]);
+        }
+    }
+    for (unsigned i = 16; i < 64; i += 16) {
+        add_eight_rounds(s, words, i);
+        add_eight_rounds(s, words, i + 8);
+    }
+    for (int i = 0; i < 8; i++) {
+        state[i] += s[i];
+    }
 }
 
 /* The rest of the message, a one bit, zeros, the length in bits (5.1.1). */

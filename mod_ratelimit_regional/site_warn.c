@@ -12,15 +12,17 @@
 #define NAMED_SERVERS 5
 
 /* The rules of a site as rlr_rule_find_cover takes them. */
-static const rlr_rule_t **list_rules(const rlr_site_t *site, apr_pool_t *pool)
+static const rlr_rule_t *const *list_rules(const rlr_site_t *site,
+                                           apr_pool_t *pool)
 {
-    const rlr_rule_t **rules = apr_palloc(
-        pool, sizeof(*rules) * (size_t)(site->rules->nelts + 1));
+    apr_array_header_t *rules = apr_array_make(pool, site->rules->nelts,
+                                               sizeof(const rlr_rule_t *));
 
     for (int i = 0; i < site->rules->nelts; i++) {
-        rules[i] = APR_ARRAY_IDX(site->rules, i, rlr_site_rule_t).rule;
+        APR_ARRAY_PUSH(rules, const rlr_rule_t *) =
+            APR_ARRAY_IDX(site->rules, i, rlr_site_rule_t).rule;
     }
-    return rules;
+    return (const rlr_rule_t *const *)rules->elts;
 }
 
 /* Notes that a text was said; false if it was said before. */
@@ -36,9 +38,9 @@ static bool is_news(apr_hash_t *said, const char *text, apr_pool_t *pool)
 /* The rules before rules[index] that leave it nothing, by name; empty when it
  * can match. Patterns that never decide are logged once. */
 static apr_array_header_t *find_covers(const rlr_site_t *site,
-                                       const rlr_rule_t **rules, int index,
-                                       server_rec *server, apr_hash_t *said,
-                                       apr_pool_t *pool)
+                                       const rlr_rule_t *const *rules,
+                                       int index, server_rec *server,
+                                       apr_hash_t *said, apr_pool_t *pool)
 {
     const rlr_rule_t *rule = rules[index];
     apr_array_header_t *covers = apr_array_make(pool, 4, sizeof(const char *));
@@ -75,7 +77,7 @@ static apr_array_header_t *find_covers(const rlr_site_t *site,
 static void check_site(const rlr_site_t *site, server_rec *server,
                        apr_hash_t *said, apr_pool_t *pool)
 {
-    const rlr_rule_t **rules = list_rules(site, pool);
+    const rlr_rule_t *const *rules = list_rules(site, pool);
 
     for (int i = 1; i < site->rules->nelts; i++) {
         const apr_array_header_t *covers = find_covers(site, rules, i, server,

@@ -3,23 +3,24 @@
 # Measures what the limiter costs: httpd bare against httpd with the whole
 # table, beside nginx with and without limit_req and mod_qos, and how exactly
 # each of them limits. Prints one Markdown table.
-#   t/bench/ratelimit.pl                ten minutes
+#   t/bench/ratelimit.pl                seven minutes
 #   BENCH=quick t/bench/ratelimit.pl    two; for comparing with yesterday's
 # Only ratios count: rounds of all servers alternate, and a figure is the median
-# of the rounds' ratios.
+# of the rounds' ratios. Rounds are short and many, because the machine's mood
+# changes.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib", $FindBin::Bin;
-use AgentTest::Env qw(root build_dir httpd);
+use AgentTest::Env qw(root build_dir httpd slurp);
 use BenchReport ();
 use POSIX ();
 use RateLimitBenchServer;
 use RateLimitBenchWindow qw(most_admitted);
 
 my %PLANS = (
-    full  => { rounds => 7, round_sec => 4, warm_up_sec => 4 },
-    quick => { rounds => 3, round_sec => 1, warm_up_sec => 1 },
+    full  => { rounds => 15, round_sec => 1, warm_up_sec => 4 },
+    quick => { rounds => 3,  round_sec => 1, warm_up_sec => 2 },
 );
 my $CONNECTIONS = 32;
 # A rate of failures is no rate; what was on its way at the end may be missing.
@@ -52,6 +53,7 @@ $ENV{PATH} .= ':/usr/sbin:/sbin';
 $SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
 $SIG{PIPE} = 'IGNORE';
 
+my ($load) = split ' ', slurp('/proc/loadavg');
 my (%servers, $wrk);
 my $next_key = 1_000_000;
 my @notes;
@@ -246,5 +248,6 @@ sub about {
     return "$cores cores, shared by the servers and wrk; httpd $apache (event), "
         . (defined $version ? "nginx $version, " : '')
         . "$plan->{rounds} alternating rounds of $plan->{round_sec} s, "
-        . "$CONNECTIONS connections; $mode run of t/bench/ratelimit.pl.";
+        . "$CONNECTIONS connections; $mode run of t/bench/ratelimit.pl; "
+        . "load before it $load.";
 }

@@ -67,9 +67,8 @@ sub memory_kb {
 # Runs that would write many times what the runner may keep.
 for my $graph (qw(agent model)) {
     my $runner = RunnerTest->new(graphs => \%graphs);
-    my $words = join ' ', ('word') x 4000;
     my @starts = map { start_line(graph_id => $graph, stream_modes => [qw(messages-tuple values)],
-        input => $graph eq 'model' ? script(text => $words, key => "flood$_")
+        input => $graph eq 'model' ? script(deltas => ['word '], times => 4000)
             : human('use clock {} ' x 200)) } 1 .. 20;
     $runner->run_all(start_line(input => human('Hello')));
     my $before = memory_kb($runner);

@@ -17,6 +17,11 @@ function readScript(text) {
     return match ? JSON.parse(match[1]) : {};
 }
 
+// Each piece repeated, and all of them so many times.
+function multiply(deltas, repeat, times) {
+    return Array(times).fill(deltas.map((delta) => delta.repeat(repeat))).flat();
+}
+
 // The text that follows the tools' results.
 function describeResults(results) {
     return `The tools said: ${results.join(' | ')}`;
@@ -47,8 +52,8 @@ exports.plan = function plan(prompt, results) {
     return {
         key: script.key || '',
         failure: takeFailure(script),
-        deltas: (!isDone && script.deltas ? script.deltas : wordsOf(text))
-            .map((delta) => delta.repeat(script.repeat || 1)),
+        deltas: multiply(!isDone && script.deltas ? script.deltas : wordsOf(text),
+            script.repeat || 1, script.times || 1),
         tools: isDone ? [] : script.tools || [],
         argumentsSize: script.arguments_size || 5,
         split: script.split || 0,
