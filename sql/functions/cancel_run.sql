@@ -21,8 +21,8 @@ declare
 begin
     select r.status into v_status
       from agent.runs r
-     where r.account_id = p_account_id
-       and r.run_id = p_run_id
+     where r.run_id = p_run_id
+       and r.account_id is not distinct from p_account_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         code := 'run_not_found';
@@ -39,15 +39,15 @@ begin
         for no key update;
     select q.* into v_row
       from agent.run_queue q
-     where q.account_id = p_account_id
-       and q.run_id = p_run_id
+     where q.run_id = p_run_id
+       and q.account_id is not distinct from p_account_id
        for update;
     if not found then
         -- It ended while the locks were waited for.
         select r.status into v_status
           from agent.runs r
-         where r.account_id = p_account_id
-           and r.run_id = p_run_id;
+         where r.run_id = p_run_id
+           and r.account_id is not distinct from p_account_id;
         code := case when found then 'run_finished' else 'run_not_found' end;
         body := case when found then 'Run is already ' || v_status end;
         return;
@@ -57,8 +57,8 @@ begin
     if v_row.state = 2 then
         update agent.run_queue q
            set cancel = case p_action when 'rollback' then 2 else greatest(q.cancel, 1) end
-         where q.account_id = p_account_id
-           and q.run_id = p_run_id;
+         where q.run_id = p_run_id
+           and q.account_id is not distinct from p_account_id;
         body := '{"status":"cancelling"}';
     elsif p_action = 'rollback' then
         perform agent.rollback_run(null, v_row);

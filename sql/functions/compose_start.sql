@@ -38,8 +38,8 @@ as $function$
       from (
             select x.*
               from agent.runs x
-             where x.account_id = p_account_id
-               and x.run_id = p_run_id
+             where x.run_id = p_run_id
+               and x.account_id is not distinct from p_account_id
              limit 1
            ) r
      cross join lateral (

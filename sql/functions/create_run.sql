@@ -31,7 +31,6 @@ declare
     v_assistant  agent.assistants;
     v_thread     agent.threads;
     v_checkpoint uuid;
-    v_blocked    boolean := false;
 begin
     if p_idempotency_key is not null then
         -- Requests with one key wait for each other here, so that the second one sees the run of the first.
@@ -88,25 +87,15 @@ begin
             on conflict (account_id, thread_id) do nothing;
     end if;
 
-    if p_strategy <> 'reject' then
-        perform from agent.threads t
-          where t.account_id = p_account_id
-            and t.thread_id = p_thread_id
-            for no key update;
-        if p_strategy in ('interrupt', 'rollback') then
-            perform agent.stop_unfinished_runs(p_account_id, p_thread_id, p_strategy);
-        end if;
-        v_blocked := exists (
-            select from agent.run_queue q
-             where q.account_id = p_account_id
-               and q.thread_id = p_thread_id
-               and q.state in (1, 2));
+    if p_strategy in ('interrupt', 'rollback') then
+        perform agent.stop_unfinished_runs(p_account_id, p_thread_id, p_strategy);
     end if;
 
-    -- For reject this is lock and check in one: a concurrent creation makes the condition be
+    -- Lock and check in one: after a concurrent creation the condition and the values are
     -- evaluated again on the row that it committed.
     update agent.threads t
        set status = 'busy',
+           active_run_id = coalesce(t.active_run_id, p_run_id),
            run_seq = t.run_seq + 1,
            metadata = t.metadata || jsonb_build_object(
                'graph_id', v_assistant.graph_id, 'assistant_id', v_assistant.assistant_id),
@@ -127,7 +116,7 @@ begin
     code := 'ok';
     body := agent.enqueue_run(
         v_thread, v_assistant, p_run_id, p_strategy, coalesce(p_user_id, ''), p_idempotency_key,
-        p_request_hash, v_checkpoint, v_blocked, v_request);
+        p_request_hash, v_checkpoint, v_request);
 end
 $function$;
 

@@ -22,8 +22,8 @@ begin
     -- A run that is not there, or not final, is answered before any lock.
     select r.status into v_status
       from agent.runs r
-     where r.account_id = p_account_id
-       and r.run_id = p_run_id
+     where r.run_id = p_run_id
+       and r.account_id is not distinct from p_account_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         code := 'run_not_found';
@@ -40,8 +40,8 @@ begin
        and t.thread_id = p_thread_id
        for no key update;
     perform from agent.runs r
-      where r.account_id = p_account_id
-        and r.run_id = p_run_id
+      where r.run_id = p_run_id
+        and r.account_id is not distinct from p_account_id
         for update;
     if not found then
         code := 'run_not_found';
@@ -62,9 +62,8 @@ begin
         -- A run that is ready but has not begun starts from the new head.
         update agent.run_queue q
            set base_checkpoint_id = v_head
-         where q.account_id = p_account_id
-           and q.thread_id = p_thread_id
-           and q.state in (1, 2);
+         where q.run_id = v_thread.active_run_id
+           and q.account_id is not distinct from p_account_id;
     end if;
     code := 'ok';
 end

@@ -11,7 +11,7 @@ create or replace function agent.delete_thread(
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
-set plan_cache_mode = force_generic_plan
+set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_bucket date;
@@ -25,24 +25,27 @@ begin
         return;
     end if;
 
-    perform from agent.threads t
-      where t.account_id = p_account_id
-        and t.thread_id = p_thread_id
-        for update;
+    select t.active_run_id into v_run_id
+      from agent.threads t
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id
+       for update;
     if not found then
         code := 'thread_not_found';
         return;
     end if;
 
-    -- Two statements for two partial indexes.
     delete from agent.run_queue q
-     where q.account_id = p_account_id
-       and q.thread_id = p_thread_id
-       and q.state in (1, 2);
+     where q.run_id = v_run_id
+       and q.account_id is not distinct from p_account_id;
     delete from agent.run_queue q
-     where q.account_id = p_account_id
-       and q.thread_id = p_thread_id
-       and q.state = 0;
+     where q.ctid = any (array(
+            select b.ctid
+              from agent.run_queue b
+             where b.account_id = p_account_id
+               and b.thread_id = p_thread_id
+               and b.state = 0
+             order by b.thread_seq));
 
     -- Run by run: a join could choose to read the events of the whole day.
     for v_bucket, v_run_id in
@@ -50,6 +53,7 @@ begin
           from agent.runs r
          where r.account_id = p_account_id
            and r.thread_id = p_thread_id
+         order by r.thread_seq
     loop
         delete from agent.run_events e
          where e.account_id = p_account_id
@@ -58,8 +62,12 @@ begin
     end loop;
 
     delete from agent.runs r
-     where r.account_id = p_account_id
-       and r.thread_id = p_thread_id;
+     where r.ctid = any (array(
+            select x.ctid
+              from agent.runs x
+             where x.account_id = p_account_id
+               and x.thread_id = p_thread_id
+             order by x.thread_seq));
     delete from agent.checkpoints c
      where c.account_id = p_account_id
        and c.thread_id = p_thread_id;

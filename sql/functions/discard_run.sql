@@ -90,8 +90,8 @@ begin
     end if;
 
     delete from agent.runs r
-     where r.account_id = p_account_id
-       and r.run_id = p_run_id
+     where r.run_id = p_run_id
+       and r.account_id is not distinct from p_account_id
     returning r.events_bucket into v_bucket;
     delete from agent.run_events e
      where e.account_id = p_account_id

@@ -11,7 +11,6 @@ create or replace function agent.enqueue_run(
     p_idempotency_key text,
     p_request_hash text,
     p_checkpoint_id uuid,
-    p_blocked boolean,
     p_request agent.run_request
 ) returns json
 language plpgsql volatile security invoker
@@ -20,6 +19,7 @@ as $function$
 declare
     v_now    timestamptz := agent.now();
     v_bucket date := (v_now at time zone 'UTC')::date;
+    v_active boolean := p_thread.active_run_id = p_run_id;
     v_body   json;
 begin
     insert into agent.runs as r (
@@ -59,8 +59,8 @@ begin
         events_bucket, base_checkpoint_id)
     values (
         p_thread.account_id, p_run_id, p_thread.thread_id, p_thread.run_seq, p_assistant.graph_id,
-        case when p_blocked then 0 else 1 end,
-        case when not p_blocked then nextval('agent.run_ready_seq') end,
+        case when v_active then 1 else 0 end,
+        case when v_active then nextval('agent.run_ready_seq') end,
         case when p_request.after_seconds > 0
              then v_now + p_request.after_seconds * interval '1 second' end,
         v_bucket, p_thread.head_checkpoint_id);
@@ -69,5 +69,5 @@ end
 $function$;
 
 comment on function agent.enqueue_run(
-    agent.threads, agent.assistants, uuid, text, text, text, text, uuid, boolean, agent.run_request) is
+    agent.threads, agent.assistants, uuid, text, text, text, text, uuid, agent.run_request) is
     'Writes the record and the queue row of a new run.';

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. The queue row of a run if a worker holds it under this epoch: the condition of every
--- write of a worker. "is not distinct from" finds no index and the limit keeps the planner from
--- turning the look-up into a join: with statistics of an empty queue it would read all leases for
--- each run. A row has a worker only while it is leased.
+-- write of a worker. "is not distinct from" leaves the planner one index, the primary key, and the
+-- limit keeps it from turning the look-up into a join: with statistics of an empty queue it would
+-- read all leases for each run. A row has a worker only while it is leased.
 -- Returns: one row or none.
 -- Locks:   none; agent.lock_leases comes first.
 create or replace function agent.find_lease(
@@ -16,8 +16,8 @@ language sql stable parallel safe
 as $function$
     select q.*
       from agent.run_queue q
-     where q.account_id = p_account_id
-       and q.run_id = p_run_id
+     where q.run_id = p_run_id
+       and q.account_id is not distinct from p_account_id
        and q.epoch = p_epoch
        and q.worker_id is not distinct from p_worker_id
      limit 1

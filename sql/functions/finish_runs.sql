@@ -31,8 +31,8 @@ begin
          cross join lateral (
                 select x.*
                   from agent.run_queue x
-                 where x.account_id = e.account_id
-                   and x.run_id = e.run_id
+                 where x.run_id = e.run_id
+                   and x.account_id is not distinct from e.account_id
                  limit 1
                ) q
          cross join lateral (
@@ -45,8 +45,8 @@ begin
          cross join lateral (
                 select x.ctid
                   from agent.runs x
-                 where x.account_id = e.account_id
-                   and x.run_id = e.run_id
+                 where x.run_id = e.run_id
+                   and x.account_id is not distinct from e.account_id
                  limit 1
                ) i
          where r.ctid = i.ctid
@@ -67,8 +67,8 @@ begin
              cross join lateral (
                     select x.ctid
                       from agent.run_queue x
-                     where x.account_id = e.account_id
-                       and x.run_id = e.run_id
+                     where x.run_id = e.run_id
+                       and x.account_id is not distinct from e.account_id
                      limit 1
                    ) i));
 

@@ -3,7 +3,7 @@
 -- Returns: ok with the run record; run_not_found, also when the run belongs to another thread.
 -- Locks:   none.
 --
--- "is not distinct from" here and in its sisters leaves the planner one index, the primary key.
+-- "is not distinct from" here and elsewhere leaves the planner one index, the primary key.
 create or replace function agent.get_run(
     p_account_id uuid,
     p_thread_id uuid,
@@ -19,8 +19,8 @@ begin
     select 'ok', agent.render_run(r)
       into code, body
       from agent.runs r
-     where r.account_id = p_account_id
-       and r.run_id = p_run_id
+     where r.run_id = p_run_id
+       and r.account_id is not distinct from p_account_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         code := 'run_not_found';

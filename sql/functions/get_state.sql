@@ -58,8 +58,8 @@ begin
       left join lateral (
             select x.*
               from agent.runs x
-             where x.account_id = c.account_id
-               and x.run_id = c.run_id
+             where x.run_id = c.run_id
+               and x.account_id is not distinct from c.account_id
              limit 1
            ) r on true
      cross join lateral agent.compose_values(t.account_id, t.thread_id, c.channels) v

@@ -22,8 +22,8 @@ declare
 begin
     select r.* into v_run
       from agent.runs r
-     where r.account_id = p_account_id
-       and r.run_id = p_run_id
+     where r.run_id = p_run_id
+       and r.account_id is not distinct from p_account_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         code := 'run_not_found';

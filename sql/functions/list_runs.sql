@@ -15,7 +15,7 @@ create or replace function agent.list_runs(
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
-set plan_cache_mode = force_generic_plan
+set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 begin
     perform from agent.threads t

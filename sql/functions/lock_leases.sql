@@ -33,8 +33,8 @@ begin
            ) k
      cross join lateral (
             select from agent.run_queue q
-             where q.account_id = k.account_id
-               and q.run_id = k.run_id
+             where q.run_id = k.run_id
+               and q.account_id is not distinct from k.account_id
                and q.epoch = k.epoch
                and q.worker_id is not distinct from p_worker_id
                for no key update

@@ -19,8 +19,8 @@ declare
 begin
     select r.events_bucket into v_bucket
       from agent.runs r
-     where r.account_id = p_account_id
-       and r.run_id = p_run_id
+     where r.run_id = p_run_id
+       and r.account_id is not distinct from p_account_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         return;

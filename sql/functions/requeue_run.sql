@@ -18,8 +18,8 @@ begin
                agent.now()
                + power(5, least(q.attempts, 3) - 1) * (0.8 + 0.4 * random()) * interval '1 second'
            end
-     where q.account_id = p_row.account_id
-       and q.run_id = p_row.run_id;
+     where q.run_id = p_row.run_id
+       and q.account_id is not distinct from p_row.account_id;
 end
 $function$;
 

@@ -21,8 +21,8 @@ begin
     select r.account_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, 'rolled_back',
            p_row.attempts, p_row.epoch, p_worker_id, r.created_at, p_row.started_at, agent.now()
       from agent.runs r
-     where r.account_id = p_row.account_id
-       and r.run_id = p_row.run_id;
+     where r.run_id = p_row.run_id
+       and r.account_id is not distinct from p_row.account_id;
 
     select t.head_run_id = p_row.run_id into v_moved
       from agent.threads t
@@ -34,8 +34,8 @@ begin
     end if;
 
     delete from agent.run_queue q
-     where q.account_id = p_row.account_id
-       and q.run_id = p_row.run_id;
+     where q.run_id = p_row.run_id
+       and q.account_id is not distinct from p_row.account_id;
     perform agent.settle_threads(array[
         row(p_row.account_id, p_row.thread_id, p_row.run_id,
             'interrupted', null, true, null)::agent.run_end]);

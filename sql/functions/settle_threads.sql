@@ -1,72 +1,66 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Internal. After runs left the queue: makes the next blocked run of each thread ready, and gives
--- the thread the status that follows.
+-- Internal. After runs left the queue: where one of them was the active run of its thread, makes the
+-- next blocked run the active one, and gives the thread the status that follows.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads; takes the promoted queue rows.
 create or replace function agent.settle_threads(p_ends agent.run_end[]) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
-set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+set enable_mergejoin = off set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
+declare
+    v_now timestamptz := agent.now();
 begin
-    -- "offset 0" keeps "exists" a look-up per thread: as a join or a hash it reads all active runs.
+    with settled as (
+        update agent.threads t
+           set active_run_id = x.next_run_id,
+               status = case
+                   when x.next_run_id is not null then 'busy'
+                   when x.status in ('error', 'timeout') then 'error'
+                   when t.head_has_next then 'interrupted'
+                   else 'idle'
+               end,
+               updated_at = v_now
+          from (
+                select e.run_id, e.status, k.ctid as row_id, n.run_id as next_run_id
+                  from unnest(p_ends) e
+                 cross join lateral (
+                        select y.ctid
+                          from agent.threads y
+                         where y.account_id = e.account_id
+                           and y.thread_id = e.thread_id
+                         limit 1
+                       ) k
+                  left join lateral (
+                        select w.run_id
+                          from agent.run_queue w
+                         where w.account_id = e.account_id
+                           and w.thread_id = e.thread_id
+                           and w.state = 0
+                         order by w.thread_seq
+                         limit 1
+                       ) n on true
+               ) x
+         where t.ctid = x.row_id
+           and t.active_run_id = x.run_id
+        returning t.account_id, t.active_run_id, t.head_checkpoint_id
+    )
     update agent.run_queue q
        set state = 1,
            ready_seq = nextval('agent.run_ready_seq'),
-           base_checkpoint_id = n.head_checkpoint_id
+           base_checkpoint_id = p.head_checkpoint_id
       from (
-            select b.ctid as row_id, t.head_checkpoint_id
-              from (select distinct e.account_id, e.thread_id from unnest(p_ends) e) k
-             cross join lateral (
-                    select x.head_checkpoint_id
-                      from agent.threads x
-                     where x.account_id = k.account_id
-                       and x.thread_id = k.thread_id
-                     limit 1
-                   ) t
-             cross join lateral (
-                    select w.ctid
-                      from agent.run_queue w
-                     where w.account_id = k.account_id
-                       and w.thread_id = k.thread_id
-                       and w.state = 0
-                     order by w.thread_seq
-                     limit 1
-                   ) b
-             where not exists (
-                    select from agent.run_queue a
-                     where a.account_id = k.account_id
-                       and a.thread_id = k.thread_id
-                       and a.state in (1, 2)
-                    offset 0)
-           ) n
-     where q.ctid = n.row_id;
-
-    update agent.threads t
-       set status = case
-               when exists (
-                    select from agent.run_queue a
-                     where a.account_id = t.account_id
-                       and a.thread_id = t.thread_id
-                       and a.state in (1, 2)
-                    offset 0) then 'busy'
-               when e.status in ('error', 'timeout') then 'error'
-               when t.head_has_next then 'interrupted'
-               else 'idle'
-           end,
-           updated_at = agent.now()
-      from (
-            select u.status, x.ctid as row_id
-              from unnest(p_ends) u
+            select i.ctid as row_id, s.head_checkpoint_id
+              from settled s
              cross join lateral (
                     select y.ctid
-                      from agent.threads y
-                     where y.account_id = u.account_id
-                       and y.thread_id = u.thread_id
+                      from agent.run_queue y
+                     where y.run_id = s.active_run_id
+                       and y.account_id is not distinct from s.account_id
                      limit 1
-                   ) x
-           ) e
-     where t.ctid = e.row_id;
+                   ) i
+           ) p
+     where q.ctid = p.row_id;
 end
 $function$;
 

@@ -2,40 +2,49 @@
 -- Internal. What strategies interrupt and rollback do to the unfinished runs of a thread: a run that
 -- no worker holds ends now, one that executes is told to stop.
 -- Returns: nothing.
--- Locks:   the caller holds the thread; takes its queue rows, then its records.
+-- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.stop_unfinished_runs(
     p_account_id uuid,
     p_thread_id uuid,
     p_strategy text
 ) returns void
 language plpgsql volatile security invoker
-set search_path = '' set jit = off set enable_seqscan = off
+set search_path = '' set jit = off set enable_seqscan = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_active  agent.run_queue;
-    v_blocked agent.run_queue[];
-    v_waiting agent.run_queue[];
-    v_row     agent.run_queue;
+    v_active_run_id uuid;
+    v_active        agent.run_queue;
+    v_blocked       agent.run_queue[];
+    v_waiting       agent.run_queue[];
+    v_row           agent.run_queue;
 begin
-    -- Excludes a claim too: whoever comes second sees what the first one committed.
+    select t.active_run_id into v_active_run_id
+      from agent.threads t
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id
+       for no key update;
+    -- Excludes a claim: whoever comes second sees what the first one committed.
     select q.* into v_active
       from agent.run_queue q
-     where q.account_id = p_account_id
-       and q.thread_id = p_thread_id
-       and q.state in (1, 2)
+     where q.run_id = v_active_run_id
+       and q.account_id is not distinct from p_account_id
        for update;
-    select array_agg(q order by q.thread_seq) into v_blocked
-      from agent.run_queue q
-     where q.account_id = p_account_id
-       and q.thread_id = p_thread_id
-       and q.state = 0;
+    select array_agg(b.q) into v_blocked
+      from (
+            select q
+              from agent.run_queue q
+             where q.account_id = p_account_id
+               and q.thread_id = p_thread_id
+               and q.state = 0
+             order by q.thread_seq
+           ) b;
     v_waiting := case when v_active.state = 1 then array[v_active] else '{}' end || v_blocked;
 
     update agent.run_queue q
        set cancel = case p_strategy when 'rollback' then 2 else greatest(q.cancel, 1) end
-     where q.account_id = p_account_id
-       and q.run_id = v_active.run_id
+     where q.run_id = v_active.run_id
+       and q.account_id is not distinct from p_account_id
        and v_active.state = 2;
 
     if p_strategy = 'rollback' then

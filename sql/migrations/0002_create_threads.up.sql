@@ -44,6 +44,7 @@ create table agent.threads (
     metadata            jsonb       not null default '{}',
     config              jsonb       not null default '{}',
     run_seq             bigint      not null default 0,
+    active_run_id       uuid,
     head_checkpoint_id  uuid,
     head_run_id         uuid,
     head_has_next       boolean     not null default false,
@@ -52,7 +53,8 @@ create table agent.threads (
     state_updated_at    timestamptz,
     constraint threads_pkey primary key (account_id, thread_id),
     constraint threads_status_check
-        check (status in ('idle', 'busy', 'interrupted', 'error'))
+        check (status in ('idle', 'busy', 'interrupted', 'error')),
+    constraint threads_active_check check ((status = 'busy') = (active_run_id is not null))
 ) with (fillfactor = 70);
 comment on table agent.threads is
     'A conversation. Its row is the first lock of every change to its runs and its state.';
@@ -64,6 +66,8 @@ comment on column agent.threads.metadata is
     'The client''s metadata, plus graph_id and assistant_id of the last run.';
 comment on column agent.threads.config is 'Shown in the record; empty on creation.';
 comment on column agent.threads.run_seq is 'Number of the last run created on the thread.';
+comment on column agent.threads.active_run_id is
+    'The one unfinished run that is ready or executes; the others are blocked by it.';
 comment on column agent.threads.head_checkpoint_id is
     'The current state, null before the first checkpoint.';
 comment on column agent.threads.head_run_id is 'Copy of run_id of the head checkpoint.';

@@ -39,7 +39,7 @@ create table agent.runs (
     started_at           timestamptz,
     updated_at           timestamptz not null,
     finished_at          timestamptz,
-    constraint runs_pkey primary key (account_id, run_id),
+    constraint runs_pkey primary key (run_id, account_id),
     constraint runs_thread_seq_key unique (thread_id, account_id, thread_seq),
     constraint runs_status_check
         check (status in ('pending', 'success', 'interrupted', 'error', 'timeout')),
@@ -48,9 +48,9 @@ create table agent.runs (
     constraint runs_finished_check check ((finished_at is null) = (status = 'pending')),
     constraint runs_last_event_seq_check check ((finished_at is null) = (last_event_seq is null))
 ) with (fillfactor = 85);
-comment on constraint runs_thread_seq_key on agent.runs is
-    'Lists the runs of a thread. thread_id comes first so that only the primary key begins with '
-    'account_id: with statistics of an empty table the planner could not tell the two apart.';
+comment on constraint runs_pkey on agent.runs is
+    'run_id comes first: it alone finds the row, account_id keeps the accounts apart.';
+comment on constraint runs_thread_seq_key on agent.runs is 'Lists the runs of a thread in their order.';
 comment on table agent.runs is
     'The record of a run, kept after its end. Updated once, when the run becomes final.';
 comment on column agent.runs.account_id is 'Owner.';
@@ -124,7 +124,7 @@ create table agent.run_queue (
     events_bucket        date        not null,
     base_checkpoint_id   uuid,
     started_at           timestamptz,
-    constraint run_queue_pkey primary key (account_id, run_id),
+    constraint run_queue_pkey primary key (run_id, account_id),
     constraint run_queue_state_check check (state in (0, 1, 2)),
     constraint run_queue_cancel_check check (cancel in (0, 1, 2)),
     constraint run_queue_ready_check check (state <> 1 or ready_seq is not null),
@@ -138,6 +138,8 @@ create table agent.run_queue (
     autovacuum_analyze_threshold = 5000,
     vacuum_truncate = off
 );
+comment on constraint run_queue_pkey on agent.run_queue is
+    'run_id comes first, as in agent.runs.';
 comment on table agent.run_queue is
     'One narrow row per unfinished run; deleted when the run becomes final, so that the table '
     'stays small.';

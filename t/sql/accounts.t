@@ -51,6 +51,7 @@ for my $function (sort keys %calls) {
     my ($arguments, $code) = @{ $calls{$function} };
     is +($guest->api($function, @$arguments))[0], $code, "$function finds nothing of another account";
 }
+is +($guest->api('cancel_run', $thread, $run, 'interrupt'))[0], 'run_not_found', 'cancel_run, of a final run too';
 is_deeply [ $guest->events($thread, $run) ], [], 'read_events finds nothing of another account';
 is +($guest->try_run($thread))[0], 'thread_not_found', 'create_run finds no thread of another account';
 

@@ -153,8 +153,9 @@ is_deeply names("select c.oid::regclass from pg_class c where c.relnamespace = '
     and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum = 1 and a.attname = 'account_id'
     and a.attnotnull)"), [], 'every table of account data begins with account_id';
 is_deeply names("select i.indrelid::regclass from pg_index i join pg_class c on c.oid = i.indrelid
-    where c.relnamespace = 'agent'::regnamespace and i.indisprimary and c.relname not in ('workers', 'schema_version')
-    and i.indkey[0] <> 1"), [], 'and so does every primary key';
+    where c.relnamespace = 'agent'::regnamespace and i.indisunique and c.relname not in ('workers', 'schema_version')
+    and not 1 = any (i.indkey::smallint[]) and i.indexrelid <> 'agent.accounts_name_key'::regclass"), [],
+    'and every unique key has it';
 is_deeply names("select k.conname from pg_constraint k join pg_class c on c.oid = k.conrelid
     where k.connamespace = 'agent'::regnamespace and not c.relispartition
     and (k.conname !~ ('^' || c.relname || '_') or k.conname ~ '[0-9]\$')"), [],

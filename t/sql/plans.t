@@ -15,8 +15,8 @@ my $account = $AgentSQL::ACCOUNT;
 
 # 20,000 blocked runs in two threads, 4,000 ready ones, and the traces of 10,000 that ended.
 my $LOAD = <<"SQL";
-insert into agent.threads (account_id, thread_id, status, created_at, updated_at)
-select '$account', md5('t' || n)::uuid, 'busy', now(), now() from generate_series(1, 4002) n;
+insert into agent.threads (account_id, thread_id, status, active_run_id, created_at, updated_at)
+select '$account', md5('t' || n)::uuid, 'busy', md5('r' || n)::uuid, now(), now() from generate_series(1, 4002) n;
 insert into agent.runs (account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
     metadata, config, stream_mode, stream_subgraphs, stream_resumable, events_bucket, created_at, updated_at)
 select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, '$AgentSQL::ASSISTANT',
@@ -118,12 +118,14 @@ sub prepared {
     $session->query("alter table agent.$_ set (autovacuum_enabled = off)") for @TABLES;
     if ($statistics eq 'empty') {
         $session->query("vacuum analyze agent.$_") for @TABLES;
-    } elsif ($statistics eq 'one row') {
+    } elsif ($statistics eq 'emptied') {
+        # Pages without rows: no rows at all, as far as the planner can see.
         my $play = AgentSQL::Play->new($session);
         my $worker = $play->worker;
         $play->run($play->thread);
         life($play, $worker, \&quietly);
-        $session->query("vacuum analyze agent.$_") for @TABLES;
+        $session->query("delete from agent.$_") for @TABLES, 'run_events';
+        $session->query("vacuum (analyze, truncate off) agent.$_") for @TABLES;
     } elsif ($statistics eq 'all blocked') {
         $session->query($_) for split /;\n/, $LOAD;
         $session->query("update agent.run_queue set state = 0 where state = 1");
@@ -133,7 +135,7 @@ sub prepared {
     return ($db, $session);
 }
 
-for my $statistics ('none', 'empty', 'one row', 'all blocked') {
+for my $statistics ('none', 'empty', 'emptied', 'all blocked') {
     my ($db, $session) = prepared($statistics);
     my $play = AgentSQL::Play->new($session);
     my $worker = $play->worker;

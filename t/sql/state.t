@@ -63,6 +63,15 @@ subtest 'a state has the fields of the API, old and new side by side' => sub {
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
+subtest 'metadata of a state names each member once, whatever the runner sends' => sub {
+    my $claim = leased($play->thread);
+    my $item = AgentSQL::Play::checkpoint($claim);
+    $item->{m}{metadata}{run_id} = 'forged';
+    $play->save($worker, $item, AgentSQL::Play::finish($claim));
+    my ($code, $body) = $play->session->call('get_state', $AgentSQL::ACCOUNT, $claim->{thread_id}, undef);
+    is_deeply [ $body =~ /"run_id" : "([^"]*)"/g ], [ $claim->{run_id} ];
+};
+
 subtest 'interrupts of tasks show in state, thread and join' => sub {
     my $claim = leased($play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
