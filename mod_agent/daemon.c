@@ -40,6 +40,8 @@ typedef struct daemon_t {
     apr_pool_t *pconf;
     agent_supervisor_config_t supervisor;
     int wake_fds[2];
+    /* The parent's end of the life pipe. */
+    int life_write_fd;
     apr_proc_t process;
     /* Registered with the parent's maintenance; APR crashes when told to
      * forget what it does not know. */
@@ -78,7 +80,8 @@ static int *find_life_pipe(server_rec *server)
         if (pipe(fds) != 0) {
             return NULL;
         }
-        apr_pool_userdata_setn(fds, life_key, NULL, process_pool);
+        /* The key is copied: ours is unmapped when the module is reloaded. */
+        apr_pool_userdata_set(fds, life_key, NULL, process_pool);
     }
     return fds;
 }
@@ -87,12 +90,10 @@ static int *find_life_pipe(server_rec *server)
 
 static void run_supervisor(daemon_t *daemon, bool pause)
 {
-    int *life_fds = find_life_pipe(daemon->server);
-
     /* Out of the group that an ungraceful stop signals as a whole. */
     setpgid(0, 0);
     ap_close_listeners();
-    close(life_fds[1]);
+    close(daemon->life_write_fd);
     close(daemon->wake_fds[1]);
     if (pause) {
         apr_sleep(apr_time_from_sec(1));
@@ -248,6 +249,7 @@ apr_status_t agent_daemon_start(agent_server_config_t *config,
     }
     daemon->server = server;
     daemon->pconf = pconf;
+    daemon->life_write_fd = life_fds[1];
     fill_supervisor(daemon, config, conninfo, life_fds);
     rv = fork_supervisor(daemon, false);
     if (rv == APR_SUCCESS) {

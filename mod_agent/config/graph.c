@@ -224,23 +224,27 @@ const char *agent_directive_system_prompt(cmd_parms *cmd, void *dir,
     return NULL;
 }
 
-/* A whole number of a graph: what it may be, and where it goes. */
-static const char *set_number(cmd_parms *cmd, const char *arg, apr_int64_t high,
-                              apr_int64_t *value)
+/* A whole number of the section's graph; *graph and *value are set unless a
+ * sentence for httpd is returned. */
+static const char *read_number(agent_graph_t **graph, apr_int64_t *value,
+                               cmd_parms *cmd, const char *arg,
+                               apr_int64_t high)
 {
-    return current_graph(cmd) == NULL
-        ? refuse_outside(cmd)
-        : agent_directive_number(value, cmd, arg, 1, high);
+    *value = 0;
+    *graph = current_graph(cmd);
+    return *graph == NULL ? refuse_outside(cmd)
+                          : agent_directive_number(value, cmd, arg, 1, high);
 }
 
 const char *agent_directive_model_timeout(cmd_parms *cmd, void *dir,
                                           const char *arg)
 {
+    agent_graph_t *graph;
     apr_int64_t value;
-    const char *problem = set_number(cmd, arg, 3600, &value);
+    const char *problem = read_number(&graph, &value, cmd, arg, 3600);
 
-    if (problem == NULL) {
-        current_graph(cmd)->timeout = apr_time_from_sec(value);
+    if (problem == NULL && graph != NULL) {
+        graph->timeout = apr_time_from_sec(value);
     }
     return problem;
 }
@@ -248,11 +252,12 @@ const char *agent_directive_model_timeout(cmd_parms *cmd, void *dir,
 const char *agent_directive_max_tokens(cmd_parms *cmd, void *dir,
                                        const char *arg)
 {
+    agent_graph_t *graph;
     apr_int64_t value;
-    const char *problem = set_number(cmd, arg, 1000000, &value);
+    const char *problem = read_number(&graph, &value, cmd, arg, 1000000);
 
-    if (problem == NULL) {
-        current_graph(cmd)->max_tokens = (int)value;
+    if (problem == NULL && graph != NULL) {
+        graph->max_tokens = (int)value;
     }
     return problem;
 }
@@ -260,11 +265,12 @@ const char *agent_directive_max_tokens(cmd_parms *cmd, void *dir,
 const char *agent_directive_max_steps(cmd_parms *cmd, void *dir,
                                       const char *arg)
 {
+    agent_graph_t *graph;
     apr_int64_t value;
-    const char *problem = set_number(cmd, arg, 1000, &value);
+    const char *problem = read_number(&graph, &value, cmd, arg, 1000);
 
-    if (problem == NULL) {
-        current_graph(cmd)->max_steps = (int)value;
+    if (problem == NULL && graph != NULL) {
+        graph->max_steps = (int)value;
     }
     return problem;
 }

@@ -233,7 +233,7 @@ static apr_status_t greet_backend(agent_db_t *db, agent_error_t **err,
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    version = agent_db_value(result, 0, 0);
+    version = result != NULL ? agent_db_value(result, 0, 0) : NULL;
     if (version == NULL || apr_atoi64(version) != AGENT_SCHEMA_VERSION) {
         return agent_error_set(
             err, AGENT_E_SCHEMA_VERSION, NULL,

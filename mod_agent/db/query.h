@@ -84,7 +84,7 @@ const char *agent_db_value(const agent_db_result_t *result, int row,
  * (but for a name look-up). conninfo: libpq's. application_name is shown in
  * pg_stat_activity.
  */
-apr_status_t agent_db_connect(agent_db_t **db, const char *conninfo,
+apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
                               const char *application_name, agent_error_t **err,
                               apr_pool_t *pool);
 

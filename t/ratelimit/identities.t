@@ -9,7 +9,7 @@ use Test::More;
 my $server = RateLimitTest->new(config => table() . <<'CONF');
 Redirect 204 /
 <VirtualHost *:${PORT_2}>
-    RateLimitIPv6Prefix 48
+    RateLimitIPv6Prefix 52
     RateLimitKeyPattern ^lsv2_(pt|sk)_[0-9a-f]+$
     Redirect 204 /
 </VirtualHost>
@@ -75,9 +75,9 @@ same_counter('3.16: IPv6 clients by their /64', $server,
 other_counters('3.16: the next /64 by itself', $server,
     from('2001:db8:7:1::1', '2001:db8:7:2::1', '2001:db8:8:1::1'));
 same_counter('3.16: RateLimitIPv6Prefix chooses another length', $second,
-    from('2001:db8:9:1::1', '2001:db8:9:ffff::1'));
+    from('2001:db8:9:1000::1', '2001:db8:9:1fff::1'));
 other_counters('3.16: and ends there', $second,
-    from('2001:db8:a:1::1', '2001:db8:b:1::1'));
+    from('2001:db8:a:1000::1', '2001:db8:a:2000::1', '2001:db8:b:1000::1'));
 same_counter('3.16: IPv4 written as IPv6 is IPv4', $server,
     from('10.200.0.1', '::ffff:10.200.0.1'));
 other_counters('3.16: and has all its bits', $server,

@@ -78,8 +78,8 @@ my $star = RateLimitTest->new(config => <<"CONF");
 RateLimitRegion us
 RateLimitRule a /a key=api-key us=1/60
 RateLimitRule b /b key=api-key us=1/60
-RateLimitOverride @{[hash_of($tenant)]} * 3/60
 RateLimitOverride @{[hash_of($tenant)]} b 2/60
+RateLimitOverride @{[hash_of($tenant)]} * 3/60
 Redirect 204 /
 CONF
 $star->start;

@@ -119,6 +119,8 @@ is answer('?path=/x?y=/runs')->{path}, '/x', 'without the query';
 is answer('?path=/x&user=' . hash_of('u') . '&ip=2001:db8::1')->{identity},
     'user ' . hash_of('u') . ' at ip 2001:db8::/64', 'a user at an address';
 is answer('?path=/x')->{identity}, 'ip 127.0.0.1', 'without an address: who asks';
+is answer('?path=/x&ip=::ffff:10.7.0.1')->{identity}, 'ip 10.7.0.1',
+    '3.16: IPv4 written as IPv6 is IPv4';
 is answer('?path=/x&ip=10.8.0.1')->{outcome}, 'exempt', 'an exempt address';
 is answer('?path=/x&region=eu')->{count}, 1000, 'another region';
 is answer("?method=POST&path=/runs/query&api-key=$other&region=eu")->{count}, 4,

@@ -5,6 +5,8 @@
 #include "check.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,6 +15,27 @@
 #include <apr_strings.h>
 
 #include "runners/builtin/http.h"
+
+/* The look-up of this name ends when the other end of the pipe is closed. */
+#define SLOW_NAME "slow.test"
+static int slow_pipe[2];
+
+typedef int look_up_t(const char *node, const char *service,
+                      const struct addrinfo *hints, struct addrinfo **result);
+
+/* Stands in front of the C library's. */
+int getaddrinfo(const char *restrict node, const char *restrict service,
+                const struct addrinfo *restrict hints,
+                struct addrinfo **restrict result)
+{
+    look_up_t *real = (look_up_t *)dlsym(RTLD_NEXT, "getaddrinfo");
+    char byte;
+
+    if (node != NULL && strcmp(node, SLOW_NAME) == 0) {
+        return read(slow_pipe[0], &byte, 1) == 0 ? EAI_NONAME : EAI_FAIL;
+    }
+    return real(node, service, hints, result);
+}
 
 typedef struct server_t {
     int fd;
@@ -196,6 +219,37 @@ static void a_connection_leaves_from_the_source_address(void **state)
     assert_string_equal(text, "127.0.0.7");
 }
 
+static void a_cancel_does_not_wait_for_the_look_up_of_a_name(void **state)
+{
+    runner_egress_t egress;
+    runner_request_t request;
+    const char *failure = NULL;
+    runner_transfer_t *transfer;
+    runner_http_t *http;
+    result_t result;
+
+    assert_int_equal(pipe(slow_pipe), 0);
+    memset(&egress, 0, sizeof(egress));
+    memset(&request, 0, sizeof(request));
+    memset(&result, 0, sizeof(result));
+    http = runner_http_open(&egress, never_full, NULL, *state);
+    request.method = "GET";
+    request.url = "http://" SLOW_NAME "/";
+    request.on_bytes = take_bytes;
+    request.on_end = take_end;
+    request.baton = &result;
+    transfer = runner_http_start(http, &request, &failure, *state);
+    assert_non_null(transfer);
+    runner_http_perform(http);
+    assert_false(result.is_over);
+    /* Ends the test if it does wait. */
+    alarm(20);
+    runner_http_cancel(transfer);
+    alarm(0);
+    close(slow_pipe[1]);
+    assert_false(result.is_over);
+}
+
 static void a_header_with_a_line_break_is_not_sent(void **state)
 {
     runner_egress_t egress;
@@ -231,6 +285,7 @@ int main(void)
         CHECK_TEST(without_a_policy_any_address_is_reached),
         CHECK_TEST(the_policy_sees_every_address_however_it_is_spelled),
         CHECK_TEST(a_connection_leaves_from_the_source_address),
+        CHECK_TEST(a_cancel_does_not_wait_for_the_look_up_of_a_name),
         CHECK_TEST(a_header_with_a_line_break_is_not_sent),
         CHECK_TEST(the_host_of_a_url_is_told),
     };

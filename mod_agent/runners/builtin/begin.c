@@ -14,6 +14,8 @@
 /* The input is repeated a few levels deep inside a line, which has a limit of
  * its own (AGENT_SCAN_DEPTH). */
 #define INPUT_DEPTH_MAX 110
+/* 2^53: more than any thread will have, and exact in every JSON reader. */
+#define STEP_MAX INT64_C(9007199254740992)
 
 /* The thread's state as `start` gives it; `messages` is made if missing. */
 static apr_status_t load_values(runner_run_t *run, runner_problem_t **problem)
@@ -71,7 +73,7 @@ static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
 static apr_status_t apply_input(runner_run_t *run, json_object *input,
                                 runner_problem_t **problem)
 {
-    json_object *merged;
+    json_object *merged = NULL;
     apr_status_t rv = merge_messages(&merged, run, input, problem);
 
     if (rv != APR_SUCCESS) {
@@ -150,7 +152,7 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
 {
     json_object *update = read_update(command, run->pool);
     json_object *target = agent_json_get(command, "goto");
-    json_object *merged;
+    json_object *merged = NULL;
 
     if (target != NULL
         && read_goto(&run->next, target, problem, run->pool) != APR_SUCCESS) {
@@ -212,9 +214,14 @@ static apr_status_t read_next(runner_run_t *run, json_object *next,
 static apr_status_t load_checkpoint(runner_run_t *run, json_object *checkpoint,
                                     runner_problem_t **problem)
 {
+    int64_t step;
+
     agent_uuid_parse(run->checkpoint_id,
                      agent_json_string(checkpoint, "checkpoint_id", NULL));
-    run->step = agent_json_integer(checkpoint, "step", RUNNER_STEP_NONE);
+    step = agent_json_integer(checkpoint, "step", RUNNER_STEP_NONE);
+    run->step = step < RUNNER_STEP_NONE ? RUNNER_STEP_NONE
+        : step > STEP_MAX               ? STEP_MAX
+                                        : step;
     return read_next(run, agent_json_get(checkpoint, "next"), problem);
 }
 

@@ -21,7 +21,7 @@ static void move_to(runner_buffer_t *buffer, size_t capacity)
 
     apr_pool_create(&pool, buffer->parent);
     bytes = apr_palloc(pool, capacity + 1);
-    if (buffer->length > 0) {
+    if (buffer->bytes != NULL) {
         memcpy(bytes, buffer->bytes, buffer->length);
     }
     bytes[buffer->length] = '\0';

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <apr_strings.h>
+
 /* A pipe that is ready takes this many bytes without blocking (PIPE_BUF). */
 #define LINE_SIZE 4096
 
@@ -34,7 +36,7 @@ void runner_journal_write(const char *run_id, const char *format, ...)
         length = (size_t)snprintf(line, sizeof(line), "run %.36s: ", run_id);
     }
     va_start(args, format);
-    vsnprintf(line + length, sizeof(line) - 1 - length, format, args);
+    apr_vsnprintf(line + length, sizeof(line) - 1 - length, format, args);
     va_end(args);
     length = strlen(line);
     for (size_t i = 0; i < length; i++) {

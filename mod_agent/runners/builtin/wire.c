@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <apr_strings.h>
 
 #define READ_SIZE ((size_t)64 * 1024)
 /* The longest head of a line: fixed words, ids of 36 characters, numbers. */
@@ -126,11 +127,8 @@ static void add_formatted(runner_wire_t *wire, const char *format, va_list args)
     int length;
 
     runner_buffer_reserve(&wire->out, HEAD_SIZE);
-    length = vsnprintf(wire->out.bytes + wire->out.length, HEAD_SIZE, format,
-                       args);
-    if (length >= HEAD_SIZE) {
-        length = HEAD_SIZE - 1;
-    }
+    length = apr_vsnprintf(wire->out.bytes + wire->out.length, HEAD_SIZE,
+                           format, args);
     wire->out.length += (size_t)length;
 }
 
