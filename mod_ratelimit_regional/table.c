@@ -332,19 +332,3 @@ bool rlr_table_reset(const rlr_table_t *table,
     rlr_table_unlock_sets(table, &key);
     return slot != NULL;
 }
-
-void rlr_table_label(const rlr_table_t *table,
-                     const rlr_table_request_t *request, uint64_t label)
-{
-    rlr_table_slot_t *slot;
-    rlr_table_key_t key;
-
-    if (!make_key(&key, table, request) || !rlr_table_lock_sets(table, &key)) {
-        return;
-    }
-    slot = rlr_table_find(table, &key);
-    if (slot != NULL) {
-        atomic_store_explicit(&slot->label, label, memory_order_relaxed);
-    }
-    rlr_table_unlock_sets(table, &key);
-}

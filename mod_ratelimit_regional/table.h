@@ -8,7 +8,7 @@
  * Nothing here allocates or knows about httpd.
  *
  * table_segment.h has the layout, table_walk.h what looks at the whole table:
- * counters, numbers of keys, labels.
+ * counters, numbers of keys.
  *
  * Death of a process at any instruction loses no admission and no lock.
  */
@@ -140,11 +140,5 @@ bool rlr_table_knows(const rlr_table_t *table,
 bool rlr_table_reset(const rlr_table_t *table,
                      const rlr_table_request_t *request,
                      const rlr_clock_t *clock);
-
-/* Notes a number that names the key to operators (0: none), say when its first
- * refusal is logged, so that rlr_table_reset_label() finds it. Nothing happens
- * if the key has no place; the number goes when its place goes to another. */
-void rlr_table_label(const rlr_table_t *table,
-                     const rlr_table_request_t *request, uint64_t label);
 
 #endif

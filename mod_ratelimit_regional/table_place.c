@@ -63,7 +63,6 @@ static bool claim_way_locked(const rlr_table_t *table,
         return false;
     }
     rlr_window_begin(&slot->window, copy, &frozen);
-    atomic_store_explicit(&slot->label, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->rule, (uint16_t)key->rule,
                           memory_order_relaxed);
     atomic_store_explicit(&slot->generation, (uint16_t)table->generation,

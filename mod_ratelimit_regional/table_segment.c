@@ -11,7 +11,7 @@
 /* "RLRTABLE" and a number that changes with the layout or with what the bits
  * mean. */
 #define SEGMENT_MAGIC  0x454c424154524c52U
-#define SEGMENT_LAYOUT 1U
+#define SEGMENT_LAYOUT 2U
 
 #define LOCKS (RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS)
 
@@ -235,7 +235,7 @@ static uint32_t list_locks(uint32_t locks[RLR_TABLE_CHOICES],
 
 bool rlr_table_lock_sets(const rlr_table_t *table, const rlr_table_key_t *key)
 {
-    uint32_t locks[RLR_TABLE_CHOICES];
+    uint32_t locks[RLR_TABLE_CHOICES] = {0};
     uint32_t count = list_locks(locks, key);
 
     for (uint32_t i = 0; i < count; i++) {
@@ -251,7 +251,7 @@ bool rlr_table_lock_sets(const rlr_table_t *table, const rlr_table_key_t *key)
 
 void rlr_table_unlock_sets(const rlr_table_t *table, const rlr_table_key_t *key)
 {
-    uint32_t locks[RLR_TABLE_CHOICES];
+    uint32_t locks[RLR_TABLE_CHOICES] = {0};
     uint32_t count = list_locks(locks, key);
 
     while (count > 0) {

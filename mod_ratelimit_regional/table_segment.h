@@ -18,8 +18,8 @@
  *    overflow    per rule 16 slots, by four bits of the key's hash
  *    tags        per set 8 x u64, one cache line: first half of the hash,
  *                0 = free
- *    slots       per set 8 x 320 bytes: label, rule, generation, window, whose
- *                owner is the second half of the hash
+ *    slots       per set 8 x 320 bytes: rule, generation, window, whose owner
+ * is the second half of the hash
  */
 #ifndef RLR_TABLE_SEGMENT_H
 #define RLR_TABLE_SEGMENT_H
@@ -72,8 +72,7 @@ typedef struct rlr_table_tags_t {
 } rlr_table_tags_t;
 
 typedef struct rlr_table_slot_t {
-    _Alignas(64) _Atomic uint64_t label;
-    _Atomic uint16_t rule;
+    _Alignas(64) _Atomic uint16_t rule;
     _Atomic uint16_t generation;
     _Atomic uint32_t noticed; /* time of the last first_refusal, ms mod 2^32 */
     rlr_window_t window;

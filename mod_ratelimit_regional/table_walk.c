@@ -55,26 +55,6 @@ uint32_t rlr_table_live_keys(const rlr_table_t *table, uint32_t *keys,
     return live;
 }
 
-uint32_t rlr_table_reset_label(const rlr_table_t *table, uint64_t label,
-                               uint32_t rule, const rlr_clock_t *clock)
-{
-    uint32_t resets = 0;
-
-    for (size_t i = 0; i < (size_t)table->sets * RLR_TABLE_WAYS; i++) {
-        rlr_table_slot_t *slot = &table->slots[i];
-        /* The owner before the label: a claim clears the label first, so the
-         * label read now is not that of an earlier owner. */
-        uint64_t owner = atomic_load_explicit(&slot->window.owner,
-                                              memory_order_acquire);
-
-        if (label != 0 && slot->label == label
-            && (rule >= RLR_TABLE_RULES_MAX || slot->rule == rule)) {
-            resets += rlr_table_reset_slot(slot, owner, clock);
-        }
-    }
-    return resets;
-}
-
 /* The slot of `table` for the same rule of `old`, or table->rules. */
 static uint32_t map_rule(const rlr_table_t *table, const rlr_table_t *old,
                          uint32_t rule)
@@ -93,7 +73,7 @@ static uint32_t map_rule(const rlr_table_t *table, const rlr_table_t *old,
 /* Puts what one window held into `table`. False: a lock failed. */
 static bool carry_copy(const rlr_table_t *table, rlr_table_key_t *key,
                        rlr_limit_t limit, rlr_window_copy_t *copy,
-                       uint64_t label, const rlr_clock_t *clock)
+                       const rlr_clock_t *clock)
 {
     rlr_table_slot_t *slot;
     rlr_time_t now;
@@ -105,9 +85,6 @@ static bool carry_copy(const rlr_table_t *table, rlr_table_key_t *key,
     }
     clock->read(&now, clock->baton);
     slot = rlr_table_claim_locked(table, key, limit, copy, &now);
-    if (slot != NULL) {
-        slot->label = label;
-    }
     carried = slot != NULL
         || rlr_table_widen_overflow(table, key, limit, copy, clock);
     rlr_table_unlock_sets(table, key);
@@ -132,7 +109,7 @@ static bool carry_slot(const rlr_table_t *table, const rlr_table_t *old,
     key.rule = rules[rule];
     return !rlr_window_copy(&copy, &slot->window, 0, clock) || copy.count == 0
         || carry_copy(table, &key, rlr_window_limit(&slot->window), &copy,
-                      slot->label, clock);
+                      clock);
 }
 
 static bool carry_set(const rlr_table_t *table, const rlr_table_t *old,

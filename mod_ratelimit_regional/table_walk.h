@@ -13,11 +13,6 @@ typedef struct rlr_counters_t {
     uint64_t overflow; /* decisions by an overflow window; also counted above */
 } rlr_counters_t;
 
-/* Resets every key with this label (not 0), in all rules, or in one
- * (`rule` < RLR_TABLE_RULES_MAX). Walks the whole table. Returns how many. */
-uint32_t rlr_table_reset_label(const rlr_table_t *table, uint64_t label,
-                               uint32_t rule, const rlr_clock_t *clock);
-
 /* The counters of a rule since the segment was made. */
 void rlr_table_counters(const rlr_table_t *table, uint32_t rule,
                         rlr_counters_t *counters);

@@ -247,36 +247,6 @@ static void a_reset_gives_one_key_its_count_back(void **state)
     segment_drop(&segment);
 }
 
-static void keys_are_reset_by_the_label_they_were_given(void **state)
-{
-    segment_t segment;
-
-    segment_make(&segment, 64, 9);
-    for (uint64_t key = 1; key <= 3; key++) {
-        rlr_table_request_t request = segment_request(&segment, &key, five);
-
-        rlr_table_label(&segment.table, &request, 77);
-        for (int i = 0; i < 6; i++) {
-            segment_ask(&segment, key, five);
-        }
-        rlr_table_label(&segment.table, &request, key == 3 ? 78 : 77);
-        assert_true(rlr_table_knows(&segment.table, &request));
-    }
-    assert_int_equal(rlr_table_reset_label(&segment.table, 0,
-                                           RLR_TABLE_RULES_MAX, &segment.clock),
-                     0);
-    assert_int_equal(rlr_table_reset_label(&segment.table, 77, segment.rules[1],
-                                           &segment.clock),
-                     0);
-    assert_int_equal(rlr_table_reset_label(&segment.table, 77,
-                                           RLR_TABLE_RULES_MAX, &segment.clock),
-                     2);
-    assert_true(segment_ask(&segment, 1, five).decision.admitted);
-    assert_true(segment_ask(&segment, 2, five).decision.admitted);
-    assert_false(segment_ask(&segment, 3, five).decision.admitted);
-    segment_drop(&segment);
-}
-
 static void what_cannot_be_decided_is_refused(void **state)
 {
     static const rlr_limit_t bad[] = {{0, 10},
@@ -301,7 +271,6 @@ static void what_cannot_be_decided_is_refused(void **state)
     assert_false(answer.decision.admitted);
     assert_false(rlr_table_knows(&segment.table, &request));
     assert_false(rlr_table_reset(&segment.table, &request, &segment.clock));
-    rlr_table_label(&segment.table, &request, 5);
     segment_drop(&segment);
 }
 
@@ -350,7 +319,6 @@ int main(void)
         CHECK_TEST(outcomes_are_counted_by_rule),
         CHECK_TEST(the_first_refusal_of_a_key_and_interval_is_marked),
         CHECK_TEST(a_reset_gives_one_key_its_count_back),
-        CHECK_TEST(keys_are_reset_by_the_label_they_were_given),
         CHECK_TEST(what_cannot_be_decided_is_refused),
         CHECK_TEST(live_keys_are_counted_by_rule)};
 
