@@ -11,6 +11,11 @@
 #include "../../mod_ratelimit_regional/table_walk.h"
 #include "ratelimit_sim.h"
 
+/* MAP_PRIVATE for tests that fork to try several continuations. */
+#ifndef SEGMENT_SHARING
+#define SEGMENT_SHARING MAP_SHARED
+#endif
+
 /* One view of a segment, its clock, and the slots of the rules below. */
 typedef struct segment_t {
     rlr_table_t table;
@@ -27,7 +32,7 @@ static const char *const segment_rules[3] = {"us/first/api", "us/second/ip",
 static inline void *segment_map(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+                        SEGMENT_SHARING | MAP_ANONYMOUS, -1, 0);
 
     assert_true(memory != MAP_FAILED);
     return memory;

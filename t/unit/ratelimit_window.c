@@ -225,7 +225,7 @@ static void run_patterns(uint32_t count, uint32_t interval_sec, int phases)
     uint64_t interval_us = interval_sec * 1000000ULL;
 
     requests = requests < 150000 ? requests : 150000;
-    requests = (uint64_t)((double)requests * sim_effort()) + 100;
+    requests = (uint64_t)((double)requests * sim_effort_alone()) + 100;
     for (size_t i = 0; i < PATTERNS; i++) {
         for (int phase = 0; phase < phases; phase++) {
             run_pattern(patterns[i], count, interval_sec,
@@ -266,7 +266,7 @@ static void limits_may_be_as_large_and_as_long_as_allowed(void **state)
     run_patterns(7, RLR_LIMIT_INTERVAL_SEC_MAX, 4);
     run_pattern(arrive_without_pause, RLR_LIMIT_COUNT_MAX,
                 RLR_LIMIT_INTERVAL_SEC_MAX, DAY_US,
-                (uint64_t)(2200000 * sim_effort()));
+                (uint64_t)(2200000 * sim_effort_alone()));
 }
 
 static void the_count_goes_on_when_the_ticks_come_round(void **state)

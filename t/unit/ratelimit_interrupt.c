@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/table.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_place.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
+/* OBJECTS: ../mod_ratelimit_regional/siphash.c */
+/* OBJECTS: ../mod_ratelimit_regional/window.c */
+/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/* Another process at any moment of a request: whatever it does there, the
+ * answer and all later ones are as if the two had come one after the other. */
+#include "check.h"
+
+#include "ratelimit_trap.h"
+
+static const rlr_limit_t five = {5, 10};
+static const rlr_limit_t eight = {8, 10};
+
+static void admit(stage_t *stage)
+{
+    rlr_window_admit(&stage->window, SIM_OWNER, stage->limit,
+                     stage->limit.count, &stage->clock, &stage->decision);
+}
+
+/* One more in the log if it is admitted; for interruptions. */
+static void admit_beside(stage_t *stage)
+{
+    rlr_decision_t decision;
+
+    rlr_window_admit(&stage->window, SIM_OWNER, stage->limit,
+                     stage->limit.count, &stage->clock, &decision);
+    if (decision.admitted) {
+        sim_log_add(&stage->log, decision.at_ms * 1000);
+        stage->admitted++;
+    }
+}
+
+static void build(stage_t *stage, uint32_t count)
+{
+    stage->limit.count = count;
+    stage->limit.interval_sec = 10;
+    sim_build(&stage->window, stage->limit, &stage->clock);
+}
+
+static void fill(stage_t *stage, uint32_t count)
+{
+    while (stage->admitted < count) {
+        admit_beside(stage);
+        stage->time.us += 1000;
+    }
+}
+
+/* Puts the request's own admission into the log, at its time. */
+static void log_request(stage_t *stage)
+{
+    uint64_t us = stage->decision.at_ms * 1000;
+    uint64_t i = stage->log.total;
+
+    if (!stage->decision.admitted) {
+        return;
+    }
+    sim_log_add(&stage->log, us);
+    while (i > 0 && stage->log.times[i - 1] > us) {
+        stage->log.times[i] = stage->log.times[i - 1];
+        i--;
+    }
+    stage->log.times[i] = us;
+}
+
+/* Everything so far, and what is asked in the next three intervals, is as an
+ * exact log has it. */
+static const char *judge_by_log(stage_t *stage)
+{
+    uint32_t group = (stage->limit.count + 63) / 64;
+    uint32_t step_us = 10000000 / (4 * stage->limit.count);
+
+    log_request(stage);
+    for (uint32_t i = 0; i < 12 * stage->limit.count + 8; i++) {
+        uint64_t now = stage->time.us;
+        uint32_t before = stage->admitted;
+
+        admit_beside(stage);
+        if (stage->admitted == before) {
+            DEMAND(sim_log_has(&stage->log, stage->limit.count - (group - 1),
+                               now - 10002000));
+        }
+        stage->time.us += step_us;
+    }
+    for (uint64_t i = stage->limit.count; i < stage->log.total; i++) {
+        DEMAND(stage->log.times[i] - stage->log.times[i - stage->limit.count]
+               >= 10000000);
+    }
+    return NULL;
+}
+
+/* As many marks as there may be; the older half of them is over. */
+static void prepare_half_over(stage_t *stage)
+{
+    build(stage, 64);
+    for (int i = 0; i < 64; i++) {
+        admit_beside(stage);
+        stage->time.us += 150000;
+    }
+    stage->time.us += 5000000;
+}
+
+static void admit_ten(stage_t *stage)
+{
+    for (int i = 0; i < 10; i++) {
+        admit_beside(stage);
+    }
+}
+
+static const char *judge_admitted(stage_t *stage)
+{
+    DEMAND(stage->decision.admitted);
+    return judge_by_log(stage);
+}
+
+static void a_request_is_not_refused_for_marks_of_later_ones(void **state)
+{
+    play(prepare_half_over, admit, admit_ten, judge_admitted, false);
+}
+
+static void prepare_one(stage_t *stage)
+{
+    build(stage, 1);
+    fill(stage, 1);
+    stage->time.us += 11000000;
+}
+
+/* As many as bring the ring, and all but the sequence, back to where it was. */
+static void admit_a_round(stage_t *stage)
+{
+    for (int i = 0; i < RLR_WINDOW_RING; i++) {
+        admit_beside(stage);
+        stage->time.us += 10001000;
+    }
+    stage->time.us -= 10001000;
+}
+
+static void a_state_that_looks_the_same_is_not_taken_for_it(void **state)
+{
+    play(prepare_one, admit, admit_a_round, judge_by_log, false);
+}
+
+static void prepare_half(stage_t *stage)
+{
+    build(stage, 10);
+    fill(stage, 5);
+}
+
+static void admit_and_wait(stage_t *stage)
+{
+    admit_beside(stage);
+    stage->time.us += 5000000;
+}
+
+static void a_mark_is_not_raised_long_after_its_admission(void **state)
+{
+    play(prepare_half, admit, admit_and_wait, judge_by_log, false);
+}
+
+static void prepare_groups(stage_t *stage)
+{
+    build(stage, 300);
+    fill(stage, 3);
+}
+
+static void admit_more_and_wait(stage_t *stage)
+{
+    admit_ten(stage);
+    stage->time.us += 5000000;
+}
+
+static void a_mark_of_many_is_not_raised_long_after_them(void **state)
+{
+    play(prepare_groups, admit, admit_more_and_wait, judge_by_log, false);
+}
+
+/* The request is then the fifth and last in the oldest mark. */
+static void wait_and_admit_one(stage_t *stage)
+{
+    stage->time.us += 5000000;
+    admit_beside(stage);
+}
+
+static void a_mark_of_many_is_not_taken_back(void **state)
+{
+    play(prepare_groups, admit, wait_and_admit_one, judge_by_log, false);
+}
+
+static void prepare_full(stage_t *stage)
+{
+    build(stage, 15);
+    fill(stage, 15);
+    stage->time.us += 9000000;
+}
+
+static void wait_and_admit(stage_t *stage)
+{
+    stage->time.us += 1500000;
+    for (int i = 0; i < 20; i++) {
+        admit_beside(stage);
+    }
+}
+
+static void an_old_reading_of_the_clock_is_not_used_later(void **state)
+{
+    play(prepare_full, admit, wait_and_admit, judge_by_log, false);
+}
+
+/* Tables: the request is for key 7. */
+static void ask_table(stage_t *stage)
+{
+    stage->decision = segment_ask(&stage->segment, 7, five).decision;
+}
+
+static void make_table(stage_t *stage)
+{
+    segment_make(&stage->segment, 16, 3);
+    stage->segment.clock.baton = &stage->segment.time;
+}
+
+static const char *drop_table(stage_t *stage)
+{
+    const char *problem = rlr_table_validate(&stage->segment.table,
+                                             &stage->segment.clock);
+
+    munmap(stage->segment.memory, stage->segment.size);
+    return problem;
+}
+
+/* Somebody who holds a lock cannot be interrupted by who needs it. */
+static bool is_locked(const segment_t *segment)
+{
+    uint32_t locks = RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS;
+    bool locked = false;
+
+    for (uint32_t i = 0; i < locks; i++) {
+        locked = locked || segment->table.locks[i].mutex.__data.__lock != 0;
+    }
+    return locked;
+}
+
+static uint32_t use_up(stage_t *stage, uint64_t key)
+{
+    uint32_t admitted = 0;
+
+    while (segment_ask(&stage->segment, key, five).decision.admitted) {
+        admitted++;
+    }
+    return admitted;
+}
+
+static void prepare_known_and_over(stage_t *stage)
+{
+    make_table(stage);
+    use_up(stage, 7);
+    stage->segment.time.us += 11000000;
+}
+
+/* All places go to other keys, which use their counts up. */
+static void take_all_places(stage_t *stage)
+{
+    for (uint64_t key = 100; !is_locked(&stage->segment) && key < 160; key++) {
+        use_up(stage, key);
+    }
+}
+
+static const char *judge_taken(stage_t *stage)
+{
+    DEMAND(use_up(stage, 7) + stage->decision.admitted <= 5);
+    for (uint64_t key = 100; key < 160; key++) {
+        uint64_t known = key;
+        rlr_table_request_t request = segment_request(&stage->segment, &known,
+                                                      five);
+
+        /* Who has a place there has used it up. */
+        if (stage->decision.at_ms != 0
+            && rlr_table_knows(&stage->segment.table, &request)
+            && segment_peek(&stage->segment, key, five).decision.remaining
+                > 0) {
+            DEMAND(use_up(stage, key) == 5);
+        }
+    }
+    return drop_table(stage);
+}
+
+static void a_place_that_was_given_away_is_not_charged(void **state)
+{
+    play(prepare_known_and_over, ask_table, take_all_places, judge_taken, true);
+}
+
+/* Another process places the same key first and uses it up. */
+static void place_first(stage_t *stage)
+{
+    if (!is_locked(&stage->segment)) {
+        stage->admitted = use_up(stage, 7);
+    }
+}
+
+static const char *judge_once(stage_t *stage)
+{
+    stage->admitted += stage->decision.admitted;
+    stage->admitted += use_up(stage, 7);
+    DEMAND(stage->admitted == 5);
+    return drop_table(stage);
+}
+
+static void a_key_placed_meanwhile_is_found_again(void **state)
+{
+    play(make_table, ask_table, place_first, judge_once, true);
+}
+
+static void prepare_all_over(stage_t *stage)
+{
+    make_table(stage);
+    for (uint64_t key = 100; key < 300; key++) {
+        segment_ask(&stage->segment, key, five);
+    }
+    stage->segment.time.us += 11000000;
+}
+
+/* Their owners come back, without a lock, while places are looked for. */
+static void wake_all(stage_t *stage)
+{
+    const rlr_table_t *table = &stage->segment.table;
+
+    for (size_t i = 0; i < (size_t)table->sets * RLR_TABLE_WAYS; i++) {
+        rlr_window_t *window = &table->slots[i].window;
+        rlr_decision_t decision;
+
+        stage->admitted += rlr_window_admit(window, window->owner, five, 5,
+                                            &stage->segment.clock, &decision)
+                == RLR_WINDOW_DECIDED
+            && decision.admitted;
+    }
+}
+
+static const char *judge_all_count(stage_t *stage)
+{
+    const rlr_table_t *table = &stage->segment.table;
+    uint32_t held = 0;
+
+    for (size_t i = 0; i < (size_t)table->sets * RLR_TABLE_WAYS; i++) {
+        rlr_window_copy_t copy;
+
+        rlr_window_copy(&copy, &table->slots[i].window, 0,
+                        &stage->segment.clock);
+        held += copy.count;
+    }
+    for (uint32_t i = 0; i < RLR_TABLE_GROUPS; i++) {
+        rlr_window_copy_t copy;
+
+        rlr_window_copy(&copy, &rlr_table_overflow_slot(table, 0, i)->window, 0,
+                        &stage->segment.clock);
+        held += copy.count;
+    }
+    DEMAND(held == stage->admitted + stage->decision.admitted);
+    return drop_table(stage);
+}
+
+static void a_key_that_wakes_keeps_its_place(void **state)
+{
+    play(prepare_all_over, ask_table, wake_all, judge_all_count, true);
+}
+
+static void prepare_other_limit(stage_t *stage)
+{
+    make_table(stage);
+    for (int i = 0; i < 3; i++) {
+        segment_ask(&stage->segment, 7, five);
+    }
+}
+
+static void ask_with_new_limit(stage_t *stage)
+{
+    stage->decision = segment_ask(&stage->segment, 7, eight).decision;
+}
+
+static const char *judge_new_limit(stage_t *stage)
+{
+    uint32_t remaining = segment_peek(&stage->segment, 7, eight)
+                             .decision.remaining;
+
+    DEMAND(stage->decision.admitted);
+    DEMAND(remaining == 8 - 3 - 1 - stage->admitted);
+    return drop_table(stage);
+}
+
+static void a_limit_that_changes_loses_no_admission(void **state)
+{
+    /* The old limit's processes go on until the new one is in place. */
+    play(prepare_other_limit, ask_with_new_limit, wake_all, judge_new_limit,
+         true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_request_is_not_refused_for_marks_of_later_ones),
+        CHECK_TEST(a_state_that_looks_the_same_is_not_taken_for_it),
+        CHECK_TEST(a_mark_is_not_raised_long_after_its_admission),
+        CHECK_TEST(a_mark_of_many_is_not_raised_long_after_them),
+        CHECK_TEST(a_mark_of_many_is_not_taken_back),
+        CHECK_TEST(an_old_reading_of_the_clock_is_not_used_later),
+        CHECK_TEST(a_place_that_was_given_away_is_not_charged),
+        CHECK_TEST(a_key_placed_meanwhile_is_found_again),
+        CHECK_TEST(a_key_that_wakes_keeps_its_place),
+        CHECK_TEST(a_limit_that_changes_loses_no_admission)};
+
+    return CHECK_RUN(tests);
+}

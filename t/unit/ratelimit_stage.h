@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a request and another process beside it work on, for tests that try
+ * every moment of the request. */
+#ifndef AGENT_T_UNIT_RATELIMIT_STAGE_H
+#define AGENT_T_UNIT_RATELIMIT_STAGE_H
+
+#include <unistd.h>
+
+/* Forked children have memory of their own. */
+#define SEGMENT_SHARING MAP_PRIVATE
+#include "../../mod_ratelimit_regional/table_segment.h"
+#include "ratelimit_segment.h"
+
+/* The bits of a mutex's word that say who holds it. */
+#define OWNER_MASK 0x3fffffff
+
+/* In a judge: what is not so is the problem. */
+#define DEMAND(condition)                                                      \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            return #condition;                                                 \
+        }                                                                      \
+    } while (0)
+
+/* What a request and its interruption work on. */
+typedef struct stage_t {
+    rlr_window_t window;
+    rlr_limit_t limit;
+    sim_time_t time;
+    rlr_clock_t clock;
+    rlr_decision_t decision; /* of the request */
+    sim_log_t log;           /* of admissions by the interruption */
+    segment_t segment;
+    uint32_t admitted; /* by the interruption */
+} stage_t;
+
+typedef void (*part_t)(stage_t *stage);
+typedef const char *(*judge_t)(stage_t *stage);
+
+/* The locks that the parent holds are the child's in its own world. */
+static inline void stage_inherit_locks(const rlr_table_t *table, pid_t parent)
+{
+    uint32_t locks = RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS;
+
+    for (uint32_t i = 0; table->locks != NULL && i < locks; i++) {
+        pthread_mutex_t *mutex = &table->locks[i].mutex;
+
+        if ((mutex->__data.__lock & OWNER_MASK) == parent) {
+            mutex->__data.__lock = getpid();
+            mutex->__data.__owner = getpid();
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interruption at any instruction. A request runs with the processor's trap
+ * flag set. Before each instruction the trap's handler forks: the child does,
+ * on its copy of the memory, what another process might do there at this
+ * moment, lets the request go on, and judges: the answer, and everything asked
+ * later, must be as if the two had come one after the other. The parent goes on
+ * to the next instruction. On other processors nothing is tried.
+ */
+#ifndef AGENT_T_UNIT_RATELIMIT_TRAP_H
+#define AGENT_T_UNIT_RATELIMIT_TRAP_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "ratelimit_stage.h"
+
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define HAS_TRAPS 1
+#else
+#define HAS_TRAPS 0
+#endif
+
+#define TRAP_FLAG 0x100
+
+/* The play that the trap's handler is in. */
+static struct {
+    stage_t *stage;
+    part_t interruption;
+    unsigned instructions;
+    unsigned stride;
+    unsigned problems;
+    bool is_child;
+} trap;
+
+#if HAS_TRAPS
+static void handle_trap(int signal_number, siginfo_t *info, void *context)
+{
+    ucontext_t *registers = context;
+    pid_t parent = getpid();
+    pid_t pid;
+    int status;
+
+    if (trap.instructions++ % trap.stride != 0) {
+        return;
+    }
+    pid = fork();
+    if (pid == 0) {
+        trap.is_child = true;
+        registers->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+        trap.interruption(trap.stage);
+        stage_inherit_locks(&trap.stage->segment.table, parent);
+        return;
+    }
+    waitpid(pid, &status, 0);
+    trap.problems += status != 0;
+}
+
+/* The red zone below the stack pointer may be in use. */
+static inline void set_trap_flag(void)
+{
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t"
+                     "orq $0x100, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp"
+                     :
+                     :
+                     : "memory", "cc");
+}
+
+static inline void clear_trap_flag(void)
+{
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t"
+                     "andq $~0x100, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp"
+                     :
+                     :
+                     : "memory", "cc");
+}
+#endif
+
+static void run_trapped(stage_t *stage, part_t request)
+{
+#if HAS_TRAPS
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+
+    action.sa_sigaction = handle_trap;
+    sigaction(SIGTRAP, &action, NULL);
+    set_trap_flag();
+    request(stage);
+    clear_trap_flag();
+#else
+    request(stage);
+#endif
+}
+
+/* Long requests are not tried at every instruction unless asked for. */
+static unsigned get_stride(bool is_long)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    return is_long ? 31 : 5; /* more instructions, and slow to fork */
+#else
+    return is_long && sim_effort() < 3 ? 3 : 1;
+#endif
+}
+
+/* Tries the interruption before each instruction of the request, or, if that is
+ * long, before some. */
+static void play(part_t prepare, part_t request, part_t interruption,
+                 judge_t judge, bool is_long)
+{
+    stage_t stage;
+    const char *problem;
+
+    memset(&stage, 0, sizeof(stage));
+    memset(&trap, 0, sizeof(trap));
+    trap.stage = &stage;
+    trap.interruption = interruption;
+    trap.stride = get_stride(is_long);
+    stage.time.us = 5000000000ULL;
+    stage.clock.read = sim_read;
+    stage.clock.baton = &stage.time;
+    sim_log_make(&stage.log, 8192);
+    prepare(&stage);
+    run_trapped(&stage, request);
+    if (trap.is_child) {
+        problem = judge(&stage);
+        if (problem != NULL && trap.problems == 0) {
+            printf("# before instruction %u: %s\n", trap.instructions, problem);
+            fflush(stdout);
+        }
+        _exit(problem != NULL);
+    }
+    problem = judge(&stage);
+    sim_log_drop(&stage.log);
+    assert_null(problem);
+    assert_int_equal(trap.problems, 0);
+    assert_true(!HAS_TRAPS || trap.instructions > 100);
+}
+
+#endif
