@@ -31,7 +31,7 @@ $$;
 
 \ir migrations/version.sql
 
-select :version > 8 as is_newer \gset
+select :version > 9 as is_newer \gset
 \if :is_newer
     do $$
     begin
@@ -88,6 +88,12 @@ select :version < 8 as is_missing \gset
     \ir migrations/0008_create_batch_types.up.sql
 \endif
 
+select :version < 9 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0009_create_thread_expiries'
+    \ir migrations/0009_create_thread_expiries.up.sql
+\endif
+
 -- Functions that others inline; they come first.
 \ir functions/now.sql
 \ir functions/render_time.sql
@@ -109,7 +115,9 @@ select :version < 8 as is_missing \gset
 -- Internal functions.
 \ir functions/find_stored_run.sql
 \ir functions/create_system_assistant.sql
+\ir functions/find_assistant.sql
 \ir functions/enqueue_run.sql
+\ir functions/enqueue_stateless_run.sql
 \ir functions/last_event_seq.sql
 \ir functions/lock_leases.sql
 \ir functions/settle_threads.sql
@@ -132,6 +140,8 @@ select :version < 8 as is_missing \gset
 \ir functions/create_thread.sql
 \ir functions/delete_thread.sql
 \ir functions/create_run.sql
+\ir functions/create_stateless_run.sql
+\ir functions/find_run_thread.sql
 \ir functions/get_run.sql
 \ir functions/list_runs.sql
 \ir functions/delete_run.sql
@@ -153,6 +163,7 @@ select :version < 8 as is_missing \gset
 \ir functions/check_leases.sql
 \ir functions/notify_runs.sql
 \ir functions/maintain_partitions.sql
+\ir functions/expire_threads.sql
 
 \if :{?app_role}
     \ir grants.sql

@@ -33,6 +33,12 @@ begin
 end
 $$;
 
+select :version >= 9 as is_applied \gset
+\if :is_applied
+    \echo 'agent: undo 0009_create_thread_expiries'
+    \ir migrations/0009_create_thread_expiries.down.sql
+\endif
+
 select :version >= 8 as is_applied \gset
 \if :is_applied
     \echo 'agent: undo 0008_create_batch_types'

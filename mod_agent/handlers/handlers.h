@@ -21,6 +21,7 @@ int agent_handle_run_cancel(agent_call_t *call);
 int agent_handle_run_join(agent_call_t *call);
 int agent_handle_run_stream(agent_call_t *call);
 int agent_handle_run_create_stream(agent_call_t *call);
+int agent_handle_stateless_create(agent_call_t *call);
 int agent_handle_ok(agent_call_t *call);
 int agent_handle_info(agent_call_t *call);
 
@@ -35,5 +36,17 @@ void agent_wake_supervisor(const agent_call_t *call, char what);
  * its record, call->ids[2] its id.
  */
 apr_status_t agent_create_run(const char **body, agent_call_t *call);
+
+/*
+ * The same for a run without a thread of the client's (POST /runs...):
+ * call->ids[1] is the id of its hidden thread.
+ */
+apr_status_t agent_create_stateless_run(const char **body, agent_call_t *call);
+
+/*
+ * For a path that names a run alone (/runs/{run_id}...): moves the run's id
+ * from call->ids[1] to [2] and sets [1] to its thread's. RUN_NOT_FOUND.
+ */
+apr_status_t agent_find_run(agent_call_t *call);
 
 #endif

@@ -16,6 +16,7 @@ const agent_route_t agent_routes[] = {
     {"GET", "/threads/{id}/runs/{id}/join", agent_handle_run_join},
     {"GET", "/threads/{id}/runs/{id}/stream", agent_handle_run_stream},
     {"POST", "/threads/{id}/runs/{id}/cancel", agent_handle_run_cancel},
+    {"POST", "/runs", agent_handle_stateless_create},
     {"GET", "/ok", agent_handle_ok},
     {"GET", "/info", agent_handle_info},
     {NULL, NULL, NULL}};

@@ -60,7 +60,8 @@ void agent_response_locate(agent_call_t *call, const char *thread_id,
 {
     apr_table_t *headers = call->r->headers_out;
     const char *path = apr_pstrcat(call->pool, agent_config_prefix(call->dir),
-                                   "/threads/", thread_id, "/runs/", run_id,
+                                   thread_id ? "/threads/" : "",
+                                   thread_id ? thread_id : "", "/runs/", run_id,
                                    NULL);
 
     apr_table_setn(headers, "Content-Location", path);

@@ -32,6 +32,31 @@ apr_status_t agent_run_create(const char **body, agent_pool_t *db,
     return agent_pool_call(body, db, AGENT_SQL_CREATE_RUN, params, err, pool);
 }
 
+apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
+                                        const agent_run_creation_t *creation,
+                                        agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {
+        creation->account_id,   creation->thread_id,
+        creation->run_id,       creation->assistant_id,
+        creation->graph_id,     print_array(creation->graph_ids, pool),
+        creation->user_id,      creation->idempotency_key,
+        creation->request_hash, creation->request};
+
+    return agent_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUN, params,
+                           err, pool);
+}
+
+apr_status_t agent_run_find_thread(const char **thread_id, agent_pool_t *db,
+                                   const char *account_id, const char *run_id,
+                                   agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {account_id, run_id};
+
+    return agent_pool_call(thread_id, db, AGENT_SQL_FIND_RUN_THREAD, params,
+                           err, pool);
+}
+
 apr_status_t agent_run_get(const char **body, agent_pool_t *db,
                            const char *const ids[3], agent_error_t **err,
                            apr_pool_t *pool)

@@ -44,6 +44,17 @@ apr_status_t agent_run_create(const char **body, agent_pool_t *db,
                               const agent_run_creation_t *creation,
                               agent_error_t **err, apr_pool_t *pool);
 
+/* The same on a new hidden thread, which gets creation->thread_id; strategy is
+ * not looked at. */
+apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
+                                        const agent_run_creation_t *creation,
+                                        agent_error_t **err, apr_pool_t *pool);
+
+/* The thread that a run belongs to. */
+apr_status_t agent_run_find_thread(const char **thread_id, agent_pool_t *db,
+                                   const char *account_id, const char *run_id,
+                                   agent_error_t **err, apr_pool_t *pool);
+
 apr_status_t agent_run_get(const char **body, agent_pool_t *db,
                            const char *const ids[3], agent_error_t **err,
                            apr_pool_t *pool);

@@ -8,6 +8,7 @@
 #include "claim.h"
 #include "database.h"
 #include "drain.h"
+#include "expire.h"
 #include "lease.h"
 #include "notify.h"
 #include "poll.h"
@@ -41,6 +42,7 @@ struct agent_supervisor_t {
     agent_worker_t worker;
     agent_claim_t claim;
     agent_check_t check;
+    agent_expire_t expire;
     agent_notify_t notify;
     agent_lease_table_t leases;
     agent_batch_queue_t batches;

@@ -33,8 +33,6 @@ declare
     v_checkpoint uuid;
 begin
     if p_idempotency_key is not null then
-        -- Requests with one key wait for each other here, so that the second one sees the run of the first.
-        perform pg_advisory_xact_lock(hashtextextended(p_account_id::text || p_idempotency_key, 0));
         select s.code, s.body into code, body
           from agent.find_stored_run(p_account_id, p_thread_id, p_idempotency_key, p_request_hash) s;
         if code is not null then
@@ -57,13 +55,8 @@ begin
         return;
     end if;
 
-    select a.* into v_assistant
-      from agent.assistants a
-     where a.account_id = p_account_id
-       and a.assistant_id = p_assistant_id;
-    if not found and p_graph_id is not null then
-        v_assistant := agent.create_system_assistant(p_account_id, p_assistant_id, p_graph_id);
-    elsif not found or (p_graph_id is null and v_assistant.graph_id <> all (p_graph_ids)) then
+    v_assistant := agent.find_assistant(p_account_id, p_assistant_id, p_graph_id, p_graph_ids);
+    if v_assistant.assistant_id is null then
         code := 'assistant_not_found';
         return;
     end if;

@@ -26,7 +26,8 @@ begin
         account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
         metadata, input, command, config, context, webhook, stream_mode, stream_subgraphs,
         stream_resumable, feedback_keys, interrupt_before, interrupt_after, durability,
-        start_checkpoint_id, events_bucket, idempotency_key, request_hash, created_at, updated_at)
+        start_checkpoint_id, events_bucket, idempotency_key, request_hash, temporary, created_at,
+        updated_at)
     values (
         p_thread.account_id, p_run_id, p_thread.thread_id, p_thread.run_seq,
         p_assistant.assistant_id, p_assistant.graph_id, p_strategy,
@@ -51,7 +52,7 @@ begin
         coalesce(p_request.stream_subgraphs, false), coalesce(p_request.stream_resumable, false),
         p_request.feedback_keys, p_request.interrupt_before, p_request.interrupt_after,
         p_request.durability, p_checkpoint_id, v_bucket, p_idempotency_key, p_request_hash,
-        v_now, v_now)
+        p_thread.temporary, v_now, v_now)
     returning agent.render_run(r) into v_body;
 
     insert into agent.run_queue (

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Internal. What an idempotency key stands for.
+-- Internal. What an idempotency key stands for. Requests with one key wait for each other here, so
+-- that the second one sees the run of the first. p_thread_id null: the request named no thread.
 -- Returns: ok with the stored run's record; idempotency_mismatch when the stored request was another
 --          one; code null when the key is new.
--- Locks:   none.
+-- Locks:   the key (advisory).
 create or replace function agent.find_stored_run(
     p_account_id uuid,
     p_thread_id uuid,
@@ -11,13 +12,15 @@ create or replace function agent.find_stored_run(
     out code text,
     out body text
 )
-language plpgsql stable security invoker
+language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
+    perform pg_advisory_xact_lock(hashtextextended(p_account_id::text || p_idempotency_key, 0));
     select case
-               when r.thread_id = p_thread_id and r.request_hash is not distinct from p_request_hash
+               when r.thread_id = coalesce(p_thread_id, r.thread_id)
+                and r.request_hash is not distinct from p_request_hash
                then 'ok' else 'idempotency_mismatch'
            end,
            agent.render_run(r)

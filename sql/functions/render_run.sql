@@ -18,7 +18,7 @@ as $function$
             'input', p_run.input,
             'config', p_run.config,
             'webhook', p_run.webhook,
-            'temporary', false,
+            'temporary', p_run.temporary,
             'stream_mode', p_run.stream_mode,
             'feedback_keys', p_run.feedback_keys,
             'interrupt_after', p_run.interrupt_after,

@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. After runs left the queue: where one of them was the active run of its thread, makes the
--- next blocked run the active one, and gives the thread the status that follows.
+-- next blocked run the active one, and gives the thread the status that follows. A temporary thread
+-- that has no run any more will be deleted 120 seconds later: so long a client whose connection broke
+-- can fetch the rest.
 -- Returns: nothing.
--- Locks:   the caller holds the threads; takes the promoted queue rows.
+-- Locks:   the caller holds the threads; takes their expiries and the promoted queue rows.
 create or replace function agent.settle_threads(p_ends agent.run_end[]) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -43,7 +45,15 @@ begin
                ) x
          where t.ctid = x.row_id
            and t.active_run_id = x.run_id
-        returning t.account_id, t.active_run_id, t.head_checkpoint_id
+        returning t.account_id, t.thread_id, t.active_run_id, t.head_checkpoint_id, t.temporary
+    ),
+    expiring as (
+        insert into agent.thread_expiries (account_id, thread_id, expires_at)
+        select s.account_id, s.thread_id, v_now + interval '120 seconds'
+          from settled s
+         where s.temporary
+           and s.active_run_id is null
+            on conflict (account_id, thread_id) do update set expires_at = excluded.expires_at
     )
     update agent.run_queue q
        set state = 1,

@@ -45,6 +45,7 @@ my %calls = (
     join_run => [ [ $thread, $run ], 'run_not_found' ],
     get_state => [ [ $thread, undef ], 'thread_not_found' ],
     stream_state => [ [ $thread, $run ], 'run_not_found' ],
+    find_run_thread => [ [$run], 'run_not_found' ],
     find_stored_run => [ [ $thread, 'key', 'hash' ], '' ],
 );
 for my $function (sort keys %calls) {
@@ -79,6 +80,14 @@ subtest 'if_not_exists makes a thread of the own account' => sub {
     $guest->api('delete_thread', $thread);
 };
 
+subtest 'a stateless run is made in the own account' => sub {
+    my ($code, undef, $new, $hidden) = $guest->try_stateless(key => 'key', hash => 'x');
+    is $code, 'ok', 'the idempotency key of another account is free';
+    is $guest->body('find_run_thread', $new), $hidden;
+    is +($owner->api('find_run_thread', $new))[0], 'run_not_found';
+    $guest->api('delete_thread', $hidden);
+};
+
 subtest 'a lease named with another account is fenced' => sub {
     my $forged = { %$leased, account_id => $guest->account };
     is_deeply $guest->save($worker, AgentSQL::Play::finish($forged)), { $active => [ 'fenced', 'f' ] };
@@ -89,7 +98,7 @@ subtest 'a lease named with another account is fenced' => sub {
 is snapshot(), $before, 'nothing of the other account has changed';
 
 subtest 'every function that takes an account was tried' => sub {
-    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run read_events);
+    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run read_events);
     my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p
         where p.pronamespace = 'agent'::regnamespace and p.proargnames[1] = 'p_account_id'
         and p.proargnames && '{code,seq}'::text[]");

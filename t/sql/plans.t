@@ -10,7 +10,8 @@ use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
 
-my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_blobs usage_events);
+my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_blobs usage_events
+    thread_expiries);
 my $account = $AgentSQL::ACCOUNT;
 
 # 20,000 blocked runs in two threads, 4,000 ready ones, and the traces of 10,000 that ended.
@@ -33,6 +34,8 @@ select '$account', md5('t' || n)::uuid, md5('c' || n)::uuid, md5('e' || n)::uuid
 from generate_series(1, 4000) n;
 insert into agent.checkpoint_blobs (account_id, thread_id, digest, content)
 select '$account', md5('t' || n)::uuid, md5('b' || n)::uuid, '1' from generate_series(1, 4000) n;
+insert into agent.thread_expiries (account_id, thread_id, expires_at)
+select '$account', md5('x' || n)::uuid, now() + interval '1 hour' from generate_series(1, 4000) n;
 insert into agent.usage_events (account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
     created_at, finished_at)
 select '$account', md5('e' || n)::uuid, md5('t' || n)::uuid, '$AgentSQL::ASSISTANT', 'agent', 'success', 1, 1, now(), now()
@@ -57,7 +60,7 @@ sub life {
     my ($thread, $run) = @{ $claims[0] }{qw(thread_id run_id)};
     $measure->($_->[0], sub { $play->api(@$_) }) for
         [ 'get_thread', $thread ], [ 'get_run', $thread, $run ], [ 'get_state', $thread, undef ],
-        [ 'join_run', $thread, $run ], [ 'stream_state', $thread, $run ],
+        [ 'find_run_thread', $run ], [ 'join_run', $thread, $run ], [ 'stream_state', $thread, $run ],
         [ 'list_runs', $thread, 1, 0, undef, undef ];
     $measure->('read_events', sub { $play->events($thread, $run) });
     my $new;
@@ -66,6 +69,12 @@ sub life {
     for my $strategy (qw(reject enqueue interrupt rollback)) {
         $measure->("create_run $strategy", sub { push @created, $play->run($new, strategy => $strategy) });
     }
+    my @stateless;
+    $measure->('create_stateless_run', sub { @stateless = $play->stateless });
+    $measure->('cancel_run of a temporary one', sub { $play->api('cancel_run', @stateless, 'interrupt') });
+    $session->query("set agent.now = '" . $session->value("select now() + interval '3 minutes'") . "'");
+    $measure->('expire_threads', sub { $session->value('select agent.expire_threads()') });
+    $session->query('reset agent.now');
     $measure->('cancel_run', sub { $play->api('cancel_run', $new, $created[-1], 'interrupt') });
     $measure->('delete_run', sub { $play->api('delete_run', $thread, $run) });
     $measure->('delete_thread', sub { $play->api('delete_thread', $new) });

@@ -47,6 +47,26 @@ sub run {
     return $run;
 }
 
+# A run without a thread: (code, body, run_id, thread_id).
+sub try_stateless {
+    my ($self, %with) = @_;
+    my ($thread, $run) = map { AgentSQL::uuid() } 1, 2;
+    my ($code, $body) = $self->{session}->call(
+        'create_stateless_run', $self->{account}, $thread, $run,
+        $with{assistant} || $AgentSQL::ASSISTANT,
+        exists $with{graph} ? $with{graph} : 'agent', ['agent'],
+        $with{user}, $with{key}, $with{hash}, AgentSQL::encode($with{request} || {}));
+    return ($code, $body, $run, $thread);
+}
+
+# (thread_id, run_id) of one.
+sub stateless {
+    my ($self, %request) = @_;
+    my ($code, undef, $run, $thread) = $self->try_stateless(request => \%request);
+    die "create_stateless_run: $code" if $code ne 'ok';
+    return ($thread, $run);
+}
+
 # Calls a function of the API with the account first: (code, body), the body decoded when it is JSON.
 sub api {
     my ($self, $name, @arguments) = @_;

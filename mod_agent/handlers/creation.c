@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads what the creation of a run needs; see creation.h. */
+#include "creation.h"
+
+#include <string.h>
+
+#include <apr_escape.h>
+#include <apr_sha1.h>
+#include <apr_strings.h>
+
+#include "../core/uuid.h"
+#include "../http/request.h"
+#include "../model/schema.h"
+
+/* Longest x-user-id, Idempotency-Key and x-api-key. */
+#define USER_ID_BYTES         128
+#define IDEMPOTENCY_KEY_BYTES 255
+#define API_KEY_BYTES         256
+
+const char *agent_creation_new_id(const agent_call_t *call)
+{
+    char id[AGENT_UUID_SIZE];
+
+    agent_uuid_v7(id);
+    return apr_pstrdup(call->pool, id);
+}
+
+/* A graph's name, its assistant's id, or the id of a stored assistant. */
+apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
+                                    json_object *body, agent_call_t *call)
+{
+    const char *asked = agent_json_string(body, "assistant_id", "");
+    const agent_graph_t *graph = agent_config_find_graph(call->child->config,
+                                                         asked);
+    char id[AGENT_UUID_SIZE];
+
+    if (graph == NULL && !agent_uuid_parse(id, asked)) {
+        return agent_error_setf(&call->err, AGENT_E_ASSISTANT_NOT_FOUND,
+                                call->pool,
+                                "No assistant found for \"%s\". Make sure the "
+                                "assistant ID is for a valid assistant or a "
+                                "valid graph ID.",
+                                asked);
+    }
+    if (graph == NULL) {
+        graph = agent_config_find_assistant(call->child->config, id);
+    }
+    creation->graph_id = graph ? graph->name : NULL;
+    creation->assistant_id = graph ? graph->assistant_id
+                                   : apr_pstrdup(call->pool, id);
+    return APR_SUCCESS;
+}
+
+/* The same key on another thread or with another body is another request. */
+static const char *hash_request(const agent_call_t *call)
+{
+    const char *thread_id = call->ids[1] ? call->ids[1] : "";
+    unsigned char digest[APR_SHA1_DIGESTSIZE];
+    apr_sha1_ctx_t context;
+
+    apr_sha1_init(&context);
+    apr_sha1_update(&context, thread_id, (unsigned int)strlen(thread_id));
+    apr_sha1_update(&context, call->body, (unsigned int)strlen(call->body));
+    apr_sha1_final(digest, &context);
+    return apr_pescape_hex(call->pool, digest, sizeof(digest), 0);
+}
+
+static apr_status_t read_identities(agent_run_creation_t *creation,
+                                    agent_call_t *call)
+{
+    const char *api_key;
+
+    if (agent_request_identity(&creation->user_id, call, "x-user-id",
+                               USER_ID_BYTES)
+            != APR_SUCCESS
+        || agent_request_identity(&api_key, call, "x-api-key", API_KEY_BYTES)
+            != APR_SUCCESS
+        || agent_request_identity(&creation->idempotency_key, call,
+                                  "Idempotency-Key", IDEMPOTENCY_KEY_BYTES)
+            != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    if (creation->user_id == NULL) {
+        creation->user_id = "";
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_creation_read(agent_run_creation_t *creation,
+                                 agent_call_t *call)
+{
+    if (read_identities(creation, call) != APR_SUCCESS
+        || agent_request_body(call) != APR_SUCCESS
+        || agent_schema_run(call->json, &call->err, call->pool) != APR_SUCCESS
+        || agent_creation_resolve(creation, call->json, call) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    creation->account_id = call->account_id;
+    creation->thread_id = call->ids[1] ? call->ids[1]
+                                       : agent_creation_new_id(call);
+    creation->run_id = agent_creation_new_id(call);
+    creation->graph_ids = call->child->graph_names;
+    creation->strategy = agent_json_string(call->json, "multitask_strategy",
+                                           agent_config_multitask(call->dir));
+    creation->request_hash = creation->idempotency_key ? hash_request(call)
+                                                       : NULL;
+    creation->request = call->body;
+    return APR_SUCCESS;
+}
+
+/* With an Idempotency-Key the stored run may be another than the one made
+ * here: the record says which. */
+void agent_creation_name(agent_call_t *call,
+                         const agent_run_creation_t *creation,
+                         const char *record)
+{
+    agent_error_t *err;
+    json_object *run = NULL;
+
+    if (creation->idempotency_key != NULL) {
+        /* On failure run stays NULL, which has no members. */
+        (void)!agent_json_parse(&run, record, strlen(record), &err, call->pool);
+    }
+    call->ids[1] = agent_json_string(run, "thread_id", creation->thread_id);
+    call->ids[2] = agent_json_string(run, "run_id", creation->run_id);
+}

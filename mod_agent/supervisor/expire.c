@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expire_threads; see expire.h. */
+#include "expire.h"
+
+#include <apr_strings.h>
+
+#include "state.h"
+
+#define INTERVAL apr_time_from_sec(10)
+/* Threads of one statement: as many as a waiting batch can spare time for. */
+#define BATCH 25
+
+static apr_time_t due_expire(agent_supervisor_t *sv)
+{
+    return agent_worker_is_live(sv) ? sv->expire.due_at : AGENT_NEVER;
+}
+
+static apr_status_t send_expire(agent_supervisor_t *sv, agent_error_t **err)
+{
+    sv->expire.due_at = agent_database_after(sv, INTERVAL);
+    return agent_db_send(sv->database.db, AGENT_SQL_EXPIRE_THREADS, NULL, err,
+                         sv->database.scratch);
+}
+
+static void receive_expire(agent_supervisor_t *sv,
+                           const agent_db_result_t *result)
+{
+    const char *count = agent_db_rows(result) == 1
+        ? agent_db_value(result, 0, 0)
+        : NULL;
+
+    if (count != NULL && apr_atoi64(count) >= BATCH) {
+        sv->expire.due_at = sv->now;
+    }
+}
+
+static void fail_expire(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    sv->expire.due_at = agent_database_after(sv, INTERVAL);
+}
+
+const agent_operation_t agent_expire_operation = {
+    "expire_threads", due_expire, send_expire, receive_expire, fail_expire};

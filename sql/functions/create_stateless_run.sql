@@ -1,0 +1,50 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /runs: a run on a hidden thread that is made with it. The thread is deleted some time after
+-- the run has ended, unless the request's on_completion is keep.
+-- Returns: ok with the run record (of the stored run when the idempotency key was seen before);
+--          assistant_not_found, idempotency_mismatch.
+-- Locks:   the idempotency key (advisory), then the new rows.
+create or replace function agent.create_stateless_run(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_run_id uuid,
+    p_assistant_id uuid,
+    p_graph_id text,
+    p_graph_ids text[],
+    p_user_id text,
+    p_idempotency_key text,
+    p_request_hash text,
+    p_request json,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_assistant agent.assistants;
+begin
+    if p_idempotency_key is not null then
+        select s.code, s.body into code, body
+          from agent.find_stored_run(p_account_id, null, p_idempotency_key, p_request_hash) s;
+        if code is not null then
+            return;
+        end if;
+    end if;
+
+    v_assistant := agent.find_assistant(p_account_id, p_assistant_id, p_graph_id, p_graph_ids);
+    if v_assistant.assistant_id is null then
+        code := 'assistant_not_found';
+        return;
+    end if;
+    code := 'ok';
+    body := agent.enqueue_stateless_run(
+        p_account_id, p_thread_id, p_run_id, v_assistant, coalesce(p_user_id, ''),
+        p_idempotency_key, p_request_hash,
+        json_populate_record(null::agent.run_request, p_request));
+end
+$function$;
+
+comment on function agent.create_stateless_run(
+    uuid, uuid, uuid, uuid, text, text[], text, text, text, json) is
+    'POST /runs.';

@@ -1,0 +1,52 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Deletes up to 25 threads whose time is over, so that a large backlog is many short transactions:
+-- call again while it returns 25. Two callers do not wait for each other.
+-- Returns: number of threads that were looked at.
+-- Locks:   the threads, skipping locked ones, each with its rows.
+create or replace function agent.expire_threads() returns integer
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_sort = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_now    timestamptz := agent.now();
+    v_count  integer := 0;
+    v_row    agent.thread_expiries;
+    v_status text;
+begin
+    for v_row in
+        select e.*
+          from agent.thread_expiries e
+         where e.expires_at <= v_now
+         order by e.expires_at
+         limit 25
+    loop
+        v_count := v_count + 1;
+        -- Only who holds a thread writes its expiry.
+        select t.status into v_status
+          from agent.threads t
+         where t.account_id = v_row.account_id
+           and t.thread_id = v_row.thread_id
+           for update skip locked;
+        continue when not found;
+        if v_status = 'busy' then
+            -- Its end sets the time again; until then it must not stand in front of others.
+            update agent.thread_expiries e
+               set expires_at = v_now + interval '120 seconds'
+             where e.account_id = v_row.account_id
+               and e.thread_id = v_row.thread_id;
+            continue;
+        end if;
+        delete from agent.thread_expiries e
+         where e.account_id = v_row.account_id
+           and e.thread_id = v_row.thread_id
+           and e.expires_at <= v_now;
+        if found then
+            perform agent.delete_thread(v_row.account_id, v_row.thread_id);
+        end if;
+    end loop;
+    return v_count;
+end
+$function$;
+
+comment on function agent.expire_threads() is 'Deletes threads whose time is over.';

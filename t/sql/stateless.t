@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs without a thread: the hidden thread, how long it stays, and what happens to it meanwhile.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $session = $db->session;
+my $play = AgentSQL::Play->new($session);
+my $worker = $play->worker;
+
+sub at { return $session->query("set agent.now = '2030-01-01T$_[0]Z'") }
+
+sub expire { return $session->value('select agent.expire_threads()') }
+
+sub thread_there { return ($play->api('get_thread', $_[0]))[0] }
+
+# A stateless run that has executed: (thread, run, claim).
+sub executed {
+    my (%request) = @_;
+    my ($thread, $run) = $play->stateless(%request);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker,
+        AgentSQL::Play::event($claim, 0, 'metadata', {}),
+        AgentSQL::Play::checkpoint($claim, messages => [ 'q', 'a' ]),
+        AgentSQL::Play::finish($claim));
+    return ($thread, $run, $claim);
+}
+
+at('12:00:00');
+
+subtest 'a run without a thread has a busy one of its own, in one call' => sub {
+    my ($code, $body, $run, $thread) = $play->try_stateless(user => 'u1', request => { input => 'q' });
+    is $code, 'ok';
+    my $record = AgentSQL::decode($body);
+    is $record->{thread_id}, $thread;
+    is $record->{run_id}, $run;
+    is $record->{status}, 'pending';
+    is $record->{multitask_strategy}, 'reject';
+    ok $record->{kwargs}{temporary}, 'kwargs.temporary is true';
+    is $record->{kwargs}{config}{configurable}{thread_id}, $thread;
+    is $record->{kwargs}{config}{configurable}{user_id}, 'u1';
+    is $play->thread_status($thread), 'busy';
+    is $play->body('find_run_thread', $run), $thread, 'the run names its thread';
+    my ($claim) = $play->claim($worker);
+    is $claim->{run_id}, $run, 'it is executed like any other';
+    is AgentSQL::decode($claim->{start})->{input}, 'q';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'its thread goes 120 seconds after its end, with all that is in it' => sub {
+    my ($thread, $run) = executed();
+    at('12:01:59');
+    expire();
+    is thread_there($thread), 'ok', 'until then the rest can be fetched';
+    is scalar $play->events($thread, $run), 1;
+    is_deeply $play->body('join_run', $thread, $run)->{messages}[1], AgentSQL::Play::human('a');
+    at('12:02:00');
+    cmp_ok expire(), '>=', 1;
+    is thread_there($thread), 'thread_not_found';
+    is +($play->api('find_run_thread', $run))[0], 'run_not_found';
+    for my $table (qw(runs run_queue run_events checkpoints checkpoint_blobs thread_expiries)) {
+        is $session->value("select count(*) from agent.$table"), 0, "nothing is left in $table";
+    }
+    is $session->value("select status from agent.usage_events where run_id = '$run'"), 'success', 'usage stays';
+};
+
+subtest 'on_completion keep keeps it' => sub {
+    my ($thread, $run) = executed(on_completion => 'keep');
+    ok !$play->body('get_run', $thread, $run)->{kwargs}{temporary};
+    at('13:00:00');
+    expire();
+    is thread_there($thread), 'ok';
+};
+
+subtest 'a run that was rolled back, cancelled or failed leaves no thread behind' => sub {
+    my ($back) = my @back = $play->stateless;
+    $play->api('cancel_run', @back, 'rollback');
+    my ($cancelled) = my @cancelled = $play->stateless;
+    $play->api('cancel_run', @cancelled, 'interrupt');
+    my ($failed) = $play->stateless;
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::finish($claim, 'error'));
+    at('13:02:00');
+    expire();
+    is thread_there($_), 'thread_not_found' for $back, $cancelled, $failed;
+};
+
+subtest 'while a run of it is unfinished the thread stays' => sub {
+    my ($thread, $run) = executed();
+    my $second = $play->run($thread);
+    at('13:10:00');
+    expire();
+    is thread_there($thread), 'ok', 'the second run waits';
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    at('13:11:59');
+    is expire(), 0;
+    is thread_there($thread), 'ok';
+    at('13:12:00');
+    expire();
+    is thread_there($thread), 'thread_not_found', 'and goes 120 seconds after that one has ended';
+};
+
+subtest 'an end that comes while the thread is looked at moves the time' => sub {
+    my ($thread) = executed();
+    at('13:20:00');
+    my $other = $db->session;
+    $other->query('begin');
+    $other->query("update agent.thread_expiries set expires_at = '2030-01-01T13:21:00Z' where thread_id = '$thread'");
+    $session->send('select agent.expire_threads()');
+    1 until $other->value('select count(*) from pg_locks where not granted');
+    $other->query('commit');
+    is $session->receive, 1;
+    is thread_there($thread), 'ok';
+    at('13:21:00');
+    expire();
+    is thread_there($thread), 'thread_not_found';
+};
+
+subtest 'a thread that somebody has locked is left for the next call' => sub {
+    my ($thread) = executed();
+    at('13:30:00');
+    my $other = $db->session;
+    $other->query('begin');
+    $other->query("select 1 from agent.threads where thread_id = '$thread' for update");
+    expire();
+    is thread_there($thread), 'ok';
+    $other->query('commit');
+    expire();
+    is thread_there($thread), 'thread_not_found';
+};
+
+subtest 'a large backlog is deleted in batches of 25' => sub {
+    my @threads = map { (executed())[0] } 1 .. 30;
+    at('13:40:00');
+    is expire(), 25;
+    is expire(), 5;
+    is expire(), 0;
+    is thread_there($_), 'thread_not_found' for @threads[ 0, 29 ];
+};
+
+subtest 'a repeated request gets the stored run while it is there' => sub {
+    my ($code, $body, $run, $thread) = $play->try_stateless(key => 'k', hash => 'h');
+    my ($again, $same) = $play->try_stateless(key => 'k', hash => 'h');
+    is $again, 'ok';
+    is $same, $body, 'with its own thread';
+    is +($play->try_stateless(key => 'k', hash => 'other'))[0], 'idempotency_mismatch';
+    is +($play->try_run($thread, key => 'k', hash => 'h2'))[0], 'idempotency_mismatch';
+    $play->api('cancel_run', $thread, $run, 'interrupt');
+    at('13:50:00');
+    expire();
+    is +($play->try_stateless(key => 'k', hash => 'other'))[0], 'ok', 'then the key is free';
+};
+
+subtest 'an unknown assistant leaves nothing' => sub {
+    my $before = $session->value('select count(*) from agent.threads');
+    my ($code) = $play->try_stateless(assistant => AgentSQL::uuid(), graph => undef);
+    is $code, 'assistant_not_found';
+    is $session->value('select count(*) from agent.threads'), $before;
+};
+
+subtest 'what makes no sense without a thread has no effect' => sub {
+    my ($code, $body) = $play->try_stateless(request => {
+        checkpoint_id => AgentSQL::uuid(), checkpoint => { checkpoint_id => AgentSQL::uuid() },
+        multitask_strategy => 'rollback', if_not_exists => 'reject' });
+    is $code, 'ok';
+    is AgentSQL::decode($body)->{kwargs}{config}{configurable}{checkpoint_id}, undef;
+};
+
+done_testing;
