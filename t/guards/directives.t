@@ -1,44 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-# The directives of the C tables and their reference conf/agent.conf say the
-# same, and the README names none that does not exist.
+# The directives of the C tables and their reference in conf/ say the same, and
+# READMEs and examples name none that does not exist.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
 use AgentTest::Source;
 use Test::More;
 
-my $sources = join '', map { ${ without_comments($_) } }
-    source_files(qr{\Amod_agent/(?:config/)?[^/]+\.c\z});
-my $reference = slurp(root() . '/conf/agent.conf');
-# Inside a section that is commented out as a whole.
-$reference =~ s/^#    /    /mg;
+# What a module's directives begin with, where they are defined and explained,
+# and who else names them.
+check_module('Agent', qr{\Amod_agent/(?:config/)?[^/]+\.c\z},
+    'conf/agent.conf', 'README.md');
+check_module('RateLimit', qr{\Amod_ratelimit_regional/[^/]+\.c\z},
+    'conf/ratelimit_directives.conf', 'conf/ratelimit_regional.conf',
+    'mod_ratelimit_regional/README.md', 'mod_ratelimit_regional/messages.md',
+    'README.md');
+done_testing;
+
+sub check_module {
+    my ($prefix, $sources, $reference, @others) = @_;
+    my %help = find_directives($sources);
+    ok scalar %help, "$prefix... has directives";
+    check_reference(\%help, $prefix, $reference);
+    for my $file ($reference, @others) {
+        is join(' ', unknown_in(\%help, $prefix, slurp(root() . "/$file"))), '',
+            "$file names no unknown directive $prefix...";
+    }
+    return;
+}
 
 # Name => help text, pieced together from its literals.
-my %help;
-while ($sources =~ /AP_INIT_\w+\(\s*"(<?\w+)",(.*?)(?=AP_INIT_|\{\s*NULL)/gs) {
-    my ($name, $rest) = ($1, $2);
-    $help{$name} = join '', $rest =~ /"((?:[^"\\]|\\.)*)"/g;
-}
-plan skip_all => 'no directives' if !%help;
-
-for my $name (sort keys %help) {
-    like $reference, qr/^\s*#?\s*\Q$name\E\b/m, "conf/agent.conf shows $name";
-    next if $name =~ /\A</;
-    my ($comment) = $reference =~ /((?:^[ ]*# .*\n)+)[ ]*#?$name\b/m;
-    like $comment // '', qr/Default:|Required/,
-        "conf/agent.conf says what $name is by default";
-    like $help{$name}, qr/\((?:default: .*|required)\)\z/,
-        "the help text of $name ends with its default";
+sub find_directives {
+    my ($sources) = @_;
+    my $text = join '', map { ${ without_comments($_) } } source_files($sources);
+    my %help;
+    while ($text =~ /AP_INIT_\w+\(\s*"(<?\w+)",(.*?)(?=AP_INIT_|\{\s*(?:\.name = )?NULL)/gs) {
+        my ($name, $rest) = ($1, $2);
+        $help{$name} = join '', $rest =~ /"((?:[^"\\]|\\.)*)"/g;
+    }
+    return %help;
 }
 
-# Lower case follows in every directive; AgentXyz in prose may be a type.
+sub check_reference {
+    my ($help, $prefix, $file) = @_;
+    my $reference = slurp(root() . "/$file");
+    # Inside a section that is commented out as a whole.
+    $reference =~ s/^#    (?=#|$prefix)/    /mg;
+    for my $name (sort keys %{$help}) {
+        like $reference, qr/^\s*#?\s*\Q$name\E\b/m, "$file shows $name";
+        next if $name =~ /\A</;
+        my ($comment) = $reference =~ /((?:^[ ]*# .*\n)+)[ ]*#?$name\b/m;
+        like $comment // '', qr/Default:|Required/,
+            "$file says what $name is by default";
+        like $help->{$name}, qr/\((?:default: .*|required)\)\z/,
+            "the help text of $name ends with its default";
+    }
+    return;
+}
+
+# Lower case follows in every directive, or IPv6; AgentXyz in prose may be a
+# type.
 sub unknown_in {
-    my ($text) = @_;
+    my ($help, $prefix, $text) = @_;
     my %seen;
-    return grep { !$help{$_} && !$help{"<$_"} && !$seen{$_}++ } $text =~ /\b(Agent[A-Z]\w+)\b/g;
+    return grep { !$help->{$_} && !$help->{"<$_"} && !$seen{$_}++ }
+        $text =~ /\b($prefix[A-Z]\w+)\b/g;
 }
-is join(' ', unknown_in($reference)), '', 'conf/agent.conf names no unknown directive';
-is join(' ', unknown_in(slurp(root() . '/README.md'))), '',
-    'README.md names no unknown directive';
-
-done_testing;

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Who may use what: httpd in the outer layers only, libpq and json-c's counting
-# in one place each, dependencies one way.
+# in one place each, dependencies one way, the modules apart.
 use strict;
 use warnings;
 use AgentTest::Env qw(root);
 use AgentTest::Source;
 use Test::More;
 
-my @c_files = source_files(qr{\Amod_agent/.*\.[ch]\z});
+my @c_files = source_files(qr{\Amod_\w+/.*\.[ch]\z});
 plan skip_all => 'no sources' if !@c_files;
 
 chomp(my $httpd_headers = qx(apxs -q INCLUDEDIR));
+chomp(my $apr_headers = qx(apr-1-config --includedir));
 
 # uses('what', qr/.../, qr/files that may/)
 sub only_in {
@@ -24,15 +25,32 @@ sub only_in {
     return;
 }
 
-my @headers;
-for my $file (grep { !m{\Amod_agent/(?:[^/]+|(?:config|http|handlers)/.*|db/pool\.[ch])\z} } @c_files) {
-    for (numbered_lines(without_comments($file))) {
-        my ($number, $line) = @{$_};
-        next if $line !~ /\A\s*#\s*include\s*<([^>]+)>/;
-        push @headers, "$file:$number <$1>" if -e "$httpd_headers/$1";
+# The headers of a folder of the system that files include.
+sub headers_from {
+    my ($folder, @files) = @_;
+    my @found;
+    for my $file (@files) {
+        for (numbered_lines(without_comments($file))) {
+            my ($number, $line) = @{$_};
+            next if $line !~ /\A\s*#\s*include\s*<([^>]+)>/;
+            push @found, "$file:$number <$1>" if -e "$folder/$1";
+        }
     }
+    return "@found";
 }
-is "@headers", '', "httpd's headers only at the top, in config, http, handlers, db/pool";
+
+is headers_from($httpd_headers,
+    grep { m{\Amod_agent/(?!(?:config|http|handlers)/|db/pool\.[ch]\z).*/} } @c_files), '',
+    "httpd's headers only at the top, in config, http, handlers, db/pool";
+
+# The limiter: what counts, and what reads rules and paths.
+my $limiter = qr{\Amod_ratelimit_regional/};
+my $counting = qr{$limiter(?:window|table|siphash|sha256|digest|clock)\w*\.[ch]\z};
+my $reading = qr{$limiter(?:rule|match|text)\.[ch]\z};
+is headers_from($httpd_headers, grep { /$counting|$reading/ } @c_files), '',
+    "httpd's headers not in the limiter's counting, rules and matching";
+is headers_from($apr_headers, grep { /$counting/ } @c_files), '',
+    'nor those of APR in its counting';
 
 only_in('PQ functions only in connection.c, query.c and listen.c of db',
     qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|query|listen)\.c\z});
@@ -70,5 +88,14 @@ for my $file (@c_files) {
     }
 }
 is "@wrong", '', 'dependencies go one way';
+
+my @shared;
+for my $file (@c_files) {
+    my ($module) = $file =~ m{\A(\w+)/};
+    push @shared, map { "$file:$_->[0]" }
+        grep { $_->[1] =~ m{\A\s*#\s*include\s*".*\bmod_\w+/} && $_->[1] !~ m{\b$module/} }
+        numbered_lines(without_comments($file));
+}
+is "@shared", '', 'the modules share no code';
 
 done_testing;

@@ -30,7 +30,7 @@ while (my $line = <$ctags>) {
     my $tag = decode_json($line);
     my $size = $tag->{end} - $tag->{line} + 1;
     my $name = "$tag->{path}:$tag->{line} $tag->{name}";
-    push @sizes, $size if $tag->{path} =~ m{\Amod_agent/};
+    push @sizes, $size if $tag->{path} =~ m{\Amod_\w+/};
     push @long, "$name has $size lines" if $size > $FUNCTION_LINES;
     my $parameters = 1 + ($tag->{signature} =~ tr/,//);
     push @wide, "$name has $parameters parameters" if $parameters > $PARAMETERS;

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs a checker over each C file and makes its words one test's diagnosis.
+# Runs a checker over the modules' C files and makes its words about each one
+# test's diagnosis.
 package AgentTest::Lint;
 use strict;
 use warnings;
-use AgentTest::Env qw(root);
+use AgentTest::Env qw(root slurp);
 use AgentTest::Source;
 use Exporter 'import';
+use File::Temp qw(tempdir);
 use Test::More;
 
 our @EXPORT = qw(lint_each compiler_flags warning_flags);
@@ -21,17 +23,29 @@ sub make_says {
     return $words;
 }
 
-# lint_each('gcc -c -o /dev/null', 'flags after the file')
+# lint_each('gcc -c -o /dev/null', 'flags after the file'): a test for each file,
+# in the order in which they end; every processor works.
 sub lint_each {
     my ($command, $after) = @_;
     chdir root() or die root() . ": $!\n";
-    for my $file (source_files(qr{\Amod_agent/.*\.c\z})) {
-        my $words = qx($command $file $after 2>&1);
-        my $is_clean = $? == 0;
-        ok $is_clean, $file;
-        diag $words if !$is_clean;
+    chomp(my $jobs = qx(nproc));
+    my $folder = tempdir(CLEANUP => 1);
+    my %running;
+    for my $file (source_files(qr{\Amod_\w+/.*\.c\z})) {
+        end_one($folder, \%running) if keys %running >= $jobs;
+        my $pid = fork // die "fork: $!\n";
+        exec "exec $command $file $after >$folder/$$ 2>&1" if $pid == 0;
+        $running{$pid} = $file;
     }
+    end_one($folder, \%running) while %running;
     done_testing;
+    return;
+}
+
+sub end_one {
+    my ($folder, $running) = @_;
+    my $pid = wait;
+    ok $? == 0, delete $running->{$pid} or diag slurp("$folder/$pid");
     return;
 }
 
