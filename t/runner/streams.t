@@ -35,7 +35,7 @@ my %wanted = (
     checkpoints       => 'checkpoints',
     debug             => 'debug',
     custom            => '',
-    events            => '',
+    events            => 'events',
 );
 for my $mode (sort keys %wanted) {
     my @lines = $runner->run(input => $TOOL, stream_modes => [$mode]);
@@ -178,6 +178,99 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
     is_deeply [ map { $_->{step} } grep { $_->{type} eq 'checkpoint' } @debug ], [ -1 .. 3 ],
         '... and the step';
 }
+
+# --- custom -------------------------------------------------------------------
+
+{
+    my @lines = $runner->run(stream_modes => [qw(custom updates)],
+        input => human('custom {"a": "}"} then custom {"b": [1, {"c": null}]} and use clock {}'));
+    is_deeply [ events_of('custom', @lines) ], [ { a => '}' }, { b => [ 1, { c => undef } ] } ],
+        'the demo model says each custom {..} once';
+    is names(@lines), 'custom updates', '... before its answer';
+    @lines = $runner->run(stream_modes => ['custom'],
+        input => human('custom made, custom {"open": 1, custom [1], custom'));
+    is names(@lines), '', 'what is no object is a word like others';
+    is $lines[-1]{status}, 'success', '... and no harm';
+    my $deep = '{"a":' x 65 . '1' . '}' x 65;
+    is names($runner->run(stream_modes => ['custom'], input => human("custom $deep"))), '',
+        'more than 64 levels are not told';
+    is names($runner->run(stream_modes => ['values'], input => human('custom {"a": 1}'))), 'values',
+        'nobody who did not ask is told';
+}
+
+# --- events -------------------------------------------------------------------
+
+# What is told of each: the event, its name, the data's members.
+sub outline {
+    return map { join ' ', @{$_}{qw(event name)}, sort keys %{ $_->{data} } } @_;
+}
+
+{
+    my @lines = $runner->run(input => $TOOL, stream_modes => ['events'],
+        config => { tags => ['mine'], metadata => { colour => 'red' } });
+    my @traced = events_of('events', @lines);
+    my @messages = messages_of(@lines);
+    my @agent = ('on_chain_start agent input', 'on_chat_model_start demo input',
+        'on_chat_model_stream demo chunk', 'on_chat_model_end demo input output',
+        'on_chain_stream agent chunk', 'on_chain_end agent input output');
+    my $outline = join "\n", outline(@traced);
+    $outline =~ s/(on_chat_model_stream .*)(\n\1)+/$1/g;
+    is_deeply [ split /\n/, $outline ],
+        [ 'on_chain_start agent input', @agent, 'on_chain_start tools input',
+          'on_tool_start clock input', 'on_tool_end clock input output',
+          'on_chain_stream tools chunk', 'on_chain_end tools input output', @agent,
+          'on_chain_end agent output' ], 'graph, nodes, models and tools begin and end';
+    is_deeply [ grep { "@$_" ne 'data event metadata name parent_ids run_id tags' }
+            map { [ sort keys %$_ ] } @traced ], [], '... with all that belongs to an event';
+    my ($graph, $node, $start) = @traced;
+    is_deeply [ @{$graph}{qw(run_id parent_ids tags)} ], [ $lines[0]{run_id}, [], ['mine'] ],
+        'the graph goes by the id of the run';
+    is_deeply $graph->{data}{input}, $TOOL, '... and begins with its input';
+    is_deeply [ @{$node}{qw(parent_ids tags)} ], [ [ $graph->{run_id} ], [qw(graph:step:1 mine)] ],
+        'a node is inside the graph';
+    is_deeply [ @{$start}{qw(run_id parent_ids tags)} ],
+        [ $messages[1]{id}, [ map { $_->{run_id} } $graph, $node ], [qw(seq:step:1 mine)] ],
+        'a call of the model is inside the node';
+    is_deeply $start->{data}{input}, { messages => [ [ $messages[0] ] ] }, '... with what it reads';
+    is_deeply [ map { $_->{metadata}{langgraph_node} } $graph, $node, $start ],
+        [ undef, 'agent', 'agent' ], 'metadata tells the node';
+    is_deeply [ map { $_->{metadata}{ls_provider} } $graph, $node, $start ],
+        [ undef, undef, 'demo' ], '... and the model';
+    is_deeply [ grep { $_->{metadata}{colour} ne 'red' } @traced ], [], '... and what the client gave';
+    my ($tool, $tool_end) = grep { $_->{event} =~ /_tool_/ } @traced;
+    is $tool->{run_id}, $tool_end->{run_id}, 'a tool begins and ends under one id';
+    is $tool->{metadata}{langgraph_node}, 'tools', '... inside its node';
+    is_deeply $tool->{data}, { input => {} }, '... begins with its arguments';
+    is_deeply $tool_end->{data}, { input => {}, output => $messages[2] },
+        '... and ends with its message';
+    my @answer = grep { $_->{run_id} eq $messages[3]{id} } @traced;
+    is join('', map { $_->{data}{chunk}{content} // '' } @answer), $messages[3]{content},
+        'the chunks of a model are its message';
+    is_deeply $answer[-1]{data}{output}, $messages[3], '... with which it ends';
+    is_deeply $answer[-2]{data}{chunk}{usage_metadata}, $messages[3]{usage_metadata},
+        '... after a last chunk with the usage';
+    is_deeply $traced[-1]{data}{output}, { messages => \@messages }, 'the graph ends with its state';
+}
+{
+    my $kind = RunnerTest->new(graphs => { agent => graph(system_prompt => 'Be kind.') });
+    my @traced = events_of('events', $kind->run(input => human('Hi'), stream_modes => ['events']));
+    is_deeply [ map { [ @{$_}{qw(type content)} ] } @{ $traced[2]{data}{input}{messages}[0] } ],
+        [ [ system => 'Be kind.' ], [ human => 'Hi' ] ], 'the model reads the system prompt too';
+}
+is_deeply [ (outline(events_of('events', $runner->run(input => human('fail'),
+        stream_modes => ['events']))))[-1] ], ['on_chat_model_start demo input'],
+    'what has failed does not end';
+is +(outline(events_of('events', $runner->run(input => $TOOL, stream_modes => ['events'],
+        interrupt_before => ['tools']))))[-1], 'on_chain_end agent output',
+    'a breakpoint is an end of the graph';
+is_deeply [ grep { /_tool_/ } outline(events_of('events', $runner->run(
+        input => human('use nothing {}'), stream_modes => ['events']))) ], [],
+    'a tool that does not exist is not called';
+is_deeply [ grep { /_tool_/ } outline(events_of('events', $runner->run(graph_id => 'model',
+        stream_modes => ['events'],
+        input        => script(tools => [ { name => 'weather', args => { city => 'Rome' } } ])))) ],
+    [ 'on_tool_start weather input', 'on_tool_end weather input output' ],
+    'a tool over HTTP begins and ends';
 
 # --- in-band confusion -------------------------------------------------------
 

@@ -3,6 +3,7 @@
 # with status "error" and never a failed run.
 use strict;
 use warnings;
+use utf8;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(free_port);
@@ -15,7 +16,8 @@ use Time::HiRes qw(time);
 my $server = ModelServer->new;
 my $nobody = free_port();
 my @tools = (
-    (map { $server->tool($_) } qw(weather text broken moved reset big endless dirty missing)),
+    (map { $server->tool($_) } qw(weather text broken moved reset big endless dirty missing progress)),
+    $server->tool('stuck', timeout_ms => 200),
     $server->tool('hang', timeout_ms => 200),
     $server->tool('weather', name => 'put', method => 'PUT'),
     $server->tool('weather', name => 'get', method => 'GET', url => $server->url . '/tool/weather?unit=C'),
@@ -93,6 +95,58 @@ is scalar $server->calls('text'), 1, 'a redirect is not followed';
 ok $server->closed('hang')->{is_aborted}, 'a tool that takes too long is dropped';
 is use_tool('dirty')->{content}, "a\x{fffd}b\x{fffd}c\x{fffd}\x{fffd}\x{fffd}d",
     'U+0000 and bytes that are no UTF-8 become U+FFFD';
+
+# --- Progress -----------------------------------------------------------------
+
+# What a tool with these lines says: its message, its custom events.
+sub progress {
+    my ($lines, %more) = @_;
+    my $args = JSON::PP->new->canonical->encode({ lines => $lines, %more });
+    my @lines = $runner->run(input => human("use progress $args"),
+        stream_modes => [qw(custom updates)]);
+    my ($tool) = grep { $_->{type} eq 'tool' } messages_of(@lines);
+    return ($tool, map { ($_->{event} eq 'custom') ? $_->{data} : () } lines_of('event', @lines));
+}
+
+{
+    my ($tool, @custom) = progress([ '{"custom":{"done":0.5}}', '', ' {"custom":["ü"]} ',
+        '{"custom":"last","result":{"city":"Rome"}}' ]);
+    is_deeply \@custom, [ { done => 0.5 }, ['ü'], 'last' ],
+        'lines of application/x-ndjson are custom events';
+    is $tool->{content}, '{"city":"Rome"}', '... and a result, which the model reads';
+    is $tool->{status}, 'success', '... without an error';
+    is_deeply $tool->{artifact}, { http_status => 200, content_type => 'application/x-ndjson' },
+        '... with status and type as artifact';
+    is +(progress(['{"result":"a text"}']))[0]{content}, 'a text', 'a result that is a text is read as it is';
+    is +(progress([ '{"result":null}', '' ]))[0]{content}, 'null', '... null is one too';
+}
+{
+    my ($tool, @custom) = progress([ '{"custom":1}', '{"done":1}', '{"custom":2}', '{"result":3}' ]);
+    is $tool->{status}, 'error', 'a line that is neither is an error';
+    like $tool->{content}, qr/neither "custom" nor "result": \{"done":1\}/, '... that shows it';
+    is_deeply \@custom, [ 1, 2 ], '... and hides no progress';
+    ($tool) = progress(['{"custom":1}']);
+    like $tool->{content}, qr/tool progress ended its answer without a result/,
+        'a reply without a result is an error';
+    ($tool) = progress([ '{"result":' . '[' x 65 . ']' x 65 . '}' ]);
+    is $tool->{status}, 'error', 'a line nested too deeply is an error';
+    ($tool, @custom) = progress(['{"custom":1}'], status => 500);
+    like $tool->{content}, qr/HTTP status 500: \{"custom":1\}/, 'an error page is no progress';
+    is_deeply \@custom, [], '... and tells none';
+    ($tool, @custom) = progress(['{"custom":1}'], type => 'application/json');
+    is_deeply [ $tool->{content}, @custom ], ['{"custom":1}'], 'nor is another type';
+    ($tool) = progress([ '{"custom":"' . 'x' x 70_000 . '"}', ('{"custom":"' . 'x' x 70_000 . '"}') x 15 ]);
+    like $tool->{content}, qr/more than 1048576 bytes/, 'all lines together have a limit';
+}
+{
+    my $start = RunnerTest::start_line(input => human('use stuck {}'), stream_modes => ['custom']);
+    $runner->send($start);
+    my @lines = $runner->lines_until(sub { ($_[0]{event} // '') eq 'custom' });
+    is $lines[-1]{data}, 'half way', 'progress is told while the tool works';
+    @lines = $runner->lines_of_run($start->{run_id});
+    my ($tool) = grep { $_->{type} eq 'tool' } messages_of(@lines);
+    like $tool->{content}, qr/did not answer within 200 ms/, '... and is no answer';
+}
 
 # --- At once -----------------------------------------------------------------
 

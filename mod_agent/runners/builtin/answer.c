@@ -11,10 +11,6 @@
 #include "text.h"
 #include "value.h"
 
-/* Arguments sit a few levels deep inside a line, which has a limit of its
- * own (AGENT_SCAN_DEPTH). */
-#define ARGS_DEPTH_MAX 64
-
 void runner_answer_init(runner_answer_t *answer, apr_pool_t *pool)
 {
     memset(answer, 0, sizeof(*answer));
@@ -133,12 +129,9 @@ static json_object *parse_args(const runner_block_t *call, apr_pool_t *pool)
     if (call->text.length == 0) {
         return agent_json_own(json_object_new_object(), pool);
     }
-    args = runner_value_parse(call->text.bytes, call->text.length, pool);
-    if (!json_object_is_type(args, json_type_object)
-        || runner_value_depth(args) > ARGS_DEPTH_MAX) {
-        return NULL;
-    }
-    return args;
+    args = runner_value_parse_bounded(call->text.bytes, call->text.length,
+                                      pool);
+    return json_object_is_type(args, json_type_object) ? args : NULL;
 }
 
 static json_object *make_text_block(const char *text)

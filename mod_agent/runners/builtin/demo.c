@@ -6,6 +6,7 @@
  *   sleep 2500       the answer is streamed for 2,500 ms
  *   use clock {}     asks for that tool (several: one call each), then answers
  *                    with what the tools said
+ *   custom {"a": 1}  says that in stream mode custom before it answers
  *   fail             as the first word: the call fails
  * Everything else is answered in words that depend on the conversation. A token
  * is a word, and the counts in usage_metadata are counts of words.
@@ -129,6 +130,22 @@ static size_t measure_object(const char *text)
         }
     }
     return i;
+}
+
+/* Says every `custom {..}` of the prompt. */
+static void say_custom(runner_call_t *call, const char *prompt)
+{
+    const char *at = prompt;
+
+    while ((at = find_word(prompt, at, "custom")) != NULL) {
+        size_t length = *at == '{' ? measure_object(at) : 0;
+        json_object *data = runner_value_parse_bounded(at, length, call->pool);
+
+        if (json_object_is_type(data, json_type_object)) {
+            runner_call_custom(call, data);
+        }
+        at += length;
+    }
 }
 
 /*
@@ -355,9 +372,12 @@ static void start_demo(runner_call_t *call)
         runner_call_end(call);
         return;
     }
-    if (describe_results(call, human) == NULL && use_tools(call, prompt)) {
-        end_call(call, "tool_use");
-        return;
+    if (describe_results(call, human) == NULL) {
+        say_custom(call, prompt);
+        if (use_tools(call, prompt)) {
+            end_call(call, "tool_use");
+            return;
+        }
     }
     demo->rest = compose_answer(call, human, sleep_ms);
     demo->words = runner_text_count(demo->rest);

@@ -137,6 +137,14 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *baton)
     return length;
 }
 
+const char *runner_http_content_type(runner_transfer_t *transfer)
+{
+    char *type = NULL;
+
+    curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_TYPE, &type);
+    return type;
+}
+
 static void resume_transfer(runner_transfer_t *transfer)
 {
     if (transfer->is_paused) {

@@ -88,6 +88,10 @@ runner_transfer_t *runner_http_start(runner_http_t *http,
 /* Drops the connection at once; on_end is not called. */
 void runner_http_cancel(runner_transfer_t *transfer);
 
+/* The type of the reply as far as it has arrived, borrowed until the transfer's
+ * end; NULL when it has none. For on_bytes. */
+const char *runner_http_content_type(runner_transfer_t *transfer);
+
 /* Waits for the given descriptors or any transfer, at most timeout_ms. */
 void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
                       unsigned count, int timeout_ms);

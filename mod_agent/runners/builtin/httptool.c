@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 
 #include "core/json.h"
+#include "progress.h"
 #include "text.h"
 #include "tool.h"
 #include "value.h"
@@ -16,13 +17,26 @@
 /* How much of an error page a model is shown. */
 #define ERROR_TEXT_MAX 2000
 
+static bool is_success(int status)
+{
+    return status >= 200 && status <= 299;
+}
+
 static bool take_reply(void *baton, int status, const char *bytes,
                        size_t length)
 {
     runner_job_t *job = baton;
 
     runner_buffer_append(&job->reply, bytes, length);
-    return job->reply.length <= RUNNER_TOOL_REPLY_MAX;
+    job->reply_size += length;
+    if (job->reply_size > RUNNER_TOOL_REPLY_MAX) {
+        return false;
+    }
+    if (is_success(status)
+        && runner_progress_is_type(runner_http_content_type(job->transfer))) {
+        runner_progress_take(job);
+    }
+    return true;
 }
 
 static json_object *describe_reply(const runner_reply_t *reply,
@@ -59,7 +73,7 @@ static void finish_reply(runner_job_t *job, const runner_reply_t *reply)
     if (reply->has_timed_out) {
         runner_job_finish(job, true, describe_timeout(job));
     }
-    else if (job->reply.length > RUNNER_TOOL_REPLY_MAX) {
+    else if (job->reply_size > RUNNER_TOOL_REPLY_MAX) {
         runner_job_finish(job, true,
                           apr_psprintf(pool,
                                        "The tool %s answered with more than "
@@ -72,12 +86,15 @@ static void finish_reply(runner_job_t *job, const runner_reply_t *reply)
                                        "The tool %s cannot be reached: %s.",
                                        job->name, reply->failure));
     }
-    else if (reply->status < 200 || reply->status > 299) {
+    else if (!is_success(reply->status)) {
         runner_job_finish(
             job, true,
             apr_psprintf(pool, "The tool %s failed with HTTP status %d: %s",
                          job->name, reply->status,
                          runner_text_shorten(text, ERROR_TEXT_MAX, pool)));
+    }
+    else if (runner_progress_is_type(reply->content_type)) {
+        runner_progress_finish(job);
     }
     else {
         runner_job_finish(job, false, text);
@@ -142,7 +159,8 @@ void runner_job_start_http(runner_job_t *job)
     request.on_end = end_reply;
     request.baton = job;
     request.headers = apr_array_make(pool, 6, sizeof(const char *));
-    add_header(&request, job, "Accept", "application/json, text/*;q=0.9");
+    add_header(&request, job, "Accept",
+               "application/json, application/x-ndjson, text/*;q=0.9");
     add_header(&request, job, "User-Agent", "agent-runner");
     add_header(&request, job, "X-Agent-Run-Id", job->jobs->run_id);
     add_header(&request, job, "X-Agent-Thread-Id", job->jobs->thread_id);
@@ -154,7 +172,9 @@ void runner_job_start_http(runner_job_t *job)
         request.body_length = strlen(request.body);
         add_header(&request, job, "Content-Type", "application/json");
     }
-    if (runner_http_start(job->jobs->http, &request, &failure, pool) == NULL) {
+    job->transfer = runner_http_start(job->jobs->http, &request, &failure,
+                                      pool);
+    if (job->transfer == NULL) {
         runner_job_finish(job, true,
                           apr_pstrcat(pool, "The tool ", job->name,
                                       " cannot be called: ", failure, ".",

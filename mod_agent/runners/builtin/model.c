@@ -57,6 +57,11 @@ void runner_call_args(runner_call_t *call, runner_block_t *block,
     call->on_delta(call->baton, &delta);
 }
 
+void runner_call_custom(runner_call_t *call, json_object *data)
+{
+    call->on_custom(call->baton, data);
+}
+
 /* A text that ends with half a character gets no other half any more. */
 static void end_text(runner_call_t *call)
 {

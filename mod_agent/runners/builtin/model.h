@@ -55,6 +55,9 @@ struct runner_call_t {
     /* The provider's own. */
     void *state;
     void (*on_delta)(void *baton, const runner_delta_t *delta);
+    /* The model has something to say that is none of its answer; data is
+     * borrowed. */
+    void (*on_custom)(void *baton, json_object *data);
     /* is_over or wake_at has changed. */
     void (*on_change)(void *baton);
     void *baton;
@@ -69,6 +72,9 @@ runner_block_t *runner_call_begin_tool(runner_call_t *call, int index,
                                        const char *id, const char *name);
 void runner_call_args(runner_call_t *call, runner_block_t *block,
                       const char *text, size_t length);
+
+/* The model says something beside its answer: an event of mode custom. */
+void runner_call_custom(runner_call_t *call, json_object *data);
 
 /* The call is over; it failed when call->problem is set. */
 void runner_call_end(runner_call_t *call);

@@ -129,6 +129,16 @@ static void stream_delta(void *baton, const runner_delta_t *delta)
     runner_stream_delta(baton, delta);
 }
 
+static void stream_custom(void *baton, json_object *data)
+{
+    runner_stream_custom(baton, data);
+}
+
+static void stream_job(void *baton, const runner_job_t *job)
+{
+    runner_stream_job(baton, job);
+}
+
 static void start_agent(runner_run_t *run)
 {
     runner_call_t *call = apr_pcalloc(run->node_pool, sizeof(*call));
@@ -141,12 +151,14 @@ static void start_agent(runner_run_t *run)
     call->run_id = run->run_id;
     call->wake_at = RUNNER_NEVER;
     call->on_delta = stream_delta;
+    call->on_custom = stream_custom;
     call->on_change = wake_run;
     call->baton = run;
     runner_answer_init(&call->answer, run->node_pool);
     call->answer.provider = call->model->provider->name;
     run->call = call;
     enter_phase(run, RUNNER_PHASE_AGENT);
+    runner_stream_call(run);
     call->model->provider->start(call);
 }
 
@@ -193,6 +205,8 @@ static void start_tools(runner_run_t *run)
     jobs->run_id = run->run_id;
     jobs->thread_id = run->thread_id;
     jobs->on_end = wake_run;
+    jobs->on_change = stream_job;
+    jobs->on_custom = stream_custom;
     jobs->baton = run;
     run->jobs = jobs;
     enter_phase(run, RUNNER_PHASE_TOOLS);
@@ -282,6 +296,9 @@ static void begin(runner_run_t *run)
 {
     runner_problem_t *problem = NULL;
 
+    if (run->graph != NULL) {
+        runner_stream_begin(run);
+    }
     if (runner_begin_state(run, &problem) != APR_SUCCESS) {
         fail_run(run, problem);
         return;

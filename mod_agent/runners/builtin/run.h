@@ -40,7 +40,9 @@ enum {
     RUNNER_MODE_MESSAGES_TUPLE = 8,
     RUNNER_MODE_TASKS = 16,
     RUNNER_MODE_CHECKPOINTS = 32,
-    RUNNER_MODE_DEBUG = 64
+    RUNNER_MODE_DEBUG = 64,
+    RUNNER_MODE_CUSTOM = 128,
+    RUNNER_MODE_EVENTS = 256
 };
 
 typedef struct runner_run_t runner_run_t;
@@ -90,6 +92,8 @@ struct runner_run_t {
     /* Metadata of streamed messages; size of the last messages/partial. */
     json_object *message_metadata;
     size_t partial_size;
+    /* What the model was asked, kept for mode events; belongs to node_pool. */
+    json_object *model_input;
 
     /* When runner_run_advance() has something to do. */
     apr_time_t wake_at;

@@ -21,10 +21,10 @@ static const mode_word_t mode_words[] = {
     {"tasks", RUNNER_MODE_TASKS},
     {"checkpoints", RUNNER_MODE_CHECKPOINTS},
     {"debug", RUNNER_MODE_DEBUG},
+    {"custom", RUNNER_MODE_CUSTOM},
+    {"events", RUNNER_MODE_EVENTS},
 };
 
-/* Modes that a built-in graph has nothing to say in (custom, events) are not
- * in the table. */
 static unsigned find_mode(const char *name)
 {
     for (size_t i = 0; i < sizeof(mode_words) / sizeof(mode_words[0]); i++) {

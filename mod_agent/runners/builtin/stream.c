@@ -10,41 +10,11 @@
 #include "chunk.h"
 #include "core/json.h"
 #include "core/uuid.h"
+#include "emit.h"
 #include "message.h"
+#include "origin.h"
+#include "trace.h"
 #include "value.h"
-
-/* A line `event` up to its data, which is to be added. */
-static void begin_event(runner_run_t *run, const char *name)
-{
-    runner_wire_begin(run->wire,
-                      "{\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%" PRId64
-                      ",\"event\":\"%s\"",
-                      run->run_id, run->epoch, name);
-}
-
-static void end_line(runner_run_t *run)
-{
-    runner_wire_add(run->wire, "}");
-    if (runner_wire_end(run->wire) != APR_SUCCESS) {
-        run->has_overflown = true;
-    }
-}
-
-/* All lines of one occasion are sent. */
-static void finish(runner_run_t *run)
-{
-    apr_pool_clear(run->scratch);
-}
-
-/* Sends an event; data's reference is taken. */
-static void send_event(runner_run_t *run, const char *name, json_object *data)
-{
-    agent_json_own(data, run->scratch);
-    begin_event(run, name);
-    runner_wire_add(run->wire, ",\"data\":");
-    runner_wire_add_json(run->wire, data);
-    end_line(run);
-}
 
 static void send_debug(runner_run_t *run, const char *type,
                        json_object *payload)
@@ -63,8 +33,12 @@ static void send_debug(runner_run_t *run, const char *type,
                                        (int)now.tm_usec));
     runner_value_add_text(data, "type", type);
     runner_value_add(data, "payload", payload);
-    send_event(run, "debug", data);
+    runner_emit_event(run, "debug", data);
 }
+
+/* The modes whose events tell where a message comes from. */
+#define MESSAGE_MODES                                                          \
+    (RUNNER_MODE_MESSAGES | RUNNER_MODE_MESSAGES_TUPLE | RUNNER_MODE_EVENTS)
 
 /* The id of the task of a node after the run's last checkpoint. */
 static void make_task_id(runner_run_t *run, runner_node_t node,
@@ -75,14 +49,6 @@ static void make_task_id(runner_run_t *run, runner_node_t node,
     apr_snprintf(name, sizeof(name), "%s:%s", run->checkpoint_id,
                  runner_node_name(node));
     agent_uuid_v5(out, name);
-}
-
-static json_object *describe_path(runner_node_t node)
-{
-    json_object *path = runner_value_list_text("__pregel_pull");
-
-    json_object_array_add(path, runner_value_text(runner_node_name(node)));
-    return path;
 }
 
 /* The tasks that follow the last checkpoint: the next node, if any. */
@@ -98,7 +64,7 @@ static json_object *describe_tasks(runner_run_t *run)
     task = json_object_new_object();
     runner_value_add_text(task, "id", task_id);
     runner_value_add_text(task, "name", runner_node_name(run->next));
-    runner_value_add(task, "path", describe_path(run->next));
+    runner_value_add(task, "path", runner_origin_path(run->next));
     runner_value_add(task, "error", NULL);
     runner_value_add(task, "interrupts", runner_value_list());
     runner_value_add(task, "checkpoint", NULL);
@@ -190,7 +156,7 @@ static void send_checkpoint(runner_run_t *run, json_object *metadata)
     runner_wire_add(run->wire, ",\"metadata\":");
     runner_wire_add_json(run->wire, metadata);
     runner_wire_add(run->wire, ",\"opaque\":null");
-    end_line(run);
+    runner_emit_end(run);
 }
 
 static int read_digit(char c)
@@ -240,10 +206,10 @@ static void make_checkpoint_id(runner_run_t *run)
 static void send_values(runner_run_t *run)
 {
     if (run->modes & RUNNER_MODE_VALUES) {
-        begin_event(run, "values");
+        runner_emit_begin_event(run, "values");
         runner_wire_add(run->wire, ",\"checkpoint_id\":\"%s\"",
                         run->checkpoint_id);
-        end_line(run);
+        runner_emit_end(run);
     }
 }
 
@@ -258,31 +224,26 @@ void runner_stream_checkpoint(runner_run_t *run, const char *source,
     send_checkpoint(run, metadata);
     if (run->has_overflown) {
         /* Nothing may name a checkpoint that does not exist. */
-        finish(run);
+        runner_emit_finish(run);
         return;
     }
     if (strcmp(source, "loop") == 0) {
         send_values(run);
     }
     if (run->modes & RUNNER_MODE_CHECKPOINTS) {
-        send_event(run, "checkpoints", describe_checkpoint(run, metadata));
+        runner_emit_event(run, "checkpoints",
+                          describe_checkpoint(run, metadata));
     }
     if (run->modes & RUNNER_MODE_DEBUG) {
         send_debug(run, "checkpoint", describe_checkpoint(run, metadata));
     }
-    finish(run);
+    runner_emit_finish(run);
 }
 
 void runner_stream_values(runner_run_t *run)
 {
     send_values(run);
-    finish(run);
-}
-
-static json_object *describe_triggers(runner_node_t node, apr_pool_t *pool)
-{
-    return runner_value_list_text(
-        apr_pstrcat(pool, "branch:to:", runner_node_name(node), NULL));
+    runner_emit_finish(run);
 }
 
 static json_object *describe_task(runner_run_t *run, runner_node_t node)
@@ -292,42 +253,9 @@ static json_object *describe_task(runner_run_t *run, runner_node_t node)
     runner_value_add_text(task, "id", run->task_id);
     runner_value_add_text(task, "name", runner_node_name(node));
     runner_value_add(task, "input", runner_value_share(run->values));
-    runner_value_add(task, "triggers", describe_triggers(node, run->scratch));
+    runner_value_add(task, "triggers",
+                     runner_origin_triggers(node, run->scratch));
     return runner_value_add(task, "interrupts", runner_value_list());
-}
-
-/* What messages and messages/metadata say of where a message comes from. */
-static json_object *describe_origin(runner_run_t *run, runner_node_t node)
-{
-    json_object *origin = json_object_new_object();
-    json_object *given = agent_json_get(agent_json_get(run->start, "config"),
-                                        "metadata");
-    const runner_model_t *model = &run->graph->model;
-
-    if (json_object_is_type(given, json_type_object)) {
-        json_object_object_foreach(given, key, value)
-        {
-            runner_value_add(origin, key, runner_value_share(value));
-        }
-    }
-    runner_value_add_text(origin, "run_id", run->run_id);
-    runner_value_add_text(origin, "thread_id", run->thread_id);
-    runner_value_add_text(origin, "graph_id", run->graph->name);
-    runner_value_add_text(origin, "assistant_id",
-                          agent_json_string(run->start, "assistant_id", NULL));
-    runner_value_add_integer(origin, "run_attempt", run->attempt);
-    runner_value_add_integer(origin, "langgraph_step", run->step + 1);
-    runner_value_add_text(origin, "langgraph_node", runner_node_name(node));
-    runner_value_add(origin, "langgraph_triggers",
-                     describe_triggers(node, run->node_pool));
-    runner_value_add(origin, "langgraph_path", describe_path(node));
-    runner_value_add_text(origin, "langgraph_checkpoint_ns",
-                          apr_pstrcat(run->node_pool, runner_node_name(node),
-                                      ":", run->task_id, NULL));
-    runner_value_add_text(origin, "ls_provider", model->provider->name);
-    runner_value_add_text(origin, "ls_model_name",
-                          model->name ? model->name : model->provider->name);
-    return runner_value_add_text(origin, "ls_model_type", "chat");
 }
 
 void runner_stream_task(runner_run_t *run, runner_node_t node)
@@ -335,17 +263,21 @@ void runner_stream_task(runner_run_t *run, runner_node_t node)
     make_task_id(run, node, run->task_id);
     run->partial_size = 0;
     run->message_metadata = NULL;
-    if (run->modes & (RUNNER_MODE_MESSAGES | RUNNER_MODE_MESSAGES_TUPLE)) {
-        run->message_metadata = agent_json_own(describe_origin(run, node),
+    run->model_input = NULL;
+    if (run->modes & MESSAGE_MODES) {
+        run->message_metadata = agent_json_own(runner_origin_model(run, node),
                                                run->node_pool);
     }
+    if (run->modes & RUNNER_MODE_EVENTS) {
+        runner_trace_node_start(run, node);
+    }
     if (run->modes & RUNNER_MODE_TASKS) {
-        send_event(run, "tasks", describe_task(run, node));
+        runner_emit_event(run, "tasks", describe_task(run, node));
     }
     if (run->modes & RUNNER_MODE_DEBUG) {
         send_debug(run, "task", describe_task(run, node));
     }
-    finish(run);
+    runner_emit_finish(run);
 }
 
 static json_object *wrap_messages(json_object *messages)
@@ -367,11 +299,12 @@ static json_object *describe_result(runner_run_t *run, runner_node_t node,
 
 static void send_metadata(runner_run_t *run, const char *message_id)
 {
-    send_event(run, "messages/metadata",
-               runner_value_wrap(
-                   message_id,
-                   runner_value_wrap(
-                       "metadata", runner_value_share(run->message_metadata))));
+    runner_emit_event(
+        run, "messages/metadata",
+        runner_value_wrap(
+            message_id,
+            runner_value_wrap("metadata",
+                              runner_value_share(run->message_metadata))));
 }
 
 static void send_tuple(runner_run_t *run, json_object *message)
@@ -379,7 +312,7 @@ static void send_tuple(runner_run_t *run, json_object *message)
     json_object *tuple = runner_value_list_of(message);
 
     json_object_array_add(tuple, runner_value_share(run->message_metadata));
-    send_event(run, "messages", tuple);
+    runner_emit_event(run, "messages", tuple);
 }
 
 /* Messages that did not stream are shown whole; one that did is completed. */
@@ -393,8 +326,9 @@ static void send_messages(runner_run_t *run, json_object *messages)
             if (!is_streamed || run->partial_size == 0) {
                 send_metadata(run, agent_json_string(message, "id", ""));
             }
-            send_event(run, "messages/complete",
-                       runner_value_list_of(runner_value_share(message)));
+            runner_emit_event(
+                run, "messages/complete",
+                runner_value_list_of(runner_value_share(message)));
         }
         if (run->modes & RUNNER_MODE_MESSAGES_TUPLE) {
             send_tuple(run,
@@ -404,25 +338,39 @@ static void send_messages(runner_run_t *run, json_object *messages)
     }
 }
 
+/* Tells of a node's end, and of that of the model which it has called. */
+static void trace_result(runner_run_t *run, runner_node_t node,
+                         json_object *messages)
+{
+    if (node == RUNNER_NODE_AGENT) {
+        runner_trace_model_end(run, json_object_array_get_idx(messages, 0));
+    }
+    runner_trace_node_end(run, node, messages);
+}
+
 void runner_stream_task_result(runner_run_t *run, runner_node_t node,
                                json_object *messages, const char *error)
 {
     if (messages != NULL) {
+        if (run->modes & RUNNER_MODE_EVENTS) {
+            trace_result(run, node, messages);
+        }
         send_messages(run, messages);
         if (run->modes & RUNNER_MODE_UPDATES) {
-            send_event(run, "updates",
-                       runner_value_wrap(runner_node_name(node),
-                                         wrap_messages(messages)));
+            runner_emit_event(run, "updates",
+                              runner_value_wrap(runner_node_name(node),
+                                                wrap_messages(messages)));
         }
     }
     if (run->modes & RUNNER_MODE_TASKS) {
-        send_event(run, "tasks", describe_result(run, node, messages, error));
+        runner_emit_event(run, "tasks",
+                          describe_result(run, node, messages, error));
     }
     if (run->modes & RUNNER_MODE_DEBUG) {
         send_debug(run, "task_result",
                    describe_result(run, node, messages, error));
     }
-    finish(run);
+    runner_emit_finish(run);
 }
 
 /*
@@ -441,9 +389,9 @@ static void send_partial(runner_run_t *run)
         return;
     }
     run->partial_size = answer->size + 1;
-    send_event(run, "messages/partial",
-               runner_value_list_of(
-                   runner_answer_message(answer, RUNNER_ANSWER_RUNNING)));
+    runner_emit_event(run, "messages/partial",
+                      runner_value_list_of(runner_answer_message(
+                          answer, RUNNER_ANSWER_RUNNING)));
 }
 
 void runner_stream_delta(runner_run_t *run, const runner_delta_t *delta)
@@ -454,14 +402,59 @@ void runner_stream_delta(runner_run_t *run, const runner_delta_t *delta)
     if (run->modes & RUNNER_MODE_MESSAGES_TUPLE) {
         send_tuple(run, runner_chunk_make(&run->call->answer, delta));
     }
-    finish(run);
+    if (run->modes & RUNNER_MODE_EVENTS) {
+        runner_trace_model_chunk(run,
+                                 runner_chunk_make(&run->call->answer, delta));
+    }
+    runner_emit_finish(run);
+}
+
+void runner_stream_begin(runner_run_t *run)
+{
+    if (run->modes & RUNNER_MODE_EVENTS) {
+        runner_trace_run_start(run);
+        runner_emit_finish(run);
+    }
+}
+
+void runner_stream_call(runner_run_t *run)
+{
+    if (run->modes & RUNNER_MODE_EVENTS) {
+        runner_trace_model_start(run);
+        runner_emit_finish(run);
+    }
+}
+
+void runner_stream_job(runner_run_t *run, const runner_job_t *job)
+{
+    if (run->modes & RUNNER_MODE_EVENTS) {
+        runner_trace_tool(run, job);
+        runner_emit_finish(run);
+    }
+}
+
+void runner_stream_custom(runner_run_t *run, json_object *data)
+{
+    if (run->modes & RUNNER_MODE_CUSTOM) {
+        runner_emit_event(run, "custom", runner_value_share(data));
+        runner_emit_finish(run);
+    }
+}
+
+/* The graph has come to its end, or to a breakpoint. */
+static void trace_end(runner_run_t *run)
+{
+    if (run->modes & RUNNER_MODE_EVENTS) {
+        runner_trace_run_end(run);
+    }
 }
 
 void runner_stream_interrupt(runner_run_t *run)
 {
     if (run->modes & RUNNER_MODE_UPDATES) {
-        send_event(run, "updates",
-                   runner_value_wrap("__interrupt__", runner_value_list()));
+        runner_emit_event(
+            run, "updates",
+            runner_value_wrap("__interrupt__", runner_value_list()));
     }
     if (run->modes & RUNNER_MODE_VALUES) {
         json_object *values = json_object_new_object();
@@ -471,9 +464,10 @@ void runner_stream_interrupt(runner_run_t *run)
             runner_value_add(values, key, runner_value_share(value));
         }
         runner_value_add(values, "__interrupt__", runner_value_list());
-        send_event(run, "values", values);
+        runner_emit_event(run, "values", values);
     }
-    finish(run);
+    trace_end(run);
+    runner_emit_finish(run);
 }
 
 void runner_stream_end(runner_run_t *run, const char *status,
@@ -481,11 +475,14 @@ void runner_stream_end(runner_run_t *run, const char *status,
 {
     json_object *error = NULL;
 
+    if (strcmp(status, "success") == 0) {
+        trace_end(run);
+    }
     if (problem != NULL) {
         error = json_object_new_object();
         runner_value_add_text(error, "error", problem->name);
         runner_value_add_text(error, "message", problem->message);
-        send_event(run, "error", runner_value_share(error));
+        runner_emit_event(run, "error", runner_value_share(error));
         agent_json_own(error, run->scratch);
     }
     runner_wire_begin(run->wire,
@@ -493,6 +490,6 @@ void runner_stream_end(runner_run_t *run, const char *status,
                       ",\"status\":\"%s\",\"error\":",
                       run->run_id, run->epoch, status);
     runner_wire_add_json(run->wire, error);
-    end_line(run);
-    finish(run);
+    runner_emit_end(run);
+    runner_emit_finish(run);
 }

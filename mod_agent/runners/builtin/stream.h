@@ -23,6 +23,9 @@ void runner_stream_checkpoint(runner_run_t *run, const char *source,
 /* The state of the last checkpoint, for a run that continues from it. */
 void runner_stream_values(runner_run_t *run);
 
+/* The run begins; its graph is known. */
+void runner_stream_begin(runner_run_t *run);
+
 /* A node begins: sets the run's task_id and the metadata of its messages. */
 void runner_stream_task(runner_run_t *run, runner_node_t node);
 
@@ -30,6 +33,15 @@ void runner_stream_task(runner_run_t *run, runner_node_t node);
  * messages is an array, NULL when the node failed with error. */
 void runner_stream_task_result(runner_run_t *run, runner_node_t node,
                                json_object *messages, const char *error);
+
+/* The model is about to be asked: run->call is set. */
+void runner_stream_call(runner_run_t *run);
+
+/* A tool is called, or (job->is_done) has answered. */
+void runner_stream_job(runner_run_t *run, const runner_job_t *job);
+
+/* The graph has something of its own to say; data is borrowed. */
+void runner_stream_custom(runner_run_t *run, json_object *data);
 
 /* The model has said something. */
 void runner_stream_delta(runner_run_t *run, const runner_delta_t *delta);

@@ -52,8 +52,13 @@ bool runner_tool_read_builtin(runner_tool_t *tool, apr_pool_t *pool)
 void runner_job_finish(runner_job_t *job, bool is_error, const char *content)
 {
     job->is_done = true;
-    job->is_error = is_error;
-    job->content = content;
+    job->message = agent_json_own(
+        runner_message_tool(job->call_id, job->name, content,
+                            runner_value_share(job->artifact), is_error),
+        job->jobs->pool);
+    if (job->is_called) {
+        job->jobs->on_change(job->jobs->baton, job);
+    }
 }
 
 static void run_clock(runner_job_t *job)
@@ -126,6 +131,21 @@ static void refuse_name(runner_job_t *job)
                     list_tools(job->jobs->graph, pool), ".", NULL));
 }
 
+static void call_tool(runner_job_t *job)
+{
+    job->is_called = true;
+    job->jobs->on_change(job->jobs->baton, job);
+    if (job->tool->kind == RUNNER_TOOL_CLOCK) {
+        run_clock(job);
+    }
+    else if (job->tool->kind == RUNNER_TOOL_CALCULATOR) {
+        run_calculator(job);
+    }
+    else {
+        runner_job_start_http(job);
+    }
+}
+
 static void start_job(runner_job_t *job)
 {
     job->tool = runner_graph_find_tool(job->jobs->graph, job->name);
@@ -135,14 +155,8 @@ static void start_job(runner_job_t *job)
     else if (job->args == NULL) {
         refuse_args(job);
     }
-    else if (job->tool->kind == RUNNER_TOOL_CLOCK) {
-        run_clock(job);
-    }
-    else if (job->tool->kind == RUNNER_TOOL_CALCULATOR) {
-        run_calculator(job);
-    }
     else {
-        runner_job_start_http(job);
+        call_tool(job);
     }
 }
 
@@ -232,11 +246,7 @@ json_object *runner_jobs_messages(const runner_jobs_t *jobs)
         runner_job_t *job = APR_ARRAY_IDX(jobs->list, i, runner_job_t *);
 
         if (job->is_done) {
-            json_object_array_add(
-                messages,
-                runner_message_tool(job->call_id, job->name, job->content,
-                                    runner_value_share(job->artifact),
-                                    job->is_error));
+            json_object_array_add(messages, runner_value_share(job->message));
         }
     }
     return messages;

@@ -12,7 +12,7 @@
 #include "graph.h"
 #include "http.h"
 
-/* The longest reply of an HTTP tool that a model is shown. */
+/* The longest reply of an HTTP tool. */
 #define RUNNER_TOOL_REPLY_MAX ((size_t)1024 * 1024)
 
 /* One call of a tool and its result. */
@@ -24,13 +24,20 @@ typedef struct runner_job_t {
     json_object *args;
     /* The arguments as the model wrote them, when they were none. */
     const char *invalid_args;
+    /* There is such a tool, and it has been called. */
+    bool is_called;
     bool is_done;
-    bool is_error;
-    const char *content;
+    /* The answer, when it is done; belongs to the pool. */
+    json_object *message;
     /* Belongs to the pool; NULL when there is none. */
     json_object *artifact;
     const runner_tool_t *tool;
+    runner_transfer_t *transfer;
     runner_buffer_t reply;
+    size_t reply_size;
+    /* Of a reply in lines (progress.h). */
+    const char *result;
+    const char *bad_line;
 } runner_job_t;
 
 /* All calls of one AI message; those that are not done end with the pool. */
@@ -43,6 +50,10 @@ typedef struct runner_jobs_t {
     /* runner_job_t *, in the order of the model. */
     apr_array_header_t *list;
     int waiting;
+    /* A tool is called, or (job->is_done) has answered. */
+    void (*on_change)(void *baton, const runner_job_t *job);
+    /* A tool that works has something to say; data is borrowed. */
+    void (*on_custom)(void *baton, json_object *data);
     /* Called when the last of the jobs that had to wait is done. */
     void (*on_end)(void *baton);
     void *baton;

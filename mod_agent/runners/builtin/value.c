@@ -119,6 +119,14 @@ json_object *runner_value_parse(const char *text, size_t length,
     return parse_cleaned(text, length, false, pool);
 }
 
+json_object *runner_value_parse_bounded(const char *text, size_t length,
+                                        apr_pool_t *pool)
+{
+    json_object *value = parse_cleaned(text, length, false, pool);
+
+    return runner_value_depth(value) > RUNNER_VALUE_DEPTH ? NULL : value;
+}
+
 json_object *runner_value_parse_event(const char *text, size_t length,
                                       apr_pool_t *pool)
 {

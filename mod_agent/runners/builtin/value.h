@@ -13,6 +13,10 @@
 #include <apr_pools.h>
 #include <json-c/json.h>
 
+/* What others wrote sits a few levels deep inside a line, which has a limit of
+ * its own (AGENT_SCAN_DEPTH). */
+#define RUNNER_VALUE_DEPTH 64
+
 /* Adds a member and returns object, so that calls can be nested. */
 json_object *runner_value_add(json_object *object, const char *key,
                               json_object *value);
@@ -52,6 +56,11 @@ int runner_value_depth(json_object *value);
  */
 json_object *runner_value_parse(const char *text, size_t length,
                                 apr_pool_t *pool);
+
+/* The same for a value that is going to stand inside a line: NULL also when
+ * it is nested deeper than RUNNER_VALUE_DEPTH levels. */
+json_object *runner_value_parse_bounded(const char *text, size_t length,
+                                        apr_pool_t *pool);
 
 /* The same for an event of a stream, in which a character may be cut in two
  * (halves.h). */

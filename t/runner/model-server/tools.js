@@ -35,6 +35,20 @@ const answers = {
         call.response.writeHead(200, { 'content-type': 'text/plain' });
         call.response.end(Buffer.from([0x61, 0x00, 0x62, 0xff, 0x63, 0xed, 0xa0, 0x80, 0x64]));
     },
+    // The lines that the arguments ask for, one byte after the other.
+    progress: (call) => {
+        call.response.writeHead(call.body.status || 200,
+            { 'content-type': call.body.type || 'application/x-ndjson' });
+        for (const byte of Buffer.from(call.body.lines.join('\n'))) {
+            call.response.write(Buffer.from([byte]));
+        }
+        call.response.end();
+    },
+    // A line, and the rest when the client has gone.
+    stuck: (call) => {
+        call.response.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' });
+        call.response.write('{"custom":"half way"}\n');
+    },
     // Never answers; GET /closed?key=.. tells when the client has gone.
     hang: () => {},
 };

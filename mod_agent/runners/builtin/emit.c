@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See emit.h. */
+#include "emit.h"
+
+#include <inttypes.h>
+
+#include "core/json.h"
+
+void runner_emit_begin_event(runner_run_t *run, const char *name)
+{
+    runner_wire_begin(run->wire,
+                      "{\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%" PRId64
+                      ",\"event\":\"%s\"",
+                      run->run_id, run->epoch, name);
+}
+
+void runner_emit_end(runner_run_t *run)
+{
+    runner_wire_add(run->wire, "}");
+    if (runner_wire_end(run->wire) != APR_SUCCESS) {
+        run->has_overflown = true;
+    }
+}
+
+void runner_emit_event(runner_run_t *run, const char *name, json_object *data)
+{
+    agent_json_own(data, run->scratch);
+    runner_emit_begin_event(run, name);
+    runner_wire_add(run->wire, ",\"data\":");
+    runner_wire_add_json(run->wire, data);
+    runner_emit_end(run);
+}
+
+void runner_emit_finish(runner_run_t *run)
+{
+    apr_pool_clear(run->scratch);
+}
