@@ -31,7 +31,7 @@ $$;
 
 \ir migrations/version.sql
 
-select :version > 9 as is_newer \gset
+select :version > 10 as is_newer \gset
 \if :is_newer
     do $$
     begin
@@ -94,6 +94,12 @@ select :version < 9 as is_missing \gset
     \ir migrations/0009_create_thread_expiries.up.sql
 \endif
 
+select :version < 10 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0010_create_webhook_outbox'
+    \ir migrations/0010_create_webhook_outbox.up.sql
+\endif
+
 -- Functions that others inline; they come first.
 \ir functions/now.sql
 \ir functions/render_time.sql
@@ -111,6 +117,7 @@ select :version < 9 as is_missing \gset
 \ir functions/concat_objects.sql
 \ir functions/pick_members.sql
 \ir functions/render_failed_tasks.sql
+\ir functions/webhook_delay.sql
 
 -- Internal functions.
 \ir functions/find_stored_run.sql
@@ -121,6 +128,7 @@ select :version < 9 as is_missing \gset
 \ir functions/last_event_seq.sql
 \ir functions/lock_leases.sql
 \ir functions/settle_threads.sql
+\ir functions/record_webhooks.sql
 \ir functions/finish_runs.sql
 \ir functions/move_head.sql
 \ir functions/discard_run.sql
@@ -131,6 +139,7 @@ select :version < 9 as is_missing \gset
 \ir functions/parse_batch.sql
 \ir functions/save_checkpoints.sql
 \ir functions/end_runs.sql
+\ir functions/release_webhooks.sql
 \ir functions/create_partition.sql
 \ir functions/refuse_final_change.sql
 
@@ -164,6 +173,9 @@ select :version < 9 as is_missing \gset
 \ir functions/notify_runs.sql
 \ir functions/maintain_partitions.sql
 \ir functions/expire_threads.sql
+\ir functions/claim_webhooks.sql
+\ir functions/save_webhooks.sql
+\ir functions/sweep_webhooks.sql
 
 \if :{?app_role}
     \ir grants.sql

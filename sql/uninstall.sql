@@ -33,6 +33,12 @@ begin
 end
 $$;
 
+select :version >= 10 as is_applied \gset
+\if :is_applied
+    \echo 'agent: undo 0010_create_webhook_outbox'
+    \ir migrations/0010_create_webhook_outbox.down.sql
+\endif
+
 select :version >= 9 as is_applied \gset
 \if :is_applied
     \echo 'agent: undo 0009_create_thread_expiries'

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Marks a worker as dead and gives away up to 100 of its runs. In batches, so that a large backlog
--- is many short transactions: call again while it returns 100.
+-- Marks a worker as dead and gives away what it was delivering and up to 100 of its runs. In
+-- batches, so that a large backlog is many short transactions: call again while it returns 100.
 -- Returns: number of runs released. p_counted false: the lost attempts do not count (drain).
--- Locks:   the worker, then threads, queue rows and records of its runs.
+-- Locks:   the worker, then rows of the outbox, then threads, queue rows and records of its runs.
 create or replace function agent.bury_worker(p_worker_id bigint, p_counted boolean) returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
@@ -16,6 +16,7 @@ begin
        set state = 3, dead_at = coalesce(w.dead_at, agent.now())
      where w.worker_id = p_worker_id
     returning w.node_name into v_node;
+    perform agent.release_webhooks(p_worker_id);
 
     select array_agg(row(
                x.account_id, x.run_id, x.epoch, true, null, null, null)::agent.run_report)

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Internal. The one place where runs become final: record, usage, queue, thread and the promotion
--- of the next run change together. p_worker_id is the worker that reported the ends; null when they
--- follow from a cancel or a loss, so that a worker's repeated batch does not take them for its own.
+-- Internal. The one place where runs become final: record, usage, webhook, queue, thread and the
+-- promotion of the next run change together. p_worker_id is the worker that reported the ends; null
+-- when they follow from a cancel or a loss, so that a worker's repeated batch does not take them for
+-- its own.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads and the queue rows; takes the records.
 create or replace function agent.finish_runs(
@@ -59,6 +60,8 @@ begin
     select f.account_id, f.run_id, f.thread_id, f.assistant_id, f.graph_id, f.status, f.attempts,
            f.epoch, p_worker_id, f.created_at, f.started_at, v_now
       from finished f;
+
+    perform agent.record_webhooks(p_ends, false);
 
     delete from agent.run_queue q
      where q.ctid = any (array(

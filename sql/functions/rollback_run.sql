@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Removes an unfinished run as if it had not been: record, events, checkpoints and queue
--- row go, the thread's state is again what it was when the run became ready. Usage keeps a row.
--- p_worker_id as in agent.finish_runs.
+-- row go, the thread's state is again what it was when the run became ready. Usage keeps a row, and
+-- a webhook tells of it. p_worker_id as in agent.finish_runs.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread and the queue row; takes the record.
 create or replace function agent.rollback_run(
@@ -14,6 +14,8 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_moved boolean;
+    v_end   agent.run_end := row(
+        p_row.account_id, p_row.thread_id, p_row.run_id, 'interrupted', null, true, null);
 begin
     insert into agent.usage_events (
         account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, worker_id,
@@ -24,6 +26,7 @@ begin
      where r.run_id = p_row.run_id
        and r.account_id is not distinct from p_row.account_id;
 
+    perform agent.record_webhooks(array[v_end], true);
     select t.head_run_id = p_row.run_id into v_moved
       from agent.threads t
      where t.account_id = p_row.account_id
@@ -36,9 +39,7 @@ begin
     delete from agent.run_queue q
      where q.run_id = p_row.run_id
        and q.account_id is not distinct from p_row.account_id;
-    perform agent.settle_threads(array[
-        row(p_row.account_id, p_row.thread_id, p_row.run_id,
-            'interrupted', null, true, null)::agent.run_end]);
+    perform agent.settle_threads(array[v_end]);
 end
 $function$;
 

@@ -11,7 +11,7 @@ use AgentSQL;
 use AgentSQL::Play;
 
 my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_blobs usage_events
-    thread_expiries);
+    thread_expiries webhook_outbox);
 my $account = $AgentSQL::ACCOUNT;
 
 # 20,000 blocked runs in two threads, 4,000 ready ones, and the traces of 10,000 that ended.
@@ -19,9 +19,9 @@ my $LOAD = <<"SQL";
 insert into agent.threads (account_id, thread_id, status, active_run_id, created_at, updated_at)
 select '$account', md5('t' || n)::uuid, 'busy', md5('r' || n)::uuid, now(), now() from generate_series(1, 4002) n;
 insert into agent.runs (account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
-    metadata, config, stream_mode, stream_subgraphs, stream_resumable, events_bucket, created_at, updated_at)
+    metadata, config, webhook, stream_mode, stream_subgraphs, stream_resumable, events_bucket, created_at, updated_at)
 select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, '$AgentSQL::ASSISTANT',
-    'agent', 'enqueue', '{}', '{"metadata": {}}', '["values"]', false, false, current_date, now(), now()
+    'agent', 'enqueue', '{}', '{"metadata": {}}', 'http://x/', '["values"]', false, false, current_date, now(), now()
 from generate_series(1, 24000) n;
 insert into agent.run_queue (account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket)
 select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, 'agent',
@@ -39,6 +39,12 @@ select '$account', md5('x' || n)::uuid, now() + interval '1 hour' from generate_
 insert into agent.usage_events (account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
     created_at, finished_at)
 select '$account', md5('e' || n)::uuid, md5('t' || n)::uuid, '$AgentSQL::ASSISTANT', 'agent', 'success', 1, 1, now(), now()
+from generate_series(1, 10000) n;
+insert into agent.webhook_outbox (account_id, run_id, thread_id, url, body, body_bytes, attempts, due_at, created_at,
+    last_error, dead_at, worker_id)
+select '$account', md5('e' || n)::uuid, md5('t' || n)::uuid, 'http://x/', '{}', 2, 1,
+    now() + case n % 100 when 0 then '-1 minute' else '1 hour' end::interval, now(), 'why',
+    case n % 10 when 1 then now() end, case n % 10 when 2 then 1000000 end
 from generate_series(1, 10000) n;
 SQL
 
@@ -76,6 +82,13 @@ sub life {
     $measure->('expire_threads', sub { $session->value('select agent.expire_threads()') });
     $session->query('reset agent.now');
     $measure->('cancel_run', sub { $play->api('cancel_run', $new, $created[-1], 'interrupt') });
+    my @due = $measure->('claim_webhooks', sub {
+        $session->query("select * from agent.claim_webhooks($worker, 20, 1000000, 30)") });
+    my $results = AgentSQL::encode([ map { {
+        a => $_->[0], r => $_->[1], n => 1, o => 'failed', t => 'why' } } @due ]);
+    $measure->('save_webhooks', sub { $session->query("select * from agent.save_webhooks($worker, '$results')") });
+    $measure->('sweep_webhooks', sub { $session->query("select agent.sweep_webhooks('1 day')") });
+    $measure->('release_webhooks', sub { $session->query("select agent.release_webhooks($worker)") });
     $measure->('delete_run', sub { $play->api('delete_run', $thread, $run) });
     $measure->('delete_thread', sub { $play->api('delete_thread', $new) });
     return scalar @claims;

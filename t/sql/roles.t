@@ -40,6 +40,18 @@ subtest 'a server role can do all that the functions do' => sub {
     $session->query("select agent.notify_runs(array['$run']::uuid[])");
 };
 
+subtest 'a server role can deliver webhooks' => sub {
+    my $worker = $play->worker;
+    my $thread = $play->thread;
+    my $run = $play->run($thread, request => { webhook => 'https://example.com/' });
+    is +($play->api('cancel_run', $thread, $run, 'interrupt'))[0], 'ok';
+    is [ $session->query("select * from agent.claim_webhooks($worker, 1, 1, 30)") ]->[0][1], $run;
+    my $result = AgentSQL::encode([ { a => $AgentSQL::ACCOUNT, r => $run, n => 1, o => 'delivered' } ]);
+    is [ $session->query("select * from agent.save_webhooks($worker, '$result')") ]->[0][1], 'delivered';
+    is $session->value("select agent.sweep_webhooks('1 day')"), 0;
+    $session->query("select agent.bury_worker($worker, true)");
+};
+
 subtest 'a server role can have partitions made, although it owns no table' => sub {
     $session->query("set agent.now = '2040-01-01T00:00:00Z'");
     cmp_ok $session->value("select agent.maintain_partitions('2 days')"), '>', 0;

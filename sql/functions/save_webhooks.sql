@@ -1,0 +1,65 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- How attempts to deliver webhooks have ended. What a receiver has taken is deleted, whoever says so,
+-- since it is true in any case. A failure counts only while its worker holds that very attempt; the
+-- next one follows after agent.webhook_delay (+-20 %, so that receivers are not hit in waves), and
+-- not before the receiver asked for it, up to the longest of those delays. A refused one is given up
+-- at once. Can be repeated.
+-- Returns: one row per item: delivered, again (after next_sec), dead, or gone when it is not held.
+--          p_items: [{"a": account_id, "r": run_id, "n": attempt, "o": delivered | failed | refused,
+--          "t": why, "s": seconds that the receiver asked for, or null}, ...].
+-- Locks:   rows of the outbox, in the order of their keys.
+create or replace function agent.save_webhooks(p_worker_id bigint, p_items json)
+returns table (run_id uuid, outcome text, next_sec integer)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+#variable_conflict use_column
+declare
+    v_now   timestamptz := agent.now();
+    v_item  record;
+    v_delay interval;
+begin
+    for v_item in
+        select i.*
+          from json_to_recordset(p_items) as i (a uuid, r uuid, n integer, o text, t text, s integer)
+         order by i.r, i.a
+    loop
+        run_id := v_item.r;
+        outcome := 'gone';
+        next_sec := null;
+        if v_item.o = 'delivered' then
+            delete from agent.webhook_outbox w
+             where w.run_id = v_item.r
+               and w.account_id is not distinct from v_item.a;
+            outcome := case when found then 'delivered' else 'gone' end;
+            return next;
+            continue;
+        end if;
+
+        v_delay := case when v_item.o = 'failed' then agent.webhook_delay(v_item.n) end
+            * (0.8 + 0.4 * random());
+        if v_delay is not null and v_item.s is not null then
+            v_delay := greatest(
+                v_delay, least(v_item.s * interval '1 second', agent.webhook_delay(10)));
+        end if;
+        update agent.webhook_outbox w
+           set worker_id = null,
+               due_at = v_now + coalesce(v_delay, '0'),
+               last_error = coalesce(v_item.t, 'unknown'),
+               dead_at = case when v_delay is null then v_now end
+         where w.run_id = v_item.r
+           and w.account_id is not distinct from v_item.a
+           and w.worker_id is not distinct from p_worker_id
+           and w.attempts = v_item.n;
+        if found then
+            outcome := case when v_delay is null then 'dead' else 'again' end;
+            next_sec := extract(epoch from v_delay)::integer;
+        end if;
+        return next;
+    end loop;
+end
+$function$;
+
+comment on function agent.save_webhooks(bigint, json) is
+    'Saves how attempts to deliver webhooks have ended.';

@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0
+# The outbox of webhooks: what an end leaves there, and how workers deliver it.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $URL = 'https://hooks.example.com/x?y=1';
+my $db = AgentSQL->new;
+my $session = $db->session;
+my $play = AgentSQL::Play->new($session);
+my $worker = $play->worker;
+
+sub hooked_run {
+    my ($thread, %more) = @_;
+    return $play->run($thread, request => { input => { a => 1 }, webhook => $URL }, %more);
+}
+
+# Rows of the outbox as hashes.
+sub outbox {
+    return map { AgentSQL::decode($_->[0]) }
+        $session->query('select row_to_json(o) from agent.webhook_outbox o order by created_at, run_id');
+}
+
+# The one row that there is, taken out; its body decoded.
+sub only_row {
+    my ($run) = @_;
+    my @rows = outbox();
+    is scalar @rows, 1, 'one row';
+    is $rows[0]{run_id}, $run, 'of this run';
+    $session->query('delete from agent.webhook_outbox');
+    return { %{ $rows[0] }, body => AgentSQL::decode($rows[0]{body}) };
+}
+
+sub cancel { return $play->session->call('cancel_run', $AgentSQL::ACCOUNT, @_) }
+
+# A claimed delivery is [account, run, attempt, url, body].
+sub claim {
+    my ($by, %with) = @_;
+    return $session->query(sprintf 'select * from agent.claim_webhooks(%d, %d, %d, 30) order by run_id',
+        $by, $with{limit} // 50, $with{max_bytes} // 1_000_000);
+}
+
+sub result {
+    my ($delivery, $outcome, %more) = @_;
+    return { a => $delivery->[0], r => $delivery->[1], n => $delivery->[2] + 0, o => $outcome,
+        t => 'status 500', s => undef, %more };
+}
+
+# [run, outcome, next_sec] of each.
+sub save {
+    my ($by, @results) = @_;
+    my $items = AgentSQL::Session::literal(AgentSQL::encode(\@results));
+    return $session->query("select * from agent.save_webhooks($by, $items)");
+}
+
+sub at { return $session->query("set agent.now = '$_[0]'") }
+
+# A run that has ended, with its row in the outbox.
+sub ended_run {
+    my $thread = $play->thread;
+    my $run = hooked_run($thread);
+    cancel($thread, $run, 'interrupt');
+    return $run;
+}
+
+# ---- what an end leaves ----
+
+subtest 'a run that succeeds leaves the run, its times and its values' => sub {
+    my $thread = $play->thread;
+    my $run = hooked_run($thread);
+    my ($claim) = $play->claim($worker);
+    is_deeply [ outbox() ], [], 'nothing before the end';
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => [ 'question', 'answer' ]),
+        AgentSQL::Play::finish($claim));
+    my $row = only_row($run);
+    is $row->{url}, $URL;
+    is $row->{thread_id}, $thread;
+    is $row->{account_id}, $AgentSQL::ACCOUNT;
+    my $record = $play->body('get_run', $thread, $run);
+    my %body = %{ $row->{body} };
+    is_deeply [ map { $_->{content} } @{ (delete $body{values})->{messages} } ], [ 'question', 'answer' ];
+    like delete $body{run_started_at}, qr/\A\d{4}-\d\d-\d\dT[\d:.]+\+00:00\z/;
+    is delete $body{run_ended_at}, $record->{updated_at};
+    is_deeply \%body, $record, 'the rest is the run as the API shows it';
+    is $body{status}, 'success';
+    is $body{error}, undef;
+};
+
+subtest 'a run that fails leaves its error' => sub {
+    for my $status (qw(error timeout)) {
+        my $run = hooked_run($play->thread);
+        my ($claim) = $play->claim($worker);
+        $play->save($worker, AgentSQL::Play::finish($claim, $status, { error => 'Kind', message => 'why' }));
+        my $body = only_row($run)->{body};
+        is $body->{status}, $status;
+        is_deeply $body->{error}, { error => 'Kind', message => 'why' };
+        is $body->{values}, undef, 'no values were reached';
+    }
+};
+
+subtest 'a run that was cancelled before it began leaves no start' => sub {
+    my $thread = $play->thread;
+    my $run = hooked_run($thread);
+    cancel($thread, $run, 'interrupt');
+    my $body = only_row($run)->{body};
+    is $body->{status}, 'interrupted';
+    is $body->{run_started_at}, undef;
+};
+
+subtest 'a run that was cancelled while it executed leaves what it had reached' => sub {
+    my $thread = $play->thread;
+    my $run = hooked_run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['half']));
+    cancel($thread, $run, 'interrupt');
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    my $body = only_row($run)->{body};
+    is $body->{status}, 'interrupted';
+    is $body->{values}{messages}[0]{content}, 'half';
+};
+
+subtest 'a run that another one interrupted, waiting or executing' => sub {
+    my $thread = $play->thread;
+    my $waiting = hooked_run($thread);
+    my $next = $play->run($thread, strategy => 'interrupt');
+    is only_row($waiting)->{body}{status}, 'interrupted', 'waiting';
+    cancel($thread, $next, 'interrupt');
+
+    my $run = hooked_run($thread);
+    my ($claim) = $play->claim($worker);
+    $next = $play->run($thread, strategy => 'interrupt');
+    is_deeply [ outbox() ], [], 'nothing until its worker has stopped';
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    is only_row($run)->{body}{status}, 'interrupted', 'executing';
+    cancel($thread, $next, 'interrupt');
+};
+
+subtest 'a run that was rolled back says so, though its record is gone' => sub {
+    my $thread = $play->thread;
+    my $run = hooked_run($thread);
+    cancel($thread, $run, 'rollback');
+    is $play->status($thread, $run), 'run_not_found';
+    my $body = only_row($run)->{body};
+    is $body->{status}, 'interrupted', 'waiting';
+    ok $body->{rolled_back};
+    is $body->{values}, undef;
+    like $body->{run_ended_at}, qr/\A\d{4}/;
+    is $body->{kwargs}{input}{a}, 1;
+
+    $run = hooked_run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['half']));
+    my $next = $play->run($thread, strategy => 'rollback');
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    $body = only_row($run)->{body};
+    is $body->{status}, 'interrupted', 'executing, whatever its worker says';
+    is $body->{values}, undef;
+    like $body->{run_started_at}, qr/\A\d{4}/;
+    cancel($thread, $next, 'interrupt');
+};
+
+subtest 'a run whose runner or worker was lost too often' => sub {
+    for my $how (qw(release bury)) {
+        my $thread = $play->thread;
+        my $run = hooked_run($thread);
+        for my $attempt (1 .. 3) {
+            is_deeply [ outbox() ], [], "nothing before attempt $attempt";
+            $session->query('update agent.run_queue set not_before = null');
+            my $by = $play->worker;
+            my ($claim) = $play->claim($by);
+            $how eq 'release' ? $play->release($by, 'true', $claim)
+                : $session->query("select agent.bury_worker($by, true)");
+        }
+        my $body = only_row($run)->{body};
+        is $body->{status}, 'error';
+        is $body->{error}{error}, $how eq 'release' ? 'poison' : 'worker_lost';
+    }
+};
+
+subtest 'a cancelled run whose worker was lost' => sub {
+    for my $action (qw(interrupt rollback)) {
+        my $thread = $play->thread;
+        my $run = hooked_run($thread);
+        my ($claim) = $play->claim($worker);
+        cancel($thread, $run, $action);
+        $play->release($worker, 'true', $claim);
+        is only_row($run)->{body}{status}, 'interrupted', $action;
+    }
+};
+
+subtest 'a run on a temporary thread tells no values, and its thread may go at once' => sub {
+    my ($thread, $run) = $play->stateless(webhook => $URL);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['x']), AgentSQL::Play::finish($claim));
+    at('2100-01-01T00:00:00Z');
+    is $session->value('select agent.expire_threads()'), 1;
+    my ($delivery) = claim($worker);
+    my $body = AgentSQL::decode($delivery->[4]);
+    is $body->{status}, 'success';
+    ok $body->{kwargs}{temporary};
+    ok !exists $body->{values};
+    $session->query('reset agent.now');
+    only_row($run);
+};
+
+subtest 'a run without a webhook leaves nothing' => sub {
+    my $thread = $play->thread;
+    $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    cancel($thread, $play->run($thread), $_) for qw(interrupt rollback);
+    is_deeply [ outbox() ], [];
+};
+
+subtest 'each of the runs of a batch leaves its own' => sub {
+    my %runs = map { hooked_run($play->thread) => 1 } 1 .. 20;
+    my @claims = $play->claim($worker);
+    my @batch = map { AgentSQL::Play::finish($_) } @claims;
+    $play->save($worker, @batch) for 1, 2;
+    is_deeply [ sort map { $_->{run_id} } outbox() ], [ sort keys %runs ], 'once, also when the batch is repeated';
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'an end that is not committed leaves nothing' => sub {
+    my $thread = $play->thread;
+    my $run = hooked_run($thread);
+    $session->query('begin');
+    cancel($thread, $run, 'interrupt');
+    is scalar outbox(), 1, 'seen from within';
+    $session->query('rollback');
+    is_deeply [ outbox() ], [];
+    is $play->status($thread, $run), 'pending';
+    cancel($thread, $run, 'interrupt');
+    only_row($run);
+};
+
+subtest 'deleting run and thread takes nothing from the outbox' => sub {
+    my $thread = $play->thread;
+    my $run = hooked_run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['kept']), AgentSQL::Play::finish($claim));
+    is +($play->api('delete_run', $thread, $run))[0], 'ok';
+    is +($play->api('delete_thread', $thread))[0], 'ok';
+    my ($delivery) = claim($worker);
+    is AgentSQL::decode($delivery->[4])->{values}{messages}[0]{content}, 'kept';
+    only_row($run);
+};
+
+# ---- delivery ----
+
+subtest 'a claim gives the same body each time, with the time of sending' => sub {
+    my $run = ended_run();
+    my @bodies;
+    for my $attempt (1, 2) {
+        at("2040-01-01T00:00:0${attempt}Z");
+        my ($delivery) = claim($worker);
+        is_deeply [ @{$delivery}[ 0 .. 3 ] ], [ $AgentSQL::ACCOUNT, $run, $attempt, $URL ];
+        push @bodies, AgentSQL::decode($delivery->[4]);
+        is delete $bodies[-1]{webhook_sent_at}, "2040-01-01T00:00:0$attempt.000000+00:00";
+        $session->query('update agent.webhook_outbox set due_at = agent.now()');
+    }
+    is_deeply $bodies[1], $bodies[0];
+    $session->query('delete from agent.webhook_outbox');
+    $session->query('reset agent.now');
+};
+
+subtest 'what was claimed is nobody else\'s until the lease ends' => sub {
+    at('2040-01-01T00:00:00Z');
+    my $run = ended_run();
+    my $other = $play->worker;
+    is scalar claim($worker), 1;
+    is scalar claim($_), 0 for $worker, $other;
+    at('2040-01-01T00:00:29Z');
+    is scalar claim($other), 0, 'after 29 s';
+    at('2040-01-01T00:00:31Z');
+    my ($delivery) = claim($other);
+    is $delivery->[2], 2, 'after 31 s, as the second attempt';
+    is_deeply [ save($worker, result([ $AgentSQL::ACCOUNT, $run, 1 ], 'failed')) ], [ [ $run, 'gone', '' ] ],
+        'the first one cannot fail it any more';
+    is_deeply [ save($worker, result([ $AgentSQL::ACCOUNT, $run, 2 ], 'refused')) ], [ [ $run, 'gone', '' ] ],
+        'nor with a number that is not its own';
+    is [ outbox() ]->[0]{worker_id}, $other;
+    is_deeply [ save($worker, result([ $AgentSQL::ACCOUNT, $run, 1 ], 'delivered')) ], [ [ $run, 'delivered', '' ] ],
+        'but that it was delivered is true in any case';
+    is_deeply [ save($other, result($delivery, 'failed')) ], [ [ $run, 'gone', '' ] ];
+    is_deeply [ outbox() ], [];
+    $session->query('reset agent.now');
+};
+
+subtest 'two workers at once share what is due, and neither waits' => sub {
+    my %runs = map { ended_run() => 1 } 1 .. 10;
+    my @sessions = map { $db->session } 1, 2;
+    my @workers = map { $play->worker } 1, 2;
+    my @got;
+    for my $i (0, 1) {
+        $sessions[$i]->query('begin');
+        push @got, map { $_->[1] } $sessions[$i]->query(
+            "select * from agent.claim_webhooks($workers[$i], 6, 1000000, 30)");
+        is scalar @got, $i ? 10 : 6;
+    }
+    $_->query('commit') for @sessions;
+    is_deeply [ sort @got ], [ sort keys %runs ], 'each one once';
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'a claim ends with the first body that exceeds what the worker has room for' => sub {
+    ended_run() for 1 .. 4;
+    my $bytes = $session->value('select min(body_bytes) from agent.webhook_outbox');
+    is scalar claim($worker, max_bytes => 2 * $bytes), 2;
+    is scalar claim($worker, max_bytes => 1), 1, 'one in any case';
+    is scalar claim($worker, max_bytes => 0), 0, 'but none without any room';
+    is scalar claim($worker, limit => 1), 1;
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'a worker that is not live gets nothing' => sub {
+    ended_run();
+    my $dead = $play->worker;
+    $session->query("select agent.bury_worker($dead, true)");
+    is scalar claim($_), 0 for $dead, 0;
+    my $draining = $play->worker;
+    $session->query("select agent.renew_worker($draining, 20, true)");
+    is scalar claim($draining), 0, 'nor one that drains';
+    is scalar claim($worker), 1;
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'burying a worker makes due what it was delivering' => sub {
+    my $run = ended_run();
+    my $lost = $play->worker;
+    is scalar claim($lost), 1;
+    is scalar claim($worker), 0;
+    $session->query("select agent.bury_worker($lost, true)");
+    my ($delivery) = claim($worker);
+    is $delivery->[1], $run;
+    is $delivery->[2], 2;
+    is_deeply [ save($worker, result($delivery, 'delivered')) ], [ [ $run, 'delivered', '' ] ];
+};
+
+subtest 'a burial does not wait for an end that is being saved' => sub {
+    my $lost = $play->worker;
+    ended_run();
+    my ($delivery) = claim($lost);
+    my $other = $db->session;
+    $other->query('begin');
+    $other->query(sprintf "select * from agent.save_webhooks(%d, %s)", $lost,
+        AgentSQL::Session::literal(AgentSQL::encode([ result($delivery, 'failed') ])));
+    $session->query("select agent.bury_worker($lost, true)");
+    $other->query('commit');
+    is [ outbox() ]->[0]{last_error}, 'status 500';
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'failed attempts follow each other over 23 hours, then it is given up' => sub {
+    my $run = ended_run();
+    my @delays = (1, 5, 25, 125, 625, 3125, 15625, 21600, 21600, 21600);
+    my $sum = 0;
+    for my $attempt (1 .. 10) {
+        at("2050-01-01T00:00:00Z");
+        $session->query('update agent.webhook_outbox set due_at = agent.now()');
+        my ($delivery) = claim($worker);
+        is $delivery->[2], $attempt;
+        my ($row) = save($worker, result($delivery, 'failed'));
+        is $row->[1], 'again';
+        my $wait = $session->value('select extract(epoch from due_at - agent.now()) from agent.webhook_outbox');
+        cmp_ok abs($wait / $delays[ $attempt - 1 ] - 1), '<=', 0.2001, "$delays[$attempt - 1] s +-20 % after attempt $attempt";
+        cmp_ok abs($row->[2] - $wait), '<=', 1, 'as it says';
+        is [ outbox() ]->[0]{last_error}, 'status 500';
+        $sum += $delays[ $attempt - 1 ];
+    }
+    cmp_ok $sum / 3600, '>', 23;
+    cmp_ok $sum / 3600, '<', 24;
+    $session->query('update agent.webhook_outbox set due_at = agent.now()');
+    my ($delivery) = claim($worker);
+    is_deeply [ save($worker, result($delivery, 'failed', t => 'last words')) ], [ [ $run, 'dead', '' ] ];
+    is scalar claim($worker), 0;
+    my ($row) = outbox();
+    is $row->{attempts}, 11;
+    is $row->{last_error}, 'last words', 'it is kept, with the last error';
+    like $row->{dead_at}, qr/\A2050-01-01/;
+    $session->query('delete from agent.webhook_outbox');
+    $session->query('reset agent.now');
+};
+
+subtest 'retries that failed together do not come back together' => sub {
+    ended_run() for 1 .. 30;
+    my @claimed = claim($worker);
+    save($worker, map { result($_, 'failed') } @claimed);
+    cmp_ok $session->value('select count(distinct due_at) from agent.webhook_outbox'), '>', 25;
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'the receiver may ask for a longer wait, up to 6 hours, not for a shorter one' => sub {
+    at('2050-01-01T00:00:00Z');
+    for my $case ([ 60, 60, 60 ], [ 100_000, 21600, 21600 ], [ 0, 0.8, 1.2 ]) {
+        my ($asked, $least, $most) = @$case;
+        ended_run();
+        my ($delivery) = claim($worker);
+        save($worker, result($delivery, 'failed', s => $asked));
+        my $wait = $session->value('select extract(epoch from due_at - agent.now()) from agent.webhook_outbox');
+        cmp_ok $wait, '>=', $least, "asked for $asked";
+        cmp_ok $wait, '<=', $most;
+        $session->query('delete from agent.webhook_outbox');
+    }
+    $session->query('reset agent.now');
+};
+
+subtest 'a refused delivery is given up at once, also when the result is told twice' => sub {
+    my $run = ended_run();
+    my ($delivery) = claim($worker);
+    is_deeply [ save($worker, result($delivery, 'refused', s => 5)) ], [ [ $run, 'dead', '' ] ];
+    is_deeply [ save($worker, result($delivery, 'refused')) ], [ [ $run, 'gone', '' ] ];
+    is scalar claim($worker), 0;
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'a delivery that is lost at its last attempt is given up' => sub {
+    my $run = ended_run();
+    $session->query("update agent.webhook_outbox set attempts = 10, last_error = 'status 500'");
+    my $lost = $play->worker;
+    is [ claim($lost) ]->[0][2], 11;
+    $session->query("select agent.bury_worker($lost, true)");
+    is scalar claim($worker), 0;
+    is [ outbox() ]->[0]{last_error}, 'status 500; lost during the last attempt';
+    ok [ outbox() ]->[0]{dead_at};
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'given-up deliveries are kept for the retention time, others are not touched' => sub {
+    at('2050-01-01T00:00:00Z');
+    my @runs = map { ended_run() } 1 .. 3;
+    my @claimed = claim($worker, limit => 2);
+    save($worker, result($claimed[0], 'refused'));
+    at('2050-01-02T00:00:00Z');
+    save($worker, result($claimed[1], 'refused'));
+    at('2050-01-03T00:00:01Z');
+    is $session->value("select agent.sweep_webhooks('2 days')"), 1;
+    is_deeply [ sort map { $_->{run_id} } outbox() ], [ sort grep { $_ ne $claimed[0][1] } @runs ];
+    is $session->value("select agent.sweep_webhooks('2 days')"), 0;
+    $session->query('delete from agent.webhook_outbox');
+    $session->query('reset agent.now');
+};
+
+subtest 'the same run id of two accounts is two deliveries' => sub {
+    my $run = ended_run();
+    my $guest = '00000000-0000-0000-0000-000000000002';
+    $session->query("insert into agent.webhook_outbox select '$guest', run_id, thread_id, url, body, body_bytes,
+        attempts, worker_id, due_at, created_at, last_error, dead_at from agent.webhook_outbox");
+    my @claimed = claim($worker);
+    is scalar @claimed, 2;
+    my ($theirs) = grep { $_->[0] eq $guest } @claimed;
+    is_deeply [ save($worker, result($theirs, 'delivered')) ], [ [ $run, 'delivered', '' ] ];
+    only_row($run);
+};
+
+done_testing;
