@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "../core/egress.h"
 #include "../core/uuid.h"
 
 typedef struct check_t check_t;
@@ -190,6 +191,20 @@ static apr_status_t check_word(const check_t *check, json_object *value,
     return APR_SUCCESS;
 }
 
+static apr_status_t check_url(const check_t *check, json_object *value,
+                              const place_t *place)
+{
+    agent_egress_target_t target;
+    const char *expected;
+
+    if (!json_object_is_type(value, json_type_string)) {
+        return refuse(place, "a URL");
+    }
+    expected = agent_egress_read_url(&target, json_object_get_string(value),
+                                     place->pool);
+    return expected ? refuse(place, expected) : APR_SUCCESS;
+}
+
 /* One word, or an array of at least one. */
 static apr_status_t check_words(const check_t *check, json_object *value,
                                 const place_t *place)
@@ -300,7 +315,7 @@ static const check_t run_members[] = {
     {.key = "metadata", .check = check_metadata},
     {.key = "config", .check = check_object, .members = config_members},
     {.key = "context", .check = check_object},
-    {.key = "webhook", .check = check_text, .low = 1, .high = 65536},
+    {.key = "webhook", .check = check_url},
     {.key = "interrupt_before", .check = check_nodes},
     {.key = "interrupt_after", .check = check_nodes},
     {.key = "stream_mode", .check = check_words, .words = stream_modes},

@@ -66,7 +66,7 @@ my $raw = '{"assistant_id":"' . uc($ASSISTANT) . '",'
     . '"config":{"configurable":{"colour":"red"},"tags":["x"],'
     . '"recursion_limit":7},"stream_mode":["values","updates"],'
     . '"interrupt_before":["tools"],"interrupt_after":"*",'
-    . '"webhook":"https://hooks.example.com/x","feedback_keys":["good"]}';
+    . '"webhook":"https://hooks.invalid/x","feedback_keys":["good"]}';
 my $full = $client->post("/threads/$thread/runs", $raw,
     { 'x-user-id' => 'user-17' });
 is $full->{status}, 200, 'an assistant may be named by its id, in any case';
@@ -83,7 +83,7 @@ is_deeply $k->{config}{tags}, ['x'], 'tags are kept';
 is_deeply $k->{stream_mode}, [qw(values updates)], 'stream_mode is kept';
 is_deeply $k->{interrupt_before}, ['tools'], 'interrupt_before is kept';
 is $k->{interrupt_after}, '*', 'interrupt_after is kept';
-is $k->{webhook}, 'https://hooks.example.com/x', 'webhook is kept';
+is $k->{webhook}, 'https://hooks.invalid/x', 'webhook is kept';
 is_deeply $k->{feedback_keys}, ['good'], 'feedback_keys are kept';
 $client->join_run($full->{json});
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/json.c core/scan.c core/error.c core/uuid.c model/schema.c */
+/* OBJECTS: core/ model/schema.c */
 /* A request body, as it comes: scan, json-c, the checks of every field. */
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: model/schema.c core/json.c core/scan.c core/error.c core/uuid.c */
+/* OBJECTS: model/schema.c core/ */
 /* What request bodies must look like: each rule from both sides. */
 #include "check.h"
 
@@ -104,6 +104,10 @@ static void bad_members_of_a_run_are_named(void **state)
         {"\"checkpoint_id\":\"x\"", "/checkpoint_id"},
         {"\"checkpoint\":{\"checkpoint_id\":5}", "/checkpoint/checkpoint_id"},
         {"\"webhook\":\"\"", "/webhook"},
+        {"\"webhook\":5", "/webhook"},
+        {"\"webhook\":\"/relative\"", "/webhook"},
+        {"\"webhook\":\"ftp://example.com/\"", "/webhook"},
+        {"\"webhook\":\"https://me:secret@example.com/\"", "/webhook"},
         {"\"stream_subgraphs\":\"true\"", "/stream_subgraphs"},
         {"\"feedback_keys\":\"a\"", "/feedback_keys"},
         {"\"input\":{},\"command\":{}", "/command"},

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * IP addresses; see address.h. The lists follow the special-purpose address
+ * registries of IANA (RFC 6890). What is public in IPv6 is what is global
+ * unicast, less exceptions: all that is not assigned yet stays refused.
+ */
+#include "address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const refused_v4[] = {
+    /* This host on this network; private; shared by carriers; loopback. */
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8",
+    /* Link-local, where clouds serve credentials; private. */
+    "169.254.0.0/16", "172.16.0.0/12",
+    /* Protocol assignments; documentation; 6to4 relays; private. */
+    "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
+    /* Benchmarks; documentation. */
+    "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+    /* Multicast, reserved, broadcast. */
+    "224.0.0.0/3", NULL};
+
+static const char *const global_v6[] = {"2000::/3", NULL};
+
+static const char *const refused_v6[] = {
+    /* Protocol assignments, Teredo among them; documentation; 6to4. */
+    "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", NULL};
+
+/* The length behind the slash; -1 when it is none. */
+static int read_bits(const char *text, int most)
+{
+    char *end;
+    long bits = strtol(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end != '\0' || bits > most) {
+        return -1;
+    }
+    return (int)bits;
+}
+
+/* Whether two addresses have their first bits in common. */
+static bool begins_with(const unsigned char *bytes, const unsigned char *first,
+                        int bits)
+{
+    int whole = bits / 8;
+    int rest = bits % 8;
+    int mask = (0xff00 >> rest) & 0xff;
+
+    return memcmp(bytes, first, (size_t)whole) == 0
+        && (rest == 0 || ((bytes[whole] ^ first[whole]) & mask) == 0);
+}
+
+static bool is_zero_behind(const unsigned char *bytes, int bits, int most)
+{
+    for (int i = bits; i < most; i++) {
+        if ((bytes[i / 8] & (0x80 >> i % 8)) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool agent_address_read_block(agent_address_block_t *out, const char *text)
+{
+    const char *slash = strchr(text, '/');
+    size_t length = slash != NULL ? (size_t)(slash - text) : strlen(text);
+    char address[INET6_ADDRSTRLEN];
+    int most;
+
+    if (length >= sizeof(address)) {
+        return false;
+    }
+    memcpy(address, text, length);
+    address[length] = '\0';
+    memset(out, 0, sizeof(*out));
+    out->family = strchr(address, ':') != NULL ? AF_INET6 : AF_INET;
+    most = out->family == AF_INET6 ? 128 : 32;
+    out->bits = slash != NULL ? read_bits(slash + 1, most) : most;
+    return out->bits >= 0 && inet_pton(out->family, address, out->bytes) == 1
+        && is_zero_behind(out->bytes, out->bits, most);
+}
+
+/* The bytes of an address; NULL when it is of another family. */
+static const unsigned char *bytes_of(const struct sockaddr *address, int family)
+{
+    if (address->sa_family != family) {
+        return NULL;
+    }
+    return family == AF_INET6
+        ? ((const struct sockaddr_in6 *)(const void *)address)
+              ->sin6_addr.s6_addr
+        : (const unsigned char *)&(
+              (const struct sockaddr_in *)(const void *)address)
+              ->sin_addr;
+}
+
+bool agent_address_is_in(const agent_address_block_t *block,
+                         const struct sockaddr *address)
+{
+    const unsigned char *bytes = bytes_of(address, block->family);
+
+    return bytes != NULL && begins_with(bytes, block->bytes, block->bits);
+}
+
+static bool is_in_any(const char *const *texts, const struct sockaddr *address)
+{
+    agent_address_block_t block;
+
+    for (; *texts != NULL; texts++) {
+        if (agent_address_read_block(&block, *texts)
+            && agent_address_is_in(&block, address)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool agent_address_is_public(const struct sockaddr *address)
+{
+    switch (address->sa_family) {
+    case AF_INET:
+        return !is_in_any(refused_v4, address);
+    case AF_INET6:
+        return is_in_any(global_v6, address) && !is_in_any(refused_v6, address);
+    default:
+        return false;
+    }
+}

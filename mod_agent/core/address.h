@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* IP addresses: blocks of them, and which ones are hosts of the Internet. */
+#ifndef AGENT_CORE_ADDRESS_H
+#define AGENT_CORE_ADDRESS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* Addresses that begin with the same bits. */
+typedef struct agent_address_block_t {
+    /* AF_INET or AF_INET6. */
+    int family;
+    int bits;
+    /* In network order; 4 of them with AF_INET. */
+    unsigned char bytes[16];
+} agent_address_block_t;
+
+/*
+ * Reads "10.0.0.0/8", "fd00::/8" or one address without a length. Addresses
+ * in the usual notation only; what follows the length must be zero. False for
+ * anything else.
+ */
+bool agent_address_read_block(agent_address_block_t *out, const char *text);
+
+/* Whether the block holds the address; an IPv4 block holds no IPv6 address,
+ * also none that stands for an IPv4 one. */
+bool agent_address_is_in(const agent_address_block_t *block,
+                         const struct sockaddr *address);
+
+/*
+ * Whether the address is that of a host on the Internet: not this host, not a
+ * private network, link, group or documentation, and no IPv6 form of an IPv4
+ * address (mapped, 6to4, Teredo, NAT64), which might lead to one of those.
+ * False for any family but AF_INET and AF_INET6.
+ */
+bool agent_address_is_public(const struct sockaddr *address);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests to addresses that a client has named; see egress.h. URLs are read
+ * by the library that will request them: two readers would disagree some day.
+ */
+#include "egress.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <curl/curl.h>
+
+#include "address.h"
+
+#define HOST_BYTES 253
+
+/* A host of a URL that is an address: nothing needs to be looked up. */
+typedef union literal_t {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} literal_t;
+
+agent_egress_t *agent_egress_make(apr_pool_t *pool)
+{
+    agent_egress_t *rule = apr_pcalloc(pool, sizeof(*rule));
+
+    rule->blocks = apr_array_make(pool, 2, sizeof(agent_address_block_t));
+    rule->hosts = apr_array_make(pool, 2, sizeof(const char *));
+    rule->ports = apr_array_make(pool, 2, sizeof(agent_egress_ports_t));
+    return rule;
+}
+
+/* ---- what is allowed ---- */
+
+/* A host as it is compared: lower case, without a last dot. */
+static const char *fold_host(const char *host, apr_pool_t *pool)
+{
+    char *folded = apr_pstrdup(pool, host);
+    size_t length = strlen(folded);
+
+    for (char *c = folded; *c != '\0'; c++) {
+        *c = (char)apr_tolower(*c);
+    }
+    if (length > 1 && folded[length - 1] == '.') {
+        folded[length - 1] = '\0';
+    }
+    return folded;
+}
+
+/* A name and not a mistyped address: its last label has a letter. */
+static bool is_host_name(const char *text)
+{
+    bool has_letter = false;
+
+    if (*text == '\0' || *text == '.' || strlen(text) > HOST_BYTES) {
+        return false;
+    }
+    for (; *text != '\0'; text++) {
+        if (*text == '.' && text[1] != '\0') {
+            has_letter = false;
+        }
+        else if (apr_isalpha(*text)) {
+            has_letter = true;
+        }
+        else if (!apr_isdigit(*text) && strchr("-_.", *text) == NULL) {
+            return false;
+        }
+    }
+    return has_letter;
+}
+
+bool agent_egress_allow(agent_egress_t *rule, const char *text)
+{
+    agent_address_block_t block;
+
+    if (agent_address_read_block(&block, text)) {
+        APR_ARRAY_PUSH(rule->blocks, agent_address_block_t) = block;
+        return true;
+    }
+    if (is_host_name(text)) {
+        APR_ARRAY_PUSH(rule->hosts,
+                       const char *) = fold_host(text, rule->hosts->pool);
+        return true;
+    }
+    return false;
+}
+
+/* A port from 1 to 65535 and what follows it; 0: there is none. */
+static int read_port(const char *text, const char **rest)
+{
+    char *end;
+    long port = apr_isdigit(*text) ? strtol(text, &end, 10) : 0;
+
+    if (port < 1 || port > 65535) {
+        return 0;
+    }
+    *rest = end;
+    return (int)port;
+}
+
+bool agent_egress_allow_ports(agent_egress_t *rule, const char *text)
+{
+    agent_egress_ports_t ports;
+
+    ports.first = read_port(text, &text);
+    ports.last = ports.first;
+    if (ports.first != 0 && *text == '-') {
+        ports.last = read_port(text + 1, &text);
+    }
+    if (ports.first == 0 || ports.last < ports.first || *text != '\0') {
+        return false;
+    }
+    APR_ARRAY_PUSH(rule->ports, agent_egress_ports_t) = ports;
+    return true;
+}
+
+/* ---- URLs ---- */
+
+static const char *get_part(CURLU *url, CURLUPart part, apr_pool_t *pool)
+{
+    char *text = NULL;
+    const char *copy = NULL;
+
+    if (curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) == CURLUE_OK) {
+        copy = apr_pstrdup(pool, text);
+    }
+    curl_free(text);
+    return copy;
+}
+
+static const char *strip_brackets(const char *host, apr_pool_t *pool)
+{
+    size_t length = strlen(host);
+
+    return host[0] == '[' && length > 2
+        ? apr_pstrmemdup(pool, host + 1, length - 2)
+        : host;
+}
+
+/* Of what libcurl has understood; NULL when it is good. */
+static const char *read_parts(agent_egress_target_t *out, CURLU *url,
+                              apr_pool_t *pool)
+{
+    const char *scheme = get_part(url, CURLUPART_SCHEME, pool);
+    const char *host = get_part(url, CURLUPART_HOST, pool);
+    const char *port = get_part(url, CURLUPART_PORT, pool);
+
+    if (scheme == NULL
+        || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0)) {
+        return "a URL with http:// or https://";
+    }
+    if (get_part(url, CURLUPART_USER, pool) != NULL
+        || get_part(url, CURLUPART_PASSWORD, pool) != NULL) {
+        return "a URL without user and password";
+    }
+    if (get_part(url, CURLUPART_ZONEID, pool) != NULL) {
+        return "a URL without a zone";
+    }
+    if (host == NULL || *host == '\0' || port == NULL) {
+        return "a URL with a host";
+    }
+    out->host = fold_host(strip_brackets(host, pool), pool);
+    out->port = (int)strtol(port, NULL, 10);
+    return NULL;
+}
+
+/* What libcurl is lenient about and we are not. */
+static const char *check_form(const char *text)
+{
+    const char *slashes = strstr(text, "://");
+
+    if (strlen(text) > AGENT_EGRESS_URL_BYTES) {
+        return "a URL of at most " APR_STRINGIFY(
+            AGENT_EGRESS_URL_BYTES) " bytes";
+    }
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c <= ' ' || *c > '~') {
+            return "a URL of printable ASCII characters, others "
+                   "percent-encoded";
+        }
+    }
+    if (slashes == NULL) {
+        return "an absolute URL with http:// or https://; a relative one "
+               "would call this server itself";
+    }
+    return slashes[3] == '/' ? "a URL with a host" : NULL;
+}
+
+const char *agent_egress_read_url(agent_egress_target_t *out, const char *url,
+                                  apr_pool_t *pool)
+{
+    const char *expected = check_form(url);
+    CURLU *parsed;
+    CURLUcode code;
+
+    if (expected != NULL) {
+        return expected;
+    }
+    parsed = curl_url();
+    code = curl_url_set(parsed, CURLUPART_URL, url, 0);
+    expected = code == CURLUE_OK
+        ? read_parts(out, parsed, pool)
+        : apr_psprintf(pool, "a URL with http:// or https:// (%s)",
+                       curl_url_strerror(code));
+    curl_url_cleanup(parsed);
+    return expected;
+}
+
+/* ---- where they may lead ---- */
+
+static bool is_port_allowed(const agent_egress_t *rule, int port)
+{
+    for (int i = 0; i < rule->ports->nelts; i++) {
+        const agent_egress_ports_t *ports = &APR_ARRAY_IDX(
+            rule->ports, i, agent_egress_ports_t);
+
+        if (port >= ports->first && port <= ports->last) {
+            return true;
+        }
+    }
+    return rule->ports->nelts == 0 && (port == 80 || port == 443);
+}
+
+static const char *print_ports(const agent_egress_t *rule, apr_pool_t *pool)
+{
+    const char *text = "";
+
+    for (int i = 0; i < rule->ports->nelts; i++) {
+        const agent_egress_ports_t *ports = &APR_ARRAY_IDX(
+            rule->ports, i, agent_egress_ports_t);
+
+        text = apr_pstrcat(pool, text, i > 0 ? ", " : "",
+                           apr_itoa(pool, ports->first),
+                           ports->last > ports->first ? "-" : NULL,
+                           apr_itoa(pool, ports->last), NULL);
+    }
+    return rule->ports->nelts > 0 ? text : "80, 443";
+}
+
+static bool is_host_allowed(const agent_egress_t *rule, const char *host)
+{
+    for (int i = 0; i < rule->hosts->nelts; i++) {
+        if (strcmp(APR_ARRAY_IDX(rule->hosts, i, const char *), host) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* localhost and what ends so is this host by definition (RFC 6761, 6.3). */
+static const char *address_of_localhost(const char *host)
+{
+    const char *last = strrchr(host, '.');
+
+    return strcmp(last != NULL ? last + 1 : host, "localhost") == 0
+        ? "127.0.0.1"
+        : host;
+}
+
+/* False: the host is a name, of which only its look-up tells more. */
+static bool read_literal(literal_t *out, const char *host)
+{
+    host = address_of_localhost(host);
+    memset(out, 0, sizeof(*out));
+    if (inet_pton(AF_INET, host, &out->v4.sin_addr) == 1) {
+        out->v4.sin_family = AF_INET;
+        return true;
+    }
+    if (inet_pton(AF_INET6, host, &out->v6.sin6_addr) == 1) {
+        out->v6.sin6_family = AF_INET6;
+        return true;
+    }
+    return false;
+}
+
+bool agent_egress_permits(const agent_egress_t *rule,
+                          const agent_egress_target_t *target,
+                          const struct sockaddr *address)
+{
+    if (agent_address_is_public(address)
+        || is_host_allowed(rule, target->host)) {
+        return true;
+    }
+    for (int i = 0; i < rule->blocks->nelts; i++) {
+        if (agent_address_is_in(
+                &APR_ARRAY_IDX(rule->blocks, i, agent_address_block_t),
+                address)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *agent_egress_check(const agent_egress_t *rule,
+                               const agent_egress_target_t *target,
+                               apr_pool_t *pool)
+{
+    literal_t literal;
+
+    if (!is_port_allowed(rule, target->port)) {
+        return apr_psprintf(pool, "a URL with one of the ports %s",
+                            print_ports(rule, pool));
+    }
+    if (read_literal(&literal, target->host)
+        && !agent_egress_permits(rule, target, &literal.any)) {
+        return "a URL whose host is a public address";
+    }
+    return NULL;
+}
