@@ -13,7 +13,7 @@ use AgentTest::Postgres;
 use File::Temp qw(tempfile);
 
 # Groups whose files do not disturb each other.
-my %parallel = map { $_ => 1 } qw(guards lint unit sql runner supervisor);
+my %parallel = map { $_ => 1 } qw(guards lint unit sql runner supervisor sdk);
 
 chdir root() or die root() . ": $!\n";
 open STDIN, '<', '/dev/null' or die "/dev/null: $!\n";

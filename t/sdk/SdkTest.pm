@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the tests with published SDKs share: the SDKs, installed below .build with
+# the versions and checksums of the lock files; a server with a database of its
+# own; a proxy that cuts connections; and scripts that print TAP.
+#
+#   my $sdk = SdkTest->new;
+#   $sdk->run_script(node => 'javascript.mjs', $sdk->node_modules);
+package SdkTest;
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Env qw(root build_dir slurp);
+use AgentTest::Postgres;
+use AgentTest::Server;
+use Digest::SHA qw(sha256_hex);
+use Fcntl qw(LOCK_EX);
+use File::Copy qw(copy);
+use File::Path qw(make_path remove_tree);
+use IO::Handle;
+use POSIX ();
+use Test::More;
+
+my $HERE = root() . '/t/sdk';
+my $INSTALLED = root() . '/.build/sdk';
+
+# --- The SDKs -----------------------------------------------------------------
+
+# install('node', 'package-lock.json', sub { ... }): calls the sub in the empty
+# folder, unless it was done with the same lock file; returns the folder.
+sub install {
+    my ($name, $lock_file, $install) = @_;
+    my $folder = "$INSTALLED/$name";
+    my $wanted = sha256_hex(slurp("$HERE/$lock_file"));
+    make_path($INSTALLED);
+    open my $lock, '>', "$folder.lock" or die "$folder.lock: $!\n";
+    flock $lock, LOCK_EX or die "$folder.lock: $!\n";
+    return $folder if slurp("$folder/installed") eq $wanted;
+    remove_tree($folder);
+    make_path($folder);
+    $install->($folder);
+    open my $out, '>', "$folder/installed" or die "$folder/installed: $!\n";
+    print {$out} $wanted;
+    close $out or die "$folder/installed: $!\n";
+    return $folder;
+}
+
+sub command {
+    my (@words) = @_;
+    my $pid = open my $from, '-|';
+    die "fork: $!\n" if !defined $pid;
+    if (!$pid) {
+        open STDIN,  '<',  '/dev/null';
+        open STDERR, '>&', \*STDOUT;
+        exec { $words[0] } @words or POSIX::_exit(127);
+    }
+    my $output = do { local $/; <$from> } // '';
+    close $from or die "@words failed:\n$output";
+    return $output;
+}
+
+# The folder that has @langchain/langgraph-sdk and esbuild.
+sub node_modules {
+    my $folder = install('node', 'package-lock.json', sub {
+        my ($new) = @_;
+        for my $file (qw(package.json package-lock.json)) {
+            copy("$HERE/$file", "$new/$file") or die "$file: $!\n";
+        }
+        command(qw(npm ci --ignore-scripts --no-audit --no-fund --prefix), $new);
+    });
+    return "$folder/node_modules";
+}
+
+# A Python that has langgraph_sdk.
+sub python {
+    my $folder = install('python', 'requirements.txt', sub {
+        my ($new) = @_;
+        command(qw(python3 -m venv), $new);
+        command("$new/bin/python", qw(-m pip install --quiet --no-compile),
+            qw(--disable-pip-version-check --require-hashes --only-binary :all:),
+            '-r', "$HERE/requirements.txt");
+    });
+    return "$folder/bin/python";
+}
+
+# --- The server ---------------------------------------------------------------
+
+# new(config => lines): they come after the shared server's.
+sub new {
+    my ($class, %args) = @_;
+    my $postgres = AgentTest::Postgres->new;
+    my $server = AgentTest::Server->new(
+        database => $postgres->conninfo,
+        config   => AgentTest::Server::shared_config() . ($args{config} // ''));
+    $server->start;
+    return bless { postgres => $postgres, server => $server }, $class;
+}
+
+sub url    { return $_[0]{server}->url }
+sub client { return AgentTest::Client->new(url => $_[0]->url) }
+
+# The end of a test: what the server has logged is looked at.
+sub finish {
+    my ($self) = @_;
+    delete $self->{server};
+    done_testing;
+    return;
+}
+
+# --- Scripts ------------------------------------------------------------------
+
+# run_script(interpreter => file, arguments): each line of its TAP becomes a
+# test of this file. It gets the addresses of the server and of a proxy
+# (cut-proxy.mjs) as AGENT_TEST_URL and AGENT_TEST_PROXY.
+sub run_script {
+    my ($self, $interpreter, $file, @arguments) = @_;
+    my $proxy = Proxy->new($self->url);
+    local $ENV{AGENT_TEST_URL} = $self->url;
+    local $ENV{AGENT_TEST_PROXY} = $proxy->url;
+    local $ENV{PYTHONPYCACHEPREFIX} = "$INSTALLED/pycache";
+    # A key in the caller's environment is no business of the tests.
+    local @ENV{qw(LANGGRAPH_API_KEY LANGSMITH_API_KEY LANGCHAIN_API_KEY)};
+    delete @ENV{qw(LANGGRAPH_API_KEY LANGSMITH_API_KEY LANGCHAIN_API_KEY)};
+    open my $tap, '-|', $interpreter, "$HERE/$file", @arguments
+        or die "$interpreter: $!\n";
+    my $planned;
+    while (my $line = <$tap>) {
+        $planned = $1 if $line =~ /\A1\.\.(\d+)$/;
+        if ($line =~ /\A(not )?ok \d+ - (.*)/) {
+            ok !$1, $2;
+        }
+        elsif ($line =~ /\A# (.*)/) {
+            diag $1;
+        }
+    }
+    close $tap;
+    is $?, 0, "$file comes to its end";
+    is $planned, Test::More->builder->current_test - 1, '... with all its tests';
+    return;
+}
+
+package Proxy;    ## no critic (Modules::ProhibitMultiplePackages)
+
+sub new {
+    my ($class, $target) = @_;
+    pipe my $their_in, my $stop or die "pipe: $!\n";
+    pipe my $out, my $their_out or die "pipe: $!\n";
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        open STDIN,  '<&', $their_in  or POSIX::_exit(1);
+        open STDOUT, '>&', $their_out or POSIX::_exit(1);
+        close $_ for $stop, $out;
+        exec 'node', "$HERE/cut-proxy.mjs", $target or POSIX::_exit(127);
+    }
+    close $_ for $their_in, $their_out;
+    my $url = <$out> // die "the proxy did not start\n";
+    chomp $url;
+    return bless { url => $url, pid => $pid, stop => $stop, owner => $$ }, $class;
+}
+
+sub url { return $_[0]{url} }
+
+# It ends when its stdin ends, also when this process dies.
+sub DESTROY {
+    my ($self) = @_;
+    return if $$ != $self->{owner};
+    local $?;
+    close $self->{stop};
+    waitpid $self->{pid}, 0;
+    return;
+}
+
+1;

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams that are cut: the SDK takes them up again by itself, and sees every
+event once and in order."""
+
+import asyncio
+
+from tap import collect, connect, connect_cut, connect_sync, ids, new_thread, say, scenario
+
+PAYLOAD = {
+    "input": say("sleep 1200"),
+    "stream_mode": ["values", "messages-tuple", "updates"],
+}
+
+# In the head of the first event, inside its data, in front of its id, behind
+# it; far into the run; twice and three times; by an end and by a reset.
+PLANS = [
+    [0], [1], [7], [60], [94], [95], [100], [101], [102], [2000], [-2000], [-1],
+    [3000, 500], [-3000, 1], [500, 0], [1500, 1, -2500],
+]
+
+
+async def check(t, thread_id, parts):
+    """What was seen through cuts is what is stored."""
+    run_id = parts[0].data["run_id"]
+    t.equal(ids(parts), list(range(len(parts))), "every event once and in order")
+    stored = await collect(connect().runs.join_stream(thread_id, run_id, last_event_id="-1"))
+    t.equal(parts, stored, "... as it is stored")
+    t.equal(parts[-1].data["messages"][-1]["type"], "ai", "... up to the answer")
+
+
+def check_plan(places):
+    @scenario(f"stream cut at {places}")
+    async def one_plan(t):
+        thread_id = await new_thread(connect())
+        created = []
+        parts = await collect(connect_cut(places).runs.stream(
+            thread_id, "agent", **PAYLOAD, on_run_created=created.append))
+        await check(t, thread_id, parts)
+        t.equal(len(created), 1, "... and one run was made")
+        t.equal(len(await connect().runs.list(thread_id)), 1, "... of one")
+
+
+for plan in PLANS:
+    check_plan(plan)
+
+
+@scenario("join_stream cut")
+async def join_stream_cut(t):
+    client = connect()
+    thread_id = await new_thread(client)
+    run = await client.runs.create(thread_id, "agent", **PAYLOAD)
+    parts = await collect(connect_cut([700, -1500]).runs.join_stream(thread_id, run["run_id"]))
+    await check(t, thread_id, parts)
+    late = await collect(connect_cut([300, 900]).runs.join_stream(
+        thread_id, run["run_id"], last_event_id="4"))
+    t.equal(late, parts[5:], "a replay that begins behind an event goes on behind the last")
+
+
+@scenario("sync client cut")
+async def sync_client_cut(t):
+    thread_id = await new_thread(connect())
+
+    def stream():
+        return list(connect_sync([900, -2000]).runs.stream(thread_id, "agent", **PAYLOAD))
+
+    await check(t, thread_id, await asyncio.to_thread(stream))
