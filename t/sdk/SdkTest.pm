@@ -123,9 +123,11 @@ sub run_script {
     open my $tap, '-|', $interpreter, "$HERE/$file", @arguments
         or die "$interpreter: $!\n";
     my $planned;
+    my $played = 0;
     while (my $line = <$tap>) {
         $planned = $1 if $line =~ /\A1\.\.(\d+)$/;
         if ($line =~ /\A(not )?ok \d+ - (.*)/) {
+            $played++;
             ok !$1, $2;
         }
         elsif ($line =~ /\A# (.*)/) {
@@ -134,7 +136,7 @@ sub run_script {
     }
     close $tap;
     is $?, 0, "$file comes to its end";
-    is $planned, Test::More->builder->current_test - 1, '... with all its tests';
+    is $planned, $played, '... with all its tests';
     return;
 }
 

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the published JavaScript SDK sees of the server; prints TAP. Takes the
-// folder where it is installed.
-import './threads.mjs';
-import './runs.mjs';
-import './streams.mjs';
-import './cuts.mjs';
-import { playAll } from './tap.mjs';
+// folder where it is installed. AGENT_TEST_ONLY: the beginning of the names of
+// the scenarios to play.
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { playAll, use } from './tap.mjs';
 
-await playAll();
+const { Client } = await import(pathToFileURL(
+    path.join(process.argv[2], '@langchain/langgraph-sdk/dist/index.js')));
+
+use({
+    name: 'node',
+    Client,
+    serverUrl: process.env.AGENT_TEST_URL,
+    proxyUrl: process.env.AGENT_TEST_PROXY,
+});
+await import('./topics.mjs');
+await playAll((line) => process.stdout.write(`${line}\n`),
+    { names: [process.env.AGENT_TEST_ONLY || ''] });
 // Connections that are kept for a next request must not keep the process.
-process.exit(process.exitCode);
+process.exit(0);

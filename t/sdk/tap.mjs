@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scenarios that go on side by side and print their TAP in one piece each; and
-// the steps that most of them begin with.
-import { isDeepStrictEqual } from 'node:util';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+// the steps that most of them begin with. For Node and for browsers.
 
-const modules = process.argv[2];
-const sdk = await import(pathToFileURL(
-    path.join(modules, '@langchain/langgraph-sdk/dist/index.js')));
-
-export const serverUrl = process.env.AGENT_TEST_URL;
-export const proxyUrl = process.env.AGENT_TEST_PROXY;
 export const UNKNOWN = '01890000-0000-7000-8000-000000000000';
+
+// name, Client, serverUrl, proxyUrl; set before any scenario is read.
+const setting = {};
+
+export function use(given) {
+    Object.assign(setting, given);
+}
+
+// Of data that came as JSON: the order of members does not matter.
+function same(one, other) {
+    if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) {
+        return one === other;
+    }
+    const keys = Object.keys(one);
+    return Array.isArray(one) === Array.isArray(other)
+        && keys.length === Object.keys(other).length
+        && keys.every((key) => key in other && same(one[key], other[key]));
+}
 
 const scenarios = [];
 
@@ -27,7 +36,7 @@ class Scenario {
     }
 
     is(found, wanted, title) {
-        const isGood = isDeepStrictEqual(found, wanted);
+        const isGood = same(found, wanted);
         this.ok(isGood, title);
         if (!isGood) {
             this.results.at(-1).details = [`# got: ${JSON.stringify(found)}`,
@@ -60,25 +69,27 @@ async function play({ name, body }) {
     return t.results;
 }
 
-// AGENT_TEST_ONLY: the beginning of the names of the scenarios to play.
-export async function playAll() {
-    const wanted = scenarios.filter(
-        ({ name }) => name.startsWith(process.env.AGENT_TEST_ONLY || ''));
+// Plays those whose names begin with one of the words, so many at once, and
+// gives each line to print().
+export async function playAll(print, { names = [''], atOnce = Infinity } = {}) {
+    const waiting = scenarios.filter(({ name }) => names.some((word) => name.startsWith(word)));
     let count = 0;
-    await Promise.all(wanted.map(async (one) => {
-        for (const { isGood, title, details } of await play(one)) {
-            count += 1;
-            const lines = [`${isGood ? 'ok' : 'not ok'} ${count} - ${title}`, ...details];
-            process.stdout.write(`${lines.join('\n')}\n`);
+    const player = async () => {
+        for (let one = waiting.shift(); one; one = waiting.shift()) {
+            for (const { isGood, title, details } of await play(one)) {
+                count += 1;
+                print([`${isGood ? 'ok' : 'not ok'} ${count} - ${title}`, ...details].join('\n'));
+            }
         }
-    }));
-    process.stdout.write(`1..${count}\n`);
+    };
+    await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, player));
+    print(`1..${count}`);
 }
 
 // --- Steps -------------------------------------------------------------------
 
 export function connect(options = {}) {
-    return new sdk.Client({ apiUrl: serverUrl, ...options });
+    return new setting.Client({ apiUrl: setting.serverUrl, ...options });
 }
 
 let proxied = 0;
@@ -86,8 +97,8 @@ let proxied = 0;
 // A client behind the proxy; its first responses are cut at those places.
 export function connectCut(places, options = {}) {
     proxied += 1;
-    const cut = ['js', proxied].join('') + ['', ...places].join(' ');
-    return connect({ apiUrl: proxyUrl, defaultHeaders: { 'x-cut': cut }, ...options });
+    const cut = [`${setting.name}${proxied}`, ...places].join(' ');
+    return connect({ apiUrl: setting.proxyUrl, defaultHeaders: { 'x-cut': cut }, ...options });
 }
 
 export const say = (content) => ({ messages: [{ role: 'user', content }] });

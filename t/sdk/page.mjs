@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A page of another origin than the server's: the scenarios of the JavaScript
+// SDK, bundled for browsers, and a stream read with nothing but fetch. Its
+// address says where the server and the proxy are: ?server=URL&proxy=URL. The
+// promise window.finished becomes its TAP.
+import { Client } from '@langchain/langgraph-sdk';
+import { playAll, say, scenario, use } from './tap.mjs';
+
+const address = new URLSearchParams(window.location.search);
+const serverUrl = address.get('server');
+
+// A browser has six connections to a server; scenarios that wait hold some.
+const AT_ONCE = 4;
+const NAMES = ['fetch', 'threads', 'background run', 'failing run', 'refused', 'interrupt_before',
+    'all modes', 'joinStream', 'stream cut at 0', 'stream cut at 2000', 'stream cut at -2000',
+    'stream cut at 1500,1,-2500'];
+
+async function post(path, body) {
+    return fetch(serverUrl + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': 'page-key' },
+        body: JSON.stringify(body),
+    });
+}
+
+scenario('fetch', async (t) => {
+    const { thread_id: threadId } = await (await post('/threads', {})).json();
+    const response = await post(`/threads/${threadId}/runs/stream`, {
+        assistant_id: 'agent', input: say('sleep 500'), stream_mode: 'messages-tuple' });
+    t.is([response.type, response.status], ['cors', 200], 'a stream of another origin is allowed');
+    const run = response.headers.get('content-location');
+    t.ok(run && run.startsWith(`/threads/${threadId}/runs/`), 'the page sees Content-Location', run);
+    t.is(response.headers.get('location'), `${run}/stream`, '... and Location');
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const pieces = [];
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        pieces.push(piece.value);
+    }
+    t.ok(pieces.length > 5, 'it arrives in pieces while the run goes on', pieces.length);
+    t.ok(/^event: metadata\n/.test(pieces[0]), '... beginning with metadata', pieces[0]);
+    const missing = await fetch(`${serverUrl}/threads/no-such-thread`);
+    t.is([missing.status, typeof (await missing.json()).detail], [404, 'string'],
+        'the page sees errors too');
+});
+
+window.finished = (async () => {
+    use({ name: 'page', Client, serverUrl, proxyUrl: address.get('proxy') });
+    await import('./topics.mjs');
+    const lines = [];
+    await playAll((line) => lines.push(line), { names: NAMES, atOnce: AT_ONCE });
+    return lines.join('\n');
+})();

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scenarios of all topics.
+import './threads.mjs';
+import './runs.mjs';
+import './streams.mjs';
+import './cuts.mjs';
