@@ -18,14 +18,20 @@
 #include <mpm_common.h>
 #include <mod_dbd.h>
 
+#include "config/capacity.h"
 #include "config/directives.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
 #include "model/account.h"
 #include "private.h"
+#include "wait/park.h"
 
 /* mod_dbd's own default of DBDMax. */
 #define DBD_MAX_DEFAULT 10
+
+/* Between two signs of life of a request that waits; SDKs take silence of three
+ * times this for a dead connection. */
+#define HEARTBEAT apr_time_from_sec(5)
 
 /* SetHandler agent */
 static const char handler_name[] = "agent";
@@ -35,7 +41,7 @@ static agent_child_t *current_child;
 
 static int handle_request(request_rec *r)
 {
-    agent_call_t call = {0};
+    agent_call_t *call;
 
     if (r->handler == NULL || strcmp(r->handler, handler_name) != 0) {
         return DECLINED;
@@ -43,14 +49,16 @@ static int handle_request(request_rec *r)
     if (current_child == NULL) {
         return HTTP_SERVICE_UNAVAILABLE;
     }
-    call.r = r;
-    call.pool = r->pool;
-    call.child = current_child;
-    call.dir = agent_config_dir(r);
-    call.db = current_child->db;
-    call.account_id = AGENT_ACCOUNT_DEFAULT;
-    call.ids[0] = call.account_id;
-    return agent_router_dispatch(&call, agent_routes);
+    /* Not on the stack: a request that waits outlives this call. */
+    call = apr_pcalloc(r->pool, sizeof(*call));
+    call->r = r;
+    call->pool = r->pool;
+    call->child = current_child;
+    call->dir = agent_config_dir(r);
+    call->db = current_child->db;
+    call->account_id = AGENT_ACCOUNT_DEFAULT;
+    call->ids[0] = call->account_id;
+    return agent_router_dispatch(call, agent_routes);
 }
 
 /* The paths of the API are no files: httpd need not look for them below the
@@ -136,6 +144,7 @@ static int start_supervisor(apr_pool_t *pconf, apr_pool_t *plog,
         || config->graphs->nelts == 0) {
         return OK;
     }
+    agent_capacity_check(config, server);
     ap_add_version_component(pconf, "mod_agent/" AGENT_VERSION);
     rv = agent_daemon_start(config, find_conninfo(config, pconf), server,
                             pconf);
@@ -173,26 +182,45 @@ static void check_database(const agent_child_t *child, server_rec *server,
     apr_pool_destroy(scratch);
 }
 
+/* Two signs of life, at least, within the shortest Timeout: the MPM closes what
+ * does nothing for so long. */
+static apr_interval_time_t find_heartbeat(const server_rec *server)
+{
+    apr_interval_time_t heartbeat = HEARTBEAT;
+
+    for (; server != NULL; server = server->next) {
+        if (server->timeout > 0 && server->timeout / 2 < heartbeat) {
+            heartbeat = server->timeout / 2;
+        }
+    }
+    return heartbeat;
+}
+
+static apr_status_t start_waits(agent_child_t *child, server_rec *server,
+                                apr_pool_t *pool)
+{
+    const agent_server_config_t *config = child->config;
+    const agent_log_t log = agent_daemon_log();
+    const agent_waits_limits_t limits = {agent_capacity_waiters(config),
+                                         agent_capacity_blocked(config),
+                                         find_heartbeat(server)};
+
+    agent_park_start(agent_config_parking(config));
+    return agent_waits_create(&child->waits, find_conninfo(config, pool),
+                              &limits, &log, pool);
+}
+
 static apr_status_t init_child(agent_child_t *child, server_rec *server,
                                apr_pool_t *pool)
 {
     const agent_server_config_t *config = child->config;
     const agent_db_limits_t limits = {agent_config_connect_timeout(config),
                                       agent_config_query_timeout(config)};
-    const agent_log_t log = agent_daemon_log();
-    apr_status_t rv;
-    int threads = 1;
+    apr_status_t rv = agent_pool_create(
+        &child->db, server, agent_config_pool_size(config, find_dbd_max(pool)),
+        agent_config_pool_wait(config), &limits, pool);
 
-    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
-    rv = agent_pool_create(&child->db, server,
-                           agent_config_pool_size(config, find_dbd_max(pool)),
-                           agent_config_pool_wait(config), &limits, pool);
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    return agent_waits_create(&child->waits, find_conninfo(config, pool),
-                              agent_config_max_waiters(config, threads), &log,
-                              pool);
+    return rv != APR_SUCCESS ? rv : start_waits(child, server, pool);
 }
 
 static void start_child(apr_pool_t *pool, server_rec *server)
@@ -237,6 +265,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_map_to_storage(skip_files, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_child_init(start_child, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
+    agent_park_register(pool);
     ap_hook_handler(handle_request, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

@@ -23,6 +23,7 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->runners = -1;
     config->runner_slots = -1;
     config->max_waiters = -1;
+    config->parking = -1;
     config->pool_size = -1;
     config->retention_days = -1;
     config->pool_wait = -1;
@@ -102,12 +103,9 @@ int agent_config_runner_slots(const agent_server_config_t *config)
     return config->runner_slots != -1 ? config->runner_slots : 100;
 }
 
-int agent_config_max_waiters(const agent_server_config_t *config, int threads)
+bool agent_config_parking(const agent_server_config_t *config)
 {
-    int half = threads > 1 ? threads / 2 : 1;
-
-    /* The other half keeps answering requests that do not wait. */
-    return config->max_waiters != -1 ? config->max_waiters : half;
+    return config->parking != 0;
 }
 
 int agent_config_pool_size(const agent_server_config_t *config, int dbd_max)

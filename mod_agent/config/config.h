@@ -6,6 +6,8 @@
 #ifndef AGENT_CONFIG_H
 #define AGENT_CONFIG_H
 
+#include <stdbool.h>
+
 #include <httpd.h>
 #include <http_config.h>
 
@@ -13,6 +15,9 @@
 #ifndef AGENT_RUNNER_PATH
 #define AGENT_RUNNER_PATH "/usr/local/libexec/mod_agent/agent-runner"
 #endif
+
+/* The most that AgentMaxWaiters may say. */
+#define AGENT_MAX_WAITERS 100000
 
 /* One tool of a built-in graph. */
 typedef struct agent_tool_t {
@@ -51,7 +56,8 @@ typedef struct agent_server_config_t {
     const char *runner_user;
     int runners;
     int runner_slots;
-    int max_waiters;
+    int max_waiters; /* see capacity.h */
+    int parking;
     int pool_size;
     int retention_days;
     apr_interval_time_t pool_wait;
@@ -85,8 +91,8 @@ const char *agent_config_node(const agent_server_config_t *config,
 const char *agent_config_runner(const agent_server_config_t *config);
 int agent_config_runners(const agent_server_config_t *config);
 int agent_config_runner_slots(const agent_server_config_t *config);
-/* Requests of one child that may wait for runs; threads = ThreadsPerChild. */
-int agent_config_max_waiters(const agent_server_config_t *config, int threads);
+/* AgentParking. */
+bool agent_config_parking(const agent_server_config_t *config);
 /* Connections of one child in use at once; dbd_max = mod_dbd's DBDMax. */
 int agent_config_pool_size(const agent_server_config_t *config, int dbd_max);
 int agent_config_retention_days(const agent_server_config_t *config);

@@ -76,6 +76,18 @@ static const char *set_text(cmd_parms *cmd, void *dir, const char *arg)
     return problem;
 }
 
+static const char *set_flag(cmd_parms *cmd, void *dir, int on)
+{
+    const size_t *offset = cmd->info;
+    char *config = (char *)agent_config_server(cmd->server);
+    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (problem == NULL) {
+        *(int *)(config + *offset) = on;
+    }
+    return problem;
+}
+
 static const char *set_runner(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -136,7 +148,8 @@ static const char *set_max_body(cmd_parms *cmd, void *dir, const char *arg)
 
 static const number_t runners = NUMBER(runners, 1, 64, 0);
 static const number_t runner_slots = NUMBER(runner_slots, 1, 10000, 0);
-static const number_t max_waiters = NUMBER(max_waiters, 1, 100000, 0);
+static const number_t max_waiters = NUMBER(max_waiters, 1, AGENT_MAX_WAITERS,
+                                           0);
 static const number_t pool_size = NUMBER(pool_size, 1, 10000, 0);
 static const number_t pool_wait = NUMBER(pool_wait, 0, 60000, MSEC);
 static const number_t query_timeout = NUMBER(query_timeout, 10, 600000, MSEC);
@@ -147,6 +160,7 @@ static const number_t drain_timeout = NUMBER(drain_timeout, 0, 3600, SEC);
 static const number_t retention_days = NUMBER(retention_days, 1, 3650, 0);
 
 static const size_t database = offsetof(agent_server_config_t, database);
+static const size_t parking = offsetof(agent_server_config_t, parking);
 static const size_t node = offsetof(agent_server_config_t, node);
 static const size_t runner_user = offsetof(agent_server_config_t, runner_user);
 
@@ -189,7 +203,10 @@ const command_rec agent_directives[] = {
                   RSRC_CONF, "days a run's events are kept (default: 2)"),
     AP_INIT_TAKE1("AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
                   "requests of one child that may wait for runs at once "
-                  "(default: half of ThreadsPerChild)"),
+                  "(default: what there is room for, at most 10000)"),
+    AP_INIT_FLAG("AgentParking", set_flag, DATA(parking), RSRC_CONF,
+                 "On: a request that waits holds no thread, where the MPM "
+                 "allows it (default: On)"),
     AP_INIT_TAKE1("AgentPrefix", set_prefix, NULL, RSRC_CONF | ACCESS_CONF,
                   "path under which the API stands (default: none)"),
     AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,

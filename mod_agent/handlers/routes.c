@@ -10,6 +10,7 @@ const agent_route_t agent_routes[] = {
     {"GET", "/threads/{id}/state/{id}", agent_handle_state_at},
     {"GET", "/threads/{id}/runs", agent_handle_run_list},
     {"POST", "/threads/{id}/runs", agent_handle_run_create},
+    {"POST", "/threads/{id}/runs/wait", agent_handle_run_create_wait},
     {"POST", "/threads/{id}/runs/stream", agent_handle_run_create_stream},
     {"GET", "/threads/{id}/runs/{id}", agent_handle_run_get},
     {"DELETE", "/threads/{id}/runs/{id}", agent_handle_run_delete},
@@ -17,6 +18,10 @@ const agent_route_t agent_routes[] = {
     {"GET", "/threads/{id}/runs/{id}/stream", agent_handle_run_stream},
     {"POST", "/threads/{id}/runs/{id}/cancel", agent_handle_run_cancel},
     {"POST", "/runs", agent_handle_stateless_create},
+    {"POST", "/runs/wait", agent_handle_stateless_create_wait},
+    {"POST", "/runs/stream", agent_handle_stateless_create_stream},
+    {"GET", "/runs/{id}/join", agent_handle_stateless_join},
+    {"GET", "/runs/{id}/stream", agent_handle_stateless_stream},
     {"GET", "/ok", agent_handle_ok},
     {"GET", "/info", agent_handle_info},
     {NULL, NULL, NULL}};

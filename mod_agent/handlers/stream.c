@@ -8,157 +8,257 @@
 #include <apr_strings.h>
 
 #include "../http/problem.h"
+#include "../http/request.h"
 #include "../http/response.h"
 #include "../http/stream.h"
 #include "../model/run.h"
+#include "../model/schema.h"
+#include "../wait/park.h"
+#include "abandon.h"
 
-/* SDKs take silence of three times this for a dead connection. */
-#define HEARTBEAT apr_time_from_sec(5)
-/* Events of one look; they are sent before the next. */
+/* Events of one turn. */
 #define BATCH 200
 
 typedef struct stream_t {
     agent_call_t *call;
-    agent_waiter_t *waiter;
     /* Number of the last event sent. */
     apr_int64_t sent;
-    /* Cleared before each look, so that a long stream does not grow. */
-    apr_pool_t *scratch;
+    /* NULL = all that the run was asked for. */
+    const char *const *modes;
+    bool cancels;
+    /* The 200 and its headers are sent. */
+    bool begun;
 } stream_t;
 
-static apr_status_t send_events(stream_t *stream,
-                                const agent_db_result_t *events)
+static apr_status_t begin(stream_t *stream)
 {
-    apr_array_header_t *texts = apr_array_make(
-        stream->scratch, agent_db_rows(events), sizeof(const char *));
-
-    for (int row = 0; row < agent_db_rows(events); row++) {
-        const char *id = agent_db_value(events, row, 0);
-
-        APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(
-            id, agent_db_value(events, row, 1), agent_db_value(events, row, 2),
-            stream->scratch);
-        stream->sent = apr_atoi64(id);
-    }
-    if (texts->nelts == 0) {
+    if (stream->begun) {
         return APR_SUCCESS;
     }
-    return agent_response_write(stream->call,
-                                apr_array_pstrcat(stream->scratch, texts, 0));
+    stream->begun = true;
+    return agent_stream_begin(stream->call);
+}
+
+static apr_status_t send_events(stream_t *stream,
+                                const agent_db_result_t *events,
+                                apr_pool_t *scratch)
+{
+    int rows = agent_db_rows(events);
+    apr_array_header_t *texts = apr_array_make(scratch, rows,
+                                               sizeof(const char *));
+
+    for (int row = 0; row < rows; row++) {
+        const char *id = agent_db_value(events, row, 0);
+        const char *event = agent_db_value(events, row, 1);
+
+        stream->sent = apr_atoi64(id);
+        if (agent_stream_shows(stream->modes, event)) {
+            APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(
+                id, event, agent_db_value(events, row, 2), scratch);
+        }
+    }
+    return texts->nelts == 0
+        ? APR_SUCCESS
+        : agent_response_write(stream->call,
+                               apr_array_pstrcat(scratch, texts, 0));
 }
 
 /*
  * Sends what there is. The end is asked for first: whatever was stored when
- * the run ended is then seen by the look that follows. APR_EOF: all is sent.
+ * the run ended is then seen by the look that follows. APR_SUCCESS: there may
+ * be more now; APR_EAGAIN: later; APR_EOF: all is sent.
  */
-static apr_status_t send_news(stream_t *stream)
+static apr_status_t send_news(stream_t *stream, apr_pool_t *scratch)
 {
     agent_call_t *call = stream->call;
     agent_db_result_t *events;
     apr_int64_t last = -1;
     apr_status_t ended = agent_run_last_event(&last, call->db, call->ids,
-                                              &call->err, stream->scratch);
+                                              &call->err, scratch);
     apr_status_t rv;
 
     if (ended != APR_SUCCESS && ended != APR_EAGAIN) {
         return ended;
     }
-    do {
+    rv = begin(stream);
+    if (rv == APR_SUCCESS) {
         rv = agent_run_events(&events, call->db, call->ids, stream->sent, BATCH,
-                              &call->err, stream->scratch);
-        if (rv == APR_SUCCESS && send_events(stream, events) != APR_SUCCESS) {
-            return APR_ECONNABORTED;
-        }
-    } while (rv == APR_SUCCESS && agent_db_rows(events) == BATCH);
+                              &call->err, scratch);
+    }
     if (rv != APR_SUCCESS) {
         return rv;
+    }
+    if (send_events(stream, events, scratch) != APR_SUCCESS) {
+        return APR_ECONNABORTED;
+    }
+    if (agent_db_rows(events) == BATCH) {
+        return APR_SUCCESS;
     }
     return ended == APR_SUCCESS ? APR_EOF : APR_EAGAIN;
 }
 
-/* The database will come back; the stream goes on where it was. */
-static bool is_passing(const stream_t *stream, apr_status_t rv)
+/* A clean end means "the run has ended" to an SDK; so does a run that was
+ * rolled back. Any other end must be seen as a cut. */
+static agent_turn_t fail(const stream_t *stream)
 {
-    return rv == APR_EGENERAL
-        && agent_error_http(stream->call->err->id) == HTTP_SERVICE_UNAVAILABLE;
-}
+    agent_call_t *call = stream->call;
 
-static apr_status_t send_until_end(stream_t *stream)
-{
-    for (;;) {
-        apr_status_t rv;
-        agent_wait_t woken;
-
-        apr_pool_clear(stream->scratch);
-        rv = send_news(stream);
-        if (rv != APR_EAGAIN && !is_passing(stream, rv)) {
-            return rv;
-        }
-        woken = agent_wait_for(stream->waiter, HEARTBEAT);
-        if (woken == AGENT_WAIT_STOPPING) {
-            return APR_ECONNABORTED;
-        }
-        if (woken == AGENT_WAIT_TIMEOUT
-            && agent_response_write(stream->call, ": heartbeat\n\n")
-                != APR_SUCCESS) {
-            return APR_ECONNABORTED;
-        }
+    if (!stream->begun) {
+        agent_problem_send(call);
+        return AGENT_TURN_DONE;
     }
-}
-
-/* Streams the run of call->ids after an event. The waiter is there before the
- * first look, so no wake-up is lost. */
-static int stream_run(agent_call_t *call, apr_int64_t after)
-{
-    stream_t stream = {.call = call, .sent = after};
-    apr_status_t rv;
-
-    apr_pool_create(&stream.scratch, call->pool);
-    if (agent_wait_enter(&stream.waiter, call->child->waits, call->ids[2],
-                         &call->err, call->pool)
-        != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    agent_response_locate(call, call->ids[1], call->ids[2], "/stream");
-    rv = agent_stream_begin(call);
-    if (rv == APR_SUCCESS) {
-        rv = send_until_end(&stream);
-    }
-    agent_wait_leave(stream.waiter);
-    if (rv == APR_EGENERAL && call->err->id != AGENT_E_RUN_NOT_FOUND) {
+    if (call->err->id != AGENT_E_RUN_NOT_FOUND) {
         agent_problem_log(call);
+        agent_response_abort(call);
     }
-    /* A clean end means "the run has ended" to an SDK; so does a run that was
-     * rolled back. Any other end must be seen as a cut. */
-    if (rv == APR_EOF
-        || (rv == APR_EGENERAL && call->err->id == AGENT_E_RUN_NOT_FOUND)) {
+    return AGENT_TURN_DONE;
+}
+
+/* After a look that found nothing more: the next turn. */
+static agent_turn_t go_on(const stream_t *stream, apr_status_t rv)
+{
+    const agent_call_t *call = stream->call;
+
+    if (rv == APR_EAGAIN) {
+        return AGENT_TURN_WAIT;
+    }
+    /* The pool was already waited for. */
+    if (stream->begun && call->err->id == AGENT_E_POOL_EXHAUSTED) {
+        return AGENT_TURN_MORE;
+    }
+    /* The database will come back; the stream goes on where it was. */
+    return stream->begun
+            && agent_error_http(call->err->id) == HTTP_SERVICE_UNAVAILABLE
+        ? AGENT_TURN_WAIT
+        : fail(stream);
+}
+
+static agent_turn_t give_up(const stream_t *stream, apr_pool_t *scratch)
+{
+    if (stream->cancels) {
+        agent_abandon_run(stream->call, scratch);
+    }
+    agent_response_abort(stream->call);
+    return AGENT_TURN_DONE;
+}
+
+static agent_turn_t take_turn(void *baton, agent_wait_t why,
+                              apr_pool_t *scratch)
+{
+    stream_t *stream = baton;
+    apr_status_t rv = APR_ECONNABORTED;
+
+    if (why == AGENT_WAIT_STOPPING) {
+        agent_response_abort(stream->call);
+        return AGENT_TURN_DONE;
+    }
+    if (why != AGENT_WAIT_GONE) {
+        rv = send_news(stream, scratch);
+    }
+    if (rv == APR_EAGAIN && why == AGENT_WAIT_HEARTBEAT) {
+        rv = agent_response_write(stream->call, ": heartbeat\n\n");
+        rv = rv == APR_SUCCESS ? APR_EAGAIN : APR_ECONNABORTED;
+    }
+    switch (rv) {
+    case APR_SUCCESS:
+        return AGENT_TURN_MORE;
+    case APR_EOF:
+        return AGENT_TURN_DONE;
+    case APR_ECONNABORTED:
+        return give_up(stream, scratch);
+    default:
+        return go_on(stream, rv);
+    }
+}
+
+/* Streams the run of call->ids. */
+static int start(stream_t *stream)
+{
+    agent_call_t *call = stream->call;
+    const agent_parking_t parking = {.waits = call->child->waits,
+                                     .key = call->ids[2],
+                                     .is_stream = true,
+                                     .take_turn = take_turn,
+                                     .baton = stream};
+    int result;
+
+    if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
+        fail(stream);
         return OK;
     }
-    return agent_response_abort(call);
+    return result;
+}
+
+static stream_t *make_stream(agent_call_t *call)
+{
+    stream_t *stream = apr_pcalloc(call->pool, sizeof(*stream));
+
+    stream->call = call;
+    stream->sent = -1;
+    return stream;
+}
+
+static int stream_existing(agent_call_t *call)
+{
+    stream_t *stream = make_stream(call);
+
+    if (agent_stream_cursor(&stream->sent, call) != APR_SUCCESS
+        || agent_request_words(&stream->modes, call, "stream_mode",
+                               agent_stream_modes)
+            != APR_SUCCESS
+        || agent_abandon_read(&stream->cancels, call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return start(stream);
 }
 
 int agent_handle_run_stream(agent_call_t *call)
 {
-    apr_int64_t after = -1;
-    apr_int64_t last;
-    apr_status_t rv = agent_stream_cursor(&after, call);
+    agent_response_locate(call, call->ids[1], call->ids[2], "/stream");
+    return stream_existing(call);
+}
 
-    if (rv == APR_SUCCESS) {
-        rv = agent_run_last_event(&last, call->db, call->ids, &call->err,
-                                  call->pool);
-    }
-    if (rv != APR_SUCCESS && rv != APR_EAGAIN) {
+int agent_handle_stateless_stream(agent_call_t *call)
+{
+    if (agent_find_run(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return stream_run(call, after);
+    agent_response_locate(call, NULL, call->ids[2], "/stream");
+    return stream_existing(call);
+}
+
+/* Streams the run that was just created: the headers go out whatever the
+ * database does next. */
+static int stream_created(agent_call_t *call)
+{
+    stream_t *stream = make_stream(call);
+
+    stream->cancels = agent_abandon_wanted(call);
+    begin(stream);
+    return start(stream);
 }
 
 int agent_handle_run_create_stream(agent_call_t *call)
 {
     const char *body;
 
-    if (agent_create_run(&body, call) != APR_SUCCESS) {
+    /* No run is made for somebody who could not wait for it. */
+    if (agent_park_check(call->r, call->child->waits, &call->err) != APR_SUCCESS
+        || agent_create_run(&body, call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return stream_run(call, -1);
+    agent_response_locate(call, call->ids[1], call->ids[2], "/stream");
+    return stream_created(call);
+}
+
+int agent_handle_stateless_create_stream(agent_call_t *call)
+{
+    const char *body;
+
+    if (agent_park_check(call->r, call->child->waits, &call->err) != APR_SUCCESS
+        || agent_create_stateless_run(&body, call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    agent_response_locate(call, NULL, call->ids[2], "/stream");
+    return stream_created(call);
 }

@@ -35,6 +35,47 @@ const char *agent_stream_event(const char *id, const char *event,
     return text;
 }
 
+/* The mode that an event belongs to; NULL = none. */
+static const char *find_mode(const char *event)
+{
+    static const struct {
+        const char *event;
+        const char *mode;
+    } modes[] = {{"values", "values"},
+                 {"updates", "updates"},
+                 {"messages", "messages-tuple"},
+                 {"messages/metadata", "messages"},
+                 {"messages/partial", "messages"},
+                 {"messages/complete", "messages"},
+                 {"custom", "custom"},
+                 {"debug", "debug"},
+                 {"checkpoints", "checkpoints"},
+                 {"tasks", "tasks"},
+                 {"events", "events"}};
+    size_t length = strcspn(event, "|");
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strlen(modes[i].event) == length
+            && strncmp(modes[i].event, event, length) == 0) {
+            return modes[i].mode;
+        }
+    }
+    return NULL;
+}
+
+bool agent_stream_shows(const char *const *modes, const char *event)
+{
+    const char *mode = modes != NULL ? find_mode(event) : NULL;
+
+    if (mode == NULL) {
+        return true;
+    }
+    while (*modes != NULL && strcmp(*modes, mode) != 0) {
+        modes++;
+    }
+    return *modes != NULL;
+}
+
 apr_status_t agent_stream_cursor(apr_int64_t *after, agent_call_t *call)
 {
     const char *text;

@@ -3,6 +3,8 @@
 #ifndef AGENT_HTTP_STREAM_H
 #define AGENT_HTTP_STREAM_H
 
+#include <stdbool.h>
+
 #include "call.h"
 
 /* Sends the headers of an event stream. */
@@ -14,6 +16,13 @@ apr_status_t agent_stream_begin(agent_call_t *call);
  */
 const char *agent_stream_event(const char *id, const char *event,
                                const char *data, apr_pool_t *pool);
+
+/*
+ * Whether an event is one of the NULL-terminated stream modes (NULL = all). A
+ * name may end with the namespace of a subgraph: `values|NAMESPACE`. What
+ * belongs to no mode (metadata, error, ...) is always shown.
+ */
+bool agent_stream_shows(const char *const *modes, const char *event);
 
 /*
  * Reads Last-Event-ID: a number from -1 (everything) up; *after stays when it

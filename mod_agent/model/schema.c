@@ -32,7 +32,7 @@ struct check_t {
 
 static const char *const strategies[] = {"reject", "interrupt", "rollback",
                                          "enqueue", NULL};
-static const char *const stream_modes[] = {
+const char *const agent_stream_modes[] = {
     "values",  "messages", "messages-tuple", "tasks",  "checkpoints",
     "updates", "events",   "debug",          "custom", NULL};
 static const char *const if_not_exists[] = {"reject", "create", NULL};
@@ -318,7 +318,7 @@ static const check_t run_members[] = {
     {.key = "webhook", .check = check_url},
     {.key = "interrupt_before", .check = check_nodes},
     {.key = "interrupt_after", .check = check_nodes},
-    {.key = "stream_mode", .check = check_words, .words = stream_modes},
+    {.key = "stream_mode", .check = check_words, .words = agent_stream_modes},
     {.key = "stream_subgraphs", .check = check_flag},
     {.key = "stream_resumable", .check = check_flag},
     {.key = "checkpoint_during", .check = check_flag},

@@ -1,129 +1,262 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wake thread and the requests that wait for runs; see wait.h. */
-#include "wait.h"
+/* The waiters of a child, and the threads that wake them; see wait.h. */
+#include "state.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <apr_hash.h>
-#include <apr_strings.h>
-#include <apr_thread_cond.h>
-#include <apr_thread_mutex.h>
-#include <apr_thread_proc.h>
+/* ---- waking ---- */
 
-#include "../db/listen.h"
-
-/* How long a waiter sleeps while the listener is disconnected. */
-#define DEAF_INTERVAL apr_time_from_sec(1)
-
-struct agent_waits_t {
-    agent_log_t log;
-    apr_thread_t *thread;
-    agent_listener_t *listener;
-    int stop_fds[2];
-    apr_thread_mutex_t *mutex;
-    /* Under mutex: */
-    apr_hash_t *waiters; /* run id -> first agent_waiter_t of the chain */
-    int free;
-    bool stopping;
-    apr_time_t stop_at;
-    bool hearing;
-    apr_time_t last_complaint;
-};
-
-struct agent_waiter_t {
-    agent_waits_t *waits;
-    const char *run_id;
-    agent_waiter_t *next;
-    apr_thread_cond_t *woken_cond;
-    bool woken;
-};
-
-/* ---- events of the listener, in the wake thread ---- */
-
-static void wake_chain_locked(agent_waiter_t *waiter)
+/* Only the first reason since it last took wakes the waiter. */
+void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason)
 {
+    bool awake = waiter->reasons != 0;
+
+    waiter->reasons |= 1U << reason;
+    if (awake) {
+        return;
+    }
+    if (waiter->entry.parked) {
+        (void)!eventfd_write(waiter->wake_fd, 1);
+    }
+    else {
+        apr_thread_cond_signal(waiter->wake_cond);
+    }
+}
+
+void agent_wait_wake_key_locked(agent_waits_t *waits, const char *key,
+                                apr_ssize_t length)
+{
+    agent_waiter_t *waiter = apr_hash_get(waits->by_key, key, length);
+
     for (; waiter != NULL; waiter = waiter->next) {
-        waiter->woken = true;
-        apr_thread_cond_signal(waiter->woken_cond);
+        agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
     }
 }
 
-static void wake_all_locked(agent_waits_t *waits)
+void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason)
 {
-    apr_hash_index_t *index = apr_hash_first(NULL, waits->waiters);
+    agent_waiter_t *waiter;
 
-    for (; index != NULL; index = apr_hash_next(index)) {
-        wake_chain_locked(apr_hash_this_val(index));
+    APR_RING_FOREACH(waiter, &waits->by_heartbeat, agent_waiter_t, link)
+    {
+        agent_wait_wake_locked(waiter, reason);
     }
 }
 
-/* The payload is the ids of runs, separated by spaces. */
-static void on_notified(void *baton, const char *payload)
+static agent_wait_t take_locked(agent_waiter_t *waiter)
 {
-    agent_waits_t *waits = baton;
+    unsigned reasons = waiter->reasons;
+    agent_wait_t first = AGENT_WAIT_GONE;
+
+    waiter->reasons = 0;
+    while (first < AGENT_WAIT_NOTHING && (reasons & 1U << first) == 0) {
+        first++;
+    }
+    return first;
+}
+
+agent_wait_t agent_wait_take(agent_waiter_t *waiter)
+{
+    agent_wait_t reason;
+    eventfd_t count;
+
+    apr_thread_mutex_lock(waiter->waits->mutex);
+    (void)!eventfd_read(waiter->wake_fd, &count);
+    reason = take_locked(waiter);
+    apr_thread_mutex_unlock(waiter->waits->mutex);
+    return reason;
+}
+
+agent_wait_t agent_wait_block(agent_waiter_t *waiter)
+{
+    agent_wait_t reason;
+
+    apr_thread_mutex_lock(waiter->waits->mutex);
+    while (waiter->reasons == 0) {
+        apr_thread_cond_wait(waiter->wake_cond, waiter->waits->mutex);
+    }
+    reason = take_locked(waiter);
+    apr_thread_mutex_unlock(waiter->waits->mutex);
+    return reason;
+}
+
+int agent_wait_descriptor(const agent_waiter_t *waiter)
+{
+    return waiter->wake_fd;
+}
+
+/* ---- entering and leaving ---- */
+
+/* The key of a chain must be the text of its first waiter, which lives as long
+ * as it leads. */
+static void lead_chain_locked(agent_waits_t *waits, agent_waiter_t *first)
+{
+    apr_hash_set(waits->by_key, first->entry.key, APR_HASH_KEY_STRING, NULL);
+    apr_hash_set(waits->by_key, first->entry.key, APR_HASH_KEY_STRING, first);
+}
+
+static int *find_free_locked(agent_waits_t *waits, bool parked)
+{
+    return parked ? &waits->free_parked : &waits->free_blocked;
+}
+
+/* AGENT_E_COUNT = there is room. */
+static agent_error_id_t check_locked(agent_waits_t *waits, bool parked)
+{
+    if (waits->stopping) {
+        return AGENT_E_SHUTTING_DOWN;
+    }
+    return *find_free_locked(waits, parked) > 0 ? AGENT_E_COUNT
+                                                : AGENT_E_OVERLOADED;
+}
+
+apr_status_t agent_wait_check(agent_waits_t *waits, bool parked,
+                              agent_error_t **err, apr_pool_t *pool)
+{
+    agent_error_id_t refusal;
 
     apr_thread_mutex_lock(waits->mutex);
-    while (*payload != '\0') {
-        size_t length = strcspn(payload, " ");
-
-        wake_chain_locked(
-            apr_hash_get(waits->waiters, payload, (apr_ssize_t)length));
-        payload += length;
-        payload += strspn(payload, " ");
-    }
+    refusal = check_locked(waits, parked);
     apr_thread_mutex_unlock(waits->mutex);
+    return refusal == AGENT_E_COUNT
+        ? APR_SUCCESS
+        : agent_error_set(err, refusal, NULL, NULL, pool);
 }
 
-static void on_connected(void *baton)
+static void enter_locked(agent_waits_t *waits, agent_waiter_t *waiter)
 {
-    agent_waits_t *waits = baton;
+    waiter->entered = true;
+    waiter->serial = ++waits->last_serial;
+    waiter->next = apr_hash_get(waits->by_key, waiter->entry.key,
+                                APR_HASH_KEY_STRING);
+    lead_chain_locked(waits, waiter);
+    waiter->heartbeat_at = apr_time_now() + waits->heartbeat;
+    APR_RING_INSERT_TAIL(&waits->by_heartbeat, waiter, agent_waiter_t, link);
+    --*find_free_locked(waits, waiter->entry.parked);
+    if (waiter->entry.client_fd >= 0) {
+        apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
+                     waiter);
+    }
+}
+
+static void unchain_locked(agent_waits_t *waits, const agent_waiter_t *waiter)
+{
+    agent_waiter_t *first = apr_hash_get(waits->by_key, waiter->entry.key,
+                                         APR_HASH_KEY_STRING);
+    agent_waiter_t **link = &first;
+
+    while (*link != waiter) {
+        link = &(*link)->next;
+    }
+    *link = waiter->next;
+    apr_hash_set(waits->by_key, waiter->entry.key, APR_HASH_KEY_STRING, NULL);
+    if (first != NULL) {
+        lead_chain_locked(waits, first);
+    }
+}
+
+static void leave_locked(agent_waits_t *waits, agent_waiter_t *waiter)
+{
+    waiter->entered = false;
+    unchain_locked(waits, waiter);
+    APR_RING_REMOVE(waiter, link);
+    ++*find_free_locked(waits, waiter->entry.parked);
+    if (waiter->entry.client_fd >= 0) {
+        apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
+                     NULL);
+    }
+}
+
+void agent_wait_leave(agent_waiter_t *waiter)
+{
+    agent_waits_t *waits = waiter->waits;
+    bool was_entered;
 
     apr_thread_mutex_lock(waits->mutex);
-    waits->hearing = true;
-    wake_all_locked(waits);
+    was_entered = waiter->entered;
+    if (was_entered) {
+        leave_locked(waits, waiter);
+    }
     apr_thread_mutex_unlock(waits->mutex);
+    if (was_entered && waiter->entry.client_fd >= 0) {
+        agent_wait_forget_client(waits, waiter);
+    }
+    if (waiter->wake_fd >= 0) {
+        close(waiter->wake_fd);
+        waiter->wake_fd = -1;
+    }
 }
 
-static void on_lost(void *baton, const char *cause)
+static apr_status_t leave_with_pool(void *waiter)
 {
-    agent_waits_t *waits = baton;
-    apr_time_t now = apr_time_now();
-    bool complain;
-    char text[512];
+    agent_wait_leave(waiter);
+    return APR_SUCCESS;
+}
+
+static apr_status_t make_waker(agent_waiter_t *waiter, apr_pool_t *pool)
+{
+    waiter->wake_fd = -1;
+    if (!waiter->entry.parked) {
+        return apr_thread_cond_create(&waiter->wake_cond, pool);
+    }
+    waiter->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return waiter->wake_fd >= 0 ? APR_SUCCESS : apr_get_os_error();
+}
+
+/* AGENT_E_COUNT = it is in. */
+static agent_error_id_t try_enter(agent_waits_t *waits, agent_waiter_t *waiter)
+{
+    agent_error_id_t refusal;
+    bool is_first;
 
     apr_thread_mutex_lock(waits->mutex);
-    waits->hearing = false;
-    complain = now - waits->last_complaint > apr_time_from_sec(60);
-    if (complain) {
-        waits->last_complaint = now;
+    is_first = APR_RING_EMPTY(&waits->by_heartbeat, agent_waiter_t, link);
+    refusal = check_locked(waits, waiter->entry.parked);
+    if (refusal == AGENT_E_COUNT) {
+        enter_locked(waits, waiter);
     }
     apr_thread_mutex_unlock(waits->mutex);
-    if (complain) {
-        apr_snprintf(text, sizeof(text),
-                     "no LISTEN connection, requests that wait poll instead: "
-                     "%s",
-                     cause);
-        text[strcspn(text, "\n")] = '\0';
-        waits->log.write(waits->log.baton, AGENT_LOG_WARNING, "AGT0201", 0,
-                         text);
+    if (refusal == AGENT_E_COUNT && is_first) {
+        agent_wait_nudge(waits);
     }
+    return refusal;
 }
 
-static void *APR_THREAD_FUNC run_listener(apr_thread_t *thread, void *data)
+apr_status_t agent_wait_enter(agent_waiter_t **out, agent_waits_t *waits,
+                              const agent_wait_entry_t *entry,
+                              agent_error_t **err, apr_pool_t *pool)
 {
-    agent_waits_t *waits = data;
+    agent_waiter_t *waiter = apr_pcalloc(pool, sizeof(*waiter));
+    agent_error_id_t refusal = AGENT_E_OVERLOADED;
 
-    agent_listener_run(waits->listener);
-    return NULL;
+    waiter->waits = waits;
+    waiter->entry = *entry;
+    if (make_waker(waiter, pool) == APR_SUCCESS) {
+        apr_pool_cleanup_register(pool, waiter, leave_with_pool,
+                                  apr_pool_cleanup_null);
+        refusal = try_enter(waits, waiter);
+    }
+    if (refusal == AGENT_E_COUNT && entry->client_fd >= 0
+        && agent_wait_watch_client(waits, waiter) != APR_SUCCESS) {
+        refusal = AGENT_E_OVERLOADED;
+    }
+    if (refusal != AGENT_E_COUNT) {
+        agent_wait_leave(waiter);
+        return agent_error_set(err, refusal, NULL, NULL, pool);
+    }
+    *out = waiter;
+    return APR_SUCCESS;
 }
 
-/* ---- life of the wake thread ---- */
+/* ---- life of the threads ---- */
 
 /* The MPM's signals are for its own threads. */
-static apr_status_t start_thread(agent_waits_t *waits, apr_pool_t *pool)
+static apr_status_t start_thread(apr_thread_t **out, apr_thread_start_t run,
+                                 agent_waits_t *waits, apr_pool_t *pool)
 {
     apr_status_t rv;
     sigset_t all;
@@ -131,50 +264,87 @@ static apr_status_t start_thread(agent_waits_t *waits, apr_pool_t *pool)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rv = apr_thread_create(&waits->thread, NULL, run_listener, waits, pool);
+    rv = apr_thread_create(out, NULL, run, waits, pool);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rv;
 }
 
-static apr_status_t end_thread(void *data)
+static void join_thread(apr_thread_t *thread)
+{
+    apr_status_t status;
+
+    if (thread != NULL) {
+        apr_thread_join(&status, thread);
+    }
+}
+
+static apr_status_t end_threads(void *data)
 {
     agent_waits_t *waits = data;
-    apr_status_t thread_status;
 
     agent_waits_stop(waits, 0);
-    close(waits->stop_fds[1]);
-    if (waits->thread != NULL) {
-        apr_thread_join(&thread_status, waits->thread);
-    }
-    close(waits->stop_fds[0]);
+    close(waits->end_fds[1]);
+    join_thread(waits->hear_thread);
+    join_thread(waits->watch_thread);
+    close(waits->end_fds[0]);
+    close(waits->nudge_fd);
+    close(waits->epoll_fd);
     return APR_SUCCESS;
 }
 
-apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
-                                int max, const agent_log_t *log,
-                                apr_pool_t *pool)
+static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
+                                 const agent_log_t *log, apr_pool_t *pool)
 {
     agent_waits_t *waits = apr_pcalloc(pool, sizeof(*waits));
-    agent_listener_events_t events = {on_notified, on_connected, on_lost,
-                                      waits};
-    apr_status_t rv;
 
     waits->log = *log;
-    waits->free = max;
-    waits->waiters = apr_hash_make(pool);
-    rv = apr_thread_mutex_create(&waits->mutex, APR_THREAD_MUTEX_DEFAULT, pool);
-    if (rv == APR_SUCCESS && pipe(waits->stop_fds) != 0) {
+    waits->heartbeat = limits->heartbeat;
+    waits->free_parked = limits->parked;
+    waits->free_blocked = limits->blocked;
+    waits->by_key = apr_hash_make(pool);
+    waits->by_serial = apr_hash_make(pool);
+    APR_RING_INIT(&waits->by_heartbeat, agent_waiter_t, link);
+    return waits;
+}
+
+apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
+                                const agent_waits_limits_t *limits,
+                                const agent_log_t *log, apr_pool_t *pool)
+{
+    agent_waits_t *waits = make_waits(limits, log, pool);
+    apr_status_t rv = apr_thread_mutex_create(&waits->mutex,
+                                              APR_THREAD_MUTEX_DEFAULT, pool);
+
+    if (rv == APR_SUCCESS && pipe(waits->end_fds) != 0) {
         rv = apr_get_os_error();
+    }
+    if (rv == APR_SUCCESS) {
+        rv = agent_wait_open_watch(waits);
     }
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    waits->listener = agent_listener_create(conninfo, "agent_runs",
-                                            waits->stop_fds[0], &events, pool);
-    /* Before the pool's own end: the thread still uses what is in it. */
-    apr_pool_pre_cleanup_register(pool, waits, end_thread);
+    waits->listener = agent_wait_make_listener(waits, conninfo, pool);
+    /* Before the pool's own end: the threads still use what is in it. */
+    apr_pool_pre_cleanup_register(pool, waits, end_threads);
+    rv = start_thread(&waits->hear_thread, agent_wait_hear, waits, pool);
+    if (rv == APR_SUCCESS) {
+        rv = start_thread(&waits->watch_thread, agent_wait_watch, waits, pool);
+    }
     *out = waits;
-    return start_thread(waits, pool);
+    return rv;
+}
+
+static void stop_streams_locked(agent_waits_t *waits)
+{
+    agent_waiter_t *waiter;
+
+    APR_RING_FOREACH(waiter, &waits->by_heartbeat, agent_waiter_t, link)
+    {
+        if (waiter->entry.is_stream) {
+            agent_wait_wake_locked(waiter, AGENT_WAIT_STOPPING);
+        }
+    }
 }
 
 void agent_waits_stop(agent_waits_t *waits, apr_interval_time_t grace)
@@ -182,113 +352,7 @@ void agent_waits_stop(agent_waits_t *waits, apr_interval_time_t grace)
     apr_thread_mutex_lock(waits->mutex);
     waits->stopping = true;
     waits->stop_at = apr_time_now() + grace;
-    wake_all_locked(waits);
+    stop_streams_locked(waits);
     apr_thread_mutex_unlock(waits->mutex);
-}
-
-/* ---- waiters ---- */
-
-static void enter_locked(agent_waits_t *waits, agent_waiter_t *waiter)
-{
-    waiter->next = apr_hash_get(waits->waiters, waiter->run_id,
-                                APR_HASH_KEY_STRING);
-    /* Removing first: the key must be the text of the chain's first waiter,
-     * which lives as long as it leads. */
-    apr_hash_set(waits->waiters, waiter->run_id, APR_HASH_KEY_STRING, NULL);
-    apr_hash_set(waits->waiters, waiter->run_id, APR_HASH_KEY_STRING, waiter);
-    waits->free--;
-}
-
-apr_status_t agent_wait_enter(agent_waiter_t **out, agent_waits_t *waits,
-                              const char *run_id, agent_error_t **err,
-                              apr_pool_t *pool)
-{
-    agent_waiter_t *waiter = apr_pcalloc(pool, sizeof(*waiter));
-    agent_error_id_t problem = AGENT_E_INTERNAL;
-    apr_status_t rv = apr_thread_cond_create(&waiter->woken_cond, pool);
-
-    if (rv != APR_SUCCESS) {
-        return agent_error_set(err, AGENT_E_INTERNAL, NULL,
-                               "no condition variable", pool);
-    }
-    waiter->waits = waits;
-    waiter->run_id = run_id;
-    apr_thread_mutex_lock(waits->mutex);
-    if (waits->stopping) {
-        problem = AGENT_E_SHUTTING_DOWN;
-        rv = APR_EGENERAL;
-    }
-    else if (waits->free == 0) {
-        problem = AGENT_E_OVERLOADED;
-        rv = APR_EGENERAL;
-    }
-    else {
-        enter_locked(waits, waiter);
-    }
-    apr_thread_mutex_unlock(waits->mutex);
-    *out = waiter;
-    return rv == APR_SUCCESS ? rv
-                             : agent_error_set(err, problem, NULL, NULL, pool);
-}
-
-/* How long this wait may sleep: until its time-out, or the child's end. */
-static apr_interval_time_t time_left_locked(const agent_waits_t *waits,
-                                            apr_time_t deadline)
-{
-    if (waits->stopping && waits->stop_at < deadline) {
-        deadline = waits->stop_at;
-    }
-    return deadline - apr_time_now();
-}
-
-agent_wait_t agent_wait_for(agent_waiter_t *waiter, apr_interval_time_t timeout)
-{
-    agent_waits_t *waits = waiter->waits;
-    agent_wait_t result = AGENT_WAIT_TIMEOUT;
-    apr_time_t deadline;
-
-    apr_thread_mutex_lock(waits->mutex);
-    if (!waits->hearing && timeout > DEAF_INTERVAL) {
-        timeout = DEAF_INTERVAL;
-    }
-    deadline = apr_time_now() + timeout;
-    while (!waiter->woken) {
-        apr_interval_time_t left = time_left_locked(waits, deadline);
-
-        if (left <= 0) {
-            break;
-        }
-        apr_thread_cond_timedwait(waiter->woken_cond, waits->mutex, left);
-    }
-    if (waits->stopping && apr_time_now() >= waits->stop_at) {
-        result = AGENT_WAIT_STOPPING;
-    }
-    else if (waiter->woken) {
-        result = AGENT_WAIT_WOKEN;
-    }
-    waiter->woken = false;
-    apr_thread_mutex_unlock(waits->mutex);
-    return result;
-}
-
-void agent_wait_leave(agent_waiter_t *waiter)
-{
-    agent_waits_t *waits = waiter->waits;
-    agent_waiter_t *first;
-    agent_waiter_t **link;
-
-    apr_thread_mutex_lock(waits->mutex);
-    first = apr_hash_get(waits->waiters, waiter->run_id, APR_HASH_KEY_STRING);
-    apr_hash_set(waits->waiters, waiter->run_id, APR_HASH_KEY_STRING, NULL);
-    for (link = &first; *link != NULL; link = &(*link)->next) {
-        if (*link == waiter) {
-            *link = waiter->next;
-            break;
-        }
-    }
-    if (first != NULL) {
-        apr_hash_set(waits->waiters, first->run_id, APR_HASH_KEY_STRING, first);
-    }
-    waits->free++;
-    apr_thread_mutex_unlock(waits->mutex);
+    agent_wait_nudge(waits);
 }

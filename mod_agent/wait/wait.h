@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for runs: one wake thread per child hears which runs changed and
- * wakes the requests that wait for them.
+ * Waiting for runs: two threads per child hear which runs changed, which
+ * clients left and whose heartbeat is due, and wake the requests concerned.
  *
- * A wake-up is a hint. The order that loses none: register, then look at the
- * run, then wait, then look again.
+ * A wake-up is a hint. The order that loses none: enter, then look at the run,
+ * then wait, then look again.
  */
 #ifndef AGENT_WAIT_WAIT_H
 #define AGENT_WAIT_WAIT_H
+
+#include <stdbool.h>
 
 #include <apr_time.h>
 
@@ -17,46 +19,78 @@
 typedef struct agent_waits_t agent_waits_t;
 typedef struct agent_waiter_t agent_waiter_t;
 
+/* Why a waiter was woken: the first of these that holds. */
 typedef enum agent_wait_t {
+    /* The client is gone: nobody reads what is sent. */
+    AGENT_WAIT_GONE,
+    /* This child ends: give the client a reason to come again. */
+    AGENT_WAIT_STOPPING,
+    /* Time to show the client a sign of life, and to look. */
+    AGENT_WAIT_HEARTBEAT,
     /* The run may have changed: look. */
     AGENT_WAIT_WOKEN,
-    /* Time to show the client a sign of life, and to look. */
-    AGENT_WAIT_TIMEOUT,
-    /* This child ends: give the client a reason to come again. */
-    AGENT_WAIT_STOPPING
+    /* Nothing happened. */
+    AGENT_WAIT_NOTHING
 } agent_wait_t;
 
-/*
- * Starts the wake thread; it ends when pool does. max: how many requests may
- * wait at once. conninfo: libpq's, for the LISTEN connection.
- */
-apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
-                                int max, const agent_log_t *log,
-                                apr_pool_t *pool);
+/* What a child's waiting may cost. */
+typedef struct agent_waits_limits_t {
+    /* Requests without a thread, and requests that each hold one. */
+    int parked;
+    int blocked;
+    /* Between two signs of life of one request. */
+    apr_interval_time_t heartbeat;
+} agent_waits_limits_t;
+
+/* Who waits, and for what. */
+typedef struct agent_wait_entry_t {
+    /* Id of a run or of a thread, as a lower case UUID; borrowed. */
+    const char *key;
+    /* The client's socket, to see it leave; -1 = not watched. */
+    int client_fd;
+    /* Woken through agent_wait_descriptor(); otherwise it blocks. */
+    bool parked;
+    /* Stopped with the child's end at once, without grace. */
+    bool is_stream;
+} agent_wait_entry_t;
 
 /*
- * This child ends: no new waiters, and whoever still waits after grace is
- * answered AGENT_WAIT_STOPPING.
+ * Starts the threads; they end when pool does. conninfo: libpq's, for the
+ * LISTEN connection.
+ */
+apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
+                                const agent_waits_limits_t *limits,
+                                const agent_log_t *log, apr_pool_t *pool);
+
+/*
+ * This child ends: no new waiters; streams are woken with AGENT_WAIT_STOPPING
+ * now, whoever else still waits after grace then.
  */
 void agent_waits_stop(agent_waits_t *waits, apr_interval_time_t grace);
 
+/* Whether a waiter could enter now; else err is why not. */
+apr_status_t agent_wait_check(agent_waits_t *waits, bool parked,
+                              agent_error_t **err, apr_pool_t *pool);
+
 /*
- * Registers a waiter for a run (lower case UUID, borrowed until it leaves); in
- * pool. Errors: OVERLOADED when max are waiting, SHUTTING_DOWN.
+ * Registers a waiter, in pool, until agent_wait_leave() or the pool's end.
+ * Errors: OVERLOADED when the limit is reached or descriptors have run out,
+ * SHUTTING_DOWN.
  */
 apr_status_t agent_wait_enter(agent_waiter_t **out, agent_waits_t *waits,
-                              const char *run_id, agent_error_t **err,
-                              apr_pool_t *pool);
+                              const agent_wait_entry_t *entry,
+                              agent_error_t **err, apr_pool_t *pool);
 
-/*
- * Blocks until the run may have changed since the last call (or since
- * entering), or for the time given. While nothing can be heard it returns
- * after a second at the most, so that waiting becomes polling.
- */
-agent_wait_t agent_wait_for(agent_waiter_t *waiter,
-                            apr_interval_time_t timeout);
+/* Readable while a parked waiter has something to take. */
+int agent_wait_descriptor(const agent_waiter_t *waiter);
 
-/* Must be called once for each waiter, from the thread that entered. */
+/* Why the waiter was woken since it last took; NOTHING when it was not. */
+agent_wait_t agent_wait_take(agent_waiter_t *waiter);
+
+/* Blocks until there is something to take, and takes it. */
+agent_wait_t agent_wait_block(agent_waiter_t *waiter);
+
+/* May be called twice. */
 void agent_wait_leave(agent_waiter_t *waiter);
 
 #endif

@@ -13,6 +13,9 @@ sub new_thread { return $client->create_thread->{thread_id} }
 
 my $thread = new_thread();
 my $run = $client->create_run($thread, 'sleep 60000');
+# Executing: a run that never began leaves nothing to go on with.
+wait_for('the run to execute',
+    sub { @{ $client->get_state($thread)->{next} || [] } });
 my $cancelled = $client->post(path($run) . '/cancel');
 is $cancelled->{status}, 202, 'a cancel is accepted';
 is $cancelled->{body}, '', 'without a body';

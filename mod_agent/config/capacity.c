@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many requests may wait; see capacity.h. */
+#include "capacity.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include <ap_mpm.h>
+
+#include "../private.h"
+
+/* Unless AgentMaxWaiters says more. */
+#define MOST_WAITERS 10000
+/* The event MPM's own default. */
+#define DEFAULT_WORKER_FACTOR 2
+/* Of a child, for all but requests that wait: log files, listeners, database
+ * connections, clients that do not wait. */
+#define OTHER_DESCRIPTORS 500
+
+static int query_mpm(int what, int fallback)
+{
+    int value = fallback;
+
+    return ap_mpm_query(what, &value) == APR_SUCCESS ? value : fallback;
+}
+
+static int get_threads(void)
+{
+    int threads = query_mpm(AP_MPMQ_MAX_THREADS, 1);
+
+    return threads > 0 ? threads : 1;
+}
+
+/* A waiting request has its socket and the descriptor that wakes it. */
+static int find_descriptor_room(void)
+{
+    struct rlimit limit = {0};
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0
+        || limit.rlim_cur > 4 * AGENT_MAX_WAITERS) {
+        return AGENT_MAX_WAITERS;
+    }
+    return limit.rlim_cur > OTHER_DESCRIPTORS + 2
+        ? (int)((limit.rlim_cur - OTHER_DESCRIPTORS) / 2)
+        : 1;
+}
+
+/* Connections without a thread that the event MPM lets a child have. */
+static int find_connection_room(void)
+{
+    const char *text = agent_config_other_directive("AsyncRequestWorkerFactor");
+    double factor = text != NULL ? strtod(text, NULL) : DEFAULT_WORKER_FACTOR;
+    double room = factor * get_threads();
+
+    return room < AGENT_MAX_WAITERS ? (int)room : AGENT_MAX_WAITERS;
+}
+
+static int at_most(int value, int limit)
+{
+    return value < limit ? value : limit;
+}
+
+int agent_capacity_waiters(const agent_server_config_t *config)
+{
+    int wanted = config->max_waiters;
+
+    if (wanted == -1) {
+        wanted = at_most(find_connection_room(), MOST_WAITERS);
+    }
+    return at_most(wanted, find_descriptor_room());
+}
+
+int agent_capacity_blocked(const agent_server_config_t *config)
+{
+    int half = get_threads() > 1 ? get_threads() / 2 : 1;
+
+    /* The other half keeps answering requests that do not wait. */
+    return config->max_waiters != -1 ? at_most(config->max_waiters, half)
+                                     : half;
+}
+
+/* A child that was gracefully stopped keeps its slot until its last request has
+ * ended; without free slots no new child serves meanwhile. */
+static void check_slots(server_rec *server)
+{
+    int children = query_mpm(AP_MPMQ_MAX_DAEMONS, 1);
+    int slots = query_mpm(AP_MPMQ_HARD_LIMIT_DAEMONS, children);
+
+    if (slots < 2 * children) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0409) "ServerLimit: expected at least %d for "
+                                       "graceful restarts while requests wait "
+                                       "(three times the %d children), got %d",
+                     3 * children, children, slots);
+    }
+}
+
+void agent_capacity_check(const agent_server_config_t *config,
+                          server_rec *server)
+{
+    int wanted = config->max_waiters;
+    int descriptors = find_descriptor_room();
+
+    if (!agent_config_parking(config) || !query_mpm(AP_MPMQ_CAN_WAITIO, 0)) {
+        return;
+    }
+    check_slots(server);
+    if (wanted > descriptors) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0410) "AgentMaxWaiters: expected a limit of "
+                                       "open files (ulimit -n) of at least %d, "
+                                       "so %d requests of a child may wait "
+                                       "instead of %d",
+                     2 * wanted + OTHER_DESCRIPTORS, descriptors, wanted);
+    }
+    if (wanted > find_connection_room()) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0411) "AgentMaxWaiters: expected an "
+                                       "AsyncRequestWorkerFactor of at least "
+                                       "%d, or a child stops accepting at "
+                                       "about %d connections",
+                     (wanted + get_threads() - 1) / get_threads(),
+                     find_connection_room());
+    }
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs whose client left before their end; see abandon.h. */
+#include "abandon.h"
+
+#include <string.h>
+
+#include "../http/problem.h"
+#include "../http/request.h"
+#include "../model/run.h"
+#include "handlers.h"
+
+apr_status_t agent_abandon_read(bool *cancels, agent_call_t *call)
+{
+    return agent_request_flag(cancels, call, "cancel_on_disconnect");
+}
+
+bool agent_abandon_wanted(const agent_call_t *call)
+{
+    return strcmp(agent_json_string(call->json, "on_disconnect", "continue"),
+                  "cancel")
+        == 0;
+}
+
+void agent_abandon_run(agent_call_t *call, apr_pool_t *scratch)
+{
+    apr_status_t rv = agent_run_cancel(call->db, call->ids, "interrupt",
+                                       &call->err, scratch);
+
+    if (rv == APR_SUCCESS) {
+        agent_wake_supervisor(call, 'C');
+    }
+    /* A run that has ended meanwhile, or is gone, needs no word. */
+    else if (agent_error_http(call->err->id) >= HTTP_INTERNAL_SERVER_ERROR) {
+        agent_problem_log(call);
+    }
+}

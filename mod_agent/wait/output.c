@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Output that never waits for the client; see output.h.
+ *
+ * httpd's last filter waits for the socket at a FLUSH bucket, and when more
+ * than FlushMaxThreshold is set aside in it. Filters before it (mod_ssl,
+ * mod_deflate) need the FLUSH to let go of what they have. So it is taken out
+ * here, after them, and the last filter is given small pieces.
+ */
+#include "output.h"
+
+#include <util_filter.h>
+
+#define FILTER_NAME "AGENT_OUTPUT"
+
+/* Well below the 64 KB of FlushMaxThreshold. */
+#define PIECE_BYTES (32 * 1024)
+
+struct agent_output_t {
+    ap_filter_t *filter;
+    bool holds;
+    apr_bucket_brigade *held;
+    /* On its way to the last filter. */
+    apr_bucket_brigade *piece;
+};
+
+static ap_filter_rec_t *filter_record;
+
+/* True when there was one. */
+static bool take_flushes_out(apr_bucket_brigade *bb)
+{
+    apr_bucket *bucket = APR_BRIGADE_FIRST(bb);
+    bool found = false;
+
+    while (bucket != APR_BRIGADE_SENTINEL(bb)) {
+        apr_bucket *next = APR_BUCKET_NEXT(bucket);
+
+        if (APR_BUCKET_IS_FLUSH(bucket)) {
+            apr_bucket_delete(bucket);
+            found = true;
+        }
+        bucket = next;
+    }
+    return found;
+}
+
+static void pass_piece(agent_output_t *output)
+{
+    apr_bucket *end;
+
+    apr_brigade_partition(output->held, PIECE_BYTES, &end);
+    while (APR_BRIGADE_FIRST(output->held) != end) {
+        apr_bucket *bucket = APR_BRIGADE_FIRST(output->held);
+
+        APR_BUCKET_REMOVE(bucket);
+        APR_BRIGADE_INSERT_TAIL(output->piece, bucket);
+    }
+    ap_pass_brigade(output->filter->next, output->piece);
+    apr_brigade_cleanup(output->piece);
+}
+
+/* The last filter writes what it has set aside, as the MPM makes it do. */
+static void write_set_aside(const agent_output_t *output)
+{
+    ap_filter_t *last = output->filter;
+
+    while (last->next != NULL) {
+        last = last->next;
+    }
+    last->frec->filter_func.out_func(last, NULL);
+}
+
+bool agent_output_send(agent_output_t *output, conn_rec *c)
+{
+    write_set_aside(output);
+    while (!c->aborted && !c->data_in_output_filters
+           && !APR_BRIGADE_EMPTY(output->held)) {
+        pass_piece(output);
+        write_set_aside(output);
+    }
+    if (c->aborted) {
+        apr_brigade_cleanup(output->held);
+    }
+    return !c->aborted
+        && (c->data_in_output_filters || !APR_BRIGADE_EMPTY(output->held));
+}
+
+static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
+{
+    agent_output_t *output = filter->ctx;
+    apr_status_t rv;
+    bool flushes;
+
+    if (!output->holds) {
+        APR_BRIGADE_PREPEND(bb, output->held);
+        return ap_pass_brigade(filter->next, bb);
+    }
+    flushes = take_flushes_out(bb);
+    rv = ap_save_brigade(filter, &output->held, &bb, filter->c->pool);
+    if (rv == APR_SUCCESS && flushes) {
+        agent_output_send(output, filter->c);
+    }
+    return filter->c->aborted ? APR_ECONNABORTED : rv;
+}
+
+void agent_output_register(void)
+{
+    filter_record = ap_register_output_filter(FILTER_NAME, filter_output, NULL,
+                                              AP_FTYPE_NETWORK - 1);
+}
+
+agent_output_t *agent_output_add(conn_rec *c)
+{
+    agent_output_t *output = apr_pcalloc(c->pool, sizeof(*output));
+
+    output->held = apr_brigade_create(c->pool, c->bucket_alloc);
+    output->piece = apr_brigade_create(c->pool, c->bucket_alloc);
+    output->filter = ap_add_output_filter_handle(filter_record, output, NULL,
+                                                 c);
+    return output;
+}
+
+void agent_output_hold(agent_output_t *output, bool holds)
+{
+    output->holds = holds;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Output that never waits for the client: while it holds, what is written to a
+ * connection is kept here and sent as the socket takes it.
+ */
+#ifndef AGENT_WAIT_OUTPUT_H
+#define AGENT_WAIT_OUTPUT_H
+
+#include <stdbool.h>
+
+#include <httpd.h>
+
+typedef struct agent_output_t agent_output_t;
+
+/* Registers the filter; once, when the module's hooks are. */
+void agent_output_register(void);
+
+/* Puts the filter in front of the network, before the first request; in
+ * c->pool. It lets everything through until it is told to hold. */
+agent_output_t *agent_output_add(conn_rec *c);
+
+/* Begins to hold, or ends it: what is still held then goes out with the next
+ * brigade. */
+void agent_output_hold(agent_output_t *output, bool holds);
+
+/*
+ * Sends what the socket takes now. True when something is left: again when the
+ * socket is writable. After an error c->aborted is set and nothing is left.
+ */
+bool agent_output_send(agent_output_t *output, conn_rec *c);
+
+#endif

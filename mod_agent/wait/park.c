@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that wait without a thread; see park.h.
+ *
+ * httpd 2.4.63 and later let a connection wait in the MPM until its socket is
+ * readable or writable (CONN_STATE_ASYNC_WAITIO), and then call the
+ * process_connection hooks again in any worker. A parked request is to be woken
+ * by something else than its client, so the waiter's eventfd stands in for the
+ * socket's descriptor while the MPM has the connection. This file is the only
+ * one that exchanges them. Everything here runs in the worker that owns the
+ * connection at that time.
+ */
+#include "park.h"
+
+#include <ap_mpm.h>
+#include <apr_portable.h>
+#include <http_connection.h>
+#include <http_core.h>
+#include <http_protocol.h>
+#include <http_request.h>
+#include <mpm_common.h>
+
+#include "../private.h"
+#include "output.h"
+
+/* Of one connection. */
+typedef struct park_t {
+    agent_output_t *output;
+    /* The other hooks run inside ours. */
+    bool nested;
+    /* The parked request; NULL = none. */
+    request_rec *r;
+    agent_parking_t parking;
+    agent_waiter_t *waiter;
+    bool wants_more;
+    bool is_done;
+    /* The client's descriptor while the waiter's stands in for it, else -1. */
+    int client_fd;
+} park_t;
+
+/* Set in child_init. */
+static bool can_park;
+
+static park_t *find_park(const conn_rec *c)
+{
+    return ap_get_module_config(c->conn_config, &agent_module);
+}
+
+/* ---- the descriptors ---- */
+
+static void exchange_descriptors(conn_rec *c, int fd)
+{
+    apr_socket_t *socket = ap_get_conn_socket(c);
+
+    apr_os_sock_put(&socket, &fd, c->pool);
+}
+
+static void restore_client(conn_rec *c, park_t *park)
+{
+    if (park->client_fd >= 0) {
+        exchange_descriptors(c, park->client_fd);
+        park->client_fd = -1;
+    }
+}
+
+static apr_status_t restore_before_close(void *data)
+{
+    conn_rec *c = data;
+
+    restore_client(c, find_park(c));
+    return APR_SUCCESS;
+}
+
+static int find_descriptor(const conn_rec *c)
+{
+    apr_os_sock_t fd = -1;
+
+    apr_os_sock_get(&fd, ap_get_conn_socket((conn_rec *)c));
+    return fd;
+}
+
+/* ---- turns ---- */
+
+static agent_turn_t take_turn(const agent_parking_t *parking, agent_wait_t why)
+{
+    apr_pool_t *scratch;
+    agent_turn_t turn;
+
+    /* Of its own: a parked request must not grow, and no thread's pool outlives
+     * a turn for certain. */
+    apr_pool_create_unmanaged(&scratch);
+    turn = parking->take_turn(parking->baton, why, scratch);
+    apr_pool_destroy(scratch);
+    return why <= AGENT_WAIT_STOPPING ? AGENT_TURN_DONE : turn;
+}
+
+static void take_parked_turn(park_t *park, agent_wait_t why)
+{
+    agent_turn_t turn = take_turn(&park->parking, why);
+
+    park->is_done = turn == AGENT_TURN_DONE;
+    park->wants_more = turn == AGENT_TURN_MORE;
+}
+
+static int run_blocked(const agent_parking_t *parking, agent_waiter_t *waiter,
+                       const conn_rec *c)
+{
+    agent_turn_t turn = take_turn(parking, AGENT_WAIT_WOKEN);
+
+    while (turn != AGENT_TURN_DONE) {
+        agent_wait_t why = turn == AGENT_TURN_MORE ? AGENT_WAIT_WOKEN
+                                                   : agent_wait_block(waiter);
+
+        turn = take_turn(parking, c->aborted ? AGENT_WAIT_GONE : why);
+    }
+    agent_wait_leave(waiter);
+    return OK;
+}
+
+/* ---- parking ---- */
+
+static int wait_in_mpm(conn_rec *c, conn_sense_e sense)
+{
+    c->cs->sense = sense;
+    c->cs->state = CONN_STATE_ASYNC_WAITIO;
+    return OK;
+}
+
+static int wait_until_woken(conn_rec *c, park_t *park)
+{
+    park->client_fd = find_descriptor(c);
+    exchange_descriptors(c, agent_wait_descriptor(park->waiter));
+    return wait_in_mpm(c, CONN_SENSE_WANT_READ);
+}
+
+/* However the request ends: it is not parked any more. */
+static apr_status_t forget_request(void *data)
+{
+    const request_rec *r = data;
+    park_t *park = find_park(r->connection);
+
+    if (park->r == r) {
+        agent_output_hold(park->output, false);
+        park->r = NULL;
+    }
+    return APR_SUCCESS;
+}
+
+static request_rec *leave(park_t *park)
+{
+    request_rec *r = park->r;
+
+    agent_output_hold(park->output, false);
+    agent_wait_leave(park->waiter);
+    park->r = NULL;
+    return r;
+}
+
+/* What httpd does itself after a handler that has not suspended. */
+static int finish(park_t *park)
+{
+    request_rec *r = leave(park);
+
+    ap_finalize_request_protocol(r);
+    ap_process_request_after_handler(r);
+    return OK;
+}
+
+/* Takes turns until there is something to wait for. */
+static int advance(conn_rec *c, park_t *park)
+{
+    for (;;) {
+        agent_wait_t why;
+
+        if (agent_output_send(park->output, c)) {
+            return wait_in_mpm(c, CONN_SENSE_WANT_WRITE);
+        }
+        if (park->is_done) {
+            return finish(park);
+        }
+        why = agent_wait_take(park->waiter);
+        if (c->aborted) {
+            why = AGENT_WAIT_GONE;
+        }
+        else if (why == AGENT_WAIT_NOTHING) {
+            if (!park->wants_more) {
+                return wait_until_woken(c, park);
+            }
+            why = AGENT_WAIT_WOKEN;
+        }
+        take_parked_turn(park, why);
+    }
+}
+
+static int begin(park_t *park, request_rec *r, const agent_parking_t *parking,
+                 agent_waiter_t *waiter)
+{
+    park->r = r;
+    park->parking = *parking;
+    park->waiter = waiter;
+    apr_pool_cleanup_register(r->pool, r, forget_request,
+                              apr_pool_cleanup_null);
+    agent_output_hold(park->output, true);
+    take_parked_turn(park, AGENT_WAIT_WOKEN);
+    if (!park->is_done || agent_output_send(park->output, r->connection)) {
+        return SUSPENDED;
+    }
+    leave(park);
+    return OK;
+}
+
+/* The connection's place to park, if this request may use it. After an internal
+ * redirect httpd does not expect a handler to suspend. */
+static park_t *find_place(const request_rec *r)
+{
+    const conn_rec *c = r->connection;
+    park_t *park = c->master == NULL ? find_park(c) : NULL;
+
+    return park != NULL && park->nested && r->main == NULL && r->prev == NULL
+            && !c->clogging_input_filters
+        ? park
+        : NULL;
+}
+
+apr_status_t agent_park_check(const request_rec *r, agent_waits_t *waits,
+                              agent_error_t **err)
+{
+    return agent_wait_check(waits, find_place(r) != NULL, err, r->pool);
+}
+
+apr_status_t agent_park(int *result, request_rec *r,
+                        const agent_parking_t *parking, agent_error_t **err)
+{
+    park_t *park = find_place(r);
+    const agent_wait_entry_t entry = {.key = parking->key,
+                                      .client_fd = r->connection->master == NULL
+                                          ? find_descriptor(r->connection)
+                                          : -1,
+                                      .parked = park != NULL,
+                                      .is_stream = parking->is_stream};
+    agent_waiter_t *waiter;
+    apr_status_t rv = agent_wait_enter(&waiter, parking->waits, &entry, err,
+                                       r->pool);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    *result = park != NULL ? begin(park, r, parking, waiter)
+                           : run_blocked(parking, waiter, r->connection);
+    return APR_SUCCESS;
+}
+
+/* ---- hooks ---- */
+
+static park_t *make_park(conn_rec *c)
+{
+    park_t *park = apr_pcalloc(c->pool, sizeof(*park));
+
+    park->client_fd = -1;
+    park->output = agent_output_add(c);
+    ap_set_module_config(c->conn_config, &agent_module, park);
+    apr_pool_pre_cleanup_register(c->pool, c, restore_before_close);
+    return park;
+}
+
+/* Runs the other hooks from here, to see a request suspended before the MPM
+ * does. */
+static int process_connection(conn_rec *c)
+{
+    park_t *park;
+    int rv;
+
+    if (!can_park || c->master != NULL) {
+        return DECLINED;
+    }
+    park = find_park(c);
+    if (park == NULL) {
+        park = make_park(c);
+    }
+    if (park->nested) {
+        return DECLINED;
+    }
+    if (park->r != NULL) {
+        restore_client(c, park);
+        return advance(c, park);
+    }
+    park->nested = true;
+    rv = ap_run_process_connection(c);
+    park->nested = false;
+    return park->r != NULL ? advance(c, park) : rv;
+}
+
+static void resume_connection(conn_rec *c, request_rec *r)
+{
+    park_t *park = c->master == NULL ? find_park(c) : NULL;
+
+    if (park != NULL) {
+        restore_client(c, park);
+    }
+}
+
+/* The MPM gives up on a parked connection: its client did not read for the
+ * time of Timeout. */
+static int close_connection(conn_rec *c)
+{
+    park_t *park = c->master == NULL ? find_park(c) : NULL;
+
+    if (park != NULL && park->r != NULL) {
+        restore_client(c, park);
+        c->aborted = 1;
+        take_turn(&park->parking, AGENT_WAIT_GONE);
+        ap_process_request_after_handler(leave(park));
+    }
+    return OK;
+}
+
+void agent_park_register(apr_pool_t *pool)
+{
+    ap_hook_process_connection(process_connection, NULL, NULL,
+                               APR_HOOK_REALLY_FIRST);
+    ap_hook_resume_connection(resume_connection, NULL, NULL,
+                              APR_HOOK_REALLY_FIRST);
+    ap_hook_pre_close_connection(close_connection, NULL, NULL,
+                                 APR_HOOK_REALLY_FIRST);
+    agent_output_register();
+}
+
+void agent_park_start(bool enabled)
+{
+    int can_wait = 0;
+
+    can_park = enabled
+        && ap_mpm_query(AP_MPMQ_CAN_WAITIO, &can_wait) == APR_SUCCESS
+        && can_wait;
+}
+
+bool agent_park_possible(void)
+{
+    return can_park;
+}

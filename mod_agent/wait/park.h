@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that wait without a thread.
+ *
+ * A waiting request is taken in turns: it looks, writes what there is, and
+ * returns. Between two turns its connection belongs to the MPM, which calls
+ * back when the waiter is woken. Where that is not possible (HTTP/2, other MPMs
+ * than event, AgentParking Off) the thread blocks between the turns instead.
+ */
+#ifndef AGENT_WAIT_PARK_H
+#define AGENT_WAIT_PARK_H
+
+#include <httpd.h>
+
+#include "wait.h"
+
+typedef enum agent_turn_t {
+    /* Again when the waiter is woken. */
+    AGENT_TURN_WAIT,
+    /* Again as soon as what was written is sent. */
+    AGENT_TURN_MORE,
+    /* The response is complete. */
+    AGENT_TURN_DONE
+} agent_turn_t;
+
+/*
+ * One turn: at most some 64 KB written. why is never NOTHING; after GONE and
+ * STOPPING there is no other turn. scratch lives until it returns.
+ */
+typedef agent_turn_t (*agent_turn_fn_t)(void *baton, agent_wait_t why,
+                                        apr_pool_t *scratch);
+
+typedef struct agent_parking_t {
+    agent_waits_t *waits;
+    /* Id of a run or of a thread, in the request's pool. */
+    const char *key;
+    bool is_stream;
+    agent_turn_fn_t take_turn;
+    /* In the request's pool. */
+    void *baton;
+} agent_parking_t;
+
+/* Called with the module's hooks, and in child_init with the directive's
+ * value. */
+void agent_park_register(apr_pool_t *pool);
+void agent_park_start(bool enabled);
+
+/* True when requests of this child can be parked at all. */
+bool agent_park_possible(void);
+
+/*
+ * Whether a request could wait now; else err is why not. For who is about to
+ * make what it would wait for.
+ */
+apr_status_t agent_park_check(const request_rec *r, agent_waits_t *waits,
+                              agent_error_t **err);
+
+/*
+ * Takes turns, the first (with WOKEN) at once, until one is done. *result is
+ * what the handler must return to httpd: OK or SUSPENDED. Errors: those of
+ * agent_wait_enter(); no turn was taken then.
+ */
+apr_status_t agent_park(int *result, request_rec *r,
+                        const agent_parking_t *parking, agent_error_t **err);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share; see wait.h. */
+#ifndef AGENT_WAIT_STATE_H
+#define AGENT_WAIT_STATE_H
+
+#include <apr_hash.h>
+#include <apr_ring.h>
+#include <apr_thread_cond.h>
+#include <apr_thread_mutex.h>
+#include <apr_thread_proc.h>
+
+#include "wait.h"
+
+/* How often waiters look while no notification can be heard. */
+#define AGENT_WAIT_DEAF_INTERVAL apr_time_from_sec(1)
+
+struct agent_waiter_t {
+    agent_waits_t *waits;
+    agent_wait_entry_t entry;
+    /* Names this waiter to epoll, which may speak of one that has left. */
+    apr_uint64_t serial;
+    /* The next with the same key. */
+    agent_waiter_t *next;
+    APR_RING_ENTRY(agent_waiter_t) link;
+    apr_time_t heartbeat_at;
+    /* Bits 1 << agent_wait_t. */
+    unsigned reasons;
+    bool entered;
+    /* One of the two, by entry.parked. */
+    int wake_fd;
+    apr_thread_cond_t *wake_cond;
+};
+
+APR_RING_HEAD(agent_waiter_ring_t, agent_waiter_t);
+
+struct agent_waits_t {
+    agent_log_t log;
+    apr_interval_time_t heartbeat;
+    struct agent_listener_t *listener;
+    apr_thread_t *hear_thread;
+    apr_thread_t *watch_thread;
+    /* End of file at [0] ends both threads. */
+    int end_fds[2];
+    int epoll_fd;
+    /* Written to when something is due earlier than the watch thread knows. */
+    int nudge_fd;
+    apr_thread_mutex_t *mutex;
+    /* Under mutex: */
+    apr_hash_t *by_key;    /* key -> first agent_waiter_t of the chain */
+    apr_hash_t *by_serial; /* those whose client is watched */
+    struct agent_waiter_ring_t by_heartbeat; /* the earliest first */
+    apr_uint64_t last_serial;
+    int free_parked;
+    int free_blocked;
+    bool stopping;
+    bool stopped;
+    apr_time_t stop_at;
+    bool hearing;
+    apr_time_t look_at; /* the next look while deaf */
+    apr_time_t complained_at;
+};
+
+void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason);
+void agent_wait_wake_key_locked(agent_waits_t *waits, const char *key,
+                                apr_ssize_t length);
+void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason);
+/* The watch thread looks again at what is due. */
+void agent_wait_nudge(const agent_waits_t *waits);
+
+/* The threads' functions. */
+void *APR_THREAD_FUNC agent_wait_hear(apr_thread_t *thread, void *waits);
+void *APR_THREAD_FUNC agent_wait_watch(apr_thread_t *thread, void *waits);
+
+struct agent_listener_t *agent_wait_make_listener(agent_waits_t *waits,
+                                                  const char *conninfo,
+                                                  apr_pool_t *pool);
+apr_status_t agent_wait_open_watch(agent_waits_t *waits);
+apr_status_t agent_wait_watch_client(agent_waits_t *waits,
+                                     const agent_waiter_t *waiter);
+void agent_wait_forget_client(agent_waits_t *waits,
+                              const agent_waiter_t *waiter);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread that sees clients leave and knows what is due: heartbeats, looks
+ * while nothing can be heard, the end of the child's grace. It never touches
+ * a connection, it only wakes who owns it.
+ */
+#include "state.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* In the place of a waiter's serial number. */
+#define END_SERIAL   0
+#define NUDGE_SERIAL 1
+#define EVENTS       64
+
+static apr_status_t watch_fd(const agent_waits_t *waits, int fd,
+                             apr_uint64_t serial, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.u64 = serial};
+
+    return epoll_ctl(waits->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0
+        ? APR_SUCCESS
+        : apr_get_os_error();
+}
+
+apr_status_t agent_wait_open_watch(agent_waits_t *waits)
+{
+    apr_status_t rv;
+
+    waits->last_serial = NUDGE_SERIAL;
+    waits->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    waits->nudge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (waits->epoll_fd < 0 || waits->nudge_fd < 0) {
+        return apr_get_os_error();
+    }
+    rv = watch_fd(waits, waits->end_fds[0], END_SERIAL, EPOLLIN);
+    return rv != APR_SUCCESS
+        ? rv
+        : watch_fd(waits, waits->nudge_fd, NUDGE_SERIAL, EPOLLIN);
+}
+
+/* A client that has shut down its side is taken for gone, as any proxy does.
+ * It is told once: the socket stays as it is until the waiter leaves. */
+apr_status_t agent_wait_watch_client(agent_waits_t *waits,
+                                     const agent_waiter_t *waiter)
+{
+    return watch_fd(waits, waiter->entry.client_fd, waiter->serial,
+                    EPOLLRDHUP | EPOLLONESHOT);
+}
+
+void agent_wait_forget_client(agent_waits_t *waits,
+                              const agent_waiter_t *waiter)
+{
+    epoll_ctl(waits->epoll_fd, EPOLL_CTL_DEL, waiter->entry.client_fd, NULL);
+}
+
+void agent_wait_nudge(const agent_waits_t *waits)
+{
+    (void)!eventfd_write(waits->nudge_fd, 1);
+}
+
+/* When something is due; 0 = nothing is. */
+static apr_time_t find_due_locked(const agent_waits_t *waits)
+{
+    apr_time_t due = 0;
+
+    if (!APR_RING_EMPTY(&waits->by_heartbeat, agent_waiter_t, link)) {
+        due = APR_RING_FIRST(&waits->by_heartbeat)->heartbeat_at;
+    }
+    if (!waits->hearing && due != 0 && waits->look_at < due) {
+        due = waits->look_at;
+    }
+    if (waits->stopping && !waits->stopped
+        && (due == 0 || waits->stop_at < due)) {
+        due = waits->stop_at;
+    }
+    return due;
+}
+
+/* For epoll: milliseconds rounded up, -1 = for ever. */
+static int find_sleep_ms(agent_waits_t *waits)
+{
+    apr_time_t due;
+    apr_interval_time_t left;
+
+    apr_thread_mutex_lock(waits->mutex);
+    due = find_due_locked(waits);
+    apr_thread_mutex_unlock(waits->mutex);
+    if (due == 0) {
+        return -1;
+    }
+    left = due - apr_time_now();
+    return left > 0 ? (int)((left + 999) / 1000) : 0;
+}
+
+/* All waiters wait for one interval, so whoever was served goes to the end. */
+static void send_heartbeats_locked(agent_waits_t *waits, apr_time_t now)
+{
+    while (!APR_RING_EMPTY(&waits->by_heartbeat, agent_waiter_t, link)) {
+        agent_waiter_t *waiter = APR_RING_FIRST(&waits->by_heartbeat);
+
+        if (waiter->heartbeat_at > now
+            && waiter->heartbeat_at <= now + waits->heartbeat) {
+            break;
+        }
+        APR_RING_REMOVE(waiter, link);
+        waiter->heartbeat_at = now + waits->heartbeat;
+        APR_RING_INSERT_TAIL(&waits->by_heartbeat, waiter, agent_waiter_t,
+                             link);
+        agent_wait_wake_locked(waiter, AGENT_WAIT_HEARTBEAT);
+    }
+}
+
+static void do_what_is_due_locked(agent_waits_t *waits, apr_time_t now)
+{
+    send_heartbeats_locked(waits, now);
+    if (!waits->hearing && waits->look_at <= now) {
+        waits->look_at = now + AGENT_WAIT_DEAF_INTERVAL;
+        agent_wait_wake_all_locked(waits, AGENT_WAIT_WOKEN);
+    }
+    if (waits->stopping && !waits->stopped && waits->stop_at <= now) {
+        waits->stopped = true;
+        agent_wait_wake_all_locked(waits, AGENT_WAIT_STOPPING);
+    }
+}
+
+/* False when the thread must end. */
+static bool handle_event_locked(agent_waits_t *waits, apr_uint64_t serial)
+{
+    agent_waiter_t *waiter;
+    eventfd_t count;
+
+    if (serial == NUDGE_SERIAL) {
+        (void)!eventfd_read(waits->nudge_fd, &count);
+    }
+    else if (serial != END_SERIAL) {
+        waiter = apr_hash_get(waits->by_serial, &serial, sizeof(serial));
+        if (waiter != NULL) {
+            agent_wait_wake_locked(waiter, AGENT_WAIT_GONE);
+        }
+    }
+    return serial != END_SERIAL;
+}
+
+void *APR_THREAD_FUNC agent_wait_watch(apr_thread_t *thread, void *data)
+{
+    agent_waits_t *waits = data;
+    bool goes_on = true;
+
+    while (goes_on) {
+        struct epoll_event events[EVENTS];
+        int count = epoll_wait(waits->epoll_fd, events, EVENTS,
+                               find_sleep_ms(waits));
+
+        apr_thread_mutex_lock(waits->mutex);
+        for (int i = 0; i < count; i++) {
+            goes_on = handle_event_locked(waits, events[i].data.u64) && goes_on;
+        }
+        do_what_is_due_locked(waits, apr_time_now());
+        apr_thread_mutex_unlock(waits->mutex);
+    }
+    return NULL;
+}

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+# Requests that wait hold no thread: more of them than there are threads, what
+# becomes of their connections, and what happens where parking is not possible.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Server;
+use AgentTest::Wait;
+use IO::Select;
+use Socket qw(SHUT_WR SOL_SOCKET SO_RCVBUF);
+use Test::More;
+
+# One child with few threads: what holds one is soon missed.
+my $SMALL = <<'CONF';
+StartServers 1
+ServerLimit 3
+ThreadsPerChild 4
+ThreadLimit 4
+MinSpareThreads 1
+MaxSpareThreads 4
+MaxRequestWorkers 4
+CONF
+
+sub path { return AgentTest::Client::run_path($_[0]) }
+
+sub start_server {
+    my (@lines) = @_;
+    my $server = AgentTest::Server->new(
+        config => AgentTest::Server::shared_config() . join '', map { "$_\n" } @lines);
+    $server->start;
+    return ($server, AgentTest::Client->new(url => $server->url));
+}
+
+sub start_run {
+    my ($client, $text, @rest) = @_;
+    return $client->create_run($client->create_thread->{thread_id}, $text, @rest);
+}
+
+# The bytes up to a pattern.
+sub read_until {
+    my ($socket, $pattern) = @_;
+    my $seen = '';
+    local $SIG{ALRM} = sub {
+        die "not seen: $pattern, but: ", substr($seen, -200), "\n";
+    };
+    alarm 30;
+    while ($seen !~ $pattern) {
+        sysread $socket, $seen, 65_536, length $seen or die 'cut: ', substr($seen, -200), "\n";
+    }
+    alarm 0;
+    return $seen;
+}
+
+subtest 'more requests wait than there are threads' => sub {
+    my ($server, $client) = start_server($SMALL);
+    my $run = start_run($client, 'sleep 600000');
+    my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 100;
+    my @streams = map { $client->begin('GET', path($run) . '/stream') } 1 .. 100;
+    read_until($_, qr/\r\n\r\n/) for @joins, @streams;
+    is $client->get('/ok')->{status}, 200, 'and others are answered meanwhile';
+    is $client->post(path($run) . '/cancel')->{status}, 202,
+        'such as the cancel of the run they wait for';
+    my @ends = map { AgentTest::Client::read_to_end($_) } @joins, @streams;
+    is scalar(grep { /(?:\A|\n)0\r\n\r\n\z/ } @ends), 200, 'then each is answered';
+    is scalar(grep { /"messages"/ } @ends[0 .. 99]), 100, 'joins with the values';
+};
+
+subtest 'the connection of a join serves the next request' => sub {
+    my ($server, $client) = start_server($SMALL);
+    my $run = start_run($client, 'sleep 300');
+    my $socket = $client->connection;
+    my $join = 'GET ' . path($run) . "/join HTTP/1.1\r\nHost: x\r\n\r\n";
+    syswrite $socket, $join;
+    my $first = read_until($socket, qr/\r\n0\r\n\r\n/);
+    like $first, qr/"messages"/, 'after the values';
+    syswrite $socket, "GET /ok HTTP/1.1\r\nHost: x\r\n\r\n";
+    like read_until($socket, qr/"ok":true/), qr/\AHTTP\/1.1 200/, 'in order';
+
+    my $other = start_run($client, 'sleep 300');
+    syswrite $socket, 'GET ' . path($other) . "/join HTTP/1.1\r\nHost: x\r\n\r\n"
+        . "GET /info HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    my $both = AgentTest::Client::read_to_end($socket);
+    like $both, qr/"messages".*"server":"mod_agent"/s,
+        'also one that was sent while the join waited';
+};
+
+subtest 'a client that leaves' => sub {
+    my ($server, $client) = start_server($SMALL);
+    for my $case (
+        [ 'join', 'GET', sub { path($_[0]) . '/join?cancel_on_disconnect=1' } ],
+        [ 'stream', 'GET', sub { path($_[0]) . '/stream?cancel_on_disconnect=true' } ],
+    ) {
+        my ($what, $method, $make) = @{$case};
+        my $run = start_run($client, 'sleep 600000');
+        my $socket = $client->begin($method, $make->($run));
+        read_until($socket, qr/\r\n\r\n/);
+        close $socket;
+        $client->join_run($run);
+        is $client->get_run($run)->{status}, 'interrupted',
+            "cancels the run of a $what with cancel_on_disconnect";
+    }
+    for my $what (qw(wait stream)) {
+        my $thread = $client->create_thread->{thread_id};
+        my $socket = $client->begin('POST', "/threads/$thread/runs/$what", {
+            assistant_id => 'agent', on_disconnect => 'cancel',
+            input => { messages => [ { role => 'user', content => 'sleep 600000' } ] } });
+        my ($id) = read_until($socket, qr/\r\n\r\n/)
+            =~ m{^Content-Location: \S+/([0-9a-f-]+)\r}m;
+        close $socket;
+        my $run = { thread_id => $thread, run_id => $id };
+        $client->join_run($run);
+        is $client->get_run($run)->{status}, 'interrupted',
+            "cancels the run of a $what with on_disconnect";
+    }
+    my $run = start_run($client, 'sleep 600000');
+    my $gone = $client->begin('GET', path($run) . '/join');
+    my $stays = $client->begin('GET', path($run) . '/join?cancel_on_disconnect=0');
+    read_until($_, qr/\r\n\r\n/) for $gone, $stays;
+    close $gone;
+    close $stays;
+    my $stream = $client->begin('GET', path($run) . '/stream');
+    read_until($stream, qr/: heartbeat/);
+    is $client->get_run($run)->{status}, 'pending', 'and leaves others alone';
+    $client->post(path($run) . '/cancel?wait=1');
+};
+
+subtest 'waiting outlasts Timeout' => sub {
+    my ($server, $client) = start_server($SMALL, 'Timeout 2');
+    my $run = start_run($client, 'sleep 6000');
+    my $join = $client->begin('GET', path($run) . '/join');
+    my $cancel_waits = start_run($client, 'sleep 600000');
+    my $end = $client->finish($join);
+    like $end->{body}, qr/\A\n{3,}\{/, 'with signs of life in time';
+    is $end->{json}{messages}[0]{content}, 'sleep 6000', 'and its values';
+    is $client->post(path($cancel_waits) . '/cancel?wait=1')->{status}, 204,
+        'a cancel that waits sends nothing before its end';
+};
+
+subtest 'clients that do not read cost no thread' => sub {
+    my ($server, $client) = start_server($SMALL, 'SendBufferSize 65536');
+
+    my $long = start_run($client, 'x' x 400_000,
+        stream_mode => [ 'values', 'checkpoints', 'debug' ]);
+    $client->join_run($long);
+    my @deaf;
+    for (1 .. 20) {
+        my $socket = $client->connection;
+        setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
+        syswrite $socket, 'GET ' . path($long)
+            . "/stream HTTP/1.1\r\nHost: x\r\nLast-Event-ID: -1\r\n\r\n";
+        push @deaf, $socket;
+    }
+    read_until($_, qr/event: metadata/) for @deaf;
+    is $client->get('/ok')->{status}, 200, 'others are answered meanwhile';
+    my $whole = AgentTest::Client::parse_response(AgentTest::Client::read_to_end(
+        $client->begin('GET', path($long) . '/stream')));
+    my @late = map { read_until($_, qr/\r\n0\r\n\r\n/) } @deaf;
+    my $size = length $whole->{body};
+    cmp_ok $size, '>', 1_000_000, 'of a stream of over a megabyte';
+    is scalar(grep { length > $size - 65_536 } @late), 20,
+        'each gets all of it once it reads';
+};
+
+subtest 'a graceful restart' => sub {
+    my ($server, $client) = start_server($SMALL);
+    my $run = start_run($client, 'sleep 3000');
+    my $join = $client->begin('GET', path($run) . '/join');
+    my $stream = $client->begin('GET', path($run) . '/stream');
+    read_until($join, qr/\r\n\r\n/);
+    read_until($stream, qr/event: metadata/);
+    $server->graceful;
+    my $cut = AgentTest::Client::read_to_end($stream);
+    unlike $cut, qr/\r\n0\r\n\r\n\z/,
+        'ends streams in the middle, so that clients come again';
+    wait_for('the new generation', sub {
+        eval { $client->get('/ok')->{status} == 200 } });
+    my $again = AgentTest::Client::parse_response(AgentTest::Client::read_to_end(
+        $client->begin('GET', path($run) . '/stream')));
+    like $again->{body}, qr/event: values/, 'which serves them meanwhile';
+    my $end = AgentTest::Client::read_to_end($join);
+    like $end, qr/"messages".*\r\n0\r\n\r\n\z/s, 'joins wait on for their values';
+};
+
+subtest 'where requests cannot be parked' => sub {
+    my ($server, $client) = start_server($SMALL, 'AgentParking Off');
+    my $run = start_run($client, 'sleep 600000');
+    my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 3;
+    my @heads = map { read_until($_, qr/\r\n\r\n/) } @joins;
+    is scalar(grep { m{\AHTTP/1.1 200} } @heads), 2,
+        'half of the threads may wait';
+    is scalar(grep { m{\AHTTP/1.1 503} } @heads), 1, 'the next is told to come again';
+    is $client->get('/ok')->{status}, 200, 'others are answered';
+    my $refused = $client->post('/runs/wait', { assistant_id => 'agent', input => {} });
+    is $refused->{json}{code}, 'too_many_waiters',
+        'no run is made for who could not wait for it';
+    close $_ for @joins;
+    my $next = wait_for('a place', sub {
+        my $socket = $client->begin('GET', path($run) . '/join?cancel_on_disconnect=1');
+        read_until($socket, qr/\r\n\r\n/) =~ m{\AHTTP/1.1 200} ? $socket : undef;
+    });
+    close $next;
+    $client->join_run($run);
+    is $client->get_run($run)->{status}, 'interrupted',
+        'a client that leaves is seen all the same';
+};
+
+done_testing;
