@@ -31,7 +31,7 @@ $$;
 
 \ir migrations/version.sql
 
-select :version > 10 as is_newer \gset
+select :version > 11 as is_newer \gset
 \if :is_newer
     do $$
     begin
@@ -100,6 +100,12 @@ select :version < 10 as is_missing \gset
     \ir migrations/0010_create_webhook_outbox.up.sql
 \endif
 
+select :version < 11 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0011_add_run_feedback'
+    \ir migrations/0011_add_run_feedback.up.sql
+\endif
+
 -- Functions that others inline; they come first.
 \ir functions/now.sql
 \ir functions/render_time.sql
@@ -123,9 +129,12 @@ select :version < 10 as is_missing \gset
 \ir functions/find_stored_run.sql
 \ir functions/create_system_assistant.sql
 \ir functions/find_assistant.sql
+\ir functions/compose_feedback.sql
 \ir functions/enqueue_run.sql
 \ir functions/enqueue_stateless_run.sql
 \ir functions/last_event_seq.sql
+\ir functions/compose_result.sql
+\ir functions/compose_gap.sql
 \ir functions/lock_leases.sql
 \ir functions/settle_threads.sql
 \ir functions/record_webhooks.sql
@@ -158,7 +167,8 @@ select :version < 10 as is_missing \gset
 \ir functions/join_run.sql
 \ir functions/get_state.sql
 \ir functions/read_events.sql
-\ir functions/stream_state.sql
+\ir functions/read_thread_events.sql
+\ir functions/find_thread_end.sql
 
 -- Functions of the workers.
 \ir functions/register_worker.sql

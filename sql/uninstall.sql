@@ -33,6 +33,12 @@ begin
 end
 $$;
 
+select :version >= 11 as is_applied \gset
+\if :is_applied
+    \echo 'agent: undo 0011_add_run_feedback'
+    \ir migrations/0011_add_run_feedback.down.sql
+\endif
+
 select :version >= 10 as is_applied \gset
 \if :is_applied
     \echo 'agent: undo 0010_create_webhook_outbox'

@@ -31,3 +31,16 @@ const char *agent_db_array(const char *const *texts, apr_size_t count,
     return apr_pstrcat(pool, "{", apr_array_pstrcat(pool, parts, ','), "}",
                        NULL);
 }
+
+const char *agent_db_list(const char *const *texts, apr_pool_t *pool)
+{
+    apr_size_t count = 0;
+
+    if (texts == NULL) {
+        return NULL;
+    }
+    while (texts[count] != NULL) {
+        count++;
+    }
+    return agent_db_array(texts, count, pool);
+}

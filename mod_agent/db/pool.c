@@ -165,3 +165,24 @@ apr_status_t agent_pool_call(const char **body, agent_pool_t *connections,
     *body = NULL;
     return rv == APR_SUCCESS ? agent_db_read_code(body, result, err, pool) : rv;
 }
+
+apr_status_t agent_pool_call_extra(const char **body, const char **extra,
+                                   agent_pool_t *connections,
+                                   agent_statement_t statement,
+                                   const char *const *params,
+                                   agent_error_t **err, apr_pool_t *pool)
+{
+    agent_db_result_t *result = NULL;
+    apr_status_t rv = agent_pool_query(&result, connections, statement, params,
+                                       err, pool);
+
+    *body = NULL;
+    *extra = NULL;
+    if (rv == APR_SUCCESS) {
+        rv = agent_db_read_code(body, result, err, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        *extra = agent_db_value(result, 0, 2);
+    }
+    return rv;
+}

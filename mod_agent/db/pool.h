@@ -41,4 +41,15 @@ apr_status_t agent_pool_call(const char **body, agent_pool_t *connections,
                              const char *const *params, agent_error_t **err,
                              apr_pool_t *pool);
 
+/*
+ * The same for a function whose third column is a text beside the body: *extra
+ * is that text, or NULL. Writes name there what changed besides what they
+ * answer: ids of threads and runs, separated by spaces.
+ */
+apr_status_t agent_pool_call_extra(const char **body, const char **extra,
+                                   agent_pool_t *connections,
+                                   agent_statement_t statement,
+                                   const char *const *params,
+                                   agent_error_t **err, apr_pool_t *pool);
+
 #endif

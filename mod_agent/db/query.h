@@ -17,7 +17,7 @@
 #include "../core/error.h"
 
 /* What agent.schema_version() must answer. */
-#define AGENT_SCHEMA_VERSION 10
+#define AGENT_SCHEMA_VERSION 11
 
 #define AGENT_STATEMENT(id, params, repeatable, sql) AGENT_SQL_##id,
 typedef enum agent_statement_t {
@@ -134,5 +134,8 @@ void agent_db_discard(void *rows);
  */
 const char *agent_db_array(const char *const *texts, apr_size_t count,
                            apr_pool_t *pool);
+
+/* The same of a NULL-terminated list; NULL, which is SQL null, for NULL. */
+const char *agent_db_list(const char *const *texts, apr_pool_t *pool);
 
 #endif

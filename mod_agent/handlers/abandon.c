@@ -23,11 +23,13 @@ bool agent_abandon_wanted(const agent_call_t *call)
 
 void agent_abandon_run(agent_call_t *call, apr_pool_t *scratch)
 {
-    apr_status_t rv = agent_run_cancel(call->db, call->ids, "interrupt",
-                                       &call->err, scratch);
+    const char *changed;
+    apr_status_t rv = agent_run_cancel(&changed, call->db, call->ids,
+                                       "interrupt", &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
-        agent_wake_supervisor(call, 'C');
+        agent_wake_supervisor(call, AGENT_WAKE_CANCEL);
+        agent_report_changed(call, changed);
     }
     /* A run that has ended meanwhile, or is gone, needs no word. */
     else if (agent_error_http(call->err->id) >= HTTP_INTERNAL_SERVER_ERROR) {

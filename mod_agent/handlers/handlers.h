@@ -4,6 +4,7 @@
 #ifndef AGENT_HANDLERS_H
 #define AGENT_HANDLERS_H
 
+#include "../core/wake.h"
 #include "../http/router.h"
 
 extern const agent_route_t agent_routes[];
@@ -31,10 +32,17 @@ int agent_handle_ok(agent_call_t *call);
 int agent_handle_info(agent_call_t *call);
 
 /*
- * Tells the supervisor of this host that a run became ready ('R') or that one
- * must stop ('C'). A lost message costs at most the supervisor's 1 s poll.
+ * Tells the supervisor of this host that a run became ready or must stop: a
+ * letter of core/wake.h. A lost message costs at most its 1 s poll.
  */
 void agent_wake_supervisor(const agent_call_t *call, char what);
+
+/*
+ * Has the supervisor tell all waiting requests, of every host, that the threads
+ * and runs of a write's *changed have news; NULL: none. What is lost costs a
+ * waiting request one heartbeat.
+ */
+void agent_report_changed(const agent_call_t *call, const char *changed);
 
 /*
  * Creates the run that the request asks for and wakes the supervisor: *body is

@@ -9,14 +9,17 @@
 apr_status_t agent_create_run(const char **body, agent_call_t *call)
 {
     agent_run_creation_t creation = {0};
+    const char *changed;
 
     if (agent_creation_read(&creation, call) != APR_SUCCESS
-        || agent_run_create(body, call->db, &creation, &call->err, call->pool)
+        || agent_run_create(body, &changed, call->db, &creation, &call->err,
+                            call->pool)
             != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     agent_creation_name(call, &creation, *body);
-    agent_wake_supervisor(call, 'R');
+    agent_wake_supervisor(call, AGENT_WAKE_READY);
+    agent_report_changed(call, changed);
     return APR_SUCCESS;
 }
 

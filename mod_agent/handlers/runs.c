@@ -3,7 +3,6 @@
 #include "handlers.h"
 
 #include <limits.h>
-#include <sys/socket.h>
 
 #include "../http/problem.h"
 #include "../http/request.h"
@@ -11,14 +10,6 @@
 #include "../model/run.h"
 #include "../model/schema.h"
 #include "await.h"
-
-void agent_wake_supervisor(const agent_call_t *call, char what)
-{
-    if (call->child->wake_fd >= 0) {
-        (void)!send(call->child->wake_fd, &what, 1,
-                    MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
-}
 
 int agent_handle_run_list(agent_call_t *call)
 {
@@ -55,26 +46,32 @@ int agent_handle_run_get(agent_call_t *call)
 
 int agent_handle_run_delete(agent_call_t *call)
 {
-    if (agent_run_delete(call->db, call->ids, &call->err, call->pool)
+    const char *changed;
+
+    if (agent_run_delete(&changed, call->db, call->ids, &call->err, call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
+    agent_report_changed(call, changed);
     return agent_response_empty(call, HTTP_NO_CONTENT);
 }
 
 int agent_handle_run_cancel(agent_call_t *call)
 {
     const char *action = "interrupt";
+    const char *changed;
     bool wait = false;
 
     if (agent_request_word(&action, call, "action", agent_cancel_actions)
             != APR_SUCCESS
         || agent_request_flag(&wait, call, "wait") != APR_SUCCESS
-        || agent_run_cancel(call->db, call->ids, action, &call->err, call->pool)
+        || agent_run_cancel(&changed, call->db, call->ids, action, &call->err,
+                            call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_wake_supervisor(call, 'C');
+    agent_wake_supervisor(call, AGENT_WAKE_CANCEL);
+    agent_report_changed(call, changed);
     if (!wait) {
         return agent_response_empty(call, HTTP_ACCEPTED);
     }

@@ -18,7 +18,7 @@ apr_status_t agent_create_stateless_run(const char **body, agent_call_t *call)
         return APR_EGENERAL;
     }
     agent_creation_name(call, &creation, *body);
-    agent_wake_supervisor(call, 'R');
+    agent_wake_supervisor(call, AGENT_WAKE_READY);
     return APR_SUCCESS;
 }
 

@@ -5,6 +5,8 @@
  */
 #include "handlers.h"
 
+#include <string.h>
+
 #include <apr_strings.h>
 
 #include "../http/problem.h"
@@ -46,15 +48,22 @@ static apr_status_t send_events(stream_t *stream,
     int rows = agent_db_rows(events);
     apr_array_header_t *texts = apr_array_make(scratch, rows,
                                                sizeof(const char *));
+    bool in_gap = false;
 
     for (int row = 0; row < rows; row++) {
-        const char *id = agent_db_value(events, row, 0);
-        const char *event = agent_db_value(events, row, 1);
+        const char *id = agent_db_value(events, row, AGENT_RUN_EVENT_SEQ);
+        const char *event = agent_db_value(events, row, AGENT_RUN_EVENT_NAME);
 
         stream->sent = apr_atoi64(id);
-        if (agent_stream_shows(stream->modes, event)) {
+        if (event == NULL) {
+            continue;
+        }
+        /* The state that stands for lost events was not asked for by mode. */
+        in_gap = in_gap || strcmp(event, "gap") == 0;
+        if (in_gap || agent_stream_shows(stream->modes, event)) {
             APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(
-                id, event, agent_db_value(events, row, 2), scratch);
+                id, event, agent_db_value(events, row, AGENT_RUN_EVENT_DATA),
+                scratch);
         }
     }
     return texts->nelts == 0
@@ -63,27 +72,34 @@ static apr_status_t send_events(stream_t *stream,
                                apr_array_pstrcat(scratch, texts, 0));
 }
 
-/*
- * Sends what there is. The end is asked for first: whatever was stored when
- * the run ended is then seen by the look that follows. APR_SUCCESS: there may
- * be more now; APR_EAGAIN: later; APR_EOF: all is sent.
- */
+/* What the last row of a look says of the next one. */
+static apr_status_t read_outlook(const agent_db_result_t *events)
+{
+    int last = agent_db_rows(events) - 1;
+
+    if (last < 0) {
+        return APR_EAGAIN;
+    }
+    if (agent_db_value(events, last, AGENT_RUN_EVENT_STATUS) != NULL) {
+        return APR_EOF;
+    }
+    return *agent_db_value(events, last, AGENT_RUN_EVENT_MORE) == 't'
+        ? APR_SUCCESS
+        : APR_EAGAIN;
+}
+
+/* Sends what there is. APR_SUCCESS: there is more; APR_EAGAIN: there may be
+ * later; APR_EOF: all is sent. */
 static apr_status_t send_news(stream_t *stream, apr_pool_t *scratch)
 {
     agent_call_t *call = stream->call;
     agent_db_result_t *events;
-    apr_int64_t last = -1;
-    apr_status_t ended = agent_run_last_event(&last, call->db, call->ids,
-                                              &call->err, scratch);
-    apr_status_t rv;
+    apr_status_t rv = agent_run_events(&events, call->db, call->ids,
+                                       stream->sent, BATCH, NULL, &call->err,
+                                       scratch);
 
-    if (ended != APR_SUCCESS && ended != APR_EAGAIN) {
-        return ended;
-    }
-    rv = begin(stream);
     if (rv == APR_SUCCESS) {
-        rv = agent_run_events(&events, call->db, call->ids, stream->sent, BATCH,
-                              &call->err, scratch);
+        rv = begin(stream);
     }
     if (rv != APR_SUCCESS) {
         return rv;
@@ -91,10 +107,7 @@ static apr_status_t send_news(stream_t *stream, apr_pool_t *scratch)
     if (send_events(stream, events, scratch) != APR_SUCCESS) {
         return APR_ECONNABORTED;
     }
-    if (agent_db_rows(events) == BATCH) {
-        return APR_SUCCESS;
-    }
-    return ended == APR_SUCCESS ? APR_EOF : APR_EAGAIN;
+    return read_outlook(events);
 }
 
 /* A clean end means "the run has ended" to an SDK; so does a run that was

@@ -54,13 +54,16 @@ int agent_handle_thread_get(agent_call_t *call)
 
 int agent_handle_thread_delete(agent_call_t *call)
 {
-    if (agent_thread_delete(call->db, call->account_id, call->ids[1],
+    const char *changed;
+
+    if (agent_thread_delete(&changed, call->db, call->account_id, call->ids[1],
                             &call->err, call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     /* A run that was active has lost its lease: its runner should know. */
-    agent_wake_supervisor(call, 'C');
+    agent_wake_supervisor(call, AGENT_WAKE_CANCEL);
+    agent_report_changed(call, changed);
     return agent_response_empty(call, HTTP_NO_CONTENT);
 }
 

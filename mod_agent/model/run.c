@@ -4,32 +4,21 @@
 
 #include <apr_strings.h>
 
-static const char *print_array(const char *const *texts, apr_pool_t *pool)
-{
-    apr_size_t count = 0;
-
-    if (texts == NULL) {
-        return NULL;
-    }
-    while (texts[count] != NULL) {
-        count++;
-    }
-    return agent_db_array(texts, count, pool);
-}
-
-apr_status_t agent_run_create(const char **body, agent_pool_t *db,
+apr_status_t agent_run_create(const char **body, const char **changed,
+                              agent_pool_t *db,
                               const agent_run_creation_t *creation,
                               agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {
         creation->account_id,      creation->thread_id,
         creation->run_id,          creation->assistant_id,
-        creation->graph_id,        print_array(creation->graph_ids, pool),
+        creation->graph_id,        agent_db_list(creation->graph_ids, pool),
         creation->strategy,        creation->user_id,
         creation->idempotency_key, creation->request_hash,
-        creation->request};
+        creation->request,         creation->feedback_url};
 
-    return agent_pool_call(body, db, AGENT_SQL_CREATE_RUN, params, err, pool);
+    return agent_pool_call_extra(body, changed, db, AGENT_SQL_CREATE_RUN,
+                                 params, err, pool);
 }
 
 apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
@@ -39,9 +28,10 @@ apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
     const char *params[] = {
         creation->account_id,   creation->thread_id,
         creation->run_id,       creation->assistant_id,
-        creation->graph_id,     print_array(creation->graph_ids, pool),
+        creation->graph_id,     agent_db_list(creation->graph_ids, pool),
         creation->user_id,      creation->idempotency_key,
-        creation->request_hash, creation->request};
+        creation->request_hash, creation->request,
+        creation->feedback_url};
 
     return agent_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUN, params,
                            err, pool);
@@ -74,27 +64,30 @@ apr_status_t agent_run_list(const char **body, agent_pool_t *db,
                             apr_itoa(pool, filter->limit),
                             apr_itoa(pool, filter->offset),
                             filter->status,
-                            print_array(filter->select, pool)};
+                            agent_db_list(filter->select, pool)};
 
     return agent_pool_call(body, db, AGENT_SQL_LIST_RUNS, params, err, pool);
 }
 
-apr_status_t agent_run_delete(agent_pool_t *db, const char *const ids[3],
-                              agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_run_delete(const char **changed, agent_pool_t *db,
+                              const char *const ids[3], agent_error_t **err,
+                              apr_pool_t *pool)
 {
     const char *body;
 
-    return agent_pool_call(&body, db, AGENT_SQL_DELETE_RUN, ids, err, pool);
+    return agent_pool_call_extra(&body, changed, db, AGENT_SQL_DELETE_RUN, ids,
+                                 err, pool);
 }
 
-apr_status_t agent_run_cancel(agent_pool_t *db, const char *const ids[3],
-                              const char *action, agent_error_t **err,
-                              apr_pool_t *pool)
+apr_status_t agent_run_cancel(const char **changed, agent_pool_t *db,
+                              const char *const ids[3], const char *action,
+                              agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ids[0], ids[1], ids[2], action};
     const char *body;
 
-    return agent_pool_call(&body, db, AGENT_SQL_CANCEL_RUN, params, err, pool);
+    return agent_pool_call_extra(&body, changed, db, AGENT_SQL_CANCEL_RUN,
+                                 params, err, pool);
 }
 
 apr_status_t agent_run_join(const char **body, agent_pool_t *db,
@@ -104,28 +97,23 @@ apr_status_t agent_run_join(const char **body, agent_pool_t *db,
     return agent_pool_call(body, db, AGENT_SQL_JOIN_RUN, ids, err, pool);
 }
 
-apr_status_t agent_run_last_event(apr_int64_t *last, agent_pool_t *db,
-                                  const char *const ids[3], agent_error_t **err,
-                                  apr_pool_t *pool)
-{
-    const char *body = NULL;
-    apr_status_t rv = agent_pool_call(&body, db, AGENT_SQL_STREAM_STATE, ids,
-                                      err, pool);
-
-    if (rv == APR_SUCCESS) {
-        *last = body ? apr_atoi64(body) : -1;
-    }
-    return rv;
-}
-
 apr_status_t agent_run_events(agent_db_result_t **events, agent_pool_t *db,
                               const char *const ids[3], apr_int64_t after,
-                              int limit, agent_error_t **err, apr_pool_t *pool)
+                              int limit, const char *const *names,
+                              agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ids[0], ids[1], ids[2],
+    const char *params[] = {ids[0],
+                            ids[1],
+                            ids[2],
                             apr_psprintf(pool, "%" APR_INT64_T_FMT, after),
-                            apr_itoa(pool, limit)};
+                            apr_itoa(pool, limit),
+                            agent_db_list(names, pool)};
+    apr_status_t rv = agent_pool_query(events, db, AGENT_SQL_READ_EVENTS,
+                                       params, err, pool);
 
-    return agent_pool_query(events, db, AGENT_SQL_READ_EVENTS, params, err,
-                            pool);
+    if (rv == APR_SUCCESS && agent_db_rows(*events) == 1
+        && agent_db_value(*events, 0, AGENT_RUN_EVENT_SEQ) == NULL) {
+        return agent_error_set(err, AGENT_E_RUN_NOT_FOUND, NULL, NULL, pool);
+    }
+    return rv;
 }

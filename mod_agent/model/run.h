@@ -4,6 +4,9 @@
  *
  * *body receives the response as PostgreSQL built it, in pool. Ids are lower
  * case UUIDs. Errors are those of the SQL function and of agent_pool_call().
+ * *changed, where there is one, receives the ids of the thread and the runs
+ * that whoever waits for them should look at, separated by spaces; NULL for
+ * none.
  */
 #ifndef AGENT_MODEL_RUN_H
 #define AGENT_MODEL_RUN_H
@@ -26,6 +29,8 @@ typedef struct agent_run_creation_t {
     /* NULL = none; then request_hash is NULL too. */
     const char *idempotency_key;
     const char *request_hash;
+    /* Where feedback goes, with {run_id} and {key}; NULL = nowhere. */
+    const char *feedback_url;
     /* The body as sent. */
     const char *request;
 } agent_run_creation_t;
@@ -40,7 +45,8 @@ typedef struct agent_run_filter_t {
     const char *const *select;
 } agent_run_filter_t;
 
-apr_status_t agent_run_create(const char **body, agent_pool_t *db,
+apr_status_t agent_run_create(const char **body, const char **changed,
+                              agent_pool_t *db,
                               const agent_run_creation_t *creation,
                               agent_error_t **err, apr_pool_t *pool);
 
@@ -64,13 +70,14 @@ apr_status_t agent_run_list(const char **body, agent_pool_t *db,
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool);
 
-apr_status_t agent_run_delete(agent_pool_t *db, const char *const ids[3],
-                              agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_run_delete(const char **changed, agent_pool_t *db,
+                              const char *const ids[3], agent_error_t **err,
+                              apr_pool_t *pool);
 
 /* action: interrupt or rollback. */
-apr_status_t agent_run_cancel(agent_pool_t *db, const char *const ids[3],
-                              const char *action, agent_error_t **err,
-                              apr_pool_t *pool);
+apr_status_t agent_run_cancel(const char **changed, agent_pool_t *db,
+                              const char *const ids[3], const char *action,
+                              agent_error_t **err, apr_pool_t *pool);
 
 /*
  * The final values of a run; APR_EAGAIN while it has not finished.
@@ -80,20 +87,35 @@ apr_status_t agent_run_join(const char **body, agent_pool_t *db,
                             const char *const ids[3], agent_error_t **err,
                             apr_pool_t *pool);
 
-/*
- * Whether the run has ended: *last is the number of its last event, -1 for
- * none. APR_EAGAIN while it has not.
- */
-apr_status_t agent_run_last_event(apr_int64_t *last, agent_pool_t *db,
-                                  const char *const ids[3], agent_error_t **err,
-                                  apr_pool_t *pool);
+/* Columns of agent_run_events(). */
+enum {
+    AGENT_RUN_EVENT_SEQ,
+    AGENT_RUN_EVENT_NAME,
+    AGENT_RUN_EVENT_DATA,
+    AGENT_RUN_EVENT_STATUS,
+    AGENT_RUN_EVENT_MORE
+};
 
 /*
- * At most limit stored events with numbers above after, in order: rows of
- * number, event, data.
+ * All that a stream of a run needs at one look, in one statement: its events
+ * after a number, and its end.
+ *
+ * Rows in order, each with its number (SEQ). NAME and DATA: send it. NAME NULL
+ * and STATUS NULL: nothing to send, but the cursor is at SEQ now. STATUS
+ * set: everything is sent and the run is final; this is the last row. MORE "t"
+ * (last row only): there is more, ask again at once. No rows: wait.
+ *
+ * names: NULL-terminated names of the events wanted, NULL for all; the others
+ * cost no memory and the cursor passes over them. limit: events looked at; a
+ * result also ends near 1 MB of data, so that a slow reader holds no more.
+ * When the retention has dropped events after the number, an event `gap`
+ * ({run_id, after, last}) stands for them, then the run's state as `values`,
+ * and `error` or `feedback` if it had one: these come whatever names says.
+ * Errors: RUN_NOT_FOUND.
  */
 apr_status_t agent_run_events(agent_db_result_t **events, agent_pool_t *db,
                               const char *const ids[3], apr_int64_t after,
-                              int limit, agent_error_t **err, apr_pool_t *pool);
+                              int limit, const char *const *names,
+                              agent_error_t **err, apr_pool_t *pool);
 
 #endif

@@ -2,6 +2,10 @@
 /* Threads and their state; see thread.h. */
 #include "thread.h"
 
+#include <string.h>
+
+#include <apr_strings.h>
+
 apr_status_t agent_thread_create(const char **body, agent_pool_t *db,
                                  const char *account_id, const char *thread_id,
                                  const char *if_exists, const char *request,
@@ -22,15 +26,15 @@ apr_status_t agent_thread_get(const char **body, agent_pool_t *db,
     return agent_pool_call(body, db, AGENT_SQL_GET_THREAD, params, err, pool);
 }
 
-apr_status_t agent_thread_delete(agent_pool_t *db, const char *account_id,
-                                 const char *thread_id, agent_error_t **err,
-                                 apr_pool_t *pool)
+apr_status_t agent_thread_delete(const char **changed, agent_pool_t *db,
+                                 const char *account_id, const char *thread_id,
+                                 agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {account_id, thread_id};
     const char *body;
 
-    return agent_pool_call(&body, db, AGENT_SQL_DELETE_THREAD, params, err,
-                           pool);
+    return agent_pool_call_extra(&body, changed, db, AGENT_SQL_DELETE_THREAD,
+                                 params, err, pool);
 }
 
 apr_status_t agent_thread_state(const char **body, agent_pool_t *db,
@@ -41,4 +45,80 @@ apr_status_t agent_thread_state(const char **body, agent_pool_t *db,
     const char *params[] = {account_id, thread_id, checkpoint_id};
 
     return agent_pool_call(body, db, AGENT_SQL_GET_STATE, params, err, pool);
+}
+
+/* Digits only, so that a number has one spelling; up to 18 fit. */
+static const char *read_number(apr_int64_t *number, const char *text)
+{
+    size_t length = strspn(text, "0123456789");
+
+    if (length == 0 || length > 18) {
+        return NULL;
+    }
+    *number = apr_strtoi64(text, NULL, 10);
+    return text + length;
+}
+
+bool agent_thread_cursor_read(agent_thread_cursor_t *cursor, const char *text)
+{
+    agent_thread_cursor_t read = {0, -1};
+
+    if (strcmp(text, "-") != 0) {
+        text = read_number(&read.run, text);
+        if (text == NULL || *text++ != '-') {
+            return false;
+        }
+        if (strcmp(text, "-1") != 0) {
+            text = read_number(&read.seq, text);
+            if (text == NULL || *text != '\0') {
+                return false;
+            }
+        }
+    }
+    *cursor = read;
+    return true;
+}
+
+apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,
+                              const char **run_id, agent_pool_t *db,
+                              const char *account_id, const char *thread_id,
+                              agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {account_id, thread_id};
+    const char *body;
+    apr_status_t rv = agent_pool_call_extra(
+        &body, run_id, db, AGENT_SQL_FIND_THREAD_END, params, err, pool);
+
+    if (rv == APR_SUCCESS && !agent_thread_cursor_read(cursor, body)) {
+        return agent_error_set(err, AGENT_E_INTERNAL, NULL,
+                               "a function answered a bad cursor", pool);
+    }
+    return rv;
+}
+
+static const char *print_number(apr_int64_t number, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%" APR_INT64_T_FMT, number);
+}
+
+apr_status_t agent_thread_events(agent_db_result_t **events, agent_pool_t *db,
+                                 const char *const ids[2],
+                                 const agent_thread_cursor_t *after, int limit,
+                                 const char *const *names, agent_error_t **err,
+                                 apr_pool_t *pool)
+{
+    const char *params[] = {ids[0],
+                            ids[1],
+                            print_number(after->run, pool),
+                            print_number(after->seq, pool),
+                            apr_itoa(pool, limit),
+                            agent_db_list(names, pool)};
+    apr_status_t rv = agent_pool_query(events, db, AGENT_SQL_READ_THREAD_EVENTS,
+                                       params, err, pool);
+
+    if (rv == APR_SUCCESS && agent_db_rows(*events) == 1
+        && agent_db_value(*events, 0, AGENT_THREAD_EVENT_ID) == NULL) {
+        return agent_error_set(err, AGENT_E_THREAD_NOT_FOUND, NULL, NULL, pool);
+    }
+    return rv;
 }

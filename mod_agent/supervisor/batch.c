@@ -153,6 +153,7 @@ void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
     apr_time_t due = due_of(sv, kind);
     char seq[32] = "null";
 
+    memcpy(run.thread_id, lease->thread_id, sizeof(run.thread_id));
     if (is_event) {
         lease->next_seq++;
     }

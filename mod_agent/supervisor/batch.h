@@ -29,6 +29,7 @@ typedef enum agent_item_kind_t {
 /* One run's part of a batch. */
 typedef struct agent_batch_run_t {
     agent_lease_key_t key;
+    char thread_id[AGENT_UUID_SIZE];
     apr_int64_t last_seq;
     bool has_end;
     /* Its items are not sent any more. */

@@ -74,7 +74,7 @@ static void settle_saved(agent_supervisor_t *sv, const agent_batch_run_t *run,
 {
     agent_lease_t *lease = agent_lease_find(sv, &run->key);
 
-    agent_notify_add(sv, run_id, run->has_end);
+    agent_notify_add(sv, run_id, run->thread_id, run->has_end);
     if (lease == NULL) {
         return;
     }

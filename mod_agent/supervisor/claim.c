@@ -122,6 +122,8 @@ static void read_lease(agent_supervisor_t *sv, agent_lease_t *lease,
 {
     apr_cpystrn(lease->account_id, agent_db_value(result, row, COL_ACCOUNT),
                 sizeof(lease->account_id));
+    apr_cpystrn(lease->thread_id, agent_db_value(result, row, COL_THREAD),
+                sizeof(lease->thread_id));
     lease->attempt = (int)read_integer(result, row, COL_ATTEMPT, 1);
     lease->saved_seq = read_integer(result, row, COL_LAST_SEQ, -1);
     lease->next_seq = lease->saved_seq + 1;

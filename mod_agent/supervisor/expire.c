@@ -2,8 +2,6 @@
 /* expire_threads; see expire.h. */
 #include "expire.h"
 
-#include <apr_strings.h>
-
 #include "state.h"
 
 #define INTERVAL apr_time_from_sec(10)
@@ -25,11 +23,10 @@ static apr_status_t send_expire(agent_supervisor_t *sv, agent_error_t **err)
 static void receive_expire(agent_supervisor_t *sv,
                            const agent_db_result_t *result)
 {
-    const char *count = agent_db_rows(result) == 1
-        ? agent_db_value(result, 0, 0)
-        : NULL;
-
-    if (count != NULL && apr_atoi64(count) >= BATCH) {
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        agent_notify_relay(sv, agent_db_value(result, row, 0));
+    }
+    if (agent_db_rows(result) >= BATCH) {
         sv->expire.due_at = sv->now;
     }
 }

@@ -43,6 +43,7 @@ struct agent_lease_t {
     APR_RING_ENTRY(agent_lease_t) link;
     agent_lease_key_t key;
     char account_id[AGENT_UUID_SIZE];
+    char thread_id[AGENT_UUID_SIZE];
     int attempt;
     /* The database refused its output once. */
     bool is_refused;

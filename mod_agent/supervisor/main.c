@@ -11,6 +11,7 @@
 
 #include <apr_allocator.h>
 
+#include "../core/wake.h"
 #include "state.h"
 
 #define EXIT_CONFIG 2
@@ -116,24 +117,37 @@ static void on_signal(agent_supervisor_t *sv, void *baton)
     }
 }
 
+static void take_datagram(agent_supervisor_t *sv, const char *datagram)
+{
+    switch (datagram[0]) {
+    case AGENT_WAKE_READY:
+        agent_claim_wake(sv);
+        break;
+    case AGENT_WAKE_CANCEL:
+        agent_check_wake(sv);
+        break;
+    case AGENT_WAKE_NEWS:
+        agent_notify_relay(sv, datagram + 1);
+        /* Where a run ended, the next one of its thread may be ready. */
+        agent_claim_wake(sv);
+        break;
+    }
+}
+
 static void on_wake(agent_supervisor_t *sv, void *baton)
 {
-    char datagram[16];
+    char datagram[AGENT_WAKE_BYTES + 1];
     ssize_t length = 0;
 
     /* All that are there: a thousand requests are one claim. */
     for (int i = 0; i < MAX_DATAGRAMS; i++) {
-        length = recv(sv->config->wake_fd, datagram, sizeof(datagram),
+        length = recv(sv->config->wake_fd, datagram, AGENT_WAKE_BYTES,
                       MSG_DONTWAIT);
         if (length <= 0) {
             break;
         }
-        if (datagram[0] == 'R') {
-            agent_claim_wake(sv);
-        }
-        else if (datagram[0] == 'C') {
-            agent_check_wake(sv);
-        }
+        datagram[length] = '\0';
+        take_datagram(sv, datagram);
     }
     if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
         /* The other ends are closed: the poll each second remains. */

@@ -15,27 +15,55 @@ void agent_notify_init(agent_supervisor_t *sv)
     agent_notify_t *notify = &sv->notify;
 
     apr_pool_create(&notify->pool, sv->pool);
-    notify->run_ids = apr_hash_make(notify->pool);
+    notify->ids = apr_hash_make(notify->pool);
     apr_pool_create(&notify->sent_pool, sv->pool);
     notify->due_at = AGENT_NEVER;
 }
 
 bool agent_notify_is_empty(const agent_supervisor_t *sv)
 {
-    return apr_hash_count(sv->notify.run_ids) == 0;
+    return apr_hash_count(sv->notify.ids) == 0;
 }
 
-void agent_notify_add(agent_supervisor_t *sv, const char *run_id, bool ended)
+static void add_id(agent_supervisor_t *sv, const char *id, apr_time_t due)
 {
     agent_notify_t *notify = &sv->notify;
-    apr_time_t due = ended ? sv->now : notify->sent_at + INTERVAL;
 
-    if (apr_hash_get(notify->run_ids, run_id, APR_HASH_KEY_STRING) == NULL) {
-        const char *copy = apr_pstrdup(notify->pool, run_id);
+    if (apr_hash_get(notify->ids, id, APR_HASH_KEY_STRING) == NULL) {
+        const char *copy = apr_pstrdup(notify->pool, id);
 
-        apr_hash_set(notify->run_ids, copy, APR_HASH_KEY_STRING, copy);
+        apr_hash_set(notify->ids, copy, APR_HASH_KEY_STRING, copy);
     }
     notify->due_at = due < notify->due_at ? due : notify->due_at;
+}
+
+void agent_notify_add(agent_supervisor_t *sv, const char *run_id,
+                      const char *thread_id, bool ended)
+{
+    apr_time_t due = ended ? sv->now : sv->notify.sent_at + INTERVAL;
+
+    add_id(sv, run_id, due);
+    if (thread_id != NULL) {
+        add_id(sv, thread_id, due);
+    }
+}
+
+void agent_notify_relay(agent_supervisor_t *sv, const char *ids)
+{
+    while (*ids != '\0') {
+        size_t length = strcspn(ids, " ");
+        char text[AGENT_UUID_SIZE];
+        char id[AGENT_UUID_SIZE];
+
+        if (length == sizeof(text) - 1) {
+            apr_cpystrn(text, ids, sizeof(text));
+            if (agent_uuid_parse(id, text)) {
+                add_id(sv, id, sv->now);
+            }
+        }
+        ids += length;
+        ids += strspn(ids, " ");
+    }
 }
 
 static apr_time_t due_notify(agent_supervisor_t *sv)
@@ -50,20 +78,20 @@ static apr_status_t send_notify(agent_supervisor_t *sv, agent_error_t **err)
     apr_pool_t *sent = notify->pool;
     apr_size_t count = 0;
     const char *params[1];
-    const char **ids = apr_palloc(
-        pool, apr_hash_count(notify->run_ids) * sizeof(*ids));
+    const char **ids = apr_palloc(pool,
+                                  apr_hash_count(notify->ids) * sizeof(*ids));
 
-    for (apr_hash_index_t *at = apr_hash_first(pool, notify->run_ids);
-         at != NULL; at = apr_hash_next(at)) {
+    for (apr_hash_index_t *at = apr_hash_first(pool, notify->ids); at != NULL;
+         at = apr_hash_next(at)) {
         ids[count++] = apr_hash_this_key(at);
     }
     params[0] = agent_db_array(ids, count, pool);
     /* What comes up meanwhile is collected in the other pool. */
-    notify->sent_ids = notify->run_ids;
+    notify->sent_ids = notify->ids;
     notify->pool = notify->sent_pool;
     notify->sent_pool = sent;
     apr_pool_clear(notify->pool);
-    notify->run_ids = apr_hash_make(notify->pool);
+    notify->ids = apr_hash_make(notify->pool);
     notify->due_at = AGENT_NEVER;
     notify->sent_at = sv->now;
     return agent_db_send(sv->database.db, AGENT_SQL_NOTIFY_RUNS, params, err,
@@ -88,7 +116,7 @@ static void fail_notify(agent_supervisor_t *sv, agent_failure_t failure)
         return;
     }
     for (; at != NULL; at = apr_hash_next(at)) {
-        agent_notify_add(sv, apr_hash_this_key(at), false);
+        add_id(sv, apr_hash_this_key(at), AGENT_NEVER);
     }
     notify->due_at = agent_database_retry_at(sv, failure);
 }

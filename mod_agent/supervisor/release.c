@@ -11,6 +11,9 @@
 /* Runs of one statement. */
 #define MAX_RELEASES 200
 
+/* Columns of the statements that release runs. */
+enum { COL_RUN, COL_THREAD, COL_OUTCOME };
+
 void agent_release_init(agent_supervisor_t *sv)
 {
     APR_RING_INIT(&sv->releases.waiting, agent_release_t, link);
@@ -101,6 +104,18 @@ static apr_status_t send_release(agent_supervisor_t *sv, agent_error_t **err)
                          pool);
 }
 
+void agent_release_tell(agent_supervisor_t *sv,
+                        const agent_db_result_t *released)
+{
+    for (int row = 0; row < agent_db_rows(released); row++) {
+        if (strcmp(agent_db_value(released, row, COL_OUTCOME), "requeued")
+            != 0) {
+            agent_notify_add(sv, agent_db_value(released, row, COL_RUN),
+                             agent_db_value(released, row, COL_THREAD), true);
+        }
+    }
+}
+
 static void receive_release(agent_supervisor_t *sv,
                             const agent_db_result_t *result)
 {
@@ -109,16 +124,12 @@ static void receive_release(agent_supervisor_t *sv,
     agent_release_t *next;
 
     for (int row = 0; row < agent_db_rows(result); row++) {
-        const char *run_id = agent_db_value(result, row, 0);
-        const char *outcome = agent_db_value(result, row, 1);
-
         agent_report_write(sv, AGENT_LOG_INFO, "AGT0346", 0,
-                           "run %s given back: %s", run_id, outcome);
-        if (strcmp(outcome, "requeued") != 0) {
-            /* It is final: somebody may wait for it. */
-            agent_notify_add(sv, run_id, true);
-        }
+                           "run %s given back: %s",
+                           agent_db_value(result, row, COL_RUN),
+                           agent_db_value(result, row, COL_OUTCOME));
     }
+    agent_release_tell(sv, result);
     AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {
         agent_lease_t *lease;

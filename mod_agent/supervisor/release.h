@@ -38,6 +38,11 @@ void agent_release_add(agent_supervisor_t *sv, const agent_lease_t *lease,
                        bool counted, const char *reason);
 bool agent_release_is_empty(const agent_supervisor_t *sv);
 
+/* Tells who waits for runs that were released (by whichever statement) and are
+ * final now. */
+void agent_release_tell(agent_supervisor_t *sv,
+                        const agent_db_result_t *released);
+
 /* Forgets all: the worker's lease is lost, others have released the runs. */
 void agent_release_clear(agent_supervisor_t *sv);
 

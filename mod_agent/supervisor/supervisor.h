@@ -60,8 +60,8 @@ typedef struct agent_supervisor_config_t {
     /* Days for which events are kept; 0: their partitions are left alone. */
     int event_retention_days;
     /*
-     * Read end of a SOCK_DGRAM pair, or -1. One byte each: R, a run became
-     * ready; C, a run was cancelled. A lost datagram costs at most a second.
+     * Read end of a SOCK_DGRAM pair, or -1: hints as core/wake.h has them,
+     * which may be lost.
      */
     int wake_fd;
     /*

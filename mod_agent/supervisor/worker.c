@@ -195,16 +195,13 @@ static apr_status_t send_sweep(agent_supervisor_t *sv, agent_error_t **err)
 static void receive_sweep(agent_supervisor_t *sv,
                           const agent_db_result_t *result)
 {
-    const char *count = agent_db_rows(result) == 1
-        ? agent_db_value(result, 0, 0)
-        : NULL;
-
-    if (count == NULL || strcmp(count, "0") == 0) {
+    if (agent_db_rows(result) == 0) {
         return;
     }
     agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0326", 0,
-                       "released %s runs of workers whose lease had ended",
-                       count);
+                       "released %d runs of workers whose lease had ended",
+                       agent_db_rows(result));
+    agent_release_tell(sv, result);
     sv->worker.sweep_at = sv->now;
     agent_claim_wake(sv);
 }

@@ -114,7 +114,8 @@ static void receive_bury(agent_supervisor_t *sv,
 {
     agent_worker_t *worker = &sv->worker;
 
-    if (agent_db_rows(result) == 1 && read_number(result, 0, 0) >= BURY_BATCH) {
+    agent_release_tell(sv, result);
+    if (agent_db_rows(result) >= BURY_BATCH) {
         return;
     }
     for (int i = 1; i < worker->dead->nelts; i++) {

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Marks a worker as dead and gives away what it was delivering and up to 100 of its runs. In
--- batches, so that a large backlog is many short transactions: call again while it returns 100.
--- Returns: number of runs released. p_counted false: the lost attempts do not count (drain).
+-- batches, so that a large backlog is many short transactions: call again while there are 100.
+-- Returns: the runs released as agent.release_leases. p_counted false: the lost attempts do not count (drain).
 -- Locks:   the worker, then rows of the outbox, then threads, queue rows and records of its runs.
-create or replace function agent.bury_worker(p_worker_id bigint, p_counted boolean) returns integer
+create or replace function agent.bury_worker(p_worker_id bigint, p_counted boolean)
+returns table (run_id uuid, thread_id uuid, outcome text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
@@ -28,10 +29,11 @@ begin
                and q.state = 2
              limit 100
            ) x;
-    perform agent.release_leases(
-        p_worker_id, v_keys, p_counted, 'worker_lost',
-        format('the worker on host %s was lost', coalesce(v_node, 'unknown')));
-    return coalesce(cardinality(v_keys), 0);
+    return query
+        select l.run_id, l.thread_id, l.outcome
+          from agent.release_leases(
+                   p_worker_id, v_keys, p_counted, 'worker_lost',
+                   format('the worker on host %s was lost', coalesce(v_node, 'unknown'))) l;
 end
 $function$;
 

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads/{thread_id}/runs/{run_id}/cancel.
 -- Returns: ok with {"status": interrupted | rolled_back | cancelling}; cancelling means that a worker
---          holds the run and will stop it; run_not_found; run_finished.
+--          holds the run and will stop it; run_not_found; run_finished. changed: thread and run when
+--          it ended here.
 -- Locks:   the thread, then the queue row, then the record. A final run is answered before any lock.
 create or replace function agent.cancel_run(
     p_account_id uuid,
@@ -9,7 +10,8 @@ create or replace function agent.cancel_run(
     p_run_id uuid,
     p_action text,
     out code text,
-    out body text
+    out body text,
+    out changed text
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
@@ -60,7 +62,10 @@ begin
          where q.run_id = p_run_id
            and q.account_id is not distinct from p_account_id;
         body := '{"status":"cancelling"}';
-    elsif p_action = 'rollback' then
+        return;
+    end if;
+    changed := p_thread_id || ' ' || p_run_id;
+    if p_action = 'rollback' then
         perform agent.rollback_run(null, v_row);
         body := '{"status":"rolled_back"}';
     else

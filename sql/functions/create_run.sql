@@ -3,7 +3,8 @@
 -- assigns a transaction id, and with it each refusal would cost a flush of the log.
 -- Returns: ok with the run record (of the stored run when the idempotency key was seen before);
 --          thread_not_found, assistant_not_found, checkpoint_not_found, thread_busy,
---          idempotency_mismatch.
+--          idempotency_mismatch. changed: the thread and the runs that ended for this one, null for
+--          none.
 -- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.
 create or replace function agent.create_run(
     p_account_id uuid,
@@ -17,8 +18,10 @@ create or replace function agent.create_run(
     p_idempotency_key text,
     p_request_hash text,
     p_request json,
+    p_feedback_url text default null,
     out code text,
-    out body text
+    out body text,
+    out changed text
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -31,6 +34,7 @@ declare
     v_assistant  agent.assistants;
     v_thread     agent.threads;
     v_checkpoint uuid;
+    v_ended      uuid[];
 begin
     if p_idempotency_key is not null then
         select s.code, s.body into code, body
@@ -81,7 +85,10 @@ begin
     end if;
 
     if p_strategy in ('interrupt', 'rollback') then
-        perform agent.stop_unfinished_runs(p_account_id, p_thread_id, p_strategy);
+        v_ended := agent.stop_unfinished_runs(p_account_id, p_thread_id, p_strategy);
+        if v_ended <> '{}' then
+            changed := array_to_string(p_thread_id || v_ended, ' ');
+        end if;
     end if;
 
     -- Lock and check in one: after a concurrent creation the condition and the values are
@@ -109,10 +116,10 @@ begin
     code := 'ok';
     body := agent.enqueue_run(
         v_thread, v_assistant, p_run_id, p_strategy, coalesce(p_user_id, ''), p_idempotency_key,
-        p_request_hash, v_checkpoint, v_request);
+        p_request_hash, p_feedback_url, v_checkpoint, v_request);
 end
 $function$;
 
 comment on function agent.create_run(
-    uuid, uuid, uuid, uuid, text, text[], text, text, text, text, json) is
+    uuid, uuid, uuid, uuid, text, text[], text, text, text, text, json, text) is
     'POST /threads/{thread_id}/runs.';

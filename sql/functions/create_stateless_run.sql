@@ -15,6 +15,7 @@ create or replace function agent.create_stateless_run(
     p_idempotency_key text,
     p_request_hash text,
     p_request json,
+    p_feedback_url text default null,
     out code text,
     out body text
 )
@@ -40,11 +41,11 @@ begin
     code := 'ok';
     body := agent.enqueue_stateless_run(
         p_account_id, p_thread_id, p_run_id, v_assistant, coalesce(p_user_id, ''),
-        p_idempotency_key, p_request_hash,
+        p_idempotency_key, p_request_hash, p_feedback_url,
         json_populate_record(null::agent.run_request, p_request));
 end
 $function$;
 
 comment on function agent.create_stateless_run(
-    uuid, uuid, uuid, uuid, text, text[], text, text, text, json) is
+    uuid, uuid, uuid, uuid, text, text[], text, text, text, json, text) is
     'POST /runs.';

@@ -1,14 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /threads/{thread_id}/runs/{run_id}. Its events and checkpoints go with it; when the thread's
 -- state was one of them, the state falls back to what was before.
--- Returns: ok; run_not_found; run_active when the run is not final.
+-- Returns: ok, changed: thread and run; run_not_found; run_active when the run is not final.
 -- Locks:   the thread, then the record.
 create or replace function agent.delete_run(
     p_account_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     out code text,
-    out body text
+    out body text,
+    out changed text
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
@@ -66,6 +67,7 @@ begin
            and q.account_id is not distinct from p_account_id;
     end if;
     code := 'ok';
+    changed := p_thread_id || ' ' || p_run_id;
 end
 $function$;
 

@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /threads/{thread_id}. Everything of the thread goes, also a run that executes: its worker
 -- finds no queue row any more and is fenced. Usage stays.
--- Returns: ok; thread_not_found.
+-- Returns: ok, changed: the thread and its runs that were not final; thread_not_found.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.delete_thread(
     p_account_id uuid,
     p_thread_id uuid,
     out code text,
-    out body text
+    out body text,
+    out changed text
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -16,6 +17,7 @@ as $function$
 declare
     v_bucket date;
     v_run_id uuid;
+    v_final  boolean;
 begin
     perform from agent.threads t
       where t.account_id = p_account_id
@@ -48,8 +50,9 @@ begin
              order by b.thread_seq));
 
     -- Run by run: a join could choose to read the events of the whole day.
-    for v_bucket, v_run_id in
-        select r.events_bucket, r.run_id
+    changed := p_thread_id;
+    for v_bucket, v_run_id, v_final in
+        select r.events_bucket, r.run_id, r.finished_at is not null
           from agent.runs r
          where r.account_id = p_account_id
            and r.thread_id = p_thread_id
@@ -59,6 +62,9 @@ begin
          where e.account_id = p_account_id
            and e.bucket = v_bucket
            and e.run_id = v_run_id;
+        if not v_final then
+            changed := changed || ' ' || v_run_id;
+        end if;
     end loop;
 
     delete from agent.runs r

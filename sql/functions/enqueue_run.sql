@@ -10,6 +10,7 @@ create or replace function agent.enqueue_run(
     p_user_id text,
     p_idempotency_key text,
     p_request_hash text,
+    p_feedback_url text,
     p_checkpoint_id uuid,
     p_request agent.run_request
 ) returns json
@@ -25,7 +26,7 @@ begin
     insert into agent.runs as r (
         account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
         metadata, input, command, config, context, webhook, stream_mode, stream_subgraphs,
-        stream_resumable, feedback_keys, interrupt_before, interrupt_after, durability,
+        stream_resumable, feedback_keys, feedback, interrupt_before, interrupt_after, durability,
         start_checkpoint_id, events_bucket, idempotency_key, request_hash, temporary, created_at,
         updated_at)
     values (
@@ -50,7 +51,9 @@ begin
             else json_build_array(p_request.stream_mode)
         end,
         coalesce(p_request.stream_subgraphs, false), coalesce(p_request.stream_resumable, false),
-        p_request.feedback_keys, p_request.interrupt_before, p_request.interrupt_after,
+        p_request.feedback_keys,
+        agent.compose_feedback(p_feedback_url, p_run_id, p_request.feedback_keys),
+        p_request.interrupt_before, p_request.interrupt_after,
         p_request.durability, p_checkpoint_id, v_bucket, p_idempotency_key, p_request_hash,
         p_thread.temporary, v_now, v_now)
     returning agent.render_run(r) into v_body;
@@ -70,5 +73,5 @@ end
 $function$;
 
 comment on function agent.enqueue_run(
-    agent.threads, agent.assistants, uuid, text, text, text, text, uuid, agent.run_request) is
+    agent.threads, agent.assistants, uuid, text, text, text, text, text, uuid, agent.run_request) is
     'Writes the record and the queue row of a new run.';

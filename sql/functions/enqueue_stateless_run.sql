@@ -11,6 +11,7 @@ create or replace function agent.enqueue_stateless_run(
     p_user_id text,
     p_idempotency_key text,
     p_request_hash text,
+    p_feedback_url text,
     p_request agent.run_request
 ) returns json
 language plpgsql volatile security invoker
@@ -31,10 +32,10 @@ begin
     returning t.* into v_thread;
     return agent.enqueue_run(
         v_thread, p_assistant, p_run_id, 'reject', p_user_id, p_idempotency_key, p_request_hash,
-        null, p_request);
+        p_feedback_url, null, p_request);
 end
 $function$;
 
 comment on function agent.enqueue_stateless_run(
-    uuid, uuid, uuid, agent.assistants, text, text, text, agent.run_request) is
+    uuid, uuid, uuid, agent.assistants, text, text, text, text, agent.run_request) is
     'Makes a hidden thread that is busy with a new run.';

@@ -1,16 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes up to 25 threads whose time is over, so that a large backlog is many short transactions:
--- call again while it returns 25. Two callers do not wait for each other.
--- Returns: number of threads that were looked at.
+-- call again while there are 25. Two callers do not wait for each other.
+-- Returns: the threads that were looked at.
 -- Locks:   the threads, skipping locked ones, each with its rows.
-create or replace function agent.expire_threads() returns integer
+create or replace function agent.expire_threads() returns setof uuid
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_now    timestamptz := agent.now();
-    v_count  integer := 0;
     v_row    agent.thread_expiries;
     v_status text;
 begin
@@ -21,7 +20,7 @@ begin
          order by e.expires_at
          limit 25
     loop
-        v_count := v_count + 1;
+        return next v_row.thread_id;
         -- Only who holds a thread writes its expiry.
         select t.status into v_status
           from agent.threads t
@@ -45,7 +44,6 @@ begin
             perform agent.delete_thread(v_row.account_id, v_row.thread_id);
         end if;
     end loop;
-    return v_count;
 end
 $function$;
 

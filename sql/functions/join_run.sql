@@ -1,8 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /threads/{thread_id}/runs/{run_id}/join, asked once per wake-up: reads only.
--- Returns: waiting while the run is not final; ok with the values of its last checkpoint (null for
---          none), with __interrupt__ added when it stopped at a breakpoint, or with
---          {"__error__": {error, message}} when it failed; run_not_found, also after a rollback.
+-- Returns: waiting while the run is not final; ok with
+--          {"__error__": {error, message}} when it failed;
+--          else the values it has left, __interrupt__ among them when it stopped before its end and
+--          __feedback__ when it was asked for; a run that saved no checkpoint shows the thread's
+--          values, null for none;
+--          run_not_found, also after a rollback.
 -- Locks:   none.
 create or replace function agent.join_run(
     p_account_id uuid,
@@ -16,9 +19,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_run        agent.runs;
-    v_next       json;
-    v_interrupts json;
+    v_run agent.runs;
 begin
     select r.* into v_run
       from agent.runs r
@@ -38,16 +39,21 @@ begin
         body := json_build_object('__error__', v_run.error);
         return;
     end if;
-    select v.content, c.next, i.flat
-      into body, v_next, v_interrupts
-      from agent.checkpoints c
-     cross join lateral agent.compose_values(c.account_id, c.thread_id, c.channels) v
-     cross join lateral agent.render_interrupts(c.tasks) i
-     where c.account_id = p_account_id
-       and c.thread_id = p_thread_id
-       and c.checkpoint_id = v_run.last_checkpoint_id;
-    if json_array_length(v_next) > 0 and not v_run.cancelled then
-        body := agent.concat_objects(body::json, json_build_object('__interrupt__', v_interrupts));
+    body := agent.compose_result(v_run);
+    if body is null then
+        select v.content into body
+          from agent.threads t
+          join agent.checkpoints c
+            on c.account_id = t.account_id
+           and c.thread_id = t.thread_id
+           and c.checkpoint_id = t.head_checkpoint_id
+         cross join lateral agent.compose_values(c.account_id, c.thread_id, c.channels) v
+         where t.account_id = p_account_id
+           and t.thread_id = p_thread_id;
+    end if;
+    if v_run.status = 'success' and v_run.feedback is not null and body is not null then
+        body := agent.concat_objects(
+            body::json, json_build_object('__feedback__', v_run.feedback));
     end if;
     body := coalesce(body, 'null');
 end

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tells every listening server process which runs changed. The caller gives it a transaction of its
--- own after the commit of the change: a notifying transaction holds a lock of the whole cluster
--- until it is committed. A payload ends at 8000 bytes: 200 ids of 37.
+-- Tells every listening server process which runs, and with them which threads, changed. The caller
+-- gives it a transaction of its own after the commit of the change: a notifying transaction holds a
+-- lock of the whole cluster until it is committed. A payload ends at 8000 bytes: 200 ids of 37.
 -- Returns: nothing.
 -- Locks:   none.
-create or replace function agent.notify_runs(p_run_ids uuid[]) returns void
+create or replace function agent.notify_runs(p_ids uuid[]) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 begin
-    for v_from in 1 .. coalesce(cardinality(p_run_ids), 0) by 200
+    for v_from in 1 .. coalesce(cardinality(p_ids), 0) by 200
     loop
-        perform pg_notify('agent_runs', array_to_string(p_run_ids[v_from : v_from + 199], ' '));
+        perform pg_notify('agent_runs', array_to_string(p_ids[v_from : v_from + 199], ' '));
     end loop;
 end
 $function$;
 
-comment on function agent.notify_runs(uuid[]) is 'Sends run ids on channel agent_runs.';
+comment on function agent.notify_runs(uuid[]) is 'Sends ids of runs and threads on channel agent_runs.';

@@ -1,54 +1,109 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The stored events of a run after a cursor.
--- Returns: up to p_limit rows in order of seq; p_after -1 = from the first. An event that names a
---          checkpoint shows its values. No rows for an unknown run.
+-- The stored events of a run after a cursor, and its end: all that a stream needs at each look.
+-- Returns: rows in order of seq; p_after -1 = from the first. p_events null = all, else only these.
+--          event null, status null: nothing to send, but the cursor is at seq (events that were not
+--          asked for). event null, status set: all is sent and the run is final. seq null: there is
+--          no such run. more: the rows were cut off at p_limit, or near 1 MB of data; ask again.
+--          An event that names a checkpoint shows its values. When the retention has dropped what
+--          comes after the cursor, agent.compose_gap's rows stand for it.
 -- Locks:   none.
 create or replace function agent.read_events(
     p_account_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     p_after bigint,
-    p_limit integer
-) returns table (seq bigint, event text, data text)
+    p_limit integer,
+    p_events text[] default null
+) returns table (seq bigint, event text, data text, status text, more boolean)
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_bucket date;
-begin
-    select r.events_bucket into v_bucket
-      from agent.runs r
-     where r.run_id = p_run_id
-       and r.account_id is not distinct from p_account_id
-       and r.thread_id is not distinct from p_thread_id;
-    if not found then
-        return;
-    end if;
-    return query
-        select e.seq, e.event, coalesce(e.data, v.content::text, 'null')
+    v_status text;
+    v_final  boolean;
+    v_last   bigint;
+    v_seq    bigint := p_after;
+    v_left   integer := p_limit;
+    v_bytes  integer := 1048576;
+    -- A bound cursor: a plain loop would fetch, and compose, 50 rows ahead.
+    c_events cursor for
+        select x.seq, x.event, x.wanted, coalesce(x.data, v.content::text, 'null') as data
           from (
-                select x.seq, x.event, x.data, x.checkpoint_id
-                  from agent.run_events x
-                 where x.account_id = p_account_id
-                   and x.bucket = v_bucket
-                   and x.run_id = p_run_id
-                   and x.seq > p_after
-                 order by x.account_id, x.bucket, x.run_id, x.seq
+                select y.seq, y.event, y.data,
+                       p_events is null or y.event = any (p_events) as wanted,
+                       case when p_events is null or y.event = any (p_events)
+                            then y.checkpoint_id
+                       end as checkpoint_id
+                  from agent.run_events y
+                 where y.account_id = p_account_id
+                   and y.bucket = v_bucket
+                   and y.run_id = p_run_id
+                   and y.seq > p_after
+                 order by y.account_id, y.bucket, y.run_id, y.seq
                  limit p_limit
-               ) e
+               ) x
           left join lateral (
                 select k.channels
                   from agent.checkpoints k
                  where k.account_id = p_account_id
                    and k.thread_id = p_thread_id
-                   and k.checkpoint_id = e.checkpoint_id
+                   and k.checkpoint_id = x.checkpoint_id
                  limit 1
                ) c on true
-         cross join lateral agent.compose_values(p_account_id, p_thread_id, c.channels) v
-         order by e.seq;
+         cross join lateral agent.compose_values(p_account_id, p_thread_id, c.channels) v;
+begin
+    more := false;
+    select r.events_bucket, r.status, r.finished_at is not null, r.last_event_seq
+      into v_bucket, v_status, v_final, v_last
+      from agent.runs r
+     where r.run_id = p_run_id
+       and r.account_id is not distinct from p_account_id
+       and r.thread_id is not distinct from p_thread_id;
+    if not found then
+        return next;
+        return;
+    end if;
+
+    for v_row in c_events
+    loop
+        v_seq := v_row.seq;
+        v_left := v_left - 1;
+        v_bytes := v_bytes - case when v_row.wanted then octet_length(v_row.data) else 0 end;
+        more := v_left <= 0 or v_bytes <= 0;
+        if v_row.wanted or more then
+            seq := v_seq;
+            event := case when v_row.wanted then v_row.event end;
+            data := case when v_row.wanted then v_row.data end;
+            return next;
+        end if;
+        if more then
+            return;
+        end if;
+    end loop;
+
+    if v_final and v_seq < v_last then
+        for seq, event, data in
+            select g.seq, g.event, g.data
+              from agent.runs r
+             cross join lateral agent.compose_gap(r, v_seq) g
+             where r.run_id = p_run_id
+               and r.account_id is not distinct from p_account_id
+        loop
+            return next;
+        end loop;
+        v_seq := v_last;
+    end if;
+    if v_final or v_seq > coalesce(seq, p_after) then
+        seq := v_seq;
+        event := null;
+        data := null;
+        status := case when v_final then v_status end;
+        return next;
+    end if;
 end
 $function$;
 
-comment on function agent.read_events(uuid, uuid, uuid, bigint, integer) is
-    'The stored events of a run after a cursor.';
+comment on function agent.read_events(uuid, uuid, uuid, bigint, integer, text[]) is
+    'The stored events of a run after a cursor, and its end.';

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Gives back runs whose worker or runner is gone. The cancel flag is looked at first: a
 -- cancelled run is never attempted again. Attempts used up end in error, the rest becomes ready.
--- Returns: one row per key: requeued, error, interrupted, rolled_back; gone when the lease was not
+-- Returns: one row per key, gone ones without their thread: requeued, error, interrupted, rolled_back; gone when the lease was not
 --          held any more.
 -- Locks:   the threads, then the queue rows, then the records.
 create or replace function agent.release_leases(
@@ -10,7 +10,7 @@ create or replace function agent.release_leases(
     p_counted boolean,
     p_error text,
     p_reason text
-) returns table (run_id uuid, outcome text)
+) returns table (run_id uuid, thread_id uuid, outcome text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off
@@ -29,6 +29,7 @@ begin
     foreach v_row in array coalesce(v_rows, '{}')
     loop
         run_id := v_row.run_id;
+        thread_id := v_row.thread_id;
         if v_row.cancel = 2 then
             perform agent.rollback_run(null, v_row);
             outcome := 'rolled_back';
@@ -62,6 +63,7 @@ begin
                and r.run_id = v_key.run_id
         ) then
             run_id := v_key.run_id;
+            thread_id := null;
             outcome := 'gone';
             return next;
         end if;

@@ -10,12 +10,12 @@ create or replace function agent.release_runs(
     p_items json,
     p_counted boolean,
     p_reason text
-) returns table (run_id uuid, outcome text)
+) returns table (run_id uuid, thread_id uuid, outcome text)
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 begin
     return query
-        select l.run_id, l.outcome
+        select l.run_id, l.thread_id, l.outcome
           from agent.release_leases(
                    p_worker_id,
                    array(

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. What strategies interrupt and rollback do to the unfinished runs of a thread: a run that
 -- no worker holds ends now, one that executes is told to stop.
--- Returns: nothing.
+-- Returns: the runs that ended.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.stop_unfinished_runs(
     p_account_id uuid,
     p_thread_id uuid,
     p_strategy text
-) returns void
+) returns uuid[]
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
@@ -59,6 +59,7 @@ begin
             select row(w.account_id, w.thread_id, w.run_id, 'interrupted', null, true, null)::agent.run_end
               from unnest(v_waiting) w));
     end if;
+    return array(select w.run_id from unnest(v_waiting) w);
 end
 $function$;
 

@@ -74,7 +74,7 @@ create function public.release(p_run integer) returns text language sql as $$
 $$;
 
 create function public.bury() returns integer language sql as $$
-    select agent.bury_worker(worker_id, false) from public.worker
+    select count(*)::integer from public.worker w, agent.bury_worker(w.worker_id, false)
 $$;
 
 -- What all of it came to.

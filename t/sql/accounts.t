@@ -38,6 +38,7 @@ my $before = snapshot();
 # Function => [arguments after the account, expected code].
 my %calls = (
     get_thread => [ [$thread], 'thread_not_found' ],
+    find_thread_end => [ [$thread], 'thread_not_found' ],
     delete_thread => [ [$thread], 'thread_not_found' ],
     get_run => [ [ $thread, $run ], 'run_not_found' ],
     list_runs => [ [ $thread, 10, 0, undef, undef ], 'thread_not_found' ],
@@ -45,7 +46,6 @@ my %calls = (
     cancel_run => [ [ $thread, $active, 'rollback' ], 'run_not_found' ],
     join_run => [ [ $thread, $run ], 'run_not_found' ],
     get_state => [ [ $thread, undef ], 'thread_not_found' ],
-    stream_state => [ [ $thread, $run ], 'run_not_found' ],
     find_run_thread => [ [$run], 'run_not_found' ],
     find_stored_run => [ [ $thread, 'key', 'hash' ], '' ],
 );
@@ -55,6 +55,7 @@ for my $function (sort keys %calls) {
 }
 is +($guest->api('cancel_run', $thread, $run, 'interrupt'))[0], 'run_not_found', 'cancel_run, of a final run too';
 is_deeply [ $guest->events($thread, $run) ], [], 'read_events finds nothing of another account';
+is_deeply [ $guest->thread_events($thread) ], [ [ ('') x 6, 'f' ] ], 'read_thread_events finds no thread of another account';
 is +($guest->try_run($thread))[0], 'thread_not_found', 'create_run finds no thread of another account';
 
 subtest 'an id that another account uses is free' => sub {
@@ -99,10 +100,11 @@ subtest 'a lease named with another account is fenced' => sub {
 is snapshot(), $before, 'nothing of the other account has changed';
 
 subtest 'every function that takes an account was tried' => sub {
-    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run read_events);
+    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run read_events
+        read_thread_events);
     my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p
         where p.pronamespace = 'agent'::regnamespace and p.proargnames[1] = 'p_account_id'
-        and p.proargnames && '{code,seq}'::text[]");
+        and p.proargnames && '{code,seq,id}'::text[]");
     is_deeply [ grep { !$covered{$_} } @api ], [];
     cmp_ok scalar @api, '>', 10;
 };

@@ -66,9 +66,15 @@ sub life {
     my ($thread, $run) = @{ $claims[0] }{qw(thread_id run_id)};
     $measure->($_->[0], sub { $play->api(@$_) }) for
         [ 'get_thread', $thread ], [ 'get_run', $thread, $run ], [ 'get_state', $thread, undef ],
-        [ 'find_run_thread', $run ], [ 'join_run', $thread, $run ], [ 'stream_state', $thread, $run ],
+        [ 'find_run_thread', $run ], [ 'join_run', $thread, $run ],
         [ 'list_runs', $thread, 1, 0, undef, undef ];
     $measure->('read_events', sub { $play->events($thread, $run) });
+    $measure->('read_events of a run whose events are gone', sub { $play->look($thread, $run, -2) });
+    my ($other) = $claims[-1]{thread_id};
+    $measure->('find_thread_end', sub { $play->api('find_thread_end', $_) }) for $thread, $other;
+    $measure->('read_thread_events', sub { $play->thread_events($thread, '1--1') });
+    $measure->('read_thread_events from the oldest', sub { $play->thread_events($other) });
+    $measure->('read_thread_events with nothing new', sub { $play->thread_events($other, '1-1') });
     my $new;
     $measure->('create_thread', sub { $new = $play->thread });
     my @created;

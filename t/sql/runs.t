@@ -202,7 +202,7 @@ subtest 'listing shows the newest first, by page, by status, by field' => sub {
 subtest 'a run is found under its own thread only' => sub {
     my $run = $play->run($play->thread);
     my $other = $play->thread;
-    for my $function (qw(get_run join_run stream_state delete_run)) {
+    for my $function (qw(get_run join_run delete_run)) {
         is +($play->api($function, $other, $run))[0], 'run_not_found', $function;
     }
     is +($play->api('cancel_run', $other, $run, 'interrupt'))[0], 'run_not_found', 'cancel_run';

@@ -118,7 +118,7 @@ subtest 'join waits while the run is not final, and reads only' => sub {
     my $session = $play->session;
     $session->query('begin transaction read only');
     is +($play->join($thread, $run))[0], 'waiting';
-    is +($play->api('stream_state', $thread, $run))[0], 'waiting';
+    is_deeply [ $play->look($thread, $run, -1) ], [];
     $session->query('commit');
     $play->save($worker, AgentSQL::Play::finish($claim));
     is_deeply [ $play->join($thread, $run) ], [ 'ok', 'null' ], 'a run without a state is null';
@@ -168,19 +168,18 @@ subtest 'the end of a stream is known when the run is final, also over several a
     my $claim = leased($play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     $play->save($worker, map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 2);
-    is +($play->api('stream_state', $thread, $run))[0], 'waiting';
+    is_deeply [ $play->look($thread, $run, 2) ], [];
     $play->release($worker, 'false', $claim);
     ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::event($claim, $claim->{last_event_seq} + 1, 'metadata', {}));
     $play->save($worker, AgentSQL::Play::finish($claim));
-    is_deeply [ $play->session->call('stream_state', $AgentSQL::ACCOUNT, $thread, $run) ], [ 'ok', 3 ];
+    is_deeply [ $play->look($thread, $run, 3) ], [ [ 3, '', '', 'success', 'f' ] ];
     is_deeply [ map { $_->[0] } $play->events($thread, $run) ], [ 0 .. 3 ], 'no gap, no repeat';
 
     my $silent = leased($play->thread);
     $play->save($worker, AgentSQL::Play::finish($silent));
-    is_deeply [ $play->session->call('stream_state', $AgentSQL::ACCOUNT, @$silent{qw(thread_id run_id)}) ], [ 'ok', -1 ],
+    is_deeply [ $play->look(@$silent{qw(thread_id run_id)}, -1) ], [ [ -1, '', '', 'success', 'f' ] ],
         'a run without events';
-    is +($play->api('stream_state', $thread, AgentSQL::uuid()))[0], 'run_not_found';
 };
 
 done_testing;

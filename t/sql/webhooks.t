@@ -198,7 +198,7 @@ subtest 'a run on a temporary thread tells no values, and its thread may go at o
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['x']), AgentSQL::Play::finish($claim));
     at('2100-01-01T00:00:00Z');
-    is $session->value('select agent.expire_threads()'), 1;
+    is $session->value('select count(*) from agent.expire_threads()'), 1;
     my ($delivery) = claim($worker);
     my $body = AgentSQL::decode($delivery->[4]);
     is $body->{status}, 'success';

@@ -13,6 +13,11 @@ my $db = AgentSQL->new;
 my $play = AgentSQL::Play->new($db->session);
 my $session = $play->session;
 
+# How many runs they released.
+sub bury { return scalar $session->query("select * from agent.bury_worker($_[0], $_[1])") }
+
+sub sweep { return scalar $session->query('select * from agent.sweep_workers()') }
+
 sub finish_all {
     my $worker = $play->worker;
     $session->query('update agent.run_queue set not_before = null where state = 1');
@@ -27,7 +32,7 @@ subtest 'a host sees its workers that are not known to be dead' => sub {
     $play->worker(node => 'b');
     is_deeply [ $session->query("select * from agent.list_node_workers('a')") ],
         [ [ $mine[0], 'boot', 11, 7, 1 ], [ $mine[1], 'boot', 12, 7, 1 ] ];
-    $session->query("select agent.bury_worker($mine[0], true)");
+    bury($mine[0], "true");
     is_deeply [ map { $_->[0] } $session->query("select * from agent.list_node_workers('a')") ], [ $mine[1] ];
 };
 
@@ -42,7 +47,7 @@ subtest 'a renewal extends the lease by the database\'s clock' => sub {
 subtest 'a buried worker is told so, and can neither renew nor claim' => sub {
     my $worker = $play->worker;
     my $run = $play->run($play->thread);
-    $session->query("select agent.bury_worker($worker, true)");
+    bury($worker, "true");
     is $session->value("select agent.renew_worker($worker, 20, false)"), 'fenced';
     is_deeply [ $play->claim($worker) ], [];
     is $session->value('select agent.renew_worker(0, 20, false)'), 'fenced', 'nor can an unknown one';
@@ -68,7 +73,7 @@ subtest 'burial gives away the runs of the worker, counted or not' => sub {
         my $worker = $play->worker;
         my @runs = map { $play->run($play->thread) } 1 .. 3;
         $play->claim($worker);
-        is $session->value("select agent.bury_worker($worker, $counted)"), 3;
+        is bury($worker, "$counted"), 3;
         is_deeply [ $session->query("select distinct state, attempts, not_before is null from agent.run_queue") ],
             [ [ 1, $counted eq 'true' ? 1 : 0, $counted eq 'true' ? 'f' : 't' ] ], "counted $counted";
         finish_all();
@@ -79,7 +84,7 @@ subtest 'burial releases at most 100 runs a call and can be gone on with' => sub
     my $worker = $play->worker;
     $play->run($play->thread) for 1 .. 205;
     is scalar $play->claim($worker, limit => 300), 205;
-    is_deeply [ map { $session->value("select agent.bury_worker($worker, true)") } 1 .. 4 ], [ 100, 100, 5, 0 ];
+    is_deeply [ map { bury($worker, "true") } 1 .. 4 ], [ 100, 100, 5, 0 ];
     finish_all();
 };
 
@@ -90,7 +95,7 @@ subtest 'a run lost with its worker three times ends in error worker_lost' => su
         my $worker = $play->worker(node => 'host7');
         $session->query('update agent.run_queue set not_before = null');
         is scalar $play->claim($worker), 1;
-        $session->query("select agent.bury_worker($worker, true)");
+        bury($worker, "true");
     }
     my $error = $play->body('get_run', $thread, $run)->{error};
     is $error->{error}, 'worker_lost';
@@ -105,10 +110,10 @@ subtest 'sweeping buries workers 5 seconds after their lease ended, not before' 
     my $run = $play->run($play->thread);
     $play->claim($late);
     $session->query("set agent.now = '2030-01-01T00:00:14.9Z'");
-    is $session->value('select agent.sweep_workers()'), 0, 'at 4.9 s';
+    is sweep(), 0, 'at 4.9 s';
     is $session->value("select agent.renew_worker($live, 60, false)"), 'ok';
     $session->query("set agent.now = '2030-01-01T00:00:15.1Z'");
-    is $session->value('select agent.sweep_workers()'), 1, 'at 5.1 s';
+    is sweep(), 1, 'at 5.1 s';
     is $session->value("select agent.renew_worker($late, 10, false)"), 'fenced';
     is $session->value("select agent.renew_worker($live, 60, false)"), 'ok', 'others live';
     is $play->queue($run)->{state}, 1;
@@ -132,20 +137,20 @@ subtest 'sweeping works through a large backlog in batches, also of a burial tha
     my $worker = $play->worker;
     $play->run($play->thread) for 1 .. 250;
     $play->claim($worker, limit => 300);
-    $session->query("select agent.bury_worker($worker, true)");
+    bury($worker, "true");
     my @released;
-    push @released, $session->value('select agent.sweep_workers()') while !@released || $released[-1];
+    push @released, sweep() while !@released || $released[-1];
     is_deeply \@released, [ 100, 50, 0 ];
     finish_all();
 };
 
 subtest 'dead workers are forgotten after a week' => sub {
     my $worker = $play->worker;
-    $session->query("select agent.bury_worker($worker, true)");
-    $session->query('select agent.sweep_workers()');
+    bury($worker, "true");
+    sweep();
     is $session->value("select count(*) from agent.workers where worker_id = $worker"), 1;
     $session->query("update agent.workers set dead_at = dead_at - interval '8 days' where worker_id = $worker");
-    $session->query('select agent.sweep_workers()');
+    sweep();
     is $session->value("select count(*) from agent.workers where worker_id = $worker"), 0;
 };
 
@@ -155,9 +160,9 @@ subtest 'a burial waits for a claim and finds what it claimed' => sub {
     my @sessions = map { $db->session } 1, 2;
     $sessions[0]->query('begin');
     is scalar $sessions[0]->query("select run_id from agent.claim_runs($worker, '{agent}', 9, 0)"), 1;
-    $sessions[1]->send("select agent.bury_worker($worker, false)");
+    $sessions[1]->send("select outcome from agent.bury_worker($worker, false)");
     $sessions[0]->query('commit');
-    is $sessions[1]->receive, 1;
+    is $sessions[1]->receive, 'requeued';
     is $play->queue($run)->{state}, 1;
     finish_all();
 };

@@ -283,24 +283,6 @@ sub events_of {
     return @events;
 }
 
-# Listens as httpd's children do; psql prints what it was told after each
-# statement.
-sub start_listener {
-    my $out = File::Temp->new;
-    open my $psql, '|-', "psql -XqAt >$out" or croak "psql: $!";
-    $psql->autoflush;
-    print {$psql} "listen agent_runs; select 'listening';\n";
-    wait_for('psql to listen', sub { slurp("$out") =~ /listening/ });
-    return { psql => $psql, out => $out };
-}
-
-# All that was told so far.
-sub listen_once {
-    my ($listener) = @_;
-    print { $listener->{psql} } "select 1;\n";
-    return slurp("$listener->{out}");
-}
-
 # A gate: a run with { do => 'gate', path => ... } ends when it is opened.
 sub make_gate {
     my $dir = tempdir('/tmp/agent-test-gate.XXXXXX', CLEANUP => 1);

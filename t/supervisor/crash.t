@@ -111,4 +111,18 @@ subtest 'a worker that was declared dead stops at once and begins anew' => sub {
     is $sv->stop, 0, 'end';
 };
 
+subtest 'runs that end because their worker is lost are told of' => sub {
+    my $listener = start_listener();
+    my $lost = sql("select agent.register_worker('elsewhere', 'boot', 1, 1, 10, -60, '{agent}')");
+    my $run = create_run({ do => 'noop' });
+    my $thread = run_field($run, 'thread_id');
+    sql("select count(*) from agent.claim_runs($lost, '{agent}', 1, 0)");
+    sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '$thread', '$run', 'interrupt')");
+    my $sv = TestSupervisor->start($pg);
+    wait_status($run, 'interrupted');
+    wait_for('news of both', sub { my $told = listen_once($listener); $told =~ /$run/ && $told =~ /$thread/ });
+    pass 'run and thread';
+    is $sv->stop, 0, 'end';
+};
+
 done_testing;

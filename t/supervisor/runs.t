@@ -124,6 +124,39 @@ subtest 'who waits is told of every run that ended' => sub {
         !grep { index($told, $_) < 0 } split ' ', $last;
     });
     pass 'all 300';
+    my ($run) = split ' ', $last;
+    my $thread = run_field($run, 'thread_id');
+    wait_for('news of its thread', sub { index(listen_once($listener), $thread) >= 0 });
+    pass 'and of its thread';
+};
+
+subtest 'what a child reports is told to all' => sub {
+    my $listener = start_listener();
+    my @ids = map { uuid() } 1 .. 100;
+    $sv->wake('N' . join ' ', 'nonsense', @ids[ 0 .. 98 ], "'; drop");
+    $sv->wake("N$ids[99]");
+    wait_for('all of it', sub {
+        my $told = listen_once($listener);
+        !grep { index($told, $_) < 0 } @ids;
+    });
+    pass 'every id';
+    unlike listen_once($listener), qr/nonsense|drop/, 'and nothing that is none';
+};
+
+subtest 'threads whose time is over are deleted' => sub {
+    my @threads = map { uuid() } 1 .. 30;
+    my $listener = start_listener();
+    sql("insert into agent.threads (account_id, thread_id, temporary, created_at, updated_at)
+            select '$TestSupervisor::ACCOUNT', t, true, now(), now() from unnest('{@{[ join ',', @threads ]}}'::uuid[]) t;
+         insert into agent.thread_expiries select account_id, thread_id, now() from agent.threads where temporary");
+    my $other = TestSupervisor->start($pg);
+    wait_for('all to be gone', sub { sql('select count(*) from agent.threads where temporary') == 0 });
+    wait_for('news of each', sub {
+        my $told = listen_once($listener);
+        !grep { index($told, $_) < 0 } @threads;
+    });
+    pass 'in more than one statement';
+    is $other->stop, 0;
 };
 
 is $sv->stop, 0, 'it ends with status 0';

@@ -5,8 +5,11 @@ use strict;
 use warnings;
 use Carp qw(croak);
 use Exporter 'import';
+use File::Temp;
+use IO::Handle;
+use AgentTest::Wait;
 
-our @EXPORT = qw(sql literal);
+our @EXPORT = qw(sql literal start_listener listen_once);
 
 # sql('select ...'): the first value, or in list context the rows, columns
 # joined by tabs. Connects as PGUSER (postgres in tests); several statements
@@ -29,6 +32,31 @@ sub literal {
     return 'null' if !defined $text;
     $text =~ s/'/''/g;
     return "'$text'";
+}
+
+# Listens as httpd's children do; psql prints what it was told after each
+# statement.
+sub start_listener {
+    my $out = File::Temp->new;
+    open my $psql, '|-', "psql -XqAt >$out" or croak "psql: $!";
+    $psql->autoflush;
+    print {$psql} "listen agent_runs; select 'listening';\n";
+    wait_for('psql to listen', sub { read_all("$out") =~ /listening/ });
+    return { psql => $psql, out => $out };
+}
+
+# All that was told so far.
+sub listen_once {
+    my ($listener) = @_;
+    print { $listener->{psql} } "select 1;\n";
+    return read_all("$listener->{out}");
+}
+
+sub read_all {
+    my ($path) = @_;
+    open my $file, '<', $path or croak "$path: $!";
+    local $/;
+    return <$file> // '';
 }
 
 1;

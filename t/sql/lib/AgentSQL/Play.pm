@@ -36,7 +36,7 @@ sub try_run {
         $with{assistant} || $AgentSQL::ASSISTANT,
         exists $with{graph} ? $with{graph} : 'agent', $with{graphs} || ['agent'],
         $with{strategy} || 'enqueue', $with{user}, $with{key}, $with{hash},
-        ref $request ? AgentSQL::encode($request) : $request);
+        ref $request ? AgentSQL::encode($request) : $request, $with{feedback});
     return ($code, $body, $run);
 }
 
@@ -55,7 +55,8 @@ sub try_stateless {
         'create_stateless_run', $self->{account}, $thread, $run,
         $with{assistant} || $AgentSQL::ASSISTANT,
         exists $with{graph} ? $with{graph} : 'agent', ['agent'],
-        $with{user}, $with{key}, $with{hash}, AgentSQL::encode($with{request} || {}));
+        $with{user}, $with{key}, $with{hash},
+        AgentSQL::encode($with{request} || {}), $with{feedback});
     return ($code, $body, $run, $thread);
 }
 
@@ -108,8 +109,27 @@ sub join {
 sub events {
     my ($self, $thread, $run, $after) = @_;
     return $self->{session}->query(sprintf(
-        "select * from agent.read_events('%s', '%s', '%s', %d, 1000)",
+        "select seq, event, data from agent.read_events('%s', '%s', '%s', %d, 1000) where event is not null",
         $self->{account}, $thread, $run, defined $after ? $after : -1));
+}
+
+# Rows of read_events: seq, event, data, status, more.
+sub look {
+    my ($self, $thread, $run, $after, %with) = @_;
+    return $self->{session}->query(sprintf(
+        "select * from agent.read_events('%s', '%s', '%s', %d, %d, %s)",
+        $self->{account}, $thread, $run, $after, $with{limit} || 1000,
+        AgentSQL::Session::literal($with{events})));
+}
+
+# Rows of read_thread_events after an id: id, run_id, event, data, status, checkpoint_id, more.
+sub thread_events {
+    my ($self, $thread, $after, %with) = @_;
+    my ($run, $seq) = ($after || '0--1') =~ /^(\d+)-(-?\d+)$/;
+    return $self->{session}->query(sprintf(
+        "select * from agent.read_thread_events('%s', '%s', %d, %d, %d, %s)",
+        $self->{account}, $thread, $run, $seq, $with{limit} || 1000,
+        AgentSQL::Session::literal($with{events})));
 }
 
 # The queue row of a run as a hash, undef for none.
@@ -149,7 +169,7 @@ sub release {
     my ($self, $worker, $counted, @runs) = @_;
     my $items = AgentSQL::encode([ map { item($_) } @runs ]);
     return { map { @$_ } $self->{session}->query(
-            "select * from agent.release_runs($worker, '$items', $counted, 'its runner was killed')") };
+            "select run_id, outcome from agent.release_runs($worker, '$items', $counted, 'its runner was killed')") };
 }
 
 # {run_id => verdict} of check_leases.

@@ -75,12 +75,17 @@ sub literal {
     return $value =~ /\\/ ? "E'" . $value =~ s/\\/\\\\/gr . "'" : "'$value'";
 }
 
-# A function of the schema: (code, body) or the rows.
+# A function of the schema: (code, body) or the rows. What it says besides has `extra`.
 sub call {
     my ($self, $name, @arguments) = @_;
     my @rows = $self->query("select * from agent.$name(" . join(', ', map { literal($_) } @arguments) . ')');
-    return @rows == 1 && @{ $rows[0] } == 2 ? @{ $rows[0] } : @rows;
+    return @rows if @rows != 1 || @{ $rows[0] } < 2 || @{ $rows[0] } > 3;
+    $self->{extra} = $rows[0][2];
+    return @{ $rows[0] }[ 0, 1 ];
 }
+
+# The third column of the last call, for a write the ids of what changed.
+sub extra { return $_[0]{extra} }
 
 sub close {
     my ($self) = @_;

@@ -1,0 +1,43 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Where a stream of a thread begins that is to show only what is new.
+-- Returns: ok with the cursor of agent.read_thread_events; run_id is the run in which it lies, null
+--          while none is active; thread_not_found.
+-- Locks:   none.
+create or replace function agent.find_thread_end(
+    p_account_id uuid,
+    p_thread_id uuid,
+    out code text,
+    out body text,
+    out run_id uuid
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_last   bigint;
+    v_number bigint;
+    v_bucket date;
+begin
+    select t.run_seq, t.active_run_id into v_last, run_id
+      from agent.threads t
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id;
+    if not found then
+        code := 'thread_not_found';
+        return;
+    end if;
+
+    code := 'ok';
+    select r.thread_seq, r.events_bucket into v_number, v_bucket
+      from agent.runs r
+     where r.run_id = find_thread_end.run_id
+       and r.account_id is not distinct from p_account_id;
+    body := case
+        when found then v_number || '-' || agent.last_event_seq(p_account_id, v_bucket, run_id)
+        else (v_last + 1) || '--1'
+    end;
+end
+$function$;
+
+comment on function agent.find_thread_end(uuid, uuid) is 'Where the events of a thread end at present.';

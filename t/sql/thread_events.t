@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+# Streams of a run and of a thread: what each look returns, and that no cursor ever misses or repeats
+# anything, whatever happens to the runs.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $session = $db->session;
+my $play = AgentSQL::Play->new($session);
+my $worker = $play->worker;
+
+sub event { return AgentSQL::Play::event(@_) }
+sub finish { return AgentSQL::Play::finish(@_) }
+sub say { my ($claim, @numbers) = @_; return $play->save($worker, map { event($claim, $_, 'custom', $_) } @numbers) }
+
+# A claimed run of a thread.
+sub leased {
+    my ($thread, %with) = @_;
+    $play->run($thread, %with);
+    my ($claim) = $play->claim($worker);
+    return $claim;
+}
+
+# A reader of a thread: each look returns what is new as short texts, run numbers from the ids.
+sub reader {
+    my ($thread, $at, %with) = @_;
+    return sub {
+        my @seen;
+        for my $row ($play->thread_events($thread, $at, %with)) {
+            my ($id, $run, $event, $data, $status) = @$row;
+            my ($was) = $at =~ /^(\d+)/;
+            $at = $id;
+            push @seen, $event ne '' ? "$event $id" : $status ne '' ? "end $was $status" : ();
+        }
+        return \@seen;
+    };
+}
+
+subtest 'a look at a run returns its events, and its end once it is final' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my $run = $claim->{run_id};
+    is_deeply [ $play->look($thread, $run, -1) ], [], 'nothing yet';
+    say($claim, 0, 1);
+    is_deeply [ $play->look($thread, $run, -1) ],
+        [ [ 0, 'custom', 0, '', 'f' ], [ 1, 'custom', 1, '', 'f' ] ];
+    is_deeply [ $play->look($thread, $run, 1) ], [];
+    $play->save($worker, event($claim, 2, 'custom', 2), finish($claim));
+    is_deeply [ $play->look($thread, $run, 1) ],
+        [ [ 2, 'custom', 2, '', 'f' ], [ 2, '', '', 'success', 'f' ] ];
+    is_deeply [ $play->look($thread, $run, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'also when it is asked again';
+    is_deeply [ $play->look($thread, AgentSQL::uuid(), -1) ], [ [ '', '', '', '', 'f' ] ], 'an unknown run has no number';
+    is_deeply [ $play->look($play->thread, $run, -1) ], [ [ '', '', '', '', 'f' ] ], 'on another thread too';
+};
+
+subtest 'a look is cut off at its limit and says that there is more' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    $play->save($worker, (map { event($claim, $_, 'custom', $_) } 0 .. 4), finish($claim));
+    my @rows = $play->look($thread, $claim->{run_id}, -1, limit => 2);
+    is_deeply [ map { [ @$_[ 0, 4 ] ] } @rows ], [ [ 0, 'f' ], [ 1, 't' ] ];
+    is_deeply [ map { $_->[0] } $play->look($thread, $claim->{run_id}, 1, limit => 10) ], [ 2, 3, 4, 4 ];
+};
+
+subtest 'a look is cut off near one megabyte of data' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    $play->save($worker, (map { event($claim, $_, 'custom', 'x' x 400_000) } 0 .. 4), finish($claim));
+    my @rows = $play->look($thread, $claim->{run_id}, -1);
+    is_deeply [ map { [ @$_[ 0, 4 ] ] } @rows ], [ [ 0, 'f' ], [ 1, 'f' ], [ 2, 't' ] ];
+    my @again = $play->thread_events($thread, '1--1');
+    is_deeply [ map { [ @$_[ 0, 6 ] ] } @again ], [ [ '1-0', 'f' ], [ '1-1', 'f' ], [ '1-2', 't' ] ], 'of a thread too';
+};
+
+subtest 'events that are not asked for move the cursor and nothing else' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my $run = $claim->{run_id};
+    $play->save($worker, event($claim, 0, 'metadata', {}), map { event($claim, $_, 'custom', $_) } 1 .. 3);
+    is_deeply [ map { [ @$_[ 0, 1 ] ] } $play->look($thread, $run, -1, events => ['metadata']) ],
+        [ [ 0, 'metadata' ], [ 3, '' ] ];
+    is_deeply [ $play->look($thread, $run, 3, events => ['metadata']) ], [];
+    is_deeply [ map { [ @$_[ 0, 1, 4 ] ] } $play->look($thread, $run, 0, events => [], limit => 2) ],
+        [ [ 2, '', 't' ] ], 'the limit is of events looked at';
+    $play->save($worker, finish($claim));
+    is_deeply [ map { [ @$_[ 0, 3 ] ] } $play->look($thread, $run, 3, events => []) ], [ [ 3, 'success' ] ];
+};
+
+subtest 'a thread shows its runs one after the other, each with its end' => sub {
+    my $thread = $play->thread;
+    my $read = reader($thread, '1--1');
+    is_deeply $read->(), [], 'no run yet';
+    my $first = leased($thread);
+    is_deeply $read->(), [], 'no event yet';
+    say($first, 0, 1);
+    is_deeply $read->(), [ 'custom 1-0', 'custom 1-1' ];
+    my $blocked = $play->run($thread);
+    is_deeply $read->(), [], 'a run that waits shows nothing';
+    $play->save($worker, event($first, 2, 'custom', 2), finish($first, 'error'));
+    is_deeply $read->(), [ 'custom 1-2', 'end 1 error' ];
+    is_deeply $read->(), [], 'once';
+    my ($second) = $play->claim($worker);
+    say($second, 0);
+    is_deeply $read->(), ['custom 2-0'];
+    $play->save($worker, finish($second));
+    my $third = leased($thread);
+    say($third, 0);
+    is_deeply $read->(), [ 'end 2 success', 'custom 3-0' ];
+    is_deeply reader($thread, '0--1')->(),
+        [ 'custom 1-0', 'custom 1-1', 'custom 1-2', 'end 1 error', 'custom 2-0', 'end 2 success', 'custom 3-0' ],
+        'from the oldest event: all of it';
+    is_deeply reader($thread, '1-1')->(), [ 'custom 1-2', 'end 1 error', 'custom 2-0', 'end 2 success', 'custom 3-0' ],
+        'after any id: what came after it';
+    is_deeply reader($thread, '2--1', limit => 1)->(), ['custom 2-0'], 'limited';
+};
+
+subtest 'every look with a small limit gets everything once' => sub {
+    my $thread = $play->thread;
+    for (1 .. 3) {
+        my $claim = leased($thread);
+        $play->save($worker, (map { event($claim, $_, 'custom', $_) } 0 .. 2), finish($claim));
+    }
+    my $all = reader($thread, '0--1')->();
+    for my $limit (1 .. 5) {
+        my $read = reader($thread, '0--1', limit => $limit);
+        my @seen;
+        while (my @more = @{ $read->() }) { push @seen, @more }
+        is_deeply \@seen, $all, "limit $limit";
+    }
+};
+
+subtest 'the end of a run names the state it has left' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my $id = AgentSQL::uuid();
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $id, messages => ['a']), finish($claim));
+    my $bare = leased($thread);
+    $play->save($worker, finish($bare));
+    is_deeply [ map { [ @$_[ 1, 4, 5 ] ] } $play->thread_events($thread) ],
+        [ [ $claim->{run_id}, 'success', $id ], [ $bare->{run_id}, 'success', '' ] ];
+};
+
+subtest 'runs that ended before their turn come after the one that was before them' => sub {
+    my $thread = $play->thread;
+    my $read = reader($thread, '1--1');
+    my $first = leased($thread);
+    say($first, 0);
+    my $waiting = $play->run($thread);
+    my $third = $play->run($thread, strategy => 'interrupt');
+    is $play->status($thread, $waiting), 'interrupted';
+    is_deeply $read->(), ['custom 1-0'], 'run 2 has ended, run 1 has not';
+    $play->save($worker, event($first, 1, 'custom', 1), finish($first, 'interrupted'));
+    is_deeply $read->(), [ 'custom 1-1', 'end 1 interrupted', 'end 2 interrupted' ];
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, event($claim, 0, 'custom', 0), finish($claim));
+    is_deeply $read->(), [ 'custom 3-0', 'end 3 success' ];
+};
+
+subtest 'a run that is rolled back ends for who has seen some of it, and only for them' => sub {
+    my $thread = $play->thread;
+    my ($inside, $before) = map { reader($thread, '1--1') } 1, 2;
+    my $first = leased($thread);
+    say($first, 0);
+    is_deeply $inside->(), ['custom 1-0'];
+    my $second = $play->run($thread, strategy => 'rollback');
+    say($first, 1);
+    is_deeply $inside->(), ['custom 1-1'], 'it goes on until its worker stops';
+    $play->save($worker, finish($first, 'interrupted'));
+    is $play->status($thread, $first->{run_id}), 'run_not_found';
+    is_deeply $inside->(), ['end 1 deleted'];
+    is_deeply $inside->(), [], 'once';
+    is_deeply $before->(), [];
+    my ($claim) = $play->claim($worker);
+    say($claim, 0);
+    is_deeply $_->(), ['custom 2-0'] for $inside, $before;
+    $play->api('cancel_run', $thread, $claim->{run_id}, 'rollback');
+    $play->save($worker, finish($claim, 'interrupted'));
+    is_deeply $_->(), ['end 2 deleted'], 'also when no run follows' for $inside, $before;
+    my $third = leased($thread);
+    say($third, 0);
+    is_deeply $_->(), ['custom 3-0'] for $inside, $before;
+    $play->save($worker, finish($third));
+};
+
+subtest 'a final run that is deleted is passed over' => sub {
+    my $thread = $play->thread;
+    my @claims = map { my $claim = leased($thread); $play->save($worker, event($claim, 0, 'custom', 0), finish($claim)); $claim } 1 .. 3;
+    $play->api('delete_run', $thread, $claims[1]{run_id});
+    is_deeply reader($thread, '1-0')->(), [ 'end 1 success', 'custom 3-0', 'end 3 success' ];
+    is_deeply reader($thread, '2-0')->(), [ 'end 2 deleted', 'custom 3-0', 'end 3 success' ];
+    is_deeply reader($thread, '2--1')->(), [ 'custom 3-0', 'end 3 success' ];
+};
+
+subtest 'the modes of a thread stream are choices of events' => sub {
+    my $thread = $play->thread;
+    my $lifecycle = reader($thread, '1--1', events => ['metadata']);
+    my $ends = reader($thread, '1--1', events => []);
+    my $claim = leased($thread);
+    $play->save($worker, event($claim, 0, 'metadata', {}), event($claim, 1, 'custom', 1));
+    is_deeply $lifecycle->(), ['metadata 1-0'];
+    is_deeply $ends->(), [];
+    $play->save($worker, event($claim, 2, 'custom', 2), finish($claim));
+    is_deeply $_->(), ['end 1 success'] for $lifecycle, $ends;
+};
+
+subtest 'a stream may begin where the thread ends at present' => sub {
+    my $thread = $play->thread;
+    my $end = sub { my ($code, $body) = $session->call('find_thread_end', $AgentSQL::ACCOUNT, $thread); return ($body, $session->extra) };
+    is_deeply [ $end->() ], [ '1--1', '' ], 'before the first run';
+    my $first = leased($thread);
+    is_deeply [ $end->() ], [ '1--1', $first->{run_id} ], 'before the first event';
+    say($first, 0, 1);
+    $play->run($thread);
+    is_deeply [ $end->() ], [ '1-1', $first->{run_id} ], 'in the midst of a run';
+    $play->save($worker, event($first, 2, 'custom', 2), finish($first));
+    my ($second) = $play->claim($worker);
+    is_deeply [ $end->() ], [ '2--1', $second->{run_id} ];
+    $play->save($worker, event($second, 0, 'custom', 0), finish($second));
+    is_deeply [ $end->() ], [ '3--1', '' ], 'behind the last run';
+    is_deeply reader($thread, ($end->())[0])->(), [];
+};
+
+subtest 'a cursor beyond the last run is taken for the end' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    $play->save($worker, event($claim, 0, 'custom', 0), finish($claim));
+    my $read = reader($thread, '99-5');
+    is_deeply $read->(), [];
+    $claim = leased($thread);
+    say($claim, 0);
+    is_deeply $read->(), ['custom 2-0'], 'and misses nothing that comes';
+    $play->save($worker, finish($claim));
+};
+
+subtest 'what the retention has dropped is said, and the state shown instead' => sub {
+    $session->query("set agent.now = '2030-03-01T12:00:00Z'");
+    $session->query("select agent.maintain_partitions('2 days')");
+    my $thread = $play->thread;
+    my $good = leased($thread, request => { feedback_keys => ['k'] }, feedback => 'http://f/{run_id}/{key}');
+    $play->save($worker, event($good, 0, 'custom', 0), event($good, 1, 'custom', 1),
+        AgentSQL::Play::checkpoint($good, messages => ['kept']), finish($good));
+    my $bad = leased($thread);
+    $play->save($worker, event($bad, 0, 'custom', 0), finish($bad, 'error', { error => 'E', message => 'm' }));
+    $session->query("set agent.now = '2030-03-09T12:00:00Z'");
+    $session->query("select agent.maintain_partitions('2 days')");
+    my $new = leased($thread);
+    $play->save($worker, event($new, 0, 'custom', 0), finish($new));
+
+    my @rows = $play->look($thread, $good->{run_id}, 0);
+    is_deeply [ map { [ @$_[ 0, 1, 3 ] ] } @rows ],
+        [ [ 0, 'gap', '' ], [ 0, 'values', '' ], [ 2, 'feedback', '' ], [ 2, '', 'success' ] ],
+        'only the last one moves the cursor';
+    is_deeply AgentSQL::decode($rows[0][2]), { run_id => $good->{run_id}, after => 0, last => 2 };
+    is_deeply AgentSQL::decode($rows[1][2]), { messages => [ AgentSQL::Play::human('kept') ] };
+    is_deeply AgentSQL::decode($rows[2][2]), { k => "http://f/$good->{run_id}/k" };
+    is_deeply [ $play->look($thread, $good->{run_id}, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'nothing is missing behind the last one';
+    is_deeply [ map { $_->[1] } $play->look($thread, $good->{run_id}, -1, events => ['custom']) ],
+        [ qw(gap values feedback), '' ], 'whatever was asked for';
+    is_deeply [ map { [ @$_[ 1, 2 ] ] } grep { $_->[1] eq 'error' } $play->look($thread, $bad->{run_id}, -1) ],
+        [ [ 'error', '{"error":"E","message":"m"}' ] ];
+
+    is_deeply reader($thread, '1-0')->(),
+        [ 'gap 1-0', 'values 1-0', 'feedback 1-2', 'end 1 success', 'gap 2--1', 'error 2-0', 'end 2 error',
+            'custom 3-0', 'end 3 success' ], 'of a thread too';
+    is_deeply reader($thread, '0--1')->(), [ 'custom 3-0', 'end 3 success' ], 'everything retained is what there is';
+    my $other = $play->thread;
+    is_deeply reader($other, '0--1')->(), [];
+    $session->query('reset agent.now');
+};
+
+subtest 'a thread that is deleted has no id' => sub {
+    my $thread = $play->thread;
+    $play->run($thread);
+    $play->api('delete_thread', $thread);
+    is_deeply [ $play->thread_events($thread) ], [ [ ('') x 6, 'f' ] ];
+    is +($play->api('find_thread_end', $thread))[0], 'thread_not_found';
+};
+
+subtest 'a reader under load sees every event of every run once, in order' => sub {
+    my $thread = $play->thread;
+    my $read = reader($thread, '1--1');
+    my (@seen, @written);
+    srand(7);
+    my $number = 0;
+    for my $round (1 .. 60) {
+        my $strategy = (qw(enqueue enqueue interrupt rollback))[ rand 4 ];
+        $play->run($thread, strategy => $strategy);
+        $number++;
+        push @seen, @{ $read->() } if rand() < .5;
+        while (my ($claim) = $play->claim($worker)) {
+            my $own = $session->value("select thread_seq from agent.runs where run_id = '$claim->{run_id}'");
+            for my $seq (0 .. rand 4) {
+                say($claim, $seq);
+                push @written, "$own-$seq";
+                push @seen, @{ $read->() } if rand() < .5;
+            }
+            if (rand() < .3) {
+                $play->api('cancel_run', $thread, $claim->{run_id}, rand() < .5 ? 'interrupt' : 'rollback');
+            }
+            if (rand() < .2) {
+                $play->run($thread, strategy => 'enqueue');
+            }
+            $play->save($worker, finish($claim));
+        }
+    }
+    push @seen, @{ $read->() };
+    my @got = map { /^custom (.*)/ ? $1 : () } @seen;
+    my %kept = map { $_ => 1 } map { "$_->[0]-$_->[1]" } $session->query("select r.thread_seq, e.seq from agent.runs r
+        join agent.run_events e using (account_id, run_id) where r.thread_id = '$thread'");
+    my %written = map { $_ => 1 } @written;
+    my %got;
+    $got{$_}++ for @got;
+    is_deeply [ grep { !$got{$_} } sort keys %kept ], [], 'nothing that is kept was missed';
+    is_deeply [ grep { $got{$_} > 1 } keys %got ], [], 'nothing came twice';
+    is_deeply [ grep { !$written{$_} } keys %got ], [], 'nothing was made up';
+    my @order = sort { my @a = split /-/, $a; my @b = split /-/, $b; $a[0] <=> $b[0] || $a[1] <=> $b[1] } @got;
+    is_deeply \@got, \@order, 'in order';
+    my @ends = map { /^end (\d+)/ ? $1 : () } @seen;
+    my %ended;
+    $ended{$_}++ for @ends;
+    is_deeply [ grep { $ended{$_} > 1 } keys %ended ], [], 'no run ended twice';
+    is_deeply [ grep { !$ended{$_} } map { $_->[0] } $session->query(
+        "select thread_seq from agent.runs where thread_id = '$thread'") ], [], 'every run that is there has ended';
+};
+
+done_testing;
