@@ -32,6 +32,7 @@ test|universal-ctags|have ctags
 test|clang-format|have clang-format
 test|nodejs|have node
 test|npm|have npm
+test|openssl|have openssl
 test|chromium|have chromium
 test|python3-venv|python3 -c 'import ensurepip, venv'
 lint|clang|have clang

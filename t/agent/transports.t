@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+# Waiting through what may stand between a handler and its client: TLS, HTTP/2,
+# compression; and what a storm of clients leaves behind.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Env qw(slurp);
+use AgentTest::Process qw(descendants_of);
+use AgentTest::Server;
+use AgentTest::Wait;
+use File::Temp qw(tempdir);
+use IO::Select;
+use Test::More;
+
+srand($ENV{AGENT_TEST_SEED} // 20_110);
+
+my $SMALL = <<'CONF';
+StartServers 1
+ServerLimit 3
+ThreadsPerChild 4
+ThreadLimit 4
+MinSpareThreads 1
+MaxSpareThreads 4
+MaxRequestWorkers 4
+CONF
+
+sub path { return AgentTest::Client::run_path($_[0]) }
+
+sub start_server {
+    my (@lines) = @_;
+    my $server = AgentTest::Server->new(
+        config => AgentTest::Server::shared_config() . join '', map { "$_\n" } @lines);
+    $server->start;
+    return ($server, AgentTest::Client->new(url => $server->url));
+}
+
+sub start_run {
+    my ($client, $text) = @_;
+    return $client->create_run($client->create_thread->{thread_id}, $text);
+}
+
+# curl in the background: its output as it comes.
+sub curl {
+    my (@words) = @_;
+    open my $output, '-|', 'curl', '-sSN', '--max-time', 60, @words
+        or die "curl: $!\n";
+    return $output;
+}
+
+sub read_until {
+    my ($output, $pattern) = @_;
+    my $seen = '';
+    local $SIG{ALRM} = sub { die "not seen: $pattern\n" };
+    alarm 60;
+    while ($seen !~ $pattern) {
+        sysread $output, $seen, 65_536, length $seen or die "cut: $seen\n";
+    }
+    alarm 0;
+    return $seen;
+}
+
+sub read_all { my ($output) = @_; local $/ = undef; return scalar <$output> }
+
+subtest 'TLS' => sub {
+    my $dir = tempdir(CLEANUP => 1);
+    chmod 0755, $dir;
+    my $made = qx(openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost \\
+        -keyout $dir/key -out $dir/cert 2>&1);
+    die "openssl: $made\n" if $?;
+    chmod 0644, "$dir/key";
+    my ($server, $client);
+    my $port = AgentTest::Env::free_port();
+    ($server, $client) = start_server($SMALL,
+        'LoadModule ssl_module "${MODULES}/mod_ssl.so"', "Listen 127.0.0.1:$port",
+        "<VirtualHost 127.0.0.1:$port>", 'SSLEngine on',
+        "SSLCertificateFile $dir/cert", "SSLCertificateKeyFile $dir/key",
+        '</VirtualHost>');
+    my $run = start_run($client, 'sleep 7000');
+    my $url = "https://127.0.0.1:$port" . path($run);
+    my @joins = map { curl('-k', '--http1.1', "$url/join", "$url/join") } 1 .. 12;
+    my $stream = curl('-k', '--http1.1', "$url/stream");
+    read_until($stream, qr/event: metadata/);
+    is $client->get('/ok')->{status}, 200, 'others are answered meanwhile';
+    my @ends = map { read_all($_) } @joins;
+    is scalar(grep { /\A\n+\{"messages".*\}\{"messages"/s } @ends), 12,
+        'joins wait, and their connections serve another request';
+    like read_all($stream), qr/event: values/, 'streams go on to their end';
+
+    my $left = start_run($client, 'sleep 600000');
+    my $pid = open my $gone, '-|', 'curl', '-skN', '--http1.1',
+        "https://127.0.0.1:$port" . path($left) . '/stream?cancel_on_disconnect=1'
+        or die "curl: $!\n";
+    read_until($gone, qr/event: metadata/);
+    kill KILL => $pid;
+    close $gone;
+    $client->join_run($left);
+    is $client->get_run($left)->{status}, 'interrupted', 'a client that leaves is seen';
+};
+
+subtest 'compression' => sub {
+    my ($server, $client) = start_server($SMALL,
+        'LoadModule filter_module "${MODULES}/mod_filter.so"',
+        'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
+        'AddOutputFilterByType DEFLATE text/event-stream application/json');
+    my $run = start_run($client, 'sleep 600000');
+    my $stream = curl('--compressed', $server->url . path($run) . '/stream');
+    my $join = curl('--compressed', $server->url . path($run) . '/join');
+    like read_until($stream, qr/event: values/), qr/event: metadata/,
+        'does not hold events back';
+    $client->post(path($run) . '/cancel');
+    like read_all($join), qr/\{"messages"/, 'nor the values of a join';
+    read_all($stream);
+};
+
+subtest 'HTTP/2' => sub {
+    my ($server, $client) = start_server(
+        'LoadModule http2_module "${MODULES}/mod_http2.so"', 'Protocols h2c http/1.1');
+    my $run = start_run($client, 'sleep 600000');
+    my $url = $server->url . path($run);
+    my $stream = curl('--http2-prior-knowledge', '-i', "$url/stream");
+    my $join = curl('--http2-prior-knowledge', "$url/join?cancel_on_disconnect=true");
+    like read_until($stream, qr/event: metadata/), qr{\AHTTP/2 200},
+        'streams are served';
+    is $client->get('/ok')->{status}, 200, 'others are answered meanwhile';
+    $client->post(path($run) . '/cancel');
+    like read_all($join), qr/\{"messages"/, 'and joins';
+    read_all($stream);
+    ok close($stream), 'to their proper end';
+};
+
+# What the children of a server have open.
+sub count_descriptors {
+    my ($server) = @_;
+    my $count = 0;
+    for my $child (descendants_of($server->httpd_pid)) {
+        my @open = glob "/proc/$child/fd/*";
+        $count += @open;
+    }
+    return $count;
+}
+
+# One client's step: opens, reads a little, leaves or stays.
+sub storm_step {
+    my ($client, $runs, $open) = @_;
+    if (@{$open} > 150 || (@{$open} && rand() < 0.4)) {
+        my ($socket) = splice @{$open}, int rand @{$open}, 1;
+        syswrite $socket, "GET /ok HTTP/1.1\r\nHost: x\r\n\r\n" if rand() < 0.2;
+        $socket->shutdown(1) if rand() < 0.3;
+        sysread $socket, my $bytes, 500 if rand() < 0.5 && IO::Select->new($socket)->can_read(0);
+        close $socket;
+        return;
+    }
+    my $run = $runs->[ rand @{$runs} ];
+    my $socket = $client->connection;
+    my $what = rand() < 0.5 ? 'join' : 'stream';
+    syswrite $socket, 'GET ' . path($run) . "/$what HTTP/1.1\r\nHost: x\r\n\r\n"
+        . (rand() < 0.2 ? "GET /info HTTP/1.1\r\nHost: x\r\n\r\n" : '');
+    push @{$open}, $socket;
+    return;
+}
+
+subtest 'a storm of clients' => sub {
+    local $SIG{PIPE} = 'IGNORE';
+    my ($server, $client) = start_server($SMALL, 'AgentMaxWaiters 200');
+    $client->get('/ok?check_db=1') for 1 .. 8;
+    my $before = wait_for('the supervisor', sub {
+        my $count = count_descriptors($server); $count > 40 && $count });
+    my (@open, @runs);
+    for my $round (1 .. 12) {
+        push @runs, map { start_run($client, 'sleep ' . int rand 2500) } 1 .. 4;
+        storm_step($client, \@runs, \@open) for 1 .. 250;
+    }
+    close $_ for splice @open;
+    wait_for('the last connections to end', sub {
+        count_descriptors($server) <= $before + 8 }, 60);
+    pass 'leaves no descriptor behind';
+    my $run = start_run($client, 'sleep 600000');
+    my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 200;
+    my @heads = map { read_until($_, qr/\r\n\r\n/) } @joins;
+    is scalar(grep { m{\AHTTP/1.1 200} } @heads), 200, 'and every place free';
+    my $next = $client->get(path($run) . '/join');
+    is $next->{status}, 503, 'up to AgentMaxWaiters';
+    $client->post(path($run) . '/cancel');
+    close $_ for @joins;
+};
+
+done_testing;
