@@ -169,7 +169,9 @@ static agent_turn_t take_turn(void *baton, agent_wait_t why,
         rv = send_news(stream, scratch);
     }
     if (rv == APR_EAGAIN && why == AGENT_WAIT_HEARTBEAT) {
-        rv = agent_response_write(stream->call, ": heartbeat\n\n");
+        /* One line end: after a second one the JavaScript SDK sees an event
+         * without a name. */
+        rv = agent_response_write(stream->call, ": heartbeat\n");
         rv = rv == APR_SUCCESS ? APR_EAGAIN : APR_ECONNABORTED;
     }
     switch (rv) {

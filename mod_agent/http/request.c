@@ -301,18 +301,17 @@ apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
     const apr_array_header_t *pairs = apr_table_elts(call->query);
     apr_array_header_t *list = apr_array_make(call->pool, 8,
                                               sizeof(const char *));
-    bool found = false;
 
     for (int i = 0; i < pairs->nelts; i++) {
         const apr_table_entry_t *pair = &APR_ARRAY_IDX(pairs, i,
                                                        const apr_table_entry_t);
 
         if (strcmp(pair->key, name) == 0) {
-            found = true;
             split_words(list, call, pair->val);
         }
     }
-    if (!found) {
+    /* The Python SDK sends the name without a value for no words at all. */
+    if (list->nelts == 0) {
         return APR_SUCCESS;
     }
     for (int i = 0; i < list->nelts; i++) {

@@ -29,7 +29,7 @@ apr_status_t agent_request_flag(bool *out, agent_call_t *call,
 /*
  * A list of words: repeated names, one JSON array of strings, or both SDKs'
  * other form, words joined by commas. *out is NULL-terminated; it stays when
- * absent.
+ * there are none.
  */
 apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
                                  const char *name, const char *const *words);

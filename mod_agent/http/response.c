@@ -59,12 +59,14 @@ void agent_response_locate(agent_call_t *call, const char *thread_id,
                            const char *run_id, const char *again)
 {
     apr_table_t *headers = call->r->headers_out;
-    const char *path = apr_pstrcat(call->pool, agent_config_prefix(call->dir),
-                                   thread_id ? "/threads/" : "",
+    const char *path = apr_pstrcat(call->pool, thread_id ? "/threads/" : "",
                                    thread_id ? thread_id : "", "/runs/", run_id,
                                    NULL);
 
-    apr_table_setn(headers, "Content-Location", path);
+    apr_table_setn(
+        headers, "Content-Location",
+        apr_pstrcat(call->pool, agent_config_prefix(call->dir), path, NULL));
+    /* Without the prefix: SDKs put the whole address of the API before it. */
     if (again != NULL) {
         apr_table_setn(headers, "Location",
                        apr_pstrcat(call->pool, path, again, NULL));

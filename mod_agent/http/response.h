@@ -14,7 +14,8 @@ int agent_response_empty(agent_call_t *call, int status);
 /*
  * Content-Location of a run, which names it to SDKs on every call that makes or
  * awaits one. again: what stands behind that path where the response can be
- * had once more (`/stream`), as Location; NULL for none. thread_id NULL: a run
+ * had once more (`/stream`), as Location, which SDKs read as a path below the
+ * address of the API; NULL for none. thread_id NULL: a run
  * without a thread of the client's, /runs/{run_id}.
  */
 void agent_response_locate(agent_call_t *call, const char *thread_id,
