@@ -84,13 +84,20 @@ sub python {
 
 # --- The server ---------------------------------------------------------------
 
+# The API again, below a prefix.
+my $MOUNTED = <<'CONF';
+<Location "/mounted">
+    AgentPrefix /mounted
+</Location>
+CONF
+
 # new(config => lines): they come after the shared server's.
 sub new {
     my ($class, %args) = @_;
     my $postgres = AgentTest::Postgres->new;
     my $server = AgentTest::Server->new(
         database => $postgres->conninfo,
-        config   => AgentTest::Server::shared_config() . ($args{config} // ''));
+        config   => AgentTest::Server::shared_config() . $MOUNTED . ($args{config} // ''));
     $server->start;
     return bless { postgres => $postgres, server => $server }, $class;
 }

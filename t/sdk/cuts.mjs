@@ -48,3 +48,14 @@ scenario('joinStream cut', async (t) => {
         lastEventId: '4' }));
     t.is(late, events.slice(5), 'a replay that begins behind an event goes on behind the last');
 });
+
+scenario('mounted below a prefix', async (t) => {
+    const mounted = connect({ prefix: '/mounted' });
+    const threadId = await newThread(mounted);
+    const created = [];
+    const events = await collect(connectCut([2000], '/mounted').runs.stream(threadId, 'agent', {
+        ...PAYLOAD, onRunCreated: (about) => created.push(about) }));
+    await check(t, threadId, events, [2000]);
+    t.is(created, [{ run_id: events[0].data.run_id, thread_id: threadId }],
+        'onRunCreated gets the ids');
+});

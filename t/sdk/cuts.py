@@ -64,3 +64,14 @@ async def sync_client_cut(t):
         return list(connect_sync([900, -2000]).runs.stream(thread_id, "agent", **PAYLOAD))
 
     await check(t, thread_id, await asyncio.to_thread(stream))
+
+
+@scenario("mounted below a prefix")
+async def mounted_below_a_prefix(t):
+    thread_id = await new_thread(connect("/mounted"))
+    created = []
+    parts = await collect(connect_cut([2000], "/mounted").runs.stream(
+        thread_id, "agent", **PAYLOAD, on_run_created=created.append))
+    await check(t, thread_id, parts)
+    t.equal(created, [{"run_id": parts[0].data["run_id"], "thread_id": thread_id}],
+            "on_run_created gets the ids")

@@ -75,6 +75,9 @@ scenario('joinStream', async (t) => {
     t.is(both[1], both[0], '... for as many as like');
     t.is(kinds(both[0]), ['messages', 'metadata', 'values'], '... in the modes of the run');
     t.is((await client.runs.get(threadId, run.run_id)).status, 'success', '... which has ended then');
+    const filtered = await collect(client.runs.joinStream(threadId, run.run_id, {
+        lastEventId: '-1', streamMode: ['values'] }));
+    t.is(filtered, both[0].filter(({ event }) => event !== 'messages'), '... in one of its modes');
 });
 
 scenario('streams at once', async (t) => {
@@ -83,4 +86,41 @@ scenario('streams at once', async (t) => {
         client.runs.stream(threadId, 'agent', { input: say(`I am number ${i}. sleep 300`) }))));
     t.is(all.map((events) => events.at(-1).data.messages[0].content),
         upTo(12).map((i) => `I am number ${i}. sleep 300`), 'each has its own');
+});
+
+scenario('silence', async (t) => {
+    const threadId = await newThread(client);
+    const run = await client.runs.create(threadId, 'agent', {
+        input: say('sleep 6500'), streamMode: 'values' });
+    const joined = client.runs.join(threadId, run.run_id);
+    const events = await collect(client.runs.joinStream(threadId, run.run_id));
+    t.is(events.map(({ event }) => event), ['metadata', 'values', 'values'],
+        'heartbeats are no events');
+    t.is(ids(events), upTo(3), '... and have no ids');
+    t.is(await joined, events.at(-1).data, '... and no part of a join');
+});
+
+// Streams a long run until its first values, then leaves.
+async function leave(threadId, stream) {
+    const abort = new AbortController();
+    for await (const { event } of stream(abort.signal)) {
+        if (event === 'values') {
+            abort.abort();
+        }
+    }
+    const [run] = await client.runs.list(threadId);
+    await client.runs.join(threadId, run.run_id);
+    return (await client.runs.get(threadId, run.run_id)).status;
+}
+
+scenario('client that leaves', async (t) => {
+    const threadId = await newThread(client);
+    const stream = (seconds, more) => (signal) => client.runs.stream(threadId, 'agent', {
+        input: say(`sleep ${seconds}000`), signal, ...more });
+    t.is(await leave(threadId, stream(60, { onDisconnect: 'cancel' })), 'interrupted',
+        'with onDisconnect cancel its run is cancelled');
+    t.is(await leave(threadId, stream(1)), 'success', 'without it the run goes on');
+    const run = await client.runs.create(threadId, 'agent', { input: say('sleep 60000') });
+    t.is(await leave(threadId, (signal) => client.runs.joinStream(threadId, run.run_id, {
+        signal, cancelOnDisconnect: true })), 'interrupted', 'a joined stream can cancel it too');
 });

@@ -86,6 +86,10 @@ async def join_stream(t):
     t.equal(kinds(one), ["messages", "metadata", "values"], "... in the modes of the run")
     t.equal((await client.runs.get(thread_id, run["run_id"]))["status"], "success",
             "... which has ended then")
+    filtered = await collect(client.runs.join_stream(
+        thread_id, run["run_id"], last_event_id="-1", stream_mode=["values"]))
+    t.equal(filtered, [part for part in one if part.event != "messages"],
+            "... in one of its modes")
 
 
 @scenario("version 2")
@@ -99,3 +103,46 @@ async def version_2(t):
             "parts have their types")
     t.equal([parts[-1]["type"], parts[-1]["interrupts"], parts[-1]["ns"]], ["values", [], []],
             "... and what they need beside")
+
+
+@scenario("silence")
+async def silence(t):
+    client = connect()
+    thread_id = await new_thread(client)
+    run = await client.runs.create(thread_id, "agent", input=say("sleep 6500"),
+                                   stream_mode="values")
+    values, parts = await asyncio.gather(
+        client.runs.join(thread_id, run["run_id"]),
+        collect(client.runs.join_stream(thread_id, run["run_id"])))
+    t.equal([part.event for part in parts], ["metadata", "values", "values"],
+            "heartbeats are no events")
+    t.equal(ids(parts), [0, 1, 2], "... and have no ids")
+    t.equal(values, parts[-1].data, "... and no part of a join")
+
+
+async def leave(client, thread_id, stream):
+    """Reads a stream until its first values, then leaves."""
+    async for part in stream:
+        if part.event == "values":
+            break
+    await stream.aclose()
+    [run, *_] = await client.runs.list(thread_id)
+    await client.runs.join(thread_id, run["run_id"])
+    return (await client.runs.get(thread_id, run["run_id"]))["status"]
+
+
+@scenario("client that leaves")
+async def client_that_leaves(t):
+    client = connect()
+    thread_id = await new_thread(client)
+
+    def stream(seconds, **more):
+        return client.runs.stream(thread_id, "agent", input=say(f"sleep {seconds}000"), **more)
+
+    t.equal(await leave(client, thread_id, stream(60, on_disconnect="cancel")), "interrupted",
+            "with on_disconnect cancel its run is cancelled")
+    t.equal(await leave(client, thread_id, stream(1)), "success", "without it the run goes on")
+    run = await client.runs.create(thread_id, "agent", input=say("sleep 60000"))
+    joined = client.runs.join_stream(thread_id, run["run_id"], cancel_on_disconnect=True)
+    t.equal(await leave(client, thread_id, joined), "interrupted",
+            "a joined stream can cancel it too")

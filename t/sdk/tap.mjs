@@ -88,17 +88,20 @@ export async function playAll(print, { names = [''], atOnce = Infinity } = {}) {
 
 // --- Steps -------------------------------------------------------------------
 
-export function connect(options = {}) {
-    return new setting.Client({ apiUrl: setting.serverUrl, ...options });
+// A client of the server; prefix is where the API is mounted.
+export function connect({ prefix = '', ...options } = {}) {
+    return new setting.Client({ apiUrl: setting.serverUrl + prefix, ...options });
 }
 
 let proxied = 0;
 
 // A client behind the proxy; its first responses are cut at those places.
-export function connectCut(places, options = {}) {
+export function connectCut(places, prefix = '') {
     proxied += 1;
-    const cut = [`${setting.name}${proxied}`, ...places].join(' ');
-    return connect({ apiUrl: setting.proxyUrl, defaultHeaders: { 'x-cut': cut }, ...options });
+    return connect({
+        apiUrl: setting.proxyUrl + prefix,
+        defaultHeaders: { 'x-cut': [`${setting.name}${proxied}`, ...places].join(' ') },
+    });
 }
 
 export const say = (content) => ({ messages: [{ role: 'user', content }] });

@@ -72,17 +72,18 @@ async def play_all():
     print(f"1..{count}", flush=True)
 
 
-def connect(url=SERVER_URL, **options):
-    return get_client(url=url, **options)
+def connect(prefix=""):
+    """A client of the server; prefix is where the API is mounted."""
+    return get_client(url=SERVER_URL + prefix)
 
 
 def _cut_header(places):
     return {"x-cut": " ".join([f"py{next(_proxied)}", *map(str, places)])}
 
 
-def connect_cut(places):
+def connect_cut(places, prefix=""):
     """A client behind the proxy; its first responses are cut at those places."""
-    return connect(PROXY_URL, headers=_cut_header(places))
+    return get_client(url=PROXY_URL + prefix, headers=_cut_header(places))
 
 
 def connect_sync(places=None):
