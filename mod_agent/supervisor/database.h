@@ -37,7 +37,7 @@ typedef struct agent_operation_t {
 } agent_operation_t;
 
 /* Room for the table of operations, and the place of the first one in it. */
-#define AGENT_OPERATION_MAX   16
+#define AGENT_OPERATION_MAX   24
 #define AGENT_OPERATION_RENEW 0
 
 typedef enum agent_database_state_t {

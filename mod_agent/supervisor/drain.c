@@ -52,6 +52,7 @@ void agent_drain_leave(agent_supervisor_t *sv, apr_interval_time_t patience,
     agent_runner_kill_all(sv, AGENT_LOSS_FORGET, why);
     agent_release_clear(sv);
     agent_batch_hurry(sv);
+    agent_webhook_abort(sv);
 }
 
 void agent_drain_spawner_lost(agent_supervisor_t *sv)
@@ -92,7 +93,7 @@ static void ask_to_stop(agent_supervisor_t *sv)
 static apr_time_t step_draining(agent_supervisor_t *sv)
 {
     if (sv->leases.held == 0 && agent_batch_is_empty(sv)
-        && agent_release_is_empty(sv)) {
+        && agent_release_is_empty(sv) && agent_webhook_is_idle(sv)) {
         agent_drain_leave(sv, LAST_WORDS, "drained");
         return sv->now;
     }
@@ -113,7 +114,7 @@ static apr_time_t step_leaving(agent_supervisor_t *sv)
         sv->mode = AGENT_MODE_DONE;
         return sv->now;
     }
-    if (agent_batch_is_empty(sv) && !is_busy
+    if (agent_batch_is_empty(sv) && agent_webhook_is_idle(sv) && !is_busy
         && sv->worker.state != AGENT_WORKER_BURYING
         && sv->worker.state != AGENT_WORKER_LEFT) {
         agent_worker_leave(sv);

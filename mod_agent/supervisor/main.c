@@ -60,6 +60,7 @@ static agent_supervisor_t *make_supervisor(
     agent_notify_init(sv);
     agent_runner_init(sv);
     agent_claim_init(sv);
+    agent_webhook_init(sv);
     return sv;
 }
 
@@ -132,6 +133,8 @@ static void take_datagram(agent_supervisor_t *sv, const char *datagram)
         agent_claim_wake(sv);
         break;
     }
+    /* Whatever it was may have ended a run. */
+    agent_webhook_hint(sv);
 }
 
 static void on_wake(agent_supervisor_t *sv, void *baton)
@@ -203,6 +206,7 @@ static void turn(agent_supervisor_t *sv)
     tick(sv);
     until = earlier(sv->tick_at, agent_worker_next_tick(sv));
     until = earlier(until, agent_runner_replenish(sv));
+    until = earlier(until, agent_webhook_step(sv));
     until = earlier(until, agent_database_step(sv));
     until = earlier(until, agent_drain_step(sv));
     agent_runner_reap(sv);
@@ -224,6 +228,7 @@ static void turn(agent_supervisor_t *sv)
                        on_database, NULL);
     }
     agent_runner_poll(sv);
+    agent_webhook_poll(sv);
     agent_poll_wait(sv, until);
 }
 
@@ -240,6 +245,7 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
         while (sv->mode != AGENT_MODE_DONE) {
             turn(sv);
         }
+        agent_webhook_close(sv);
         agent_database_close(sv);
         agent_spawner_stop(&sv->spawner, SPAWNER_MS);
         status = sv->exit_code;

@@ -46,6 +46,9 @@ void agent_notify_add(agent_supervisor_t *sv, const char *run_id,
     if (thread_id != NULL) {
         add_id(sv, thread_id, due);
     }
+    if (ended) {
+        agent_webhook_hint(sv);
+    }
 }
 
 void agent_notify_relay(agent_supervisor_t *sv, const char *ids)

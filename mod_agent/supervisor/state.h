@@ -19,6 +19,7 @@
 #include "runner.h"
 #include "spawner.h"
 #include "supervisor.h"
+#include "webhook.h"
 #include "worker.h"
 
 struct agent_supervisor_t {
@@ -48,6 +49,7 @@ struct agent_supervisor_t {
     agent_batch_queue_t batches;
     agent_release_queue_t releases;
     agent_runner_table_t runners;
+    agent_webhook_table_t webhooks;
     agent_drain_t drain;
 };
 

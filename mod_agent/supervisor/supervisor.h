@@ -9,10 +9,12 @@
 #ifndef AGENT_SUPERVISOR_H
 #define AGENT_SUPERVISOR_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include <apr_time.h>
 
+#include "../core/egress.h"
 #include "../core/log.h"
 
 /*
@@ -30,6 +32,20 @@ typedef struct agent_supervisor_timing_t {
     /* For the other runs of a runner that is to be replaced (60 s). */
     apr_interval_time_t recycle_grace;
 } agent_supervisor_timing_t;
+
+/* How webhooks are delivered; zeroed: they are not. */
+typedef struct agent_webhook_config_t {
+    bool is_on;
+    /* Which addresses may be called. */
+    const agent_egress_t *egress;
+    /* What deliveries are signed with; length 0: they are not. */
+    const unsigned char *key;
+    apr_size_t key_length;
+    /* Longest attempt; 0: 10 s. */
+    apr_interval_time_t timeout;
+    /* NULL: mod_agent. */
+    const char *user_agent;
+} agent_webhook_config_t;
 
 typedef struct agent_supervisor_config_t {
     /* libpq's connection string. */
@@ -57,7 +73,8 @@ typedef struct agent_supervisor_config_t {
     apr_interval_time_t drain_timeout;
     /* Lease of the worker in the database; 20 is a good value. */
     int lease_sec;
-    /* Days for which events are kept; 0: their partitions are left alone. */
+    /* Days for which events, and webhooks that were given up, are kept; 0: for
+     * ever. */
     int event_retention_days;
     /*
      * Read end of a SOCK_DGRAM pair, or -1: hints as core/wake.h has them,
@@ -76,6 +93,7 @@ typedef struct agent_supervisor_config_t {
      * other than this one, the two above and 2 are closed.
      */
     int log_fd;
+    agent_webhook_config_t webhooks;
     agent_supervisor_timing_t timing;
 } agent_supervisor_config_t;
 

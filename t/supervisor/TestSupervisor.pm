@@ -210,8 +210,8 @@ sub uuid {
         $parts[3] & 0xfff, $parts[4] & 0xfff, @parts[5 .. 7];
 }
 
-# create_run({ do => ... } [, thread => id, strategy => ...]): the run's id.
-# pad => N makes the input that much longer.
+# create_run({ do => ... } [, thread => id, strategy => ..., webhook => url]):
+# the run's id. pad => N makes the input that much longer.
 sub create_run {
     my ($input, %args) = @_;
     my $run = uuid();
@@ -220,7 +220,7 @@ sub create_run {
         $thread = uuid();
         sql("select code from agent.create_thread('$ACCOUNT', '$thread', 'raise', '{}')");
     }
-    my $request = literal(encode_json({ input => { %{$input}, pad => '@' } }));
+    my $request = literal(encode_json({ input => { %{$input}, pad => '@' }, webhook => $args{webhook} }));
     $request = "replace($request, '\@', repeat('x', " . ($args{pad} // 0) . "))::json";
     my $strategy = $args{strategy} // 'reject';
     my $graph = $args{graph} // 'agent';

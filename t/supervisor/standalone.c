@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/ core/ db/query.c db/connection.c db/array.c */
+/* OBJECTS: ../t/supervisor/names.c */
 /*
  * The supervisor without httpd: `standalone CONFIG.json`. For tests, and an
  * example for people who run it under a service manager of their own.
@@ -8,7 +9,8 @@
  * lease_sec, retention_days, run_timeout_ms, drain_timeout_ms, timing_ms
  * (ping_interval, ping_timeout, ready_timeout, cancel_grace, recycle_grace),
  * uid, gid, runner_uid, runner_gid, life_fd (an inherited descriptor), wake
- * (path of a datagram socket to make).
+ * (path of a datagram socket to make), webhooks (allow and ports: arrays of
+ * texts; key: base64; timeout_ms).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <apr_encode.h>
 #include <apr_general.h>
 #include <apr_strings.h>
 
@@ -97,6 +100,38 @@ static int open_wake(const char *path)
     return fd;
 }
 
+/* Tells the rule each text of an array. */
+static void tell_rule(agent_egress_t *rule,
+                      bool (*tell)(agent_egress_t *, const char *),
+                      json_object *texts)
+{
+    for (size_t i = 0; texts && i < json_object_array_length(texts); i++) {
+        const char *text = json_object_get_string(
+            json_object_array_get_idx(texts, i));
+
+        if (!tell(rule, text)) {
+            fail("webhooks", text);
+        }
+    }
+}
+
+static void fill_webhooks(agent_webhook_config_t *config, json_object *json,
+                          apr_pool_t *pool)
+{
+    agent_egress_t *rule = agent_egress_make(pool);
+    const char *key = agent_json_string(json, "key", NULL);
+
+    tell_rule(rule, agent_egress_allow, agent_json_get(json, "allow"));
+    tell_rule(rule, agent_egress_allow_ports, agent_json_get(json, "ports"));
+    config->is_on = json != NULL;
+    config->egress = rule;
+    config->timeout = get_ms(json, "timeout_ms", 0);
+    if (key != NULL) {
+        config->key = apr_pdecode_base64_binary(
+            pool, key, APR_ENCODE_STRING, APR_ENCODE_NONE, &config->key_length);
+    }
+}
+
 static void fill_config(agent_supervisor_config_t *config, json_object *json,
                         apr_pool_t *pool)
 {
@@ -122,6 +157,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->wake_fd = open_wake(agent_json_string(json, "wake", NULL));
     config->life_fd = (int)agent_json_integer(json, "life_fd", -1);
     config->log.write = write_log;
+    fill_webhooks(&config->webhooks, agent_json_get(json, "webhooks"), pool);
     config->timing.ping_interval = get_ms(timing, "ping_interval", 0);
     config->timing.ping_timeout = get_ms(timing, "ping_timeout", 0);
     config->timing.ready_timeout = get_ms(timing, "ready_timeout", 0);

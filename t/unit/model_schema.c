@@ -63,8 +63,8 @@ static void good_members_of_a_run_are_accepted(void **state)
         "\"multitask_strategy\":\"rollback\"",
         "\"metadata\":{}",
         "\"metadata\":null",
-        "\"config\":{\"tags\":[\"a\"],\"recursion_limit\":25,"
-        "\"configurable\":{\"x\":1}}",
+        ("\"config\":{\"tags\":[\"a\"],\"recursion_limit\":25,"
+         "\"configurable\":{\"x\":1}}"),
         "\"stream_mode\":\"values\"",
         "\"stream_mode\":[\"values\",\"messages-tuple\"]",
         "\"interrupt_before\":\"*\"",

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a receiver knows that a webhook is ours: the Standard Webhooks scheme. */
+#ifndef AGENT_SUPERVISOR_WEBHOOK_SIGN_H
+#define AGENT_SUPERVISOR_WEBHOOK_SIGN_H
+
+#include <apr_pools.h>
+
+/* What is signed: "id.timestamp.body". */
+typedef struct agent_webhook_message_t {
+    const char *id;
+    /* Seconds since 1970. */
+    const char *timestamp;
+    const char *body;
+    apr_size_t length;
+} agent_webhook_message_t;
+
+/*
+ * The signature as it stands in the header, "v1," and base64 of HMAC-SHA256,
+ * in pool; NULL when the cryptographic library cannot compute it.
+ */
+const char *agent_webhook_sign(const agent_webhook_message_t *message,
+                               const unsigned char *key, apr_size_t length,
+                               apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: Apache-2.0
+# Webhooks: what a receiver gets, what its answer means, and that none is lost.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Env qw(free_port);
+use AgentTest::Receiver;
+use AgentTest::Wait;
+use Digest::SHA qw(hmac_sha256);
+use File::Temp qw(tempdir);
+use IO::Socket::INET;
+use JSON::PP;
+use MIME::Base64 qw(encode_base64);
+use POSIX ();
+use Test::More;
+use TestProxy;
+use TestSupervisor;
+
+my $pg = start_cluster();
+my $KEY = 'k' x 32;
+
+# A supervisor that may call 127.0.0.1; more members of webhooks follow.
+sub start_sender {
+    my ($webhooks, %config) = @_;
+    my $sv = TestSupervisor->start($pg, %config, webhooks => {
+        allow => ['127.0.0.1'], ports => ['1-65535'], key => encode_base64($KEY, ''),
+        timeout_ms => 5000, %{ $webhooks // {} } });
+    $sv->wait_ready;
+    return $sv;
+}
+
+sub hooked_run {
+    my ($sv, $url, $input, %more) = @_;
+    my $run = create_run($input // { do => 'noop' }, webhook => $url, %more);
+    $sv->wake;
+    wait_final($run);
+    return $run;
+}
+
+# A subtest that leaves nothing to be delivered by the next one's supervisor.
+sub behaviour {
+    my ($title, $code) = @_;
+    return subtest $title => sub {
+        $code->();
+        sql('delete from agent.webhook_outbox');
+    };
+}
+
+sub outbox {
+    my ($run, $columns) = @_;
+    return join ' ', sql("select $columns from agent.webhook_outbox where run_id = '$run'");
+}
+
+sub wait_delivered {
+    my ($run) = @_;
+    wait_final($run);
+    wait_for("the webhook of $run to be delivered", sub { !outbox($run, 'run_id') });
+    return pass 'it is delivered';
+}
+
+sub wait_dead {
+    my ($run, $why) = @_;
+    wait_for("the webhook of $run to be given up", sub { outbox($run, 'dead_at is not null') eq 't' });
+    return like outbox($run, 'last_error'), $why, 'it is given up, and why is kept';
+}
+
+sub wait_failed {
+    my ($run, $why) = @_;
+    wait_for("the webhook of $run to fail", sub { outbox($run, 'last_error') });
+    is outbox($run, 'dead_at is null'), 't', 'it will be tried again';
+    return like outbox($run, 'last_error'), $why, 'why the attempt failed is kept';
+}
+
+sub signature_of {
+    my ($request) = @_;
+    my %headers = %{ $request->{headers} };
+    my $signed = "$headers{'webhook-id'}.$headers{'webhook-timestamp'}.$request->{body}";
+    return 'v1,' . encode_base64(hmac_sha256($signed, $KEY), '');
+}
+
+behaviour 'what a receiver gets' => sub {
+    my $receiver = AgentTest::Receiver->new;
+    my $sv = start_sender();
+    my $run = hooked_run($sv, $receiver->url('/hook/x?token=s3cret&y=%20'), { do => 'step' });
+    wait_delivered($run);
+    my ($request) = $receiver->requests;
+    is $request->{method}, 'POST';
+    is $request->{path}, '/hook/x?token=s3cret&y=%20', 'the URL as it was given';
+    my %headers = %{ $request->{headers} };
+    is $headers{'content-type'}, 'application/json';
+    is $headers{'webhook-id'}, $run, 'the id of the delivery is the run';
+    like $headers{'user-agent'}, qr/\Amod_agent/;
+    cmp_ok abs($headers{'webhook-timestamp'} - time), '<', 60, 'the time of sending';
+    is $headers{'webhook-signature'}, signature_of($request), 'HMAC-SHA256 over id, time and body';
+    is $headers{expect}, undef, 'no question before the body';
+    my $body = decode_json($request->{body});
+    is $body->{run_id}, $run;
+    is $body->{status}, 'success';
+    is $body->{error}, undef;
+    is ref $body->{values}, 'HASH', 'the values that the run reached';
+    like $body->{$_}, qr/\A\d{4}-\d\d-\d\dT[\d:.]+\+00:00\z/, $_
+        for qw(run_started_at run_ended_at webhook_sent_at created_at);
+    is $sv->stop, 0, 'end';
+    unlike $sv->log_text, qr/s3cret/, 'the log does not show what may be a secret of the URL';
+};
+
+behaviour 'without a key there is no signature' => sub {
+    my $receiver = AgentTest::Receiver->new;
+    my $sv = start_sender({ key => undef });
+    wait_delivered(hooked_run($sv, $receiver->url));
+    my ($request) = $receiver->requests;
+    ok !exists $request->{headers}{'webhook-signature'};
+    $sv->stop;
+};
+
+behaviour 'an attempt that fails is repeated under the same id' => sub {
+    my $receiver = AgentTest::Receiver->new(500, 200);
+    my $sv = start_sender();
+    my $run = hooked_run($sv, $receiver->url);
+    wait_delivered($run);
+    my @requests = $receiver->requests;
+    is scalar @requests, 2, 'two attempts';
+    is $_->{headers}{'webhook-id'}, $run, 'one id' for @requests;
+    is $_->{headers}{'webhook-signature'}, signature_of($_), 'each is signed' for @requests;
+    my @bodies = map { decode_json($_->{body}) } @requests;
+    my @sent = map { delete $_->{webhook_sent_at} } @bodies;
+    is_deeply $bodies[1], $bodies[0], 'one body';
+    cmp_ok $sent[0], 'lt', $sent[1], 'but for the time of sending';
+    $sv->stop;
+};
+
+behaviour 'statuses that may pass are tried again, others are not' => sub {
+    my $sv = start_sender();
+    for my $status (408, 425, 429, 500, 502, 503, 599) {
+        my $receiver = AgentTest::Receiver->new($status);
+        wait_failed(hooked_run($sv, $receiver->url), qr/\Astatus $status\z/);
+    }
+    for my $status (400, 401, 404, 410, 499) {
+        my $receiver = AgentTest::Receiver->new($status);
+        wait_dead(hooked_run($sv, $receiver->url), qr/\Astatus $status\z/);
+        is scalar $receiver->requests, 1, 'one attempt';
+    }
+    for my $status (201, 202, 204, 299) {
+        my $receiver = AgentTest::Receiver->new($status);
+        wait_delivered(hooked_run($sv, $receiver->url));
+    }
+    $sv->stop;
+};
+
+behaviour 'a redirect is not followed' => sub {
+    my $canary = AgentTest::Receiver->new;
+    my $sv = start_sender();
+    for my $status (301, 302, 303, 307, 308) {
+        my $receiver = AgentTest::Receiver->new(
+            { status => $status, headers => 'Location: ' . $canary->url('/stolen') . "\r\n" });
+        wait_dead(hooked_run($sv, $receiver->url), qr/\Astatus $status: redirects are not followed\z/);
+        is scalar $receiver->requests, 1;
+    }
+    is $canary->connections, 0, 'nobody came where they lead to';
+    $sv->stop;
+};
+
+behaviour 'Retry-After is heeded, as seconds and as a date' => sub {
+    my $date = 'Fri, 31 Dec 2099 23:59:59 GMT';
+    my $sv = start_sender();
+    for my $case ([ 3600, 3600, 3600 ], [ $date, 21_600, 21_600 ], [ 'soon', 0, 2 ], [ 0, 0, 2 ]) {
+        my ($value, $least, $most) = @$case;
+        my $receiver = AgentTest::Receiver->new({ status => 503, headers => "Retry-After: $value\r\n" });
+        my $run = hooked_run($sv, $receiver->url);
+        wait_failed($run, qr/503/);
+        # From the claim on, which was a moment before the end.
+        my $wait = outbox($run, 'extract(epoch from due_at - created_at)');
+        cmp_ok $wait, '>=', $least, "Retry-After: $value";
+        cmp_ok $wait, '<', $most + 60;
+        sql("delete from agent.webhook_outbox where run_id = '$run'");
+    }
+    $sv->stop;
+};
+
+behaviour 'a receiver that never answers costs its time-out and keeps nobody else' => sub {
+    my $deaf = AgentTest::Receiver->new({ hang => 1 }, 200);
+    my $receiver = AgentTest::Receiver->new;
+    my $sv = start_sender({ timeout_ms => 1500 });
+    my $run = hooked_run($sv, $deaf->url);
+    $deaf->wait_requests(1);
+    for (1 .. 5) {
+        my $other = hooked_run($sv, $receiver->url);
+        wait_for('another delivery', sub { !outbox($other, 'run_id') });
+    }
+    is scalar $receiver->requests, 5, 'runs and other deliveries go on';
+    wait_delivered($run);
+    is scalar $deaf->requests, 2, 'at the second attempt';
+    $sv->stop;
+};
+
+behaviour 'the status counts, whatever becomes of the rest of the answer' => sub {
+    my $lines = join '', map { "line $_ of an answer that nobody wants to read\n" } 1 .. 10_000;
+    my $sv = start_sender({ timeout_ms => 1000 });
+    my $headers = join '', map { "X-$_: " . 'y' x 80 . "\r\n" } 1 .. 2000;
+    for my $answer ({ body => $lines }, { body => 'x' x 100, stall => 1 }, { headers => $headers }) {
+        my $receiver = AgentTest::Receiver->new({ status => 200, %{$answer} });
+        wait_delivered(hooked_run($sv, $receiver->url));
+    }
+    my $receiver = AgentTest::Receiver->new({ status => 500, body => $lines });
+    wait_failed(hooked_run($sv, $receiver->url), qr/\Astatus 500\z/);
+    $sv->stop;
+};
+
+behaviour 'what is no HTTP, and an answer before the final one' => sub {
+    my $sv = start_sender({ timeout_ms => 1000 });
+    my $odd = AgentTest::Receiver->new({ status => "200 \xff\x1b[31m\r\nX", headers => "\0bad\r\n" });
+    my $run = hooked_run($sv, $odd->url);
+    wait_for('an end', sub { !outbox($run, 'run_id') || outbox($run, 'last_error') });
+    pass 'an odd head is no trouble';
+    my $early = AgentTest::Receiver->new({ status => 103, stall => 1 });
+    wait_failed(hooked_run($sv, $early->url), qr/\Ano answer in time\z/);
+    $sv->stop;
+};
+
+behaviour 'a receiver that is down gets it when it is up again' => sub {
+    my $receiver = AgentTest::Receiver->new;
+    $receiver->stop;
+    my $sv = start_sender();
+    my $run = hooked_run($sv, $receiver->url);
+    wait_failed($run, qr/connect/i);
+    $receiver->start;
+    wait_delivered($run);
+    is [ $receiver->requests ]->[0]{headers}{'webhook-id'}, $run;
+    $sv->stop;
+};
+
+behaviour 'a host that does not exist is tried again' => sub {
+    my $sv = start_sender();
+    wait_failed(hooked_run($sv, 'http://nobody.test/'), qr/resolve/i);
+    $sv->stop;
+};
+
+behaviour 'a supervisor that is killed in the middle of a delivery loses nothing' => sub {
+    my $receiver = AgentTest::Receiver->new({ hang => 1 }, 200);
+    my $sv = start_sender();
+    my $run = hooked_run($sv, $receiver->url);
+    $receiver->wait_requests(1);
+    $sv->signal('KILL');
+    $sv->wait_exit;
+    is outbox($run, 'attempts'), 1;
+    my $next = start_sender();
+    wait_delivered($run);
+    my @requests = $receiver->requests;
+    is scalar @requests, 2, 'its successor delivers it, not waiting for the lease';
+    is $_->{headers}{'webhook-id'}, $run, 'under the same id' for @requests;
+    $next->stop;
+};
+
+behaviour 'SIGTERM gives a delivery back at once' => sub {
+    my $receiver = AgentTest::Receiver->new({ hang => 1 }, 200);
+    my $sv = start_sender({ timeout_ms => 60_000 });
+    my $run = hooked_run($sv, $receiver->url);
+    $receiver->wait_requests(1);
+    is $sv->stop, 0, 'end';
+    is outbox($run, 'worker_id is null and due_at <= now()'), 't';
+    my $next = start_sender();
+    wait_delivered($run);
+    $next->stop;
+};
+
+behaviour 'a drain waits for the end of deliveries and begins none' => sub {
+    my $receiver = AgentTest::Receiver->new({ hang => 1 });
+    my $sv = start_sender({ timeout_ms => 1000 });
+    my $run = hooked_run($sv, $receiver->url);
+    $receiver->wait_requests(1);
+    $sv->signal('USR1');
+    my $late = create_run({ do => 'noop' }, webhook => $receiver->url);
+    sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', "
+        . "(select thread_id from agent.runs where run_id = '$late'), '$late', 'interrupt')");
+    is $sv->wait_exit, 0, 'end';
+    is outbox($run, 'last_error'), 'no answer in time', 'what was under way has ended';
+    is outbox($late, 'attempts'), 0, 'what came later has not begun';
+    sql('delete from agent.webhook_outbox');
+};
+
+behaviour 'cancelled and rolled back runs tell too, soon' => sub {
+    my $receiver = AgentTest::Receiver->new;
+    my $sv = start_sender({}, graphs => { other => { kind => 'builtin' } });
+    for my $action (qw(interrupt rollback)) {
+        my $run = create_run({ do => 'noop' }, webhook => $receiver->url);
+        sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', "
+            . "(select thread_id from agent.runs where run_id = '$run'), '$run', '$action')");
+        $sv->wake('C');
+        wait_for('the delivery', sub { grep { $_->{headers}{'webhook-id'} eq $run } $receiver->requests });
+        pass $action;
+    }
+    wait_for('both to be saved', sub { sql('select count(*) from agent.webhook_outbox') == 0 });
+    $sv->stop;
+};
+
+behaviour 'an address that may not be called is not called' => sub {
+    my $canary = AgentTest::Receiver->new;
+    my $port = $canary->port;
+    my $sv = start_sender({ allow => [] });
+    # Whatever accepted the run: it may have been another server's rule.
+    for my $host (qw(127.0.0.1 localhost 2130706433 0x7f.1 127.1 0 0.0.0.0 [::1] [::ffff:127.0.0.1])) {
+        wait_dead(hooked_run($sv, "http://$host:$port/"), qr/\Arefused: expected a URL whose host is a public address\z/);
+    }
+    for my $host (qw(a.127-0-0-1.test a.127-8-8-8.test a.10-0-0-1.test a.169-254-169-254.test a.0-0-0-0.test
+        a.100-64-0-1.test 127-0-0-1.10-0-0-1.192-168-0-1.test)) {
+        my ($first) = reverse map { tr/-/./r } $host =~ /(\d+-\d+-\d+-\d+)/g;
+        wait_dead(hooked_run($sv, "http://$host:$port/"),
+            qr/\Arefused: the address \Q$first\E may not be called \(AgentWebhookAllow\)\z/);
+    }
+    is $canary->connections, 0, 'nobody came';
+    $sv->stop;
+};
+
+behaviour 'an allowed host may be anywhere, and of several addresses the allowed one is called' => sub {
+    my $receiver = AgentTest::Receiver->new;
+    my $port = $receiver->port;
+    my $sv = start_sender({ allow => ['mine.127-0-0-1.test'] });
+    wait_delivered(hooked_run($sv, "http://MINE.127-0-0-1.test:$port/"));
+    wait_dead(hooked_run($sv, "http://not.127-0-0-1.test:$port/"), qr/127\.0\.0\.1 may not be called/);
+    is $receiver->connections, 1;
+    $sv->stop;
+    $sv = start_sender({ allow => ['127.0.0.0/8'] });
+    wait_delivered(hooked_run($sv, "http://a.10-0-0-1.127-0-0-1.test:$port/"));
+    is $receiver->connections, 2;
+    $sv->stop;
+};
+
+behaviour 'a port that is not allowed is not called' => sub {
+    my $canary = AgentTest::Receiver->new;
+    my $sv = start_sender({ ports => [ 80, '8000-8001' ] });
+    wait_dead(hooked_run($sv, $canary->url), qr/expected a URL with one of the ports 80, 8000-8001\z/);
+    is $canary->connections, 0;
+    $sv->stop;
+};
+
+behaviour 'no proxy of the environment is used' => sub {
+    my $proxy = AgentTest::Receiver->new;
+    my $receiver = AgentTest::Receiver->new;
+    local @ENV{qw(http_proxy https_proxy all_proxy ALL_PROXY)} = ($proxy->url) x 4;
+    my $sv = start_sender();
+    wait_delivered(hooked_run($sv, $receiver->url));
+    is $proxy->connections, 0;
+    $sv->stop;
+};
+
+behaviour 'a certificate that nobody vouches for is not accepted' => sub {
+    my $dir = tempdir('/tmp/agent-test-tls.XXXXXX', CLEANUP => 1);
+    my $port = free_port();
+    my @key = ('-keyout', "$dir/key", '-out', "$dir/certificate");
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        open STDIN, '<', '/dev/null';
+        open $_, '>', "$dir/output" for \*STDOUT, \*STDERR;
+        system(qw(openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=mine.127-0-0-1.test), @key) == 0
+            and exec qw(openssl s_server -www -accept), "127.0.0.1:$port", '-key', "$dir/key",
+            '-cert', "$dir/certificate";
+        POSIX::_exit(127);
+    }
+    wait_for('a TLS server', sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") });
+    my $sv = start_sender();
+    wait_failed(hooked_run($sv, "https://mine.127-0-0-1.test:$port/"), qr/certificate/i);
+    $sv->stop;
+    kill KILL => $pid;
+    waitpid $pid, 0;
+};
+
+behaviour 'a large body arrives whole' => sub {
+    my $receiver = AgentTest::Receiver->new;
+    my $sv = start_sender();
+    my $run = hooked_run($sv, $receiver->url, { do => 'noop' }, pad => 3_000_000);
+    wait_delivered($run);
+    my ($request) = $receiver->requests;
+    is length decode_json($request->{body})->{kwargs}{input}{pad}, 3_000_000;
+    is $request->{headers}{'webhook-signature'}, signature_of($request);
+    $sv->stop;
+};
+
+behaviour 'connections are kept for the next delivery' => sub {
+    my $receiver = AgentTest::Receiver->new({ status => 200, keep => 1, body => 'thanks' });
+    my $sv = start_sender();
+    wait_delivered(hooked_run($sv, $receiver->url)) for 1 .. 3;
+    is $receiver->connections, 1;
+    $sv->stop;
+};
+
+behaviour 'many deliveries of two hosts: each once' => sub {
+    my $receiver = AgentTest::Receiver->new({ status => 200, keep => 1 });
+    my @svs = map { start_sender({}, node => "host-$_") } 1, 2;
+    my @runs = map { create_run({ do => 'noop' }, webhook => $receiver->url) } 1 .. 150;
+    $_->wake for @svs;
+    wait_for('all to be delivered', sub {
+        sql("select count(*) from agent.runs where finished_at is null") == 0
+            && sql('select count(*) from agent.webhook_outbox') == 0;
+    }, 60);
+    my @got = map { $_->{headers}{'webhook-id'} } $receiver->requests;
+    is_deeply [ sort @got ], [ sort @runs ];
+    $_->stop for @svs;
+};
+
+for my $part (qw(request answer)) {
+    behaviour "the $part of a statement is lost" => sub {
+        my $proxy = TestProxy->new($pg);
+        my $receiver = AgentTest::Receiver->new;
+        my $sv = start_sender({}, conninfo => $proxy->conninfo);
+        my $run;
+        $proxy->lose($part, 'claim_webhooks', sub { $run = hooked_run($sv, $receiver->url) });
+        # The lease is over.
+        wait_for('the row', sub { outbox($run, 'run_id') || $receiver->requests });
+        sql("update agent.webhook_outbox set due_at = now() where run_id = '$run'");
+        wait_delivered($run);
+        is scalar $receiver->requests, 1, 'of the claim';
+        $proxy->lose($part, 'save_webhooks', sub { $run = hooked_run($sv, $receiver->url) });
+        wait_delivered($run);
+        is scalar $receiver->requests, 2, 'of the end: it is told again, not delivered again';
+        $sv->stop;
+    };
+}
+
+behaviour 'a supervisor without webhooks leaves them to others' => sub {
+    my $receiver = AgentTest::Receiver->new;
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $run = hooked_run($sv, $receiver->url);
+    my $other = start_sender({}, node => 'host-2');
+    wait_delivered($run);
+    unlike $sv->log_text, qr/AGT036/;
+    $_->stop for $sv, $other;
+};
+
+behaviour 'what was given up is forgotten after the retention time' => sub {
+    my $sv = start_sender({}, retention_days => 1);
+    my $receiver = AgentTest::Receiver->new(404);
+    my $run = hooked_run($sv, $receiver->url);
+    wait_dead($run, qr/404/);
+    sql("update agent.webhook_outbox set dead_at = dead_at - interval '25 hours' where run_id = '$run'");
+    $sv->stop;
+    my $next = start_sender({}, retention_days => 1);
+    wait_for('it to be forgotten', sub { !outbox($run, 'run_id') });
+    pass 'its row is gone';
+    $next->stop;
+};
+
+done_testing;
