@@ -6,6 +6,7 @@ const agent_route_t agent_routes[] = {
     {"POST", "/threads", agent_handle_thread_create},
     {"GET", "/threads/{id}", agent_handle_thread_get},
     {"DELETE", "/threads/{id}", agent_handle_thread_delete},
+    {"GET", "/threads/{id}/stream", agent_handle_thread_stream},
     {"GET", "/threads/{id}/state", agent_handle_state_get},
     {"GET", "/threads/{id}/state/{id}", agent_handle_state_at},
     {"GET", "/threads/{id}/runs", agent_handle_run_list},

@@ -23,7 +23,8 @@ const char *agent_stream_event(const char *id, const char *event,
                                const char *data, apr_pool_t *pool)
 {
     char *text = apr_pstrcat(pool, "event: ", event, "\ndata: ", data,
-                             "\nid: ", id, "\n\n", NULL);
+                             id != NULL ? "\nid: " : "", id != NULL ? id : "",
+                             "\n\n", NULL);
     char *end = text + strlen("event: ") + strlen(event) + strlen("\ndata: ")
         + strlen(data);
 

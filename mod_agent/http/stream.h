@@ -11,8 +11,9 @@
 apr_status_t agent_stream_begin(agent_call_t *call);
 
 /*
- * One event as text in pool. Line ends inside the data, which JSON knows only
- * as white space, become spaces: an event has one data line.
+ * One event as text in pool; id NULL = without one. Line ends inside the data,
+ * which JSON knows only as white space, become spaces: an event has one data
+ * line.
  */
 const char *agent_stream_event(const char *id, const char *event,
                                const char *data, apr_pool_t *pool);

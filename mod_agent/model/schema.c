@@ -35,6 +35,8 @@ static const char *const strategies[] = {"reject", "interrupt", "rollback",
 const char *const agent_stream_modes[] = {
     "values",  "messages", "messages-tuple", "tasks",  "checkpoints",
     "updates", "events",   "debug",          "custom", NULL};
+const char *const agent_thread_stream_modes[] = {"run_modes", "lifecycle",
+                                                 "state_update", NULL};
 static const char *const if_not_exists[] = {"reject", "create", NULL};
 static const char *const durabilities[] = {"async", "sync", "exit", NULL};
 static const char *const disconnects[] = {"continue", "cancel", NULL};

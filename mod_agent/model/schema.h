@@ -34,5 +34,6 @@ extern const char *const agent_run_fields[];
 extern const char *const agent_cancel_actions[];
 extern const char *const agent_if_exists[];
 extern const char *const agent_stream_modes[];
+extern const char *const agent_thread_stream_modes[];
 
 #endif

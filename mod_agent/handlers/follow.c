@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Event streams; see follow.h.
+ *
+ * A clean end means "the run has ended" to an SDK; any other end must be seen
+ * as a cut, after which it comes again.
+ */
+#include "follow.h"
+
+#include "../http/problem.h"
+#include "../http/response.h"
+#include "../http/stream.h"
+#include "../wait/park.h"
+#include "abandon.h"
+
+apr_status_t agent_follow_begin(agent_follow_t *follow)
+{
+    if (follow->begun) {
+        return APR_SUCCESS;
+    }
+    follow->begun = true;
+    return agent_stream_begin(follow->call);
+}
+
+/* What was rolled back or deleted has ended by not being there. */
+static bool is_gone(const agent_call_t *call)
+{
+    return call->err->id == AGENT_E_RUN_NOT_FOUND
+        || call->err->id == AGENT_E_THREAD_NOT_FOUND;
+}
+
+static agent_turn_t fail(const agent_follow_t *follow)
+{
+    agent_call_t *call = follow->call;
+
+    if (!follow->begun) {
+        agent_problem_send(call);
+    }
+    else if (!is_gone(call)) {
+        agent_problem_log(call);
+        agent_response_abort(call);
+    }
+    return AGENT_TURN_DONE;
+}
+
+/* After a look that failed. */
+static agent_turn_t try_again(const agent_follow_t *follow)
+{
+    const agent_call_t *call = follow->call;
+
+    if (!follow->begun
+        || agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE) {
+        return fail(follow);
+    }
+    /* The pool was already waited for; the database will come back, and the
+     * stream goes on where it was. */
+    return call->err->id == AGENT_E_POOL_EXHAUSTED ? AGENT_TURN_MORE
+                                                   : AGENT_TURN_WAIT;
+}
+
+static agent_turn_t give_up(const agent_follow_t *follow, apr_pool_t *scratch)
+{
+    if (follow->cancels) {
+        agent_abandon_run(follow->call, scratch);
+    }
+    agent_response_abort(follow->call);
+    return AGENT_TURN_DONE;
+}
+
+static apr_status_t send_or_beat(agent_follow_t *follow, agent_wait_t why,
+                                 apr_pool_t *scratch)
+{
+    apr_status_t rv = follow->send(follow, scratch);
+
+    if (rv != APR_EAGAIN || why != AGENT_WAIT_HEARTBEAT) {
+        return rv;
+    }
+    /* One line end: after a second one the JavaScript SDK sees an event without
+     * a name. */
+    return agent_response_write(follow->call, ": heartbeat\n") == APR_SUCCESS
+        ? APR_EAGAIN
+        : APR_ECONNABORTED;
+}
+
+static agent_turn_t take_turn(void *baton, agent_wait_t why,
+                              apr_pool_t *scratch)
+{
+    agent_follow_t *follow = baton;
+
+    if (why == AGENT_WAIT_STOPPING) {
+        agent_response_abort(follow->call);
+        return AGENT_TURN_DONE;
+    }
+    if (why == AGENT_WAIT_GONE) {
+        return give_up(follow, scratch);
+    }
+    switch (send_or_beat(follow, why, scratch)) {
+    case APR_SUCCESS:
+        return AGENT_TURN_MORE;
+    case APR_EAGAIN:
+        return AGENT_TURN_WAIT;
+    case APR_EOF:
+        return AGENT_TURN_DONE;
+    case APR_ECONNABORTED:
+        return give_up(follow, scratch);
+    default:
+        return try_again(follow);
+    }
+}
+
+int agent_follow(agent_follow_t *follow)
+{
+    agent_call_t *call = follow->call;
+    const agent_parking_t parking = {.waits = call->child->waits,
+                                     .key = follow->key,
+                                     .is_stream = true,
+                                     .take_turn = take_turn,
+                                     .baton = follow};
+    int result = OK;
+
+    if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
+        fail(follow);
+    }
+    return result;
+}

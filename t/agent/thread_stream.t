@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+# GET /threads/{thread_id}/stream: all runs of a thread, one after the other.
+use strict;
+use warnings;
+use AgentTest::Client;
+use JSON::PP;
+use Test::More;
+
+my $client = AgentTest::Client->new;
+my $UNKNOWN = '01890000-0000-7000-8000-000000000000';
+
+sub path { return AgentTest::Client::run_path($_[0]) }
+sub new_thread { return $client->create_thread->{thread_id} }
+
+# A stream that is read event by event.
+sub open_stream {
+    my ($thread, $query, $after) = @_;
+    my $socket = $client->connection;
+    syswrite $socket, "GET /threads/$thread/stream$query HTTP/1.1\r\nHost: x\r\n"
+        . (defined $after ? "Last-Event-ID: $after\r\n" : '') . "\r\n";
+    my $stream = { socket => $socket, bytes => '', events => [] };
+    fill($stream) while $stream->{bytes} !~ s{\A(HTTP/1.1 200.*?\r\n\r\n)}{}s;
+    $stream->{head} = $1;
+    return $stream;
+}
+
+sub fill {
+    my ($stream) = @_;
+    local $SIG{ALRM} = sub { die "nothing more came after: $stream->{bytes}\n" };
+    alarm 30;
+    my $read = sysread $stream->{socket}, $stream->{bytes}, 65_536,
+        length $stream->{bytes};
+    alarm 0;
+    die "the stream ended: $stream->{bytes}\n" if !$read;
+    return;
+}
+
+# The events up to the first of that name.
+sub read_to {
+    my ($stream, $name) = @_;
+    my @events;
+    while (1) {
+        my $text = AgentTest::Client::unchunk($stream->{bytes});
+        my @all = map {
+            my %event = /^(event|data|id): (.*)$/mg;
+            $event{event} ? \%event : ();
+        } grep { /^event:/ } $text =~ /(.*?)\n\n/gs;
+        my $taken = $stream->{taken} // 0;
+        for my $i ($taken .. $#all) {
+            push @events, { %{ $all[$i] },
+                data => JSON::PP->new->utf8->allow_nonref->decode($all[$i]{data}) };
+            if ($all[$i]{event} eq $name) {
+                $stream->{taken} = $i + 1;
+                return @events;
+            }
+        }
+        @events = ();
+        fill($stream);
+    }
+}
+
+sub names { return [ map { $_->{event} } @_ ] }
+
+my $thread = new_thread();
+my $stream = open_stream($thread, '');
+like $stream->{head}, qr{^Content-Type: text/event-stream\r}m, 'an event stream';
+like $stream->{head}, qr{^Location: /threads/$thread/stream\r}m,
+    'whose Location says where to take it up again';
+my $first = $client->create_run($thread, 'one', stream_mode => [qw(values updates)]);
+my @events = read_to($stream, 'run_done');
+is $events[0]{event}, 'metadata', 'a run that is created later is shown';
+is $events[0]{data}{run_id}, $first->{run_id}, 'from its metadata';
+is_deeply [ sort keys %{ { map { $_->{event} => 1 } @events } } ],
+    [qw(metadata run_done updates values)], 'with all its events';
+is_deeply $events[-1]{data}, { run_id => $first->{run_id}, thread_id => $thread,
+    status => 'success' }, 'to its run_done with the final status';
+
+my $second = $client->create_run($thread, 'two');
+my $third = $client->create_run($thread, 'three', multitask_strategy => 'enqueue');
+push @events, read_to($stream, 'run_done'), read_to($stream, 'run_done');
+is_deeply [ map { $_->{data}{run_id} } grep { $_->{event} eq 'run_done' } @events ],
+    [ map { $_->{run_id} } $first, $second, $third ],
+    'the next runs follow in their order';
+
+my $replay = open_stream($thread, '', '-');
+my @again = map { read_to($replay, 'run_done') } 1 .. 3;
+is_deeply \@again, \@events, 'Last-Event-ID: - shows all that is kept';
+for my $i (0, int(@events / 2), $#events - 1) {
+    my $rest = open_stream($thread, '', $events[$i]{id});
+    my @rest;
+    push @rest, read_to($rest, 'run_done') while @rest < $#events - $i;
+    is_deeply \@rest, [ @events[ $i + 1 .. $#events ] ],
+        "the id of event $i: what came after it";
+}
+
+subtest 'modes' => sub {
+    my $there = new_thread();
+    my $life = open_stream($there, '?stream_mode=lifecycle');
+    my $states = open_stream($there, '?stream_modes=state_update');
+    my $both = open_stream($there, '?stream_mode=state_update&stream_mode=lifecycle');
+    my $run = $client->create_run($there, 'use clock {}');
+    is_deeply names(read_to($life, 'run_done')), [qw(metadata run_done)],
+        'lifecycle: start and end of runs';
+    my ($update) = read_to($states, 'state_update');
+    is_deeply $update->{data}, $client->get_state($there),
+        'state_update: the state that a run has left';
+    is_deeply names(read_to($both, 'run_done')), [qw(metadata state_update run_done)],
+        'several at once';
+    is $client->get("/threads/$there/stream?stream_mode=all")->{status}, 422,
+        'an unknown one is refused';
+};
+
+subtest 'a run that executes already' => sub {
+    my $there = new_thread();
+    my $run = $client->create_run($there, 'sleep 600000', stream_mode => ['messages-tuple']);
+    my $before = $client->begin('GET', path($run) . '/stream');
+    my $bytes = '';
+    sysread $before, $bytes, 65_536, length $bytes while $bytes !~ /event: messages/;
+    my $late = open_stream($there, '');
+    my @seen = read_to($late, 'messages');
+    is_deeply $seen[0]{data}, { run_id => $run->{run_id} },
+        'is named first by its metadata';
+    is_deeply names(@seen), [qw(metadata messages)], 'then what is new of it is shown';
+    $client->post(path($run) . '/cancel');
+    my @rest = read_to($late, 'run_done');
+    is $rest[-1]{data}{status}, 'interrupted', 'to its end';
+};
+
+subtest 'a run that is rolled back' => sub {
+    my $there = new_thread();
+    my $life = open_stream($there, '?stream_mode=lifecycle');
+    my $run = $client->create_run($there, 'sleep 600000');
+    read_to($life, 'metadata');
+    $client->post(path($run) . '/cancel?action=rollback');
+    my ($done) = read_to($life, 'run_done');
+    is_deeply $done->{data}, { run_id => $run->{run_id}, thread_id => $there,
+        status => 'deleted' }, 'is told as deleted';
+};
+
+subtest 'a thread that is deleted' => sub {
+    my $there = new_thread();
+    my $gone = $client->begin('GET', "/threads/$there/stream");
+    my $head = '';
+    sysread $gone, $head, 4096, length $head while $head !~ /\r\n\r\n/;
+    is $client->delete("/threads/$there")->{status}, 204, 'ends its streams';
+    like $head . AgentTest::Client::read_to_end($gone), qr/\r\n0\r\n\r\n\z/, 'cleanly';
+};
+
+is $client->get("/threads/$UNKNOWN/stream")->{status}, 404, 'an unknown thread is 404';
+is $client->get("/threads/$thread/stream", undef, { 'Last-Event-ID' => $_ })->{status},
+    400, "Last-Event-ID: $_ is refused"
+    for ('x', '1', '1-x', '-1', '1-2-3', '99999999999999999999-1');
+
+done_testing;
