@@ -204,6 +204,17 @@ static apr_status_t find_runner_user(agent_supervisor_config_t *supervisor,
     return APR_SUCCESS;
 }
 
+static void fill_webhooks(agent_webhook_config_t *webhooks,
+                          const agent_server_config_t *config)
+{
+    webhooks->egress = agent_config_webhook_egress(config);
+    webhooks->is_on = webhooks->egress != NULL;
+    webhooks->key = config->webhook_key;
+    webhooks->key_length = config->webhook_key_length;
+    webhooks->timeout = agent_config_webhook_timeout(config);
+    webhooks->user_agent = "mod_agent/" AGENT_VERSION;
+}
+
 static void fill_supervisor(daemon_t *daemon,
                             const agent_server_config_t *config,
                             const char *conninfo, const int *life_fds)
@@ -222,6 +233,7 @@ static void fill_supervisor(daemon_t *daemon,
     supervisor->drain_timeout = agent_config_drain_timeout(config);
     supervisor->event_retention_days = agent_config_retention_days(config);
     supervisor->lease_sec = LEASE_SEC;
+    fill_webhooks(&supervisor->webhooks, config);
     supervisor->wake_fd = daemon->wake_fds[0];
     supervisor->life_fd = life_fds[0];
     supervisor->log = agent_daemon_log();

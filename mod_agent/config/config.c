@@ -32,6 +32,9 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->run_timeout = -1;
     config->drain_timeout = -1;
     config->graphs = apr_array_make(pool, 2, sizeof(agent_graph_t *));
+    config->webhooks = -1;
+    config->webhook_timeout = -1;
+    config->webhook_egress = agent_egress_make(pool);
     return config;
 }
 
@@ -151,6 +154,18 @@ apr_interval_time_t agent_config_drain_timeout(
     const agent_server_config_t *config)
 {
     return get_time(config->drain_timeout, 180 * 1000);
+}
+
+const agent_egress_t *agent_config_webhook_egress(
+    const agent_server_config_t *config)
+{
+    return config->webhooks != 0 ? config->webhook_egress : NULL;
+}
+
+apr_interval_time_t agent_config_webhook_timeout(
+    const agent_server_config_t *config)
+{
+    return get_time(config->webhook_timeout, 10 * 1000);
 }
 
 const char *agent_config_prefix(const agent_dir_config_t *config)

@@ -11,6 +11,8 @@
 #include <httpd.h>
 #include <http_config.h>
 
+#include "../core/egress.h"
+
 /* Where `make install` puts the runner; the Makefile knows better. */
 #ifndef AGENT_RUNNER_PATH
 #define AGENT_RUNNER_PATH "/usr/local/libexec/mod_agent/agent-runner"
@@ -66,6 +68,12 @@ typedef struct agent_server_config_t {
     apr_interval_time_t run_timeout;
     apr_interval_time_t drain_timeout;
     apr_array_header_t *graphs; /* of agent_graph_t * */
+    int webhooks;
+    apr_interval_time_t webhook_timeout;
+    agent_egress_t *webhook_egress;
+    /* Read from AgentWebhookSecretFile at start; never logged. */
+    const unsigned char *webhook_key;
+    apr_size_t webhook_key_length;
 } agent_server_config_t;
 
 /* What may differ by location. */
@@ -101,6 +109,11 @@ apr_interval_time_t agent_config_query_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_connect_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_run_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_drain_timeout(const agent_server_config_t *);
+
+/* Which URLs webhooks may have; NULL with AgentWebhooks Off. */
+const agent_egress_t *agent_config_webhook_egress(
+    const agent_server_config_t *config);
+apr_interval_time_t agent_config_webhook_timeout(const agent_server_config_t *);
 
 const char *agent_config_prefix(const agent_dir_config_t *config);
 const char *agent_config_multitask(const agent_dir_config_t *config);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <apr_file_io.h>
 #include <apr_strings.h>
 
 #include "../private.h"
@@ -37,6 +38,35 @@ const char *agent_directive_number(apr_int64_t *out, cmd_parms *cmd,
                             cmd->cmd->name, low, high, arg);
     }
     return NULL;
+}
+
+char *agent_directive_read_file(const char **problem, cmd_parms *cmd,
+                                const char *path, apr_size_t limit)
+{
+    const char *full = ap_server_root_relative(cmd->temp_pool, path);
+    char *text = apr_pcalloc(cmd->pool, limit + 1);
+    apr_size_t length = limit;
+    apr_file_t *file;
+    apr_status_t rv = APR_EBADPATH;
+
+    if (full != NULL) {
+        rv = apr_file_open(&file, full, APR_READ, APR_FPROT_OS_DEFAULT,
+                           cmd->temp_pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = apr_file_read_full(file, text, length, &length);
+        apr_file_close(file);
+        rv = rv == APR_EOF ? APR_SUCCESS : rv;
+    }
+    if (rv != APR_SUCCESS || length == limit) {
+        *problem = apr_psprintf(
+            cmd->pool,
+            "%s: expected a readable file of at most %d bytes, "
+            "got '%s' (%pm)",
+            cmd->cmd->name, (int)limit - 1, path, &rv);
+        return NULL;
+    }
+    return text;
 }
 
 static const char *set_number(cmd_parms *cmd, void *dir, const char *arg)
@@ -159,8 +189,11 @@ static const number_t run_timeout = NUMBER(run_timeout, 1, 86400, SEC);
 static const number_t drain_timeout = NUMBER(drain_timeout, 0, 3600, SEC);
 static const number_t retention_days = NUMBER(retention_days, 1, 3650, 0);
 
+static const number_t webhook_timeout = NUMBER(webhook_timeout, 1, 300, SEC);
+
 static const size_t database = offsetof(agent_server_config_t, database);
 static const size_t parking = offsetof(agent_server_config_t, parking);
+static const size_t webhooks = offsetof(agent_server_config_t, webhooks);
 static const size_t node = offsetof(agent_server_config_t, node);
 static const size_t runner_user = offsetof(agent_server_config_t, runner_user);
 
@@ -207,6 +240,23 @@ const command_rec agent_directives[] = {
     AP_INIT_FLAG("AgentParking", set_flag, DATA(parking), RSRC_CONF,
                  "On: a request that waits holds no thread, where the MPM "
                  "allows it (default: On)"),
+    AP_INIT_FLAG("AgentWebhooks", set_flag, DATA(webhooks), RSRC_CONF,
+                 "whether runs may name a webhook, and whether this server "
+                 "delivers them (default: On)"),
+    AP_INIT_TAKE1("AgentWebhookSecretFile", agent_directive_webhook_secret,
+                  NULL, RSRC_CONF,
+                  "file with the secret that webhooks are signed with "
+                  "(default: no signature)"),
+    AP_INIT_ITERATE("AgentWebhookAllow", agent_directive_webhook_allow, NULL,
+                    RSRC_CONF,
+                    "blocks of addresses, or hosts, to which webhooks may go "
+                    "beside public addresses (default: none)"),
+    AP_INIT_ITERATE("AgentWebhookPorts", agent_directive_webhook_ports, NULL,
+                    RSRC_CONF, "ports of webhooks (default: 80 443)"),
+    AP_INIT_TAKE1("AgentWebhookTimeout", set_number, DATA(webhook_timeout),
+                  RSRC_CONF,
+                  "seconds an attempt to deliver a webhook may take "
+                  "(default: 10)"),
     AP_INIT_TAKE1("AgentPrefix", set_prefix, NULL, RSRC_CONF | ACCESS_CONF,
                   "path under which the API stands (default: none)"),
     AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,

@@ -29,6 +29,21 @@ const char *agent_directive_max_steps(cmd_parms *cmd, void *dir,
 const char *agent_directive_tool(cmd_parms *cmd, void *dir, int argc,
                                  char *const argv[]);
 
+/* What webhooks are signed with, and where they may go. */
+const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
+                                           const char *arg);
+const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,
+                                          const char *arg);
+const char *agent_directive_webhook_ports(cmd_parms *cmd, void *dir,
+                                          const char *arg);
+
+/*
+ * The text of a file of fewer than limit bytes, in cmd->pool; NULL and a
+ * sentence for httpd in *problem when it cannot be read.
+ */
+char *agent_directive_read_file(const char **problem, cmd_parms *cmd,
+                                const char *path, apr_size_t limit);
+
 /*
  * Reads a whole number from low to high; returns the sentence for httpd, or
  * NULL when *out is set.

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include <apr_file_io.h>
 #include <apr_lib.h>
 #include <apr_strings.h>
 
@@ -157,36 +156,6 @@ const char *agent_directive_model_url(cmd_parms *cmd, void *dir,
     return problem;
 }
 
-/* The text of a small file; NULL and *problem when it cannot be read. */
-static char *read_file(const char **problem, cmd_parms *cmd, const char *path,
-                       apr_size_t limit)
-{
-    const char *full = ap_server_root_relative(cmd->temp_pool, path);
-    char *text = apr_pcalloc(cmd->pool, limit + 1);
-    apr_size_t length = limit;
-    apr_file_t *file;
-    apr_status_t rv = APR_EBADPATH;
-
-    if (full != NULL) {
-        rv = apr_file_open(&file, full, APR_READ, APR_FPROT_OS_DEFAULT,
-                           cmd->temp_pool);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = apr_file_read_full(file, text, length, &length);
-        apr_file_close(file);
-        rv = rv == APR_EOF ? APR_SUCCESS : rv;
-    }
-    if (rv != APR_SUCCESS || length == limit) {
-        *problem = apr_psprintf(
-            cmd->pool,
-            "%s: expected a readable file of at most %d bytes, "
-            "got '%s' (%pm)",
-            cmd->cmd->name, (int)limit - 1, path, &rv);
-        return NULL;
-    }
-    return text;
-}
-
 const char *agent_directive_model_key(cmd_parms *cmd, void *dir,
                                       const char *arg)
 {
@@ -197,7 +166,7 @@ const char *agent_directive_model_key(cmd_parms *cmd, void *dir,
     if (graph == NULL) {
         return refuse_outside(cmd);
     }
-    key = read_file(&problem, cmd, arg, MAX_KEY_BYTES);
+    key = agent_directive_read_file(&problem, cmd, arg, MAX_KEY_BYTES);
     if (key == NULL) {
         return problem;
     }
@@ -279,7 +248,8 @@ static const char *read_schema(agent_tool_t *tool, cmd_parms *cmd,
                                const char *path)
 {
     const char *problem = NULL;
-    char *text = read_file(&problem, cmd, path, MAX_SCHEMA_BYTES);
+    char *text = agent_directive_read_file(&problem, cmd, path,
+                                           MAX_SCHEMA_BYTES);
     json_object *schema;
     agent_error_t *err;
 

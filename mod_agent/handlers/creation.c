@@ -25,9 +25,36 @@ const char *agent_creation_new_id(const agent_call_t *call)
     return apr_pstrdup(call->pool, id);
 }
 
+/* A webhook that this server would not call is refused, not kept. */
+static apr_status_t check_webhook(json_object *body, agent_call_t *call)
+{
+    const agent_egress_t *egress = agent_config_webhook_egress(
+        call->child->config);
+    const char *url = agent_json_string(body, "webhook", NULL);
+    agent_egress_target_t target;
+    const char *expected;
+
+    if (url == NULL) {
+        return APR_SUCCESS;
+    }
+    if (egress == NULL) {
+        return agent_error_setf(&call->err, AGENT_E_INVALID, call->pool,
+                                "/webhook: expected none: this server does "
+                                "not deliver webhooks.");
+    }
+    expected = agent_egress_read_url(&target, url, call->pool);
+    if (expected == NULL) {
+        expected = agent_egress_check(egress, &target, call->pool);
+    }
+    return expected == NULL
+        ? APR_SUCCESS
+        : agent_error_setf(&call->err, AGENT_E_INVALID, call->pool,
+                           "/webhook: expected %s.", expected);
+}
+
 /* A graph's name, its assistant's id, or the id of a stored assistant. */
-apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
-                                    json_object *body, agent_call_t *call)
+static apr_status_t resolve_assistant(agent_run_creation_t *creation,
+                                      json_object *body, agent_call_t *call)
 {
     const char *asked = agent_json_string(body, "assistant_id", "");
     const agent_graph_t *graph = agent_config_find_graph(call->child->config,
@@ -48,6 +75,16 @@ apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
     creation->graph_id = graph ? graph->name : NULL;
     creation->assistant_id = graph ? graph->assistant_id
                                    : apr_pstrdup(call->pool, id);
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
+                                    json_object *body, agent_call_t *call)
+{
+    if (check_webhook(body, call) != APR_SUCCESS
+        || resolve_assistant(creation, body, call) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
     return APR_SUCCESS;
 }
 

@@ -13,7 +13,8 @@
 apr_status_t agent_creation_read(agent_run_creation_t *creation,
                                  agent_call_t *call);
 
-/* Reads body's assistant_id into graph_id and assistant_id. */
+/* What of a body only this server can tell: reads assistant_id into graph_id
+ * and assistant_id, and whether its webhook may be called. */
 apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
                                     json_object *body, agent_call_t *call);
 

@@ -32,6 +32,12 @@ sub check {
 my $schema = file('schema.json',
     '{"type":"object","description":"weather of a place","properties":{}}');
 my $key = file('key', "secret-key-of-the-test\n");
+# 32 bytes, with the prefix and without.
+my $secret = file('secret', 'whsec_' . 'QUJD' x 10 . "QUI=\nsecond line\n");
+my $bare = file('bare', 'QUJD' x 8);
+my $short = file('short', 'whsec_' . 'QUJD' x 7 . "\n");
+my $long = file('long', 'whsec_' . 'QUJD' x 22 . "\n");
+my $odd = file('odd', "whsec_no-base64-but-a-secret\n");
 
 # ---- good ----
 for my $good (
@@ -44,12 +50,17 @@ for my $good (
         'AgentTool calculator builtin',
         "AgentTool weather POST http://127.0.0.1:9/w $schema",
         "AgentTool other POST https://example.com/o $schema \"described\""),
-    graph('AgentModel demo') . join "\n", 'AgentNode a', 'AgentDBPoolSize 5',
+    graph('AgentModel demo') . join("\n", 'AgentNode a', 'AgentDBPoolSize 5',
         'AgentDBPoolWait 0', 'AgentDBQueryTimeout 100',
         'AgentDBConnectTimeout 100', 'AgentRunners 2', 'AgentRunnerSlots 1',
         'AgentRunTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1',
         'AgentMaxWaiters 1', 'AgentMaxBody 1024', 'AgentPrefix /agents',
-        'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"', ''
+        'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"', ''),
+    graph('AgentModel demo') . join("\n", 'AgentWebhooks Off',
+        'AgentWebhookTimeout 300', "AgentWebhookSecretFile $secret",
+        'AgentWebhookAllow 10.0.0.0/8 ::1 fd00::/8', 'AgentWebhookAllow Hooks.internal.',
+        'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', ''),
+    graph('AgentModel demo') . "AgentWebhookSecretFile $bare\n",
 ) {
     my ($ok, $output) = check($good);
     ok $ok, 'accepted: ' . ($good =~ /\n(Agent\w+|    \w+.*|AgentModel.*)\n/)[0]
@@ -96,6 +107,26 @@ my @bad = (
     [ graph('AgentModel demo') . "AgentRunner /nowhere/agent-runner\n",
         'AgentRunner', 'agent-runner', '/nowhere/agent-runner' ],
     [ "AgentMaxSteps 5\n", 'AgentMaxSteps', 'inside <AgentGraph', 'outside' ],
+    [ graph('AgentModel demo') . "AgentWebhooks maybe\n", 'AgentWebhooks',
+        'On or Off', '' ],
+    [ graph('AgentModel demo') . "AgentWebhookTimeout 0\n",
+        'AgentWebhookTimeout', 'from 1 to 300', q('0') ],
+    [ graph('AgentModel demo') . "AgentWebhookAllow 10.0.0.0/8 10.0.0.1/8\n",
+        'AgentWebhookAllow', 'addresses like', q('10.0.0.1/8') ],
+    [ graph('AgentModel demo') . "AgentWebhookAllow http://example.com/\n",
+        'AgentWebhookAllow', 'a host name', 'http://example.com/' ],
+    [ graph('AgentModel demo') . "AgentWebhookPorts 80 0\n",
+        'AgentWebhookPorts', 'from 1 to 65535', q('0') ],
+    [ graph('AgentModel demo') . "AgentWebhookPorts 90-80\n",
+        'AgentWebhookPorts', '8000-8999', '90-80' ],
+    [ graph('AgentModel demo') . "AgentWebhookSecretFile $dir/none\n",
+        'AgentWebhookSecretFile', 'readable file', "$dir/none" ],
+    (map { [ graph('AgentModel demo') . "AgentWebhookSecretFile $_\n",
+        'AgentWebhookSecretFile', 'whsec_ and 24 to 64 bytes in base64', $_ ] }
+        $short, $long, $odd, file('empty', '')),
+    [ graph('AgentModel demo')
+            . "<VirtualHost *:1>\nAgentWebhookAllow 10.0.0.1\n</VirtualHost>\n",
+        'AgentWebhookAllow', 'cannot occur within', '' ],
     [ graph('AgentModel demo')
             . "<VirtualHost *:1>\nAgentRunners 2\n</VirtualHost>\n",
         'AgentRunners', 'cannot occur within', '' ],
@@ -106,6 +137,7 @@ for my $case (@bad) {
     ok !$ok, "refused: $name $given";
     like $output, qr/\Q$name\E.*\Q$expected\E/s, 'naming what was expected';
     like $output, qr/\Q$given\E/, 'and what was given';
+    unlike $output, qr/no-base64-but-a-secret/, 'but no secret';
 }
 
 # ---- a secret stays one ----
