@@ -328,6 +328,31 @@ static void a_key_used_rarely_for_years_is_never_refused_for_it(void **state)
     }
 }
 
+static bool request_at(run_t *run, uint64_t us)
+{
+    rlr_decision_t decision;
+
+    run->time.us = us;
+    rlr_window_admit(&run->window, SIM_OWNER, run->limit, run->limit.count,
+                     &run->clock, &decision);
+    return decision.admitted;
+}
+
+/* The second of two admissions comes from a clock that is behind; it must not
+ * let go of the first one, which is a millisecond later by its own. */
+static void clocks_of_processors_may_differ_by_a_tick(void **state)
+{
+    run_t run;
+
+    start_run(&run, 2, 10, DAY_US);
+    assert_true(request_at(&run, DAY_US + 250));
+    assert_true(request_at(&run, DAY_US - 500));
+    assert_false(request_at(&run, DAY_US + 10000000));
+    assert_true(request_at(&run, DAY_US + 10001000));
+    assert_true(request_at(&run, DAY_US + 10001000));
+    end_run(&run);
+}
+
 static void a_refusal_writes_nothing(void **state)
 {
     rlr_window_t before;
@@ -445,6 +470,7 @@ int main(void)
         CHECK_TEST(the_count_goes_on_when_the_ticks_come_round),
         CHECK_TEST(a_window_that_slept_through_rounds_of_ticks_is_empty),
         CHECK_TEST(a_key_used_rarely_for_years_is_never_refused_for_it),
+        CHECK_TEST(clocks_of_processors_may_differ_by_a_tick),
         CHECK_TEST(a_refusal_writes_nothing),
         CHECK_TEST(remaining_counts_down_and_reset_tells_when_it_grows),
         CHECK_TEST(a_lower_cap_refuses_earlier_and_tells_the_wait_for_it),
