@@ -9,6 +9,7 @@
 
 #include <apr_buckets.h>
 #include <apr_strings.h>
+#include <ap_expr.h>
 #include <http_core.h>
 #include <http_protocol.h>
 #include <http_request.h>
@@ -17,6 +18,7 @@
 
 #include "body.h"
 #include "private.h"
+#include "status.h"
 
 #define FILTER_NAME  "RATELIMIT_HEADERS"
 #define PROBLEM_TYPE "application/problem+json"
@@ -194,6 +196,29 @@ static void find_location(request_rec *r, const rlr_site_t *site)
     r->uri = (char *)uri;
 }
 
+/* What the location's SetHandler says, or NULL. */
+static const char *find_handler(request_rec *r)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    const char *problem = NULL;
+    const char *handler;
+
+    if (core->expr_handler == NULL) {
+        return NULL;
+    }
+    handler = ap_expr_str_exec(r, core->expr_handler, &problem);
+    return problem == NULL ? handler : NULL;
+}
+
+/* An operator who is over the limit himself must still be able to see why, and
+ * to reset it; who else asks is refused by `Require`. */
+static bool is_status_page(request_rec *r)
+{
+    const char *handler = find_handler(r);
+
+    return handler != NULL && strcmp(handler, RLR_STATUS_HANDLER) == 0;
+}
+
 static int send_problem(request_rec *r, const char *body)
 {
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
@@ -219,6 +244,11 @@ int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict)
         wait_sec = 1;
     }
     find_location(r, verdict->site);
+    if (is_status_page(r)) {
+        apr_table_setn(r->subprocess_env, "RATELIMIT_DECISION",
+                       rlr_outcome_word(RLR_EXEMPT));
+        return DECLINED;
+    }
     rlr_body_drop(r);
     set_refusal_headers(r, verdict, wait_sec);
     if (ap_response_code_string(r, ap_index_of_response(HTTP_TOO_MANY_REQUESTS))

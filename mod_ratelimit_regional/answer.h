@@ -16,7 +16,8 @@ void rlr_answer_note(request_rec *r, const rlr_verdict_t *verdict);
 void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
                     rlr_subject_t *subject);
 
-/* Sends the 429 of a refused request; returns what the handler returns. */
+/* Sends the 429 of a refused request; returns what the handler returns,
+ * DECLINED for the status page, which is never refused. */
 int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict);
 
 /* Sees to it that the response to an admitted request tells what is left. */

@@ -233,7 +233,7 @@ int rlr_status_handle(request_rec *r)
     apr_table_t *form;
     int status;
 
-    if (r->handler == NULL || strcmp(r->handler, "ratelimit-status") != 0) {
+    if (r->handler == NULL || strcmp(r->handler, RLR_STATUS_HANDLER) != 0) {
         return DECLINED;
     }
     ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, M_POST, -1);

@@ -55,7 +55,8 @@ typedef struct rlr_status_answer_t {
     int reset;
 } rlr_status_answer_t;
 
-/* The handler. */
+/* The handler, and what SetHandler calls it. */
+#define RLR_STATUS_HANDLER "ratelimit-status"
 int rlr_status_handle(request_rec *r);
 
 /* Reads a question (GET with a query, POST with a form) and answers it; `form`

@@ -32,14 +32,15 @@ static const char style[] =
     "table{border-collapse:collapse;width:100%}"
     "th{color:var(--soft);font-weight:600;font-size:13px;text-align:left;"
     "white-space:nowrap}"
-    "th,td{padding:7px 12px;border-bottom:1px solid var(--line);"
+    "th,td{padding:5px 12px;border-bottom:1px solid var(--line);"
     "vertical-align:top}"
     "tr:last-child td{border-bottom:0}"
     ".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
     ".zero{color:var(--soft)}.bad{color:var(--bad);font-weight:600}"
     ".dry{color:var(--dry);font-weight:600}.good{color:var(--good)}"
-    "code{font:13px ui-monospace,monospace;white-space:nowrap}"
-    "meter{width:70px}"
+    "td small{line-height:1.3}code{font:13px "
+    "ui-monospace,monospace;white-space:nowrap}"
+    ".idle,.idle b{color:var(--soft);font-weight:400}a{color:var(--accent)}"
     "form{padding:12px 16px;display:flex;flex-wrap:wrap;gap:10px;"
     "align-items:end}"
     "label{display:grid;font-size:13px;color:var(--soft)}"
@@ -120,18 +121,21 @@ static void print_matches(request_rec *r, const rlr_rule_t *rule)
 static void print_share(request_rec *r, const rlr_counters_t *counters)
 {
     uint64_t refused = counters->refused + counters->would_refuse;
-    uint64_t total = counters->allowed + refused;
 
     if (refused == 0) {
         ap_rputs("<td></td>", r);
         return;
     }
-    ap_rprintf(r,
-               "<td><meter max=100 value=%u title=\"%u %% refused\">%u %%"
-               "</meter></td>",
-               (unsigned)(100 * refused / total),
-               (unsigned)(100 * refused / total),
-               (unsigned)(100 * refused / total));
+    ap_rprintf(r, "<td class=\"n %s\">%.1f %%</td>",
+               counters->refused > 0 ? "bad" : "dry",
+               100.0 * (double)refused / (double)(counters->allowed + refused));
+}
+
+/* Rules that nobody has hit stand back. */
+static bool is_idle(const rlr_status_row_t *row)
+{
+    return row->counters.allowed == 0 && row->counters.refused == 0
+        && row->counters.would_refuse == 0;
 }
 
 /* What is worth saying of a rule that is not simply on. */
@@ -147,8 +151,9 @@ static void print_row(request_rec *r, const rlr_status_row_t *row)
 {
     const rlr_counters_t *counters = &row->counters;
 
-    ap_rprintf(r, "<tr><td><b>%s</b><br><small>%s%s</small></td><td>",
-               row->rule->name, ap_escape_html(r->pool, row->rule->category),
+    ap_rprintf(r, "<tr%s><td><b>%s</b><br><small>%s%s</small></td><td>",
+               is_idle(row) ? " class=idle" : "", row->rule->name,
+               ap_escape_html(r->pool, row->rule->category),
                describe_engine(row, r->pool));
     print_matches(r, row->rule);
     ap_rprintf(r, "</td><td>%s</td><td class=n>%u / %u s</td>",
@@ -180,7 +185,7 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
     }
     ap_rputs("<div class=table><table><tr><th>Rule<th>Match<th>Key"
              "<th class=n>Limit<th class=n>Allowed<th class=n>Refused"
-             "<th class=n>Would refuse<th>Refused %<th class=n>Live keys"
+             "<th class=n>Would refuse<th class=n>Share<th class=n>Live keys"
              "<th class=n>Overflow</tr>\n",
              r);
     for (int i = 0; i < region->rows->nelts; i++) {

@@ -163,6 +163,18 @@ is post('action=reset&api-key=' . hash_of('never seen'))->{json}{reset}, 0,
     'a key that has no counter has none to reset';
 like $server->error_log, qr/RLR0203: reset: api-key \Q$hash\E, rule \(all\), region us, 1 counters/,
     'the error log tells of it';
+# ---- an operator who is over the limit ----
+$from = next_address();
+my %mine = ('X-Forwarded-For' => $from);
+$server->flood(1000, 'GET', '/a', \%mine);
+is $server->ask('GET', '/limits-not', \%mine)->{status}, 429, 'his requests are refused';
+is see('', undef, %mine)->{status}, 200, 'but not the page';
+is $server->ask('GET', '/limits', \%mine)->{status}, 403, 'for whom it is';
+like $server->access_log(qr{^\Q$from\E 200 /limits}m), qr{^\Q$from\E 200 /limits exempt }m,
+    'the access log tells why';
+is post("action=reset&ip=$from", %mine)->{json}{reset}, 1, 'he resets himself';
+is left($server->ask('GET', '/a', \%mine)), 999, 'and begins anew';
+
 for my $bad ('', "api-key=$hash&ip=1.2.3.4", 'user=anna', "api-key=$hash&user=anna&ip=1.2.3.4",
     "api-key=$hash&rule=public", 'ip=1.2.3.4&rule=nothing', 'ip=x') {
     is post("action=reset&$bad")->{status}, 422, "no reset: $bad";
