@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and nothing else.
-#   deps.sh GROUP...       build, run, test, lint, bench
+#   deps.sh GROUP...       build, run, test, lint, bench, limiters
 # A package counts as present when what it is needed for works, wherever that
 # came from. No server of this machine is started, stopped or changed: service
-# starts are denied while we install, and a PostgreSQL that we bring in comes
-# without its default cluster.
+# starts are denied while we install, a PostgreSQL that we bring in comes without
+# its default cluster, an nginx stays off at boot, and modules that enable
+# themselves in the machine's own Apache are disabled again.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -42,6 +43,8 @@ lint|clang-tidy|have clang-tidy
 lint|cppcheck|have cppcheck
 lint|shellcheck|have shellcheck
 bench|wrk|have wrk
+limiters|nginx-light|have nginx || [ -x /usr/sbin/nginx ]
+limiters|libapache2-mod-qos|file_is_there '/usr/lib/apache2/modules/mod_qos.so'
 TABLE
 }
 
@@ -70,12 +73,23 @@ check_can_install() {
         "Neither root nor sudo is at hand; as root: apt-get install $*"
 }
 
+enabled_modules() { compgen -G '/etc/apache2/mods-enabled/*.load' | sort; }
+
+# Their files stay, for whoever loads them by path.
+disable_new_modules() {
+    local file
+    while read -r file; do
+        a2dismod -qf "$(basename "$file" .load)"
+    done < <(comm -13 <(printf '%s\n' "$1") <(enabled_modules))
+}
+
 made=()
 
 # Runs as root: sudo is asked once. What keeps services off goes in any case.
 install_packages() {
     local policy=/usr/sbin/policy-rc.d
     local cluster=/etc/postgresql-common/createcluster.d/zz-agent.conf
+    local enabled
     trap 'rm -f "${made[@]}"' EXIT
     if [ ! -e "$policy" ]; then
         made+=("$policy")
@@ -89,8 +103,11 @@ install_packages() {
         ;;
     esac
     export DEBIAN_FRONTEND=noninteractive
+    enabled=$(enabled_modules || true)
     apt-get update -q
     apt-get install -qy --no-install-recommends "$@" </dev/null
+    [ -z "$enabled" ] || disable_new_modules "$enabled"
+    case " $* " in *" nginx-light "*) update-rc.d nginx disable ;; esac
 }
 
 main() {

@@ -66,10 +66,10 @@ my %OVERRIDE = (
     'lsv2_pt_bench_trickle'    => '10/10',
 );
 
-# Debian's package needs the old libpcre and does not say so. It tells clients
-# apart by address alone, here that of a header, and counts to 32767.
-my $QOS = <<'CONF';
-LoadFile libpcre.so.3
+# Debian 12's module is not linked with the old libpcre that it needs. It tells
+# clients apart by address alone, here that of a header, and counts to 32767.
+my ($OLD_PCRE) = glob '/usr/lib/*/libpcre.so.3';
+my $QOS = (defined $OLD_PCRE ? "LoadFile $OLD_PCRE\n" : '') . <<'CONF';
 LoadModule setenvif_module "${MODULES}/mod_setenvif.so"
 LoadModule qos_module "${MODULES}/mod_qos.so"
 QS_ErrorResponseCode 429

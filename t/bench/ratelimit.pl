@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures what the limiter costs: httpd bare against httpd with the whole
 # table, beside nginx with and without limit_req and mod_qos, and how exactly
-# each of them limits. Prints one Markdown table.
+# each of them limits. Prints one Markdown table, a row as soon as it is known.
 #   t/bench/ratelimit.pl                about ten minutes
 #   BENCH=quick t/bench/ratelimit.pl    three; for comparing with yesterday's
 # Only ratios count: rounds of all servers alternate, and a figure is the median
-# of the rounds' ratios. Rounds are short and many, because the machine's mood
-# changes.
+# of the rounds' ratios, with the middle half of them behind it. Rounds are short
+# and many, because the machine's mood changes.
 use strict;
 use warnings;
 use FindBin;
@@ -19,8 +19,8 @@ use RateLimitBenchServer;
 use RateLimitBenchWindow qw(most_admitted);
 
 my %PLANS = (
-    full  => { rounds => 15, round_sec => 1, warm_up_sec => 4 },
-    quick => { rounds => 3,  round_sec => 1, warm_up_sec => 2 },
+    full  => { rounds => 25, round_sec => 1, warm_up_sec => 4 },
+    quick => { rounds => 5,  round_sec => 1, warm_up_sec => 2 },
 );
 my $CONNECTIONS = 32;
 # A rate of failures is no rate; what was on its way at the end may be missing.
@@ -57,20 +57,26 @@ my ($load) = split ' ', slurp('/proc/loadavg');
 my (%servers, $wrk);
 my $next_key = 1_000_000;
 my @notes;
+print about(), "\n\n";
+print BenchReport::table([ qw(figure aim measured) ]);
 # First, while no server is there to disturb it.
-my @rows = decision_rows();
+print_rows(decision_rows());
 start_servers();
-push @rows, map { case_rows($_) } @CASES;
-push @rows, refused_rows(), window_rows();
-print about(), "\n\n",
-    BenchReport::table([ qw(figure aim measured) ], @rows), "\n",
-    map { "$_\n" } @notes;
+print_rows(case_rows($_)) for @CASES;
+print_rows(refused_rows());
+print_rows(window_rows());
+print "\n", map { "$_\n" } @notes;
 
 END {
     my $status = $?;
     kill TERM => $wrk if $wrk;
     $_->stop for values %servers;
     $? = $status;
+}
+
+sub print_rows {
+    print map { '| ' . join(' | ', @{$_}) . " |\n" } @_;
+    return;
 }
 
 sub start_servers {
@@ -147,10 +153,11 @@ sub warm_up {
 sub ratio_text {
     my ($result, $with, $without) = @_;
     my ($x, $y) = @{$result}{ $with, $without };
-    my @ratios = map { $x->[$_]{rate} / $y->[$_]{rate} } 0 .. $#{$x};
-    return sprintf '**%.2f** (%s); %s/s against %s/s, '
+    my @ratios = sort { $a <=> $b }
+        map { $x->[$_]{rate} / $y->[$_]{rate} } 0 .. $#{$x};
+    return sprintf '**%.3f** (%.3f to %.3f); %s/s against %s/s, '
         . 'processor time %.1f against %.1f us', median(@ratios),
-        join(', ', map { sprintf '%.2f', $_ } @ratios),
+        @ratios[ @ratios / 4, 3 * @ratios / 4 ],
         (map { my $side = $_; BenchReport::thousands(
             median(map { $_->{rate} } @{$side})) } $x, $y),
         map { my $side = $_; median(map { $_->{cpu} } @{$side}) } $x, $y;
@@ -242,11 +249,10 @@ sub window_rows {
 
 sub about {
     my ($apache) = qx(@{[ httpd() ]} -v) =~ m{Apache/(\S+)};
-    my $nginx = $servers{nginx} ? qx(nginx -v 2>&1) : '';
-    my ($version) = $nginx =~ m{nginx/(\S+)};
+    my ($nginx) = qx(nginx -v 2>&1) =~ m{nginx/(\S+)};
     chomp(my $cores = qx(nproc));
     return "$cores cores, shared by the servers and wrk; httpd $apache (event), "
-        . (defined $version ? "nginx $version, " : '')
+        . (defined $nginx ? "nginx $nginx, " : '')
         . "$plan->{rounds} alternating rounds of $plan->{round_sec} s, "
         . "$CONNECTIONS connections; $mode run of t/bench/ratelimit.pl; "
         . "load before it $load.";
