@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells of a decision; see answer.h. RFC 6585 has the 429, RFC 9457 its body,
+ * Tells of a decision; see answer.h. RFC 6585 has the 429, quota.c its body,
  * draft-ietf-httpapi-ratelimit-headers the two RateLimit fields.
  */
 #include "answer.h"
@@ -28,20 +28,22 @@ static ap_filter_rec_t *headers_filter;
 
 /* ---- The access log ---- */
 
+/* Added, not set: the table is as good as empty, and nobody else has names
+ * like these. */
 void rlr_answer_note(request_rec *r, const rlr_verdict_t *verdict)
 {
     apr_table_t *variables = r->subprocess_env;
     const rlr_site_rule_t *rule = verdict->rule;
 
-    apr_table_setn(variables, "RATELIMIT_DECISION",
+    apr_table_addn(variables, "RATELIMIT_DECISION",
                    rlr_outcome_word(verdict->outcome));
     if (rule == NULL) {
         return;
     }
-    apr_table_setn(variables, "RATELIMIT_RULE", rule->rule->name);
-    apr_table_setn(variables, "RATELIMIT_KEY",
+    apr_table_addn(variables, "RATELIMIT_RULE", rule->rule->name);
+    apr_table_addn(variables, "RATELIMIT_KEY",
                    rlr_rule_key_name(rule->rule->key));
-    apr_table_setn(variables, "RATELIMIT_REMAINING",
+    apr_table_addn(variables, "RATELIMIT_REMAINING",
                    apr_itoa(r->pool, (int)verdict->answer.decision.remaining));
 }
 
@@ -70,45 +72,33 @@ void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
         verdict->outcome == RLR_REFUSED ? "refused" : "dry run",
         rule->rule->name, verdict->site->region,
         rlr_subject_describe(subject, verdict->site, rule->rule->key, r->pool),
-        verdict->limit.count, verdict->limit.interval_sec,
+        verdict->quota->limit.count, verdict->quota->limit.interval_sec,
         verdict->answer.decision.wait_ms,
         verdict->answer.overflow ? " (counter shared: table full)" : "");
 }
 
 /* ---- RateLimit and RateLimit-Policy ---- */
 
-static bool has_own_limit(const rlr_verdict_t *verdict)
-{
-    return verdict->limit.count != verdict->rule->limit.count
-        || verdict->limit.interval_sec != verdict->rule->limit.interval_sec;
-}
+/* apr_table_setn, or, where nothing can be in the table that it would have to
+ * look for, apr_table_addn. */
+typedef void put_t(apr_table_t *table, const char *name, const char *value);
 
-static const char *make_policy(const rlr_verdict_t *verdict, apr_pool_t *pool)
+static void put_quota(apr_table_t *headers, put_t *put,
+                      const rlr_verdict_t *verdict, apr_pool_t *pool)
 {
-    if (!has_own_limit(verdict)) {
-        return verdict->rule->policy;
-    }
-    return apr_psprintf(pool, "\"%s\";q=%u;w=%u", verdict->rule->rule->name,
-                        verdict->limit.count, verdict->limit.interval_sec);
-}
-
-static void set_quota_headers(request_rec *r, const rlr_verdict_t *verdict)
-{
+    const rlr_quota_t *quota = verdict->quota;
     const rlr_decision_t *decision = &verdict->answer.decision;
     uint32_t more_ms = decision->admitted ? decision->reset_ms
                                           : decision->wait_ms;
-    unsigned more_sec = rlr_limit_seconds(more_ms);
+    uint32_t more_sec = rlr_limit_seconds(more_ms);
 
     /* Rounding twice would promise more than the window is long. */
-    if (decision->admitted && more_sec > verdict->limit.interval_sec) {
-        more_sec = verdict->limit.interval_sec;
+    if (decision->admitted && more_sec > quota->limit.interval_sec) {
+        more_sec = quota->limit.interval_sec;
     }
-    apr_table_setn(r->err_headers_out, "RateLimit-Policy",
-                   make_policy(verdict, r->pool));
-    apr_table_setn(r->err_headers_out, "RateLimit",
-                   apr_pstrcat(r->pool, verdict->rule->quota,
-                               apr_itoa(r->pool, (int)decision->remaining),
-                               ";t=", apr_itoa(r->pool, (int)more_sec), NULL));
+    put(headers, "RateLimit-Policy", quota->policy);
+    put(headers, "RateLimit",
+        rlr_quota_left(quota, decision->remaining, more_sec, pool));
 }
 
 /*
@@ -117,7 +107,7 @@ static void set_quota_headers(request_rec *r, const rlr_verdict_t *verdict)
  */
 static apr_status_t add_headers(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
-    set_quota_headers(f->r, f->ctx);
+    put_quota(f->r->headers_out, apr_table_setn, f->ctx, f->r->pool);
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, brigade);
 }
@@ -139,45 +129,18 @@ void rlr_answer_register(void)
 
 /* ---- 429 ---- */
 
-static const char *count_words(unsigned count, const char *word,
-                               apr_pool_t *pool)
-{
-    return apr_psprintf(pool, "%u %s%s", count, word, count == 1 ? "" : "s");
-}
-
-/* The rule's name is the only text in it that is not ours: letters, digits,
- * - and _. */
-static const char *make_problem(const rlr_verdict_t *verdict, unsigned wait_sec,
-                                apr_pool_t *pool)
-{
-    const char *name = verdict->rule->rule->name;
-
-    return apr_psprintf(
-        pool,
-        "{\"type\":\"https://iana.org/assignments/http-problem-types"
-        "#quota-exceeded\","
-        "\"title\":\"Request cannot be satisfied as assigned quota has been "
-        "exceeded\","
-        "\"status\":429,"
-        "\"detail\":\"Rate limit exceeded: at most %s in %s (%s). "
-        "Try again in %s.\","
-        "\"violated-policies\":[\"%s\"]}\n",
-        count_words(verdict->limit.count, "request", pool),
-        count_words(verdict->limit.interval_sec, "second", pool), name,
-        count_words(wait_sec, "second", pool), name);
-}
-
-static void set_refusal_headers(request_rec *r, const rlr_verdict_t *verdict,
-                                unsigned wait_sec)
+static void put_refusal(request_rec *r, const rlr_verdict_t *verdict,
+                        uint32_t wait_sec)
 {
     apr_table_t *headers = r->err_headers_out;
+    put_t *put = apr_is_empty_table(headers) ? apr_table_addn : apr_table_setn;
     uint32_t wait_ms = verdict->answer.decision.wait_ms;
 
-    apr_table_setn(headers, "Retry-After", apr_itoa(r->pool, (int)wait_sec));
-    apr_table_setn(headers, "Retry-After-Ms", apr_itoa(r->pool, (int)wait_ms));
-    apr_table_setn(headers, "Cache-Control", "no-store");
+    put(headers, "Retry-After", apr_itoa(r->pool, (int)wait_sec));
+    put(headers, "Retry-After-Ms", apr_itoa(r->pool, (int)wait_ms));
+    put(headers, "Cache-Control", "no-store");
     if (verdict->site->headers) {
-        set_quota_headers(r, verdict);
+        put_quota(headers, put, verdict, r->pool);
     }
 }
 
@@ -219,19 +182,20 @@ static bool is_status_page(request_rec *r)
     return handler != NULL && strcmp(handler, RLR_STATUS_HANDLER) == 0;
 }
 
-static int send_problem(request_rec *r, const char *body)
+static int send_problem(request_rec *r, rlr_part_t body)
 {
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, alloc);
-    apr_size_t length = strlen(body);
 
     r->status = HTTP_TOO_MANY_REQUESTS;
     r->status_line = NULL;
     ap_set_content_type(r, PROBLEM_TYPE);
-    ap_set_content_length(r, (apr_off_t)length);
+    ap_set_content_length(r, (apr_off_t)body.length);
     ap_run_insert_error_filter(r);
     APR_BRIGADE_INSERT_TAIL(
-        brigade, apr_bucket_pool_create(body, length, r->pool, alloc));
+        brigade,
+        apr_bucket_pool_create(body.text, body.length, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_eos_create(alloc));
     ap_pass_brigade(r->output_filters, brigade);
     return OK;
 }
@@ -250,10 +214,11 @@ int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict)
         return DECLINED;
     }
     rlr_body_drop(r);
-    set_refusal_headers(r, verdict, wait_sec);
+    put_refusal(r, verdict, wait_sec);
     if (ap_response_code_string(r, ap_index_of_response(HTTP_TOO_MANY_REQUESTS))
         != NULL) {
         return HTTP_TOO_MANY_REQUESTS;
     }
-    return send_problem(r, make_problem(verdict, wait_sec, r->pool));
+    return send_problem(r,
+                        rlr_quota_problem(verdict->quota, wait_sec, r->pool));
 }

@@ -40,7 +40,8 @@ static const rlr_site_rule_t *find_rule(const rlr_site_t *site,
     const rlr_site_rule_t *rules = (const rlr_site_rule_t *)site->rules->elts;
 
     for (int i = 0; i < site->rules->nelts; i++) {
-        if (rlr_subject_has(subject, rules[i].rule->key)
+        if (rlr_rule_may(rules[i].rule, &subject->target)
+            && rlr_subject_has(subject, rules[i].rule->key)
             && rlr_rule_test(rules[i].rule, &subject->target)) {
             return &rules[i];
         }
@@ -49,20 +50,20 @@ static const rlr_site_rule_t *find_rule(const rlr_site_t *site,
 }
 
 /* The key's own limit, or the rule's. */
-static rlr_limit_t find_limit(const rlr_site_rule_t *rule,
-                              rlr_subject_t *subject)
+static const rlr_quota_t *find_quota(const rlr_site_rule_t *rule,
+                                     rlr_subject_t *subject)
 {
     rlr_credential_t *credential = rule->rule->key == RLR_KEY_API
         ? &subject->api_key
         : &subject->user;
-    const rlr_limit_t *own;
+    const rlr_quota_t *own;
 
     if (rule->overrides == NULL) {
-        return rule->limit;
+        return &rule->quota;
     }
     own = apr_hash_get(rule->overrides, rlr_credential_digest(credential),
                        RLR_DIGEST_BYTES);
-    return own != NULL ? *own : rule->limit;
+    return own != NULL ? own : &rule->quota;
 }
 
 /* ---- Who is not limited ---- */
@@ -176,9 +177,9 @@ static void decide(rlr_verdict_t *verdict, const rlr_site_t *site,
         verdict->outcome = RLR_UNMATCHED;
         return;
     }
-    verdict->limit = find_limit(rule, subject);
+    verdict->quota = find_quota(rule, subject);
     request = make_request(identity, site, subject, rule->rule->key, rule->slot,
-                           verdict->limit);
+                           verdict->quota->limit);
     request.dry_run = rule->dry_run;
     count(site->table, &request, &rlr_clock_monotonic, &verdict->answer);
     if (verdict->answer.decision.admitted) {
@@ -230,7 +231,7 @@ int rlr_limit_reset(const rlr_site_t *site, rlr_subject_t *subject,
             continue;
         }
         request = make_request(identity, site, subject, key, entry->slot,
-                               entry->limit);
+                               entry->quota.limit);
         count += rlr_table_reset(site->table, &request, &rlr_clock_monotonic);
     }
     return count;

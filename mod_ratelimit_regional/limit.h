@@ -25,7 +25,7 @@ typedef struct rlr_verdict_t {
     /* The rule that decided; NULL for RLR_UNMATCHED and RLR_EXEMPT. */
     const rlr_site_rule_t *rule;
     /* The rule's, or the key's own. */
-    rlr_limit_t limit;
+    const rlr_quota_t *quota;
     rlr_table_answer_t answer;
 } rlr_verdict_t;
 

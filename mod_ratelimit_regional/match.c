@@ -248,6 +248,16 @@ bool rlr_match_test(const rlr_match_t *match, const rlr_target_t *target)
         && test_path(match, target->path, target->length);
 }
 
+char rlr_match_second(const rlr_match_t *match)
+{
+    bool is_at_start = match->kind == RLR_MATCH_PREFIX
+        || match->kind == RLR_MATCH_EXACT;
+
+    return is_at_start && match->length > 1 && match->text[1] != '{'
+        ? match->text[1]
+        : '\0';
+}
+
 /* The pattern's text as a path that it matches. */
 static const char *make_sample(const rlr_match_t *match, apr_pool_t *pool)
 {

@@ -60,6 +60,9 @@ apr_status_t rlr_match_parse(rlr_match_t *match, const char *text,
 /* Whether a request to that target is one that the pattern is for. */
 bool rlr_match_test(const rlr_match_t *match, const rlr_target_t *target);
 
+/* The second byte of all paths that the pattern is for; 0: they differ. */
+char rlr_match_second(const rlr_match_t *match);
+
 /*
  * Whether each request that `later` is for is one that `first` is for too.
  * A false negative is possible only for patterns that nobody writes: a literal

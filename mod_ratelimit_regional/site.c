@@ -99,6 +99,15 @@ static const char *check_overrides(const rlr_global_t *global, apr_pool_t *pool)
 
 /* ---- Building ---- */
 
+static const rlr_quota_t *make_quota(const rlr_rule_t *rule, rlr_limit_t limit,
+                                     apr_pool_t *pool)
+{
+    rlr_quota_t *quota = apr_palloc(pool, sizeof(*quota));
+
+    rlr_quota_init(quota, rule->name, limit, pool);
+    return quota;
+}
+
 /* The limits of single keys under a rule, or NULL when there are none. What
  * is said of the rule by its name wins over what is said of all. */
 static apr_hash_t *collect_overrides(const rlr_global_t *global,
@@ -116,7 +125,7 @@ static apr_hash_t *collect_overrides(const rlr_global_t *global,
 
             if (fits) {
                 apr_hash_set(found, entry->key.bytes, RLR_DIGEST_BYTES,
-                             &entry->limit);
+                             make_quota(rule, entry->limit, pool));
             }
         }
     }
@@ -136,12 +145,9 @@ static void add_rule(rlr_site_t *site, const rlr_config_t *config,
     entry = apr_array_push(site->rules);
     memset(entry, 0, sizeof(*entry));
     entry->rule = rule;
-    entry->limit = *limit;
+    rlr_quota_init(&entry->quota, rule->name, *limit, pool);
     entry->dry_run = engine == RLR_ENGINE_DRY_RUN;
     entry->overrides = collect_overrides(config->global, rule, pool);
-    entry->policy = apr_psprintf(pool, "\"%s\";q=%u;w=%u", rule->name,
-                                 limit->count, limit->interval_sec);
-    entry->quota = apr_psprintf(pool, "\"%s\";r=", rule->name);
 }
 
 /* One byte of length, then the text; hosts that share counters have none. */

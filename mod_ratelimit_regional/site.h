@@ -13,22 +13,20 @@
 #include <apr_hash.h>
 
 #include "digest.h"
+#include "quota.h"
 #include "rule.h"
 #include "table.h"
 
 /* A row of the table as a virtual host applies it. */
 typedef struct rlr_site_rule_t {
     const rlr_rule_t *rule;
-    rlr_limit_t limit;
+    rlr_quota_t quota;
     /* Counts, but refuses nothing. */
     bool dry_run;
     /* Where the counters are; set with rlr_site_t.table. */
     uint32_t slot;
-    /* Limits of single keys: 16 bytes of digest to rlr_limit_t; or NULL. */
+    /* Limits of single keys: 16 bytes of digest to rlr_quota_t; or NULL. */
     apr_hash_t *overrides;
-    /* The values of RateLimit-Policy and, up to the number, of RateLimit. */
-    const char *policy;
-    const char *quota;
 } rlr_site_rule_t;
 
 /* RateLimitNewIdentities: how many new keys an address may bring. */

@@ -251,8 +251,8 @@ static void print_verdict(request_rec *r, const rlr_status_answer_t *answer)
         ap_rprintf(r,
                    " by rule <b>%s</b> (%u / %u s), counted by %s: <b>%u</b> "
                    "left%s",
-                   verdict->rule->rule->name, verdict->limit.count,
-                   verdict->limit.interval_sec, answer->identity,
+                   verdict->rule->rule->name, verdict->quota->limit.count,
+                   verdict->quota->limit.interval_sec, answer->identity,
                    decision->remaining,
                    decision->admitted
                        ? ""

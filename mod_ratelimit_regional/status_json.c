@@ -115,7 +115,7 @@ static void print_verdict(request_rec *r, const rlr_status_answer_t *answer)
                "\"wait_ms\":%u,\"reset_ms\":%u,\"overflow\":%s}\n",
                verdict->rule->rule->name,
                rlr_rule_key_name(verdict->rule->rule->key), answer->identity,
-               verdict->limit.count, verdict->limit.interval_sec,
+               verdict->quota->limit.count, verdict->quota->limit.interval_sec,
                decision->remaining, decision->wait_ms, decision->reset_ms,
                verdict->answer.overflow ? "true" : "false");
 }

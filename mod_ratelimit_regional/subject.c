@@ -25,13 +25,10 @@ static bool is_credential(const char *text, size_t most)
 {
     size_t length = 0;
 
-    for (; text[length] != '\0'; length++) {
-        if (length == most || text[length] <= ' ' || text[length] > '~'
-            || text[length] == ',') {
-            return false;
-        }
+    while (text[length] > ' ' && text[length] <= '~' && text[length] != ',') {
+        length++;
     }
-    return length > 0;
+    return text[length] == '\0' && length > 0 && length <= most;
 }
 
 static void set_credential(rlr_credential_t *credential, const char *text,
@@ -59,26 +56,27 @@ void rlr_subject_set_user(rlr_subject_t *subject, const char *text)
     set_credential(&subject->user, text, RLR_USER_MAX);
 }
 
+static rlr_digest_t find_digest(rlr_recall_t *recall, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (recall == NULL) {
+        return rlr_digest_make(text, length);
+    }
+    if (strcmp(recall->text, text) != 0) {
+        recall->digest = rlr_digest_make(text, length);
+        memcpy(recall->text, text, length + 1);
+    }
+    return recall->digest;
+}
+
 const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential)
 {
     if (!credential->has_digest) {
-        credential->digest = rlr_digest_make(credential->text,
-                                             strlen(credential->text));
+        credential->digest = find_digest(credential->recall, credential->text);
         credential->has_digest = true;
     }
     return &credential->digest;
-}
-
-bool rlr_subject_has(const rlr_subject_t *subject, rlr_key_t key)
-{
-    switch (key) {
-    case RLR_KEY_API:
-        return subject->api_key.present;
-    case RLR_KEY_USER:
-        return subject->user.present;
-    default:
-        return true;
-    }
 }
 
 /* ---- The address ---- */
@@ -174,6 +172,24 @@ void rlr_subject_set_target(rlr_subject_t *subject, const rlr_site_t *site,
     target->path = rlr_match_strip(normal, &target->length, site->strip_prefix);
 }
 
+static rlr_recall_t *find_recall(const request_rec *r)
+{
+    conn_rec *c = r->connection;
+    rlr_recall_t *recall;
+
+    /* A stream of HTTP/2 is a connection of its own for one request. */
+    if (c->master != NULL) {
+        return NULL;
+    }
+    recall = ap_get_module_config(c->conn_config, &ratelimit_regional_module);
+    if (recall == NULL) {
+        recall = apr_pcalloc(c->pool, sizeof(*recall));
+        ap_set_module_config(c->conn_config, &ratelimit_regional_module,
+                             recall);
+    }
+    return recall;
+}
+
 void rlr_subject_read(rlr_subject_t *subject, const rlr_site_t *site,
                       const request_rec *r)
 {
@@ -186,6 +202,10 @@ void rlr_subject_read(rlr_subject_t *subject, const rlr_site_t *site,
     rlr_subject_set_user(subject,
                          apr_table_get(r->headers_in, RLR_USER_HEADER));
     set_address(subject, site, r->useragent_addr);
+    if (subject->api_key.present || subject->user.present) {
+        subject->api_key.recall = find_recall(r);
+        subject->user.recall = subject->api_key.recall;
+    }
 }
 
 static size_t add_bytes(unsigned char *identity, size_t length,

@@ -27,9 +27,17 @@
 #define RLR_IDENTITY_MAX                                                       \
     (1 + RLR_SCOPE_MAX + RLR_DIGEST_BYTES + RLR_ADDRESS_BYTES)
 
+/* The last credential that a connection has sent: most send the same one again
+ * and again, and its digest takes longer than the decision. */
+typedef struct rlr_recall_t {
+    char text[RLR_API_KEY_MAX + 1];
+    rlr_digest_t digest;
+} rlr_recall_t;
+
 /* An API key or a user id. */
 typedef struct rlr_credential_t {
     bool present;
+    rlr_recall_t *recall; /* or NULL */
     /* Borrowed from the request until the digest is made; NULL when only the
      * digest is known. */
     const char *text;
@@ -65,7 +73,12 @@ bool rlr_subject_parse_address(rlr_subject_t *subject, const rlr_site_t *site,
                                const char *text);
 
 /* Whether the subject carries what the key counts by. */
-bool rlr_subject_has(const rlr_subject_t *subject, rlr_key_t key);
+static inline bool rlr_subject_has(const rlr_subject_t *subject, rlr_key_t key)
+{
+    return key == RLR_KEY_IP
+        || (key == RLR_KEY_API ? subject->api_key.present
+                               : subject->user.present);
+}
 
 /* The digest of a credential that is present. */
 const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential);

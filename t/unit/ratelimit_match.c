@@ -125,7 +125,12 @@ static bool test(const char *pattern, const char *method, const char *path,
     rlr_match_t match = parse(pattern, pool);
     rlr_target_t target = {method, path, strlen(path), head_as_get};
 
-    return rlr_match_test(&match, &target);
+    bool hits = rlr_match_test(&match, &target);
+    char second = rlr_match_second(&match);
+
+    /* A path that the pattern is for has the byte that all of them have. */
+    assert_true(!hits || second == '\0' || second == path[1]);
+    return hits;
 }
 
 #define HITS(pattern, path)                                                    \
@@ -177,6 +182,7 @@ static void d3_9_a_suffix_ends_the_path(void **state)
 static void d3_10_a_uuid_is_a_segment_of_8_4_4_4_12(void **state)
 {
     HITS("=/runs/{uuid}", "/runs/" UUID);
+    HITS("/{uuid}", "/" UUID);
     HITS("=/runs/{uuid}", "/runs/018F2D6E-7C4B-7ABC-9DEF-0123456789AB");
     MISSES("=/runs/{uuid}", "/runs/" UUID "/share");
     MISSES("=/runs/{uuid}", "/runs/" UUID "0");

@@ -183,6 +183,27 @@ static const char *find_cover(const char *first, const char *later, int index,
     return cover != NULL ? cover->name : "";
 }
 
+static bool may(const char *words, const char *path, apr_pool_t *pool)
+{
+    rlr_target_t target = {"GET", path, strlen(path), false};
+
+    return rlr_rule_may(parse(words, pool), &target);
+}
+
+static void a_glance_at_the_path_tells_most_rules_apart(void **state)
+{
+    assert_true(may("a /runs /repos key=ip us=1/1", "/r", *state));
+    assert_false(may("a /runs /repos key=ip us=1/1", "/x", *state));
+    assert_false(may("a /runs key=ip us=1/1", "/", *state));
+    assert_false(may("a /runs key=ip us=1/1", "", *state));
+    assert_true(may("a /runs /info key=ip us=1/1", "/x", *state));
+    assert_true(may("a /runs */runs key=ip us=1/1", "/x", *state));
+    assert_true(may("a */runs* key=ip us=1/1", "/x", *state));
+    assert_true(may("a * key=ip us=1/1", "*", *state));
+    assert_true(may("a =/ key=ip us=1/1", "/", *state));
+    assert_true(may("a /{uuid} key=ip us=1/1", "/x", *state));
+}
+
 static void d3_2_a_rule_behind_one_that_takes_all_of_it_is_found(void **state)
 {
     assert_string_equal(find_cover("default * key=api-key us=1/1",
@@ -220,6 +241,7 @@ int main(void)
         CHECK_TEST(a_name_has_at_most_64_characters),
         CHECK_TEST(limits_reach_to_what_the_window_can_count),
         CHECK_TEST(one_of_its_patterns_is_enough_for_a_rule),
+        CHECK_TEST(a_glance_at_the_path_tells_most_rules_apart),
         CHECK_TEST(d3_2_a_rule_behind_one_that_takes_all_of_it_is_found),
         CHECK_TEST(d3_4_a_rule_with_another_key_takes_nothing_away)};
 
