@@ -22,6 +22,11 @@
 /* Rules come and go between restarts; a segment has places for some more. */
 #define SPARE_RULES 64
 
+/* Linux; elsewhere pages come when they are used first. */
+#ifndef MAP_POPULATE
+#define MAP_POPULATE 0
+#endif
+
 /* In the process pool. */
 typedef struct mapping_t {
     void *memory;
@@ -39,7 +44,8 @@ static mapping_t *find_mapping(apr_pool_t *process_pool)
     return mapping;
 }
 
-/* Zeroed memory that children share; logs what fails. */
+/* Zeroed memory that children share; logs what fails. All of it is there from
+ * the start, so that no request waits for a page of it, or finds none left. */
 static apr_status_t map_memory(mapping_t *mapping, uint32_t slots,
                                uint32_t rules, server_rec *server)
 {
@@ -48,7 +54,7 @@ static apr_status_t map_memory(mapping_t *mapping, uint32_t slots,
     mapping->slots = slots;
     mapping->size = rlr_table_size(slots, rules);
     mapping->memory = mmap(NULL, mapping->size, PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+                           MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (mapping->memory != MAP_FAILED) {
         return APR_SUCCESS;
     }

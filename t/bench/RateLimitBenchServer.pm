@@ -13,9 +13,12 @@ use BenchProcess qw(child_pids cpu_sec);
 use Digest::SHA qw(sha256_hex);
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
+use Exporter 'import';
 use IO::Socket::INET;
 use POSIX ();
 use Time::HiRes qw(sleep);
+
+our @EXPORT_OK = qw(server_cpus client_cpus);
 
 # What each path stands for is in ratelimit.pl.
 my @FILES = qw(one repos new window);
@@ -56,7 +59,7 @@ CONF
 my $LIMITED = <<'CONF';
 LoadModule ratelimit_regional_module "${MODULE}"
 Include "${ROOT}/conf/ratelimit_regional.conf"
-RateLimitTable 2097152
+RateLimitTable 524288
 CONF
 
 my %OVERRIDE = (
@@ -141,6 +144,12 @@ sub new {
     return $self;
 }
 
+# Servers have one half of the processors and clients the other, for taskset:
+# what they take from each other would vary more than what is measured.
+my $CPUS = qx(nproc);
+sub server_cpus { return $CPUS > 1 ? '0-' . (int($CPUS / 2) - 1) : '0' }
+sub client_cpus { return $CPUS > 1 ? int($CPUS / 2) . '-' . ($CPUS - 1) : '0' }
+
 sub port { return $_[0]{port} }
 
 # Seconds of processor time of the parent and its children so far.
@@ -221,7 +230,7 @@ sub run {
     # It has a file to say it to: the report goes to stdout.
     open STDOUT, '>', "$self->{dir}/output";
     open STDERR, '>&', \*STDOUT;
-    { exec { $command[0] } @command }
+    { exec 'taskset', '-c', server_cpus(), @command }
     POSIX::_exit(127);
 }
 

@@ -15,11 +15,11 @@ use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root build_dir httpd slurp);
 use BenchReport ();
 use POSIX ();
-use RateLimitBenchServer;
+use RateLimitBenchServer qw(client_cpus);
 use RateLimitBenchWindow qw(most_admitted);
 
 my %PLANS = (
-    full  => { rounds => 25, round_sec => 1, warm_up_sec => 4 },
+    full  => { rounds => 15, round_sec => 1, warm_up_sec => 4 },
     quick => { rounds => 5,  round_sec => 1, warm_up_sec => 2 },
 );
 my $CONNECTIONS = 32;
@@ -181,7 +181,7 @@ sub run_wrk {
     local $ENV{BENCH_NAME} = $case->{key};
     delete $ENV{BENCH_NAME} if !defined $case->{key};
     my $before = $server->cpu;
-    my $output = run_tool('wrk', '-t', 1, '-c', $CONNECTIONS, '-d', "${sec}s",
+    my $output = run_tool('taskset', '-c', client_cpus(), 'wrk', '-t', 1, '-c', $CONNECTIONS, '-d', "${sec}s",
         '-s', 't/bench/ratelimit_keys.lua',
         'http://127.0.0.1:' . $server->port . $case->{path});
     my $cpu = $server->cpu - $before;
@@ -251,7 +251,7 @@ sub about {
     my ($apache) = qx(@{[ httpd() ]} -v) =~ m{Apache/(\S+)};
     my ($nginx) = qx(nginx -v 2>&1) =~ m{nginx/(\S+)};
     chomp(my $cores = qx(nproc));
-    return "$cores cores, shared by the servers and wrk; httpd $apache (event), "
+    return "$cores cores, half of them for the servers, half for wrk; httpd $apache (event), "
         . (defined $nginx ? "nginx $nginx, " : '')
         . "$plan->{rounds} alternating rounds of $plan->{round_sec} s, "
         . "$CONNECTIONS connections; $mode run of t/bench/ratelimit.pl; "

@@ -16,6 +16,9 @@
 #define SEGMENT_SHARING MAP_SHARED
 #endif
 
+/* The bits of a mutex's word that say who holds it. */
+#define OWNER_MASK 0x3fffffff
+
 /* One view of a segment, its clock, and the slots of the rules below. */
 typedef struct segment_t {
     rlr_table_t table;

@@ -11,9 +11,6 @@
 #include "../../mod_ratelimit_regional/table_segment.h"
 #include "ratelimit_segment.h"
 
-/* The bits of a mutex's word that say who holds it. */
-#define OWNER_MASK 0x3fffffff
-
 /* In a judge: what is not so is the problem. */
 #define DEMAND(condition)                                                      \
     do {                                                                       \

@@ -26,7 +26,6 @@
 
 /* What the kernel makes of a lock whose owner died (FUTEX_OWNER_DIED). */
 #define OWNER_DIED 0x40000000
-#define OWNER_MASK 0x3fffffff
 
 /* Where a death is tried: what there is before, what the child does, and what
  * must be true afterwards. */
