@@ -19,8 +19,8 @@ use RateLimitBenchServer qw(client_cpus);
 use RateLimitBenchWindow qw(most_admitted);
 
 my %PLANS = (
-    full  => { rounds => 15, round_sec => 1, warm_up_sec => 4 },
-    quick => { rounds => 5,  round_sec => 1, warm_up_sec => 2 },
+    full  => { ours => 31, others => 5, round_sec => 1, warm_up_sec => 4 },
+    quick => { ours => 7,  others => 3, round_sec => 1, warm_up_sec => 2 },
 );
 my $CONNECTIONS = 32;
 # A rate of failures is no rate; what was on its way at the end may be missing.
@@ -34,10 +34,18 @@ my @CASES = (
     { name => 'each request a new key', path => '/new', keys => 0, aim => 0.90 },
 );
 # With and without: the first is divided by the second.
-my @PAIRS = (
-    [ 'limited', 'bare', 'httpd, whole table / bare' ],
-    [ 'nginx_limited', 'nginx', 'nginx, limit_req / bare' ],
-    [ 'qos', 'bare', 'httpd, mod_qos / bare' ],
+my %PAIRS = (
+    ours   => [ [ 'limited', 'bare', 'httpd, whole table / bare' ] ],
+    others => [
+        [ 'nginx_limited', 'nginx', 'nginx, limit_req / bare' ],
+        [ 'qos', 'bare', 'httpd, mod_qos / bare' ],
+    ],
+);
+# All refused: who has the server's own refusal, who the limiter's, and where.
+my %REFUSED = (
+    ours   => [ 'bare', 'limited', '/window', 'httpd, all refused / `Redirect 429`' ],
+    others => [ 'nginx', 'nginx_limited', '/refused',
+        'nginx, all refused by limit_req / `return 429`' ],
 );
 my %WINDOW = (limited => 'mod_ratelimit_regional, 10/10',
     nginx_limited => 'nginx limit_req, rate=1r/s burst=9 nodelay',
@@ -62,8 +70,10 @@ print BenchReport::table([ qw(figure aim measured) ]);
 # First, while no server is there to disturb it.
 print_rows(decision_rows());
 start_servers();
-print_rows(case_rows($_)) for @CASES;
-print_rows(refused_rows());
+for my $whose (qw(ours others)) {
+    print_rows(case_rows($_, $whose)) for @CASES;
+    print_rows(refused_rows($whose, @{ $REFUSED{$whose} }));
+}
 print_rows(window_rows());
 print "\n", map { "$_\n" } @notes;
 
@@ -92,10 +102,12 @@ sub start_servers {
 # --- With and without -------------------------------------------------------------
 
 sub case_rows {
-    my ($case) = @_;
-    my $result = measure($case, map { [ $_, $case, 200 ] } sort keys %servers);
+    my ($case, $whose) = @_;
+    my @pairs = grep { $servers{ $_->[0] } } @{ $PAIRS{$whose} };
+    my %kinds = map { $_ => 1 } map { @{$_}[ 0, 1 ] } @pairs;
+    my $result = measure($whose, $case, map { [ $_, $case, 200 ] } sort keys %kinds);
     return map { ratio_row($case, $result, @{$_}) }
-        grep { $result->{ $_->[0] } && $result->{ $_->[1] } } @PAIRS;
+        grep { $result->{ $_->[0] } && $result->{ $_->[1] } } @pairs;
 }
 
 sub ratio_row {
@@ -108,31 +120,26 @@ sub ratio_row {
 # The answer to a refused request, against the cheapest refusal that httpd and
 # nginx have themselves.
 sub refused_rows {
-    my %redirect = (name => 'redirect', path => '/redirect', keys => 1);
-    my %window = (name => 'refused', path => '/window', keys => 1);
-    my @sides = ([ 'bare', \%redirect, 429 ],
-        [ 'limited', { %window, key => 'refused' }, 429 ]);
-    push @sides, [ 'nginx', \%redirect, 429 ],
-        [ 'nginx_limited', { %window, path => '/refused' }, 429 ]
-        if $servers{nginx_limited};
-    my $result = measure({ name => 'all refused' }, @sides);
-    my @rows = [ 'httpd, all refused / `Redirect 429`', '>= 1.00',
-        ratio_text($result, 'limited', 'bare') ];
-    push @rows, [ 'nginx, all refused by limit_req / `return 429`', '',
-        ratio_text($result, 'nginx_limited', 'nginx') ]
-        if $result->{nginx_limited};
-    return @rows;
+    my ($whose, $without, $with, $path, $name) = @_;
+    my $redirect = { name => 'redirect', path => '/redirect', keys => 1 };
+    my $refused = { name => 'refused', path => $path, keys => 1, key => 'refused' };
+    return if !$servers{$with};
+    my $result = measure($whose, { name => 'all refused' },
+        [ $without, $redirect, 429 ], [ $with, $refused, 429 ]);
+    return if !$result->{$with} || !$result->{$without};
+    return [ $name, $whose eq 'ours' ? '>= 1.00' : '',
+        ratio_text($result, $with, $without) ];
 }
 
 # Rounds of all sides, each round in the other order. A side is the kind of a
 # server, what it is asked and the status expected.
 # {kind => [{rate, cpu}, ...]}
 sub measure {
-    my ($case, @sides) = @_;
+    my ($whose, $case, @sides) = @_;
     print {*STDERR} "measuring $case->{name} ...\n";
     @sides = grep { warm_up(@{$_}) } @sides;
     my %result;
-    for (1 .. $plan->{rounds}) {
+    for (1 .. $plan->{$whose}) {
         push @{ $result{ $_->[0] } }, run_wrk($plan->{round_sec}, @{$_})
             for @sides;
         @sides = reverse @sides;
@@ -155,7 +162,7 @@ sub ratio_text {
     my ($x, $y) = @{$result}{ $with, $without };
     my @ratios = sort { $a <=> $b }
         map { $x->[$_]{rate} / $y->[$_]{rate} } 0 .. $#{$x};
-    return sprintf '**%.3f** (%.3f to %.3f); %s/s against %s/s, '
+    return sprintf '**%.2f** (%.2f to %.2f); %s/s against %s/s, '
         . 'processor time %.1f against %.1f us', median(@ratios),
         @ratios[ @ratios / 4, 3 * @ratios / 4 ],
         (map { my $side = $_; BenchReport::thousands(
@@ -253,7 +260,8 @@ sub about {
     chomp(my $cores = qx(nproc));
     return "$cores cores, half of them for the servers, half for wrk; httpd $apache (event), "
         . (defined $nginx ? "nginx $nginx, " : '')
-        . "$plan->{rounds} alternating rounds of $plan->{round_sec} s, "
+        . "$plan->{ours} alternating rounds of $plan->{round_sec} s "
+        . "($plan->{others} for others), "
         . "$CONNECTIONS connections; $mode run of t/bench/ratelimit.pl; "
         . "load before it $load.";
 }
