@@ -144,6 +144,7 @@ select :version < 11 as is_missing \gset
 \ir functions/rollback_run.sql
 \ir functions/requeue_run.sql
 \ir functions/stop_unfinished_runs.sql
+\ir functions/stop_runs.sql
 \ir functions/release_leases.sql
 \ir functions/parse_batch.sql
 \ir functions/save_checkpoints.sql
@@ -159,11 +160,14 @@ select :version < 11 as is_missing \gset
 \ir functions/delete_thread.sql
 \ir functions/create_run.sql
 \ir functions/create_stateless_run.sql
+\ir functions/create_stateless_runs.sql
 \ir functions/find_run_thread.sql
 \ir functions/get_run.sql
 \ir functions/list_runs.sql
 \ir functions/delete_run.sql
 \ir functions/cancel_run.sql
+\ir functions/cancel_runs.sql
+\ir functions/cancel_runs_by_status.sql
 \ir functions/join_run.sql
 \ir functions/get_state.sql
 \ir functions/read_events.sql

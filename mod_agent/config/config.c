@@ -96,6 +96,11 @@ const char *agent_config_runner(const agent_server_config_t *config)
     return config->runner != NULL ? config->runner : AGENT_RUNNER_PATH;
 }
 
+const char *agent_config_feedback_url(const agent_server_config_t *config)
+{
+    return config->feedback_url;
+}
+
 int agent_config_runners(const agent_server_config_t *config)
 {
     return config->runners != -1 ? config->runners : 1;

@@ -56,6 +56,7 @@ typedef struct agent_server_config_t {
     const char *node;
     const char *runner;
     const char *runner_user;
+    const char *feedback_url;
     int runners;
     int runner_slots;
     int max_waiters; /* see capacity.h */
@@ -97,6 +98,8 @@ const agent_dir_config_t *agent_config_dir(const request_rec *r);
 const char *agent_config_node(const agent_server_config_t *config,
                               apr_pool_t *pool);
 const char *agent_config_runner(const agent_server_config_t *config);
+/* With {run_id} and {key}; NULL = none. */
+const char *agent_config_feedback_url(const agent_server_config_t *config);
 int agent_config_runners(const agent_server_config_t *config);
 int agent_config_runner_slots(const agent_server_config_t *config);
 /* AgentParking. */

@@ -130,6 +130,24 @@ static const char *set_runner(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
+static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    if (problem != NULL) {
+        return problem;
+    }
+    if ((strncmp(arg, "http://", 7) != 0 && strncmp(arg, "https://", 8) != 0)
+        || strstr(arg, "{run_id}") == NULL || strstr(arg, "{key}") == NULL) {
+        return apr_psprintf(cmd->pool,
+                            "AgentFeedbackURL: expected an http or https "
+                            "address with {run_id} and {key} in it, got '%s'",
+                            arg);
+    }
+    agent_config_server(cmd->server)->feedback_url = arg;
+    return NULL;
+}
+
 static const char *set_prefix(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
@@ -234,6 +252,9 @@ const command_rec agent_directives[] = {
                   "(default: 180)"),
     AP_INIT_TAKE1("AgentEventRetention", set_number, DATA(retention_days),
                   RSRC_CONF, "days a run's events are kept (default: 2)"),
+    AP_INIT_TAKE1("AgentFeedbackURL", set_feedback_url, NULL, RSRC_CONF,
+                  "where the feedback of a run goes, with {run_id} and {key} "
+                  "(default: none)"),
     AP_INIT_TAKE1("AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
                   "requests of one child that may wait for runs at once "
                   "(default: what there is room for, at most 10000)"),

@@ -102,8 +102,8 @@ static const char *hash_request(const agent_call_t *call)
     return apr_pescape_hex(call->pool, digest, sizeof(digest), 0);
 }
 
-static apr_status_t read_identities(agent_run_creation_t *creation,
-                                    agent_call_t *call)
+apr_status_t agent_creation_identify(agent_run_creation_t *creation,
+                                     agent_call_t *call)
 {
     const char *api_key;
 
@@ -126,7 +126,7 @@ static apr_status_t read_identities(agent_run_creation_t *creation,
 apr_status_t agent_creation_read(agent_run_creation_t *creation,
                                  agent_call_t *call)
 {
-    if (read_identities(creation, call) != APR_SUCCESS
+    if (agent_creation_identify(creation, call) != APR_SUCCESS
         || agent_request_body(call) != APR_SUCCESS
         || agent_schema_run(call->json, &call->err, call->pool) != APR_SUCCESS
         || agent_creation_resolve(creation, call->json, call) != APR_SUCCESS) {
@@ -141,6 +141,7 @@ apr_status_t agent_creation_read(agent_run_creation_t *creation,
                                            agent_config_multitask(call->dir));
     creation->request_hash = creation->idempotency_key ? hash_request(call)
                                                        : NULL;
+    creation->feedback_url = agent_config_feedback_url(call->child->config);
     creation->request = call->body;
     return APR_SUCCESS;
 }

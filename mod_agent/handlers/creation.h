@@ -13,6 +13,10 @@
 apr_status_t agent_creation_read(agent_run_creation_t *creation,
                                  agent_call_t *call);
 
+/* Reads the headers that say who asks, and the Idempotency-Key. */
+apr_status_t agent_creation_identify(agent_run_creation_t *creation,
+                                     agent_call_t *call);
+
 /* What of a body only this server can tell: reads assistant_id into graph_id
  * and assistant_id, and whether its webhook may be called. */
 apr_status_t agent_creation_resolve(agent_run_creation_t *creation,

@@ -29,6 +29,8 @@ int agent_handle_stateless_create_stream(agent_call_t *call);
 int agent_handle_stateless_join(agent_call_t *call);
 int agent_handle_stateless_stream(agent_call_t *call);
 int agent_handle_stateless_create(agent_call_t *call);
+int agent_handle_run_batch(agent_call_t *call);
+int agent_handle_run_cancel_many(agent_call_t *call);
 int agent_handle_ok(agent_call_t *call);
 int agent_handle_info(agent_call_t *call);
 

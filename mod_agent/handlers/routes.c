@@ -19,6 +19,8 @@ const agent_route_t agent_routes[] = {
     {"GET", "/threads/{id}/runs/{id}/stream", agent_handle_run_stream},
     {"POST", "/threads/{id}/runs/{id}/cancel", agent_handle_run_cancel},
     {"POST", "/runs", agent_handle_stateless_create},
+    {"POST", "/runs/batch", agent_handle_run_batch},
+    {"POST", "/runs/cancel", agent_handle_run_cancel_many},
     {"POST", "/runs/wait", agent_handle_stateless_create_wait},
     {"POST", "/runs/stream", agent_handle_stateless_create_stream},
     {"GET", "/runs/{id}/join", agent_handle_stateless_join},

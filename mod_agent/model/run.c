@@ -37,6 +37,25 @@ apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
                            err, pool);
 }
 
+apr_status_t agent_run_create_batch(const char **body, agent_pool_t *db,
+                                    const agent_run_batch_t *batch,
+                                    agent_error_t **err, apr_pool_t *pool)
+{
+    apr_size_t count = (apr_size_t)batch->count;
+    const char *params[] = {batch->account_id,
+                            agent_db_array(batch->thread_ids, count, pool),
+                            agent_db_array(batch->run_ids, count, pool),
+                            agent_db_array(batch->assistant_ids, count, pool),
+                            agent_db_array(batch->batch_graph_ids, count, pool),
+                            agent_db_list(batch->graph_ids, pool),
+                            batch->user_id,
+                            batch->request,
+                            batch->feedback_url};
+
+    return agent_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUNS, params,
+                           err, pool);
+}
+
 apr_status_t agent_run_find_thread(const char **thread_id, agent_pool_t *db,
                                    const char *account_id, const char *run_id,
                                    agent_error_t **err, apr_pool_t *pool)
@@ -88,6 +107,32 @@ apr_status_t agent_run_cancel(const char **changed, agent_pool_t *db,
 
     return agent_pool_call_extra(&body, changed, db, AGENT_SQL_CANCEL_RUN,
                                  params, err, pool);
+}
+
+apr_status_t agent_run_cancel_many(const char **changed, agent_pool_t *db,
+                                   const char *const ids[2],
+                                   const char *const *run_ids,
+                                   const char *action, agent_error_t **err,
+                                   apr_pool_t *pool)
+{
+    const char *params[] = {ids[0], ids[1], agent_db_list(run_ids, pool),
+                            action};
+    const char *body;
+
+    return agent_pool_call_extra(&body, changed, db, AGENT_SQL_CANCEL_RUNS,
+                                 params, err, pool);
+}
+
+apr_status_t agent_run_cancel_some(const char **changed, const char **before,
+                                   agent_pool_t *db, const char *account_id,
+                                   const char *status, const char *action,
+                                   agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {account_id, status, action, *before};
+
+    return agent_pool_call_extra(before, changed, db,
+                                 AGENT_SQL_CANCEL_RUNS_BY_STATUS, params, err,
+                                 pool);
 }
 
 apr_status_t agent_run_join(const char **body, agent_pool_t *db,

@@ -56,6 +56,28 @@ apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
                                         const agent_run_creation_t *creation,
                                         agent_error_t **err, apr_pool_t *pool);
 
+/* What creation of many runs needs: as above, with lists of count elements. */
+typedef struct agent_run_batch_t {
+    const char *account_id;
+    int count;
+    const char *const *thread_ids;
+    const char *const *run_ids;
+    const char *const *assistant_ids;
+    /* "" where the graph is to be looked up. */
+    const char *const *batch_graph_ids;
+    const char *const *graph_ids;
+    const char *user_id;
+    const char *feedback_url;
+    /* The body as sent: an array. */
+    const char *request;
+} agent_run_batch_t;
+
+/* All of them, each on a new hidden thread, or none; *body is the array of
+ * their records. */
+apr_status_t agent_run_create_batch(const char **body, agent_pool_t *db,
+                                    const agent_run_batch_t *batch,
+                                    agent_error_t **err, apr_pool_t *pool);
+
 /* The thread that a run belongs to. */
 apr_status_t agent_run_find_thread(const char **thread_id, agent_pool_t *db,
                                    const char *account_id, const char *run_id,
@@ -78,6 +100,24 @@ apr_status_t agent_run_delete(const char **changed, agent_pool_t *db,
 apr_status_t agent_run_cancel(const char **changed, agent_pool_t *db,
                               const char *const ids[3], const char *action,
                               agent_error_t **err, apr_pool_t *pool);
+
+/* Runs of one thread; run_ids is NULL-terminated. RUN_NOT_FOUND when none of
+ * them is there. */
+apr_status_t agent_run_cancel_many(const char **changed, agent_pool_t *db,
+                                   const char *const ids[2],
+                                   const char *const *run_ids,
+                                   const char *action, agent_error_t **err,
+                                   apr_pool_t *pool);
+
+/*
+ * Up to 100 unfinished runs with ids below *before, the latest first; *before
+ * becomes the last one's, to go on from. status: pending, running or all.
+ * RUN_NOT_FOUND when there are no more.
+ */
+apr_status_t agent_run_cancel_some(const char **changed, const char **before,
+                                   agent_pool_t *db, const char *account_id,
+                                   const char *status, const char *action,
+                                   agent_error_t **err, apr_pool_t *pool);
 
 /*
  * The final values of a run; APR_EAGAIN while it has not finished.

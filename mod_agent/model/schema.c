@@ -38,6 +38,8 @@ const char *const agent_stream_modes[] = {
 const char *const agent_thread_stream_modes[] = {"run_modes", "lifecycle",
                                                  "state_update", NULL};
 static const char *const if_not_exists[] = {"reject", "create", NULL};
+static const char *const cancel_statuses[] = {"pending", "running", "all",
+                                              NULL};
 static const char *const durabilities[] = {"async", "sync", "exit", NULL};
 static const char *const disconnects[] = {"continue", "cancel", NULL};
 static const char *const completions[] = {"delete", "keep", NULL};
@@ -84,6 +86,12 @@ static place_t place_below(const place_t *place, const char *key)
 
     below.pointer = apr_pstrcat(place->pool, place->pointer, "/", key, NULL);
     return below;
+}
+
+static place_t place_at(const place_t *place, size_t index)
+{
+    return place_below(place,
+                       apr_psprintf(place->pool, "%" APR_SIZE_T_FMT, index));
 }
 
 static apr_status_t check_members(const check_t *members, json_object *object,
@@ -221,8 +229,7 @@ static apr_status_t check_words(const check_t *check, json_object *value,
         return refuse(place, "1 to 64 elements");
     }
     for (size_t i = 0; i < length; i++) {
-        place_t below = place_below(
-            place, apr_psprintf(place->pool, "%" APR_SIZE_T_FMT, i));
+        place_t below = place_at(place, i);
         apr_status_t rv = check_word(check, json_object_array_get_idx(value, i),
                                      &below);
 
@@ -245,10 +252,52 @@ static apr_status_t check_texts(const check_t *check, json_object *value,
     for (size_t i = 0; i < length; i++) {
         if (!json_object_is_type(json_object_array_get_idx(value, i),
                                  json_type_string)) {
-            place_t below = place_below(
-                place, apr_psprintf(place->pool, "%" APR_SIZE_T_FMT, i));
+            place_t below = place_at(place, i);
 
             return refuse(&below, "a string");
+        }
+    }
+    return APR_SUCCESS;
+}
+
+/* Each becomes part of an address. */
+static apr_status_t check_keys(const check_t *check, json_object *value,
+                               const place_t *place)
+{
+    apr_status_t rv = check_texts(check, value, place);
+
+    if (rv == APR_SUCCESS && json_object_array_length(value) > 64) {
+        return refuse(place, "at most 64 strings");
+    }
+    for (size_t i = 0; rv == APR_SUCCESS && i < json_object_array_length(value);
+         i++) {
+        int length = json_object_get_string_len(
+            json_object_array_get_idx(value, i));
+
+        if (length == 0 || length > 64) {
+            rv = refuse(place, "strings of 1 to 64 bytes");
+        }
+    }
+    return rv;
+}
+
+static apr_status_t check_uuids(const check_t *check, json_object *value,
+                                const place_t *place)
+{
+    size_t length = json_object_is_type(value, json_type_array)
+        ? json_object_array_length(value)
+        : 0;
+
+    if (length == 0 || length > AGENT_MANY_RUNS) {
+        return refuse(place, "an array of 1 to 1000 UUIDs");
+    }
+    for (size_t i = 0; i < length; i++) {
+        place_t below = place_at(place, i);
+        apr_status_t rv = check_uuid(check, json_object_array_get_idx(value, i),
+                                     &below);
+
+        if (rv != APR_SUCCESS) {
+            return rv;
         }
     }
     return APR_SUCCESS;
@@ -324,7 +373,7 @@ static const check_t run_members[] = {
     {.key = "stream_subgraphs", .check = check_flag},
     {.key = "stream_resumable", .check = check_flag},
     {.key = "checkpoint_during", .check = check_flag},
-    {.key = "feedback_keys", .check = check_texts},
+    {.key = "feedback_keys", .check = check_keys},
     {.key = "if_not_exists", .check = check_word, .words = if_not_exists},
     {.key = "on_disconnect", .check = check_word, .words = disconnects},
     {.key = "on_completion", .check = check_word, .words = completions},
@@ -338,6 +387,12 @@ static const check_t thread_members[] = {
     {.key = "thread_id", .check = check_uuid},
     {.key = "metadata", .check = check_metadata},
     {.key = "if_exists", .check = check_word, .words = agent_if_exists},
+    {.key = NULL}};
+
+static const check_t cancel_members[] = {
+    {.key = "status", .check = check_word, .words = cancel_statuses},
+    {.key = "thread_id", .check = check_uuid},
+    {.key = "run_ids", .check = check_uuids},
     {.key = NULL}};
 
 static apr_status_t check_body(const check_t *members, json_object *body,
@@ -357,17 +412,61 @@ apr_status_t agent_schema_thread(json_object *body, agent_error_t **err,
     return check_body(thread_members, body, &place);
 }
 
+static apr_status_t check_run(json_object *body, const place_t *place)
+{
+    apr_status_t rv = check_body(run_members, body, place);
+
+    if (rv == APR_SUCCESS && agent_json_get(body, "input") != NULL
+        && agent_json_get(body, "command") != NULL) {
+        place_t command = place_below(place, "command");
+
+        return refuse(&command, "no input beside it");
+    }
+    return rv;
+}
+
 apr_status_t agent_schema_run(json_object *body, agent_error_t **err,
                               apr_pool_t *pool)
 {
     place_t place = {"", err, pool};
-    apr_status_t rv = check_body(run_members, body, &place);
 
-    if (rv == APR_SUCCESS && agent_json_get(body, "input") != NULL
-        && agent_json_get(body, "command") != NULL) {
-        place_t command = place_below(&place, "command");
+    return check_run(body, &place);
+}
 
-        return refuse(&command, "no input beside it");
+apr_status_t agent_schema_runs(json_object *body, agent_error_t **err,
+                               apr_pool_t *pool)
+{
+    place_t place = {"", err, pool};
+    size_t length = json_object_is_type(body, json_type_array)
+        ? json_object_array_length(body)
+        : 0;
+
+    if (length == 0 || length > AGENT_MANY_RUNS) {
+        return refuse(&place, "an array of 1 to 1000 runs");
+    }
+    for (size_t i = 0; i < length; i++) {
+        place_t below = place_at(&place, i);
+        apr_status_t rv = check_run(json_object_array_get_idx(body, i), &below);
+
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_schema_cancel(json_object *body, agent_error_t **err,
+                                 apr_pool_t *pool)
+{
+    place_t place = {"", err, pool};
+    apr_status_t rv = check_body(cancel_members, body, &place);
+    bool has_thread = agent_json_get(body, "thread_id") != NULL;
+    bool has_runs = agent_json_get(body, "run_ids") != NULL;
+    bool has_status = agent_json_get(body, "status") != NULL;
+
+    if (rv == APR_SUCCESS
+        && (has_thread != has_runs || has_runs == has_status)) {
+        return refuse(&place, "either status, or thread_id and run_ids");
     }
     return rv;
 }

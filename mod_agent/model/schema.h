@@ -22,6 +22,17 @@ apr_status_t agent_schema_thread(json_object *body, agent_error_t **err,
 apr_status_t agent_schema_run(json_object *body, agent_error_t **err,
                               apr_pool_t *pool);
 
+/* Runs that one request may create, or cancel by id. */
+#define AGENT_MANY_RUNS 1000
+
+/* The body of POST /runs/batch: an array of run bodies. */
+apr_status_t agent_schema_runs(json_object *body, agent_error_t **err,
+                               apr_pool_t *pool);
+
+/* The body of POST /runs/cancel: a status, or a thread and its runs. */
+apr_status_t agent_schema_cancel(json_object *body, agent_error_t **err,
+                                 apr_pool_t *pool);
+
 /* True when text is one of the NULL-terminated words. */
 bool agent_schema_is_word(const char *text, const char *const *words);
 

@@ -2,8 +2,6 @@
 /* Threads and their state; see thread.h. */
 #include "thread.h"
 
-#include <string.h>
-
 #include <apr_strings.h>
 
 apr_status_t agent_thread_create(const char **body, agent_pool_t *db,
@@ -45,38 +43,6 @@ apr_status_t agent_thread_state(const char **body, agent_pool_t *db,
     const char *params[] = {account_id, thread_id, checkpoint_id};
 
     return agent_pool_call(body, db, AGENT_SQL_GET_STATE, params, err, pool);
-}
-
-/* Digits only, so that a number has one spelling; up to 18 fit. */
-static const char *read_number(apr_int64_t *number, const char *text)
-{
-    size_t length = strspn(text, "0123456789");
-
-    if (length == 0 || length > 18) {
-        return NULL;
-    }
-    *number = apr_strtoi64(text, NULL, 10);
-    return text + length;
-}
-
-bool agent_thread_cursor_read(agent_thread_cursor_t *cursor, const char *text)
-{
-    agent_thread_cursor_t read = {0, -1};
-
-    if (strcmp(text, "-") != 0) {
-        text = read_number(&read.run, text);
-        if (text == NULL || *text++ != '-') {
-            return false;
-        }
-        if (strcmp(text, "-1") != 0) {
-            text = read_number(&read.seq, text);
-            if (text == NULL || *text != '\0') {
-                return false;
-            }
-        }
-    }
-    *cursor = read;
-    return true;
 }
 
 apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,

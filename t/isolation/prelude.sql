@@ -4,6 +4,10 @@ create function public.id(p_kind text, p_number integer) returns uuid language s
     select format('00000000-0000-7000-8000-%s%s', p_kind, lpad(p_number::text, 11, '0'))::uuid
 $$;
 
+create function public.numbers(p_ids text) returns text language sql immutable as $$
+    select string_agg(right(i, 1), ' ' order by i) from regexp_split_to_table(p_ids, ' ') i
+$$;
+
 create table public.worker (worker_id bigint);
 
 -- Empty threads 1 and 2 and a live worker, before each permutation.
@@ -35,6 +39,19 @@ create function public.cancel(p_thread integer, p_run integer, p_action text) re
 language sql as $$
     select concat_ws(' ', code, body) from agent.cancel_run(
         '00000000-0000-0000-0000-000000000001', public.id('a', p_thread), public.id('b', p_run), p_action)
+$$;
+
+-- (code, numbers of what ended here: threads before runs).
+create function public.cancel_all(p_status text, p_action text) returns text language sql as $$
+    select concat_ws(' ', c.code, public.numbers(c.changed))
+      from agent.cancel_runs_by_status('00000000-0000-0000-0000-000000000001', p_status, p_action,
+                                       'ffffffff-ffff-ffff-ffff-ffffffffffff') c
+$$;
+
+create function public.cancel_ids(p_thread integer, p_action text, variadic p_runs integer[]) returns text language sql as $$
+    select concat_ws(' ', c.code, public.numbers(c.changed))
+      from agent.cancel_runs('00000000-0000-0000-0000-000000000001', public.id('a', p_thread),
+                             array(select public.id('b', r) from unnest(p_runs) r), p_action) c
 $$;
 
 -- Numbers of the claimed runs.

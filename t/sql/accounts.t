@@ -43,6 +43,8 @@ my %calls = (
     get_run => [ [ $thread, $run ], 'run_not_found' ],
     list_runs => [ [ $thread, 10, 0, undef, undef ], 'thread_not_found' ],
     delete_run => [ [ $thread, $run ], 'run_not_found' ],
+    cancel_runs => [ [ $thread, [ $run, $active ], 'rollback' ], 'run_not_found' ],
+    cancel_runs_by_status => [ [ 'all', 'rollback', 'ffffffff-ffff-ffff-ffff-ffffffffffff' ], 'run_not_found' ],
     cancel_run => [ [ $thread, $active, 'rollback' ], 'run_not_found' ],
     join_run => [ [ $thread, $run ], 'run_not_found' ],
     get_state => [ [ $thread, undef ], 'thread_not_found' ],
@@ -88,6 +90,12 @@ subtest 'a stateless run is made in the own account' => sub {
     is $guest->body('find_run_thread', $new), $hidden;
     is +($owner->api('find_run_thread', $new))[0], 'run_not_found';
     $guest->api('delete_thread', $hidden);
+    my (undef, $body, $runs, $threads) = $guest->try_batch({}, {});
+    is_deeply [ map { $guest->status($threads->[$_], $runs->[$_]) } 0, 1 ], [qw(pending pending)], 'so is a batch';
+    is $owner->status($threads->[0], $runs->[0]), 'run_not_found';
+    is +($guest->api('cancel_runs_by_status', 'all', 'rollback', 'ffffffff-ffff-ffff-ffff-ffffffffffff'))[0], 'ok',
+        'and a cancel by status finds these only';
+    $guest->api('delete_thread', $_) for @$threads;
 };
 
 subtest 'a lease named with another account is fenced' => sub {
@@ -100,7 +108,7 @@ subtest 'a lease named with another account is fenced' => sub {
 is snapshot(), $before, 'nothing of the other account has changed';
 
 subtest 'every function that takes an account was tried' => sub {
-    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run read_events
+    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run create_stateless_runs read_events
         read_thread_events);
     my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p
         where p.pronamespace = 'agent'::regnamespace and p.proargnames[1] = 'p_account_id'

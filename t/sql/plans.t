@@ -83,9 +83,14 @@ sub life {
     }
     my @stateless;
     $measure->('create_stateless_run', sub { @stateless = $play->stateless });
+    my $batch;
+    $measure->('create_stateless_runs (many)', sub { (undef, undef, $batch) = $play->try_batch(map { {} } 1 .. 50) });
+    $measure->('cancel_runs (many)', sub { $play->api('cancel_runs', $new, [ @created, @$batch ], 'interrupt') });
+    $measure->('cancel_runs_by_status (many)',
+        sub { $play->api('cancel_runs_by_status', 'pending', 'interrupt', 'ffffffff-ffff-ffff-ffff-ffffffffffff') });
     $measure->('cancel_run of a temporary one', sub { $play->api('cancel_run', @stateless, 'interrupt') });
     $session->query("set agent.now = '" . $session->value("select now() + interval '3 minutes'") . "'");
-    $measure->('expire_threads', sub { $session->value('select agent.expire_threads()') });
+    $measure->('expire_threads (many)', sub { $session->value('select agent.expire_threads()') });
     $session->query('reset agent.now');
     $measure->('cancel_run', sub { $play->api('cancel_run', $new, $created[-1], 'interrupt') });
     my @due = $measure->('claim_webhooks', sub {
@@ -133,7 +138,7 @@ sub measured {
     is $claimed, 50, '50 runs were claimed';
     for my $name (sort keys %rows) {
         is $scans{$name}, 0, "$name scans no table";
-        my $limit = $name =~ /claim|batch|release|check/ ? 600 : 60;
+        my $limit = $name =~ /many/ ? 2500 : $name =~ /claim|batch|release|check/ ? 600 : 60;
         cmp_ok $rows{$name}, '<=', $limit, "$name reads no more rows than it has to ($rows{$name})";
     }
     return;

@@ -166,6 +166,32 @@ subtest 'an unknown assistant leaves nothing' => sub {
     is $session->value('select count(*) from agent.threads'), $before;
 };
 
+subtest 'a batch is made as a whole, in its order' => sub {
+    my ($code, $body, $runs, $threads) = $play->try_batch(map { { input => $_, on_completion => $_ % 2 ? 'keep' : 'delete' } } 1 .. 50);
+    is $code, 'ok';
+    my @records = @{ AgentSQL::decode($body) };
+    is_deeply [ map { $_->{run_id} } @records ], $runs;
+    is_deeply [ map { $_->{thread_id} } @records ], $threads;
+    is_deeply [ map { $_->{kwargs}{input} } @records ], [ 1 .. 50 ];
+    is_deeply [ map { $_->{kwargs}{temporary} ? 1 : 0 } @records ], [ map { $_ % 2 ? 0 : 1 } 1 .. 50 ];
+    is $records[0]{kwargs}{config}{configurable}{user_id}, 'u1';
+    my $list = "'{" . join(',', @$threads) . "}'::uuid[]";
+    is $session->value("select count(*) from agent.threads where status = 'busy' and thread_id = any($list)"), 50;
+    my @claims = $play->claim($worker, limit => 100);
+    my %claimed = map { $_->{run_id} => 1 } @claims;
+    is_deeply [ grep { !$claimed{$_} } @$runs ], [], 'all are ready';
+    $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
+};
+
+subtest 'a batch with one unknown assistant makes nothing' => sub {
+    my $before = $session->value('select count(*) from agent.threads');
+    my $unknown = AgentSQL::uuid();
+    my ($code, $body) = $play->try_batch({ input => 1 }, { assistant_id => $unknown }, { input => 3 });
+    is $code, 'assistant_not_found';
+    like $body, qr/$unknown/, 'and says which';
+    is $session->value('select count(*) from agent.threads'), $before;
+};
+
 subtest 'what makes no sense without a thread has no effect' => sub {
     my ($code, $body) = $play->try_stateless(request => {
         checkpoint_id => AgentSQL::uuid(), checkpoint => { checkpoint_id => AgentSQL::uuid() },

@@ -110,6 +110,7 @@ static void bad_members_of_a_run_are_named(void **state)
         {"\"webhook\":\"https://me:secret@example.com/\"", "/webhook"},
         {"\"stream_subgraphs\":\"true\"", "/stream_subgraphs"},
         {"\"feedback_keys\":\"a\"", "/feedback_keys"},
+        {"\"feedback_keys\":[\"a\",\"\"]", "/feedback_keys"},
         {"\"input\":{},\"command\":{}", "/command"},
         {"\"command\":[]", "/command"}};
 
@@ -163,6 +164,95 @@ static void a_thread_may_bring_its_id(void **state)
         "/if_exists: expected raise or do_nothing.");
 }
 
+static void feedback_keys_are_bounded(void **state)
+{
+    const char *keys = "\"k\"";
+
+    for (int i = 1; i < 64; i++) {
+        keys = apr_pstrcat(*state, keys, ",\"k\"", NULL);
+    }
+    assert_null(check_run(
+        apr_pstrcat(*state, "\"feedback_keys\":[", keys, "]", NULL), *state));
+    assert_non_null(check_run(
+        apr_pstrcat(*state, "\"feedback_keys\":[", keys, ",\"k\"]", NULL),
+        *state));
+    assert_null(check_run(
+        apr_psprintf(*state, "\"feedback_keys\":[\"%064d\"]", 0), *state));
+    assert_non_null(check_run(
+        apr_psprintf(*state, "\"feedback_keys\":[\"%065d\"]", 0), *state));
+}
+
+static const char *make_array(const char *item, int count, apr_pool_t *pool)
+{
+    char *text = apr_pcalloc(pool, (strlen(item) + 1) * (size_t)count + 3);
+    char *p = text;
+
+    for (int i = 0; i < count; i++) {
+        *p++ = i ? ',' : '[';
+        p = apr_cpystrn(p, item, strlen(item) + 1);
+    }
+    strcpy(p, count ? "]" : "[]");
+    return text;
+}
+
+static void a_batch_is_an_array_of_runs(void **state)
+{
+    const char *run = "{\"assistant_id\":\"agent\"}";
+
+    assert_null(check(agent_schema_runs, make_array(run, 1, *state), *state));
+    assert_null(
+        check(agent_schema_runs, make_array(run, 1000, *state), *state));
+    assert_string_equal(
+        check(agent_schema_runs, make_array(run, 1001, *state), *state),
+        "/: expected an array of 1 to 1000 runs.");
+    assert_non_null(check(agent_schema_runs, "[]", *state));
+    assert_non_null(check(agent_schema_runs, run, *state));
+    assert_string_equal(
+        check(agent_schema_runs, "[{\"assistant_id\":\"agent\"},null]", *state),
+        "/1: expected an object.");
+    assert_string_equal(
+        check(agent_schema_runs,
+              "[{\"assistant_id\":\"agent\",\"config\":{\"tags\":[1]}}]",
+              *state),
+        "/0/config/tags/0: expected a string.");
+}
+
+#define ID "\"018f2d6e-7c4b-7abc-9def-0123456789ab\""
+
+static void a_cancel_names_a_status_or_runs_of_a_thread(void **state)
+{
+    static const char *const good[] = {
+        "{\"status\":\"pending\"}", "{\"status\":\"all\",\"thread_id\":null}",
+        "{\"thread_id\":" ID ",\"run_ids\":[" ID "," ID "]}"};
+    static const char *const bad[][2] = {
+        {"{}", "/:"},
+        {"[]", "/:"},
+        {"{\"thread_id\":" ID "}", "/:"},
+        {"{\"run_ids\":[" ID "]}", "/:"},
+        {"{\"status\":\"all\",\"run_ids\":[" ID "]}", "/:"},
+        {"{\"status\":\"all\",\"thread_id\":" ID "}", "/:"},
+        {"{\"status\":\"success\"}", "/status:"},
+        {"{\"thread_id\":" ID ",\"run_ids\":[]}", "/run_ids:"},
+        {"{\"thread_id\":" ID ",\"run_ids\":[" ID ",1]}", "/run_ids/1:"},
+        {"{\"thread_id\":7,\"run_ids\":[" ID "]}", "/thread_id:"}};
+    const char *detail;
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_null(check(agent_schema_cancel, good[i], *state));
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        detail = check(agent_schema_cancel, bad[i][0], *state);
+        assert_non_null(detail);
+        assert_memory_equal(detail, bad[i][1], strlen(bad[i][1]));
+    }
+    detail = check(agent_schema_cancel,
+                   apr_pstrcat(*state, "{\"thread_id\":" ID ",\"run_ids\":",
+                               make_array(ID, 1001, *state), "}", NULL),
+                   *state);
+    assert_string_equal(detail,
+                        "/run_ids: expected an array of 1 to 1000 UUIDs.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,7 +261,10 @@ int main(void)
         CHECK_TEST(good_members_of_a_run_are_accepted),
         CHECK_TEST(bad_members_of_a_run_are_named),
         CHECK_TEST(metadata_is_bounded_so_that_it_can_be_searched),
-        CHECK_TEST(a_thread_may_bring_its_id)};
+        CHECK_TEST(a_thread_may_bring_its_id),
+        CHECK_TEST(feedback_keys_are_bounded),
+        CHECK_TEST(a_batch_is_an_array_of_runs),
+        CHECK_TEST(a_cancel_names_a_status_or_runs_of_a_thread)};
 
     return CHECK_RUN(tests);
 }

@@ -68,6 +68,19 @@ sub stateless {
     return ($thread, $run);
 }
 
+# A batch of runs without a thread: (code, body, run_ids, thread_ids).
+sub try_batch {
+    my ($self, @requests) = @_;
+    my (@threads, @runs);
+    push @threads, AgentSQL::uuid() and push @runs, AgentSQL::uuid() for @requests;
+    my @assistants = map { $_->{assistant_id} || $AgentSQL::ASSISTANT } @requests;
+    my ($code, $body) = $self->{session}->call(
+        'create_stateless_runs', $self->{account}, \@threads, \@runs, \@assistants,
+        [ map { $_ eq $AgentSQL::ASSISTANT ? 'agent' : '' } @assistants ], ['agent'], 'u1',
+        AgentSQL::encode(\@requests), undef);
+    return ($code, $body, \@runs, \@threads);
+}
+
 # Calls a function of the API with the account first: (code, body), the body decoded when it is JSON.
 sub api {
     my ($self, $name, @arguments) = @_;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST /runs/batch: start many runs without a thread, all or none. */
+#include "handlers.h"
+
+#include "../http/problem.h"
+#include "../http/request.h"
+#include "../http/response.h"
+#include "../model/schema.h"
+#include "creation.h"
+
+static apr_status_t read_headers(agent_run_batch_t *batch, agent_call_t *call)
+{
+    agent_run_creation_t creation = {0};
+
+    if (agent_creation_identify(&creation, call) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    if (creation.idempotency_key != NULL) {
+        return agent_error_set(&call->err, AGENT_E_INVALID,
+                               "Header Idempotency-Key: expected none, it "
+                               "stands for one run and not for a batch.",
+                               NULL, call->pool);
+    }
+    batch->user_id = creation.user_id;
+    return APR_SUCCESS;
+}
+
+static const char **make_list(const agent_call_t *call)
+{
+    return apr_pcalloc(call->pool,
+                       json_object_array_length(call->json) * sizeof(char *));
+}
+
+/* An id of thread and run for each item, and whom it asks for. */
+static apr_status_t read_items(agent_run_batch_t *batch, agent_call_t *call)
+{
+    const char **thread_ids = make_list(call);
+    const char **run_ids = make_list(call);
+    const char **assistant_ids = make_list(call);
+    const char **graph_ids = make_list(call);
+
+    batch->count = (int)json_object_array_length(call->json);
+    for (int i = 0; i < batch->count; i++) {
+        agent_run_creation_t item = {0};
+
+        if (agent_creation_resolve(
+                &item, json_object_array_get_idx(call->json, (size_t)i), call)
+            != APR_SUCCESS) {
+            return APR_EGENERAL;
+        }
+        thread_ids[i] = agent_creation_new_id(call);
+        run_ids[i] = agent_creation_new_id(call);
+        assistant_ids[i] = item.assistant_id;
+        graph_ids[i] = item.graph_id ? item.graph_id : "";
+    }
+    batch->thread_ids = thread_ids;
+    batch->run_ids = run_ids;
+    batch->assistant_ids = assistant_ids;
+    batch->batch_graph_ids = graph_ids;
+    return APR_SUCCESS;
+}
+
+static apr_status_t read_batch(agent_run_batch_t *batch, agent_call_t *call)
+{
+    if (read_headers(batch, call) != APR_SUCCESS
+        || agent_request_body(call) != APR_SUCCESS
+        || agent_schema_runs(call->json, &call->err, call->pool) != APR_SUCCESS
+        || read_items(batch, call) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    batch->account_id = call->account_id;
+    batch->graph_ids = call->child->graph_names;
+    batch->feedback_url = agent_config_feedback_url(call->child->config);
+    batch->request = call->body;
+    return APR_SUCCESS;
+}
+
+int agent_handle_run_batch(agent_call_t *call)
+{
+    agent_run_batch_t batch = {0};
+    const char *body;
+
+    if (read_batch(&batch, call) != APR_SUCCESS
+        || agent_run_create_batch(&body, call->db, &batch, &call->err,
+                                  call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    agent_wake_supervisor(call, AGENT_WAKE_READY);
+    return agent_response_json(call, HTTP_OK, body);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST /runs/cancel: stop runs of a thread, or all that have a status. */
+#include "handlers.h"
+
+#include <apr_strings.h>
+
+#include "../core/uuid.h"
+#include "../http/problem.h"
+#include "../http/request.h"
+#include "../http/response.h"
+#include "../model/run.h"
+#include "../model/schema.h"
+
+/* The latest first: what is created meanwhile lies behind and is not meant. */
+static apr_status_t cancel_by_status(agent_call_t *call, const char *status,
+                                     const char *action)
+{
+    char cursor[AGENT_UUID_SIZE] = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+    apr_pool_t *scratch;
+    bool found = false;
+
+    apr_pool_create(&scratch, call->pool);
+    for (;;) {
+        const char *before = cursor;
+        const char *changed;
+        apr_status_t rv;
+
+        apr_pool_clear(scratch);
+        rv = agent_run_cancel_some(&changed, &before, call->db,
+                                   call->account_id, status, action, &call->err,
+                                   scratch);
+        if (rv != APR_SUCCESS) {
+            return found && call->err->id == AGENT_E_RUN_NOT_FOUND ? APR_SUCCESS
+                                                                   : rv;
+        }
+        found = true;
+        apr_cpystrn(cursor, before, sizeof(cursor));
+        agent_wake_supervisor(call, AGENT_WAKE_CANCEL);
+        agent_report_changed(call, changed);
+    }
+}
+
+/* The UUID in lower case: the schema has checked that it is one. */
+static const char *read_id(const agent_call_t *call, json_object *value)
+{
+    char id[AGENT_UUID_SIZE];
+
+    agent_uuid_parse(id, json_object_get_string(value));
+    return apr_pstrdup(call->pool, id);
+}
+
+static apr_status_t cancel_by_ids(agent_call_t *call, const char *action)
+{
+    json_object *runs = agent_json_get(call->json, "run_ids");
+    size_t count = json_object_array_length(runs);
+    const char **run_ids = apr_pcalloc(call->pool,
+                                       (count + 1) * sizeof(char *));
+    const char *ids[] = {
+        call->account_id,
+        read_id(call, agent_json_get(call->json, "thread_id"))};
+    const char *changed;
+
+    for (size_t i = 0; i < count; i++) {
+        run_ids[i] = read_id(call, json_object_array_get_idx(runs, i));
+    }
+    if (agent_run_cancel_many(&changed, call->db, ids, run_ids, action,
+                              &call->err, call->pool)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    agent_wake_supervisor(call, AGENT_WAKE_CANCEL);
+    agent_report_changed(call, changed);
+    return APR_SUCCESS;
+}
+
+int agent_handle_run_cancel_many(agent_call_t *call)
+{
+    const char *action = "interrupt";
+    const char *status;
+    apr_status_t rv;
+
+    if (agent_request_word(&action, call, "action", agent_cancel_actions)
+            != APR_SUCCESS
+        || agent_request_body(call) != APR_SUCCESS
+        || agent_schema_cancel(call->json, &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    status = agent_json_string(call->json, "status", NULL);
+    rv = status != NULL ? cancel_by_status(call, status, action)
+                        : cancel_by_ids(call, action);
+    return rv == APR_SUCCESS ? agent_response_empty(call, HTTP_NO_CONTENT)
+                             : agent_problem_send(call);
+}

@@ -1,0 +1,42 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /runs/cancel with the ids of runs of one thread. Those that are final already stay as they are.
+-- Returns: ok, changed: the thread and the runs that ended here; run_not_found when none of the runs
+--          is there.
+-- Locks:   the thread, then the queue rows, then the records.
+create or replace function agent.cancel_runs(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_run_ids uuid[],
+    p_action text,
+    out code text,
+    out body text,
+    out changed text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_run_ids uuid[];
+begin
+    select array_agg(distinct r.run_id) into v_run_ids
+      from unnest(p_run_ids) k (run_id)
+     cross join lateral (
+            select x.run_id
+              from agent.runs x
+             where x.run_id = k.run_id
+               and x.account_id is not distinct from p_account_id
+               and x.thread_id is not distinct from p_thread_id
+             limit 1
+           ) r;
+    if v_run_ids is null then
+        code := 'run_not_found';
+        return;
+    end if;
+    code := 'ok';
+    changed := agent.stop_runs(p_account_id, array[p_thread_id], v_run_ids, p_action);
+end
+$function$;
+
+comment on function agent.cancel_runs(uuid, uuid, uuid[], text) is
+    'POST /runs/cancel with the ids of runs.';

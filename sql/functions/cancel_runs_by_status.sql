@@ -1,0 +1,47 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /runs/cancel with a status: up to 100 unfinished runs of the account, the latest first, so that
+-- a run which is to end is not promoted by the end of the one before it. The caller goes on from the
+-- last one, in another transaction.
+-- Returns: ok with the id of the last run that was looked at, changed: threads and runs that ended
+--          here; run_not_found when there are no more before p_before. p_status: pending = not begun,
+--          running = a worker executes it, all = both.
+-- Locks:   the threads, then the queue rows, each in the order of their keys, then the records.
+create or replace function agent.cancel_runs_by_status(
+    p_account_id uuid,
+    p_status text,
+    p_action text,
+    p_before uuid,
+    out code text,
+    out body text,
+    out changed text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_sort = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_thread_ids uuid[];
+    v_run_ids    uuid[];
+begin
+    select array_agg(x.thread_id), array_agg(x.run_id) into v_thread_ids, v_run_ids
+      from (
+            select q.thread_id, q.run_id
+              from agent.run_queue q
+             where q.run_id < p_before
+               and q.account_id is not distinct from p_account_id
+               and (p_status = 'all' or (p_status = 'running') = (q.state = 2))
+             order by q.run_id desc
+             limit 100
+           ) x;
+    if v_run_ids is null then
+        code := 'run_not_found';
+        return;
+    end if;
+    code := 'ok';
+    body := v_run_ids[cardinality(v_run_ids)];
+    changed := agent.stop_runs(p_account_id, v_thread_ids, v_run_ids, p_action);
+end
+$function$;
+
+comment on function agent.cancel_runs_by_status(uuid, text, text, uuid) is
+    'POST /runs/cancel with a status.';

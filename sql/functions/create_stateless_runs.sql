@@ -1,0 +1,62 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /runs/batch: all runs of p_requests, each on a hidden thread of its own, or none. The arrays have
+-- an element for each request; p_graph_ids has '' for a stored assistant, p_known_graph_ids are the
+-- graphs that the server executes.
+-- Returns: ok with the array of run records in the order of the requests; assistant_not_found.
+-- Locks:   the new rows; assistants that are new too come first, in the order of their keys.
+create or replace function agent.create_stateless_runs(
+    p_account_id uuid,
+    p_thread_ids uuid[],
+    p_run_ids uuid[],
+    p_assistant_ids uuid[],
+    p_graph_ids text[],
+    p_known_graph_ids text[],
+    p_user_id text,
+    p_requests json,
+    p_feedback_url text default null,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_assistant agent.assistants;
+    v_records   text[] := '{}';
+    v_row       record;
+begin
+    for v_row in
+        select distinct a.assistant_id, nullif(a.graph_id, '') as graph_id
+          from unnest(p_assistant_ids, p_graph_ids) a (assistant_id, graph_id)
+         order by 1
+    loop
+        v_assistant := agent.find_assistant(
+            p_account_id, v_row.assistant_id, v_row.graph_id, p_known_graph_ids);
+        if v_assistant.assistant_id is null then
+            code := 'assistant_not_found';
+            body := format('No assistant found for "%s".', v_row.assistant_id);
+            return;
+        end if;
+    end loop;
+
+    for v_row in
+        select r.request, r.pos
+          from json_array_elements(p_requests) with ordinality as r (request, pos)
+         order by r.pos
+    loop
+        v_assistant := agent.find_assistant(
+            p_account_id, p_assistant_ids[v_row.pos], nullif(p_graph_ids[v_row.pos], ''),
+            p_known_graph_ids);
+        v_records := v_records || agent.enqueue_stateless_run(
+            p_account_id, p_thread_ids[v_row.pos], p_run_ids[v_row.pos], v_assistant,
+            coalesce(p_user_id, ''), null, null, p_feedback_url,
+            json_populate_record(null::agent.run_request, v_row.request))::text;
+    end loop;
+    code := 'ok';
+    body := '[' || array_to_string(v_records, ',') || ']';
+end
+$function$;
+
+comment on function agent.create_stateless_runs(
+    uuid, uuid[], uuid[], uuid[], text[], text[], text, json, text) is
+    'POST /runs/batch.';

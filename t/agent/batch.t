@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# POST /runs/batch: many runs without a thread, all or none.
+use strict;
+use warnings;
+use AgentTest::Client;
+use JSON::PP;
+use Test::More;
+
+my $client = AgentTest::Client->new;
+
+sub run_body {
+    my ($text, %more) = @_;
+    return { assistant_id => 'agent', %more,
+        input => { messages => [ { role => 'user', content => $text } ] } };
+}
+
+sub batch { return $client->post('/runs/batch', [@_]) }
+
+my $answer = batch(map { run_body("text $_", on_completion => 'keep') } 1 .. 20);
+is $answer->{status}, 200, 'a batch of runs is created in one request';
+my @runs = @{ $answer->{json} };
+is_deeply [ map { $_->{kwargs}{input}{messages}[0]{content} } @runs ],
+    [ map { "text $_" } 1 .. 20 ], 'its records come in the order of the request';
+is_deeply [ map { $_->{status} } @runs ], [ ('pending') x 20 ], 'at once';
+my %threads = map { $_->{thread_id} => 1 } @runs;
+is scalar keys %threads, 20, 'each run has a thread of its own';
+is_deeply [ map { $client->join_run($_)->{messages}[0]{content} } @runs ],
+    [ map { "text $_" } 1 .. 20 ], 'all are executed';
+
+my ($one) = @{ batch(run_body('alone', input => undef))->{json} };
+is_deeply $one->{kwargs}{temporary}, JSON::PP::true, 'their threads are temporary by default';
+
+my $raw = '[{"assistant_id":"agent","input":{"a":1.10,"b":9007199254740993}},'
+    . '{"assistant_id":"agent","input":[1,2]}]';
+like $client->post('/runs/batch', $raw)->{body},
+    qr/"a":1\.10,"b":9007199254740993\}.*\[1,2\]/, 'inputs stay the exact text';
+
+# ---- refused as a whole ----
+for my $case (
+    [ [], qr{\A/: expected an array of 1 to 1000 runs}, 'an empty batch' ],
+    [ {}, qr{\A/: expected an array}, 'an object' ],
+    [ [ (run_body('x')) x 1001 ], qr{\A/: expected an array of 1 to 1000 runs}, 'more than 1000 runs' ],
+    [ [ run_body('x'), { assistant_id => 'agent', stream_mode => 'nope' } ],
+        qr{\A/1/stream_mode: }, 'a bad member' ],
+    [ [ run_body('x'), run_body('y', config => { tags => [7] }) ],
+        qr{\A/1/config/tags/0: }, 'a bad member deep inside' ],
+    [ [ run_body('x'), 'run' ], qr{\A/1: expected an object}, 'an item that is no object' ],
+    [ [ {} ], qr{\A/0/assistant_id: }, 'an item without an assistant' ],
+    [ [ run_body('x'), run_body('y', command => {}) ], qr{\A/1/command: }, 'input beside command' ],
+) {
+    my ($body, $detail, $what) = @$case;
+    my $refused = $client->post('/runs/batch', $body);
+    is $refused->{status}, 422, "$what is refused";
+    like $refused->{json}{detail}, $detail, 'with its place';
+}
+my $unknown = '01890000-0000-7000-8000-000000000000';
+for my $id ('nobody', $unknown) {
+    my $none = batch(run_body('x'), run_body('y', assistant_id => $id));
+    is $none->{status}, 404, "a batch that asks for $id is refused";
+    like $none->{json}{detail}, qr/No assistant found for "$id"/, 'and says so';
+}
+is $client->post('/runs/batch', '[{]')->{status}, 400, 'what is not JSON is 400';
+my $keyed = $client->post('/runs/batch', [ run_body('x') ], { 'Idempotency-Key' => 'k' });
+is $keyed->{status}, 422, 'an Idempotency-Key stands for one run';
+like $keyed->{json}{detail}, qr/Idempotency-Key/, 'and is named';
+is $client->get('/runs/batch')->{status}, 405, 'there is nothing to get';
+
+my $many = batch((run_body('many')) x 1000)->{json};
+is scalar @$many, 1000, '1000 runs are possible';
+$client->join_run($_) for @$many[ 0, 500, 999 ];
+
+done_testing;

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# feedback_keys: where people's feedback about a run goes.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Server;
+use JSON::PP;
+use Test::More;
+
+my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
+    . qq(AgentFeedbackURL "https://f.example.com/r/{run_id}?k={key}"\n));
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+
+sub body {
+    my ($text, @keys) = @_;
+    return { assistant_id => 'agent', feedback_keys => \@keys,
+        input => { messages => [ { role => 'user', content => $text } ] } };
+}
+
+sub url { my ($run, $key) = @_; return "https://f.example.com/r/$run?k=$key" }
+
+# (event, data) of the last event of a stream.
+sub last_event {
+    my ($body) = @_;
+    my ($event, $data) = (grep { /^event:/m } split /\n\n/, $body)[-1] =~ /^event: (.*)\ndata: (.*)$/m;
+    return ($event, JSON::PP->new->utf8->allow_nonref->decode($data));
+}
+
+my $thread = $client->create_thread->{thread_id};
+my $stream = $client->post("/threads/$thread/runs/stream", body('hello', 'good', "a b/\x{e4}", 'good'));
+my ($run) = $stream->{headers}{'content-location'} =~ m{([^/]+)\z};
+my %urls = (good => url($run, 'good'), "a b/\x{e4}" => url($run, 'a%20b%2F%C3%A4'));
+my ($event, $data) = last_event($stream->{body});
+is $event, 'feedback', 'the last event of a run that asks for feedback is feedback';
+is_deeply $data, \%urls, 'with an address for each key, percent-encoded';
+my ($id) = $stream->{body} =~ /^id: (\d+)\n\n\z/m;
+is_deeply [ last_event($client->get("/threads/$thread/runs/$run/stream", undef, { 'Last-Event-ID' => $id - 1 })->{body}) ],
+    [ 'feedback', \%urls ], 'it is stored like any other event';
+my $joined = $client->get("/threads/$thread/runs/$run/join")->{json};
+is_deeply $joined->{__feedback__}, \%urls, 'join shows the same as __feedback__';
+is $joined->{messages}[0]{content}, 'hello', 'beside the values';
+ok !exists $client->get_state($thread)->{values}{__feedback__}, 'which are none of the state';
+like $client->post('/runs/wait', body('hello', 'k'))->{json}{__feedback__}{k}, qr{\?k=k\z},
+    'so does wait, without a thread too';
+my ($batched) = @{ $client->post('/runs/batch', [ body('hello', 'k') ])->{json} };
+ok $client->join_run($batched)->{__feedback__}{k}, 'and a run of a batch';
+
+for my $case ([ 'fail', 'error', 'a run that fails' ], [ 'hello', 'values', 'a run that asks for none' ]) {
+    my ($text, $last, $what) = @$case;
+    my $other = $client->post("/threads/$thread/runs/stream", body($text, $last eq 'error' ? 'k' : ()));
+    is +(last_event($other->{body}))[0], $last, "$what has no such event";
+}
+for my $bad ([ ('k') x 65 ], [''], [ 'k' x 65 ], [7], 'k') {
+    my $refused = $client->post("/threads/$thread/runs", { assistant_id => 'agent', feedback_keys => $bad });
+    is $refused->{status}, 422, 'bad keys are refused';
+    like $refused->{json}{detail}, qr{\A/feedback_keys}, 'by name';
+}
+undef $server;
+
+# ---- without the directive ----
+my $plain = AgentTest::Client->new;
+$thread = $plain->create_thread->{thread_id};
+$stream = $plain->post("/threads/$thread/runs/stream", body('hello', 'good'));
+isnt +(last_event($stream->{body}))[0], 'feedback', 'without AgentFeedbackURL keys are only stored';
+my ($record) = @{ $plain->get("/threads/$thread/runs")->{json} };
+is_deeply $record->{kwargs}{feedback_keys}, ['good'], 'and shown';
+ok !exists $plain->join_run($record)->{__feedback__}, 'join shows nothing of them';
+
+done_testing;

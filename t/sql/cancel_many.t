@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+# Cancelling many runs at once: by their ids and by status, while others write.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $session = $db->session;
+my $play = AgentSQL::Play->new($session);
+my $worker = $play->worker;
+my $LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+sub by_ids { my ($thread, $action, @runs) = @_; return $play->api('cancel_runs', $thread, \@runs, $action) }
+sub by_status { my ($status, $action, $before) = @_; return $play->api('cancel_runs_by_status', $status, $action, $before || $LAST) }
+sub changed { return [ sort split / /, $session->extra // '' ] }
+sub queued { return $session->value('select count(*) from agent.run_queue') }
+
+sub finish_all {
+    while (my @claims = $play->claim($worker)) {
+        $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
+    }
+    return;
+}
+
+subtest 'runs of a thread are cancelled by their ids' => sub {
+    my $thread = $play->thread;
+    my @runs = map { $play->run($thread) } 1 .. 4;
+    my ($claim) = $play->claim($worker);
+    is +(by_ids($thread, 'interrupt', @runs[ 0, 2, 3 ], AgentSQL::uuid()))[0], 'ok';
+    is_deeply changed(), [ sort $thread, @runs[ 2, 3 ] ], 'those that had not begun ended here';
+    is_deeply [ map { $play->status($thread, $_) } @runs ], [qw(pending pending interrupted interrupted)];
+    is_deeply $play->check($worker, $claim), { $runs[0] => 'cancel' }, 'the one that executes is told';
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    is $play->queue($runs[1])->{state}, 1, 'the one in between is next';
+    is +(by_ids($thread, 'interrupt', @runs[ 0, 2 ]))[0], 'ok', 'final ones stay as they are';
+    is_deeply changed(), [];
+    finish_all();
+};
+
+subtest 'none of them there is run_not_found' => sub {
+    my ($thread, $other) = map { $play->thread } 1, 2;
+    my $run = $play->run($other);
+    is +(by_ids($thread, 'interrupt', $run, AgentSQL::uuid()))[0], 'run_not_found', 'nor on another thread';
+    is $play->status($other, $run), 'pending';
+    finish_all();
+    is +(by_status('all', 'interrupt'))[0], 'run_not_found', 'nor by status';
+};
+
+subtest 'rollback removes them and promotes none on the way' => sub {
+    my $thread = $play->thread;
+    my @runs = map { $play->run($thread) } 1 .. 3;
+    is +(by_ids($thread, 'rollback', @runs))[0], 'ok';
+    is_deeply changed(), [ sort $thread, @runs ];
+    is_deeply [ map { $play->status($thread, $_) } @runs ], [ ('run_not_found') x 3 ];
+    is $play->thread_status($thread), 'idle';
+};
+
+subtest 'the status chooses: not begun, executing, or both' => sub {
+    for my $case ([ 'pending', 2 ], [ 'running', 2 ], [ 'all', 4 ]) {
+        my ($status, $count) = @$case;
+        my @threads = map { $play->thread } 1, 2;
+        my %runs = map { my $thread = $_; $thread => [ map { $play->run($thread) } 1, 2 ] } @threads;
+        $play->claim($worker);
+        is +(by_status($status, 'interrupt'))[0], 'ok', $status;
+        is $session->value('select count(*) from agent.run_queue where cancel = 1'), $status eq 'pending' ? 0 : 2, 'told to stop';
+        is queued(), $status eq 'running' ? 4 : 2, 'left in the queue';
+        $session->query("select agent.delete_thread('$AgentSQL::ACCOUNT', '$_')") for @threads;
+    }
+};
+
+subtest 'a status is worked through in batches, the latest first' => sub {
+    my @threads = map { $play->thread } 1 .. 130;
+    my @runs = map { my $thread = $_; map { $play->run($thread) } 1, 2 } @threads;
+    my ($before, @batches);
+    while (1) {
+        my ($code, $body) = by_status('all', 'rollback', $before);
+        last if $code ne 'ok';
+        $before = $body;
+        push @batches, scalar grep { my $run = $_; grep { $_ eq $run } @runs } @{ changed() };
+        is $session->value('select count(*) from agent.threads where active_run_id is not null and active_run_id <> all (\'{' . join(',', map { $runs[ 2 * $_ ] } 0 .. 129) . '}\')'), 0,
+            'no second run became active';
+    }
+    is_deeply \@batches, [ 100, 100, 60 ];
+    is queued(), 0;
+    is $session->value("select count(*) from agent.threads where status = 'busy'"), 0;
+};
+
+subtest 'what is created after the first batch is not meant' => sub {
+    my $old = $play->run($play->thread);
+    my (undef, $before) = by_status('all', 'interrupt');
+    my $new = $play->run(my $thread = $play->thread);
+    is +(by_status('all', 'interrupt', $before))[0], 'run_not_found';
+    is $play->status($thread, $new), 'pending';
+    finish_all();
+};
+
+# Each part in a session of its own, in transactions as the server's.
+subtest 'nobody deadlocks, and every run ends' => sub {
+    my @threads = map { $play->thread } 1 .. 6;
+    my $list = "'{" . join(',', @threads) . "}'::uuid[]";
+    my $account = "'$AgentSQL::ACCOUNT'";
+    my $rounds = 150;
+    my %parts = (
+        create => "perform agent.create_run($account, ($list)[1 + random() * 5], gen_random_uuid(), '$AgentSQL::ASSISTANT', 'agent',
+            '{agent}', ('{enqueue,enqueue,interrupt,rollback}'::text[])[1 + random() * 3], null, null, null, '{}');",
+        by_status => "perform agent.cancel_runs_by_status($account, ('{pending,running,all}'::text[])[1 + random() * 2],
+            ('{interrupt,rollback}'::text[])[1 + random()], '$LAST');",
+        by_ids => "perform agent.cancel_runs($account, t.id, array(select run_id from agent.runs r where r.thread_id = t.id
+            order by random() limit 5), ('{interrupt,rollback}'::text[])[1 + random()]) from (select ($list)[1 + random() * 5] as id) t;",
+        claim => "perform agent.claim_runs($worker, '{agent}', 3, 0);",
+        finish => "perform agent.save_batch($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch,
+            's', null, 'm', '{\"type\": \"end\", \"status\": \"success\"}'::json)), '[]') from (select * from agent.run_queue
+            where state = 2 order by random() limit 4) q));",
+        release => "perform agent.release_runs($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch)), '[]')
+            from (select * from agent.run_queue where state = 2 order by random() limit 1) q), false, 'x');",
+    );
+    my @sessions = map { my $part = $_; map { [ $part, $db->session ] } 1, 2 } sort keys %parts;
+    for (@sessions) {
+        my ($part, $own) = @$_;
+        $own->send("do \$do\$ begin for i in 1 .. $rounds loop $parts{$part} commit; end loop; end \$do\$");
+    }
+    is $_->[1]->receive, '', $_->[0] for @sessions;
+    $session->query('update agent.run_queue set not_before = null where state = 1');
+    while (my @claims = $play->claim($worker)) {
+        $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
+    }
+    $play->save($worker, map { AgentSQL::Play::finish($_) } map { AgentSQL::decode($_->[0]) }
+        $session->query('select row_to_json(q) from agent.run_queue q where state = 2'));
+    finish_all();
+    is queued(), 0, 'no run is left over';
+    is $session->value("select count(*) from agent.threads where status = 'busy' and thread_id = any($list)"), 0;
+    is $session->value('select count(*) from agent.runs where finished_at is null'), 0;
+};
+
+done_testing;
