@@ -4,7 +4,7 @@
 #define AGENT_HANDLERS_CREATION_H
 
 #include "../http/call.h"
-#include "../model/run.h"
+#include "../model/run_create.h"
 
 /*
  * Reads and checks body and headers of a request that creates one run on

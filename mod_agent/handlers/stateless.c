@@ -4,6 +4,7 @@
 
 #include "../http/problem.h"
 #include "../http/response.h"
+#include "../model/run.h"
 #include "creation.h"
 
 apr_status_t agent_create_stateless_run(const char **body, agent_call_t *call)

@@ -13,28 +13,6 @@
 
 #include "../db/pool.h"
 
-/* What create run needs besides the body. All texts borrowed. */
-typedef struct agent_run_creation_t {
-    const char *account_id;
-    const char *thread_id;
-    const char *run_id;
-    const char *assistant_id;
-    /* The graph whose own assistant that is; NULL = look it up. */
-    const char *graph_id;
-    /* NULL-terminated: the graphs this server executes. */
-    const char *const *graph_ids;
-    /* reject, enqueue, interrupt or rollback. */
-    const char *strategy;
-    const char *user_id;
-    /* NULL = none; then request_hash is NULL too. */
-    const char *idempotency_key;
-    const char *request_hash;
-    /* Where feedback goes, with {run_id} and {key}; NULL = nowhere. */
-    const char *feedback_url;
-    /* The body as sent. */
-    const char *request;
-} agent_run_creation_t;
-
 /* Which runs of a thread, and what of them. */
 typedef struct agent_run_filter_t {
     int limit;
@@ -44,39 +22,6 @@ typedef struct agent_run_filter_t {
     /* NULL-terminated names of fields; NULL = all. */
     const char *const *select;
 } agent_run_filter_t;
-
-apr_status_t agent_run_create(const char **body, const char **changed,
-                              agent_pool_t *db,
-                              const agent_run_creation_t *creation,
-                              agent_error_t **err, apr_pool_t *pool);
-
-/* The same on a new hidden thread, which gets creation->thread_id; strategy is
- * not looked at. */
-apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
-                                        const agent_run_creation_t *creation,
-                                        agent_error_t **err, apr_pool_t *pool);
-
-/* What creation of many runs needs: as above, with lists of count elements. */
-typedef struct agent_run_batch_t {
-    const char *account_id;
-    int count;
-    const char *const *thread_ids;
-    const char *const *run_ids;
-    const char *const *assistant_ids;
-    /* "" where the graph is to be looked up. */
-    const char *const *batch_graph_ids;
-    const char *const *graph_ids;
-    const char *user_id;
-    const char *feedback_url;
-    /* The body as sent: an array. */
-    const char *request;
-} agent_run_batch_t;
-
-/* All of them, each on a new hidden thread, or none; *body is the array of
- * their records. */
-apr_status_t agent_run_create_batch(const char **body, agent_pool_t *db,
-                                    const agent_run_batch_t *batch,
-                                    agent_error_t **err, apr_pool_t *pool);
 
 /* The thread that a run belongs to. */
 apr_status_t agent_run_find_thread(const char **thread_id, agent_pool_t *db,

@@ -28,10 +28,13 @@ as $function$
                'config', r.config,
                'context', coalesce(r.context, '{}'),
                'stream_modes', r.stream_mode,
+               'stream_subgraphs', r.stream_subgraphs,
+               'durability', r.durability,
                'interrupt_before', r.interrupt_before,
                'interrupt_after', r.interrupt_after,
                'checkpoint', case when k.checkpoint_id is not null then json_build_object(
                    'checkpoint_id', k.checkpoint_id,
+                   'run_id', k.run_id,
                    'step', k.metadata -> 'step',
                    'next', k.next) end,
                'values', coalesce(v.content, '{}'))::text, E'\n\r', '  ')

@@ -71,6 +71,19 @@ subtest 'a first attempt starts with the input, epoch 1, attempt 1 and events fr
     is $claim->{last_event_seq}, -1;
     is $claim->{deadline_sec}, undef;
     is AgentSQL::decode($claim->{start})->{input}, 'x';
+    ok !AgentSQL::decode($claim->{start})->{stream_subgraphs};
+    is AgentSQL::decode($claim->{start})->{durability}, undef;
+    finish_all();
+};
+
+subtest 'the runner learns what the client wants to see and to keep' => sub {
+    $play->run($play->thread, request => { stream_mode => [ 'updates', 'custom' ], stream_subgraphs => \1, durability => 'exit' });
+    my ($claim) = $play->claim($worker);
+    my $start = AgentSQL::decode($claim->{start});
+    is_deeply $start->{stream_modes}, [ 'updates', 'custom' ];
+    ok $start->{stream_subgraphs};
+    is $start->{durability}, 'exit';
+    finish_all();
 };
 
 subtest 'a retry goes on from the last checkpoint of the run, without the input, and numbers events on' => sub {
@@ -88,7 +101,7 @@ subtest 'a retry goes on from the last checkpoint of the run, without the input,
     my $start = AgentSQL::decode($again->{start});
     is $start->{input}, undef;
     is $start->{command}, undef;
-    is_deeply $start->{checkpoint}, { checkpoint_id => $id, step => 0, next => ['agent'] };
+    is_deeply $start->{checkpoint}, { checkpoint_id => $id, run_id => $run, step => 0, next => ['agent'] };
     is_deeply $start->{values}, { messages => [ { type => 'human', content => 'x' } ] };
     finish_all();
 };

@@ -125,6 +125,55 @@ subtest 'join waits while the run is not final, and reads only' => sub {
     is +($play->join($thread, AgentSQL::uuid()))[0], 'run_not_found';
 };
 
+subtest 'join of a run that saved no checkpoint shows the values of the thread' => sub {
+    my $claim = leased(my $thread = $play->thread);
+    my $waiting = $play->run($thread);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['kept']), AgentSQL::Play::finish($claim));
+    $play->api('cancel_run', $thread, $waiting, 'interrupt');
+    is_deeply $play->body('join_run', $thread, $waiting), { messages => [ AgentSQL::Play::human('kept') ] };
+};
+
+subtest 'join of a run that failed is its error, whatever it has saved' => sub {
+    for my $status (qw(error timeout)) {
+        my $claim = leased($play->thread);
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['partial'], next => ['agent']),
+            AgentSQL::Play::finish($claim, $status, { error => 'E', message => 'm' }));
+        is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}), { __error__ => { error => 'E', message => 'm' } };
+    }
+};
+
+subtest 'join shows where feedback goes, when it was asked for and the run succeeded' => sub {
+    my @with = (feedback => 'https://f/{run_id}/{key}', request => { feedback_keys => [ 'a', "\x{e9} /" ] });
+    my $claim = leased($play->thread, @with);
+    my $run = $claim->{run_id};
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['x']), AgentSQL::Play::finish($claim));
+    my $feedback = { a => "https://f/$run/a", "\x{e9} /" => "https://f/$run/%C3%A9%20%2F" };
+    is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}),
+        { messages => [ AgentSQL::Play::human('x') ], __feedback__ => $feedback };
+    my @events = $play->events(@$claim{qw(thread_id run_id)});
+    is_deeply [ map { [ @$_[ 0, 1 ] ] } @events ], [ [ 0, 'feedback' ] ], 'and it is the last event of the run';
+    is_deeply AgentSQL::decode($events[0][2]), $feedback;
+
+    my $failed = leased($play->thread, @with);
+    $play->save($worker, AgentSQL::Play::finish($failed, 'error'));
+    is_deeply [ $play->events(@$failed{qw(thread_id run_id)}) ], [], 'none for a run that failed';
+    my $plain = leased($play->thread, request => { feedback_keys => ['a'] });
+    $play->save($worker, AgentSQL::Play::finish($plain));
+    is_deeply [ $play->events(@$plain{qw(thread_id run_id)}) ], [], 'none without an address';
+    my $empty = leased($play->thread, feedback => 'https://f/{key}', request => { feedback_keys => [] });
+    $play->save($worker, AgentSQL::Play::finish($empty));
+    is_deeply [ $play->events(@$empty{qw(thread_id run_id)}) ], [], 'none without a key';
+};
+
+subtest 'the last event follows those of the batch that ends the run, and comes once' => sub {
+    my $claim = leased($play->thread, feedback => 'https://f/{key}', request => { feedback_keys => ['a'] });
+    my @last = (AgentSQL::Play::event($claim, 0, 'metadata', {}), AgentSQL::Play::event($claim, 1, 'custom', 1), AgentSQL::Play::finish($claim));
+    $play->save($worker, @last);
+    $play->save($worker, @last);
+    is_deeply [ map { [ @$_[ 0, 1, 3 ] ] } $play->look(@$claim{qw(thread_id run_id)}, -1) ],
+        [ [ 0, 'metadata', '' ], [ 1, 'custom', '' ], [ 2, 'feedback', '' ], [ 2, '', 'success' ] ];
+};
+
 subtest 'join shows the state at the end of that run, not a later one' => sub {
     my $thread = $play->thread;
     my @claims;

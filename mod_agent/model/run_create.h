@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Creating runs: one SQL function each. *body, *changed and errors: as in
+ * run.h. */
+#ifndef AGENT_MODEL_RUN_CREATE_H
+#define AGENT_MODEL_RUN_CREATE_H
+
+#include "../db/pool.h"
+
+/* What create run needs besides the body. All texts borrowed. */
+typedef struct agent_run_creation_t {
+    const char *account_id;
+    const char *thread_id;
+    const char *run_id;
+    const char *assistant_id;
+    /* The graph whose own assistant that is; NULL = look it up. */
+    const char *graph_id;
+    /* NULL-terminated: the graphs this server executes. */
+    const char *const *graph_ids;
+    /* reject, enqueue, interrupt or rollback. */
+    const char *strategy;
+    const char *user_id;
+    /* NULL = none; then request_hash is NULL too. */
+    const char *idempotency_key;
+    const char *request_hash;
+    /* Where feedback goes, with {run_id} and {key}; NULL = nowhere. */
+    const char *feedback_url;
+    /* The body as sent. */
+    const char *request;
+} agent_run_creation_t;
+
+apr_status_t agent_run_create(const char **body, const char **changed,
+                              agent_pool_t *db,
+                              const agent_run_creation_t *creation,
+                              agent_error_t **err, apr_pool_t *pool);
+
+/* The same on a new hidden thread, which gets creation->thread_id; strategy is
+ * not looked at. */
+apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
+                                        const agent_run_creation_t *creation,
+                                        agent_error_t **err, apr_pool_t *pool);
+
+/* What creation of many runs needs: as above, with lists of count elements. */
+typedef struct agent_run_batch_t {
+    const char *account_id;
+    int count;
+    const char *const *thread_ids;
+    const char *const *run_ids;
+    const char *const *assistant_ids;
+    /* "" where the graph is to be looked up. */
+    const char *const *batch_graph_ids;
+    const char *const *graph_ids;
+    const char *user_id;
+    const char *feedback_url;
+    /* The body as sent: an array. */
+    const char *request;
+} agent_run_batch_t;
+
+/* All of them, each on a new hidden thread, or none; *body is the array of
+ * their records. */
+apr_status_t agent_run_create_batch(const char **body, agent_pool_t *db,
+                                    const agent_run_batch_t *batch,
+                                    agent_error_t **err, apr_pool_t *pool);
+
+#endif
