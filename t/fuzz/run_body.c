@@ -19,6 +19,17 @@ static void compare_with_json_c(const char *text, size_t length)
     json_tokener_free(tokener);
 }
 
+typedef apr_status_t (*schema_t)(json_object *, agent_error_t **, apr_pool_t *);
+
+static void check_body(schema_t schema, json_object *body, apr_pool_t *pool)
+{
+    agent_error_t *err = NULL;
+
+    if (schema(body, &err, pool) != APR_SUCCESS) {
+        must(err != NULL && err->detail != NULL);
+    }
+}
+
 static void examine(const char *text, size_t length, apr_pool_t *pool)
 {
     agent_scan_t scan;
@@ -39,8 +50,8 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         return;
     }
     must(scan.code == AGENT_SCAN_OK);
-    if (agent_schema_run(body, &err, pool) != APR_SUCCESS
-        || agent_schema_thread(body, &err, pool) != APR_SUCCESS) {
-        must(err != NULL && err->detail != NULL);
-    }
+    check_body(agent_schema_run, body, pool);
+    check_body(agent_schema_runs, body, pool);
+    check_body(agent_schema_cancel, body, pool);
+    check_body(agent_schema_thread, body, pool);
 }
