@@ -31,6 +31,15 @@ static const char **make_list(const agent_call_t *call)
                        json_object_array_length(call->json) * sizeof(char *));
 }
 
+/* Says which item an error is about. */
+static apr_status_t name_item(agent_call_t *call, int item)
+{
+    const char *detail = call->err->detail;
+
+    return agent_error_setf(&call->err, call->err->id, call->pool, "/%d%s%s",
+                            item, *detail == '/' ? "" : ": ", detail);
+}
+
 /* An id of thread and run for each item, and whom it asks for. */
 static apr_status_t read_items(agent_run_batch_t *batch, agent_call_t *call)
 {
@@ -46,7 +55,7 @@ static apr_status_t read_items(agent_run_batch_t *batch, agent_call_t *call)
         if (agent_creation_resolve(
                 &item, json_object_array_get_idx(call->json, (size_t)i), call)
             != APR_SUCCESS) {
-            return APR_EGENERAL;
+            return name_item(call, i);
         }
         thread_ids[i] = agent_creation_new_id(call);
         run_ids[i] = agent_creation_new_id(call);

@@ -59,6 +59,12 @@ for my $id ('nobody', $unknown) {
     is $none->{status}, 404, "a batch that asks for $id is refused";
     like $none->{json}{detail}, qr/No assistant found for "$id"/, 'and says so';
 }
+for my $case ([ 'nobody', undef, 404, qr{\A/1: No assistant} ], [ 'agent', 'http://127.0.0.1/', 422, qr{\A/1/webhook: } ]) {
+    my ($assistant, $webhook, $status, $detail) = @$case;
+    my $told = batch(run_body('x'), run_body('y', assistant_id => $assistant, webhook => $webhook));
+    is $told->{status}, $status, 'what only this server can tell is checked for each run too';
+    like $told->{json}{detail}, $detail, 'with its place';
+}
 is $client->post('/runs/batch', '[{]')->{status}, 400, 'what is not JSON is 400';
 my $keyed = $client->post('/runs/batch', [ run_body('x') ], { 'Idempotency-Key' => 'k' });
 is $keyed->{status}, 422, 'an Idempotency-Key stands for one run';
