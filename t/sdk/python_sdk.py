@@ -6,8 +6,10 @@ import warnings
 
 import cuts  # noqa: F401
 import runs  # noqa: F401
+import stateless  # noqa: F401
 import streams  # noqa: F401
 import threads  # noqa: F401
+import waits  # noqa: F401
 from tap import play_all
 
 # The SDK says so when it takes a response up again, which is what is tested.

@@ -64,7 +64,7 @@ async function play({ name, body }) {
     try {
         await body(t);
     } catch (error) {
-        t.ok(false, 'came to its end', String(error.stack).slice(0, 800));
+        t.ok(false, 'came to its end', `${error.stack.slice(0, 600)} ${error.cause || ''}`);
     }
     return t.results;
 }

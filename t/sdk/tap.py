@@ -54,7 +54,7 @@ async def _play(name, body):
     try:
         await body(t)
     except Exception:
-        t.ok(False, "came to its end", traceback.format_exc(limit=-3))
+        t.ok(False, "came to its end", traceback.format_exc()[-800:])
     return t.results
 
 
@@ -119,5 +119,6 @@ def of_kind(parts, kind):
 
 async def until(condition):
     """Until the condition holds; the server tells of no such thing by itself."""
-    while not await condition():
+    while not (value := await condition()):
         await asyncio.sleep(0.02)
+    return value

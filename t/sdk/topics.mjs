@@ -4,3 +4,5 @@ import './threads.mjs';
 import './runs.mjs';
 import './streams.mjs';
 import './cuts.mjs';
+import './waits.mjs';
+import './stateless.mjs';

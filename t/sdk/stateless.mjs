@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs without a thread of the client's.
+import { collect, connect, connectCut, ids, kinds, say, scenario, upTo } from './tap.mjs';
+
+const client = connect();
+const statusOf = async (t, promise) => (await t.errorOf(promise) || {}).status;
+
+scenario('stateless create', async (t) => {
+    const created = [];
+    const run = await client.runs.create(null, 'agent', {
+        input: say('sleep 300'), onRunCreated: (about) => created.push(about) });
+    t.is([run.status, created.map(({ run_id: id }) => id)], ['pending', [run.run_id]],
+        'returns the run');
+    const values = await client.runs.join(run.thread_id, run.run_id);
+    t.is(values.messages.length, 2, 'it can be joined');
+    const kept = await client.runs.create(null, 'agent', { input: say('Hello'), onCompletion: 'keep' });
+    await client.runs.join(kept.thread_id, kept.run_id);
+    t.is((await client.threads.getState(kept.thread_id)).values.messages.length, 2,
+        'with onCompletion keep its thread can be read');
+});
+
+scenario('stateless wait', async (t) => {
+    const values = await client.runs.wait(null, 'agent', { input: say('use clock {}') });
+    t.is(values.messages.map(({ type }) => type), ['human', 'ai', 'tool', 'ai'],
+        'returns the values');
+    const error = await t.errorOf(client.runs.wait(null, 'agent', { input: say('fail') }));
+    t.ok(/^DemoError: /.test(error && error.message), 'throws the error of a run', error);
+    t.is(await statusOf(t, client.runs.wait(null, 'nobody', {})), 404,
+        'an unknown assistant is 404');
+});
+
+scenario('stateless stream', async (t) => {
+    const created = [];
+    const events = await collect(client.runs.stream(null, 'agent', {
+        input: say('use clock {}'), streamMode: ['values', 'updates', 'messages-tuple'],
+        onRunCreated: (about) => created.push(about) }));
+    t.is(kinds(events), ['messages', 'metadata', 'updates', 'values'], 'has the modes asked for');
+    t.is(events[0].data.run_id, created[0].run_id, '... and begins with metadata');
+    t.is(events.at(-1).data.messages.length, 4, '... and ends with the values');
+    const failed = await collect(client.runs.stream(null, 'agent', { input: say('fail') }));
+    t.is(failed.at(-1).event, 'error', 'an error is its last event');
+});
+
+for (const places of [[0], [2000], [-1500, 1]]) {
+    scenario(`stateless stream cut at ${places}`, async (t) => {
+        const events = await collect(connectCut(places).runs.stream(null, 'agent', {
+            input: say('sleep 1200'), streamMode: ['values', 'messages-tuple'] }));
+        t.is(ids(events), upTo(events.length), 'every event once and in order');
+        t.is(events.at(-1).data.messages.length, 2, '... up to the answer');
+    });
+}

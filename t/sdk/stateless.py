@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs without a thread of the client's."""
+
+from httpx import HTTPStatusError
+
+from tap import collect, connect, connect_cut, ids, kinds, say, scenario
+
+
+@scenario("stateless create")
+async def stateless_create(t):
+    client = connect()
+    created = []
+    run = await client.runs.create(None, "agent", input=say("sleep 300"),
+                                   on_run_created=created.append)
+    t.equal([run["status"], [about["run_id"] for about in created]],
+            ["pending", [run["run_id"]]], "returns the run")
+    values = await client.runs.join(run["thread_id"], run["run_id"])
+    t.equal(len(values["messages"]), 2, "it can be joined")
+    kept = await client.runs.create(None, "agent", input=say("Hello"), on_completion="keep")
+    await client.runs.join(kept["thread_id"], kept["run_id"])
+    t.equal(len((await client.threads.get_state(kept["thread_id"]))["values"]["messages"]), 2,
+            "with on_completion keep its thread can be read")
+
+
+@scenario("stateless wait")
+async def stateless_wait(t):
+    client = connect()
+    values = await client.runs.wait(None, "agent", input=say("use clock {}"))
+    t.equal([message["type"] for message in values["messages"]], ["human", "ai", "tool", "ai"],
+            "returns the values")
+    error = await t.raises(Exception, client.runs.wait(None, "agent", input=say("fail")),
+                           "throws the error of a run")
+    t.ok(str(error).startswith("DemoError: "), "... which says what happened", error)
+    error = await t.raises(HTTPStatusError, client.runs.wait(None, "nobody", input={}),
+                           "an unknown assistant is an HTTPStatusError")
+    t.equal(error.response.status_code, 404, "... with 404")
+    cut = await connect_cut([20]).runs.wait(None, "agent", input=say("sleep 300"))
+    t.equal(len(cut["messages"]), 2, "cut it is taken up again")
+
+
+@scenario("stateless stream")
+async def stateless_stream(t):
+    client = connect()
+    created = []
+    parts = await collect(client.runs.stream(
+        None, "agent", input=say("use clock {}"),
+        stream_mode=["values", "updates", "messages-tuple"], on_run_created=created.append))
+    t.equal(kinds(parts), ["messages", "metadata", "updates", "values"],
+            "has the modes asked for")
+    t.equal(parts[0].data["run_id"], created[0]["run_id"], "... and begins with metadata")
+    t.equal(len(parts[-1].data["messages"]), 4, "... and ends with the values")
+    failed = await collect(client.runs.stream(None, "agent", input=say("fail")))
+    t.equal(failed[-1].event, "error", "an error is its last event")
+
+
+def check_plan(places):
+    @scenario(f"stateless stream cut at {places}")
+    async def one_plan(t):
+        parts = await collect(connect_cut(places).runs.stream(
+            None, "agent", input=say("sleep 1200"), stream_mode=["values", "messages-tuple"]))
+        t.equal(ids(parts), list(range(len(parts))), "every event once and in order")
+        t.equal(len(parts[-1].data["messages"]), 2, "... up to the answer")
+
+
+for plan in [0], [2000], [-1500, 1]:
+    check_plan(plan)
