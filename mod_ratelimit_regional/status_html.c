@@ -40,7 +40,7 @@ static const char style[] =
     ".dry{color:var(--dry);font-weight:600}.good{color:var(--good)}"
     "td small{line-height:1.3}code{font:13px "
     "ui-monospace,monospace;white-space:nowrap}"
-    ".idle,.idle b{color:var(--soft);font-weight:400}a{color:var(--accent)}"
+    ".idle,.idle td>b{color:var(--soft);font-weight:400}a{color:var(--accent)}"
     "form{padding:12px 16px;display:flex;flex-wrap:wrap;gap:10px;"
     "align-items:end}"
     "label{display:grid;font-size:13px;color:var(--soft)}"
@@ -144,7 +144,8 @@ static const char *describe_engine(const rlr_status_row_t *row,
 {
     return strcmp(row->engine, "on") == 0
         ? ""
-        : apr_pstrcat(pool, " <b class=dry>", row->engine, "</b>", NULL);
+        : apr_pstrcat(pool, " &middot; <b class=dry>", row->engine, "</b>",
+                      NULL);
 }
 
 static void print_row(request_rec *r, const rlr_status_row_t *row)
