@@ -44,7 +44,7 @@ sub read_to {
         my @all = map {
             my %event = /^(event|data|id): (.*)$/mg;
             $event{event} ? \%event : ();
-        } grep { /^event:/ } $text =~ /(.*?)\n\n/gs;
+        } grep { /^event:/m } $text =~ /(.*?)\n\n/gs;
         my $taken = $stream->{taken} // 0;
         for my $i ($taken .. $#all) {
             push @events, { %{ $all[$i] },
@@ -112,7 +112,7 @@ subtest 'modes' => sub {
 
 subtest 'a run that executes already' => sub {
     my $there = new_thread();
-    my $run = $client->create_run($there, 'sleep 600000', stream_mode => ['messages-tuple']);
+    my $run = $client->create_run($there, 'sleep 10000', stream_mode => ['messages-tuple']);
     my $before = $client->begin('GET', path($run) . '/stream');
     my $bytes = '';
     sysread $before, $bytes, 65_536, length $bytes while $bytes !~ /event: messages/;
