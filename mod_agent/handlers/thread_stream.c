@@ -256,9 +256,9 @@ int agent_handle_thread_stream(agent_call_t *call)
     stream->follow.send = send_news;
     stream->follow.baton = stream;
     /* As agent_response_locate() does it. */
-    apr_table_setn(call->r->headers_out, "Location",
-                   apr_pstrcat(call->pool, "/threads/", call->ids[1], "/stream",
-                               NULL));
+    apr_table_setn(
+        call->r->headers_out, "Location",
+        apr_pstrcat(call->pool, "/threads/", call->ids[1], "/stream", NULL));
     if (read_start(stream) != APR_SUCCESS) {
         return agent_problem_send(call);
     }

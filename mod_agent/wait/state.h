@@ -67,9 +67,9 @@ void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason);
 /* The watch thread looks again at what is due. */
 void agent_wait_nudge(const agent_waits_t *waits);
 
-/* The threads' functions. */
-void *APR_THREAD_FUNC agent_wait_hear(apr_thread_t *thread, void *waits);
-void *APR_THREAD_FUNC agent_wait_watch(apr_thread_t *thread, void *waits);
+/* The threads' functions; data is the agent_waits_t. */
+void *APR_THREAD_FUNC agent_wait_hear(apr_thread_t *thread, void *data);
+void *APR_THREAD_FUNC agent_wait_watch(apr_thread_t *thread, void *data);
 
 struct agent_listener_t *agent_wait_make_listener(agent_waits_t *waits,
                                                   const char *conninfo,
