@@ -305,7 +305,8 @@ static void create_runs(PGconn *conn)
         snprintf(sql, sizeof(sql),
                  "select agent.create_run('" ACCOUNT "', md5('%d')::uuid,"
                  " gen_random_uuid(), '" ASSISTANT "', 'agent', '{agent}',"
-                 " 'enqueue', null, null, null, '{}')",
+                 " 'enqueue', null, null, null,"
+                 " '{\"webhook\":\"http://x/\"}')",
                  i % THREAD_COUNT);
         PQclear(query(conn, sql, 0, NULL));
     }
