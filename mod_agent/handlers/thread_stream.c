@@ -255,9 +255,8 @@ int agent_handle_thread_stream(agent_call_t *call)
     stream->follow.key = call->ids[1];
     stream->follow.send = send_news;
     stream->follow.baton = stream;
-    /* As agent_response_locate() does it. */
-    apr_table_setn(
-        call->r->headers_out, "Location",
+    agent_response_resume(
+        call,
         apr_pstrcat(call->pool, "/threads/", call->ids[1], "/stream", NULL));
     if (read_start(stream) != APR_SUCCESS) {
         return agent_problem_send(call);

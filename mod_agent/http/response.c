@@ -55,21 +55,29 @@ int agent_response_empty(agent_call_t *call, int status)
     return OK;
 }
 
+void agent_response_resume(agent_call_t *call, const char *path)
+{
+    const request_rec *r = call->r;
+    /* The Python SDK does not repeat what it asked for. */
+    const char *query = r->method_number == M_GET ? r->args : NULL;
+
+    apr_table_setn(r->headers_out, "Location",
+                   apr_pstrcat(call->pool, path, query ? "?" : "",
+                               query ? query : "", NULL));
+}
+
 void agent_response_locate(agent_call_t *call, const char *thread_id,
                            const char *run_id, const char *again)
 {
-    apr_table_t *headers = call->r->headers_out;
     const char *path = apr_pstrcat(call->pool, thread_id ? "/threads/" : "",
                                    thread_id ? thread_id : "", "/runs/", run_id,
                                    NULL);
 
     apr_table_setn(
-        headers, "Content-Location",
+        call->r->headers_out, "Content-Location",
         apr_pstrcat(call->pool, agent_config_prefix(call->dir), path, NULL));
-    /* Without the prefix: SDKs put the whole address of the API before it. */
     if (again != NULL) {
-        apr_table_setn(headers, "Location",
-                       apr_pstrcat(call->pool, path, again, NULL));
+        agent_response_resume(call, apr_pstrcat(call->pool, path, again, NULL));
     }
 }
 

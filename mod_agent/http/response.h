@@ -12,11 +12,17 @@ int agent_response_json(agent_call_t *call, int status, const char *body);
 int agent_response_empty(agent_call_t *call, int status);
 
 /*
+ * Location: where a response that broke off can be had once more, with the
+ * query of this request. SDKs put the whole address of the API before path, so
+ * it has no prefix.
+ */
+void agent_response_resume(agent_call_t *call, const char *path);
+
+/*
  * Content-Location of a run, which names it to SDKs on every call that makes or
  * awaits one. again: what stands behind that path where the response can be
- * had once more (`/stream`), as Location, which SDKs read as a path below the
- * address of the API; NULL for none. thread_id NULL: a run
- * without a thread of the client's, /runs/{run_id}.
+ * had once more (`/stream`); NULL for nowhere. thread_id NULL: a run without a
+ * thread of the client's, /runs/{run_id}.
  */
 void agent_response_locate(agent_call_t *call, const char *thread_id,
                            const char *run_id, const char *again);
