@@ -13,7 +13,7 @@ const serverUrl = address.get('server');
 const AT_ONCE = 4;
 const NAMES = ['fetch', 'threads', 'background run', 'failing run', 'refused', 'interrupt_before',
     'all modes', 'joinStream', 'stream cut at 0', 'stream cut at 2000', 'stream cut at -2000',
-    'stream cut at 1500,1,-2500', 'wait', 'client that leaves', 'stateless stream'];
+    'stream cut at 1500,1,-2500', 'wait', 'client that leaves', 'stateless stream', 'thread stream'];
 
 async function post(path, body) {
     return fetch(serverUrl + path, {

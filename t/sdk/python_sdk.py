@@ -8,6 +8,7 @@ import cuts  # noqa: F401
 import runs  # noqa: F401
 import stateless  # noqa: F401
 import streams  # noqa: F401
+import thread_streams  # noqa: F401
 import threads  # noqa: F401
 import waits  # noqa: F401
 from tap import play_all

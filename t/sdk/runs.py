@@ -72,6 +72,25 @@ async def cancel(t):
                    "a run that never was cannot be cancelled")
 
 
+@scenario("cancel many")
+async def cancel_many(t):
+    client = connect()
+    thread_id = await new_thread(client)
+    run_ids = []
+    for text in "sleep 60000", "sleep 60001", "Hello":
+        run = await client.runs.create(thread_id, "agent", input=say(text),
+                                       multitask_strategy="enqueue")
+        run_ids.append(run["run_id"])
+    t.equal(await client.runs.cancel_many(thread_id=thread_id, run_ids=run_ids[:2]), None,
+            "returns nothing")
+    await client.runs.join(thread_id, run_ids[2])
+    statuses = [(await client.runs.get(thread_id, run_id))["status"] for run_id in run_ids]
+    t.equal(statuses, ["interrupted", "interrupted", "success"], "cancels those runs, and no other")
+    await t.raises(NotFoundError,
+                   client.runs.cancel_many(thread_id=thread_id, run_ids=[UNKNOWN]),
+                   "runs that never were are a NotFoundError")
+
+
 @scenario("interrupt_before")
 async def interrupt_before(t):
     client = connect()

@@ -49,3 +49,17 @@ for (const places of [[0], [2000], [-1500, 1]]) {
         t.is(events.at(-1).data.messages.length, 2, '... up to the answer');
     });
 }
+
+scenario('stateless batch', async (t) => {
+    const texts = upTo(5).map((i) => `Hello ${i}`);
+    const runs = await client.runs.createBatch(texts.map((text) => ({
+        assistantId: 'agent', input: say(text) })));
+    t.is(runs.map(({ status }) => status), texts.map(() => 'pending'), 'returns the runs');
+    const values = await Promise.all(runs.map(
+        (run) => client.runs.join(run.thread_id, run.run_id)));
+    t.is(values.map(({ messages }) => messages[0].content), texts, '... in the order of the batch');
+    t.is(new Set(runs.map((run) => run.thread_id)).size, 5, '... on threads of their own');
+    const refused = await t.errorOf(client.runs.createBatch(
+        [{ assistantId: 'agent', input: say('no') }, { assistantId: 'nobody' }]));
+    t.is(refused && refused.status, 404, 'with an unknown assistant in it nothing is created');
+});

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs without a thread of the client's."""
 
+import asyncio
+
 from httpx import HTTPStatusError
+from langgraph_sdk.errors import NotFoundError
 
 from tap import collect, connect, connect_cut, ids, kinds, say, scenario
 
@@ -64,3 +67,20 @@ def check_plan(places):
 
 for plan in [0], [2000], [-1500, 1]:
     check_plan(plan)
+
+
+@scenario("stateless batch")
+async def stateless_batch(t):
+    client = connect()
+    texts = [f"Hello {number}" for number in range(5)]
+    runs = await client.runs.create_batch(
+        [{"assistant_id": "agent", "input": say(text)} for text in texts])
+    t.equal([run["status"] for run in runs], ["pending"] * 5, "returns the runs")
+    values = await asyncio.gather(
+        *(client.runs.join(run["thread_id"], run["run_id"]) for run in runs))
+    t.equal([one["messages"][0]["content"] for one in values], texts,
+            "... in the order of the batch")
+    t.equal(len({run["thread_id"] for run in runs}), 5, "... on threads of their own")
+    await t.raises(NotFoundError, client.runs.create_batch(
+        [{"assistant_id": "agent", "input": say("no")}, {"assistant_id": "nobody"}]),
+        "with an unknown assistant in it nothing is created")

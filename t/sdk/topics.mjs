@@ -4,5 +4,6 @@ import './threads.mjs';
 import './runs.mjs';
 import './streams.mjs';
 import './cuts.mjs';
+import './thread_streams.mjs';
 import './waits.mjs';
 import './stateless.mjs';
