@@ -91,7 +91,8 @@ my $MOUNTED = <<'CONF';
 </Location>
 CONF
 
-# new(config => lines): they come after the shared server's.
+# new(config => lines, on_ready => sub { ... }): the lines come after the shared
+# server's.
 sub new {
     my ($class, %args) = @_;
     my $postgres = AgentTest::Postgres->new;
@@ -99,16 +100,18 @@ sub new {
         database => $postgres->conninfo,
         config   => AgentTest::Server::shared_config() . $MOUNTED . ($args{config} // ''));
     $server->start;
-    return bless { postgres => $postgres, server => $server }, $class;
+    return bless { postgres => $postgres, server => $server,
+        on_ready => $args{on_ready} }, $class;
 }
 
 sub url    { return $_[0]{server}->url }
+sub server { return $_[0]{server} }
 sub client { return AgentTest::Client->new(url => $_[0]->url) }
 
 # The end of a test: what the server has logged is looked at.
 sub finish {
     my ($self) = @_;
-    delete $self->{server};
+    delete @{$self}{qw(on_ready server)};
     done_testing;
     return;
 }
@@ -117,7 +120,8 @@ sub finish {
 
 # run_script(interpreter => file, arguments): each line of its TAP becomes a
 # test of this file. It gets the addresses of the server and of a proxy
-# (cut-proxy.mjs) as AGENT_TEST_URL and AGENT_TEST_PROXY.
+# (cut-proxy.mjs) as AGENT_TEST_URL and AGENT_TEST_PROXY. When it says
+# "ready", on_ready() is called.
 sub run_script {
     my ($self, $interpreter, $file, @arguments) = @_;
     my $proxy = Proxy->new($self->url);
@@ -136,6 +140,9 @@ sub run_script {
         if ($line =~ /\A(not )?ok \d+ - (.*)/) {
             $played++;
             ok !$1, $2;
+        }
+        elsif ($line eq "ready\n") {
+            $self->{on_ready}->();
         }
         elsif ($line =~ /\A# (.*)/) {
             diag $1;

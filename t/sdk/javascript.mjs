@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the published JavaScript SDK sees of the server; prints TAP. Takes the
-// folder where it is installed. AGENT_TEST_ONLY: the beginning of the names of
+// folder where it is installed, and the topic, else all. AGENT_TEST_ONLY: the beginning of the names of
 // the scenarios to play.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -15,7 +15,7 @@ use({
     serverUrl: process.env.AGENT_TEST_URL,
     proxyUrl: process.env.AGENT_TEST_PROXY,
 });
-await import('./topics.mjs');
+await import(`./${process.argv[3] || 'topics'}.mjs`);
 await playAll((line) => process.stdout.write(`${line}\n`),
     { names: [process.env.AGENT_TEST_ONLY || ''] });
 // Connections that are kept for a next request must not keep the process.

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams under which the server is restarted."""
+
+import asyncio
+
+from tap import connect, ids, new_thread, say, scenario
+
+STREAMS = 4
+
+
+@scenario("restarted server")
+async def restarted_server(t):
+    requests = []
+    begun = []
+
+    async def count(request):
+        requests.append(request)
+
+    client = connect()
+    client.http.client.event_hooks["request"] = [count]
+    direct = connect()
+    threads = [await new_thread(direct) for _ in range(STREAMS)]
+
+    async def read(thread_id):
+        parts = []
+        async for part in client.runs.stream(thread_id, "agent", input=say("sleep 4000"),
+                                             stream_mode=["values", "messages-tuple"]):
+            parts.append(part)
+            if len(parts) == 5:
+                begun.append(thread_id)
+                if len(begun) == STREAMS:
+                    print("ready", flush=True)
+        return parts
+
+    streams = await asyncio.gather(*map(read, threads))
+    # Behind each stream the SDK asks for its run.
+    t.ok(len(requests) > 2 * STREAMS, "breaks streams off", len(requests))
+    t.equal([ids(parts) for parts in streams], [list(range(len(parts))) for parts in streams],
+            "... which go on with every event once and in order")
+    t.equal([len(parts[-1].data["messages"]) for parts in streams], [2] * STREAMS,
+            "... up to the answer")
+    runs = await asyncio.gather(*map(direct.runs.list, threads))
+    t.equal([run["status"] for [run] in runs], ["success"] * STREAMS, "... and the runs end well")
