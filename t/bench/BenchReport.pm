@@ -18,6 +18,7 @@ sub print_report {
         $of->{latency} ? latency_rows($of->{latency}) : (),
         $of->{throughput} ? throughput_row($of->{throughput}) : (),
         $of->{memory} ? memory_rows($of->{memory}) : (),
+        $of->{streams} ? stream_rows($of->{streams}) : (),
     );
     print "$about\n\n", table([ qw(figure aim measured ratio) ], @rows), "\n";
     my @costs = cost_rows($of);
@@ -25,6 +26,20 @@ sub print_report {
         table([ '', qw(httpd PostgreSQL supervisor runner) ], @costs), "\n"
         if @costs;
     return;
+}
+
+sub stream_rows {
+    my ($of) = @_;
+    my $name = thousands($of->{streams}) . ' streams';
+    return (
+        [ "$name, events delivered", thousands($of->{wanted}) . '/s written',
+            thousands($of->{rate}) . "/s; $of->{lost} lost, $of->{cut} streams cut",
+            sprintf '**%.2f**', $of->{rate} / $of->{wanted} ],
+        [ "$name, from written to read, p50", '', milliseconds($of->{p50}), '' ],
+        [ "$name, p99", '<= 150 ms', milliseconds($of->{p99}),
+            sprintf '%.2f', $of->{p99} / 150 ],
+        [ "$name, transactions of PostgreSQL", '', thousands($of->{commits}) . '/s', '' ],
+    );
 }
 
 sub table {

@@ -3,7 +3,7 @@
 # Measures an agent server against its own database and prints one block of
 # Markdown.
 #   t/bench/bench.pl                    everything, six to ten minutes
-#   t/bench/bench.pl rates latency      some of: rates latency throughput memory
+#   t/bench/bench.pl rates latency      some of: rates latency throughput memory streams
 # BENCH=quick does less of everything (one minute); its figures are for
 # comparing with yesterday's, not for the README.
 use strict;
@@ -16,6 +16,7 @@ use BenchRates qw(measure_rates);
 use BenchReport qw(print_report);
 use BenchRuns qw(measure_latency measure_throughput);
 use BenchServer;
+use BenchStreams qw(measure_streams);
 
 my %PLANS = (
     full => {
@@ -23,12 +24,14 @@ my %PLANS = (
         latency_runs => 2000,
         warm_up_sec => 3, throughput_sec => 20, throughput_threads => 100_000,
         memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
+        streams => 1000, streams_sec => 20,
     },
     quick => {
         rounds => 3, round_sec => 2,
         latency_runs => 500,
         warm_up_sec => 1, throughput_sec => 6, throughput_threads => 30_000,
         memory_requests => [ 1_000, 5_000, 20_000 ],
+        streams => 200, streams_sec => 5,
     },
 );
 # Latency first, while the tables are small for it as for everybody who starts.
@@ -37,6 +40,7 @@ my @PARTS = (
     [ throughput => \&measure_throughput ],
     [ rates      => \&measure_rates ],
     [ memory     => \&measure_memory ],
+    [ streams    => \&measure_streams ],
 );
 
 my %asked = map { $_ => 1 } @ARGV ? @ARGV : map { $_->[0] } @PARTS;

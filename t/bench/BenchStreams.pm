@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# Many streams at once: events of a runner that writes them at a steady rate,
+# on their way through the supervisor, PostgreSQL and httpd to clients that
+# each follow one run.
+package BenchStreams;
+use strict;
+use warnings;
+use AgentTest::Env qw(build_dir root slurp);
+use AgentTest::Server;
+use BenchPostgres;
+use BenchProcess qw(cpu_sec);
+use Exporter 'import';
+use JSON::PP;
+
+our @EXPORT_OK = qw(measure_streams);
+
+my $EVERY_MS = 50;
+
+# One child, so that all streams share its threads.
+my $CONFIG = <<'CONF';
+LogLevel warn agent:warn
+StartServers 1
+ServerLimit 3
+ThreadsPerChild 64
+MinSpareThreads 1
+MaxSpareThreads 64
+MaxRequestWorkers 64
+AsyncRequestWorkerFactor 100
+DBDKeep 16
+DBDMax 16
+AgentRunnerSlots 4000
+CONF
+
+# {streams, events, lost, rate, wanted, p50, p99, max, commits}: milliseconds
+# from an event's being written by the runner to its being read by the client,
+# and transactions of PostgreSQL each second.
+sub measure_streams {
+    my ($site, $plan) = @_;
+    my $postgres = BenchPostgres->new;
+    my $config = AgentTest::Server::shared_config()
+        =~ s/^AgentRunner .*$/AgentRunner "\${BUILD_DIR}\/bench\/ticker"/mr
+        =~ s/^AgentRunnerSlots .*$//mr;
+    my $httpd = AgentTest::Server->new(database => $postgres->conninfo,
+        config => $config . $CONFIG);
+    $httpd->start;
+    my $before = transactions($postgres);
+    my $ticks = $plan->{streams_sec} * 1000 / $EVERY_MS;
+    my $count = $plan->{streams};
+    my $line = qx(@{[ build_dir() ]}/bench/streams $httpd->{port} $count $ticks $EVERY_MS);
+    die "the load generator failed\n" if $?;
+    my $result = JSON::PP->new->decode($line);
+    my $after = transactions($postgres);
+    undef $httpd;
+    return {
+        %{$result},
+        streams => $count,
+        lost    => $count * $ticks - $result->{events},
+        rate    => $result->{events} / $result->{seconds},
+        wanted  => $count * 1000 / $EVERY_MS,
+        commits => ($after - $before) / $result->{seconds},
+    };
+}
+
+sub transactions {
+    my ($postgres) = @_;
+    my $conninfo = $postgres->conninfo('postgres');
+    my $count = qx(psql -XqAt -c "select sum(xact_commit) from pg_stat_database" "$conninfo");
+    return $count + 0;
+}
+
+1;
