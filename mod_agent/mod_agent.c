@@ -207,7 +207,7 @@ static apr_status_t start_waits(agent_child_t *child, server_rec *server,
 
     agent_park_start(agent_config_parking(config));
     return agent_waits_create(&child->waits, find_conninfo(config, pool),
-                              &limits, &log, pool);
+                              child->db, &limits, &log, pool);
 }
 
 static apr_status_t init_child(agent_child_t *child, server_rec *server,

@@ -171,6 +171,7 @@ select :version < 11 as is_missing \gset
 \ir functions/join_run.sql
 \ir functions/get_state.sql
 \ir functions/read_events.sql
+\ir functions/read_news.sql
 \ir functions/read_thread_events.sql
 \ir functions/find_thread_end.sql
 

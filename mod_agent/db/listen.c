@@ -102,6 +102,7 @@ static void deliver(agent_listener_t *listener)
         listener->events.notified(listener->events.baton, notify->extra);
         PQfreemem(notify);
     }
+    listener->events.drained(listener->events.baton);
 }
 
 /* Sends a statement and takes notifications until it is answered. */

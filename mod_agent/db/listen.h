@@ -15,6 +15,8 @@ typedef struct agent_listener_t agent_listener_t;
 typedef struct agent_listener_events_t {
     /* A payload arrived; the text is borrowed until this returns. */
     void (*notified)(void *baton, const char *payload);
+    /* All payloads that have arrived were told of. */
+    void (*drained)(void *baton);
     /* Listening began, or began again: anything may have been missed. */
     void (*connected)(void *baton);
     /* The connection was lost; cause is borrowed. */

@@ -112,7 +112,8 @@ static agent_turn_t go_on(await_t *await, apr_status_t rv, agent_wait_t why,
         : AGENT_TURN_WAIT;
 }
 
-static agent_turn_t look(void *baton, agent_wait_t why, apr_pool_t *scratch)
+static agent_turn_t look(void *baton, agent_wait_t why, agent_waiter_t *waiter,
+                         apr_pool_t *scratch)
 {
     await_t *await = baton;
     agent_call_t *call = await->call;
@@ -155,6 +156,7 @@ static int start(agent_call_t *call, bool answers_values, bool cancels)
     await_t *await = apr_pcalloc(call->pool, sizeof(*await));
     const agent_parking_t parking = {.waits = call->child->waits,
                                      .key = call->ids[2],
+                                     .account_id = call->account_id,
                                      .take_turn = look,
                                      .baton = await};
     int result;

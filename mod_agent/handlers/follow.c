@@ -67,10 +67,29 @@ static agent_turn_t give_up(const agent_follow_t *follow, apr_pool_t *scratch)
     return AGENT_TURN_DONE;
 }
 
-static apr_status_t send_or_beat(agent_follow_t *follow, agent_wait_t why,
-                                 apr_pool_t *scratch)
+/* What was brought, or else what a look finds. */
+static apr_status_t send_all(agent_follow_t *follow, agent_wait_t why,
+                             agent_waiter_t *waiter, apr_pool_t *scratch)
 {
-    apr_status_t rv = follow->send(follow, scratch);
+    apr_status_t rv = APR_INCOMPLETE;
+
+    if (why == AGENT_WAIT_NEWS) {
+        rv = follow->send_news(follow, agent_wait_news(waiter), scratch);
+    }
+    if (rv != APR_INCOMPLETE) {
+        return rv;
+    }
+    rv = follow->send(follow, scratch);
+    if (rv == APR_EAGAIN && follow->send_news != NULL) {
+        agent_wait_bring_news(waiter, follow->get_cursor(follow));
+    }
+    return rv;
+}
+
+static apr_status_t send_or_beat(agent_follow_t *follow, agent_wait_t why,
+                                 agent_waiter_t *waiter, apr_pool_t *scratch)
+{
+    apr_status_t rv = send_all(follow, why, waiter, scratch);
 
     if (rv != APR_EAGAIN || why != AGENT_WAIT_HEARTBEAT) {
         return rv;
@@ -83,7 +102,7 @@ static apr_status_t send_or_beat(agent_follow_t *follow, agent_wait_t why,
 }
 
 static agent_turn_t take_turn(void *baton, agent_wait_t why,
-                              apr_pool_t *scratch)
+                              agent_waiter_t *waiter, apr_pool_t *scratch)
 {
     agent_follow_t *follow = baton;
 
@@ -94,7 +113,7 @@ static agent_turn_t take_turn(void *baton, agent_wait_t why,
     if (why == AGENT_WAIT_GONE) {
         return give_up(follow, scratch);
     }
-    switch (send_or_beat(follow, why, scratch)) {
+    switch (send_or_beat(follow, why, waiter, scratch)) {
     case APR_SUCCESS:
         return AGENT_TURN_MORE;
     case APR_EAGAIN:
@@ -113,6 +132,7 @@ int agent_follow(agent_follow_t *follow)
     agent_call_t *call = follow->call;
     const agent_parking_t parking = {.waits = call->child->waits,
                                      .key = follow->key,
+                                     .account_id = call->account_id,
                                      .is_stream = true,
                                      .take_turn = take_turn,
                                      .baton = follow};

@@ -21,6 +21,16 @@ struct agent_follow_t {
      * else: call->err says why.
      */
     apr_status_t (*send)(agent_follow_t *follow, apr_pool_t *scratch);
+    /*
+     * Sends events that were brought (of agent_wait_event_t), and moves the
+     * cursor; APR_EAGAIN, APR_ECONNABORTED, or APR_INCOMPLETE: events between
+     * the cursor and these are missing. NULL: only send() sends.
+     */
+    apr_status_t (*send_news)(agent_follow_t *follow,
+                              const apr_array_header_t *events,
+                              apr_pool_t *scratch);
+    /* The number of the last event that send() has sent; with send_news. */
+    apr_int64_t (*get_cursor)(const agent_follow_t *follow);
     void *baton;
     /* The run of call->ids is cancelled when the client leaves. */
     bool cancels;

@@ -30,6 +30,25 @@ typedef struct stream_t {
     const char *const *modes;
 } stream_t;
 
+static void add_event(apr_array_header_t *texts, const stream_t *stream,
+                      const agent_wait_event_t *event, apr_pool_t *scratch)
+{
+    if (agent_stream_shows(stream->modes, event->name)) {
+        APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(
+            apr_psprintf(scratch, "%" APR_INT64_T_FMT, event->seq), event->name,
+            event->data, scratch);
+    }
+}
+
+static apr_status_t write_events(const stream_t *stream,
+                                 apr_array_header_t *texts, apr_pool_t *scratch)
+{
+    return texts->nelts == 0
+        ? APR_SUCCESS
+        : agent_response_write(stream->follow.call,
+                               apr_array_pstrcat(scratch, texts, 0));
+}
+
 static apr_status_t send_events(stream_t *stream,
                                 const agent_db_result_t *events,
                                 apr_pool_t *scratch)
@@ -41,24 +60,25 @@ static apr_status_t send_events(stream_t *stream,
 
     for (int row = 0; row < rows; row++) {
         const char *id = agent_db_value(events, row, AGENT_RUN_EVENT_SEQ);
-        const char *event = agent_db_value(events, row, AGENT_RUN_EVENT_NAME);
+        const agent_wait_event_t event = {
+            apr_atoi64(id), agent_db_value(events, row, AGENT_RUN_EVENT_NAME),
+            agent_db_value(events, row, AGENT_RUN_EVENT_DATA)};
 
-        stream->sent = apr_atoi64(id);
-        if (event == NULL) {
+        stream->sent = event.seq;
+        if (event.name == NULL) {
             continue;
         }
         /* The state that stands for lost events was not asked for by mode. */
-        in_gap = in_gap || strcmp(event, "gap") == 0;
-        if (in_gap || agent_stream_shows(stream->modes, event)) {
+        in_gap = in_gap || strcmp(event.name, "gap") == 0;
+        if (in_gap) {
             APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(
-                id, event, agent_db_value(events, row, AGENT_RUN_EVENT_DATA),
-                scratch);
+                id, event.name, event.data, scratch);
+        }
+        else {
+            add_event(texts, stream, &event, scratch);
         }
     }
-    return texts->nelts == 0
-        ? APR_SUCCESS
-        : agent_response_write(stream->follow.call,
-                               apr_array_pstrcat(scratch, texts, 0));
+    return write_events(stream, texts, scratch);
 }
 
 /* What the last row of a look says of the next one. */
@@ -77,7 +97,7 @@ static apr_status_t read_outlook(const agent_db_result_t *events)
         : APR_EAGAIN;
 }
 
-static apr_status_t send_news(agent_follow_t *follow, apr_pool_t *scratch)
+static apr_status_t look_and_send(agent_follow_t *follow, apr_pool_t *scratch)
 {
     stream_t *stream = follow->baton;
     agent_call_t *call = follow->call;
@@ -98,6 +118,39 @@ static apr_status_t send_news(agent_follow_t *follow, apr_pool_t *scratch)
     return read_outlook(events);
 }
 
+/* Those that a look has found since are skipped. */
+static apr_status_t send_news(agent_follow_t *follow,
+                              const apr_array_header_t *events,
+                              apr_pool_t *scratch)
+{
+    stream_t *stream = follow->baton;
+    apr_array_header_t *texts = apr_array_make(scratch, events->nelts,
+                                               sizeof(const char *));
+
+    for (int i = 0; i < events->nelts; i++) {
+        const agent_wait_event_t *event = &APR_ARRAY_IDX(
+            events, i, const agent_wait_event_t);
+
+        if (event->seq > stream->sent + 1) {
+            return APR_INCOMPLETE;
+        }
+        if (event->seq == stream->sent + 1) {
+            stream->sent = event->seq;
+            add_event(texts, stream, event, scratch);
+        }
+    }
+    return write_events(stream, texts, scratch) == APR_SUCCESS
+        ? APR_EAGAIN
+        : APR_ECONNABORTED;
+}
+
+static apr_int64_t get_cursor(const agent_follow_t *follow)
+{
+    const stream_t *stream = follow->baton;
+
+    return stream->sent;
+}
+
 /* For the run of call->ids. */
 static stream_t *make_stream(agent_call_t *call)
 {
@@ -105,7 +158,9 @@ static stream_t *make_stream(agent_call_t *call)
 
     stream->follow.call = call;
     stream->follow.key = call->ids[2];
-    stream->follow.send = send_news;
+    stream->follow.send = look_and_send;
+    stream->follow.send_news = send_news;
+    stream->follow.get_cursor = get_cursor;
     stream->follow.baton = stream;
     stream->sent = -1;
     return stream;

@@ -14,17 +14,18 @@
 /* The payload is the ids of runs and threads, separated by spaces. */
 static void on_notified(void *baton, const char *payload)
 {
-    agent_waits_t *waits = baton;
-
-    apr_thread_mutex_lock(waits->mutex);
     while (*payload != '\0') {
         size_t length = strcspn(payload, " ");
 
-        agent_wait_wake_key_locked(waits, payload, (apr_ssize_t)length);
+        agent_wait_note_change(baton, payload, (apr_ssize_t)length);
         payload += length;
         payload += strspn(payload, " ");
     }
-    apr_thread_mutex_unlock(waits->mutex);
+}
+
+static void on_drained(void *baton)
+{
+    agent_wait_fetch_news(baton);
 }
 
 static void on_connected(void *baton)
@@ -75,8 +76,8 @@ agent_listener_t *agent_wait_make_listener(agent_waits_t *waits,
                                            const char *conninfo,
                                            apr_pool_t *pool)
 {
-    agent_listener_events_t events = {on_notified, on_connected, on_lost,
-                                      waits};
+    agent_listener_events_t events = {on_notified, on_drained, on_connected,
+                                      on_lost, waits};
 
     return agent_listener_create(conninfo, "agent_runs", waits->end_fds[0],
                                  &events, pool);

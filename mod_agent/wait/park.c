@@ -81,22 +81,22 @@ static int find_descriptor(const conn_rec *c)
 
 /* ---- turns ---- */
 
-static agent_turn_t take_turn(const agent_parking_t *parking, agent_wait_t why)
+static agent_turn_t take_turn(const agent_parking_t *parking,
+                              agent_waiter_t *waiter, agent_wait_t why)
 {
-    apr_pool_t *scratch;
-    agent_turn_t turn;
+    /* Not the request's: one that is parked must not grow. */
+    apr_pool_t *scratch = agent_waits_make_pool(parking->waits);
+    agent_turn_t turn = parking->take_turn(parking->baton, why, waiter,
+                                           scratch);
 
-    /* Of its own: a parked request must not grow, and no thread's pool outlives
-     * a turn for certain. */
-    apr_pool_create_unmanaged(&scratch);
-    turn = parking->take_turn(parking->baton, why, scratch);
     apr_pool_destroy(scratch);
+    agent_wait_drop_news(waiter);
     return why <= AGENT_WAIT_STOPPING ? AGENT_TURN_DONE : turn;
 }
 
 static void take_parked_turn(park_t *park, agent_wait_t why)
 {
-    agent_turn_t turn = take_turn(&park->parking, why);
+    agent_turn_t turn = take_turn(&park->parking, park->waiter, why);
 
     park->is_done = turn == AGENT_TURN_DONE;
     park->wants_more = turn == AGENT_TURN_MORE;
@@ -105,13 +105,13 @@ static void take_parked_turn(park_t *park, agent_wait_t why)
 static int run_blocked(const agent_parking_t *parking, agent_waiter_t *waiter,
                        const conn_rec *c)
 {
-    agent_turn_t turn = take_turn(parking, AGENT_WAIT_WOKEN);
+    agent_turn_t turn = take_turn(parking, waiter, AGENT_WAIT_WOKEN);
 
     while (turn != AGENT_TURN_DONE) {
         agent_wait_t why = turn == AGENT_TURN_MORE ? AGENT_WAIT_WOKEN
                                                    : agent_wait_block(waiter);
 
-        turn = take_turn(parking, c->aborted ? AGENT_WAIT_GONE : why);
+        turn = take_turn(parking, waiter, c->aborted ? AGENT_WAIT_GONE : why);
     }
     agent_wait_leave(waiter);
     return OK;
@@ -233,6 +233,7 @@ apr_status_t agent_park(int *result, request_rec *r,
 {
     park_t *park = find_place(r);
     const agent_wait_entry_t entry = {.key = parking->key,
+                                      .account_id = parking->account_id,
                                       .client_fd = r->connection->master == NULL
                                           ? find_descriptor(r->connection)
                                           : -1,
@@ -308,7 +309,7 @@ static int close_connection(conn_rec *c)
     if (park != NULL && park->r != NULL) {
         restore_client(c, park);
         c->aborted = 1;
-        take_turn(&park->parking, AGENT_WAIT_GONE);
+        take_turn(&park->parking, park->waiter, AGENT_WAIT_GONE);
         ap_process_request_after_handler(leave(park));
     }
     return OK;

@@ -28,12 +28,14 @@ typedef enum agent_turn_t {
  * STOPPING there is no other turn. scratch lives until it returns.
  */
 typedef agent_turn_t (*agent_turn_fn_t)(void *baton, agent_wait_t why,
+                                        agent_waiter_t *waiter,
                                         apr_pool_t *scratch);
 
 typedef struct agent_parking_t {
     agent_waits_t *waits;
     /* Id of a run or of a thread, in the request's pool. */
     const char *key;
+    const char *account_id;
     bool is_stream;
     agent_turn_fn_t take_turn;
     /* In the request's pool. */

@@ -3,6 +3,7 @@
 #ifndef AGENT_WAIT_STATE_H
 #define AGENT_WAIT_STATE_H
 
+#include <apr_allocator.h>
 #include <apr_hash.h>
 #include <apr_ring.h>
 #include <apr_thread_cond.h>
@@ -13,6 +14,8 @@
 
 /* How often waiters look while no notification can be heard. */
 #define AGENT_WAIT_DEAF_INTERVAL apr_time_from_sec(1)
+
+#define AGENT_WAIT_NO_NEWS (-2)
 
 struct agent_waiter_t {
     agent_waits_t *waits;
@@ -25,6 +28,14 @@ struct agent_waiter_t {
     apr_time_t heartbeat_at;
     /* Bits 1 << agent_wait_t. */
     unsigned reasons;
+    /* Number of the last event that was brought, or taken before;
+     * AGENT_WAIT_NO_NEWS = none are to be brought. */
+    apr_int64_t brought;
+    /* Events that were brought, in a pool of their own; NULL = none. */
+    apr_array_header_t *coming;
+    apr_size_t coming_bytes;
+    /* Those of them that were taken, the owner's alone. */
+    apr_array_header_t *taken;
     bool entered;
     /* One of the two, by entry.parked. */
     int wake_fd;
@@ -37,6 +48,11 @@ struct agent_waits_t {
     agent_log_t log;
     apr_interval_time_t heartbeat;
     struct agent_listener_t *listener;
+    agent_pool_t *db;
+    /* Of agent_waits_make_pool(). */
+    apr_allocator_t *allocator;
+    /* The hear thread's own: see news.c. */
+    struct agent_wait_wanted_t *wanted;
     apr_thread_t *hear_thread;
     apr_thread_t *watch_thread;
     /* End of file at [0] ends both threads. */
@@ -61,11 +77,16 @@ struct agent_waits_t {
 };
 
 void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason);
-void agent_wait_wake_key_locked(agent_waits_t *waits, const char *key,
-                                apr_ssize_t length);
+void agent_wait_drop_coming_locked(agent_waiter_t *waiter);
 void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason);
 /* The watch thread looks again at what is due. */
 void agent_wait_nudge(const agent_waits_t *waits);
+
+/* In the hear thread: a key has changed; all that have were told of. */
+void agent_wait_note_change(agent_waits_t *waits, const char *key,
+                            apr_ssize_t length);
+void agent_wait_fetch_news(agent_waits_t *waits);
+void agent_wait_make_wanted(agent_waits_t *waits, apr_pool_t *pool);
 
 /* The threads' functions; data is the agent_waits_t. */
 void *APR_THREAD_FUNC agent_wait_hear(apr_thread_t *thread, void *data);

@@ -8,6 +8,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* Free memory that the allocator does not give back. */
+#define KEPT_BYTES (8 * 1024 * 1024)
+
 /* ---- waking ---- */
 
 /* Only the first reason since it last took wakes the waiter. */
@@ -27,16 +30,6 @@ void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason)
     }
 }
 
-void agent_wait_wake_key_locked(agent_waits_t *waits, const char *key,
-                                apr_ssize_t length)
-{
-    agent_waiter_t *waiter = apr_hash_get(waits->by_key, key, length);
-
-    for (; waiter != NULL; waiter = waiter->next) {
-        agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
-    }
-}
-
 void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason)
 {
     agent_waiter_t *waiter;
@@ -47,12 +40,29 @@ void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason)
     }
 }
 
+static void destroy_events(apr_array_header_t *events)
+{
+    if (events != NULL) {
+        apr_pool_destroy(events->pool);
+    }
+}
+
+void agent_wait_drop_coming_locked(agent_waiter_t *waiter)
+{
+    destroy_events(waiter->coming);
+    waiter->coming = NULL;
+    waiter->coming_bytes = 0;
+}
+
 static agent_wait_t take_locked(agent_waiter_t *waiter)
 {
     unsigned reasons = waiter->reasons;
     agent_wait_t first = AGENT_WAIT_GONE;
 
     waiter->reasons = 0;
+    waiter->taken = waiter->coming;
+    waiter->coming = NULL;
+    waiter->coming_bytes = 0;
     while (first < AGENT_WAIT_NOTHING && (reasons & 1U << first) == 0) {
         first++;
     }
@@ -82,6 +92,27 @@ agent_wait_t agent_wait_block(agent_waiter_t *waiter)
     reason = take_locked(waiter);
     apr_thread_mutex_unlock(waiter->waits->mutex);
     return reason;
+}
+
+const apr_array_header_t *agent_wait_news(const agent_waiter_t *waiter)
+{
+    return waiter->taken;
+}
+
+void agent_wait_drop_news(agent_waiter_t *waiter)
+{
+    destroy_events(waiter->taken);
+    waiter->taken = NULL;
+}
+
+void agent_wait_bring_news(agent_waiter_t *waiter, apr_int64_t after)
+{
+    apr_thread_mutex_lock(waiter->waits->mutex);
+    if (waiter->brought < after) {
+        waiter->brought = after;
+        agent_wait_drop_coming_locked(waiter);
+    }
+    apr_thread_mutex_unlock(waiter->waits->mutex);
 }
 
 int agent_wait_descriptor(const agent_waiter_t *waiter)
@@ -162,6 +193,7 @@ static void unchain_locked(agent_waits_t *waits, const agent_waiter_t *waiter)
 static void leave_locked(agent_waits_t *waits, agent_waiter_t *waiter)
 {
     waiter->entered = false;
+    agent_wait_drop_coming_locked(waiter);
     unchain_locked(waits, waiter);
     APR_RING_REMOVE(waiter, link);
     ++*find_free_locked(waits, waiter->entry.parked);
@@ -185,6 +217,7 @@ void agent_wait_leave(agent_waiter_t *waiter)
     if (was_entered && waiter->entry.client_fd >= 0) {
         agent_wait_forget_client(waits, waiter);
     }
+    agent_wait_drop_news(waiter);
     if (waiter->wake_fd >= 0) {
         close(waiter->wake_fd);
         waiter->wake_fd = -1;
@@ -235,6 +268,7 @@ apr_status_t agent_wait_enter(agent_waiter_t **out, agent_waits_t *waits,
 
     waiter->waits = waits;
     waiter->entry = *entry;
+    waiter->brought = AGENT_WAIT_NO_NEWS;
     if (make_waker(waiter, pool) == APR_SUCCESS) {
         apr_pool_cleanup_register(pool, waiter, leave_with_pool,
                                   apr_pool_cleanup_null);
@@ -292,6 +326,32 @@ static apr_status_t end_threads(void *data)
     return APR_SUCCESS;
 }
 
+/* One allocator for all turns and events: APR takes memory from the system with
+ * mmap, which costs every thread of the process some time. */
+static apr_status_t make_allocator(agent_waits_t *waits, apr_pool_t *pool)
+{
+    apr_thread_mutex_t *mutex;
+    apr_status_t rv = apr_thread_mutex_create(&mutex, APR_THREAD_MUTEX_DEFAULT,
+                                              pool);
+
+    if (rv == APR_SUCCESS) {
+        rv = apr_allocator_create(&waits->allocator);
+    }
+    if (rv == APR_SUCCESS) {
+        apr_allocator_mutex_set(waits->allocator, mutex);
+        apr_allocator_max_free_set(waits->allocator, KEPT_BYTES);
+    }
+    return rv;
+}
+
+apr_pool_t *agent_waits_make_pool(agent_waits_t *waits)
+{
+    apr_pool_t *pool = NULL;
+
+    apr_pool_create_unmanaged_ex(&pool, NULL, waits->allocator);
+    return pool;
+}
+
 static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
                                  const agent_log_t *log, apr_pool_t *pool)
 {
@@ -308,6 +368,7 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
 }
 
 apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
+                                agent_pool_t *db,
                                 const agent_waits_limits_t *limits,
                                 const agent_log_t *log, apr_pool_t *pool)
 {
@@ -315,6 +376,9 @@ apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
     apr_status_t rv = apr_thread_mutex_create(&waits->mutex,
                                               APR_THREAD_MUTEX_DEFAULT, pool);
 
+    if (rv == APR_SUCCESS) {
+        rv = make_allocator(waits, pool);
+    }
     if (rv == APR_SUCCESS && pipe(waits->end_fds) != 0) {
         rv = apr_get_os_error();
     }
@@ -324,6 +388,8 @@ apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
     if (rv != APR_SUCCESS) {
         return rv;
     }
+    waits->db = db;
+    agent_wait_make_wanted(waits, pool);
     waits->listener = agent_wait_make_listener(waits, conninfo, pool);
     /* Before the pool's own end: the threads still use what is in it. */
     apr_pool_pre_cleanup_register(pool, waits, end_threads);

@@ -11,10 +11,11 @@
 
 #include <stdbool.h>
 
+#include <apr_tables.h>
 #include <apr_time.h>
 
-#include "../core/error.h"
 #include "../core/log.h"
+#include "../db/pool.h"
 
 typedef struct agent_waits_t agent_waits_t;
 typedef struct agent_waiter_t agent_waiter_t;
@@ -29,9 +30,18 @@ typedef enum agent_wait_t {
     AGENT_WAIT_HEARTBEAT,
     /* The run may have changed: look. */
     AGENT_WAIT_WOKEN,
+    /* Its next events are at hand: agent_wait_news(). */
+    AGENT_WAIT_NEWS,
     /* Nothing happened. */
     AGENT_WAIT_NOTHING
 } agent_wait_t;
+
+/* One event of a run, as it is stored. */
+typedef struct agent_wait_event_t {
+    apr_int64_t seq;
+    const char *name;
+    const char *data;
+} agent_wait_event_t;
 
 /* What a child's waiting may cost. */
 typedef struct agent_waits_limits_t {
@@ -46,6 +56,8 @@ typedef struct agent_waits_limits_t {
 typedef struct agent_wait_entry_t {
     /* Id of a run or of a thread, as a lower case UUID; borrowed. */
     const char *key;
+    /* Whose it is; borrowed. */
+    const char *account_id;
     /* The client's socket, to see it leave; -1 = not watched. */
     int client_fd;
     /* Woken through agent_wait_descriptor(); otherwise it blocks. */
@@ -56,9 +68,10 @@ typedef struct agent_wait_entry_t {
 
 /*
  * Starts the threads; they end when pool does. conninfo: libpq's, for the
- * LISTEN connection.
+ * LISTEN connection; db: for what is read for all streams at once.
  */
 apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
+                                agent_pool_t *db,
                                 const agent_waits_limits_t *limits,
                                 const agent_log_t *log, apr_pool_t *pool);
 
@@ -89,6 +102,27 @@ agent_wait_t agent_wait_take(agent_waiter_t *waiter);
 
 /* Blocks until there is something to take, and takes it. */
 agent_wait_t agent_wait_block(agent_waiter_t *waiter);
+
+/*
+ * From now on the events after number after of the run that the waiter waits
+ * for are brought to it, as long as that is simple: whenever it is not, the
+ * waiter is woken to look, and asks for them again after that. For a stream
+ * that has just seen that there are no more.
+ */
+void agent_wait_bring_news(agent_waiter_t *waiter, apr_int64_t after);
+
+/*
+ * What agent_wait_take() has just announced: array of agent_wait_event_t, until
+ * agent_wait_drop_news(). The first may be older than what was looked up since.
+ */
+const apr_array_header_t *agent_wait_news(const agent_waiter_t *waiter);
+void agent_wait_drop_news(agent_waiter_t *waiter);
+
+/*
+ * A pool of its own for memory that one thread makes and any thread destroys;
+ * the caller must destroy it. NULL when memory has run out.
+ */
+apr_pool_t *agent_waits_make_pool(agent_waits_t *waits);
 
 /* May be called twice. */
 void agent_wait_leave(agent_waiter_t *waiter);

@@ -57,7 +57,8 @@ static void open_stream(stream_t *stream, int port, const char *request)
     inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
     stream->fd = socket(AF_INET, SOCK_STREAM, 0);
     if (stream->fd < 0
-        || connect(stream->fd, (struct sockaddr *)&address, sizeof(address)) != 0
+        || connect(stream->fd, (struct sockaddr *)&address, sizeof(address))
+            != 0
         || write(stream->fd, request, strlen(request))
             != (ssize_t)strlen(request)
         || fcntl(stream->fd, F_SETFL, O_NONBLOCK) != 0) {
@@ -69,7 +70,9 @@ static void count_event(long long at_us, long long now)
 {
     long long tenths = (now - at_us) / 100;
 
-    delays[tenths < 0 ? 0 : tenths > DELAY_MAX * 10 ? DELAY_MAX * 10 : tenths]++;
+    delays[tenths < 0                    ? 0
+               : tenths > DELAY_MAX * 10 ? DELAY_MAX * 10
+                                         : tenths]++;
     events++;
     if (first_us == 0) {
         first_us = now;

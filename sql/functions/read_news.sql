@@ -1,0 +1,46 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The newest events of many runs at once, for streams that have all before: of each run, named with
+-- its account at the same place of the arrays, those after its cursor. Only what takes no composing
+-- is read here; whoever gets a row without an event looks with agent.read_events.
+-- Returns: rows in order of seq within each run. event null: look, there is something else (the
+--          values of a checkpoint, a final status, more than p_limit events). No row: nothing new,
+--          or no such run of that account.
+-- Locks:   none.
+create or replace function agent.read_news(
+    p_account_ids uuid[],
+    p_run_ids uuid[],
+    p_afters bigint[],
+    p_limit integer
+) returns table (run_id uuid, seq bigint, event text, data text)
+language sql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+    select u.run_id,
+           e.seq,
+           case when e.seq - u.seq <= p_limit and e.data is not null then e.event end,
+           e.data
+      from unnest(p_account_ids, p_run_ids, p_afters) u (account_id, run_id, seq)
+      join agent.runs r on r.run_id = u.run_id
+       and r.account_id is not distinct from u.account_id
+     cross join lateral (
+            select x.seq, x.event, x.data
+              from agent.run_events x
+             where x.account_id = r.account_id
+               and x.bucket = r.events_bucket
+               and x.run_id = r.run_id
+               and x.seq > u.seq
+             order by x.account_id, x.bucket, x.run_id, x.seq
+             limit p_limit + 1
+           ) e
+     where r.finished_at is null
+    union all
+    select r.run_id, null, null, null
+      from unnest(p_account_ids, p_run_ids) u (account_id, run_id)
+      join agent.runs r on r.run_id = u.run_id
+       and r.account_id is not distinct from u.account_id
+     where r.finished_at is not null
+$function$;
+
+comment on function agent.read_news(uuid[], uuid[], bigint[], integer) is
+    'The newest events of many runs at once.';
