@@ -16,7 +16,7 @@ scenario('restarted server', async (t) => {
     const streams = await Promise.all(threads.map(async (threadId) => {
         const events = [];
         for await (const event of client.runs.stream(threadId, 'agent', {
-            input: say('sleep 4000'), streamMode: ['values', 'messages-tuple'] })) {
+            input: say('sleep 6000'), streamMode: ['values', 'messages-tuple'] })) {
             events.push(event);
             begun += events.length === 5 ? 1 : 0;
             if (events.length === 5 && begun === STREAMS) {

@@ -23,7 +23,7 @@ async def restarted_server(t):
 
     async def read(thread_id):
         parts = []
-        async for part in client.runs.stream(thread_id, "agent", input=say("sleep 4000"),
+        async for part in client.runs.stream(thread_id, "agent", input=say("sleep 6000"),
                                              stream_mode=["values", "messages-tuple"]):
             parts.append(part)
             if len(parts) == 5:
