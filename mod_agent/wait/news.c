@@ -18,6 +18,9 @@
 /* Waiting for one stream; a client that reads so slowly looks for itself. */
 #define BYTES_MAX (64 * 1024)
 
+#define REST_FROM apr_time_from_msec(5)
+#define REST_MAX  apr_time_from_msec(50)
+
 /* What the next statement asks for. */
 struct agent_wait_wanted_t {
     apr_pool_t *pool;
@@ -172,16 +175,23 @@ static apr_status_t read_news(agent_db_result_t **result,
     }
 }
 
-void agent_wait_fetch_news(agent_waits_t *waits)
+/* Under load one fetch takes long: resting as long lets events gather, so that
+ * each turn of a stream sends several. */
+static void rest(apr_time_t began)
+{
+    apr_interval_time_t took = apr_time_now() - began;
+
+    if (took > REST_FROM) {
+        apr_sleep(took < REST_MAX ? took : REST_MAX);
+    }
+}
+
+static void fetch(agent_waits_t *waits)
 {
     wanted_t *wanted = waits->wanted;
     agent_db_result_t *result = NULL;
-    apr_status_t rv;
+    apr_status_t rv = read_news(&result, waits);
 
-    if (apr_hash_count(wanted->runs) == 0) {
-        return;
-    }
-    rv = read_news(&result, waits);
     apr_thread_mutex_lock(waits->mutex);
     if (rv != APR_SUCCESS) {
         refer_all_locked(waits, wanted);
@@ -192,4 +202,14 @@ void agent_wait_fetch_news(agent_waits_t *waits)
     apr_thread_mutex_unlock(waits->mutex);
     apr_pool_clear(wanted->pool);
     wanted->runs = apr_hash_make(wanted->pool);
+}
+
+void agent_wait_fetch_news(agent_waits_t *waits)
+{
+    apr_time_t began = apr_time_now();
+
+    if (apr_hash_count(waits->wanted->runs) > 0) {
+        fetch(waits);
+        rest(began);
+    }
 }
