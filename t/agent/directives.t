@@ -54,7 +54,7 @@ for my $good (
         'AgentDBPoolWait 0', 'AgentDBQueryTimeout 100',
         'AgentDBConnectTimeout 100', 'AgentRunners 2', 'AgentRunnerSlots 1',
         'AgentRunTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1',
-        'AgentMaxWaiters 1', 'AgentMaxBody 1024', 'AgentPrefix /agents',
+        'AgentMaxWaiters 1', 'AgentParking Off', 'AgentMaxBody 1024', 'AgentPrefix /agents',
         'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"',
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', ''),
     graph('AgentModel demo') . join("\n", 'AgentWebhooks Off',
@@ -70,6 +70,7 @@ for my $good (
 
 # ---- bad: directive, what was expected, what was given ----
 my @bad = (
+    [ graph('AgentModel demo') . "AgentParking perhaps\n", 'AgentParking', 'On or Off', '' ],
     [ graph('AgentModel gpt'), 'AgentModel', 'demo, anthropic:NAME', 'gpt' ],
     [ graph('AgentModel anthropic:'), 'AgentModel', 'NAME', 'anthropic:' ],
     [ graph(), '<AgentGraph agent>', 'an AgentModel', 'none' ],

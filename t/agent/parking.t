@@ -204,4 +204,23 @@ subtest 'where requests cannot be parked' => sub {
         'a client that leaves is seen all the same';
 };
 
+subtest 'an MPM with too little room' => sub {
+    my ($server, $client) = start_server($SMALL, 'AgentMaxWaiters 100000',
+        'AsyncRequestWorkerFactor 3', 'ServerLimit 1');
+    my $log = $server->error_log;
+    like $log, qr/AGT0409: ServerLimit: expected at least 3 .*three times the 1 children\), got 1/,
+        'is warned of slots that graceful restarts will miss';
+    chomp(my $files = qx(ulimit -n));
+    SKIP: {
+        skip "$files open files are enough", 1 if $files !~ /\A\d{1,5}\z/;
+        like $log, qr/AGT0410: AgentMaxWaiters: expected a limit of open files/,
+            'of descriptors';
+    }
+    like $log, qr/AGT0411: AgentMaxWaiters: expected an AsyncRequestWorkerFactor of at least 25000/,
+        'and of connections';
+    undef $server;
+    ($server, $client) = start_server($SMALL);
+    unlike $server->error_log, qr/AGT04(?:09|10|11)/, 'one with enough is not';
+};
+
 done_testing;
