@@ -92,7 +92,7 @@ enum {
  *
  * names: NULL-terminated names of the events wanted, NULL for all; the others
  * cost no memory and the cursor passes over them. limit: events looked at; a
- * result also ends near 1 MB of data, so that a slow reader holds no more.
+ * result also ends near 64 KB of data, so that a slow reader holds no more.
  * When the retention has dropped events after the number, an event `gap`
  * ({run_id, after, last}) stands for them, then the run's state as `values`,
  * and `error` or `feedback` if it had one: these come whatever names says.

@@ -86,7 +86,7 @@ enum {
  *   MORE "t" (last row only): there is more, ask again at once.
  * names: NULL-terminated names of the events wanted ({"metadata"} for
  * lifecycle, {} for state_update alone), NULL for all (run_modes); the others
- * cost no memory. limit, gaps and the bound of 1 MB: as agent_run_events().
+ * cost no memory. limit, gaps and the bound of 64 KB: as agent_run_events().
  */
 apr_status_t agent_thread_events(agent_db_result_t **events, agent_pool_t *db,
                                  const char *const ids[2],

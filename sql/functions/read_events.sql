@@ -3,7 +3,7 @@
 -- Returns: rows in order of seq; p_after -1 = from the first. p_events null = all, else only these.
 --          event null, status null: nothing to send, but the cursor is at seq (events that were not
 --          asked for). event null, status set: all is sent and the run is final. seq null: there is
---          no such run. more: the rows were cut off at p_limit, or near 1 MB of data; ask again.
+--          no such run. more: the rows were cut off at p_limit, or near 64 KB of data; ask again.
 --          An event that names a checkpoint shows its values. When the retention has dropped what
 --          comes after the cursor, agent.compose_gap's rows stand for it.
 -- Locks:   none.
@@ -26,7 +26,7 @@ declare
     v_last   bigint;
     v_seq    bigint := p_after;
     v_left   integer := p_limit;
-    v_bytes  integer := 1048576;
+    v_bytes  integer := 65536;
     -- A bound cursor: a plain loop would fetch, and compose, 50 rows ahead.
     c_events cursor for
         select x.seq, x.event, x.wanted, coalesce(x.data, v.content::text, 'null') as data

@@ -12,7 +12,7 @@
 --          none. status deleted: the run at the cursor was rolled back or deleted, run_id is null.
 --          event null, status null: nothing to send, but the cursor has moved.
 --          id null: there is no such thread.
---          more: the rows were cut off at p_limit, or near 1 MB of data; ask again.
+--          more: the rows were cut off at p_limit, or near 64 KB of data; ask again.
 --          When the retention has dropped events after the cursor, agent.compose_gap's rows stand
 --          for them; from (0, -1) such runs are left out.
 -- Locks:   none.
@@ -41,7 +41,7 @@ declare
     v_number bigint := p_after_run;
     v_seq    bigint := p_after_seq;
     v_left   integer := p_limit;
-    v_bytes  integer := 1048576;
+    v_bytes  integer := 65536;
     v_run    agent.runs;
     c_runs cursor for
         select r.*

@@ -68,10 +68,10 @@ subtest 'a look is cut off at its limit and says that there is more' => sub {
     is_deeply [ map { $_->[0] } $play->look($thread, $claim->{run_id}, 1, limit => 10) ], [ 2, 3, 4, 4 ];
 };
 
-subtest 'a look is cut off near one megabyte of data' => sub {
+subtest 'a look is cut off near 64 KB of data' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);
-    $play->save($worker, (map { event($claim, $_, 'custom', 'x' x 400_000) } 0 .. 4), finish($claim));
+    $play->save($worker, (map { event($claim, $_, 'custom', 'x' x 25_000) } 0 .. 4), finish($claim));
     my @rows = $play->look($thread, $claim->{run_id}, -1);
     is_deeply [ map { [ @$_[ 0, 4 ] ] } @rows ], [ [ 0, 'f' ], [ 1, 'f' ], [ 2, 't' ] ];
     my @again = $play->thread_events($thread, '1--1');
