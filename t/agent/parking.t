@@ -10,24 +10,11 @@ use IO::Select;
 use Socket qw(SHUT_WR SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
-# One child with few threads: what holds one is soon missed.
-my $SMALL = <<'CONF';
-StartServers 1
-ServerLimit 3
-ThreadsPerChild 4
-ThreadLimit 4
-MinSpareThreads 1
-MaxSpareThreads 4
-MaxRequestWorkers 4
-CONF
-
 sub path { return AgentTest::Client::run_path($_[0]) }
 
 sub start_server {
     my (@lines) = @_;
-    my $server = AgentTest::Server->new(
-        config => AgentTest::Server::shared_config() . join '', map { "$_\n" } @lines);
-    $server->start;
+    my $server = AgentTest::Server->start_small(@lines);
     return ($server, AgentTest::Client->new(url => $server->url));
 }
 
@@ -36,23 +23,10 @@ sub start_run {
     return $client->create_run($client->create_thread->{thread_id}, $text, @rest);
 }
 
-# The bytes up to a pattern.
-sub read_until {
-    my ($socket, $pattern) = @_;
-    my $seen = '';
-    local $SIG{ALRM} = sub {
-        die "not seen: $pattern, but: ", substr($seen, -200), "\n";
-    };
-    alarm 30;
-    while ($seen !~ $pattern) {
-        sysread $socket, $seen, 65_536, length $seen or die 'cut: ', substr($seen, -200), "\n";
-    }
-    alarm 0;
-    return $seen;
-}
+sub read_until { return AgentTest::Client::read_until(@_) }
 
 subtest 'more requests wait than there are threads' => sub {
-    my ($server, $client) = start_server($SMALL);
+    my ($server, $client) = start_server();
     my $run = start_run($client, 'sleep 600000');
     my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 100;
     my @streams = map { $client->begin('GET', path($run) . '/stream') } 1 .. 100;
@@ -66,7 +40,7 @@ subtest 'more requests wait than there are threads' => sub {
 };
 
 subtest 'the connection of a join serves the next request' => sub {
-    my ($server, $client) = start_server($SMALL);
+    my ($server, $client) = start_server();
     my $run = start_run($client, 'sleep 300');
     my $socket = $client->connection;
     my $join = 'GET ' . path($run) . "/join HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -85,7 +59,7 @@ subtest 'the connection of a join serves the next request' => sub {
 };
 
 subtest 'a client that leaves' => sub {
-    my ($server, $client) = start_server($SMALL);
+    my ($server, $client) = start_server();
     for my $case (
         [ 'join', 'GET', sub { path($_[0]) . '/join?cancel_on_disconnect=1' } ],
         [ 'stream', 'GET', sub { path($_[0]) . '/stream?cancel_on_disconnect=true' } ],
@@ -125,7 +99,7 @@ subtest 'a client that leaves' => sub {
 };
 
 subtest 'waiting outlasts Timeout' => sub {
-    my ($server, $client) = start_server($SMALL, 'Timeout 2');
+    my ($server, $client) = start_server('Timeout 2');
     my $run = start_run($client, 'sleep 6000');
     my $join = $client->begin('GET', path($run) . '/join');
     my $cancel_waits = start_run($client, 'sleep 600000');
@@ -137,7 +111,7 @@ subtest 'waiting outlasts Timeout' => sub {
 };
 
 subtest 'clients that do not read cost no thread' => sub {
-    my ($server, $client) = start_server($SMALL, 'SendBufferSize 65536');
+    my ($server, $client) = start_server('SendBufferSize 65536');
 
     my $long = start_run($client, 'x' x 400_000,
         stream_mode => [ 'values', 'checkpoints', 'debug' ]);
@@ -162,7 +136,7 @@ subtest 'clients that do not read cost no thread' => sub {
 };
 
 subtest 'a graceful restart' => sub {
-    my ($server, $client) = start_server($SMALL);
+    my ($server, $client) = start_server();
     my $run = start_run($client, 'sleep 3000');
     my $join = $client->begin('GET', path($run) . '/join');
     my $stream = $client->begin('GET', path($run) . '/stream');
@@ -182,7 +156,7 @@ subtest 'a graceful restart' => sub {
 };
 
 subtest 'where requests cannot be parked' => sub {
-    my ($server, $client) = start_server($SMALL, 'AgentParking Off');
+    my ($server, $client) = start_server('AgentParking Off');
     my $run = start_run($client, 'sleep 600000');
     my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 3;
     my @heads = map { read_until($_, qr/\r\n\r\n/) } @joins;
@@ -205,7 +179,7 @@ subtest 'where requests cannot be parked' => sub {
 };
 
 subtest 'an MPM with too little room' => sub {
-    my ($server, $client) = start_server($SMALL, 'AgentMaxWaiters 100000',
+    my ($server, $client) = start_server('AgentMaxWaiters 100000',
         'AsyncRequestWorkerFactor 3', 'ServerLimit 1');
     my $log = $server->error_log;
     like $log, qr/AGT0409: ServerLimit: expected at least 3 .*three times the 1 children\), got 1/,
@@ -219,7 +193,7 @@ subtest 'an MPM with too little room' => sub {
     like $log, qr/AGT0411: AgentMaxWaiters: expected an AsyncRequestWorkerFactor of at least 25000/,
         'and of connections';
     undef $server;
-    ($server, $client) = start_server($SMALL);
+    ($server, $client) = start_server();
     unlike $server->error_log, qr/AGT04(?:09|10|11)/, 'one with enough is not';
 };
 

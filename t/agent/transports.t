@@ -4,7 +4,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Env qw(slurp);
+use AgentTest::Env ();
 use AgentTest::Process qw(descendants_of);
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -14,23 +14,11 @@ use Test::More;
 
 srand($ENV{AGENT_TEST_SEED} // 20_110);
 
-my $SMALL = <<'CONF';
-StartServers 1
-ServerLimit 3
-ThreadsPerChild 4
-ThreadLimit 4
-MinSpareThreads 1
-MaxSpareThreads 4
-MaxRequestWorkers 4
-CONF
-
 sub path { return AgentTest::Client::run_path($_[0]) }
 
 sub start_server {
     my (@lines) = @_;
-    my $server = AgentTest::Server->new(
-        config => AgentTest::Server::shared_config() . join '', map { "$_\n" } @lines);
-    $server->start;
+    my $server = AgentTest::Server->start_small(@lines);
     return ($server, AgentTest::Client->new(url => $server->url));
 }
 
@@ -47,17 +35,7 @@ sub curl {
     return $output;
 }
 
-sub read_until {
-    my ($output, $pattern) = @_;
-    my $seen = '';
-    local $SIG{ALRM} = sub { die "not seen: $pattern\n" };
-    alarm 60;
-    while ($seen !~ $pattern) {
-        sysread $output, $seen, 65_536, length $seen or die "cut: $seen\n";
-    }
-    alarm 0;
-    return $seen;
-}
+sub read_until { return AgentTest::Client::read_until(@_) }
 
 sub read_all { my ($output) = @_; local $/ = undef; return scalar <$output> }
 
@@ -70,7 +48,7 @@ subtest 'TLS' => sub {
     chmod 0644, "$dir/key";
     my ($server, $client);
     my $port = AgentTest::Env::free_port();
-    ($server, $client) = start_server($SMALL,
+    ($server, $client) = start_server(
         'LoadModule ssl_module "${MODULES}/mod_ssl.so"', "Listen 127.0.0.1:$port",
         "<VirtualHost 127.0.0.1:$port>", 'SSLEngine on',
         "SSLCertificateFile $dir/cert", "SSLCertificateKeyFile $dir/key",
@@ -98,7 +76,7 @@ subtest 'TLS' => sub {
 };
 
 subtest 'compression' => sub {
-    my ($server, $client) = start_server($SMALL,
+    my ($server, $client) = start_server(
         'LoadModule filter_module "${MODULES}/mod_filter.so"',
         'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
         'AddOutputFilterByType DEFLATE text/event-stream application/json');
@@ -161,7 +139,7 @@ sub storm_step {
 
 subtest 'a storm of clients' => sub {
     local $SIG{PIPE} = 'IGNORE';
-    my ($server, $client) = start_server($SMALL, 'AgentMaxWaiters 200');
+    my ($server, $client) = start_server('AgentMaxWaiters 200');
     $client->get('/ok?check_db=1') for 1 .. 8;
     my $before = wait_for('the supervisor', sub {
         my $count = count_descriptors($server); $count > 40 && $count });

@@ -86,6 +86,20 @@ sub read_to_end {
     return $all;
 }
 
+# The bytes up to a pattern.
+sub read_until {
+    my ($socket, $pattern) = @_;
+    my $seen = '';
+    local $SIG{ALRM} = sub { croak "not seen: $pattern, but: " . substr $seen, -200 };
+    alarm $TIMEOUT_SEC;
+    while ($seen !~ $pattern) {
+        sysread $socket, $seen, 65_536, length $seen
+            or croak 'cut: ' . substr $seen, -200;
+    }
+    alarm 0;
+    return $seen;
+}
+
 # begin(...) sends a request and returns at once; finish(...) waits for the
 # answer. Between them a test can do what it needs while the server works.
 sub begin {

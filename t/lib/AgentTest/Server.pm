@@ -50,6 +50,26 @@ sub new {
     return $self;
 }
 
+# One child with four threads, so that what holds one is soon missed; more
+# lines after the shared configuration. Started.
+my $SMALL = <<'CONF';
+StartServers 1
+ServerLimit 3
+ThreadsPerChild 4
+ThreadLimit 4
+MinSpareThreads 1
+MaxSpareThreads 4
+MaxRequestWorkers 4
+CONF
+
+sub start_small {
+    my ($class, @lines) = @_;
+    my $self = $class->new(
+        config => join '', shared_config(), $SMALL, map { "$_\n" } @lines);
+    $self->start;
+    return $self;
+}
+
 sub shared_config { return slurp(root() . '/t/conf/agent.conf') }
 
 sub url       { return "http://127.0.0.1:$_[0]{port}" }
