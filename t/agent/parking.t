@@ -135,6 +135,20 @@ subtest 'clients that do not read cost no thread' => sub {
         'each gets all of it once it reads';
 };
 
+subtest 'a client that does not read for the time of Timeout' => sub {
+    my ($server, $client) = start_server('SendBufferSize 65536', 'Timeout 2');
+    my $run = start_run($client, 'sleep 600000 ' . 'x' x 400_000,
+        stream_mode => [ 'values', 'checkpoints', 'debug' ]);
+    my $deaf = $client->connection;
+    setsockopt $deaf, SOL_SOCKET, SO_RCVBUF, 65_536;
+    syswrite $deaf, 'GET ' . path($run)
+        . "/stream?cancel_on_disconnect=1 HTTP/1.1\r\nHost: x\r\n\r\n";
+    $client->join_run($run);
+    is $client->get_run($run)->{status}, 'interrupted', 'is taken for gone';
+    unlike AgentTest::Client::read_to_end($deaf), qr/\r\n0\r\n\r\n\z/,
+        'and its stream is cut';
+};
+
 subtest 'a graceful restart' => sub {
     my ($server, $client) = start_server();
     my $run = start_run($client, 'sleep 3000');
