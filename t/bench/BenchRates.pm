@@ -14,7 +14,7 @@ use File::Temp qw(tempdir);
 use POSIX ();
 use Time::HiRes qw(time);
 
-our @EXPORT_OK = qw(measure_rates);
+our @EXPORT_OK = qw(measure_rates get_state_case median run_wrk);
 
 my $CONNECTIONS = 32;
 my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
@@ -145,17 +145,21 @@ sub statement {
 # --- The load generators --------------------------------------------------------
 
 # {rate, cpu}: requests per second, and what one costs each kind of process.
+# {cut}: requests lost with their connections, where the case bears them.
 sub run_wrk {
     my ($work, $case) = @_;
     my $before = $work->{site}->cpu;
     local $ENV{BENCH_BODY} = $BODY;
     my $output = run_tool('wrk', '-t', 2, '-c', $CONNECTIONS, '-d',
         "$work->{round_sec}s", @{ $case->{wrk} });
-    die "requests failed:\n$output" if $output =~ /Non-2xx|Socket errors/;
+    my ($cut) = $output =~ /Socket errors: connect 0, read (\d+), write 0,/;
+    die "requests failed:\n$output" if $output =~ /Non-2xx/
+        || ($output =~ /Socket errors/ && !($case->{bears_cuts} && $cut));
     my ($count) = $output =~ /(\d+) requests in/;
     my ($rate) = $output =~ m{Requests/sec:\s+([\d.]+)};
     die "wrk:\n$output" if !$rate;
-    return { rate => $rate, cpu => $work->{site}->cpu_usec_each($before, $count) };
+    return { rate => $rate, cut => $cut // 0,
+        cpu => $work->{site}->cpu_usec_each($before, $count) };
 }
 
 sub run_pgbench {

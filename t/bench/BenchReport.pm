@@ -3,6 +3,7 @@
 package BenchReport;
 use strict;
 use warnings;
+use BenchRuns qw(at);
 use Exporter 'import';
 
 our @EXPORT_OK = qw(print_report);
@@ -17,6 +18,7 @@ sub print_report {
             grep { $of->{rates}{$_} } qw(create state)),
         $of->{latency} ? latency_rows($of->{latency}) : (),
         $of->{throughput} ? throughput_row($of->{throughput}) : (),
+        $of->{waiting} ? waiting_rows($of->{waiting}) : (),
         $of->{memory} ? memory_rows($of->{memory}) : (),
         $of->{streams} ? stream_rows($of->{streams}) : (),
     );
@@ -87,6 +89,60 @@ sub throughput_row {
         '>= ' . thousands($AIM{runs}) . '/s',
         thousands($result->{rate}) . '/s',
         sprintf '**%.2f** of the aim', $result->{rate} / $AIM{runs} ];
+}
+
+sub waiting_rows {
+    my ($waiting) = @_;
+    return skipped_row('joins that wait', $waiting) if $waiting->{skipped};
+    my $count = thousands($waiting->{waiters});
+    my $kb = $waiting->{kb_each};
+    return (
+        [ "memory of each of $count joins parked in one child of 64 threads",
+            '<= 30 KB', sprintf('%.1f KB', $kb),
+            sprintf '**%.2f** of the aim', $kb / 30 ],
+        (map { waiting_rate_rows($_, $count, $waiting->{rates}{$_}) }
+            qw(ok state)),
+        wake_one_rows($waiting->{one}, $count),
+        wake_all_row($waiting->{all}),
+    );
+}
+
+sub waiting_rate_rows {
+    my ($case, $count, $rate) = @_;
+    my $each = join ', ', map { sprintf '%.2f', $_ } @{ $rate->{each} };
+    my $name = $case eq 'ok' ? '`GET /ok`' : $RATE_NAME{$case};
+    return (
+        [ "$name, 32 connections, beside $count parked joins",
+            '>= 0.97 of without',
+            sprintf('%s/s; without %s/s', thousands($rate->{with}),
+                thousands($rate->{without})),
+            sprintf('**%.2f** (%s)', $rate->{ratio}, $each) ],
+        [ '... connections that the server closed on a request', '0',
+            "$rate->{cut_with}; without $rate->{cut_without}", '' ],
+    );
+}
+
+# Of NOTIFY sent -> response read, in microseconds.
+sub wake_one_rows {
+    my ($times, $count) = @_;
+    my $p50 = at(0.50, @{$times}) / 1000;
+    return (
+        [ "waking one of $count, p50 of " . @{$times}, '<= 0.5 ms',
+            milliseconds($p50), sprintf '**%.2f** of the aim', $p50 / 0.5 ],
+        [ 'waking one, p99', '', milliseconds(at(0.99, @{$times}) / 1000), '' ],
+    );
+}
+
+sub wake_all_row {
+    my ($times) = @_;
+    return [ 'waking ' . thousands(scalar @{$times}) . ' together, p50 / p99 / last',
+        '', join(' / ', map { sprintf '%.0f', $_ / 1000 } at(0.50, @{$times}),
+            at(0.99, @{$times}), $times->[-1]) . ' ms', '' ];
+}
+
+sub skipped_row {
+    my ($name, $result) = @_;
+    return [ $name, '', "left out: $result->{skipped}", '' ];
 }
 
 sub memory_rows {

@@ -9,7 +9,8 @@ use BenchHttp qw(request drive);
 use Exporter 'import';
 use Time::HiRes qw(time);
 
-our @EXPORT_OK = qw(measure_latency measure_throughput);
+our @EXPORT_OK = qw(measure_latency measure_throughput at call_200 make_threads
+    timed_ms);
 
 my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
 # One step of the graph: no tool, nothing to wait for.

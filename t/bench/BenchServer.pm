@@ -2,7 +2,7 @@
 # What is measured: a cluster, an httpd and its supervisor and runner, all of
 # them private, with room for the connections of the load generators.
 #
-#   my $site = BenchServer->new;
+#   my $site = BenchServer->new;              # config => other than below
 #   $site->port; $site->url; $site->conninfo; $site->sql('select ...');
 #   $site->stop;
 package BenchServer;
@@ -34,12 +34,13 @@ AgentMaxWaiters 32
 CONF
 
 sub new {
-    my ($class) = @_;
+    my ($class, %args) = @_;
     my $self = bless { pid => $$ }, $class;
     $self->{postgres} = BenchPostgres->new;
     $self->{httpd} = AgentTest::Server->new(
         database => $self->{postgres}->conninfo,
-        config   => AgentTest::Server::shared_config() . $CONFIG,
+        config   => AgentTest::Server::shared_config()
+            . ($args{config} // $CONFIG),
     );
     $self->{httpd}->start;
     $self->open_psql;

@@ -17,12 +17,14 @@ use BenchReport qw(print_report);
 use BenchRuns qw(measure_latency measure_throughput);
 use BenchServer;
 use BenchStreams qw(measure_streams);
+use BenchWaiting qw(measure_waiting);
 
 my %PLANS = (
     full => {
         rounds => 5, round_sec => 6,
         latency_runs => 2000,
         warm_up_sec => 3, throughput_sec => 20, throughput_threads => 100_000,
+        waiters => 5000, wakes => 500,
         memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
         streams => 1000, streams_sec => 20,
     },
@@ -30,6 +32,7 @@ my %PLANS = (
         rounds => 3, round_sec => 2,
         latency_runs => 500,
         warm_up_sec => 1, throughput_sec => 6, throughput_threads => 30_000,
+        waiters => 5000, wakes => 200,
         memory_requests => [ 1_000, 5_000, 20_000 ],
         streams => 200, streams_sec => 5,
     },
@@ -39,6 +42,7 @@ my @PARTS = (
     [ latency    => \&measure_latency ],
     [ throughput => \&measure_throughput ],
     [ rates      => \&measure_rates ],
+    [ waiting    => \&measure_waiting ],
     [ memory     => \&measure_memory ],
     [ streams    => \&measure_streams ],
 );

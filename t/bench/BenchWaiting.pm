@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thousands of joins parked in one child of 64 threads: what each costs, how
+# soon it hears of its run's end, and what is left for requests that do not wait.
+# joins.c holds them; the runs are due tomorrow, so nothing else is going on.
+package BenchWaiting;
+use strict;
+use warnings;
+use AgentTest::Env qw(build_dir slurp);
+use AgentTest::Wait;
+use BenchHttp qw(request drive);
+use BenchProcess qw(memory_kb);
+use BenchRates qw(get_state_case median run_wrk);
+use BenchRuns qw(at make_threads);
+use BenchServer;
+use Exporter 'import';
+use IPC::Open2 qw(open2);
+use List::Util qw(sum);
+use Time::HiRes qw(sleep);
+
+our @EXPORT_OK = qw(measure_waiting);
+
+my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
+my $RUN = '{"assistant_id":"agent","after_seconds":86400,"input":null}';
+my $CONNECTIONS = 16;
+my $MAX_WAITERS = 6000;
+# Two for each waiting request and 500 of the child's own.
+my $OPEN_FILES = 2 * $MAX_WAITERS + 500;
+# Each waiter has had a heartbeat.
+my $SETTLE_SEC = 6;
+
+# The only child, so that all of them are in it.
+my $CONFIG = <<"CONF";
+LogLevel warn agent:warn
+StartServers 1
+ServerLimit 4
+ThreadsPerChild 64
+MinSpareThreads 1
+MaxSpareThreads 64
+MaxRequestWorkers 64
+AsyncRequestWorkerFactor 160
+MaxConnectionsPerChild 0
+MaxKeepAliveRequests 0
+DBDKeep 64
+DBDMax 64
+AgentMaxWaiters $MAX_WAITERS
+CONF
+
+# {waiters, kb_each, one => [microseconds, sorted], all => the same,
+# rates => {ok => what summary() says, state => ...}},
+# or {skipped => why}.
+sub measure_waiting {
+    my (undef, $plan) = @_;
+    raise_open_files() or return {
+        skipped => "$OPEN_FILES open files are not allowed (ulimit -Hn)" };
+    my $site = BenchServer->new(config => $CONFIG);
+    my $work = { site => $site, %{$plan} };
+    my @runs = make_runs($site, $plan->{waiters} + $plan->{wakes});
+    my @parked = @runs[ 0 .. $plan->{waiters} - 1 ];
+    my $result = {
+        waiters => $plan->{waiters},
+        rates($work, \@parked),
+        wakes($work, \@runs),
+    };
+    $site->stop;
+    return $result;
+}
+
+# The limit of this process is that of all it starts.
+sub raise_open_files {
+    my ($limit) = slurp('/proc/self/limits') =~ /^Max open files\s+(\d+)/m;
+    return $limit >= $OPEN_FILES
+        || system('prlimit', '--pid', $$, "--nofile=$OPEN_FILES:") == 0;
+}
+
+# ["THREAD RUN", ...]
+sub make_runs {
+    my ($site, $count) = @_;
+    my @threads = make_threads($site, $count);
+    my @clients = map { BenchHttp->new($site->port) } 1 .. $CONNECTIONS;
+    my (@asked, @runs);
+    drive(\@clients, sub {
+        my ($index, $answer) = @_;
+        push @runs, "$asked[$index] " . read_run($answer) if $answer;
+        $asked[$index] = shift @threads // return;
+        return request('POST', "/threads/$asked[$index]/runs", $RUN);
+    });
+    return @runs;
+}
+
+sub read_run {
+    my ($answer) = @_;
+    my ($run) = $answer->{bytes} =~ /"run_id"\s*:\s*"([0-9a-f-]{36})"/;
+    die "no run: $answer->{bytes}\n" if $answer->{status} != 200 || !$run;
+    return $run;
+}
+
+# --- The waiting clients ----------------------------------------------------------
+
+my $joins;
+
+sub park {
+    my ($site, @runs) = @_;
+    my $pid = open2(my $out, my $in, build_dir() . '/bench/joins',
+        $site->port, $site->conninfo, $ACCOUNT);
+    $joins = { pid => $pid, in => $in, out => $out };
+    print {$in} map { "$_\n" } @runs, '';
+    $in->flush;
+    (readline($out) // '') eq "parked\n" or die "joins did not park\n";
+    return;
+}
+
+# Microseconds, one for each response.
+sub wake {
+    my ($command) = @_;
+    print { $joins->{in} } "$command\n";
+    $joins->{in}->flush;
+    return split ' ', readline($joins->{out}) // die "joins ended\n";
+}
+
+# Until the child has noticed that they left.
+sub unpark {
+    my ($child) = @_;
+    end_joins();
+    wait_for('the child to let go of its waiters',
+        sub { open_files($child) < 500 });
+    return;
+}
+
+sub end_joins {
+    my $ended = $joins // return;
+    local $?;
+    undef $joins;
+    close $ended->{in};
+    waitpid $ended->{pid}, 0;
+    return;
+}
+
+sub open_files {
+    my ($pid) = @_;
+    opendir my $dir, "/proc/$pid/fd" or die "/proc/$pid/fd: $!\n";
+    my $count = () = readdir $dir;
+    return $count;
+}
+
+END { end_joins() }
+
+# --- What is measured ---------------------------------------------------------------
+
+# Before the first parking the child has answered requests on all its threads,
+# and after it no allocator is as it was: memory is the first round's.
+sub rates {
+    my ($work, $runs) = @_;
+    my $site = $work->{site};
+    my ($child) = @{ $site->processes->{httpd} };
+    my %case = (
+        ok => { wrk => [ $site->url . '/ok' ] },
+        state => get_state_case($work),
+    );
+    $_->{bears_cuts} = 1 for values %case;
+    run_wrk({ %{$work}, round_sec => 1 }, $case{$_}) for qw(ok state);
+    my (%rounds, $kb_each);
+    for (1 .. $work->{rounds}) {
+        my %without = map { ($_ => run_wrk($work, $case{$_})) } sort keys %case;
+        my $before = memory_kb($child);
+        park($site, @{$runs});
+        sleep $SETTLE_SEC if !defined $kb_each;
+        $kb_each //= (memory_kb($child)->{private} - $before->{private})
+            / @{$runs};
+        my %with = map { ($_ => run_wrk($work, $case{$_})) } sort keys %case;
+        unpark($child);
+        push @{ $rounds{$_} }, { without => $without{$_}, with => $with{$_},
+            ratio => $with{$_}{rate} / $without{$_}{rate} } for keys %case;
+    }
+    return (kb_each => $kb_each, rates => { map { $_ => summary($rounds{$_}) }
+        keys %rounds });
+}
+
+# {with, without, ratio}: medians; {cut_with, cut_without}: sums.
+sub summary {
+    my ($rounds) = @_;
+    my %summary = (each => [ map { $_->{ratio} } @{$rounds} ]);
+    $summary{ratio} = median(@{ $summary{each} });
+    for my $side (qw(with without)) {
+        my @results = map { $_->{$side} } @{$rounds};
+        $summary{$side} = median(map { $_->{rate} } @results);
+        $summary{"cut_$side"} = sum(map { $_->{cut} } @results);
+    }
+    return \%summary;
+}
+
+# One after the other, then the rest together.
+sub wakes {
+    my ($work, $runs) = @_;
+    park($work->{site}, @{$runs});
+    my @one = sort { $a <=> $b } map { wake('one') } 1 .. $work->{wakes};
+    my @all = sort { $a <=> $b } wake('all');
+    end_joins();
+    return (one => \@one, all => \@all);
+}
+
+1;
