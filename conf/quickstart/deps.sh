@@ -43,6 +43,8 @@ lint|clang-tidy|have clang-tidy
 lint|cppcheck|have cppcheck
 lint|shellcheck|have shellcheck
 bench|wrk|have wrk
+bench|nodejs|have node
+bench|npm|have npm
 limiters|nginx-light|have nginx || [ -x /usr/sbin/nginx ]
 limiters|libapache2-mod-qos|file_is_there '/usr/lib/apache2/modules/mod_qos.so'
 TABLE

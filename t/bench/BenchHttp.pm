@@ -53,6 +53,11 @@ sub receive {
     my ($self) = @_;
     sysread $self->{socket}, $self->{bytes}, 262_144, length $self->{bytes}
         or croak "cut answer: $self->{bytes}";
+    return $self->take_answer;
+}
+
+sub take_answer {
+    my ($self) = @_;
     my $head = index $self->{bytes}, "\r\n\r\n";
     return if $head < 0 || !$self->is_complete($head + 4);
     my ($status) = $self->{bytes} =~ m{\AHTTP/1\.1 (\d+)};
@@ -76,11 +81,17 @@ sub is_complete {
     return $head =~ m{\AHTTP/1\.1 (?:204|304)};
 }
 
+# Tells when the first event of a stream has been read, if asked to.
 sub call {
-    my ($self, $bytes) = @_;
+    my ($self, $bytes, $on_event) = @_;
+    my $event = qr/^event: \w+.*?^data: .*?\r?\n\r?\n/ms;
     $self->send($bytes);
     while (1) {
         my $answer = $self->receive;
+        if ($on_event && ($answer ? $answer->{bytes} : $self->{bytes}) =~ $event) {
+            $on_event->();
+            undef $on_event;
+        }
         return $answer if $answer;
     }
 }

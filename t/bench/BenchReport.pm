@@ -17,6 +17,7 @@ sub print_report {
         (map { rate_row($_, $of->{rates}{$_}) }
             grep { $of->{rates}{$_} } qw(create state)),
         $of->{latency} ? latency_rows($of->{latency}) : (),
+        $of->{first} ? first_rows($of->{first}) : (),
         $of->{throughput} ? throughput_row($of->{throughput}) : (),
         $of->{waiting} ? waiting_rows($of->{waiting}) : (),
         $of->{memory} ? memory_rows($of->{memory}) : (),
@@ -82,6 +83,38 @@ sub aimed {
 }
 
 sub milliseconds { return sprintf '%.2f ms', $_[0] }
+
+my @FIRST = ([ first => 'first event of `POST .../runs/stream`', 5 ],
+    [ stream => 'the whole stream' ], [ join => 'create -> join' ]);
+
+sub first_rows {
+    my ($first) = @_;
+    my $peer = $first->{skipped} ? 'no JavaScript server to compare with'
+        : "JavaScript server ($first->{version})";
+    return (
+        (map { first_row($first, $peer, @{$_}) } @FIRST),
+        $first->{skipped} ? skipped_row($peer, $first) : (),
+    );
+}
+
+sub first_row {
+    my ($first, $peer, $name, $title, $aim) = @_;
+    my @ours = @{ $first->{ours}{$name} };
+    my @head = ("$title, p50 / p99 of " . @ours, $aim ? "<= $aim ms" : '');
+    my $p50 = at(0.50, @ours);
+    return [ @head, both_ms(@ours),
+        $aim ? sprintf('**%.2f** of the aim', $p50 / $aim) : '' ]
+        if $first->{skipped};
+    my @theirs = @{ $first->{peer}{$name} };
+    return [ @head,
+        both_ms(@ours) . "; $peer " . both_ms(@theirs) . ' of ' . @theirs,
+        sprintf('**%.3f** of theirs', $p50 / at(0.50, @theirs)) ];
+}
+
+sub both_ms {
+    my (@sorted) = @_;
+    return sprintf '%.2f / %.2f ms', at(0.50, @sorted), at(0.99, @sorted);
+}
 
 sub throughput_row {
     my ($result) = @_;

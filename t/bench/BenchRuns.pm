@@ -9,8 +9,8 @@ use BenchHttp qw(request drive);
 use Exporter 'import';
 use Time::HiRes qw(time);
 
-our @EXPORT_OK = qw(measure_latency measure_throughput at call_200 make_threads
-    timed_ms);
+our @EXPORT_OK = qw(measure_latency measure_throughput at call_200
+    create_and_join make_threads one_step_run timed_ms);
 
 my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
 # One step of the graph: no tool, nothing to wait for.
@@ -63,8 +63,10 @@ sub create_and_join {
         request('GET', "/threads/$thread/runs/$run/join"));
     die "a run failed: $joined->{bytes}\n"
         if $joined->{bytes} !~ /"type"\s*:\s*"ai"/;
-    return;
+    return $joined;
 }
+
+sub one_step_run { return $RUN }
 
 sub call_200 {
     my ($client, $bytes) = @_;

@@ -22,6 +22,7 @@ our @EXPORT_OK = qw(measure_waiting);
 my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
 my $RUN = '{"assistant_id":"agent","after_seconds":86400,"input":null}';
 my $CONNECTIONS = 16;
+my $THREADS = 64;
 my $MAX_WAITERS = 6000;
 # Two for each waiting request and 500 of the child's own.
 my $OPEN_FILES = 2 * $MAX_WAITERS + 500;
@@ -33,15 +34,15 @@ my $CONFIG = <<"CONF";
 LogLevel warn agent:warn
 StartServers 1
 ServerLimit 4
-ThreadsPerChild 64
+ThreadsPerChild $THREADS
 MinSpareThreads 1
-MaxSpareThreads 64
-MaxRequestWorkers 64
+MaxSpareThreads $THREADS
+MaxRequestWorkers $THREADS
 AsyncRequestWorkerFactor 160
 MaxConnectionsPerChild 0
 MaxKeepAliveRequests 0
-DBDKeep 64
-DBDMax 64
+DBDKeep $THREADS
+DBDMax $THREADS
 AgentMaxWaiters $MAX_WAITERS
 CONF
 
@@ -146,8 +147,7 @@ END { end_joins() }
 
 # --- What is measured ---------------------------------------------------------------
 
-# Before the first parking the child has answered requests on all its threads,
-# and after it no allocator is as it was: memory is the first round's.
+# Memory is the first round's: after it the allocators keep what they got.
 sub rates {
     my ($work, $runs) = @_;
     my $site = $work->{site};
@@ -157,7 +157,7 @@ sub rates {
         state => get_state_case($work),
     );
     $_->{bears_cuts} = 1 for values %case;
-    run_wrk({ %{$work}, round_sec => 1 }, $case{$_}) for qw(ok state);
+    warm_up($work, $child, \%case, $runs);
     my (%rounds, $kb_each);
     for (1 .. $work->{rounds}) {
         my %without = map { ($_ => run_wrk($work, $case{$_})) } sort keys %case;
@@ -173,6 +173,15 @@ sub rates {
     }
     return (kb_each => $kb_each, rates => { map { $_ => summary($rounds{$_}) }
         keys %rounds });
+}
+
+# Every thread has had a connection of the database, and has parked a request.
+sub warm_up {
+    my ($work, $child, $case, $runs) = @_;
+    run_wrk({ %{$work}, round_sec => 1 }, $case->{$_}) for qw(ok state);
+    park($work->{site}, @{$runs}[ 0 .. $THREADS - 1 ]);
+    unpark($child);
+    return;
 }
 
 # {with, without, ratio}: medians; {cut_with, cut_without}: sums.
@@ -191,10 +200,11 @@ sub summary {
 # One after the other, then the rest together.
 sub wakes {
     my ($work, $runs) = @_;
+    my ($child) = @{ $work->{site}->processes->{httpd} };
     park($work->{site}, @{$runs});
     my @one = sort { $a <=> $b } map { wake('one') } 1 .. $work->{wakes};
     my @all = sort { $a <=> $b } wake('all');
-    end_joins();
+    unpark($child);
     return (one => \@one, all => \@all);
 }
 

@@ -4,6 +4,8 @@
 # Markdown.
 #   t/bench/bench.pl                    everything, six to ten minutes
 #   t/bench/bench.pl rates latency      some of: rates latency throughput memory streams
+#   t/bench/bench.pl                    everything, ten to fifteen minutes
+#   t/bench/bench.pl rates latency      some of the parts that @PARTS names
 # BENCH=quick does less of everything (one minute); its figures are for
 # comparing with yesterday's, not for the README.
 use strict;
@@ -11,6 +13,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root);
+use BenchFirst qw(measure_first);
 use BenchMemory qw(measure_memory);
 use BenchRates qw(measure_rates);
 use BenchReport qw(print_report);
@@ -22,7 +25,7 @@ use BenchWaiting qw(measure_waiting);
 my %PLANS = (
     full => {
         rounds => 5, round_sec => 6,
-        latency_runs => 2000,
+        latency_runs => 2000, first_runs => { ours => 200, peer => 10 },
         warm_up_sec => 3, throughput_sec => 20, throughput_threads => 100_000,
         waiters => 5000, wakes => 500,
         memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
@@ -30,7 +33,7 @@ my %PLANS = (
     },
     quick => {
         rounds => 3, round_sec => 2,
-        latency_runs => 500,
+        latency_runs => 500, first_runs => { ours => 100, peer => 5 },
         warm_up_sec => 1, throughput_sec => 6, throughput_threads => 30_000,
         waiters => 5000, wakes => 200,
         memory_requests => [ 1_000, 5_000, 20_000 ],
@@ -40,6 +43,7 @@ my %PLANS = (
 # Latency first, while the tables are small for it as for everybody who starts.
 my @PARTS = (
     [ latency    => \&measure_latency ],
+    [ first      => \&measure_first ],
     [ throughput => \&measure_throughput ],
     [ rates      => \&measure_rates ],
     [ waiting    => \&measure_waiting ],
