@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures an agent server against its own database and prints one block of
 # Markdown.
-#   t/bench/bench.pl                    everything, six to ten minutes
-#   t/bench/bench.pl rates latency      some of: rates latency throughput memory streams
 #   t/bench/bench.pl                    everything, ten to fifteen minutes
 #   t/bench/bench.pl rates latency      some of the parts that @PARTS names
-# BENCH=quick does less of everything (one minute); its figures are for
+# BENCH=quick does less of everything (three minutes); its figures are for
 # comparing with yesterday's, not for the README.
 use strict;
 use warnings;

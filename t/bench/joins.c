@@ -179,7 +179,7 @@ static char *print_ids(const join_t *joins, size_t count, bool of_runs)
         memcpy(end, of_runs ? joins[i].run : joins[i].thread, ID_LENGTH);
         end += ID_LENGTH;
     }
-    strcpy(end, "}");
+    memcpy(end, "}", 2);
     return text;
 }
 
