@@ -20,6 +20,7 @@ sub run_group {
         timer     => 1,
         exec      => \&command_for,
     });
+    $harness->callback(made_parser => \&show_failures) if !$args{verbose};
     my $result = $harness->runtests(@{ $args{tests} });
     my $failed = count_failures($result);
     if (!$result->total) {
@@ -28,6 +29,22 @@ sub run_group {
     }
     add_to_tally(scalar $result->passed, $failed);
     return !$failed;
+}
+
+# Compiled tests say on standard output, as comments behind the line of a test,
+# why it failed; the harness would drop that with all other output.
+sub show_failures {
+    my ($parser, $job) = @_;
+    my $failed = 0;
+    my @said;
+    $parser->callback(
+        ALL => sub {
+            my ($line) = @_;
+            $failed = !$line->is_ok if $line->is_test;
+            push @said, $line->raw . "\n" if $failed;
+        });
+    $parser->callback(EOF => sub { print "\n$job->[1]\n", @said if @said });
+    return;
 }
 
 # A test that hangs must not hang the whole.
