@@ -106,12 +106,10 @@ static rlr_limit_t settle_limit_locked(const call_t *call,
 
 /* What a new slot starts with: the key may have been charged to the overflow
  * window, together with others. */
-static bool copy_overflow(rlr_window_copy_t *copy, const call_t *call)
+static bool copy_overflow(rlr_window_copy_t *copy, const call_t *call,
+                          rlr_window_t *window, uint32_t interval_sec)
 {
     uint32_t group = rlr_table_key_group(&call->key);
-    rlr_window_t *window =
-        &rlr_table_overflow_slot(call->table, call->key.rule, group)->window;
-    uint32_t interval_sec = call->request->limit.interval_sec;
 
     if (rlr_window_copy(copy, window, interval_sec, call->clock)) {
         return true;
@@ -122,6 +120,56 @@ static bool copy_overflow(rlr_window_copy_t *copy, const call_t *call)
     rlr_window_repair(window);
     rlr_window_copy(copy, window, interval_sec, call->clock);
     rlr_table_unlock_group(call->table, group);
+    return true;
+}
+
+/* Has a newer configuration been attached? Relaxed: whatever that one has done
+ * under a lock, who takes the lock after it gets true. */
+static bool is_outdated(const rlr_table_t *table)
+{
+    return atomic_load_explicit(&table->segment->generation,
+                                memory_order_relaxed)
+        != table->generation;
+}
+
+/* Would a slot for `limit` ever forget some of *copy before an interval of
+ * `interval_sec` is over? */
+static bool forgets(rlr_limit_t limit, const rlr_window_copy_t *copy,
+                    uint32_t interval_sec)
+{
+    return copy->count > limit.count
+        || (copy->count > 0 && interval_sec > limit.interval_sec);
+}
+
+/*
+ * Looks for a slot for a new key; *slot is NULL if it gets none. False: a lock
+ * failed. An older configuration leaves the key with the overflow window as
+ * long as its own limit is too small for what is there: a newer one may have
+ * charged all of it to this key, and would admit again what the slot forgets.
+ * The charges of the key itself are older than the locks of its sets, so that
+ * the window's limit, read first, is not less than what they were made by.
+ */
+static bool place_locked(const call_t *call, rlr_table_slot_t **slot)
+{
+    const rlr_table_t *table = call->table;
+    rlr_limit_t limit = call->request->limit;
+    rlr_window_t *window = &rlr_table_overflow_slot(
+                                table, call->key.rule,
+                                rlr_table_key_group(&call->key))
+                                ->window;
+    uint32_t interval_sec = rlr_window_limit(window).interval_sec;
+    rlr_window_copy_t copy;
+    rlr_time_t now;
+
+    interval_sec = interval_sec > limit.interval_sec ? interval_sec
+                                                     : limit.interval_sec;
+    if (!copy_overflow(&copy, call, window, interval_sec)) {
+        return false;
+    }
+    if (!is_outdated(table) || !forgets(limit, &copy, interval_sec)) {
+        call->clock->read(&now, call->clock->baton);
+        *slot = rlr_table_claim_locked(table, &call->key, limit, &copy, &now);
+    }
     return true;
 }
 
@@ -173,20 +221,13 @@ static bool ask_locked(const call_t *call, rlr_table_answer_t *answer,
                        rlr_table_slot_t **slot)
 {
     rlr_limit_t limit = call->request->limit;
-    rlr_window_copy_t copy;
-    rlr_time_t now;
 
     *slot = rlr_table_find(call->table, &call->key);
     if (*slot != NULL) {
         limit = settle_limit_locked(call, *slot);
     }
-    else if (call->ask == ASK_ADMIT) {
-        if (!copy_overflow(&copy, call)) {
-            return false;
-        }
-        call->clock->read(&now, call->clock->baton);
-        *slot = rlr_table_claim_locked(call->table, &call->key, limit, &copy,
-                                       &now);
+    else if (call->ask == ASK_ADMIT && !place_locked(call, slot)) {
+        return false;
     }
     if (*slot == NULL) {
         return ask_overflow_locked(call, answer, slot);

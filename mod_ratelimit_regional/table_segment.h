@@ -45,7 +45,8 @@ typedef struct rlr_table_segment_t {
     uint32_t sets;
     uint32_t rules;
     uint32_t rules_used;
-    uint32_t generation; /* configurations attached so far */
+    /* Configurations attached so far. Children of older ones look at it. */
+    _Atomic uint32_t generation;
     uint32_t spare;
     uint64_t size;
     unsigned char secret[RLR_TABLE_SECRET_SIZE];

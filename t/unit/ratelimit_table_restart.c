@@ -111,6 +111,90 @@ static void the_newer_limit_holds_for_children_of_both(void **state)
     segment_drop(&segment);
 }
 
+/* Takes all places for ten seconds, by another rule. Half of these later the
+ * newer configuration uses its count for key 1 up, in an overflow window. */
+static void charge_without_a_place(segment_t *segment, segment_t *next,
+                                   rlr_limit_t newer)
+{
+    uint32_t keys[3];
+
+    for (uint64_t key = 0; key < 1000; key++) {
+        rlr_table_request_t request = segment_request(segment, &key, five);
+        rlr_table_answer_t answer;
+
+        request.rule = segment->rules[1];
+        rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
+    }
+    assert_int_equal(
+        rlr_table_live_keys(&segment->table, keys, 3, NULL, &segment->clock),
+        16);
+    segment->time.us += 5000000;
+    for (uint32_t i = 0; i < newer.count; i++) {
+        rlr_table_answer_t answer = segment_ask(next, 1, newer);
+
+        assert_true(answer.overflow);
+        assert_true(answer.decision.admitted);
+    }
+}
+
+/* From `before_us` after these charges until they are over, nobody admits key 1
+ * again, whichever children are asked first; then it gets a place. */
+static void judge_older_first(rlr_limit_t older, rlr_limit_t newer,
+                              uint64_t before_us)
+{
+    uint64_t over_us = newer.interval_sec * 1000000ULL;
+    rlr_table_answer_t answer;
+    segment_t segment;
+    segment_t next;
+
+    segment_make(&segment, 16, 12);
+    next = attach_again(&segment);
+    charge_without_a_place(&segment, &next, newer);
+    segment.time.us += before_us;
+    answer = segment_ask(&segment, 1, older);
+    assert_false(answer.decision.admitted);
+    assert_true(answer.decision.wait_ms > 0);
+    assert_int_equal(use_up(&next, 1, newer), 0);
+    assert_int_equal(use_up(&segment, 1, older), 0);
+    segment.time.us += over_us - before_us;
+    answer = segment_ask(&segment, 1, older);
+    assert_true(answer.decision.admitted);
+    assert_false(answer.overflow);
+    assert_int_equal(use_up(&next, 1, newer), newer.count - 1);
+    segment_drop(&segment);
+}
+
+static void a_place_by_older_children_forgets_no_greater_count(void **state)
+{
+    judge_older_first(three, eight, 5500000);
+}
+
+static void a_place_by_older_children_forgets_no_longer_interval(void **state)
+{
+    static const rlr_limit_t minute = {3, 60};
+
+    judge_older_first(three, minute, 20000000);
+}
+
+/* What fits into their own limit they take along. */
+static void older_children_place_keys_still(void **state)
+{
+    static const rlr_limit_t two = {2, 10};
+    rlr_table_answer_t answer;
+    segment_t segment;
+    segment_t next;
+
+    segment_make(&segment, 16, 13);
+    next = attach_again(&segment);
+    charge_without_a_place(&segment, &next, two);
+    segment.time.us += 5500000;
+    answer = segment_ask(&segment, 1, three);
+    assert_true(answer.decision.admitted);
+    assert_false(answer.overflow);
+    assert_int_equal(answer.decision.remaining, 0);
+    segment_drop(&segment);
+}
+
 static void a_limit_may_change_often(void **state)
 {
     segment_t segment;
@@ -294,6 +378,9 @@ int main(void)
         CHECK_TEST(a_greater_count_admits_the_difference),
         CHECK_TEST(a_smaller_count_admits_none_until_enough_are_over),
         CHECK_TEST(the_newer_limit_holds_for_children_of_both),
+        CHECK_TEST(a_place_by_older_children_forgets_no_greater_count),
+        CHECK_TEST(a_place_by_older_children_forgets_no_longer_interval),
+        CHECK_TEST(older_children_place_keys_still),
         CHECK_TEST(a_limit_may_change_often),
         CHECK_TEST(windows_and_counters_move_to_a_larger_table),
         CHECK_TEST(nobody_gains_by_a_smaller_table),
