@@ -135,6 +135,8 @@ select :version < 11 as is_missing \gset
 \ir functions/last_event_seq.sql
 \ir functions/compose_result.sql
 \ir functions/compose_gap.sql
+\ir functions/lock_threads.sql
+\ir functions/hold_leases.sql
 \ir functions/lock_leases.sql
 \ir functions/settle_threads.sql
 \ir functions/record_webhooks.sql
@@ -182,6 +184,7 @@ select :version < 11 as is_missing \gset
 \ir functions/bury_worker.sql
 \ir functions/sweep_workers.sql
 \ir functions/claim_runs.sql
+\ir functions/save_events.sql
 \ir functions/save_batch.sql
 \ir functions/release_runs.sql
 \ir functions/check_leases.sql

@@ -142,6 +142,23 @@ static apr_time_t due_of(const agent_supervisor_t *sv, agent_item_kind_t kind)
     }
 }
 
+/*
+ * The line with our members behind its own. Of equal ones the database takes
+ * the last, so a runner cannot say these in our place.
+ */
+static void append_item(agent_batch_t *batch, const agent_lease_t *lease,
+                        const char *seq, const char *line, apr_size_t length)
+{
+    /* An object that is not empty, perhaps with space behind it. */
+    while (line[length - 1] != '}') {
+        length--;
+    }
+    agent_buffer_append(&batch->text, line, length - 1);
+    agent_buffer_print(
+        &batch->text, ",\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d,\"s\":%s}",
+        lease->account_id, lease->key.run_id, (int)lease->key.epoch, seq);
+}
+
 void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
                      apr_size_t length)
@@ -162,13 +179,7 @@ void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
         apr_snprintf(seq, sizeof(seq), "%" APR_INT64_T_FMT, run.last_seq);
     }
     agent_batch_open_item(batch, &run);
-    agent_buffer_print(&batch->text,
-                       "{\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d,\"s\":%s,"
-                       "\"m\":",
-                       lease->account_id, lease->key.run_id,
-                       (int)lease->key.epoch, seq);
-    agent_buffer_append(&batch->text, line, length);
-    agent_buffer_append(&batch->text, "}", 1);
+    append_item(batch, lease, seq, line, length);
     agent_batch_close_item(sv, batch);
     batch->due_at = due < batch->due_at ? due : batch->due_at;
 }

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Reads the items of agent.save_batch in one pass.
 -- Returns: the runs that it names, with their ends, and the events and checkpoints in order; null
---          for none.
+--          for none. Raises MA002 for a message of no known type.
 -- Locks:   none.
 create or replace function agent.parse_batch(
     p_items json,
@@ -12,14 +12,15 @@ create or replace function agent.parse_batch(
 language plpgsql stable security invoker
 set search_path = '' set plan_cache_mode = force_generic_plan
 as $function$
+declare
+    v_has_unknown boolean;
 begin
     with item as materialized (
-        select i.a, i.r, i.e, i.s, m.*
-          from json_to_recordset(p_items) as i (a uuid, r uuid, e integer, s bigint, m json)
-         cross join lateral json_to_record(i.m) as m (
-                   type text, event text, data json, checkpoint_id uuid, parent uuid,
-                   "values" json, next json, tasks json, metadata json, opaque json,
-                   status text, error json)
+        select i.*
+          from json_to_recordset(p_items) as i (
+                   a uuid, r uuid, e integer, s bigint, type text, event text, data json,
+                   checkpoint_id uuid, parent uuid, "values" json, next json, tasks json,
+                   metadata json, opaque json, status text, error json)
     )
     select (
                select array_agg(row(
@@ -50,8 +51,18 @@ begin
                  from item i
                 cross join lateral agent.split_values(coalesce(i."values", '{}')) v
                 where i.type = 'checkpoint'
+           ),
+           exists (
+               select
+                 from item i
+                where (i.type <> 'event' and i.type <> 'checkpoint' and i.type <> 'end') is not false
            )
-      into runs, events, checkpoints;
+      into runs, events, checkpoints, v_has_unknown;
+
+    -- To pass over what nobody understands would be to lose it.
+    if v_has_unknown then
+        raise exception using errcode = 'MA002', message = 'a batch has an item of no known type';
+    end if;
 end
 $function$;
 

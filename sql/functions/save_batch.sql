@@ -4,8 +4,8 @@
 -- A batch can be repeated as a whole when its commit was unclear: each row has a key. A value that
 -- does not fit its type (class 22) refuses the whole batch; run by run the good ones pass.
 -- Returns: one row per run of the batch: saved or fenced, and whether the run is final.
---          p_items in order of arrival: [{"a": account_id, "r": run_id, "e": epoch, "s": seq or null,
---          "m": the runner's message}, ...].
+--          p_items in order of arrival, each the runner's message and behind its members ours, which
+--          win over equal ones: {..., "a": account_id, "r": run_id, "e": epoch, "s": seq or null}.
 -- Locks:   the threads of runs with checkpoints or ends, then the queue rows, then the records.
 create or replace function agent.save_batch(p_worker_id bigint, p_items json)
 returns table (run_id uuid, outcome text, finished boolean)
@@ -18,26 +18,38 @@ declare
     v_runs        agent.run_report[];
     v_events      agent.batch_event[];
     v_checkpoints agent.batch_checkpoint[];
+    v_leases      agent.run_queue[];
+    v_only_events boolean;
 begin
     select x.runs, x.events, x.checkpoints
       into v_runs, v_events, v_checkpoints
       from agent.parse_batch(p_items) x;
 
-    perform agent.lock_leases(p_worker_id, v_runs);
+    v_only_events := v_checkpoints is null and not exists (
+        select from unnest(v_runs) k where k.locks_thread);
+    if not v_only_events then
+        perform agent.lock_threads(p_worker_id, v_runs);
+    end if;
+    v_leases := agent.hold_leases(p_worker_id, v_runs);
 
-    if v_events is not null then
-        insert into agent.run_events (
-            account_id, bucket, run_id, seq, epoch, event, data, checkpoint_id)
-        select q.account_id, q.events_bucket, q.run_id, i.seq, i.epoch, i.event, i.data, i.checkpoint_id
-          from unnest(v_events) i
-         cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
-            on conflict (account_id, bucket, run_id, seq) do nothing;
+    if v_leases is not null and v_events is not null then
+        perform agent.save_events(v_leases, v_events);
+    end if;
+
+    -- The usual batch: nothing ended, and all is still held.
+    if v_only_events and cardinality(v_leases) = cardinality(v_runs) then
+        return query
+            select k.run_id, 'saved', false
+              from unnest(v_runs) k;
+        return;
     end if;
 
     if v_checkpoints is not null then
         perform agent.save_checkpoints(p_worker_id, v_checkpoints);
     end if;
-    perform agent.end_runs(p_worker_id, v_runs);
+    if not v_only_events then
+        perform agent.end_runs(p_worker_id, v_runs);
+    end if;
 
     return query
         select k.run_id,
@@ -48,7 +60,8 @@ begin
           left join lateral (
                 select e.run_id
                   from agent.usage_events e
-                 where e.account_id = k.account_id
+                 where q.run_id is null
+                   and e.account_id = k.account_id
                    and e.run_id = k.run_id
                    and e.epoch = k.epoch
                    and e.worker_id = p_worker_id

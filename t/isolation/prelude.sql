@@ -61,8 +61,9 @@ create function public.claim(p_limit integer) returns text language sql as $$
 $$;
 
 create function public.item(p_run integer, p_message json) returns json language sql as $$
-    select json_build_object('a', '00000000-0000-0000-0000-000000000001', 'r', public.id('b', p_run),
-                             'e', 1, 's', case when p_message ->> 'type' = 'event' then 0 end, 'm', p_message)
+    select (p_message::jsonb || jsonb_build_object(
+               'a', '00000000-0000-0000-0000-000000000001', 'r', public.id('b', p_run), 'e', 1,
+               's', case when p_message ->> 'type' = 'event' then 0 end))::json
 $$;
 
 create function public.save(variadic p_items json[]) returns text language sql as $$

@@ -25,7 +25,7 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
     my $claim = leased($play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     my $data = '{"b" : 1.10,  "a":[ ]}';
-    my $item = qq({"a":"$AgentSQL::ACCOUNT","r":"$run","e":1,"s":%d,"m":{"type":"event","event":"%s","data":%s}});
+    my $item = qq({"a":"$AgentSQL::ACCOUNT","r":"$run","e":1,"s":%d,"type":"event","event":"%s","data":%s});
     $session->query("select * from agent.save_batch($worker, '["
             . join(',', sprintf($item, 0, 'metadata', '{}'), sprintf($item, 1, 'custom', $data), sprintf($item, 2, 'custom', 'null'))
             . "]')");
@@ -34,6 +34,29 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
     is_deeply [ $play->events($thread, $run, 2) ], [];
     is_deeply [ map { $_->[0] } $session->query(
         "select * from agent.read_events('$AgentSQL::ACCOUNT', '$thread', '$run', -1, 2)") ], [ 0, 1 ], 'limited';
+};
+
+subtest 'what a runner says under the names of our members changes nothing: ours come last' => sub {
+    my ($claim, $other) = map { leased($play->thread) } 1, 2;
+    my $hostile = qq("a":["x",{"r":1}],"r":"$other->{run_id}","e":7,"s":"many");
+    my $message = '"type":"event","event":"custom","data":{"a":1,"s":2,"r":[{"e":3}]}';
+    my $ours = qq("a":"$AgentSQL::ACCOUNT","r":"$claim->{run_id}","e":1,"s":0);
+    is_deeply [ $session->query("select * from agent.save_batch($worker, '[{$hostile,$message,$ours}]')") ],
+        [ [ $claim->{run_id}, 'saved', 'f' ] ];
+    is_deeply [ $play->events(@$claim{qw(thread_id run_id)}) ], [ [ 0, 'custom', '{"a":1,"s":2,"r":[{"e":3}]}' ] ];
+    is_deeply [ $play->events(@$other{qw(thread_id run_id)}) ], [];
+    $play->save($worker, map { AgentSQL::Play::finish($_) } $claim, $other);
+};
+
+subtest 'an item of no known type is refused, not lost' => sub {
+    my $claim = leased($play->thread);
+    my $good = AgentSQL::Play::event($claim, 0, 'custom', 1);
+    for my $bad ({ type => 'news' }, { type => undef }, { m => { type => 'event', event => 'custom', data => 1 } }) {
+        my $items = AgentSQL::encode([ $good, AgentSQL::Play::item($claim, s => 1, %$bad) ]);
+        is $session->error("select * from agent.save_batch($worker, '$items')"), 'MA002';
+    }
+    is_deeply [ $play->events(@$claim{qw(thread_id run_id)}) ], [], 'nothing of the batch is stored';
+    $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
 subtest 'a values event shows the values of its checkpoint and does not store them again' => sub {
@@ -119,6 +142,29 @@ subtest 'a whole batch can be repeated, before and after the run ended' => sub {
     is $session->value("select count(*) from agent.usage_events where run_id = '$run'"), 1;
     is_deeply $play->save($worker, @first), { $run => [ 'saved', 't' ] }, 'an older one after the end';
     is_deeply $play->messages($thread), [ 1, 2 ], 'does not move the head back';
+};
+
+subtest 'of a batch of events that was saved in part the rest is saved' => sub {
+    my @claims = map { leased($play->thread) } 1 .. 3;
+    my @events = map { my $claim = $_; map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 2 } @claims;
+    my %saved = map { $_->{run_id} => [ 'saved', 'f' ] } @claims;
+    $play->save($worker, @events[ 0, 3 .. 5 ]);
+    is_deeply $play->save($worker, @events), \%saved for 1, 2;
+    is_deeply [ $play->events(@$_{qw(thread_id run_id)}) ], [ map { [ $_, 'custom', $_ ] } 0 .. 2 ] for @claims;
+    $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
+    is_deeply $play->save($worker, @events), { map { $_->{run_id} => [ 'saved', 't' ] } @claims }, 'also after the end';
+};
+
+subtest 'a batch of nothing but events skips the run that is not held, saves the others' => sub {
+    my @claims = map { leased($play->thread) } 1 .. 3;
+    $play->release($worker, 'false', $claims[1]);
+    my %outcome = map { $claims[$_]{run_id} => [ $_ == 1 ? 'fenced' : 'saved', 'f' ] } 0 .. 2;
+    is_deeply $play->save($worker, map { AgentSQL::Play::event($_, 0, 'custom', 1) } @claims), \%outcome;
+    is_deeply [ map { scalar $play->events(@$_{qw(thread_id run_id)}) } @claims ], [ 1, 0, 1 ];
+    is_deeply $play->save($worker, AgentSQL::Play::event($claims[1], 0, 'custom', 1)),
+        { $claims[1]{run_id} => [ 'fenced', 'f' ] }, 'none is held';
+    $play->save($worker, map { AgentSQL::Play::finish($_) } @claims[ 0, 2 ]);
+    $play->save($worker, map { AgentSQL::Play::finish($_) } $play->claim($worker));
 };
 
 subtest 'a repeated checkpoint does not move the head back' => sub {

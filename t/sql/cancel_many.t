@@ -114,7 +114,7 @@ subtest 'nobody deadlocks, and every run ends' => sub {
             order by random() limit 5), ('{interrupt,rollback}'::text[])[1 + random()]) from (select ($list)[1 + random() * 5] as id) t;",
         claim => "perform agent.claim_runs($worker, '{agent}', 3, 0);",
         finish => "perform agent.save_batch($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch,
-            's', null, 'm', '{\"type\": \"end\", \"status\": \"success\"}'::json)), '[]') from (select * from agent.run_queue
+            's', null, 'type', 'end', 'status', 'success')), '[]') from (select * from agent.run_queue
             where state = 2 order by random() limit 4) q));",
         release => "perform agent.release_runs($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch)), '[]')
             from (select * from agent.run_queue where state = 2 order by random() limit 1) q), false, 'x');",

@@ -124,6 +124,7 @@ static void claim_runs(worker_t *worker)
     PQclear(result);
 }
 
+/* message: the members of what a runner says, without braces. */
 static void add_item(worker_t *worker, const attempt_t *attempt, long seq,
                      const char *message)
 {
@@ -134,9 +135,9 @@ static void add_item(worker_t *worker, const attempt_t *attempt, long seq,
     }
     worker->used += (size_t)snprintf(
         worker->batch + worker->used, sizeof(worker->batch) - worker->used,
-        "%s{\"a\":\"" ACCOUNT "\",\"r\":\"%s\",\"e\":%d,\"s\":%s,\"m\":%s}",
-        worker->used > 1 ? "," : "", attempt->run_id, attempt->epoch, seq_text,
-        message);
+        "%s{%s,\"a\":\"" ACCOUNT "\",\"r\":\"%s\",\"e\":%d,\"s\":%s}",
+        worker->used > 1 ? "," : "", message, attempt->run_id, attempt->epoch,
+        seq_text);
     if (worker->used >= sizeof(worker->batch) - 2) {
         die("batch too large", NULL);
     }
@@ -153,23 +154,23 @@ static long add_step(worker_t *worker, attempt_t *attempt)
 
     for (int i = 0; i < 2; i++) {
         snprintf(message, sizeof(message),
-                 "{\"type\":\"event\",\"event\":\"custom\",\"data\":%ld}",
+                 "\"type\":\"event\",\"event\":\"custom\",\"data\":%ld",
                  token + i);
         add_item(worker, attempt, attempt->next_seq + i, message);
     }
     if (worker->with_checkpoints) {
         snprintf(
             message, sizeof(message),
-            "{\"type\":\"checkpoint\",\"checkpoint_id\":"
+            "\"type\":\"checkpoint\",\"checkpoint_id\":"
             "\"00000000-0000-7000-8000-%012lx\",\"parent\":null,"
             "\"values\":{\"messages\":[%ld]},\"next\":[],\"tasks\":[],"
-            "\"metadata\":{\"source\":\"loop\",\"step\":1},\"opaque\":null}",
+            "\"metadata\":{\"source\":\"loop\",\"step\":1},\"opaque\":null",
             (unsigned long)token, token);
         add_item(worker, attempt, -1, message);
     }
     if (--attempt->steps_left == 0) {
         add_item(worker, attempt, -1,
-                 "{\"type\":\"end\",\"status\":\"success\",\"error\":null}");
+                 "\"type\":\"end\",\"status\":\"success\",\"error\":null");
     }
     return token;
 }

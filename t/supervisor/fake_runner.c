@@ -316,6 +316,16 @@ static void do_after_end(run_t *run, json_object *input)
     event(&copy, "custom", "1");
 }
 
+/* Names its events as the supervisor does, with space behind the line. */
+static void do_imitate(run_t *run, json_object *input)
+{
+    say("{\"a\":[1,{\"r\":2}],\"r\":\"%s\",\"e\":9,\"s\":\"x\",\"m\":{},"
+        "\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%d,"
+        "\"event\":\"custom\",\"data\":{\"a\":1,\"s\":2} } \t\r",
+        get(input, "other"), run->id, run->epoch);
+    end(run, "success");
+}
+
 typedef struct deed_t {
     const char *name;
     void (*act)(run_t *run, json_object *input);
@@ -342,6 +352,7 @@ static const deed_t deeds[] = {
     {"mute", do_mute},
     {"stderr", do_stderr},
     {"after_end", do_after_end},
+    {"imitate", do_imitate},
 };
 
 /* ---- what the supervisor says ---- */

@@ -43,6 +43,22 @@ subtest 'a line after the end of a run' => sub {
     is scalar(events_of($run)), 1, 'is not written';
 };
 
+subtest 'a runner that writes the members of the supervisor' => sub {
+    my $gate = make_gate();
+    my $other = create_run({ do => 'gate', path => $gate });
+    $sv->wake;
+    wait_for('the other run to begin', sub { events_of($other) >= 2 });
+    my $before = events_of($other);
+    my $run = create_run({ do => 'imitate', other => $other });
+    $sv->wake;
+    wait_status($run, 'success');
+    is_deeply [ map { $_->[0] } events_of($run) ], [ 'metadata', 'custom' ], 'writes for its own run';
+    is_deeply +(events_of($run))[-1][1], { a => 1, s => 2 }, 'what it said';
+    is scalar(events_of($other)), $before, 'and nothing for another one';
+    open_gate($gate);
+    wait_status($other, 'success');
+};
+
 subtest 'only the run that kills its runner is lost, at the third attempt' => sub {
     my $gate = make_gate();
     my $poison = create_run({ do => 'abort' });

@@ -201,12 +201,12 @@ sub item {
 
 sub event {
     my ($claim, $seq, $event, $data) = @_;
-    return item($claim, s => $seq, m => { type => 'event', event => $event, data => $data });
+    return item($claim, s => $seq, type => 'event', event => $event, data => $data);
 }
 
 sub values_event {
     my ($claim, $seq, $checkpoint) = @_;
-    return item($claim, s => $seq, m => { type => 'event', event => 'values', checkpoint_id => $checkpoint });
+    return item($claim, s => $seq, type => 'event', event => 'values', checkpoint_id => $checkpoint);
 }
 
 sub human { return { type => 'human', content => $_[0] } }
@@ -215,7 +215,7 @@ sub human { return { type => 'human', content => $_[0] } }
 sub checkpoint {
     my ($claim, %with) = @_;
     my $values = $with{values} || { messages => [ map { human($_) } @{ $with{messages} || [] } ] };
-    return item($claim, s => undef, m => {
+    return item($claim, s => undef,
         type => 'checkpoint',
         checkpoint_id => $with{id} || AgentSQL::uuid(),
         parent => $with{parent},
@@ -228,13 +228,12 @@ sub checkpoint {
             writes => $with{writes},
             parents => {},
         },
-        opaque => undef,
-    });
+        opaque => undef);
 }
 
 sub finish {
     my ($claim, $status, $error) = @_;
-    return item($claim, s => undef, m => { type => 'end', status => $status || 'success', error => $error });
+    return item($claim, s => undef, type => 'end', status => $status || 'success', error => $error);
 }
 
 1;
