@@ -54,7 +54,7 @@ sub measure_waiting {
     raise_open_files() or return {
         skipped => "$OPEN_FILES open files are not allowed (ulimit -Hn)" };
     my $site = BenchServer->new(config => $CONFIG);
-    my $work = { site => $site, %{$plan} };
+    my $work = { site => $site, %{$plan}, round_sec => $plan->{waiting_sec} };
     my @runs = make_runs($site, $plan->{waiters} + $plan->{wakes});
     my @parked = @runs[ 0 .. $plan->{waiters} - 1 ];
     my $result = {
