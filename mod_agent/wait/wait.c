@@ -49,6 +49,7 @@ static void destroy_events(apr_array_header_t *events)
 
 void agent_wait_drop_coming_locked(agent_waiter_t *waiter)
 {
+    waiter->reasons &= ~(1U << AGENT_WAIT_NEWS);
     destroy_events(waiter->coming);
     waiter->coming = NULL;
     waiter->coming_bytes = 0;
@@ -326,6 +327,12 @@ static apr_status_t end_threads(void *data)
     return APR_SUCCESS;
 }
 
+static apr_status_t destroy_allocator(void *allocator)
+{
+    apr_allocator_destroy(allocator);
+    return APR_SUCCESS;
+}
+
 /* One allocator for all turns and events: APR takes memory from the system with
  * mmap, which costs every thread of the process some time. */
 static apr_status_t make_allocator(agent_waits_t *waits, apr_pool_t *pool)
@@ -338,6 +345,8 @@ static apr_status_t make_allocator(agent_waits_t *waits, apr_pool_t *pool)
         rv = apr_allocator_create(&waits->allocator);
     }
     if (rv == APR_SUCCESS) {
+        apr_pool_cleanup_register(pool, waits->allocator, destroy_allocator,
+                                  apr_pool_cleanup_null);
         apr_allocator_mutex_set(waits->allocator, mutex);
         apr_allocator_max_free_set(waits->allocator, KEPT_BYTES);
     }

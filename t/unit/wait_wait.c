@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_agent/wait/wait.c */
+/* OBJECTS: ../mod_agent/wait/hear.c */
+/* OBJECTS: ../mod_agent/wait/news.c */
+/* OBJECTS: ../mod_agent/wait/watch.c */
+/* OBJECTS: ../mod_agent/db/array.c */
+/* OBJECTS: ../mod_agent/core/error.c */
+/* Who waits, and why each is woken; the database is played. */
+#include "check.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../mod_agent/db/listen.h"
+#include "../../mod_agent/wait/state.h"
+
+#define RUN   "01890000-0000-7000-8000-000000000001"
+#define OTHER "01890000-0000-7000-8000-000000000002"
+
+/* What the next query answers: rows of run id, number, name, data. */
+struct agent_db_result_t {
+    int rows;
+    const char *cells[8][4];
+};
+
+static agent_db_result_t answer;
+static bool query_fails;
+
+apr_status_t agent_pool_query(agent_db_result_t **result,
+                              agent_pool_t *connections,
+                              agent_statement_t statement,
+                              const char *const *params, agent_error_t **err,
+                              apr_pool_t *pool)
+{
+    *result = &answer;
+    return query_fails
+        ? agent_error_set(err, AGENT_E_UNAVAILABLE, NULL, NULL, pool)
+        : APR_SUCCESS;
+}
+
+int agent_db_rows(const agent_db_result_t *result)
+{
+    return result->rows;
+}
+
+const char *agent_db_value(const agent_db_result_t *result, int row, int column)
+{
+    return result->cells[row][column];
+}
+
+/* A connection on which nothing comes by itself. */
+struct agent_listener_t {
+    int stop_fd;
+    agent_listener_events_t events;
+};
+
+agent_listener_t *agent_listener_create(const char *conninfo,
+                                        const char *channel, int stop_fd,
+                                        const agent_listener_events_t *events,
+                                        apr_pool_t *pool)
+{
+    agent_listener_t *listener = apr_palloc(pool, sizeof(*listener));
+
+    listener->stop_fd = stop_fd;
+    listener->events = *events;
+    return listener;
+}
+
+void agent_listener_run(agent_listener_t *listener)
+{
+    struct pollfd fd = {listener->stop_fd, POLLIN, 0};
+
+    listener->events.connected(listener->events.baton);
+    poll(&fd, 1, -1);
+}
+
+static void write_nothing(void *baton, agent_log_level_t level, const char *id,
+                          apr_status_t rv, const char *text)
+{
+}
+
+typedef struct site_t {
+    apr_pool_t *pool;
+    agent_waits_t *waits;
+} site_t;
+
+static void open_site(site_t *site, apr_interval_time_t heartbeat)
+{
+    const agent_waits_limits_t limits = {2, 1, heartbeat};
+    const agent_log_t log = {write_nothing, NULL};
+    bool hears;
+
+    apr_pool_create(&site->pool, NULL);
+    assert_int_equal(
+        agent_waits_create(&site->waits, "", NULL, &limits, &log, site->pool),
+        APR_SUCCESS);
+    do {
+        apr_thread_mutex_lock(site->waits->mutex);
+        hears = site->waits->hearing;
+        apr_thread_mutex_unlock(site->waits->mutex);
+        sched_yield();
+    } while (!hears);
+}
+
+static agent_waiter_t *enter(const site_t *site, const char *key, int fd,
+                             bool is_stream)
+{
+    const agent_wait_entry_t entry = {.key = key,
+                                      .account_id = OTHER,
+                                      .client_fd = fd,
+                                      .parked = true,
+                                      .is_stream = is_stream};
+    agent_waiter_t *waiter = NULL;
+    agent_error_t *err;
+
+    return agent_wait_enter(&waiter, site->waits, &entry, &err, site->pool)
+            == APR_SUCCESS
+        ? waiter
+        : NULL;
+}
+
+/* Waits for the waiter to be woken; why. */
+static agent_wait_t take(agent_waiter_t *waiter)
+{
+    struct pollfd fd = {agent_wait_descriptor(waiter), POLLIN, 0};
+
+    assert_int_equal(poll(&fd, 1, 30000), 1);
+    return agent_wait_take(waiter);
+}
+
+/* What the listener does when a notification has come. */
+static void notify(const site_t *site, const char *payload)
+{
+    const agent_listener_events_t *events = &site->waits->listener->events;
+
+    events->notified(events->baton, payload);
+    events->drained(events->baton);
+}
+
+static void play(int rows, const char *const cells[][4])
+{
+    answer.rows = rows;
+    for (int i = 0; i < rows; i++) {
+        memcpy(answer.cells[i], cells[i], sizeof(answer.cells[i]));
+    }
+}
+
+static void there_are_as_many_places_as_allowed(void **state)
+{
+    site_t site;
+    agent_waiter_t *first;
+
+    open_site(&site, apr_time_from_sec(3600));
+    first = enter(&site, RUN, -1, false);
+    assert_non_null(first);
+    assert_non_null(enter(&site, RUN, -1, false));
+    assert_null(enter(&site, OTHER, -1, false));
+    agent_wait_leave(first);
+    agent_wait_leave(first);
+    assert_non_null(enter(&site, OTHER, -1, false));
+    assert_null(enter(&site, OTHER, -1, false));
+    apr_pool_destroy(site.pool);
+}
+
+static void the_gravest_reason_comes_first_and_all_are_taken(void **state)
+{
+    site_t site;
+    agent_waiter_t *waiter;
+
+    open_site(&site, apr_time_from_sec(3600));
+    waiter = enter(&site, RUN, -1, false);
+    apr_thread_mutex_lock(site.waits->mutex);
+    agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
+    agent_wait_wake_locked(waiter, AGENT_WAIT_HEARTBEAT);
+    agent_wait_wake_locked(waiter, AGENT_WAIT_GONE);
+    apr_thread_mutex_unlock(site.waits->mutex);
+    assert_int_equal(take(waiter), AGENT_WAIT_GONE);
+    apr_pool_destroy(site.pool);
+}
+
+static void a_client_that_leaves_is_seen(void **state)
+{
+    site_t site;
+    agent_waiter_t *waiter;
+    int sockets[2];
+
+    open_site(&site, apr_time_from_sec(3600));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    waiter = enter(&site, RUN, sockets[0], false);
+    close(sockets[1]);
+    assert_int_equal(take(waiter), AGENT_WAIT_GONE);
+    agent_wait_leave(waiter);
+    close(sockets[0]);
+    apr_pool_destroy(site.pool);
+}
+
+static void heartbeats_come_again_and_again(void **state)
+{
+    site_t site;
+    agent_waiter_t *waiter;
+
+    open_site(&site, apr_time_from_msec(5));
+    waiter = enter(&site, RUN, -1, false);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(take(waiter), AGENT_WAIT_HEARTBEAT);
+    }
+    apr_pool_destroy(site.pool);
+}
+
+static void streams_stop_at_once_and_others_after_the_grace(void **state)
+{
+    site_t site;
+    agent_waiter_t *stream;
+    agent_waiter_t *join;
+
+    open_site(&site, apr_time_from_sec(3600));
+    stream = enter(&site, RUN, -1, true);
+    join = enter(&site, RUN, -1, false);
+    agent_waits_stop(site.waits, apr_time_from_sec(3600));
+    assert_int_equal(take(stream), AGENT_WAIT_STOPPING);
+    assert_int_equal(agent_wait_take(join), AGENT_WAIT_NOTHING);
+    agent_wait_leave(stream);
+    assert_null(enter(&site, RUN, -1, false));
+    agent_waits_stop(site.waits, 0);
+    assert_int_equal(take(join), AGENT_WAIT_STOPPING);
+    apr_pool_destroy(site.pool);
+}
+
+static void those_who_wait_for_a_key_are_woken(void **state)
+{
+    site_t site;
+    agent_waiter_t *first;
+    agent_waiter_t *other;
+
+    open_site(&site, apr_time_from_sec(3600));
+    first = enter(&site, RUN, -1, false);
+    other = enter(&site, OTHER, -1, false);
+    notify(&site, RUN);
+    assert_int_equal(take(first), AGENT_WAIT_WOKEN);
+    assert_int_equal(agent_wait_take(other), AGENT_WAIT_NOTHING);
+    notify(&site, RUN " " OTHER);
+    assert_int_equal(take(first), AGENT_WAIT_WOKEN);
+    assert_int_equal(take(other), AGENT_WAIT_WOKEN);
+    apr_pool_destroy(site.pool);
+}
+
+static void news_is_brought_to_those_who_asked(void **state)
+{
+    static const char *const rows[][4] = {{RUN, "7", "values", "{}"},
+                                          {RUN, "8", "updates", "[]"}};
+    const apr_array_header_t *news;
+    site_t site;
+    agent_waiter_t *stream;
+    agent_waiter_t *late;
+
+    open_site(&site, apr_time_from_sec(3600));
+    stream = enter(&site, RUN, -1, true);
+    late = enter(&site, RUN, -1, true);
+    agent_wait_bring_news(stream, 6);
+    agent_wait_bring_news(late, 7);
+    play(2, rows);
+    notify(&site, RUN);
+    assert_int_equal(take(stream), AGENT_WAIT_NEWS);
+    news = agent_wait_news(stream);
+    assert_int_equal(news->nelts, 2);
+    assert_int_equal(APR_ARRAY_IDX(news, 1, agent_wait_event_t).seq, 8);
+    assert_string_equal(APR_ARRAY_IDX(news, 1, agent_wait_event_t).name,
+                        "updates");
+    agent_wait_drop_news(stream);
+    assert_int_equal(take(late), AGENT_WAIT_NEWS);
+    assert_int_equal(agent_wait_news(late)->nelts, 1);
+    agent_wait_drop_news(late);
+    /* The same again is no news. */
+    notify(&site, RUN);
+    assert_int_equal(agent_wait_take(stream), AGENT_WAIT_NOTHING);
+    apr_pool_destroy(site.pool);
+}
+
+/* A heartbeat's look, say, has found more than what was at hand. */
+static void news_that_a_look_has_overtaken_is_no_reason(void **state)
+{
+    static const char *const seven[][4] = {{RUN, "7", "values", "{}"}};
+    static const char *const ten[][4] = {{RUN, "10", "values", "{}"}};
+    site_t site;
+    agent_waiter_t *waiter;
+
+    open_site(&site, apr_time_from_sec(3600));
+    waiter = enter(&site, RUN, -1, true);
+    agent_wait_bring_news(waiter, 6);
+    play(1, seven);
+    notify(&site, RUN);
+    agent_wait_bring_news(waiter, 9);
+    assert_int_equal(agent_wait_take(waiter), AGENT_WAIT_NOTHING);
+    play(1, ten);
+    notify(&site, RUN);
+    agent_wait_bring_news(waiter, 9);
+    assert_int_equal(agent_wait_take(waiter), AGENT_WAIT_NEWS);
+    assert_int_equal(agent_wait_news(waiter)->nelts, 1);
+    agent_wait_drop_news(waiter);
+    apr_pool_destroy(site.pool);
+}
+
+static void streams_look_for_themselves_when_it_is_not_simple(void **state)
+{
+    static const char *const hole[][4] = {{RUN, "9", "values", "{}"}};
+    static const char *const unsaid[][4] = {{RUN, "7", "values", "{}"},
+                                            {RUN, NULL, NULL, NULL}};
+    site_t site;
+    agent_waiter_t *stream;
+
+    open_site(&site, apr_time_from_sec(3600));
+    stream = enter(&site, RUN, -1, true);
+    agent_wait_bring_news(stream, 6);
+    play(1, hole);
+    notify(&site, RUN);
+    assert_int_equal(take(stream), AGENT_WAIT_WOKEN);
+    agent_wait_bring_news(stream, 6);
+    play(2, unsaid);
+    notify(&site, RUN);
+    assert_int_equal(take(stream), AGENT_WAIT_WOKEN);
+    assert_null(agent_wait_news(stream));
+    agent_wait_bring_news(stream, 6);
+    query_fails = true;
+    notify(&site, RUN);
+    query_fails = false;
+    assert_int_equal(take(stream), AGENT_WAIT_WOKEN);
+    apr_pool_destroy(site.pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(there_are_as_many_places_as_allowed),
+        CHECK_TEST(the_gravest_reason_comes_first_and_all_are_taken),
+        CHECK_TEST(a_client_that_leaves_is_seen),
+        CHECK_TEST(heartbeats_come_again_and_again),
+        CHECK_TEST(streams_stop_at_once_and_others_after_the_grace),
+        CHECK_TEST(those_who_wait_for_a_key_are_woken),
+        CHECK_TEST(news_is_brought_to_those_who_asked),
+        CHECK_TEST(news_that_a_look_has_overtaken_is_no_reason),
+        CHECK_TEST(streams_look_for_themselves_when_it_is_not_simple)};
+
+    return CHECK_RUN(tests);
+}
