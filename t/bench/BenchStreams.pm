@@ -5,16 +5,17 @@
 package BenchStreams;
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir root slurp);
+use AgentTest::Env qw(build_dir);
 use AgentTest::Server;
 use BenchPostgres;
-use BenchProcess qw(cpu_sec);
 use Exporter 'import';
 use JSON::PP;
 
 our @EXPORT_OK = qw(measure_streams);
 
 my $EVERY_MS = 50;
+# All runs are created at once; after that it goes on evenly.
+my $WARM_UP_MS = 3000;
 
 # One child, so that all streams share its threads.
 my $CONFIG = <<'CONF';
@@ -31,7 +32,7 @@ DBDMax 16
 AgentRunnerSlots 4000
 CONF
 
-# {streams, events, lost, rate, wanted, p50, p99, max, commits}: milliseconds
+# {streams, events, lost, rate, wanted, p50, p99, commits}: milliseconds
 # from an event's being written by the runner to its being read by the client,
 # and transactions of PostgreSQL each second.
 sub measure_streams {
@@ -46,7 +47,7 @@ sub measure_streams {
     my $before = transactions($postgres);
     my $ticks = $plan->{streams_sec} * 1000 / $EVERY_MS;
     my $count = $plan->{streams};
-    my $line = qx(@{[ build_dir() ]}/bench/streams $httpd->{port} $count $ticks $EVERY_MS);
+    my $line = qx(@{[ build_dir() ]}/bench/streams $httpd->{port} $count $ticks $EVERY_MS $WARM_UP_MS);
     die "the load generator failed\n" if $?;
     my $result = JSON::PP->new->decode($line);
     my $after = transactions($postgres);
