@@ -36,7 +36,7 @@ static apr_status_t show_life(await_t *await, agent_wait_t why)
         return APR_SUCCESS;
     }
     if (await->begun) {
-        return why == AGENT_WAIT_HEARTBEAT
+        return why == AGENT_WAIT_HEARTBEAT || why == AGENT_WAIT_SIGN
             ? agent_response_write(await->call, "\n")
             : APR_SUCCESS;
     }
@@ -122,6 +122,9 @@ static agent_turn_t look(void *baton, agent_wait_t why, agent_waiter_t *waiter,
 
     if (why == AGENT_WAIT_GONE) {
         return give_up(await, scratch);
+    }
+    if (why == AGENT_WAIT_SIGN) {
+        return go_on(await, APR_EAGAIN, why, scratch);
     }
     rv = agent_run_join(&body, call->db, call->ids, &call->err, scratch);
     if (rv == APR_EAGAIN || (rv != APR_SUCCESS && is_passing(await))) {

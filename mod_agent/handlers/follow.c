@@ -89,9 +89,12 @@ static apr_status_t send_all(agent_follow_t *follow, agent_wait_t why,
 static apr_status_t send_or_beat(agent_follow_t *follow, agent_wait_t why,
                                  agent_waiter_t *waiter, apr_pool_t *scratch)
 {
-    apr_status_t rv = send_all(follow, why, waiter, scratch);
+    apr_status_t rv = why == AGENT_WAIT_SIGN
+        ? APR_EAGAIN
+        : send_all(follow, why, waiter, scratch);
 
-    if (rv != APR_EAGAIN || why != AGENT_WAIT_HEARTBEAT) {
+    if (rv != APR_EAGAIN
+        || (why != AGENT_WAIT_HEARTBEAT && why != AGENT_WAIT_SIGN)) {
         return rv;
     }
     /* One line end: after a second one the JavaScript SDK sees an event without

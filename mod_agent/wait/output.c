@@ -9,12 +9,20 @@
  */
 #include "output.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include <apr_portable.h>
+#include <http_connection.h>
+#include <http_core.h>
 #include <util_filter.h>
 
 #define FILTER_NAME "AGENT_OUTPUT"
 
 /* Well below the 64 KB of FlushMaxThreshold. */
 #define PIECE_BYTES (32 * 1024)
+/* What every send buffer has room for. */
+#define SMALL_BYTES 4096
 
 struct agent_output_t {
     ap_filter_t *filter;
@@ -44,7 +52,20 @@ static bool take_flushes_out(apr_bucket_brigade *bb)
     return found;
 }
 
-static void pass_piece(agent_output_t *output)
+/* True when so little is written to an idle socket that it cannot block. */
+static bool fits_socket(conn_rec *c, apr_bucket_brigade *piece)
+{
+    apr_off_t length = 0;
+    apr_os_sock_t fd;
+    int queued = 1;
+
+    return apr_brigade_length(piece, 0, &length) == APR_SUCCESS && length >= 0
+        && length <= SMALL_BYTES
+        && apr_os_sock_get(&fd, ap_get_conn_socket(c)) == APR_SUCCESS
+        && ioctl(fd, SIOCOUTQ, &queued) == 0 && queued == 0;
+}
+
+static void pass_piece(agent_output_t *output, conn_rec *c)
 {
     apr_bucket *end;
 
@@ -54,6 +75,11 @@ static void pass_piece(agent_output_t *output)
 
         APR_BUCKET_REMOVE(bucket);
         APR_BRIGADE_INSERT_TAIL(output->piece, bucket);
+    }
+    /* Otherwise the last filter sets it aside first, in a pool of its own. */
+    if (fits_socket(c, output->piece)) {
+        APR_BRIGADE_INSERT_TAIL(output->piece,
+                                apr_bucket_flush_create(c->bucket_alloc));
     }
     ap_pass_brigade(output->filter->next, output->piece);
     apr_brigade_cleanup(output->piece);
@@ -72,10 +98,12 @@ static void write_set_aside(const agent_output_t *output)
 
 bool agent_output_send(agent_output_t *output, conn_rec *c)
 {
-    write_set_aside(output);
+    if (c->data_in_output_filters) {
+        write_set_aside(output);
+    }
     while (!c->aborted && !c->data_in_output_filters
            && !APR_BRIGADE_EMPTY(output->held)) {
-        pass_piece(output);
+        pass_piece(output, c);
         write_set_aside(output);
     }
     if (c->aborted) {

@@ -26,6 +26,7 @@ struct agent_waiter_t {
     agent_waiter_t *next;
     APR_RING_ENTRY(agent_waiter_t) link;
     apr_time_t heartbeat_at;
+    unsigned beats;
     /* Bits 1 << agent_wait_t. */
     unsigned reasons;
     /* Number of the last event that was brought, or taken before;
@@ -65,6 +66,8 @@ struct agent_waits_t {
     apr_hash_t *by_key;    /* key -> first agent_waiter_t of the chain */
     apr_hash_t *by_serial; /* those whose client is watched */
     struct agent_waiter_ring_t by_heartbeat; /* the earliest first */
+    int count;                               /* of the ring */
+    apr_time_t beats_at; /* no heartbeats before: they are spread */
     apr_uint64_t last_serial;
     int free_parked;
     int free_blocked;

@@ -67,7 +67,11 @@ static agent_wait_t take_locked(agent_waiter_t *waiter)
     while (first < AGENT_WAIT_NOTHING && (reasons & 1U << first) == 0) {
         first++;
     }
-    return first;
+    /* A look alone may show nothing. */
+    return (reasons & 1U << AGENT_WAIT_SIGN) != 0 && first < AGENT_WAIT_SIGN
+            && first > AGENT_WAIT_HEARTBEAT
+        ? AGENT_WAIT_HEARTBEAT
+        : first;
 }
 
 agent_wait_t agent_wait_take(agent_waiter_t *waiter)
@@ -168,6 +172,7 @@ static void enter_locked(agent_waits_t *waits, agent_waiter_t *waiter)
     lead_chain_locked(waits, waiter);
     waiter->heartbeat_at = apr_time_now() + waits->heartbeat;
     APR_RING_INSERT_TAIL(&waits->by_heartbeat, waiter, agent_waiter_t, link);
+    waits->count++;
     --*find_free_locked(waits, waiter->entry.parked);
     if (waiter->entry.client_fd >= 0) {
         apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
@@ -197,6 +202,7 @@ static void leave_locked(agent_waits_t *waits, agent_waiter_t *waiter)
     agent_wait_drop_coming_locked(waiter);
     unchain_locked(waits, waiter);
     APR_RING_REMOVE(waiter, link);
+    waits->count--;
     ++*find_free_locked(waits, waiter->entry.parked);
     if (waiter->entry.client_fd >= 0) {
         apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),

@@ -32,6 +32,8 @@ typedef enum agent_wait_t {
     AGENT_WAIT_WOKEN,
     /* Its next events are at hand: agent_wait_news(). */
     AGENT_WAIT_NEWS,
+    /* Time to show the client a sign of life, no more. */
+    AGENT_WAIT_SIGN,
     /* Nothing happened. */
     AGENT_WAIT_NOTHING
 } agent_wait_t;

@@ -16,6 +16,14 @@
 #define NUDGE_SERIAL 1
 #define EVENTS       64
 
+/* Every so many signs of life a waiter also looks: a change that was not told
+ * of (a message to the supervisor was lost, say) is then found. */
+#define BEATS_PER_LOOK 6
+/* Heartbeats of clients that came together are spread: in each slice of time
+ * twice as many as would be due if they were even. */
+#define SLICE       apr_time_from_msec(10)
+#define LEAST_BEATS 8
+
 static apr_status_t watch_fd(const agent_waits_t *waits, int fd,
                              apr_uint64_t serial, uint32_t events)
 {
@@ -69,6 +77,7 @@ static apr_time_t find_due_locked(const agent_waits_t *waits)
 
     if (!APR_RING_EMPTY(&waits->by_heartbeat, agent_waiter_t, link)) {
         due = APR_RING_FIRST(&waits->by_heartbeat)->heartbeat_at;
+        due = due > waits->beats_at ? due : waits->beats_at;
     }
     if (!waits->hearing && due != 0 && waits->look_at < due) {
         due = waits->look_at;
@@ -96,21 +105,42 @@ static int find_sleep_ms(agent_waits_t *waits)
     return left > 0 ? (int)((left + 999) / 1000) : 0;
 }
 
+static bool is_due(const agent_waits_t *waits, const agent_waiter_t *waiter,
+                   apr_time_t now)
+{
+    /* A clock that was set back must not silence anybody. */
+    return waiter->heartbeat_at <= now
+        || waiter->heartbeat_at > now + 2 * waits->heartbeat;
+}
+
 /* All waiters wait for one interval, so whoever was served goes to the end. */
+static void send_heartbeat_locked(agent_waits_t *waits, agent_waiter_t *waiter,
+                                  apr_time_t now)
+{
+    APR_RING_REMOVE(waiter, link);
+    waiter->heartbeat_at = now + waits->heartbeat;
+    APR_RING_INSERT_TAIL(&waits->by_heartbeat, waiter, agent_waiter_t, link);
+    agent_wait_wake_locked(waiter,
+                           ++waiter->beats % BEATS_PER_LOOK == 0
+                               ? AGENT_WAIT_HEARTBEAT
+                               : AGENT_WAIT_SIGN);
+}
+
 static void send_heartbeats_locked(agent_waits_t *waits, apr_time_t now)
 {
-    while (!APR_RING_EMPTY(&waits->by_heartbeat, agent_waiter_t, link)) {
-        agent_waiter_t *waiter = APR_RING_FIRST(&waits->by_heartbeat);
+    int left = (int)(2 * waits->count * SLICE / waits->heartbeat);
 
-        if (waiter->heartbeat_at > now
-            && waiter->heartbeat_at <= now + waits->heartbeat) {
-            break;
+    if (now < waits->beats_at && waits->beats_at <= now + SLICE) {
+        return;
+    }
+    left = left > LEAST_BEATS ? left : LEAST_BEATS;
+    while (!APR_RING_EMPTY(&waits->by_heartbeat, agent_waiter_t, link)
+           && is_due(waits, APR_RING_FIRST(&waits->by_heartbeat), now)) {
+        if (left-- == 0) {
+            waits->beats_at = now + SLICE;
+            return;
         }
-        APR_RING_REMOVE(waiter, link);
-        waiter->heartbeat_at = now + waits->heartbeat;
-        APR_RING_INSERT_TAIL(&waits->by_heartbeat, waiter, agent_waiter_t,
-                             link);
-        agent_wait_wake_locked(waiter, AGENT_WAIT_HEARTBEAT);
+        send_heartbeat_locked(waits, APR_RING_FIRST(&waits->by_heartbeat), now);
     }
 }
 

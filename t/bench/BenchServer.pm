@@ -17,15 +17,16 @@ use BenchProcess qw(child_pids cpu_sec memory_kb);
 use IPC::Open2 qw(open2);
 
 # What differs from the tests' server: fixed children, so that memory can be
-# followed, no log line per request, connections that stay open.
+# followed, each with more threads than there are clients (when all are busy
+# httpd closes connections), no log line per request, connections that stay open.
 my $CONFIG = <<'CONF';
 LogLevel warn agent:warn
 StartServers 2
 ServerLimit 2
-ThreadsPerChild 32
+ThreadsPerChild 40
 MinSpareThreads 1
-MaxSpareThreads 64
-MaxRequestWorkers 64
+MaxSpareThreads 80
+MaxRequestWorkers 80
 MaxConnectionsPerChild 0
 MaxKeepAliveRequests 0
 DBDKeep 32

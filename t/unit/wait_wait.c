@@ -178,6 +178,13 @@ static void the_gravest_reason_comes_first_and_all_are_taken(void **state)
     agent_wait_wake_locked(waiter, AGENT_WAIT_GONE);
     apr_thread_mutex_unlock(site.waits->mutex);
     assert_int_equal(take(waiter), AGENT_WAIT_GONE);
+    assert_int_equal(agent_wait_take(waiter), AGENT_WAIT_NOTHING);
+    /* Neither the look nor the sign is left out. */
+    apr_thread_mutex_lock(site.waits->mutex);
+    agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
+    agent_wait_wake_locked(waiter, AGENT_WAIT_SIGN);
+    apr_thread_mutex_unlock(site.waits->mutex);
+    assert_int_equal(take(waiter), AGENT_WAIT_HEARTBEAT);
     apr_pool_destroy(site.pool);
 }
 
@@ -197,15 +204,16 @@ static void a_client_that_leaves_is_seen(void **state)
     apr_pool_destroy(site.pool);
 }
 
-static void heartbeats_come_again_and_again(void **state)
+static void signs_of_life_are_due_and_every_sixth_is_a_look(void **state)
 {
     site_t site;
     agent_waiter_t *waiter;
 
     open_site(&site, apr_time_from_msec(5));
     waiter = enter(&site, RUN, -1, false);
-    for (int i = 0; i < 10; i++) {
-        assert_int_equal(take(waiter), AGENT_WAIT_HEARTBEAT);
+    for (int i = 1; i <= 12; i++) {
+        assert_int_equal(take(waiter),
+                         i % 6 == 0 ? AGENT_WAIT_HEARTBEAT : AGENT_WAIT_SIGN);
     }
     apr_pool_destroy(site.pool);
 }
@@ -336,7 +344,7 @@ int main(void)
         CHECK_TEST(there_are_as_many_places_as_allowed),
         CHECK_TEST(the_gravest_reason_comes_first_and_all_are_taken),
         CHECK_TEST(a_client_that_leaves_is_seen),
-        CHECK_TEST(heartbeats_come_again_and_again),
+        CHECK_TEST(signs_of_life_are_due_and_every_sixth_is_a_look),
         CHECK_TEST(streams_stop_at_once_and_others_after_the_grace),
         CHECK_TEST(those_who_wait_for_a_key_are_woken),
         CHECK_TEST(news_is_brought_to_those_who_asked),
