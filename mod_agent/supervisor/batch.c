@@ -15,6 +15,8 @@
  */
 #define EVENT_INTERVAL apr_time_from_msec(25)
 #define SHORT_WAIT     apr_time_from_msec(2)
+/* So much needs no more company; it may still get it until it is sent. */
+#define ENOUGH_BYTES ((apr_size_t)64 * 1024)
 
 void agent_batch_init(agent_supervisor_t *sv)
 {
@@ -181,6 +183,9 @@ void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
     agent_batch_open_item(batch, &run);
     append_item(batch, lease, seq, line, length);
     agent_batch_close_item(sv, batch);
+    if (agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
+        due = sv->now;
+    }
     batch->due_at = due < batch->due_at ? due : batch->due_at;
 }
 
