@@ -118,7 +118,7 @@ subtest 'who waits is told of every run that ended' => sub {
     create_runs(300, { do => 'noop' });
     # Some may have ended already.
     my $last = sql("select string_agg(run_id::text, ' ') from ("
-        . 'select run_id from agent.runs order by run_id desc limit 300) r');
+        . 'select run_id from agent.runs order by created_at desc limit 300) r');
     $sv->wake;
     wait_for('all to end', sub { sql('select count(*) from agent.run_queue') == 0 });
     wait_for('news of each', sub {
