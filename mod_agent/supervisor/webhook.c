@@ -17,8 +17,6 @@
 #define TIMEOUT     apr_time_from_sec(10)
 /* Of a lease, beyond the longest attempt: to save its end. */
 #define LEASE_MARGIN_SEC 30
-/* Dead ones are kept for ever when no retention is configured. */
-#define FOR_EVER_DAYS 36500
 
 enum { COL_ACCOUNT, COL_RUN, COL_ATTEMPT, COL_URL, COL_BODY };
 
@@ -329,12 +327,9 @@ static apr_time_t due_sweep(agent_supervisor_t *sv)
 
 static apr_status_t send_sweep(agent_supervisor_t *sv, agent_error_t **err)
 {
-    int days = sv->config->event_retention_days;
-    const char *params[1];
+    const char *params[] = {agent_worker_retention(sv)};
 
     sv->webhooks.sweep_at = agent_database_after(sv, SWEEP_PAUSE);
-    params[0] = apr_psprintf(sv->database.scratch, "%d days",
-                             days > 0 ? days : FOR_EVER_DAYS);
     return agent_db_send(sv->database.db, AGENT_SQL_SWEEP_WEBHOOKS, params, err,
                          sv->database.scratch);
 }

@@ -214,6 +214,14 @@ static void fail_sweep(agent_supervisor_t *sv, agent_failure_t failure)
 const agent_operation_t agent_sweep_operation = {
     "sweep_workers", due_sweep, send_sweep, receive_sweep, fail_sweep};
 
+const char *agent_worker_retention(agent_supervisor_t *sv)
+{
+    int days = sv->config->event_retention_days;
+
+    return apr_psprintf(sv->database.scratch, "%d days",
+                        days > 0 ? days : FOR_EVER_DAYS);
+}
+
 static apr_time_t due_partitions(agent_supervisor_t *sv)
 {
     return agent_worker_is_live(sv) ? sv->worker.partitions_at : AGENT_NEVER;
@@ -221,12 +229,9 @@ static apr_time_t due_partitions(agent_supervisor_t *sv)
 
 static apr_status_t send_partitions(agent_supervisor_t *sv, agent_error_t **err)
 {
-    int days = sv->config->event_retention_days;
-    const char *params[1];
+    const char *params[] = {agent_worker_retention(sv)};
 
     sv->worker.partitions_at = agent_database_after(sv, PARTITIONS_INTERVAL);
-    params[0] = apr_psprintf(sv->database.scratch, "%d days",
-                             days > 0 ? days : FOR_EVER_DAYS);
     return agent_db_send(sv->database.db, AGENT_SQL_MAINTAIN_PARTITIONS, params,
                          err, sv->database.scratch);
 }

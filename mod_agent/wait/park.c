@@ -334,8 +334,3 @@ void agent_park_start(bool enabled)
         && ap_mpm_query(AP_MPMQ_CAN_WAITIO, &can_wait) == APR_SUCCESS
         && can_wait;
 }
-
-bool agent_park_possible(void)
-{
-    return can_park;
-}

@@ -47,9 +47,6 @@ typedef struct agent_parking_t {
 void agent_park_register(apr_pool_t *pool);
 void agent_park_start(bool enabled);
 
-/* True when requests of this child can be parked at all. */
-bool agent_park_possible(void);
-
 /*
  * Whether a request could wait now; else err is why not. For who is about to
  * make what it would wait for.

@@ -2,9 +2,13 @@
 // What the published JavaScript SDK sees of the server; prints TAP. Takes the
 // folder where it is installed, and the topic, else all. AGENT_TEST_ONLY: the beginning of the names of
 // the scenarios to play.
+import { webcrypto } from 'node:crypto';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { playAll, use } from './tap.mjs';
+
+// A browser has it; Node.js has it without being asked from version 20 on.
+globalThis.crypto ??= webcrypto;
 
 const { Client } = await import(pathToFileURL(
     path.join(process.argv[2], '@langchain/langgraph-sdk/dist/index.js')));
