@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
+use AgentTest::Wait;
 use AgentSQL;
 use AgentSQL::Play;
 
@@ -111,11 +112,13 @@ subtest 'while a run of it is unfinished the thread stays' => sub {
 subtest 'an end that comes while the thread is looked at moves the time' => sub {
     my ($thread) = executed();
     at('13:20:00');
+    my $looking = $session->value('select pg_backend_pid()');
     my $other = $db->session;
     $other->query('begin');
     $other->query("update agent.thread_expiries set expires_at = '2030-01-01T13:21:00Z' where thread_id = '$thread'");
     $session->send('select count(*) from agent.expire_threads()');
-    1 until $other->value('select count(*) from pg_locks where not granted');
+    wait_for('it to wait for the other',
+        sub { $other->value("select cardinality(pg_blocking_pids($looking))") });
     $other->query('commit');
     is $session->receive, 1;
     is thread_there($thread), 'ok';
