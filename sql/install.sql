@@ -31,7 +31,7 @@ $$;
 
 \ir migrations/version.sql
 
-select :version > 11 as is_newer \gset
+select :version > 12 as is_newer \gset
 \if :is_newer
     do $$
     begin
@@ -106,6 +106,12 @@ select :version < 11 as is_missing \gset
     \ir migrations/0011_add_run_feedback.up.sql
 \endif
 
+select :version < 12 as is_missing \gset
+\if :is_missing
+    \echo 'agent: migration 0012_add_outbox_receiver'
+    \ir migrations/0012_add_outbox_receiver.up.sql
+\endif
+
 -- Functions that others inline; they come first.
 \ir functions/now.sql
 \ir functions/render_time.sql
@@ -124,6 +130,7 @@ select :version < 11 as is_missing \gset
 \ir functions/pick_members.sql
 \ir functions/render_failed_tasks.sql
 \ir functions/webhook_delay.sql
+\ir functions/next_receiver.sql
 
 -- Internal functions.
 \ir functions/find_stored_run.sql

@@ -33,6 +33,12 @@ begin
 end
 $$;
 
+select :version >= 12 as is_applied \gset
+\if :is_applied
+    \echo 'agent: undo 0012_add_outbox_receiver'
+    \ir migrations/0012_add_outbox_receiver.down.sql
+\endif
+
 select :version >= 11 as is_applied \gset
 \if :is_applied
     \echo 'agent: undo 0011_add_run_feedback'

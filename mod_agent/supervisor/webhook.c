@@ -96,17 +96,18 @@ static apr_status_t send_claim(agent_supervisor_t *sv, agent_error_t **err)
     agent_webhook_table_t *table = &sv->webhooks;
     apr_pool_t *pool = sv->database.scratch;
     int lease = (int)apr_time_sec(agent_webhook_timeout(sv)) + LEASE_MARGIN_SEC;
-    int limit = AGENT_WEBHOOK_SLOTS - table->count;
-    const char *params[4];
+    int room = AGENT_WEBHOOK_SLOTS - table->count;
+    const char *params[5];
 
-    table->claim_limit = limit < CLAIM_MOST ? limit : CLAIM_MOST;
+    table->claim_limit = room < CLAIM_MOST ? room : CLAIM_MOST;
     table->claimed_at = sv->now;
     table->claim_at = AGENT_NEVER;
     params[0] = sv->worker.id;
     params[1] = apr_itoa(pool, table->claim_limit);
-    params[2] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
+    params[2] = apr_itoa(pool, room);
+    params[3] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
                              AGENT_WEBHOOK_MAX_BYTES - table->bytes);
-    params[3] = apr_itoa(pool, lease);
+    params[4] = apr_itoa(pool, lease);
     return agent_db_send(sv->database.db, AGENT_SQL_CLAIM_WEBHOOKS, params, err,
                          pool);
 }
@@ -304,6 +305,8 @@ static void receive_save(agent_supervisor_t *sv,
             forget(delivery);
         }
     }
+    /* Their receivers may have more, for which they had no room. */
+    table->claim_at = sv->now;
 }
 
 static void fail_save(agent_supervisor_t *sv, agent_failure_t failure)

@@ -41,8 +41,8 @@ sub cancel { return $play->session->call('cancel_run', $AgentSQL::ACCOUNT, @_) }
 # A claimed delivery is [account, run, attempt, url, body].
 sub claim {
     my ($by, %with) = @_;
-    return $session->query(sprintf 'select * from agent.claim_webhooks(%d, %d, %d, 30) order by run_id',
-        $by, $with{limit} // 50, $with{max_bytes} // 1_000_000);
+    return $session->query(sprintf 'select * from agent.claim_webhooks(%d, %d, %d, %d, 30) order by run_id',
+        $by, $with{limit} // 50, $with{room} // 100, $with{max_bytes} // 1_000_000);
 }
 
 sub result {
@@ -300,7 +300,7 @@ subtest 'two workers at once share what is due, and neither waits' => sub {
     for my $i (0, 1) {
         $sessions[$i]->query('begin');
         push @got, map { $_->[1] } $sessions[$i]->query(
-            "select * from agent.claim_webhooks($workers[$i], 6, 1000000, 30)");
+            "select * from agent.claim_webhooks($workers[$i], 6, 64, 1000000, 30)");
         is scalar @got, $i ? 10 : 6;
     }
     $_->query('commit') for @sessions;
@@ -315,6 +315,64 @@ subtest 'a claim ends with the first body that exceeds what the worker has room 
     is scalar claim($worker, max_bytes => 1), 1, 'one in any case';
     is scalar claim($worker, max_bytes => 0), 0, 'but none without any room';
     is scalar claim($worker, limit => 1), 1;
+    $session->query('delete from agent.webhook_outbox');
+};
+
+# Many that are due for one receiver, the longest waiting first.
+sub fill_outbox {
+    my ($count, $url, $due) = @_;
+    return $session->query("insert into agent.webhook_outbox "
+        . "(account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
+        . "select '$AgentSQL::ACCOUNT', gen_random_uuid(), gen_random_uuid(), '$url', '{}', 2, "
+        . "agent.now() - interval '$due' + n * interval '1 microsecond', agent.now() from generate_series(1, $count) n");
+}
+
+sub claimed_urls {
+    my %urls;
+    $urls{ $_->[3] }++ for @_;
+    return \%urls;
+}
+
+subtest 'a receiver gets half of the room that it does not hold, so that each finds some' => sub {
+    fill_outbox(500, 'https://slow.example/a', '1 hour');
+    is scalar claim($worker, room => 64), 32, 'half of all';
+    is scalar claim($worker, room => 32), 0, 'half of the room is held: no more';
+    is scalar claim($worker, room => 40), 4, 'until others have left';
+    is scalar claim($worker, room => 40), 2;
+    fill_outbox(500, 'https://slow.example:8443/a', '30 minutes');
+    is_deeply claimed_urls(claim($worker, room => 28)), { 'https://slow.example:8443/a' => 14 },
+        'another port is another receiver';
+    fill_outbox(1, 'https://quick.example/', '1 second');
+    is_deeply claimed_urls(claim($worker, room => 14)), { 'https://quick.example/' => 1 },
+        'the one that has waited shortest is not kept waiting by those';
+    is scalar claim($play->worker, room => 1, limit => 1), 1, 'the last place is given too';
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'a receiver is the host and port of an address, however it is written' => sub {
+    fill_outbox(1, "$_", '1 minute')
+        for 'https://hooks.example/a', 'HTTPS://HOOKS.example/b?c', 'https://u:p@w@hooks.example#d', 'https://hooks.example?/@x';
+    is $session->value('select count(distinct receiver) from agent.webhook_outbox'), 1;
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'the longest due of a receiver come first' => sub {
+    fill_outbox(10, 'https://a.example/late', '1 minute');
+    fill_outbox(10, 'https://a.example/early', '1 hour');
+    is_deeply claimed_urls(claim($worker, limit => 10)), { 'https://a.example/early' => 10 };
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'no receiver is always behind the others' => sub {
+    my @urls = map { "https://r$_.example/" } 1 .. 5;
+    fill_outbox(100, $_, '1 hour') for @urls;
+    my %seen;
+    until (keys %seen == @urls) {
+        my ($delivery) = claim($worker, limit => 1);
+        $seen{ $delivery->[3] }++;
+        $session->query("update agent.webhook_outbox set worker_id = null, attempts = 0, due_at = created_at");
+    }
+    pass 'each is the first one sometimes';
     $session->query('delete from agent.webhook_outbox');
 };
 

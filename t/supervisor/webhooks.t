@@ -280,6 +280,22 @@ behaviour 'a drain waits for the end of deliveries and begins none' => sub {
     sql('delete from agent.webhook_outbox');
 };
 
+behaviour 'receivers that never answer leave room for the others' => sub {
+    my @deaf = map { AgentTest::Receiver->new({ hang => 1 }) } 1 .. 3;
+    my $good = AgentTest::Receiver->new;
+    # No attempt ends by itself.
+    my $sv = start_sender({ timeout_ms => 300_000 });
+    sql("insert into agent.webhook_outbox (account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
+        . "select '$TestSupervisor::ACCOUNT', gen_random_uuid(), gen_random_uuid(), '" . $_->url . "', '{}', 2, "
+        . "now() - interval '1 hour', now() from generate_series(1, 100)") for @deaf;
+    $sv->wake('C');
+    my $held = 'select count(*) from agent.webhook_outbox where worker_id is not null';
+    wait_for('them to hold most places', sub { sql($held) > 40 });
+    wait_delivered(hooked_run($sv, $good->url)) for 1 .. 20;
+    cmp_ok sql($held), '<', 64, 'they never hold all places';
+    is $sv->stop, 0, 'end';
+};
+
 behaviour 'cancelled and rolled back runs tell too, soon' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender({}, graphs => { other => { kind => 'builtin' } });
