@@ -71,8 +71,8 @@ as_admin() {
 check_can_install() {
     have apt-get || die "These Debian packages are missing: $*." \
         "apt-get was not found; install their equivalents, then try again."
-    is_root || have sudo || die "These Debian packages are missing: $*." \
-        "Neither root nor sudo is at hand; as root: apt-get install $*"
+    is_root || have sudo || die "Debian packages are missing, and neither" \
+        "root nor sudo is at hand. As root: apt-get install $*"
 }
 
 enabled_modules() { compgen -G '/etc/apache2/mods-enabled/*.load' | sort; }
@@ -119,8 +119,10 @@ main() {
     check_can_install "${packages[@]}"
     step "Installing ${packages[*]} (apt-get; no service is started)"
     log=$(mktemp)
-    as_admin "$0" --install "${packages[@]}" >"$log" 2>&1 ||
-        die "apt-get could not install ${packages[*]}; its output is in $log"
+    as_admin "$0" --install "${packages[@]}" >"$log" 2>&1 || {
+        tail -n 5 "$log" >&2
+        die "The installation failed; its whole output is in $log"
+    }
     rm -f "$log"
     mapfile -t packages < <(missing "$@")
     [ "${#packages[@]}" -eq 0 ] ||
