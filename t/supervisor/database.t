@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Database;
+use AgentTest::Env qw(slurp);
 use AgentTest::Process qw(is_alive);
 use AgentTest::Wait;
 use Test::More;
@@ -16,6 +17,23 @@ my $TERMINATE = "select count(pg_terminate_backend(pid)) from pg_stat_activity "
     . "where application_name = 'agent supervisor'";
 
 sub is_up { return eval { local $SIG{__WARN__} = sub { }; sql('select 1') } }
+
+sub recoveries {
+    my @ready = slurp($pg->host . '/postgres.log') =~ /ready to accept connections/g;
+    return scalar @ready;
+}
+
+# Kills the supervisor's backend, which costs all others their lives, and waits
+# for the end of the recovery: just after the kill connections still succeed.
+sub crash_database {
+    my $backend = wait_for('the supervisor to be connected', sub {
+        sql("select pid from pg_stat_activity where application_name = 'agent supervisor' limit 1")
+    });
+    my $before = recoveries();
+    kill KILL => $backend;
+    wait_for('the end of the recovery', sub { recoveries() > $before }, 60);
+    return;
+}
 
 subtest 'backends are terminated again and again while runs execute' => sub {
     my $sv = TestSupervisor->start($pg, slots => 50);
@@ -135,9 +153,7 @@ subtest 'the database crashes' => sub {
     for my $round (1 .. 5) {
         create_runs(50, { do => 'stream', count => 5 });
         $sv->wake;
-        my ($backend) = sql("select pid from pg_stat_activity where application_name = 'agent supervisor'");
-        kill KILL => $backend if $backend;
-        wait_for('the end of the recovery', \&is_up);
+        crash_database();
     }
     wait_for('all runs to end', sub { is_up() && sql('select count(*) from agent.run_queue') == 0 }, 120);
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';
