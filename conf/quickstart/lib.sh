@@ -8,6 +8,10 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # shellcheck disable=SC2034
 RUN_DIR=$ROOT/.run
 
+# A root shell that came by `su`, and most users' shells, lack what runuser,
+# a2dismod and update-rc.d need.
+export PATH=$PATH:/usr/sbin:/sbin
+
 say() { printf '%s\n' "$*"; }
 
 step() { printf '==> %s\n' "$*"; }
