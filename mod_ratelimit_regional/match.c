@@ -244,8 +244,12 @@ static bool test_method(const char *expected, const char *method,
 
 bool rlr_match_test(const rlr_match_t *match, const rlr_target_t *target)
 {
+    bool has_star = match->kind == RLR_MATCH_SUFFIX
+        || match->kind == RLR_MATCH_CONTAINS;
+
     return test_method(match->method, target->method, target->head_as_get)
-        && test_path(match, target->path, target->length);
+        && (has_star ? test_path(match, target->full, target->full_length)
+                     : test_path(match, target->path, target->length));
 }
 
 char rlr_match_second(const rlr_match_t *match)

@@ -43,9 +43,13 @@ typedef struct rlr_match_t {
 /* What a rule looks at. */
 typedef struct rlr_target_t {
     const char *method;
-    /* Normalized; see rlr_match_normalize. */
+    /* Normalized and stripped; see rlr_match_normalize, rlr_match_strip. */
     const char *path;
     size_t length;
+    /* The same before it was stripped: a star in front of a pattern stands for
+     * the prefix too. */
+    const char *full;
+    size_t full_length;
     /* HEAD counts as GET where a rule names GET. */
     bool head_as_get;
 } rlr_target_t;

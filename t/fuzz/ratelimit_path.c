@@ -31,9 +31,10 @@ static void check_segments(const char *path)
     }
 }
 
-static void test_patterns(const char *path, size_t length, apr_pool_t *pool)
+static void test_patterns(const char *path, size_t length, const char *full,
+                          apr_pool_t *pool)
 {
-    rlr_target_t target = {"GET", path, length, false};
+    rlr_target_t target = {"GET", path, length, full, strlen(full), false};
     const char *problem;
     rlr_match_t match;
     char second;
@@ -63,10 +64,10 @@ static void check_path(const char *path, bool decode_slash, apr_pool_t *pool)
     else {
         must(strcmp(out, path) == 0);
     }
-    test_patterns(out, length, pool);
+    test_patterns(out, length, out, pool);
     rest = rlr_match_strip(out, &length, "/api/v1");
     must(length == strlen(rest));
-    test_patterns(rest, length, pool);
+    test_patterns(rest, length, out, pool);
     free(out);
 }
 

@@ -110,6 +110,9 @@ is left(hits('3.11', 'run-lookup', "GET /runs/$UUID", $who,
     'one rule with and without')), 28, '3.11: and one counter';
 hits('3.11', 'run-query-api', 'POST /api/v1/runs/query', $KEY, 'so no rule is evaded by it');
 hits('3.11', 'default-api', 'POST /api/v1/api/v1/runs/query', $KEY, 'only once');
+hits('3.11', 'ip-high', 'POST /api/v1/metadata/submit', $KEY,
+    'a star stands for the prefix too');
+hits('3.11', 'default-api', 'POST /metadata/submit', $KEY, 'but not for one that is not there');
 hits('3.11', 'default-api', 'POST /api/v10/runs/query', $KEY, 'only at a segment');
 hits('3.11', 'default-api', 'POST /api/v1/runs/query', $KEY,
     'RateLimitStripPrefix None leaves it', $second);

@@ -162,12 +162,12 @@ static void one_of_its_patterns_is_enough_for_a_rule(void **state)
 {
     const rlr_rule_t *rule = parse(
         "a 'DELETE /sessions' */trigger key=ip us=1/1", *state);
-    rlr_target_t target = {"POST", "/sessions", 9, false};
+    rlr_target_t target = {"POST", "/sessions", 9, "/sessions", 9, false};
 
     assert_false(rlr_rule_test(rule, &target));
     target.method = "DELETE";
     assert_true(rlr_rule_test(rule, &target));
-    target = (rlr_target_t){"POST", "/x/trigger", 10, false};
+    target = (rlr_target_t){"POST", "/x/trigger", 10, "/x/trigger", 10, false};
     assert_true(rlr_rule_test(rule, &target));
 }
 
@@ -185,7 +185,8 @@ static const char *find_cover(const char *first, const char *later, int index,
 
 static bool may(const char *words, const char *path, apr_pool_t *pool)
 {
-    rlr_target_t target = {"GET", path, strlen(path), false};
+    rlr_target_t target = {"GET", path, strlen(path),
+                           path,  strlen(path), false};
 
     return rlr_rule_may(parse(words, pool), &target);
 }
