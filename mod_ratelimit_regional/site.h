@@ -60,7 +60,7 @@ typedef struct rlr_site_t {
     uint32_t warning_slot;
 } rlr_site_t;
 
-/* Longest identity: the scope's length, the scope, a digest, an address. */
+/* Longest scope. */
 #define RLR_SCOPE_MAX 255
 
 /*

@@ -217,6 +217,19 @@ static size_t add_bytes(unsigned char *identity, size_t length,
     return length + count;
 }
 
+/* With the prefix: hosts that share counters may have different ones, and a /48
+ * is not the first /64 in it. */
+static size_t add_address(unsigned char *identity, size_t length,
+                          const rlr_subject_t *subject, const rlr_site_t *site)
+{
+    unsigned char prefix = is_mapped(subject->address)
+        ? 0
+        : (unsigned char)site->ipv6_prefix;
+
+    length = add_bytes(identity, length, subject->address, RLR_ADDRESS_BYTES);
+    return add_bytes(identity, length, &prefix, 1);
+}
+
 /* Every part has its length in front of it, or always the same one. */
 size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
                             rlr_subject_t *subject, const rlr_site_t *site,
@@ -234,11 +247,8 @@ size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
                            rlr_credential_digest(&subject->user),
                            RLR_DIGEST_BYTES);
     }
-    if (key != RLR_KEY_API) {
-        length = add_bytes(identity, length, subject->address,
-                           RLR_ADDRESS_BYTES);
-    }
-    return length;
+    return key == RLR_KEY_API ? length
+                              : add_address(identity, length, subject, site);
 }
 
 const char *rlr_subject_describe(rlr_subject_t *subject, const rlr_site_t *site,

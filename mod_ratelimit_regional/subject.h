@@ -23,9 +23,9 @@
 
 #define RLR_ADDRESS_BYTES 16
 
-/* The scope's length, the scope, a digest, an address. */
+/* The scope's length, the scope, a digest, an address, its prefix. */
 #define RLR_IDENTITY_MAX                                                       \
-    (1 + RLR_SCOPE_MAX + RLR_DIGEST_BYTES + RLR_ADDRESS_BYTES)
+    (1 + RLR_SCOPE_MAX + RLR_DIGEST_BYTES + RLR_ADDRESS_BYTES + 1)
 
 /* The last credential that a connection has sent: most send the same one again
  * and again, and its digest takes longer than the decision. */

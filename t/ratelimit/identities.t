@@ -78,6 +78,8 @@ same_counter('3.16: RateLimitIPv6Prefix chooses another length', $second,
     from('2001:db8:9:1000::1', '2001:db8:9:1fff::1'));
 other_counters('3.16: and ends there', $second,
     from('2001:db8:a:1000::1', '2001:db8:a:2000::1', '2001:db8:b:1000::1'));
+is_deeply [ left_of($server, from('2001:db8:c::1')), left_of($second, from('2001:db8:c::1')) ],
+    [ 99, 99 ], '3.16: a /52 is not the first /64 in it';
 same_counter('3.16: IPv4 written as IPv6 is IPv4', $server,
     from('10.200.0.1', '::ffff:10.200.0.1'));
 other_counters('3.16: and has all its bits', $server,
