@@ -213,7 +213,10 @@ int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict)
                        rlr_outcome_word(RLR_EXEMPT));
         return DECLINED;
     }
-    rlr_body_drop(r);
+    /* Answered already: httpd completes what it has begun. */
+    if (!rlr_body_drop(r)) {
+        return OK;
+    }
     put_refusal(r, verdict, wait_sec);
     if (ap_response_code_string(r, ap_index_of_response(HTTP_TOO_MANY_REQUESTS))
         != NULL) {

@@ -2,10 +2,9 @@
 /* Drops bodies; see body.h. */
 #include "body.h"
 
-#include <stdbool.h>
-
 #include <apr_buckets.h>
 #include <apr_strings.h>
+#include <http_core.h>
 #include <http_protocol.h>
 #include <util_filter.h>
 
@@ -15,15 +14,17 @@ static bool has_body(const request_rec *r)
         || apr_table_get(r->headers_in, "Content-Length") != NULL;
 }
 
-/* Whether it is known beforehand that there is too much. */
+/* Whether it is known beforehand that there is too much, for us or for httpd,
+ * which would answer 413 when it is read. */
 static bool is_too_long(const request_rec *r)
 {
     const char *announced = apr_table_get(r->headers_in, "Content-Length");
+    apr_off_t most = ap_get_limit_req_body(r);
     apr_off_t length = 0;
 
     return announced != NULL
         && (apr_strtoff(&length, announced, NULL, 10) != APR_SUCCESS
-            || length > RLR_BODY_DROP_MAX);
+            || length > RLR_BODY_DROP_MAX || (most > 0 && length > most));
 }
 
 /* Takes what is in the brigade; true at the end of the body. */
@@ -38,34 +39,42 @@ static bool take(apr_bucket_brigade *brigade, apr_off_t *total)
     return ended;
 }
 
-/* false when something is left, or could not be read. */
-static bool read_to_end(request_rec *r)
+/* Anything but APR_SUCCESS: something is left, or could not be read. */
+static apr_status_t read_to_end(request_rec *r)
 {
     apr_bucket_brigade *brigade = apr_brigade_create(
         r->pool, r->connection->bucket_alloc);
     apr_off_t total = 0;
 
     while (total <= RLR_BODY_DROP_MAX) {
-        if (ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES,
-                           APR_BLOCK_READ, HUGE_STRING_LEN)
-                != APR_SUCCESS
-            || APR_BRIGADE_EMPTY(brigade)) {
-            return false;
+        apr_status_t rv = ap_get_brigade(r->input_filters, brigade,
+                                         AP_MODE_READBYTES, APR_BLOCK_READ,
+                                         HUGE_STRING_LEN);
+
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        if (APR_BRIGADE_EMPTY(brigade)) {
+            return APR_EOF;
         }
         if (take(brigade, &total)) {
-            return true;
+            return APR_SUCCESS;
         }
     }
-    return false;
+    return APR_ENOSPC;
 }
 
-void rlr_body_drop(request_rec *r)
+bool rlr_body_drop(request_rec *r)
 {
+    apr_status_t rv;
+
     /* Who waits for 100 (Continue) has sent nothing, and httpd closes. */
     if (!has_body(r) || r->expecting_100) {
-        return;
+        return true;
     }
-    if (is_too_long(r) || !read_to_end(r)) {
+    rv = is_too_long(r) ? APR_ENOSPC : read_to_end(r);
+    if (rv != APR_SUCCESS) {
         r->connection->keepalive = AP_CONN_CLOSE;
     }
+    return rv != AP_FILTER_ERROR;
 }

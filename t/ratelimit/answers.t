@@ -17,6 +17,9 @@ RateLimitRule short  /short    key=ip us=2/1
 RateLimitRule mail   /mail     key=ip us=1/1000
 RateLimitRule all    *         key=ip us=1000/10
 
+<Location /once/small>
+    LimitRequestBody 10
+</Location>
 Header always set Access-Control-Allow-Origin *
 <Location /once/place>
     Header always set X-Place here
@@ -108,8 +111,8 @@ is refusal('GET', '//once//place/')->{headers}{'x-place'}, 'here',
     'the location is found by the path that is routed on';
 
 # ---- 3.23 ----
-# Two requests on one connection; what the second is answered.
-sub behind {
+# Two requests on one connection; all that is answered.
+sub answers_to {
     my ($first_text) = @_;
     my $from = next_address();
     $server->ask('GET', '/once', { 'X-Forwarded-For' => $from });
@@ -119,9 +122,10 @@ sub behind {
     print {$socket} $first_text, $server->request_text('GET', '/one.html',
         { 'X-Forwarded-For' => $from, Connection => 'close' });
     $socket->flush;
-    my $all = AgentTest::Client::read_to_end($socket);
-    return $all =~ m{^HTTP/1\.1 (\d+)}mg;
+    return AgentTest::Client::read_to_end($socket);
 }
+# Their statuses.
+sub behind { return answers_to(@_) =~ m{^HTTP/1\.1 (\d+)}mg }
 
 my $head = "POST /once HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: FROM\r\n";
 sub chunked {
@@ -141,8 +145,19 @@ is_deeply [ behind(chunked($MB)) ], [ 429, 200 ], '3.23: chunked too';
 is_deeply [ behind(sized($MB + 1)) ], [429], '3.23: beyond that the connection ends';
 is_deeply [ behind(chunked($MB + 20)) ], [429],
     '3.23: also when it turns out to be longer';
-is_deeply [ behind("${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n") ], [400],
-    '3.23: a body that cannot be read is httpd\'s business';
+(my $small = $head) =~ s{/once}{/once/small};
+is_deeply [ behind("${small}Content-Length: 11\r\n\r\n12345678901") ], [429],
+    '3.23: one that is too long for LimitRequestBody is not read';
+my %unreadable = (
+    400 => "${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    413 => "${small}Transfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n",
+);
+for my $status (sort keys %unreadable) {
+    my $all = answers_to($unreadable{$status});
+    is_deeply [ $all =~ m{^HTTP/1\.1 (\d+)}mg ], [$status],
+        "3.23: a body that cannot be read is httpd's business: $status";
+    unlike $all, qr/quota-exceeded/, '3.23: which has one answer';
+}
 
 my $big = refusal('POST', '/once', {}, 'x' x (8 * $MB));
 is $big->{status}, 429, '3.23: who sends 8 MB sees the answer';
