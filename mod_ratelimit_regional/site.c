@@ -97,6 +97,20 @@ static const char *check_overrides(const rlr_global_t *global, apr_pool_t *pool)
     return NULL;
 }
 
+/* Found at a restart, it would end an httpd that was serving. */
+static const char *check_size(server_rec *main_server, apr_pool_t *pool)
+{
+    int rows = rlr_site_slot_names(main_server, pool)->nelts;
+
+    return rows <= (int)RLR_TABLE_RULES_MAX
+        ? NULL
+        : apr_psprintf(pool,
+                       "RateLimitRule: expected at most %u rules, counted once "
+                       "in each region that a server has, and %d more for each "
+                       "region, got %d",
+                       RLR_TABLE_RULES_MAX, (int)EXTRA_SLOTS, rows);
+}
+
 /* ---- Building ---- */
 
 static const rlr_quota_t *make_quota(const rlr_rule_t *rule, rlr_limit_t limit,
@@ -257,7 +271,7 @@ const char *rlr_site_build(server_rec *main_server, apr_pool_t *pool)
                                "RateLimitEngine Off, got none",
                                list_regions(config->global, pool));
     }
-    return problem;
+    return problem != NULL ? problem : check_size(main_server, pool);
 }
 
 /* ---- After building ---- */

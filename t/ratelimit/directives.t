@@ -84,6 +84,14 @@ ok !$ok, 'rules need a region';
 like $output, qr/RateLimitRegion: expected one of us eu, or RateLimitEngine Off, got none/,
     'and the start says so';
 
+sub many { return join '', $BASE, map { "RateLimitRule x$_ /x$_ key=ip us=1/1\n" } 1 .. $_[0] }
+($ok) = check(many(1020));
+ok $ok, '1024 rows are a table';
+($ok, $output) = check(many(1021));
+ok !$ok, 'one more is said beforehand, not at a restart';
+like $output, qr/RateLimitRule: expected at most 1024 rules.*, and 3 more for each region, got 1025/,
+    'with their number';
+
 # ---- inherited ----
 my $inherit = RateLimitTest->new(config => <<"CONF");
 RateLimitRegion us
