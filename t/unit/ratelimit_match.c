@@ -123,8 +123,8 @@ static bool test(const char *pattern, const char *method, const char *path,
                  bool head_as_get, apr_pool_t *pool)
 {
     rlr_match_t match = parse(pattern, pool);
-    rlr_target_t target = {method,       path,       strlen(path), path,
-                           strlen(path), head_as_get};
+    rlr_target_t target = {method, path,         strlen(path),
+                           path,   strlen(path), head_as_get};
 
     bool hits = rlr_match_test(&match, &target);
     char second = rlr_match_second(&match);

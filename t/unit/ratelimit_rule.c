@@ -185,7 +185,7 @@ static const char *find_cover(const char *first, const char *later, int index,
 
 static bool may(const char *words, const char *path, apr_pool_t *pool)
 {
-    rlr_target_t target = {"GET", path, strlen(path),
+    rlr_target_t target = {"GET", path,         strlen(path),
                            path,  strlen(path), false};
 
     return rlr_rule_may(parse(words, pool), &target);
