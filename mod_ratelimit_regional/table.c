@@ -256,6 +256,10 @@ static rlr_table_slot_t *ask(const call_t *call, rlr_table_answer_t *answer)
     return decided ? slot : NULL;
 }
 
+/* Another processor's clock may be ahead, or this thread was stopped between
+ * the decision and its note. */
+#define NOTICED_AHEAD_MS 1000U
+
 /* One refusal per window and interval is worth a line in the log. The only
  * write of a refusal, and at most once in an interval. */
 static bool note_refusal(rlr_table_slot_t *slot, const rlr_decision_t *decision,
@@ -266,6 +270,7 @@ static bool note_refusal(rlr_table_slot_t *slot, const rlr_decision_t *decision,
                                             memory_order_relaxed);
 
     return now - noticed >= limit.interval_sec * 1000
+        && noticed - now > NOTICED_AHEAD_MS
         && atomic_compare_exchange_strong_explicit(&slot->noticed, &noticed,
                                                    now, memory_order_relaxed,
                                                    memory_order_relaxed);

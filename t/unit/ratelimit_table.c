@@ -224,6 +224,22 @@ static void the_first_refusal_of_a_key_and_interval_is_marked(void **state)
     segment_drop(&segment);
 }
 
+static void of_two_refusals_that_are_noted_out_of_order_one_is_marked(
+    void **state)
+{
+    segment_t segment;
+
+    segment_make(&segment, 64, 7);
+    for (int i = 0; i < 5; i++) {
+        segment_ask(&segment, 1, five);
+    }
+    segment.time.us += 2000;
+    assert_true(segment_ask(&segment, 1, five).first_refusal);
+    segment.time.us -= 1000;
+    assert_false(segment_ask(&segment, 1, five).first_refusal);
+    segment_drop(&segment);
+}
+
 static void a_reset_gives_one_key_its_count_back(void **state)
 {
     uint64_t key = 1;
@@ -318,6 +334,7 @@ int main(void)
         CHECK_TEST(a_peek_charges_nothing_and_tells_what_is_left),
         CHECK_TEST(outcomes_are_counted_by_rule),
         CHECK_TEST(the_first_refusal_of_a_key_and_interval_is_marked),
+        CHECK_TEST(of_two_refusals_that_are_noted_out_of_order_one_is_marked),
         CHECK_TEST(a_reset_gives_one_key_its_count_back),
         CHECK_TEST(what_cannot_be_decided_is_refused),
         CHECK_TEST(live_keys_are_counted_by_rule)};
