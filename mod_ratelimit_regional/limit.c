@@ -10,11 +10,8 @@
 
 #include <apr_network_io.h>
 
+#include "brake.h"
 #include "private.h"
-
-/* A key is known, for the brake, as long as its place is not needed for
- * another one; it is safe from that so long after it was let in. */
-static const rlr_limit_t known_limit = {1, 3600};
 
 /* Warnings of a full table. */
 static const rlr_limit_t warning_limit = {1, 60};
@@ -113,43 +110,30 @@ static rlr_table_request_t make_request(
     return request;
 }
 
-/* rlr_table_admit, or, for a question, rlr_table_peek. */
-typedef void count_t(const rlr_table_t *table,
-                     const rlr_table_request_t *request,
-                     const rlr_clock_t *clock, rlr_table_answer_t *answer);
-
 /* ---- New keys (RateLimitNewIdentities) ---- */
 
 /* Whether the key was seen before, or its address may still bring new ones. */
 static bool may_enter(const rlr_site_t *site, rlr_subject_t *subject,
-                      rlr_key_t key, count_t *count)
+                      rlr_key_t key, rlr_brake_count_t *count)
 {
     const rlr_brake_t *brake = &site->brake;
     unsigned char identity[RLR_IDENTITY_MAX];
     unsigned char address[RLR_IDENTITY_MAX];
     rlr_table_request_t known = make_request(identity, site, subject, key,
-                                             brake->known_slot, known_limit);
+                                             brake->known_slot, brake->limit);
     rlr_table_request_t fresh = make_request(address, site, subject, RLR_KEY_IP,
                                              brake->new_slot, brake->limit);
-    rlr_table_answer_t answer;
 
-    if (rlr_table_knows(site->table, &known)) {
-        return true;
-    }
     fresh.dry_run = brake->dry_run;
-    count(site->table, &fresh, &rlr_clock_monotonic, &answer);
-    if (!answer.decision.admitted && !brake->dry_run) {
-        return false;
-    }
-    count(site->table, &known, &rlr_clock_monotonic, &answer);
-    return true;
+    return rlr_brake_admit(site->table, &known, &fresh, &rlr_clock_monotonic,
+                           count);
 }
 
 /* The rule for the subject; one whose key may not enter is as if it had sent
  * none, and is charged by its address. */
 static const rlr_site_rule_t *find_rule_behind_brake(const rlr_site_t *site,
                                                      rlr_subject_t *subject,
-                                                     count_t *count)
+                                                     rlr_brake_count_t *count)
 {
     const rlr_site_rule_t *rule = find_rule(site, subject);
 
@@ -166,7 +150,7 @@ static const rlr_site_rule_t *find_rule_behind_brake(const rlr_site_t *site,
 /* ---- Decisions ---- */
 
 static void decide(rlr_verdict_t *verdict, const rlr_site_t *site,
-                   rlr_subject_t *subject, count_t *count)
+                   rlr_subject_t *subject, rlr_brake_count_t *count)
 {
     const rlr_site_rule_t *rule = find_rule_behind_brake(site, subject, count);
     unsigned char identity[RLR_IDENTITY_MAX];
@@ -192,7 +176,8 @@ static void decide(rlr_verdict_t *verdict, const rlr_site_t *site,
 
 static void decide_unless_exempt(rlr_verdict_t *verdict, const rlr_site_t *site,
                                  rlr_subject_t *subject,
-                                 apr_sockaddr_t *address, count_t *count)
+                                 apr_sockaddr_t *address,
+                                 rlr_brake_count_t *count)
 {
     memset(verdict, 0, sizeof(*verdict));
     verdict->site = site;
