@@ -3,13 +3,15 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Database;
+use AgentTest::Gate;
 use AgentTest::Process;
 use AgentTest::Server;
 use AgentTest::Wait;
 use Test::More;
 
-my $server = AgentTest::Server->new;
+my $gate = AgentTest::Gate->new;
+my $server = AgentTest::Server->new(
+    config => AgentTest::Server::shared_config() . $gate->graph);
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 my $parent = $server->httpd_pid;
@@ -17,12 +19,11 @@ my $parent = $server->httpd_pid;
 sub path { return AgentTest::Client::run_path($_[0]) }
 sub new_thread { return $client->create_thread->{thread_id} }
 
-sub executing {
-    my ($run) = @_;
-    return wait_for('the run to execute', sub {
-        sql("select epoch from agent.run_queue where run_id = '$run->{run_id}' "
-            . 'and state = 2')
-    });
+# A run that goes on until the gate is opened.
+sub gated_run {
+    my $run = $client->create_run(new_thread(), 'use gate {}', assistant_id => 'gated');
+    $gate->wait_calls(1);
+    return $run;
 }
 
 # How often a finished run was begun: each attempt has its metadata event.
@@ -33,11 +34,16 @@ sub attempts {
 }
 
 subtest 'a runner that is killed costs its runs one attempt' => sub {
-    my @runs = map { $client->create_run(new_thread(), 'sleep 1000') } 1 .. 5;
-    executing($_) for @runs;
+    my @runs = map {
+        $client->create_run(new_thread(), 'use gate {}', assistant_id => 'gated')
+    } 1 .. 5;
+    $gate->wait_calls(5);
     my ($old) = runner_pids($parent);
     ok $old, 'a runner executes them';
     kill KILL => $old;
+    $gate->open;
+    $gate->wait_calls(5);
+    $gate->open;
     $client->join_run($_) for @runs;
     is_deeply [ map { $client->get_run($_)->{status} } @runs ],
         [ ('success') x 5 ], 'all succeed in the end';
@@ -48,36 +54,38 @@ subtest 'a runner that is killed costs its runs one attempt' => sub {
 };
 
 subtest 'a supervisor that is killed is replaced and its runs go on' => sub {
-    my $run = $client->create_run(new_thread(), 'sleep 1500');
-    executing($run);
+    my $run = gated_run();
     my @runners = runner_pids($parent);
     my $old = supervisor_pid($parent);
     kill KILL => $old;
     wait_for('its runners to end', sub { !grep { is_alive($_) } @runners });
     pass 'its runners end with it';
+    $gate->open;
+    $gate->wait_calls(1);
+    $gate->open;
     $client->join_run($run);
     is $client->get_run($run)->{status}, 'success', 'the run succeeds';
     isnt supervisor_pid($parent), $old, 'under another supervisor';
 };
 
 subtest 'a child that is killed during a join cuts it, not the run' => sub {
-    my $run = $client->create_run(new_thread(), 'sleep 1500');
+    my $run = gated_run();
     my $socket = $client->begin('GET', path($run) . '/join');
-    my $head = '';
-    sysread $socket, $head, 4096, length $head while $head !~ /\r\n\r\n/;
+    AgentTest::Client::read_until($socket, qr/\r\n\r\n/);
     kill KILL => $_ for httpd_children($parent);
     my $rest = AgentTest::Client::read_to_end($socket);
     unlike $rest, qr/0\r\n\r\n\z/, 'the join ends without an end';
     wait_for('new children', sub {
         eval { $client->get('/ok')->{status} == 200 } });
+    $gate->open;
     $client->join_run($run);
     is $client->get_run($run)->{status}, 'success', 'the run succeeds';
 };
 
 subtest 'a graceful restart lets runs and joins finish' => sub {
-    my $run = $client->create_run(new_thread(), 'sleep 2000');
+    my $run = gated_run();
     my $socket = $client->begin('GET', path($run) . '/join');
-    executing($run);
+    AgentTest::Client::read_until($socket, qr/\r\n\r\n/);
     my $old = supervisor_pid($parent);
     $server->graceful;
     wait_for('a new supervisor', sub {
@@ -88,7 +96,9 @@ subtest 'a graceful restart lets runs and joins finish' => sub {
     $client->join_run($meanwhile);
     is $client->get_run($run)->{status}, 'pending',
         'new runs execute while the old one goes on';
-    is $client->finish($socket)->{status}, 200, 'the join ends with its values';
+    $gate->open;
+    like AgentTest::Client::read_to_end($socket), qr/"messages".*\r\n0\r\n\r\n\z/s,
+        'the join ends with its values';
     is $client->get_run($run)->{status}, 'success', 'the run succeeds';
     is attempts($run), 1, 'in its first attempt';
     wait_for('the old supervisor to end', sub { !is_alive($old) });
@@ -99,12 +109,15 @@ subtest 'what was there before a stop is there after a start' => sub {
     my $thread = new_thread();
     $client->join_run($client->create_run($thread, 'remember'));
     my $state = $client->get_state($thread);
-    my $run = $client->create_run(new_thread(), 'sleep 1000');
+    my $run = gated_run();
     my $waiting = $client->create_run($run->{thread_id}, 'after it',
         multitask_strategy => 'enqueue');
     $server->stop;
     $server->start;
     is_deeply $client->get_state($thread), $state, 'the state of a thread';
+    $gate->open;
+    $gate->wait_calls(1);
+    $gate->open;
     $client->join_run($waiting);
     is $client->get_run($run)->{status}, 'success',
         'a run that was executing is finished';

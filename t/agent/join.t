@@ -4,31 +4,26 @@
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Gate;
 use AgentTest::Server;
-use AgentTest::Wait;
-use IO::Select;
 use Test::More;
 
-my $client = AgentTest::Client->new;
+my $gate = AgentTest::Gate->new;
+my $main = AgentTest::Server->new(
+    config => AgentTest::Server::shared_config() . $gate->graph);
+$main->start;
+my $client = AgentTest::Client->new(url => $main->url);
 my $UNKNOWN = '01890000-0000-7000-8000-000000000000';
 
 sub path { return AgentTest::Client::run_path($_[0]) }
 sub new_thread { return $client->create_thread->{thread_id} }
 
-# The bytes of an answer up to the end of its headers.
-sub read_head {
-    my ($socket) = @_;
-    my $head = '';
-    alarm 30;
-    while ($head !~ /\r\n\r\n/) {
-        sysread $socket, $head, 4096, length $head or die "cut: $head";
-    }
-    alarm 0;
-    return $head;
-}
+# The bytes of an answer up to the end of its headers, and what came with them.
+sub read_head { return AgentTest::Client::read_until($_[0], qr/\r\n\r\n/) }
 
 my $thread = new_thread();
-my $run = $client->create_run($thread, 'sleep 1500 then say good bye');
+my $run = $client->create_run($thread, 'use gate {} then say good bye',
+    assistant_id => 'gated');
 my $socket = $client->begin('GET', path($run) . '/join');
 my $head = read_head($socket);
 is $client->get_run($run)->{status}, 'pending',
@@ -36,11 +31,13 @@ is $client->get_run($run)->{status}, 'pending',
 like $head, qr{\AHTTP/1.1 200 }, 'with 200';
 like $head, qr{^Content-Location: \Q@{[ path($run) ]}\E\r}m,
     'and the place of the run';
+$gate->wait_calls(1);
+$gate->open;
 my $rest = AgentTest::Client::read_to_end($socket);
 is $client->get_run($run)->{status}, 'success',
     'join ends when the final status can be read';
 my $joined = AgentTest::Client::parse_response($head . $rest);
-is $joined->{json}{messages}[0]{content}, 'sleep 1500 then say good bye',
+is $joined->{json}{messages}[0]{content}, 'use gate {} then say good bye',
     'its body is the final values';
 
 is_deeply $client->join_run($run), $joined->{json},
@@ -49,11 +46,7 @@ is_deeply $client->join_run($run), $joined->{json},
 subtest 'a long join shows life' => sub {
     my $long = $client->create_run(new_thread(), 'sleep 60000');
     my $waiting = $client->begin('GET', path($long) . '/join');
-    my $seen = read_head($waiting);
-    $seen = '';
-    alarm 30;
-    sysread $waiting, $seen, 4096, length $seen while $seen !~ /\A1\r\n\n\r\n/;
-    alarm 0;
+    AgentTest::Client::read_until($waiting, qr/\r\n\r\n1\r\n\n\r\n/);
     pass 'a newline comes while nothing else happens';
     is $client->post(path($long) . '/cancel')->{status}, 202,
         'the run is cancelled';
@@ -109,4 +102,5 @@ $client->post(path($rolled) . '/cancel?action=rollback');
 like AgentTest::Client::read_to_end($left), qr/run_not_found/,
     'a join of a run that is rolled back says that it is gone';
 
+undef $main;
 done_testing;

@@ -6,6 +6,7 @@ use warnings;
 use AgentTest::Client;
 use AgentTest::Env qw(root build_dir);
 use AgentTest::Server;
+use AgentTest::Wait;
 use File::Temp qw(tempdir);
 use Test::More;
 
@@ -73,8 +74,9 @@ my $run = $client->create_run($thread,
 my $joined = $client->join_run($run);
 ok length $joined->{__error__}{message}, 'a refusal ends the run in error';
 is $client->get_run($run)->{status}, 'error', 'which the record shows';
-like $server->error_log, qr/AGT0349: run \Q$run->{run_id}\E ended in error/,
-    'and the error log';
+wait_for('the error log to show it', sub {
+    $server->error_log =~ /AGT0349: run \Q$run->{run_id}\E ended in error/ });
+pass 'and the error log';
 
 undef $server;
 done_testing;

@@ -70,11 +70,12 @@ subtest 'on_completion' => sub {
         }
     }
     my $list = join ',', map { literal($_) } @{ $threads{delete} };
-    is sql("select count(*) from agent.thread_expiries where thread_id in ($list)
-        and expires_at between now() + interval '1 minute' and now() + interval '2 minutes'"), 6,
+    is sql("select count(*) from agent.thread_expiries e join agent.runs r using (account_id, thread_id)
+        where thread_id in ($list)
+        and e.expires_at between r.finished_at + interval '2 minutes' and now() + interval '2 minutes'"), 6,
         'a thread that is to go stays for two minutes';
     sql("update agent.thread_expiries set expires_at = now() where thread_id in ($list)");
-    wait_for('them to go', sub { sql("select count(*) from agent.threads where thread_id in ($list)") == 0 }, 60);
+    wait_for('them to go', sub { sql("select count(*) from agent.threads where thread_id in ($list)") == 0 });
     pass 'then it is deleted';
     is_deeply [ map { $client->get("/threads/$_")->{status} } @{ $threads{keep} } ], [ (200) x 3 ],
         'one that is kept stays';

@@ -4,9 +4,9 @@
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Gate;
 use AgentTest::Server;
 use AgentTest::Wait;
-use IO::Select;
 use Socket qw(SHUT_WR SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
@@ -99,13 +99,19 @@ subtest 'a client that leaves' => sub {
 };
 
 subtest 'waiting outlasts Timeout' => sub {
-    my ($server, $client) = start_server('Timeout 2');
-    my $run = start_run($client, 'sleep 6000');
+    my $gate = AgentTest::Gate->new;
+    my ($server, $client) = start_server('Timeout 2', $gate->graph);
+    my $run = start_run($client, 'use gate {}', assistant_id => 'gated');
     my $join = $client->begin('GET', path($run) . '/join');
     my $cancel_waits = start_run($client, 'sleep 600000');
-    my $end = $client->finish($join);
-    like $end->{body}, qr/\A\n{3,}\{/, 'with signs of life in time';
-    is $end->{json}{messages}[0]{content}, 'sleep 6000', 'and its values';
+    # One a second.
+    my $seen = read_until($join, qr/\r\n\r\n(?:1\r\n\n\r\n){5}/);
+    $gate->wait_calls(1);
+    $gate->open;
+    my $end = AgentTest::Client::parse_response(
+        $seen . AgentTest::Client::read_to_end($join));
+    like $end->{body}, qr/\A\n{5,}\{/, 'with signs of life in time';
+    is $end->{json}{messages}[0]{content}, 'use gate {}', 'and its values';
     is $client->post(path($cancel_waits) . '/cancel?wait=1')->{status}, 204,
         'a cancel that waits sends nothing before its end';
 };
@@ -150,8 +156,9 @@ subtest 'a client that does not read for the time of Timeout' => sub {
 };
 
 subtest 'a graceful restart' => sub {
-    my ($server, $client) = start_server();
-    my $run = start_run($client, 'sleep 3000');
+    my $gate = AgentTest::Gate->new;
+    my ($server, $client) = start_server($gate->graph);
+    my $run = start_run($client, 'use gate {}', assistant_id => 'gated');
     my $join = $client->begin('GET', path($run) . '/join');
     my $stream = $client->begin('GET', path($run) . '/stream');
     read_until($join, qr/\r\n\r\n/);
@@ -162,9 +169,12 @@ subtest 'a graceful restart' => sub {
         'ends streams in the middle, so that clients come again';
     wait_for('the new generation', sub {
         eval { $client->get('/ok')->{status} == 200 } });
-    my $again = AgentTest::Client::parse_response(AgentTest::Client::read_to_end(
-        $client->begin('GET', path($run) . '/stream')));
-    like $again->{body}, qr/event: values/, 'which serves them meanwhile';
+    my $again = $client->begin('GET', path($run) . '/stream');
+    like read_until($again, qr/event: metadata/), qr{\AHTTP/1.1 200},
+        'which serves them meanwhile';
+    $gate->wait_calls(1);
+    $gate->open;
+    like AgentTest::Client::read_to_end($again), qr/event: values/, 'to their end';
     my $end = AgentTest::Client::read_to_end($join);
     like $end, qr/"messages".*\r\n0\r\n\r\n\z/s, 'joins wait on for their values';
 };

@@ -4,9 +4,15 @@
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Gate;
+use AgentTest::Server;
 use Test::More;
 
-my $client = AgentTest::Client->new;
+my $gate = AgentTest::Gate->new;
+my $server = AgentTest::Server->new(
+    config => AgentTest::Server::shared_config() . $gate->graph);
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
 
 sub run_status { return $client->get_run($_[0])->{status} }
 sub new_thread { return $client->create_thread->{thread_id} }
@@ -32,7 +38,7 @@ subtest 'a new run is pending and ends in success' => sub {
 
 subtest 'reject leaves the active run alone' => sub {
     my $thread = new_thread();
-    my $first = $client->create_run($thread, 'sleep 700 and be done');
+    my $first = $client->create_run($thread, 'use gate {}', assistant_id => 'gated');
     my $refused = $client->post("/threads/$thread/runs",
         { assistant_id => 'agent', multitask_strategy => 'reject' });
     is $refused->{status}, 409, 'the second run is refused with 409';
@@ -40,6 +46,8 @@ subtest 'reject leaves the active run alone' => sub {
     is scalar @{ $client->get("/threads/$thread/runs")->{json} }, 1,
         'no run was made';
     is run_status($first), 'pending', 'the first goes on';
+    $gate->wait_calls(1);
+    $gate->open;
     $client->join_run($first);
     is run_status($first), 'success', 'to its end';
     my $default = $client->create_run($thread, 'now it is free');
@@ -54,7 +62,7 @@ subtest 'interrupt stops the first run and keeps what it had said' => sub {
     # Its first words must have been said for there to be something to keep.
     my $stream = $client->begin('GET',
         AgentTest::Client::run_path($first) . '/stream');
-    read_until($stream, qr/(?:event: messages.*?){2}/s);
+    AgentTest::Client::read_until($stream, qr/(?:event: messages.*?){2}/s);
     my $second = $client->create_run($thread, 'what now',
         multitask_strategy => 'interrupt');
     is $second->{status}, 'pending', 'the new run is accepted';
@@ -130,17 +138,5 @@ subtest 'a run that fails ends in error and says why' => sub {
         'a later run heals the thread';
 };
 
-# Reads from a socket until the pattern was seen.
-sub read_until {
-    my ($socket, $pattern) = @_;
-    my $all = '';
-    local $SIG{ALRM} = sub { die "not seen: $pattern in $all" };
-    alarm 30;
-    while ($all !~ $pattern) {
-        sysread $socket, $all, 4096, length $all or die "end before $pattern";
-    }
-    alarm 0;
-    return $all;
-}
-
+undef $server;
 done_testing;

@@ -3,10 +3,16 @@
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Gate;
+use AgentTest::Server;
 use JSON::PP;
 use Test::More;
 
-my $client = AgentTest::Client->new;
+my $gate = AgentTest::Gate->new;
+my $server = AgentTest::Server->new(
+    config => AgentTest::Server::shared_config() . $gate->graph);
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
 
 sub path { return AgentTest::Client::run_path($_[0]) }
 
@@ -70,15 +76,14 @@ is $client->get(path($run) . '/stream', undef, { 'Last-Event-ID' => $_ })
     for ('x', '-2', '1.5', '99999999999999', '1,2');
 
 subtest 'a stream follows a run that executes' => sub {
-    my $live = $client->create_run($thread, 'sleep 1000',
-        stream_mode => ['messages-tuple']);
+    my $live = $client->create_run($thread, 'use gate {}',
+        assistant_id => 'gated', stream_mode => ['messages-tuple']);
     my $socket = $client->begin('GET', path($live) . '/stream');
-    my $seen = '';
-    alarm 30;
-    sysread $socket, $seen, 4096, length $seen while $seen !~ /event: messages/;
-    alarm 0;
+    my $seen = AgentTest::Client::read_until($socket, qr/event: messages/);
     is $client->get_run($live)->{status}, 'pending',
         'words arrive while the run goes on';
+    $gate->wait_calls(1);
+    $gate->open;
     $seen .= AgentTest::Client::read_to_end($socket);
     my $body = AgentTest::Client::parse_response($seen)->{body};
     is_deeply [ map { $_->{id} } events($body) ],
@@ -97,4 +102,5 @@ subtest 'a run that fails ends its stream with an error' => sub {
 is $client->get("/threads/$thread/runs/01890000-0000-7000-8000-000000000000/stream")
     ->{status}, 404, 'a stream of an unknown run is 404';
 
+undef $server;
 done_testing;

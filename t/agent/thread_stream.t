@@ -27,7 +27,7 @@ sub open_stream {
 sub fill {
     my ($stream) = @_;
     local $SIG{ALRM} = sub { die "nothing more came after: $stream->{bytes}\n" };
-    alarm 30;
+    alarm 120;
     my $read = sysread $stream->{socket}, $stream->{bytes}, 65_536,
         length $stream->{bytes};
     alarm 0;
@@ -112,10 +112,9 @@ subtest 'modes' => sub {
 
 subtest 'a run that executes already' => sub {
     my $there = new_thread();
-    my $run = $client->create_run($there, 'sleep 10000', stream_mode => ['messages-tuple']);
+    my $run = $client->create_run($there, 'sleep 60000', stream_mode => ['messages-tuple']);
     my $before = $client->begin('GET', path($run) . '/stream');
-    my $bytes = '';
-    sysread $before, $bytes, 65_536, length $bytes while $bytes !~ /event: messages/;
+    AgentTest::Client::read_until($before, qr/event: messages/);
     my $late = open_stream($there, '');
     my @seen = read_to($late, 'messages');
     is_deeply $seen[0]{data}, { run_id => $run->{run_id} },
@@ -140,8 +139,7 @@ subtest 'a run that is rolled back' => sub {
 subtest 'a thread that is deleted' => sub {
     my $there = new_thread();
     my $gone = $client->begin('GET', "/threads/$there/stream");
-    my $head = '';
-    sysread $gone, $head, 4096, length $head while $head !~ /\r\n\r\n/;
+    my $head = AgentTest::Client::read_until($gone, qr/\r\n\r\n/);
     is $client->delete("/threads/$there")->{status}, 204, 'ends its streams';
     like $head . AgentTest::Client::read_to_end($gone), qr/\r\n0\r\n\r\n\z/, 'cleanly';
 };

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use AgentTest::Client;
 use AgentTest::Env ();
+use AgentTest::Gate;
 use AgentTest::Process qw(descendants_of);
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -23,14 +24,14 @@ sub start_server {
 }
 
 sub start_run {
-    my ($client, $text) = @_;
-    return $client->create_run($client->create_thread->{thread_id}, $text);
+    my ($client, $text, @rest) = @_;
+    return $client->create_run($client->create_thread->{thread_id}, $text, @rest);
 }
 
 # curl in the background: its output as it comes.
 sub curl {
     my (@words) = @_;
-    open my $output, '-|', 'curl', '-sSN', '--max-time', 60, @words
+    open my $output, '-|', 'curl', '-sSN', '--max-time', 120, @words
         or die "curl: $!\n";
     return $output;
 }
@@ -47,19 +48,24 @@ subtest 'TLS' => sub {
     die "openssl: $made\n" if $?;
     chmod 0644, "$dir/key";
     my ($server, $client);
+    my $gate = AgentTest::Gate->new;
     my $port = AgentTest::Env::free_port();
     ($server, $client) = start_server(
         'LoadModule ssl_module "${MODULES}/mod_ssl.so"', "Listen 127.0.0.1:$port",
         "<VirtualHost 127.0.0.1:$port>", 'SSLEngine on',
         "SSLCertificateFile $dir/cert", "SSLCertificateKeyFile $dir/key",
-        '</VirtualHost>');
-    my $run = start_run($client, 'sleep 7000');
+        '</VirtualHost>', $gate->graph);
+    my $run = start_run($client, 'use gate {}', assistant_id => 'gated');
     my $url = "https://127.0.0.1:$port" . path($run);
     my @joins = map { curl('-k', '--http1.1', "$url/join", "$url/join") } 1 .. 12;
     my $stream = curl('-k', '--http1.1', "$url/stream");
     read_until($stream, qr/event: metadata/);
     is $client->get('/ok')->{status}, 200, 'others are answered meanwhile';
-    my @ends = map { read_all($_) } @joins;
+    # All of them wait once there is a sign of life of each.
+    my @begun = map { read_until($_, qr/\n/) } @joins;
+    $gate->wait_calls(1);
+    $gate->open;
+    my @ends = map { shift(@begun) . read_all($_) } @joins;
     is scalar(grep { /\A\n+\{"messages".*\}\{"messages"/s } @ends), 12,
         'joins wait, and their connections serve another request';
     like read_all($stream), qr/event: values/, 'streams go on to their end';
@@ -151,7 +157,7 @@ subtest 'a storm of clients' => sub {
     close $_ for splice @open;
     # More connections to the database may stay, but none of the clients'.
     wait_for('the last connections to end', sub {
-        count_descriptors($server) <= $before + 16 }, 60);
+        count_descriptors($server) <= $before + 16 });
     pass 'leaves no descriptor behind';
     my $run = start_run($client, 'sleep 600000');
     my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 200;

@@ -118,7 +118,7 @@ sub table { return qq(Include "\${ROOT}/conf/ratelimit_regional.conf"\n) }
 sub connection {
     my ($self) = @_;
     return IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}",
-        Timeout => 10) // croak "no connection: $!";
+        Timeout => 120) // croak "no connection: $!";
 }
 
 sub request_text {
@@ -186,7 +186,7 @@ sub send_batch {
     my ($buffer, $done) = ('', 0);
     local $SIG{PIPE} = 'IGNORE';
     local $SIG{ALRM} = sub { croak "no answer; so far: $buffer" };
-    alarm 60;
+    alarm 120;
     print {$socket} $text x $batch;
     $socket->flush;
     while ($done < $batch) {

@@ -31,7 +31,7 @@ sub new {
     return $self;
 }
 
-sub conninfo { return "host=$_[0]{dir} user=agent dbname=agent connect_timeout=2" }
+sub conninfo { return "host=$_[0]{dir} user=agent dbname=agent connect_timeout=30" }
 
 # lose('answer' | 'request', NAME, sub { what causes the call }): loses that of
 # the next call of agent.NAME; returns when it was.

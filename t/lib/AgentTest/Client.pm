@@ -13,7 +13,7 @@ use HTTP::Tiny;
 use IO::Socket::INET;
 use JSON::PP;
 
-my $TIMEOUT_SEC = 60;
+my $TIMEOUT_SEC = 120;
 my $JSON = JSON::PP->new->utf8->allow_nonref->canonical;
 
 sub new {
@@ -63,8 +63,8 @@ sub answer {
 
 sub connection {
     my ($self) = @_;
-    return IO::Socket::INET->new(PeerAddr => $self->{address}, Timeout => 10)
-        // croak "no connection to $self->{address}: $!";
+    return IO::Socket::INET->new(PeerAddr => $self->{address},
+        Timeout => $TIMEOUT_SEC) // croak "no connection to $self->{address}: $!";
 }
 
 # Sends the bytes and returns all that comes back until the server closes.

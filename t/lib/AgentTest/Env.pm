@@ -38,12 +38,27 @@ sub apxs {
 sub httpd       { return apxs('SBINDIR') . '/' . apxs('PROGNAME') }
 sub modules_dir { return apxs('LIBEXECDIR') }
 
-# A port of 127.0.0.1 that nobody listens on.
+my %reserved;
+
+# A port of 127.0.0.1 that nobody listens on, and that nobody gets until this
+# process ends: it is below those that the kernel gives to connections and to
+# who asks for any, and an abstract socket tells other tests that it is taken.
 sub free_port {
     require IO::Socket::INET;
-    my $socket = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
-        or die "no free port: $!\n";
-    return $socket->sockport;
+    require IO::Socket::UNIX;
+    my ($end) = slurp('/proc/sys/net/ipv4/ip_local_port_range') =~ /(\d+)/;
+    $end = 32_768 if ($end // 0) < 20_000;
+    for my $try (1 .. 10_000) {
+        my $port = 10_000 + ($$ * 31 + $try) % ($end - 10_000);
+        next if $reserved{$port};
+        my $mark = IO::Socket::UNIX->new(Listen => 1,
+            Local => "\0agent-test-port-$port") or next;
+        IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1',
+            LocalPort => $port) or next;
+        $reserved{$port} = $mark;
+        return $port;
+    }
+    die "no free port\n";
 }
 
 sub slurp {

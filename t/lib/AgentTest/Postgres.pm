@@ -36,7 +36,7 @@ sub conninfo {
     my ($self, $role, $database) = @_;
     $role     //= 'agent';
     $database //= 'agent';
-    return "host=$self->{dir} user=$role dbname=$database connect_timeout=2";
+    return "host=$self->{dir} user=$role dbname=$database connect_timeout=30";
 }
 
 sub start {

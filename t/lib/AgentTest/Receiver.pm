@@ -12,7 +12,7 @@
 package AgentTest::Receiver;
 use strict;
 use warnings;
-use AgentTest::Env qw(slurp);
+use AgentTest::Env qw(free_port slurp);
 use AgentTest::Wait;
 use Carp qw(croak);
 use File::Temp qw(tempfile);
@@ -35,8 +35,7 @@ sub url  { my ($self, $path) = @_; return "http://127.0.0.1:$self->{port}" . ($p
 sub start {
     my ($self, @answers) = @_;
     my $listener = IO::Socket::INET->new(Listen => 64, LocalAddr => '127.0.0.1',
-        LocalPort => $self->{port} // 0, ReuseAddr => 1) or croak "listen: $!";
-    $self->{port} = $listener->sockport;
+        LocalPort => $self->{port} //= free_port(), ReuseAddr => 1) or croak "listen: $!";
     $self->{pid} = fork // croak "fork: $!";
     if (!$self->{pid}) {
         # Nothing of the test's own may be cleaned up by this process.
@@ -62,9 +61,10 @@ sub requests { return grep { $_->{method} } $_[0]->log_lines }
 # How often somebody has connected.
 sub connections { return scalar grep { !$_->{method} } $_[0]->log_lines }
 
+# Without one that is being written.
 sub log_lines {
     my ($self) = @_;
-    return map { decode_json($_) } split /\n/, slurp($self->{log});
+    return map { decode_json($_) } slurp($self->{log}) =~ /^(.*)\n/mg;
 }
 
 sub wait_requests {

@@ -124,7 +124,7 @@ sub stop {
     my $parent = $self->httpd_pid or return;
     my @all = ($parent, descendants_of($parent));
     kill TERM => $parent;
-    wait_for('httpd to end', sub { !grep { is_alive($_) } @all }, 60);
+    wait_for('httpd to end', sub { !grep { is_alive($_) } @all });
     return;
 }
 

@@ -35,7 +35,7 @@ sub read_status {
     my $answer = '';
     my ($head, $length);
     local $SIG{ALRM} = sub { croak "no answer, so far: $answer" };
-    alarm 60;
+    alarm 120;
     while (1) {
         sysread $socket, $answer, 65_536, length $answer
             or croak "cut answer: $answer";
