@@ -69,7 +69,7 @@ sub tool {
 
 sub get {
     my ($self, $path) = @_;
-    my $response = HTTP::Tiny->new(timeout => 60)->get($self->{url} . $path);
+    my $response = HTTP::Tiny->new(timeout => 120)->get($self->{url} . $path);
     die "GET $path: $response->{status} $response->{content}\n" if !$response->{success};
     return decode_json($response->{content});
 }

@@ -18,7 +18,7 @@ use Time::HiRes qw(time);
 our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
     last_message events_of lines_of continue_from script is_sanitized);
 
-use constant TIMEOUT => 60;
+use constant TIMEOUT => 120;
 use constant LINE_MAX => 8 * 1024 * 1024;
 
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;

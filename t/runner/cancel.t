@@ -8,7 +8,7 @@ use ModelServer;
 use RunnerTest qw(graph human script messages_of last_message lines_of events_of
     continue_from start_line);
 use Test::More;
-use Time::HiRes qw(time);
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $server = ModelServer->new;
 my $runner = RunnerTest->new(graphs => {
@@ -16,17 +16,19 @@ my $runner = RunnerTest->new(graphs => {
     map { $_ => graph(model => $server->model($_),
         tools => [ $server->tool('weather'), $server->tool('hang') ]) } qw(anthropic openai) });
 
-# Starts a run, waits for the line that the condition accepts, cancels; returns
-# all its lines.
+# Starts a run, waits for the line that the condition accepts, if any, cancels;
+# returns all its lines.
 sub cancel_when {
     my ($condition, %fields) = @_;
     my $start = start_line(%fields);
-    $runner->send($start);
+    my $cancel = { type => 'cancel', run_id => $start->{run_id}, epoch => $start->{epoch} };
+    $runner->send($start, $condition ? () : $cancel);
     my @lines = $condition ? $runner->lines_until($condition) : ();
-    my $began = time;
-    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => $start->{epoch} });
+    my $began = clock_gettime(CLOCK_MONOTONIC);
+    $runner->send($cancel) if $condition;
     push @lines, $runner->lines_of_run($start->{run_id});
-    cmp_ok time - $began, '<', 5, 'it ends at once';
+    # All that a run waits for here lasts half a minute or longer.
+    cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '<', 25, 'it ends at once';
     return @lines;
 }
 

@@ -7,7 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use RunnerTest qw(graph human messages_of last_message lines_of events_of continue_from);
 use Test::More;
-use Time::HiRes qw(time);
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $runner = RunnerTest->new(graphs => {
     agent => graph(),
@@ -62,20 +62,23 @@ sub words { return scalar(() = shift =~ /\S+/g) }
 # --- sleep -------------------------------------------------------------------
 
 {
-    my $began = time;
+    my $began = clock_gettime(CLOCK_MONOTONIC);
     my @lines = run(input => human('Please sleep 400 now'), stream_modes => ['messages-tuple']);
-    my $taken = time - $began;
+    my $taken = clock_gettime(CLOCK_MONOTONIC) - $began;
     cmp_ok $taken, '>=', 0.4, 'sleep 400 takes 400 ms';
     like last_message(@lines)->{content}, qr/400 ms/, '... and says so';
     is $lines[-1]{status}, 'success', '... and ends well';
-    $runner->send(RunnerTest::start_line(input => human('sleep 300'),
-        stream_modes => ['messages-tuple']));
-    my @times;
-    $runner->lines_until(sub {
-        push @times, time if $_[0]{type} eq 'event';
-        return $_[0]{type} eq 'end';
-    });
-    cmp_ok $times[-1] - $times[0], '>=', 0.2, 'the words are spread over the time';
+    my $start = RunnerTest::start_line(input => human('sleep 60000'),
+        stream_modes => ['messages-tuple']);
+    my $says_word = sub { $_[0]{type} eq 'event' };
+    $runner->send($start);
+    $runner->lines_until($says_word);
+    $runner->send({ type => 'ping', id => 1 });
+    $runner->lines_until(sub { $_[0]{type} eq 'pong' });
+    $runner->lines_until($says_word);
+    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => $start->{epoch} });
+    @lines = $runner->lines_of_run($start->{run_id});
+    is $lines[-1]{status}, 'interrupted', 'the words are spread over the time';
     like answer('I want to sleep well')->{content}, qr/no thoughts/, 'sleep without a number is a word';
 }
 

@@ -36,8 +36,8 @@ for my $vendor (@VENDORS) {
         scheme  => { url => 'ftp://127.0.0.1' },
         garbage => { url => 'http://[' },
         header  => { key => "a\r\nX-Evil: 1" },
-        hasty   => { timeout_ms => 150 },
-        brisk   => { timeout_ms => 1000 },
+        hasty   => { timeout_ms => 2000 },
+        brisk   => { timeout_ms => 4000 },
         tls     => { url => $strangers->url },
     );
     $graphs{"$vendor$_"} = graph(model => $server->model($vendor, %{ $models{$_} })) for keys %models;
@@ -153,7 +153,7 @@ for my $vendor (@VENDORS) {
 
     add_failing("$vendor: a model that says nothing", "${vendor}hasty",
         script(key => "${vendor}silent", hang_after => 0), 'APITimeoutError',
-        [ qr/sent nothing for too long \(150 ms\)/, qr/AgentModelTimeout/ ], sub {
+        [ qr/sent nothing for too long \(2000 ms\)/, qr/AgentModelTimeout/ ], sub {
             ok $server->closed("${vendor}silent")->{is_aborted}, '... and the connection is dropped';
         });
     add_failing("$vendor: a model that falls silent", "${vendor}hasty",
@@ -212,7 +212,7 @@ for my $lines ($runner->run_all(@starts)) {
 }
 for my $vendor (@VENDORS) {
     my @lines = $runner->run(graph_id => "${vendor}brisk",
-        input => script(deltas => [ split //, 'fine' ], pace_ms => 150));
+        input => script(deltas => [ split //, 'fine' ], pace_ms => 700));
     is last_message(@lines)->{content}, 'fine', "$vendor: a slow model that goes on and on";
 }
 $runner->close_input;

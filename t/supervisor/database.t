@@ -31,7 +31,7 @@ sub crash_database {
     });
     my $before = recoveries();
     kill KILL => $backend;
-    wait_for('the end of the recovery', sub { recoveries() > $before }, 60);
+    wait_for('the end of the recovery', sub { recoveries() > $before });
     return;
 }
 
@@ -42,10 +42,10 @@ subtest 'backends are terminated again and again while runs execute' => sub {
     for my $round (1 .. 20) {
         create_runs(100, { do => 'stream', count => 20 });
         $sv->wake;
-        $cut += sql($TERMINATE);
+        $cut += wait_for('the supervisor to be connected', sub { sql($TERMINATE) });
     }
-    cmp_ok $cut, '>=', 15, "$cut connections were cut";
-    wait_for('all runs to end', sub { sql('select count(*) from agent.run_queue') == 0 }, 120);
+    cmp_ok $cut, '>=', 20, "$cut connections were cut";
+    wait_for('all runs to end', sub { sql('select count(*) from agent.run_queue') == 0 }, 300);
     is sql("select count(*) from agent.runs where status = 'success'"), 2000, 'all succeed';
     is sql("select count(*) from (select run_id from agent.run_events group by run_id "
         . "having count(*) filter (where event = 'custom') < 20 "
@@ -56,7 +56,7 @@ subtest 'backends are terminated again and again while runs execute' => sub {
 for my $part (qw(request answer)) {
     subtest "the $part of each kind of statement is lost once" => sub {
         my $proxy = TestProxy->new($pg);
-        my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 4,
+        my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 12,
             timing_ms => fast_timing());
         $sv->wait_ready;
         for my $function (qw(save_batch claim_runs notify_runs renew_worker check_leases)) {
@@ -65,7 +65,7 @@ for my $part (qw(request answer)) {
                 $run = create_run({ do => 'gate', path => $gate });
                 $sv->wake;
             });
-            wait_for("a lost $part of $function not to stop the run", sub { events_of($run) >= 2 }, 60);
+            wait_for("a lost $part of $function not to stop the run", sub { events_of($run) >= 2 });
             open_gate($gate);
             wait_status($run, 'success');
         }
@@ -93,7 +93,7 @@ subtest 'news that was not delivered is told again' => sub {
 };
 
 subtest 'a long run outlives a short absence of the database' => sub {
-    my $sv = TestSupervisor->start($pg);
+    my $sv = TestSupervisor->start($pg, lease_sec => 120);
     $sv->wait_ready;
     my $gate = make_gate();
     my $run = create_run({ do => 'gate', path => $gate });
@@ -112,7 +112,7 @@ subtest 'a long run outlives a short absence of the database' => sub {
 };
 
 subtest 'without a renewal runners are stopped, then killed' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 3);
+    my $sv = TestSupervisor->start($pg, lease_sec => 8);
     $sv->wait_ready;
     my $run = create_run({ do => 'hang', once => 1 });
     $sv->wake;
@@ -131,7 +131,7 @@ subtest 'without a renewal runners are stopped, then killed' => sub {
 };
 
 subtest 'runners that were stopped go on after a renewal in time' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 8);
+    my $sv = TestSupervisor->start($pg, lease_sec => 40);
     $sv->wait_ready;
     my $gate = make_gate();
     my $run = create_run({ do => 'gate', path => $gate });
@@ -148,14 +148,14 @@ subtest 'runners that were stopped go on after a renewal in time' => sub {
 };
 
 subtest 'the database crashes' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 10);
+    my $sv = TestSupervisor->start($pg, lease_sec => 60);
     $sv->wait_ready;
     for my $round (1 .. 5) {
         create_runs(50, { do => 'stream', count => 5 });
         $sv->wake;
         crash_database();
     }
-    wait_for('all runs to end', sub { is_up() && sql('select count(*) from agent.run_queue') == 0 }, 120);
+    wait_for('all runs to end', sub { is_up() && sql('select count(*) from agent.run_queue') == 0 }, 300);
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';
     is $sv->stop, 0, 'end';
 };

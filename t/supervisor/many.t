@@ -7,6 +7,7 @@ use lib $FindBin::Bin;
 use AgentTest::Database;
 use AgentTest::Env qw(is_sanitized);
 use AgentTest::Wait;
+use List::Util qw(max min);
 use Test::More;
 use TestSupervisor;
 
@@ -27,7 +28,7 @@ subtest 'ten supervisors share one database' => sub {
     $all[0]->stop('KILL');
     $all[0]->launch;
     $all[0]{ended} = 0;
-    wait_empty(120);
+    wait_empty(300);
     is sql("select count(*) from agent.runs where status = 'success'"), 2000, 'all runs succeed';
     is sql('select count(*) from agent.usage_events'), 2000, 'each ends once';
     is sql("select count(*) from (select run_id from agent.run_events group by run_id "
@@ -44,12 +45,14 @@ subtest 'memory stays flat' => sub {
     for my $round (1 .. $rounds) {
         create_runs(1000, { do => 'step' });
         $sv->wake;
-        wait_empty(120);
+        wait_empty(300);
         push @kb, $sv->memory;
     }
     note "private memory after each 1,000 runs: @kb KB";
-    # The first rounds fill what is kept for reuse.
-    cmp_ok $kb[-1], '<=', $kb[ @kb / 4 ] + 1024, 'no growth' if !is_sanitized();
+    # The first rounds fill what is kept for reuse; one round may need more than
+    # another, whatever leaks is there in all later ones.
+    my ($first, $last) = (max(@kb[ 0 .. @kb / 4 ]), min(@kb[ -@kb / 4 .. -1 ]));
+    cmp_ok $last, '<=', $first + 768, 'no growth' if !is_sanitized();
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';
     is $sv->stop, 0, 'end';
 };
