@@ -25,7 +25,7 @@ my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
 AgentWebhookSecretFile "$dir/secret"
 AgentWebhookAllow 127.0.0.1
 AgentWebhookPorts 80 443 1024-65535
-AgentWebhookTimeout 2
+AgentWebhookTimeout 5
 CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);

@@ -28,7 +28,7 @@ sub run_spec {
     my ($status, $output) = $db->file('t/isolation/prelude.sql', '-q');
     die $output if $status != 0;
     # A permutation that cannot go on is a mistake in the spec; do not wait long for it.
-    my $env = { %{ $db->env }, PGISOLATIONTIMEOUT => 20 };
+    my $env = { %{ $db->env }, PGISOLATIONTIMEOUT => 60 };
     return AgentSQL::run(
         $env, 'sh', '-c', 'exec "$0" "dbname=$PGDATABASE" < "$1"', $tester, $spec);
 }

@@ -33,13 +33,23 @@ $server->put('one.html', "one\n");
 $server->start;
 my $second = $server->second;
 
-# The second request of a new address.
+# The second request of a new address; {sec} is how long both took.
 sub refusal {
     my ($method, $path, $headers, $body, $where) = @_;
     my %headers = ('X-Forwarded-For' => next_address(), %{ $headers // {} });
+    my $began = clock_gettime(CLOCK_MONOTONIC);
     $where //= $server;
     $where->ask('GET', $path, \%headers);
-    return $where->ask($method, $path, \%headers, $body);
+    my $answer = $where->ask($method, $path, \%headers, $body);
+    $answer->{sec} = clock_gettime(CLOCK_MONOTONIC) - $began;
+    return $answer;
+}
+
+# Is that what is left of so many seconds when the refusal is told?
+sub is_left_of {
+    my ($given, $all, $answer, $title) = @_;
+    cmp_ok $given, '>=', int($all - $answer->{sec}), $title;
+    return cmp_ok $given, '<=', $all + 1, '... and no more';
 }
 
 # ---- 3.26 ----
@@ -63,7 +73,8 @@ is $answer->{headers}{'ratelimit-policy'}, '"all";q=1000;w=10',
     '3.27: an admitted response names its policy';
 is $answer->{headers}{ratelimit}, '"all";r=999;t=10', '3.27: and what is left';
 is $refusal->{headers}{'ratelimit-policy'}, '"once";q=1;w=60', '3.27: so does a refusal';
-like $refusal->{headers}{ratelimit}, qr/\A"once";r=0;t=6[01]\z/, '3.27: with nothing left';
+my ($left) = ($refusal->{headers}{ratelimit} // '') =~ /\A"once";r=0;t=(\d+)\z/;
+is_left_of($left // 0, 60, $refusal, '3.27: with nothing left');
 my $bare = $second->ask('GET', '/one.html');
 is join(' ', grep { /ratelimit/ } keys %{ $bare->{headers} }), '',
     '3.27: RateLimitHeaders Off keeps quiet';
@@ -80,12 +91,24 @@ my $again = $server->ask('GET', '/one.html',
 is $again->{status}, 304, 'and 304 stays 304';
 
 # ---- 3.28 ----
+# Three requests of a new address and one more: (address, flood, answer).
+sub ask_within_a_second {
+    # On a machine that stood still for a second nothing has to be refused.
+    for my $try (1 .. 20) {
+        my $from = { 'X-Forwarded-For' => next_address() };
+        my $began = clock_gettime(CLOCK_MONOTONIC);
+        my %flood = $server->flood(3, 'GET', '/short', $from);
+        my $answer = $server->ask('GET', '/short', $from);
+        return ($from, \%flood, $answer)
+            if clock_gettime(CLOCK_MONOTONIC) - $began < 1 || $try == 20;
+    }
+    return;
+}
+
 for my $round (1 .. 3) {
-    my $from = { 'X-Forwarded-For' => next_address() };
-    my %flood = $server->flood(3, 'GET', '/short', $from);
-    is $flood{first}, 2, '3.28: the third request in a second is refused';
-    my ($sec, $ms) = ($server->ask('GET', '/short', $from))->{headers}
-        ->@{qw(retry-after retry-after-ms)};
+    my ($from, $flood, $refused) = ask_within_a_second();
+    is $flood->{first}, 2, '3.28: the third request in a second is refused';
+    my ($sec, $ms) = $refused->{headers}->@{qw(retry-after retry-after-ms)};
     like $sec, qr/\A[12]\z/, '3.28: Retry-After is whole seconds';
     cmp_ok 1000 * $sec, '>=', $ms, '3.28: rounded up from Retry-After-Ms';
     wait_ms($ms);
@@ -93,8 +116,8 @@ for my $round (1 .. 3) {
         '3.28: who waits exactly so long is admitted';
 }
 my $long = refusal('GET', '/mail');
-like $long->{headers}{'retry-after'}, qr/\A(?:1000|1001)\z/,
-    '3.28: a number of seconds, however long';
+is_left_of($long->{headers}{'retry-after'}, 1000, $long,
+    '3.28: a number of seconds, however long');
 like $long->{headers}{ratelimit}, qr/;t=$long->{headers}{'retry-after'}\z/,
     '3.28: never earlier than t';
 
@@ -172,7 +195,8 @@ $expecting =~ s/FROM/$from/;
 syswrite $socket, $expecting;
 my $text = AgentTest::Client::read_to_end($socket);
 like $text, qr{\AHTTP/1\.1 429}, '3.23: who asks first need not send the body';
-cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '<', 5, '3.23: and does not wait';
+# As httpd's Timeout, 60 s, would let it.
+cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '<', 30, '3.23: and does not wait';
 
 my %refused = $server->flood(500, 'POST', '/once',
     { 'X-Forwarded-For' => next_address() }, 'body');

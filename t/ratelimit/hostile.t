@@ -85,7 +85,7 @@ for my $path ((@spellings) x 10) {
 is $passed, 15, 'however a path is written, its limit is one';
 
 # ---- any bytes ----
-my @before = sort { $a <=> $b } httpd_children($table->httpd_pid);
+my @before = httpd_children($table->httpd_pid);
 my @methods = qw(GET POST get OPTIONS TRACE CONNECT FOO PATCH HEAD);
 my @names = ('x-api-key', 'x-user-id', 'X-Forwarded-For', 'Content-Length',
     'Transfer-Encoding', 'Expect', 'Host', 'Connection', 'Upgrade');
@@ -100,8 +100,7 @@ for (1 .. 600) {
 }
 ok !$statuses{500}, 'no request is answered 500: '
     . join ' ', map { "$_ ($statuses{$_})" } sort keys %statuses;
-is_deeply [ sort { $a <=> $b } httpd_children($table->httpd_pid) ], \@before,
-    'and no child has died of one';
+is_deeply [ grep { !is_alive($_) } @before ], [], 'and no child has died of one';
 
 # ---- many keys in a small table ----
 my $small = RateLimitTest->new(config => <<'CONF');

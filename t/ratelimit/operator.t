@@ -123,14 +123,30 @@ unlike $server->error_log, qr/test-key|secret-user/, 'no key and no user id is i
 # A second window, a second line.
 my $windows = RateLimitTest->new(config => <<'CONF');
 RateLimitRegion us
-RateLimitRule all * key=ip us=2/1
+RateLimitRule all * key=api-key us=2/1
 Redirect 204 /
 CONF
 $windows->start;
-for (1 .. 2) {
-    my %flood = $windows->flood(20, 'GET', '/', {});
-    wait_ms($flood{wait_ms} + 1000);
+
+# The lines about a key that was refused in two windows.
+sub lines_of_two_windows {
+    my $who = next_key();
+    my $slowest = 0;
+    for (1 .. 2) {
+        my %flood = $windows->flood(20, 'GET', '/', { 'x-api-key' => $who });
+        $slowest = $flood{sec} if $flood{sec} > $slowest;
+        wait_ms(($flood{wait_ms} // 0) + 1000);
+    }
+    my $hash = hash_of($who);
+    return ($slowest, scalar(() = $windows->error_log =~ /RLR0201.*\Q$hash\E/g));
 }
-is scalar(() = $windows->error_log =~ /RLR0201/g), 2, 'a window later it has another';
+
+my ($slowest, $count);
+# On a machine that stood still meanwhile there were more windows, or fewer.
+for (1 .. 10) {
+    ($slowest, $count) = lines_of_two_windows();
+    last if $slowest < 0.9;
+}
+is $count, 2, 'a window later it has another';
 
 done_testing;

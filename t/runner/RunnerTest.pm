@@ -13,7 +13,6 @@ use IO::Handle;
 use IO::Select;
 use JSON::PP;
 use POSIX qw(:sys_wait_h);
-use Time::HiRes qw(time);
 
 our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
     last_message events_of lines_of continue_from script is_sanitized);

@@ -26,20 +26,31 @@ async function post(path, body) {
 scenario('fetch', async (t) => {
     const { thread_id: threadId } = await (await post('/threads', {})).json();
     const response = await post(`/threads/${threadId}/runs/stream`, {
-        assistant_id: 'agent', input: say('sleep 3000'), stream_mode: 'messages-tuple' });
+        assistant_id: 'agent', input: say('sleep 60000'), stream_mode: 'messages-tuple' });
     t.is([response.type, response.status], ['cors', 200], 'a stream of another origin is allowed');
     const run = response.headers.get('content-location');
     t.ok(run && run.startsWith(`/threads/${threadId}/runs/`), 'the page sees Content-Location', run);
     t.is(response.headers.get('location'), `${run}/stream`, '... and Location');
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    const first = await reader.read();
-    t.ok(/^event: metadata\n/.test(first.value), 'it begins with metadata', first.value);
+    // The text up to the pattern, or to the end.
+    const readTo = async (pattern) => {
+        let text = '';
+        for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+            text += piece.value;
+            if (pattern.test(text)) {
+                break;
+            }
+        }
+        return text;
+    };
+    const first = await readTo(/\n\n/);
+    t.ok(/^event: metadata\n/.test(first), 'it begins with metadata', first);
     t.is((await (await fetch(serverUrl + run)).json()).status, 'pending', '... while the run goes on');
-    let rest = '';
-    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-        rest += piece.value;
-    }
-    t.ok(/event: messages\n/.test(rest), '... and goes on with it', rest);
+    const words = await readTo(/event: messages\n/);
+    t.ok(/event: messages\n/.test(words), '... and goes on with it', words);
+    await post(`${run}/cancel`, {});
+    await readTo(/never/);
+    t.is((await (await fetch(serverUrl + run)).json()).status, 'interrupted', '... and ends with it');
     const missing = await fetch(`${serverUrl}/threads/no-such-thread`);
     t.is([missing.status, typeof (await missing.json()).detail], [404, 'string'],
         'the page sees errors too');

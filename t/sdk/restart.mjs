@@ -15,8 +15,8 @@ scenario('restarted server', async (t) => {
     const threads = await Promise.all(upTo(STREAMS).map(() => newThread(direct)));
     const streams = await Promise.all(threads.map(async (threadId) => {
         const events = [];
-        for await (const event of client.runs.stream(threadId, 'agent', {
-            input: say('sleep 6000'), streamMode: ['values', 'messages-tuple'] })) {
+        for await (const event of client.runs.stream(threadId, 'gated', {
+            input: say('use gate {}'), streamMode: ['values', 'messages-tuple'] })) {
             events.push(event);
             begun += events.length === 5 ? 1 : 0;
             if (events.length === 5 && begun === STREAMS) {
@@ -28,7 +28,7 @@ scenario('restarted server', async (t) => {
     t.ok(requests > STREAMS, 'breaks streams off', requests);
     t.ok(streams.every((events) => events.every((_, i) => ids(events)[i] === i)),
         '... which go on with every event once and in order', streams.map(ids));
-    t.is(streams.map((events) => events.at(-1).data.messages.length), threads.map(() => 2),
+    t.is(streams.map((events) => events.at(-1).data.messages.length), threads.map(() => 4),
         '... up to the answer');
     const runs = await Promise.all(threads.map((threadId) => direct.runs.list(threadId)));
     t.is(runs.map(([run]) => run.status), threads.map(() => 'success'),

@@ -23,7 +23,7 @@ async def restarted_server(t):
 
     async def read(thread_id):
         parts = []
-        async for part in client.runs.stream(thread_id, "agent", input=say("sleep 6000"),
+        async for part in client.runs.stream(thread_id, "gated", input=say("use gate {}"),
                                              stream_mode=["values", "messages-tuple"]):
             parts.append(part)
             if len(parts) == 5:
@@ -37,7 +37,7 @@ async def restarted_server(t):
     t.ok(len(requests) > 2 * STREAMS, "breaks streams off", len(requests))
     t.equal([ids(parts) for parts in streams], [list(range(len(parts))) for parts in streams],
             "... which go on with every event once and in order")
-    t.equal([len(parts[-1].data["messages"]) for parts in streams], [2] * STREAMS,
+    t.equal([len(parts[-1].data["messages"]) for parts in streams], [4] * STREAMS,
             "... up to the answer")
     runs = await asyncio.gather(*map(direct.runs.list, threads))
     t.equal([run["status"] for [run] in runs], ["success"] * STREAMS, "... and the runs end well")

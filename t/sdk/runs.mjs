@@ -40,6 +40,8 @@ scenario('cancel', async (t) => {
     const threadId = await newThread(client);
     const run = await client.runs.create(threadId, 'agent', { input: say('sleep 60000') });
     const joined = client.runs.join(threadId, run.run_id);
+    // A run that never began would leave nothing.
+    await until(async () => (await client.threads.getState(threadId)).next.length);
     await client.runs.cancel(threadId, run.run_id, true);
     t.is((await client.runs.get(threadId, run.run_id)).status, 'interrupted',
         'with wait the run is interrupted when it returns');

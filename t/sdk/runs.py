@@ -52,6 +52,12 @@ async def cancel(t):
 
     first = await start()
     joined = asyncio.create_task(client.runs.join(thread_id, first))
+
+    async def has_begun():
+        return (await client.threads.get_state(thread_id))["next"]
+
+    # A run that never began would leave nothing.
+    await until(has_begun)
     await client.runs.cancel(thread_id, first, wait=True)
     t.equal(await status(first), "interrupted",
             "with wait the run is interrupted when it returns")

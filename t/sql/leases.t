@@ -183,6 +183,7 @@ subtest 'a run whose runner dies is ready again after 1, 5 and 25 seconds, more 
     my $thread = $play->thread;
     my $run = $play->run($thread);
     $session->query("update agent.run_queue set max_attempts = 9 where run_id = '$run'");
+    $session->query("set agent.now = '2030-01-01T00:00:00Z'");
     for my $delay (1, 5, 25, 25) {
         my ($claim) = $play->claim($worker);
         my $before = $play->queue($run)->{ready_seq};
@@ -196,6 +197,7 @@ subtest 'a run whose runner dies is ready again after 1, 5 and 25 seconds, more 
         $session->query("update agent.run_queue set not_before = agent.now() where run_id = '$run'");
     }
     finish_all();
+    $session->query('reset agent.now');
 };
 
 subtest 'a run that loses its runner three times ends in error with a message for people' => sub {
