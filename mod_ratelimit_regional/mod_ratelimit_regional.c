@@ -19,6 +19,7 @@
 #include "private.h"
 #include "segment.h"
 #include "status.h"
+#include "upgrade.h"
 
 /* ---- Requests ---- */
 
@@ -53,8 +54,11 @@ static int decide_request(request_rec *r)
     }
     verdict = apr_palloc(r->pool, sizeof(*verdict));
     rlr_subject_read(&subject, site, r);
-    rlr_limit_decide(verdict, site, &subject, r->useragent_addr);
-    rlr_answer_log(r, verdict, &subject);
+    if (!rlr_upgrade_take(verdict, r, site, &subject)) {
+        rlr_limit_decide(verdict, site, &subject, r->useragent_addr);
+        rlr_upgrade_note(r, verdict, &subject);
+        rlr_answer_log(r, verdict, &subject);
+    }
     keep_verdict(r, verdict);
     return DECLINED;
 }

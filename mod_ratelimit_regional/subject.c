@@ -174,22 +174,25 @@ void rlr_subject_set_target(rlr_subject_t *subject, const rlr_site_t *site,
     target->path = rlr_match_strip(normal, &target->length, site->strip_prefix);
 }
 
+rlr_connection_t *rlr_subject_connection(conn_rec *c)
+{
+    rlr_connection_t *connection = ap_get_module_config(
+        c->conn_config, &ratelimit_regional_module);
+
+    if (connection == NULL) {
+        connection = apr_pcalloc(c->pool, sizeof(*connection));
+        ap_set_module_config(c->conn_config, &ratelimit_regional_module,
+                             connection);
+    }
+    return connection;
+}
+
+/* A stream of HTTP/2 is a connection of its own for one request. */
 static rlr_recall_t *find_recall(const request_rec *r)
 {
-    conn_rec *c = r->connection;
-    rlr_recall_t *recall;
-
-    /* A stream of HTTP/2 is a connection of its own for one request. */
-    if (c->master != NULL) {
-        return NULL;
-    }
-    recall = ap_get_module_config(c->conn_config, &ratelimit_regional_module);
-    if (recall == NULL) {
-        recall = apr_pcalloc(c->pool, sizeof(*recall));
-        ap_set_module_config(c->conn_config, &ratelimit_regional_module,
-                             recall);
-    }
-    return recall;
+    return r->connection->master != NULL
+        ? NULL
+        : &rlr_subject_connection(r->connection)->recall;
 }
 
 void rlr_subject_read(rlr_subject_t *subject, const rlr_site_t *site,

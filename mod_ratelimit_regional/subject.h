@@ -34,6 +34,15 @@ typedef struct rlr_recall_t {
     rlr_digest_t digest;
 } rlr_recall_t;
 
+/* See upgrade.h. */
+typedef struct rlr_upgrade_t rlr_upgrade_t;
+
+/* What is kept on a connection. */
+typedef struct rlr_connection_t {
+    rlr_recall_t recall;
+    rlr_upgrade_t *upgrade; /* or NULL */
+} rlr_connection_t;
+
 /* An API key or a user id. */
 typedef struct rlr_credential_t {
     bool present;
@@ -52,6 +61,10 @@ typedef struct rlr_subject_t {
     /* As IPv6; IPv4 is mapped. Without the bits behind the site's prefix. */
     unsigned char address[RLR_ADDRESS_BYTES];
 } rlr_subject_t;
+
+/* What is kept on a connection that is no stream of another one; made where it
+ * is not there yet. */
+rlr_connection_t *rlr_subject_connection(conn_rec *c);
 
 /* Fills the subject from a request, whose pool the path is in. */
 void rlr_subject_read(rlr_subject_t *subject, const rlr_site_t *site,

@@ -130,6 +130,7 @@ is left(get('/one.html', $from)), 44, '3.22: so has one that its client cut';
 my $h2 = RateLimitTest->new(config => modules('http2') . <<'CONF');
 Protocols h2c http/1.1
 RateLimitRegion us
+RateLimitRule user * key=user+ip us=3/60
 RateLimitRule all * key=ip us=6/60
 Redirect 204 /gone
 CONF
@@ -140,6 +141,48 @@ sub streams {
     my ($script) = __FILE__ =~ m{(.*/)};
     return map { decode_json($_) } qx(node ${script}http2.js @{[$h2->url]}/one.html @words);
 }
+
+# A request that is upgraded to HTTP/2: what curl saw, and what it was told was left.
+sub upgraded {
+    my ($user) = @_;
+    my $told = '%{http_code} HTTP/%{http_version} %header{ratelimit}';
+    return qx(curl -s --http2 -o /dev/null -H 'x-user-id: $user' -w '$told' @{[$h2->url]}/one.html);
+}
+like upgraded('a'), qr{\A200 HTTP/2 "user";r=2}, '3.20: a request that is upgraded to HTTP/2 counts once';
+like upgraded('a'), qr{\A200 HTTP/2 "user";r=1}, '3.20: the next one again';
+like upgraded('a'), qr{\A200 HTTP/2 "user";r=0}, '3.20: and the last';
+like upgraded('a'), qr{\A429 HTTP/1.1 "user";r=0}, '3.20: one that is refused is not upgraded';
+
+# The first byte of each header block that is answered (0x88: status 200) to a
+# request that is upgraded and so many like it behind it on its connection.
+sub frame { my ($type, $flags, $id, $text) = @_; return pack('Cn CCN', 0, length $text, $type, $flags, $id) . $text }
+sub upgrade_and {
+    my ($user, $more) = @_;
+    my $like_it = "\x82\x86" . join '', map { pack 'a1 C/a*', @{$_} } [ "\x04", '/one.html' ], [ "\x01", 'x' ];
+    $like_it .= pack 'C C/a* C/a*', 0, 'x-user-id', $user;
+    my $socket = $h2->connection;
+    print {$socket} "GET /one.html HTTP/1.1\r\nHost: x\r\nx-user-id: $user\r\nUpgrade: h2c\r\n"
+        . "Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"
+        . "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" . frame(4, 0, 0, ''),
+        map { frame(1, 5, 1 + 2 * $_, $like_it) } 1 .. $more;
+    $socket->flush;
+    my ($answer, $end, @heads) = ('');
+    sysread $socket, $answer, 65_536, length $answer or die "no upgrade: $answer"
+        while ($end = index $answer, "\r\n\r\n") < 0;
+    substr $answer, 0, $end + 4, '';
+    while (@heads <= $more) {
+        my $length = length $answer < 9 ? 0 : unpack 'N', "\0" . substr $answer, 0, 3;
+        if (length $answer < 9 + $length) {
+            sysread $socket, $answer, 65_536, length $answer or die 'the connection has ended';
+            next;
+        }
+        my $frame = substr $answer, 0, 9 + $length, '';
+        push @heads, ord substr $frame, 9, 1 if ord(substr $frame, 3, 1) == 1;
+    }
+    return @heads;
+}
+is scalar(grep { $_ == 0x88 } upgrade_and('b', 4)), 3,
+    '3.20: streams that are like it count by themselves';
 
 my @streams = streams(8);
 is_deeply [ sort map { $_->{status} } @streams ], [ (200) x 6, (429) x 2 ],
