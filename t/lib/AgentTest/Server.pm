@@ -118,10 +118,21 @@ sub start {
 
 sub graceful { my ($self) = @_; return $self->control('-k', 'graceful') }
 
-# Waits for the parent and everything it had started.
+# Connections that a client has closed and httpd has not: CLOSE_WAIT.
+sub count_abandoned {
+    my ($self) = @_;
+    my $local = sprintf '0100007F:%04X', $self->{port};
+    my @fields = map { [split] } split /\n/, slurp('/proc/net/tcp');
+    return scalar grep { $_->[1] eq $local && $_->[3] eq '08' } @fields;
+}
+
+# Waits for the parent and everything it had started. httpd's event MPM may
+# crash when it is stopped while connections end (also without any module), so
+# those have some time before.
 sub stop {
     my ($self) = @_;
     my $parent = $self->httpd_pid or return;
+    eval { wait_for('httpd to see who has left', sub { !$self->count_abandoned }, 5) };
     my @all = ($parent, descendants_of($parent));
     kill TERM => $parent;
     wait_for('httpd to end', sub { !grep { is_alive($_) } @all });
