@@ -200,18 +200,23 @@ static int send_problem(request_rec *r, rlr_part_t body)
     return OK;
 }
 
+bool rlr_answer_is_for_status(request_rec *r, const rlr_verdict_t *verdict)
+{
+    find_location(r, verdict->site);
+    if (!is_status_page(r)) {
+        return false;
+    }
+    apr_table_setn(r->subprocess_env, "RATELIMIT_DECISION",
+                   rlr_outcome_word(RLR_EXEMPT));
+    return true;
+}
+
 int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict)
 {
     unsigned wait_sec = rlr_limit_seconds(verdict->answer.decision.wait_ms);
 
     if (wait_sec == 0) {
         wait_sec = 1;
-    }
-    find_location(r, verdict->site);
-    if (is_status_page(r)) {
-        apr_table_setn(r->subprocess_env, "RATELIMIT_DECISION",
-                       rlr_outcome_word(RLR_EXEMPT));
-        return DECLINED;
     }
     /* Answered already: httpd completes what it has begun. */
     if (!rlr_body_drop(r)) {

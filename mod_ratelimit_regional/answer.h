@@ -3,6 +3,8 @@
 #ifndef RLR_ANSWER_H
 #define RLR_ANSWER_H
 
+#include <stdbool.h>
+
 #include <httpd.h>
 
 #include "limit.h"
@@ -16,8 +18,11 @@ void rlr_answer_note(request_rec *r, const rlr_verdict_t *verdict);
 void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
                     rlr_subject_t *subject);
 
-/* Sends the 429 of a refused request; returns what the handler returns,
- * DECLINED for the status page, which is never refused. */
+/* Whether a refused request is for the status page, which is never refused;
+ * the access log is told so. Finds the request's location. */
+bool rlr_answer_is_for_status(request_rec *r, const rlr_verdict_t *verdict);
+
+/* Sends the 429 of a refused request; returns what the handler returns. */
 int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict);
 
 /* Sees to it that the response to an admitted request tells what is left. */

@@ -27,6 +27,8 @@ typedef struct rlr_verdict_t {
     /* The rule's, or the key's own. */
     const rlr_quota_t *quota;
     rlr_table_answer_t answer;
+    /* Refused, and let through to the status page alone. */
+    bool for_status;
 } rlr_verdict_t;
 
 /* Charges the subject and says what follows. address is the client's as httpd

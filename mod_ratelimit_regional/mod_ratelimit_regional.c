@@ -23,15 +23,15 @@
 
 /* ---- Requests ---- */
 
-static const rlr_verdict_t *find_verdict(const request_rec *r)
+static rlr_verdict_t *find_verdict(const request_rec *r)
 {
     return ap_get_module_config(r->request_config, &ratelimit_regional_module);
 }
 
-static void keep_verdict(request_rec *r, const rlr_verdict_t *verdict)
+static void keep_verdict(request_rec *r, rlr_verdict_t *verdict)
 {
     ap_set_module_config(r->request_config, &ratelimit_regional_module,
-                         (void *)verdict);
+                         verdict);
     rlr_answer_note(r, verdict);
     rlr_answer_promise(r, verdict);
 }
@@ -69,12 +69,40 @@ static int decide_request(request_rec *r)
  */
 static int refuse_request(request_rec *r, int lookup)
 {
-    const rlr_verdict_t *verdict = find_verdict(r);
+    rlr_verdict_t *verdict = find_verdict(r);
 
     if (lookup || r->prev != NULL || verdict == NULL
         || verdict->outcome != RLR_REFUSED) {
         return DECLINED;
     }
+    verdict->for_status = rlr_answer_is_for_status(r, verdict);
+    return verdict->for_status ? DECLINED : rlr_answer_refuse(r, verdict);
+}
+
+/* An error document is part of a request that httpd has refused by itself. */
+static bool is_error_document(const request_rec *r)
+{
+    return r->prev != NULL && r->prev->status != HTTP_OK;
+}
+
+/*
+ * Before all others, or ProxyPass of the whole site would take the status page.
+ * What was let through for its sake and has come to another handler all the
+ * same, by a rewrite for example, is refused here.
+ */
+static int handle_request(request_rec *r)
+{
+    rlr_verdict_t *verdict = find_verdict(r);
+    int status = rlr_status_handle(r);
+
+    if (status != DECLINED || verdict == NULL || !verdict->for_status
+        || is_error_document(r)) {
+        return status;
+    }
+    /* Once: not again by its own error document. */
+    verdict->for_status = false;
+    apr_table_setn(r->subprocess_env, "RATELIMIT_DECISION",
+                   rlr_outcome_word(RLR_REFUSED));
     return rlr_answer_refuse(r, verdict);
 }
 
@@ -159,7 +187,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_post_read_request(decide_request, after, NULL, APR_HOOK_MIDDLE);
     ap_hook_quick_handler(refuse_request, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_insert_error_filter(keep_promise, NULL, NULL, APR_HOOK_LAST);
-    ap_hook_handler(rlr_status_handle, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(handle_request, NULL, NULL, APR_HOOK_REALLY_FIRST);
 }
 
 module AP_MODULE_DECLARE_DATA ratelimit_regional_module = {

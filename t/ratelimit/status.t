@@ -178,6 +178,39 @@ like $server->access_log(qr{^\Q$from\E 200 /limits}m), qr{^\Q$from\E 200 /limits
 is post("action=reset&ip=$from", %mine)->{json}{reset}, 1, 'he resets himself';
 is left($server->ask('GET', '/a', \%mine)), 999, 'and begins anew';
 
+# Whatever else the site does with all of its paths.
+my $front = RateLimitTest->new(config => modules(qw(rewrite proxy proxy_http)) . <<'CONF');
+RateLimitRegion us
+RateLimitRule all * key=ip us=1/60
+<VirtualHost *:${PORT}>
+    RewriteEngine On
+    RewriteRule ^/limits/app(.*) /app$1 [PT]
+    ProxyPass /sorry.html !
+    ProxyPass / http://127.0.0.1:${PORT_2}/
+    ErrorDocument 403 /sorry.html
+    <Location /limits>
+        SetHandler ratelimit-status
+    </Location>
+    <Location /limits/closed>
+        Require all denied
+    </Location>
+</VirtualHost>
+<VirtualHost *:${PORT_2}>
+    RateLimitEngine Off
+    Redirect 204 /
+</VirtualHost>
+CONF
+$front->put('sorry.html', "sorry\n");
+$front->start;
+sub front { return $front->ask('GET', $_[0])->{status} }
+is front('/x'), 204, 'a site that is proxied as a whole';
+is front('/x'), 429, 'refuses';
+is front('/limits'), 200, 'but has the page';
+is front('/limits/app/x'), 429, 'and it alone: what is rewritten from there is refused';
+like $front->access_log(qr{ /app/x}), qr{ 429 /app/x refused }, 'and logged as that';
+my $closed = $front->ask('GET', '/limits/closed');
+is "$closed->{status} $closed->{body}", "403 sorry\n", 'who may not see it is told so';
+
 for my $bad ('', "api-key=$hash&ip=1.2.3.4", 'user=anna', "api-key=$hash&user=anna&ip=1.2.3.4",
     "api-key=$hash&rule=public", 'ip=1.2.3.4&rule=nothing', 'ip=x') {
     is post("action=reset&$bad")->{status}, 422, "no reset: $bad";
