@@ -244,12 +244,10 @@ static bool test_method(const char *expected, const char *method,
 
 bool rlr_match_test(const rlr_match_t *match, const rlr_target_t *target)
 {
-    bool has_star = match->kind == RLR_MATCH_SUFFIX
-        || match->kind == RLR_MATCH_CONTAINS;
-
     return test_method(match->method, target->method, target->head_as_get)
-        && (has_star ? test_path(match, target->full, target->full_length)
-                     : test_path(match, target->path, target->length));
+        && (test_path(match, target->path, target->length)
+            || (target->full != target->path
+                && test_path(match, target->full, target->full_length)));
 }
 
 char rlr_match_second(const rlr_match_t *match)

@@ -46,8 +46,8 @@ typedef struct rlr_target_t {
     /* Normalized and stripped; see rlr_match_normalize, rlr_match_strip. */
     const char *path;
     size_t length;
-    /* The same before it was stripped: a star in front of a pattern stands for
-     * the prefix too. */
+    /* The same before it was stripped, for patterns that have the prefix in
+     * them or a star that stands for it; path itself if nothing was. */
     const char *full;
     size_t full_length;
     /* HEAD counts as GET where a rule names GET. */

@@ -81,7 +81,8 @@ static inline bool rlr_rule_may(const rlr_rule_t *rule,
                                 const rlr_target_t *target)
 {
     return rule->second == '\0'
-        || (target->length > 1 && rule->second == target->path[1]);
+        || (target->length > 1 && rule->second == target->path[1])
+        || (target->full != target->path && rule->second == target->full[1]);
 }
 
 /* Whether one of the rule's patterns is for the target. */

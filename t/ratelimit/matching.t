@@ -13,7 +13,9 @@ my $USER = { 'x-user-id' => 'u' };
 my $BOTH = { %{$KEY}, %{$USER} };
 my $NONE = {};
 
-my $server = RateLimitTest->new(config => table() . <<'CONF');
+my $server = RateLimitTest->new(config => <<'CONF' . table() . <<'CONF');
+RateLimitRule own /api/v1/own key=ip us=9/60
+CONF
 Redirect 204 /
 <VirtualHost *:${PORT_2}>
     RateLimitHeadAsGet On
@@ -112,6 +114,8 @@ hits('3.11', 'run-query-api', 'POST /api/v1/runs/query', $KEY, 'so no rule is ev
 hits('3.11', 'default-api', 'POST /api/v1/api/v1/runs/query', $KEY, 'only once');
 hits('3.11', 'ip-high', 'POST /api/v1/metadata/submit', $KEY,
     'a star stands for the prefix too');
+hits('3.11', 'own', 'POST /api/v1/own/x', $KEY, 'a rule may name the prefix itself');
+hits('3.11', 'default-api', 'POST /own', $KEY, 'and means it then');
 hits('3.11', 'default-api', 'POST /metadata/submit', $KEY, 'but not for one that is not there');
 hits('3.11', 'default-api', 'POST /api/v10/runs/query', $KEY, 'only at a segment');
 hits('3.11', 'default-api', 'POST /api/v1/runs/query', $KEY,

@@ -191,6 +191,16 @@ static bool may(const char *words, const char *path, apr_pool_t *pool)
     return rlr_rule_may(parse(words, pool), &target);
 }
 
+static void a_glance_minds_the_path_as_it_was_sent(void **state)
+{
+    const rlr_rule_t *rule = parse("a /api/v1/x key=ip us=1/1", *state);
+    rlr_target_t target = {"GET", "/", 1, "/api/v1", 7, false};
+
+    assert_true(rlr_rule_may(rule, &target));
+    target.full = target.path;
+    assert_false(rlr_rule_may(rule, &target));
+}
+
 static void a_glance_at_the_path_tells_most_rules_apart(void **state)
 {
     assert_true(may("a /runs /repos key=ip us=1/1", "/r", *state));
@@ -242,6 +252,7 @@ int main(void)
         CHECK_TEST(a_name_has_at_most_64_characters),
         CHECK_TEST(limits_reach_to_what_the_window_can_count),
         CHECK_TEST(one_of_its_patterns_is_enough_for_a_rule),
+        CHECK_TEST(a_glance_minds_the_path_as_it_was_sent),
         CHECK_TEST(a_glance_at_the_path_tells_most_rules_apart),
         CHECK_TEST(d3_2_a_rule_behind_one_that_takes_all_of_it_is_found),
         CHECK_TEST(d3_4_a_rule_with_another_key_takes_nothing_away)};
