@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Background runs: records, joins, cancels, breakpoints, busy threads, errors.
-import { UNKNOWN, collect, connect, newThread, ofKind, say, scenario, until } from './tap.mjs';
+import { UNKNOWN, begun, collect, connect, newThread, ofKind, say, scenario, until } from './tap.mjs';
 
 const client = connect();
 
@@ -40,8 +40,7 @@ scenario('cancel', async (t) => {
     const threadId = await newThread(client);
     const run = await client.runs.create(threadId, 'agent', { input: say('sleep 60000') });
     const joined = client.runs.join(threadId, run.run_id);
-    // A run that never began would leave nothing.
-    await until(async () => (await client.threads.getState(threadId)).next.length);
+    await begun(client, threadId, run.run_id);
     await client.runs.cancel(threadId, run.run_id, true);
     t.is((await client.runs.get(threadId, run.run_id)).status, 'interrupted',
         'with wait the run is interrupted when it returns');
@@ -97,6 +96,7 @@ scenario('busy thread', async (t) => {
     t.ok(/already running/.test(error && JSON.parse(error.text).detail),
         '... that says why', error && error.text);
     t.is((await client.runs.list(threadId)).length, 1, '... and stores no run');
+    await begun(client, threadId, first.run_id);
     const second = await start('sleep 60001', 'interrupt');
     await client.runs.join(threadId, first.run_id);
     t.is(await status(first), 'interrupted', 'interrupt stops the run before');
@@ -105,6 +105,7 @@ scenario('busy thread', async (t) => {
     t.is((await t.errorOf(status(second))).status, 404, 'rollback removes the run before');
     const fourth = await start('last', 'enqueue');
     t.is([await status(third), await status(fourth)], ['pending', 'pending'], 'enqueue waits');
+    await begun(client, threadId, third.run_id);
     await client.runs.cancel(threadId, third.run_id);
     const { messages } = await client.runs.join(threadId, fourth.run_id);
     t.is(await status(fourth), 'success', '... until it is its turn');

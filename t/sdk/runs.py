@@ -6,7 +6,7 @@ import asyncio
 from httpx import HTTPStatusError
 from langgraph_sdk.errors import ConflictError, NotFoundError, UnprocessableEntityError
 
-from tap import UNKNOWN, collect, connect, new_thread, of_kind, say, scenario, until
+from tap import UNKNOWN, begun, collect, connect, new_thread, of_kind, say, scenario, until
 
 
 @scenario("background run")
@@ -52,12 +52,7 @@ async def cancel(t):
 
     first = await start()
     joined = asyncio.create_task(client.runs.join(thread_id, first))
-
-    async def has_begun():
-        return (await client.threads.get_state(thread_id))["next"]
-
-    # A run that never began would leave nothing.
-    await until(has_begun)
+    await begun(client, thread_id, first)
     await client.runs.cancel(thread_id, first, wait=True)
     t.equal(await status(first), "interrupted",
             "with wait the run is interrupted when it returns")
@@ -149,6 +144,7 @@ async def busy_thread(t):
     error = await t.raises(ConflictError, start("no", "reject"), "reject is a ConflictError")
     t.ok("already running" in error.message, "... that says why", error.message)
     t.equal(len(await client.runs.list(thread_id)), 1, "... and stores no run")
+    await begun(client, thread_id, first)
     second = await start("sleep 60001", "interrupt")
     await client.runs.join(thread_id, first)
     t.equal(await status(first), "interrupted", "interrupt stops the run before")
@@ -157,6 +153,7 @@ async def busy_thread(t):
     t.ok(await is_gone(second), "rollback removes the run before")
     fourth = await start("last", "enqueue")
     t.equal([await status(third), await status(fourth)], ["pending", "pending"], "enqueue waits")
+    await begun(client, thread_id, third)
     await client.runs.cancel(thread_id, third)
     values = await client.runs.join(thread_id, fourth)
     t.equal(await status(fourth), "success", "... until it is its turn")

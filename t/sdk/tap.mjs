@@ -134,3 +134,8 @@ export async function until(condition) {
         await new Promise((resolve) => { setTimeout(resolve, 20); });
     }
 }
+
+// Until the run has saved its input: cancelled before, it would leave nothing.
+export function begun(client, threadId, runId) {
+    return until(async () => (await client.threads.getState(threadId)).metadata.run_id === runId);
+}

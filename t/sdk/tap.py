@@ -122,3 +122,12 @@ async def until(condition):
     while not (value := await condition()):
         await asyncio.sleep(0.02)
     return value
+
+
+async def begun(client, thread_id, run_id):
+    """Until the run has saved its input: cancelled before, it would leave nothing."""
+    async def is_begun():
+        state = await client.threads.get_state(thread_id)
+        return state["metadata"].get("run_id") == run_id
+
+    await until(is_begun)

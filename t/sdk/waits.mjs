@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that are created and waited for in one call.
-import { connect, newThread, say, scenario, until } from './tap.mjs';
+import { begun, connect, newThread, say, scenario, until } from './tap.mjs';
 
 const client = connect();
 
@@ -36,7 +36,11 @@ scenario('wait for a failing run', async (t) => {
 scenario('wait on a busy thread', async (t) => {
     const threadId = await newThread(client);
     const first = client.runs.wait(threadId, 'agent', { input: say('sleep 60000') });
-    await until(async () => (await client.runs.list(threadId)).length);
+    const [run] = await until(async () => {
+        const runs = await client.runs.list(threadId);
+        return runs.length && runs;
+    });
+    await begun(client, threadId, run.run_id);
     const refused = await t.errorOf(client.runs.wait(threadId, 'agent', { input: say('no') }));
     t.is(refused && refused.status, 409, 'is refused with reject');
     const second = await client.runs.wait(threadId, 'agent', {

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from httpx import HTTPStatusError
 
-from tap import connect, connect_cut, new_thread, say, scenario, until
+from tap import begun, connect, connect_cut, new_thread, say, scenario, until
 
 
 @scenario("wait")
@@ -64,7 +64,8 @@ async def wait_on_a_busy_thread(t):
     client = connect()
     thread_id = await new_thread(client)
     first = asyncio.create_task(client.runs.wait(thread_id, "agent", input=say("sleep 60000")))
-    await until(lambda: client.runs.list(thread_id))
+    [run] = await until(lambda: client.runs.list(thread_id))
+    await begun(client, thread_id, run["run_id"])
     error = await t.raises(HTTPStatusError, client.runs.wait(thread_id, "agent", input=say("no")),
                            "is refused with reject")
     t.equal(error.response.status_code, 409, "... with 409")
