@@ -164,13 +164,14 @@ static void add_rule(rlr_site_t *site, const rlr_config_t *config,
     entry->overrides = collect_overrides(config->global, rule, pool);
 }
 
-/* One byte of length, then the text; hosts that share counters have none. */
+/* One byte of length, then the text, which has room for every name of DNS;
+ * hosts that share counters have none. */
 static void set_scope(rlr_site_t *site, const rlr_config_t *config,
                       const server_rec *server, apr_pool_t *pool)
 {
     const char *host = server->server_hostname ? server->server_hostname : "";
     const char *text = config->scope == RLR_SCOPE_HOST
-        ? apr_psprintf(pool, "%.200s:%u", host, server->port)
+        ? apr_psprintf(pool, "%.249s:%u", host, server->port)
         : "";
     size_t length = strlen(text);
     char *scope = apr_palloc(pool, 1 + length);

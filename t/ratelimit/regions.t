@@ -75,8 +75,9 @@ my $open = at('open.test');
 is $open->{status}, 204, 'a host may be left open';
 is rule_of($open), 'none', 'and limits nothing then';
 
-# Hosts that say nothing themselves.
-my $silent = RateLimitTest->new(config => <<'CONF');
+# Hosts that say nothing themselves; one pair differs in the end of long names.
+my ($long_a, $long_b) = map { join '.', ('long' x 15) x 4, $_ } qw(a b);
+my $silent = RateLimitTest->new(config => <<'CONF'
 RateLimitRegion us
 RateLimitScope Host
 RateLimitRule all * key=ip us=10/60
@@ -90,8 +91,11 @@ Redirect 204 /
     Redirect 204 /
 </VirtualHost>
 CONF
+    . join '', map { "<VirtualHost *:\${PORT}>\nServerName $_\nRedirect 204 /\n</VirtualHost>\n" } $long_a, $long_b);
 $silent->start;
 is_deeply [ map { left($silent->ask('GET', '/', { Host => $_ })) } qw(a.test b.test a.test) ],
     [ 9, 9, 8 ], 'a host that says nothing is still one of its own';
+is_deeply [ map { left($silent->ask('GET', '/', { Host => $_ })) } $long_a, $long_b ],
+    [ 9, 9 ], 'however long its name is';
 
 done_testing;
