@@ -65,6 +65,9 @@ function forward(request, response) {
 }
 
 const server = http.createServer(forward);
+// The answers say how long the server behind keeps a connection: one that ends
+// before that may end under a request.
+server.keepAliveTimeout = 0;
 server.listen(0, '127.0.0.1', () => {
     process.stdout.write(`http://127.0.0.1:${server.address().port}\n`);
 });
