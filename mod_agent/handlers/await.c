@@ -107,6 +107,10 @@ static agent_turn_t go_on(await_t *await, apr_status_t rv, agent_wait_t why,
     if (show_life(await, why) != APR_SUCCESS) {
         return give_up(await, scratch);
     }
+    /* HEAD asks for the headers alone. */
+    if (await->call->r->header_only) {
+        return AGENT_TURN_DONE;
+    }
     return rv != APR_EAGAIN && await->call->err->id == AGENT_E_POOL_EXHAUSTED
         ? AGENT_TURN_MORE
         : AGENT_TURN_WAIT;

@@ -104,6 +104,12 @@ static apr_status_t send_or_beat(agent_follow_t *follow, agent_wait_t why,
         : APR_ECONNABORTED;
 }
 
+/* HEAD asks for the headers alone, which are sent by then. */
+static agent_turn_t go_on(const agent_follow_t *follow, agent_turn_t turn)
+{
+    return follow->call->r->header_only ? AGENT_TURN_DONE : turn;
+}
+
 static agent_turn_t take_turn(void *baton, agent_wait_t why,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
@@ -118,9 +124,9 @@ static agent_turn_t take_turn(void *baton, agent_wait_t why,
     }
     switch (send_or_beat(follow, why, waiter, scratch)) {
     case APR_SUCCESS:
-        return AGENT_TURN_MORE;
+        return go_on(follow, AGENT_TURN_MORE);
     case APR_EAGAIN:
-        return AGENT_TURN_WAIT;
+        return go_on(follow, AGENT_TURN_WAIT);
     case APR_EOF:
         return AGENT_TURN_DONE;
     case APR_ECONNABORTED:

@@ -3,8 +3,8 @@
 -- its account at the same place of the arrays, those after its cursor. Only what takes no composing
 -- is read here; whoever gets a row without an event looks with agent.read_events.
 -- Returns: rows in order of seq within each run. event null: look, there is something else (the
---          values of a checkpoint, a final status, more than p_limit events). No row: nothing new,
---          or no such run of that account.
+--          values of a checkpoint, a final status, more than p_limit events, a run that is gone). No
+--          row: nothing new.
 -- Locks:   none.
 create or replace function agent.read_news(
     p_account_ids uuid[],
@@ -35,11 +35,11 @@ as $function$
            ) e
      where r.finished_at is null
     union all
-    select r.run_id, null, null, null
+    select u.run_id, null, null, null
       from unnest(p_account_ids, p_run_ids) u (account_id, run_id)
-      join agent.runs r on r.run_id = u.run_id
+      left join agent.runs r on r.run_id = u.run_id
        and r.account_id is not distinct from u.account_id
-     where r.finished_at is not null
+     where r.run_id is null or r.finished_at is not null
 $function$;
 
 comment on function agent.read_news(uuid[], uuid[], bigint[], integer) is

@@ -99,6 +99,39 @@ subtest 'a run that fails ends its stream with an error' => sub {
     ok length $all[-1]{data}{$_}, "with its $_" for qw(error message);
 };
 
+subtest 'a run that is gone ends its stream' => sub {
+    my %remove = (
+        'rolled back' => sub { $client->post(path($_[0]) . '/cancel?action=rollback') },
+        'deleted with its thread' => sub { $client->delete("/threads/$_[0]{thread_id}") },
+    );
+    my %live = map { $_ => $client->create_run(
+        $client->create_thread->{thread_id}, 'sleep 600000') } sort keys %remove;
+    my %stream = map { $_ => $client->begin('GET', path($live{$_}) . '/stream') } keys %live;
+    # By then all that there was is sent.
+    AgentTest::Client::read_until($_, qr/: heartbeat/) for values %stream;
+    for my $how (sort keys %remove) {
+        $remove{$how}->($live{$how});
+        my $rest = AgentTest::Client::read_to_end($stream{$how});
+        like $rest, qr/0\r\n\r\n\z/, "when it is $how";
+        # One may come in between. A look of its own is made at every sixth.
+        cmp_ok scalar(() = $rest =~ /: heartbeat/g), '<', 3, 'and not some time later';
+    }
+};
+
+subtest 'HEAD' => sub {
+    my $there = $client->create_thread->{thread_id};
+    my $live = $client->create_run($there, 'sleep 600000');
+    for my $what (path($live) . '/stream', path($live) . '/join', "/threads/$there/stream") {
+        my $socket = $client->connection;
+        syswrite $socket, "HEAD $what HTTP/1.1\r\nHost: x\r\n\r\n";
+        like AgentTest::Client::read_until($socket, qr/\r\n\r\n\z/), qr{\AHTTP/1.1 200},
+            "of $what is answered at once";
+        syswrite $socket, "GET /ok HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        like AgentTest::Client::read_to_end($socket), qr/"ok":true/, 'and its connection serves on';
+    }
+    $client->post(path($live) . '/cancel');
+};
+
 is $client->get("/threads/$thread/runs/01890000-0000-7000-8000-000000000000/stream")
     ->{status}, 404, 'a stream of an unknown run is 404';
 
