@@ -19,6 +19,8 @@
 
 /* Events of one turn. */
 #define BATCH 200
+/* With states, which come on top of what a look has read. */
+#define TURN_BYTES (128 * 1024)
 
 typedef struct thread_stream_t {
     agent_follow_t follow;
@@ -134,21 +136,49 @@ static apr_status_t add_row(apr_array_header_t *texts, thread_stream_t *stream,
     return rv;
 }
 
-/* Sends the rows and moves the cursor behind them. */
-static apr_status_t send_rows(thread_stream_t *stream,
-                              const agent_db_result_t *events,
-                              apr_pool_t *scratch)
+static apr_size_t count_bytes(const apr_array_header_t *texts, int from)
 {
-    int rows = agent_db_rows(events);
-    apr_array_header_t *texts = apr_array_make(scratch, rows + 1,
-                                               sizeof(const char *));
+    apr_size_t bytes = 0;
 
-    for (int row = 0; row < rows; row++) {
-        apr_status_t rv = add_row(texts, stream, events, row, scratch);
+    for (int i = from; i < texts->nelts; i++) {
+        bytes += strlen(APR_ARRAY_IDX(texts, i, const char *));
+    }
+    return bytes;
+}
+
+/* The events of the first rows, as many as one turn may write: states can be
+ * of any size. *rows is how many these are. */
+static apr_status_t add_rows(apr_array_header_t *texts, int *rows,
+                             thread_stream_t *stream,
+                             const agent_db_result_t *events,
+                             apr_pool_t *scratch)
+{
+    apr_size_t bytes = 0;
+
+    for (*rows = 0; *rows < agent_db_rows(events) && bytes < TURN_BYTES;
+         ++*rows) {
+        int texts_before = texts->nelts;
+        apr_status_t rv = add_row(texts, stream, events, *rows, scratch);
 
         if (rv != APR_SUCCESS) {
             return rv;
         }
+        bytes += count_bytes(texts, texts_before);
+    }
+    return APR_SUCCESS;
+}
+
+/* Sends rows, and moves the cursor behind them. */
+static apr_status_t send_rows(int *rows, thread_stream_t *stream,
+                              const agent_db_result_t *events,
+                              apr_pool_t *scratch)
+{
+    apr_array_header_t *texts = apr_array_make(
+        scratch, agent_db_rows(events) + 1, sizeof(const char *));
+    apr_status_t rv = add_rows(texts, rows, stream, events, scratch);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
     }
     if (texts->nelts > 0
         && agent_response_write(stream->follow.call,
@@ -156,10 +186,10 @@ static apr_status_t send_rows(thread_stream_t *stream,
             != APR_SUCCESS) {
         return APR_ECONNABORTED;
     }
-    if (rows > 0) {
+    if (*rows > 0) {
         agent_thread_cursor_read(
             &stream->cursor,
-            agent_db_value(events, rows - 1, AGENT_THREAD_EVENT_ID));
+            agent_db_value(events, *rows - 1, AGENT_THREAD_EVENT_ID));
     }
     return APR_SUCCESS;
 }
@@ -169,7 +199,7 @@ static apr_status_t send_news(agent_follow_t *follow, apr_pool_t *scratch)
     thread_stream_t *stream = follow->baton;
     agent_call_t *call = follow->call;
     agent_db_result_t *events;
-    int last;
+    int sent = 0;
     apr_status_t rv = agent_thread_events(&events, call->db, call->ids,
                                           &stream->cursor, BATCH, stream->names,
                                           &call->err, scratch);
@@ -178,14 +208,16 @@ static apr_status_t send_news(agent_follow_t *follow, apr_pool_t *scratch)
         rv = agent_follow_begin(follow);
     }
     if (rv == APR_SUCCESS) {
-        rv = send_rows(stream, events, scratch);
+        rv = send_rows(&sent, stream, events, scratch);
     }
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    last = agent_db_rows(events) - 1;
-    return last >= 0
-            && *agent_db_value(events, last, AGENT_THREAD_EVENT_MORE) == 't'
+    if (sent < agent_db_rows(events)) {
+        return APR_SUCCESS;
+    }
+    return sent > 0
+            && *agent_db_value(events, sent - 1, AGENT_THREAD_EVENT_MORE) == 't'
         ? APR_SUCCESS
         : APR_EAGAIN;
 }

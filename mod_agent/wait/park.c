@@ -102,13 +102,25 @@ static void take_parked_turn(park_t *park, agent_wait_t why)
     park->wants_more = turn == AGENT_TURN_MORE;
 }
 
+/* Why the next turn is taken, where the last one has more to do: what brings no
+ * look must not take the place of one. */
+static agent_wait_t take_reason_to_look(agent_waiter_t *waiter)
+{
+    agent_wait_t why = agent_wait_take(waiter);
+
+    if (why == AGENT_WAIT_SIGN) {
+        return AGENT_WAIT_HEARTBEAT;
+    }
+    return why < AGENT_WAIT_WOKEN ? why : AGENT_WAIT_WOKEN;
+}
+
 static int run_blocked(const agent_parking_t *parking, agent_waiter_t *waiter,
                        const conn_rec *c)
 {
     agent_turn_t turn = take_turn(parking, waiter, AGENT_WAIT_WOKEN);
 
     while (turn != AGENT_TURN_DONE) {
-        agent_wait_t why = turn == AGENT_TURN_MORE ? AGENT_WAIT_WOKEN
+        agent_wait_t why = turn == AGENT_TURN_MORE ? take_reason_to_look(waiter)
                                                    : agent_wait_block(waiter);
 
         turn = take_turn(parking, waiter, c->aborted ? AGENT_WAIT_GONE : why);
@@ -178,15 +190,13 @@ static int advance(conn_rec *c, park_t *park)
         if (park->is_done) {
             return finish(park);
         }
-        why = agent_wait_take(park->waiter);
+        why = park->wants_more ? take_reason_to_look(park->waiter)
+                               : agent_wait_take(park->waiter);
         if (c->aborted) {
             why = AGENT_WAIT_GONE;
         }
         else if (why == AGENT_WAIT_NOTHING) {
-            if (!park->wants_more) {
-                return wait_until_woken(c, park);
-            }
-            why = AGENT_WAIT_WOKEN;
+            return wait_until_woken(c, park);
         }
         take_parked_turn(park, why);
     }

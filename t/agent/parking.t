@@ -4,7 +4,9 @@
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Env qw(slurp);
 use AgentTest::Gate;
+use AgentTest::Process qw(descendants_of);
 use AgentTest::Server;
 use AgentTest::Wait;
 use Socket qw(SHUT_WR SOL_SOCKET SO_RCVBUF);
@@ -141,6 +143,60 @@ subtest 'clients that do not read cost no thread' => sub {
     cmp_ok $size, '>', 1_000_000, 'of a stream of over a megabyte';
     is scalar(grep { length > $size - 65_536 } @late), 20,
         'each gets all of it once it reads';
+};
+
+subtest 'a client that reads late' => sub {
+    my ($server, $client) = start_server('SendBufferSize 65536');
+    my $long = start_run($client, 'x' x 400_000,
+        stream_mode => [ 'values', 'checkpoints', 'debug' ]);
+    $client->join_run($long);
+    my $late = $client->connection;
+    setsockopt $late, SOL_SOCKET, SO_RCVBUF, 65_536;
+    syswrite $late, 'GET ' . path($long)
+        . "/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    my $seen = read_until($late, qr/event: metadata/);
+    # Came after it: when this one is shown life, so was the other.
+    my $live = start_run($client, 'sleep 600000');
+    my $other = $client->begin('GET', path($live) . '/stream');
+    read_until($other, qr/: heartbeat/);
+    $seen .= AgentTest::Client::read_to_end($late);
+    is substr($seen, -7), "\r\n0\r\n\r\n", 'gets all of it';
+    is index($seen, ': heartbeat'), -1, 'without a pause for signs of life';
+    $client->post(path($live) . '/cancel');
+};
+
+# What the children of a server hold of memory.
+sub count_kilobytes {
+    my ($server) = @_;
+    my $total = 0;
+    for my $child (descendants_of($server->httpd_pid)) {
+        my $status = slurp("/proc/$child/status");
+        my ($rss) = $status =~ /^VmRSS:\s+(\d+)/m;
+        $total += $rss if $status =~ /^Name:\s+(?:httpd|apache2)$/m;
+    }
+    return $total;
+}
+
+subtest 'the states of a long thread are not all held for a client' => sub {
+    my ($server, $client) = start_server('SendBufferSize 65536');
+    my $thread = $client->create_thread->{thread_id};
+    for (1 .. 20) {
+        $client->join_run($client->create_run($thread, 'x' x 100_000));
+    }
+    my $before = count_kilobytes($server);
+    my @deaf;
+    for (1 .. 4) {
+        my $socket = $client->connection;
+        setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
+        syswrite $socket, "GET /threads/$thread/stream?stream_mode=state_update HTTP/1.1\r\n"
+            . "Host: x\r\nLast-Event-ID: -\r\n\r\n";
+        push @deaf, $socket;
+    }
+    my ($seen) = map { read_until($_, qr/event: state_update/) } @deaf;
+    is $client->get('/ok')->{status}, 200, 'that does not read';
+    cmp_ok count_kilobytes($server) - $before, '<', 65_536, 'them';
+    $seen .= read_until($deaf[0], qr/^id: 21--1$/m);
+    is scalar(() = $seen =~ /^event: state_update/mg), 20, 'but gets each of them';
 };
 
 subtest 'a client that does not read for the time of Timeout' => sub {
