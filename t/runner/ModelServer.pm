@@ -49,7 +49,7 @@ sub model {
         name       => "$vendor-test",
         url        => $self->{url} . ($vendor eq 'openai' ? '/v1' : ''),
         key        => $KEYS{$vendor},
-        timeout_ms => 30_000,
+        timeout_ms => 120_000,
         max_tokens => 1000,
         %fields };
 }
