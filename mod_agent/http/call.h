@@ -52,6 +52,8 @@ typedef struct agent_call_t {
     /* What is being sent; NULL before the first bucket. */
     apr_bucket_brigade *brigade;
     agent_error_t *err;
+    /* httpd has sent an error of its own, for LimitRequestBody say. */
+    bool is_answered;
 } agent_call_t;
 
 #endif

@@ -73,6 +73,9 @@ int agent_problem_send(agent_call_t *call)
         ",\"code\":\"", agent_error_code(err->id), "\"}", NULL);
 
     agent_problem_log(call);
+    if (call->is_answered) {
+        return OK;
+    }
     if (status == HTTP_SERVICE_UNAVAILABLE) {
         apr_table_setn(call->r->err_headers_out, "Retry-After", "1");
     }

@@ -51,6 +51,10 @@ static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
     int status = ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
 
     call->r->connection->keepalive = AP_CONN_CLOSE;
+    if (status == AP_FILTER_ERROR) {
+        call->is_answered = true;
+        return refuse(call, AGENT_E_BAD_REQUEST, "httpd refused the body.");
+    }
     if (status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
         return refuse_size(call);
     }

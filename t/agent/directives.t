@@ -152,7 +152,8 @@ my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
     . qq(AgentModelURL http://127.0.0.1:1/v1\n</AgentGraph>\n)
     . qq(<Location "/deep">\nAgentPrefix /deep\nAgentMultitaskDefault enqueue\n)
     . qq(</Location>\n<Location "/deep/small">\nAgentPrefix /deep/small\n)
-    . qq(AgentMaxBody 1024\n</Location>\n));
+    . qq(AgentMaxBody 1024\n</Location>\n<Location "/deep/limited">\n)
+    . qq(AgentPrefix /deep/limited\nLimitRequestBody 200\n</Location>\n));
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
@@ -175,6 +176,9 @@ is $client->post('/deep/small/threads', '{"metadata":{}}' . ' ' x 1100)->{status
     413, 'AgentMaxBody holds in its location';
 is $client->post('/deep/threads', '{"metadata":{}}' . ' ' x 1100)->{status}, 200,
     'and not outside';
+my $limited = $client->post('/deep/limited/threads', '{"metadata":{}}' . ' ' x 300);
+is $limited->{status}, 413, "httpd's LimitRequestBody holds too";
+unlike $limited->{body}, qr/"code"/, 'with one answer, which is its own';
 
 my $keyed = $client->post('/threads', {})->{json}{thread_id};
 my $failed = $client->create_run($keyed, 'hello', assistant_id => 'other');
