@@ -101,8 +101,18 @@ apr_status_t agent_response_write(agent_call_t *call, const char *text)
 
 int agent_response_abort(agent_call_t *call)
 {
+    conn_rec *connection = call->r->connection;
+
+    /* HTTP/2 resets a stream at this, as for a proxy whose backend broke off;
+     * it takes no heed of an aborted connection. */
+    if (connection->master != NULL && !connection->aborted) {
+        pass(call,
+             ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, call->pool,
+                                    connection->bucket_alloc),
+             1);
+    }
     /* No final chunk is sent on an aborted connection. */
-    call->r->connection->aborted = 1;
-    call->r->connection->keepalive = AP_CONN_CLOSE;
+    connection->aborted = 1;
+    connection->keepalive = AP_CONN_CLOSE;
     return OK;
 }

@@ -110,6 +110,15 @@ subtest 'HTTP/2' => sub {
     like read_all($join), qr/\{"messages"/, 'and joins';
     read_all($stream);
     ok close($stream), 'to their proper end';
+
+    my $other = start_run($client, 'sleep 600000');
+    my $cut = curl('--http2-prior-knowledge', $server->url . path($other) . '/stream');
+    read_until($cut, qr/event: metadata/);
+    $server->graceful;
+    read_all($cut);
+    close $cut;
+    # 0: complete; 28: nothing came for the time that curl was given.
+    unlike $? >> 8, qr/\A(?:0|28)\z/, 'a graceful restart cuts them, so that clients come again';
 };
 
 # What the children of a server have open.
