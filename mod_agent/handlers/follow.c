@@ -22,11 +22,15 @@ apr_status_t agent_follow_begin(agent_follow_t *follow)
     return agent_stream_begin(follow->call);
 }
 
-/* What was rolled back or deleted has ended by not being there. */
-static bool is_gone(const agent_call_t *call)
+/* What was rolled back or deleted has ended by not being there, unless a part
+ * of it is missing. */
+static bool is_end(const agent_follow_t *follow)
 {
-    return call->err->id == AGENT_E_RUN_NOT_FOUND
-        || call->err->id == AGENT_E_THREAD_NOT_FOUND;
+    const agent_call_t *call = follow->call;
+
+    return !follow->has_more
+        && (call->err->id == AGENT_E_RUN_NOT_FOUND
+            || call->err->id == AGENT_E_THREAD_NOT_FOUND);
 }
 
 static agent_turn_t fail(const agent_follow_t *follow)
@@ -36,7 +40,7 @@ static agent_turn_t fail(const agent_follow_t *follow)
     if (!follow->begun) {
         agent_problem_send(call);
     }
-    else if (!is_gone(call)) {
+    else if (!is_end(follow)) {
         agent_problem_log(call);
         agent_response_abort(call);
     }
@@ -80,6 +84,9 @@ static apr_status_t send_all(agent_follow_t *follow, agent_wait_t why,
         return rv;
     }
     rv = follow->send(follow, scratch);
+    if (rv == APR_SUCCESS || rv == APR_EAGAIN) {
+        follow->has_more = rv == APR_SUCCESS;
+    }
     if (rv == APR_EAGAIN && follow->send_news != NULL) {
         agent_wait_bring_news(waiter, follow->get_cursor(follow));
     }

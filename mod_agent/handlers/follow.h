@@ -36,6 +36,8 @@ struct agent_follow_t {
     bool cancels;
     /* The 200 and its headers are sent. */
     bool begun;
+    /* The last look has left something to send. */
+    bool has_more;
 };
 
 /* Sends the headers unless that was done. */

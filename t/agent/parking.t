@@ -165,6 +165,21 @@ subtest 'a client that reads late' => sub {
     $client->post(path($live) . '/cancel');
 };
 
+subtest 'a run that is deleted before its client has read all' => sub {
+    my ($server, $client) = start_server('SendBufferSize 65536');
+    my $long = start_run($client, 'x' x 400_000,
+        stream_mode => [ 'values', 'checkpoints', 'debug' ]);
+    $client->join_run($long);
+    my $late = $client->connection;
+    setsockopt $late, SOL_SOCKET, SO_RCVBUF, 65_536;
+    syswrite $late, 'GET ' . path($long)
+        . "/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    read_until($late, qr/event: metadata/);
+    is $client->delete(path($long))->{status}, 204;
+    isnt substr(AgentTest::Client::read_to_end($late), -7), "\r\n0\r\n\r\n",
+        'has its stream cut: the rest is missing';
+};
+
 # What the children of a server hold of memory.
 sub count_kilobytes {
     my ($server) = @_;
