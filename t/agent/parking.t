@@ -145,15 +145,23 @@ subtest 'clients that do not read cost no thread' => sub {
         'each gets all of it once it reads';
 };
 
+# A connection on which a long stream has begun that nobody reads yet, and the
+# run, which has ended.
+sub begin_late_reader {
+    my ($client) = @_;
+    my $run = start_run($client, 'x' x 400_000,
+        stream_mode => [ 'values', 'checkpoints', 'debug' ]);
+    $client->join_run($run);
+    my $socket = $client->connection;
+    setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
+    syswrite $socket, 'GET ' . path($run)
+        . "/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    return ($socket, $run);
+}
+
 subtest 'a client that reads late' => sub {
     my ($server, $client) = start_server('SendBufferSize 65536');
-    my $long = start_run($client, 'x' x 400_000,
-        stream_mode => [ 'values', 'checkpoints', 'debug' ]);
-    $client->join_run($long);
-    my $late = $client->connection;
-    setsockopt $late, SOL_SOCKET, SO_RCVBUF, 65_536;
-    syswrite $late, 'GET ' . path($long)
-        . "/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    my ($late) = begin_late_reader($client);
     my $seen = read_until($late, qr/event: metadata/);
     # Came after it: when this one is shown life, so was the other.
     my $live = start_run($client, 'sleep 600000');
@@ -167,13 +175,7 @@ subtest 'a client that reads late' => sub {
 
 subtest 'a run that is deleted before its client has read all' => sub {
     my ($server, $client) = start_server('SendBufferSize 65536');
-    my $long = start_run($client, 'x' x 400_000,
-        stream_mode => [ 'values', 'checkpoints', 'debug' ]);
-    $client->join_run($long);
-    my $late = $client->connection;
-    setsockopt $late, SOL_SOCKET, SO_RCVBUF, 65_536;
-    syswrite $late, 'GET ' . path($long)
-        . "/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    my ($late, $long) = begin_late_reader($client);
     read_until($late, qr/event: metadata/);
     is $client->delete(path($long))->{status}, 204;
     isnt substr(AgentTest::Client::read_to_end($late), -7), "\r\n0\r\n\r\n",
