@@ -149,6 +149,7 @@ select :version < 12 as is_missing \gset
 \ir functions/record_webhooks.sql
 \ir functions/finish_runs.sql
 \ir functions/move_head.sql
+\ir functions/skip_checkpoints.sql
 \ir functions/discard_run.sql
 \ir functions/rollback_run.sql
 \ir functions/requeue_run.sql
@@ -206,7 +207,8 @@ select :version < 12 as is_missing \gset
     \ir grants.sql
 \endif
 
-select 'agent: partitions of run_events changed: ' || agent.maintain_partitions('2 days');
+-- How long events are kept is for the supervisors to say: here none are dropped.
+select 'agent: partitions of run_events changed: ' || agent.maintain_partitions('100 years');
 select 'agent: functions installed: ' || count(*)
   from pg_proc p
   join pg_namespace n on n.oid = p.pronamespace

@@ -2,7 +2,7 @@
 -- DELETE /threads/{thread_id}/runs/{run_id}. Its events and checkpoints go with it; when the thread's
 -- state was one of them, the state falls back to what was before.
 -- Returns: ok, changed: thread and run; run_not_found; run_active when the run is not final.
--- Locks:   the thread, then the record.
+-- Locks:   the thread, then the record and the queue row of the active run.
 create or replace function agent.delete_run(
     p_account_id uuid,
     p_thread_id uuid,
@@ -49,6 +49,12 @@ begin
         return;
     end if;
 
+    -- What a rollback of the run that is active now restores must not go either.
+    update agent.run_queue q
+       set base_checkpoint_id = agent.skip_checkpoints(
+               p_account_id, p_thread_id, p_run_id, q.base_checkpoint_id)
+     where q.run_id = v_thread.active_run_id
+       and q.account_id is not distinct from p_account_id;
     v_head := agent.discard_run(p_account_id, p_thread_id, p_run_id);
     if v_thread.head_run_id = p_run_id then
         perform agent.move_head(p_account_id, p_thread_id, v_head);
@@ -60,11 +66,6 @@ begin
                end
          where t.account_id = p_account_id
            and t.thread_id = p_thread_id;
-        -- A run that is ready but has not begun starts from the new head.
-        update agent.run_queue q
-           set base_checkpoint_id = v_head
-         where q.run_id = v_thread.active_run_id
-           and q.account_id is not distinct from p_account_id;
     end if;
     code := 'ok';
     changed := p_thread_id || ' ' || p_run_id;

@@ -17,27 +17,11 @@ declare
     v_bucket date;
     v_head   uuid;
 begin
-    with recursive up as (
-        select t.head_checkpoint_id as checkpoint_id
-          from agent.threads t
-         where t.account_id = p_account_id
-           and t.thread_id = p_thread_id
-        union all
-        select c.parent_checkpoint_id
-          from up
-          join agent.checkpoints c
-            on c.account_id = p_account_id
-           and c.thread_id = p_thread_id
-           and c.checkpoint_id = up.checkpoint_id
-         where c.run_id = p_run_id
-    )
-    select c.checkpoint_id into v_head
-      from up
-      join agent.checkpoints c
-        on c.account_id = p_account_id
-       and c.thread_id = p_thread_id
-       and c.checkpoint_id = up.checkpoint_id
-     where c.run_id <> p_run_id;
+    select agent.skip_checkpoints(p_account_id, p_thread_id, p_run_id, t.head_checkpoint_id)
+      into v_head
+      from agent.threads t
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id;
 
     with recursive up as (
         select child.checkpoint_id as child_id, parent.parent_checkpoint_id as checkpoint_id
@@ -50,7 +34,8 @@ begin
            and child.thread_id = p_thread_id
            and child.run_id <> p_run_id
            and parent.run_id = p_run_id
-        union all
+        -- Not all: a runner may say that a checkpoint follows itself.
+        union
         select up.child_id, c.parent_checkpoint_id
           from up
           join agent.checkpoints c

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Daily care of agent.run_events: partitions for today and the next 7 days exist, days older than
--- p_retention are dropped unless an unfinished run still writes there. When a lock cannot be had at
+-- Daily care of agent.run_events: days older than p_retention are dropped unless an unfinished run
+-- still writes there, partitions for today and the next 7 days exist. When a lock cannot be had at
 -- once the rest waits for the next call.
 -- Returns: number of partitions created and dropped.
--- Locks:   the advisory lock agent.maintain_partitions; for each new day SHARE UPDATE EXCLUSIVE on
---          the table and ACCESS EXCLUSIVE on its default partition, for each old day ACCESS EXCLUSIVE.
+-- Locks:   the advisory lock agent.maintain_partitions; for each old day ACCESS EXCLUSIVE on it and the
+--          table, for each new day SHARE UPDATE EXCLUSIVE on the table, ACCESS EXCLUSIVE on its default partition.
 create or replace function agent.maintain_partitions(p_retention interval) returns integer
 language plpgsql volatile
 -- Not security invoker: only the owner may create and drop, and the serving role is not the owner.
@@ -20,15 +20,8 @@ begin
         return 0;
     end if;
 
-    for v_day in
-        select d::date from generate_series(v_today, v_today + 7, interval '1 day') d
-    loop
-        v_name := 'run_events_' || to_char(v_day, 'YYYYMMDD');
-        continue when to_regclass('agent.' || v_name) is not null;
-        perform agent.create_partition(v_name, v_day);
-        v_changes := v_changes + 1;
-    end loop;
-
+    -- This locks the table, so it comes first: whoever met the lock on the default partition holds one
+    -- on the table, and each would wait for the other.
     for v_name, v_day in
         select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD')
           from pg_inherits i
@@ -40,6 +33,15 @@ begin
         exit when v_day >= ((agent.now() - p_retention) at time zone 'UTC')::date;
         continue when exists (select from agent.run_queue q where q.events_bucket = v_day);
         execute format('drop table agent.%I', v_name);
+        v_changes := v_changes + 1;
+    end loop;
+
+    for v_day in
+        select d::date from generate_series(v_today, v_today + 7, interval '1 day') d
+    loop
+        v_name := 'run_events_' || to_char(v_day, 'YYYYMMDD');
+        continue when to_regclass('agent.' || v_name) is not null;
+        perform agent.create_partition(v_name, v_day);
         v_changes := v_changes + 1;
     end loop;
     return v_changes;

@@ -8,6 +8,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
+use AgentTest::Wait;
 
 sub utc_day { return AgentSQL::admin("select to_char(now() at time zone 'UTC', 'YYYYMMDD')") }
 
@@ -115,6 +116,30 @@ subtest 'two calls at once do not wait for each other' => sub {
     today('2031-01-03');
     is maintain(), 0;
     $other->query('commit');
+};
+
+subtest 'a reader that comes while days are made and dropped is not waited for in turn' => sub {
+    my ($reader, $other) = map { $db->session } 1, 2;
+    # Else a machine that is slow enough makes the call give up.
+    $session->query("alter function agent.maintain_partitions(interval) set lock_timeout = '1h'");
+    $reader->query('begin');
+    $reader->query('lock table only agent.run_events in access share mode');
+    my $waiting = $other->value('select pg_backend_pid()');
+    $other->query("set agent.now = '2031-01-12T12:00:00Z'");
+    $other->send("select agent.maintain_partitions('2 days')");
+    wait_for('it to wait for the reader',
+        sub { $session->value("select cardinality(pg_blocking_pids($waiting))") });
+    is $reader->error('select count(*) from agent.run_events'), '', 'it reads the default partition too';
+    $reader->query('commit');
+    cmp_ok $other->receive, '>', 9, 'and days are made and dropped';
+    $session->query("alter function agent.maintain_partitions(interval) set lock_timeout = '1s'");
+};
+
+subtest 'an installation drops no days, whatever supervisors are told to keep' => sub {
+    $session->query("select agent.create_partition('run_events_20200101', '2020-01-01')");
+    my ($status, $output) = $db->file('sql/install.sql');
+    is $status, 0 or diag $output;
+    ok grep({ $_ eq 'run_events_20200101' } @{ partitions() });
 };
 
 done_testing;

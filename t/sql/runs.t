@@ -273,4 +273,26 @@ subtest 'a deleted run in the middle leaves the chain of the others whole' => su
     is $play->body('get_state', $thread, $ids[4])->{parent_checkpoint_id}, $ids[1];
 };
 
+subtest 'a run whose checkpoints follow each other in a circle can be deleted' => sub {
+    my $session = $play->session;
+    $session->query("delete from agent.run_queue where state = 1");
+    my $thread = $play->thread;
+    my @ids = map { AgentSQL::uuid() } 1 .. 3;
+    my @runs = map { $play->run($thread) } 1, 2;
+    my ($claim) = $play->claim($worker);
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, id => $ids[0], parent => $ids[1]),
+        AgentSQL::Play::checkpoint($claim, id => $ids[1], parent => $ids[0]),
+        AgentSQL::Play::finish($claim));
+    ($claim) = $play->claim($worker);
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, id => $ids[2], parent => $ids[1], messages => ['a']),
+        AgentSQL::Play::finish($claim));
+    # Else a walk without an end would fill the disk.
+    $session->query("set statement_timeout = '1min'");
+    is +($play->api('delete_run', $thread, $_))[0], 'ok' for @runs;
+    $session->query('reset statement_timeout');
+    is_deeply $play->messages($thread), [];
+};
+
 done_testing;

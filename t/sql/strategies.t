@@ -164,6 +164,28 @@ subtest 'rollback of a run that forked from an older checkpoint restores the hea
     is_deeply $play->messages($thread), [ 'a', 'b' ];
 };
 
+subtest 'rollback restores what was before, though the run that had left it was deleted meanwhile' => sub {
+    my $thread = $play->thread;
+    my (@runs, @ids);
+    for my $message ('a', 'b') {
+        push @runs, $play->run($thread);
+        push @ids, AgentSQL::uuid();
+        my ($claim) = $play->claim($worker);
+        $play->save($worker,
+            AgentSQL::Play::checkpoint($claim, id => $ids[-1], parent => $ids[-2], messages => [$message]),
+            AgentSQL::Play::finish($claim));
+    }
+    $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, parent => $ids[1], messages => ['c']));
+    is +($play->api('delete_run', $thread, $runs[1]))[0], 'ok';
+    is_deeply $play->messages($thread), ['c'], 'the present state is not touched';
+    $play->api('cancel_run', $thread, $claim->{run_id}, 'rollback');
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    is_deeply $play->messages($thread), ['a'];
+    is $play->body('get_state', $thread, undef)->{checkpoint_id}, $ids[0];
+};
+
 subtest 'a thread never has two active runs, as a rule of the database' => sub {
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1, 2;

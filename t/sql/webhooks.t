@@ -376,6 +376,23 @@ subtest 'no receiver is always behind the others' => sub {
     $session->query('delete from agent.webhook_outbox');
 };
 
+subtest 'a claim looks at few of the receivers that wait for later, and finds what is due' => sub {
+    $session->query("insert into agent.webhook_outbox "
+        . "(account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
+        . "select '$AgentSQL::ACCOUNT', gen_random_uuid(), gen_random_uuid(), 'https://down.example:' || n || '/', "
+        . "'{}', 2, agent.now() + interval '1 hour', agent.now() from generate_series(1, 20000) n");
+    fill_outbox(3, 'https://up.example/', '1 minute');
+    $session->query('begin');
+    my $read = "select coalesce(idx_tup_fetch, 0) + seq_tup_read from pg_stat_xact_user_tables "
+        . "where relid = 'agent.webhook_outbox'::regclass";
+    my $before = $session->value($read);
+    is_deeply claimed_urls(claim($worker)), { 'https://up.example/' => 3 };
+    my $rows = $session->value($read) - $before;
+    $session->query('commit');
+    cmp_ok $rows, '<', 5000, "$rows rows read";
+    $session->query('delete from agent.webhook_outbox');
+};
+
 subtest 'a worker that is not live gets nothing' => sub {
     ended_run();
     my $dead = $play->worker;
