@@ -154,15 +154,22 @@ void agent_worker_doubt(agent_supervisor_t *sv)
     }
 }
 
-/* All that we know has ended, or has had its time. */
-static bool must_renounce(const agent_supervisor_t *sv)
+/* All that we know has ended, and been saved. */
+static bool may_renounce(const agent_supervisor_t *sv)
 {
-    const agent_worker_t *worker = &sv->worker;
+    return sv->leases.held == 0 && agent_batch_is_empty(sv)
+        && agent_release_is_empty(sv);
+}
 
-    return worker->is_in_doubt && agent_worker_is_live(sv)
-        && sv->mode == AGENT_MODE_RUNNING && agent_batch_is_empty(sv)
-        && agent_release_is_empty(sv)
-        && (sv->leases.held == 0 || worker->doubt_until <= sv->now);
+static void resolve_doubt(agent_supervisor_t *sv)
+{
+    /* First: while runners speak there is always something to save. */
+    if (sv->worker.doubt_until <= sv->now && sv->leases.held > 0) {
+        agent_runner_kill_all(sv, AGENT_LOSS_FORGET, "registering anew");
+    }
+    if (may_renounce(sv)) {
+        agent_worker_leave(sv);
+    }
 }
 
 void agent_worker_tick(agent_supervisor_t *sv)
@@ -170,11 +177,9 @@ void agent_worker_tick(agent_supervisor_t *sv)
     if (agent_worker_next_tick(sv) <= sv->now) {
         fence_ourselves(sv);
     }
-    if (must_renounce(sv)) {
-        if (sv->leases.held > 0) {
-            agent_runner_kill_all(sv, AGENT_LOSS_FORGET, "registering anew");
-        }
-        agent_worker_leave(sv);
+    if (sv->worker.is_in_doubt && agent_worker_is_live(sv)
+        && sv->mode == AGENT_MODE_RUNNING) {
+        resolve_doubt(sv);
     }
 }
 

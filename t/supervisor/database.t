@@ -80,6 +80,24 @@ for my $part (qw(request answer)) {
     };
 }
 
+subtest 'the answer to a claim is lost while a run says something all the time' => sub {
+    my $proxy = TestProxy->new($pg);
+    # No ping ends the runner, which listens to nothing.
+    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 8,
+        timing_ms => { ping_interval => 3_600_000 });
+    $sv->wait_ready;
+    my $talker = create_run({ do => 'stream', count => 2_000_000_000, once => 1 });
+    $sv->wake;
+    wait_for('it to speak', sub { sql("select count(*) from (select from agent.run_events "
+        . "where run_id = '$talker' limit 100) x") == 100 });
+    my $run;
+    $proxy->lose('answer', 'claim_runs', sub { $run = create_run({ do => 'noop' }); $sv->wake });
+    wait_status($run, 'success');
+    wait_status($talker, 'success');
+    is sql("select attempts from agent.usage_events where run_id = '$talker'"), 1, 'its loss is not counted';
+    is $sv->stop, 0, 'end';
+};
+
 subtest 'news that was not delivered is told again' => sub {
     my $proxy = TestProxy->new($pg);
     my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo);
