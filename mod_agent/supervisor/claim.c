@@ -171,7 +171,7 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     read_lease(sv, lease, result, row);
     if (runner == NULL) {
         /* They died, or a drain began, while the claim was under way. */
-        agent_lease_release(sv, lease, false, "no runner was there for it");
+        agent_lease_release(sv, lease, false, "no runner had room for it");
         return;
     }
     start_run(sv, lease, agent_db_value(result, row, COL_START));

@@ -69,6 +69,7 @@ agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv)
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
         if (runner->state == AGENT_RUNNER_READY
+            && runner->active < runner->slots
             && (best == NULL || runner->active < best->active)) {
             best = runner;
         }

@@ -93,7 +93,8 @@ apr_time_t agent_runner_replenish(agent_supervisor_t *sv);
 /* Runs that could be started now. */
 int agent_runner_free_slots(const agent_supervisor_t *sv);
 
-/* The runner with most room; NULL when there is none. */
+/* The runner with the fewest runs; NULL when none has a free slot: what was
+ * free when a claim was sent may be gone when its answer comes. */
 agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv);
 
 /* News of the spawner. */

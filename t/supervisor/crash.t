@@ -12,6 +12,11 @@ use TestSupervisor;
 
 my $pg = start_cluster();
 
+sub pipes_of {
+    my ($pid) = @_;
+    return scalar grep { (readlink($_) // '') =~ /^pipe:/ } glob "/proc/$pid/fd/*";
+}
+
 subtest 'kill -9 of a runner' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2);
     $sv->wait_ready;
@@ -35,6 +40,39 @@ subtest 'kill -9 of a runner' => sub {
     is scalar(grep { $_ == 1 } values %attempts), 4 - @lost, 'the others one';
     is_deeply [ map { $_->[0] } events_of($lost[0]) ], [qw(metadata custom metadata custom)],
         'each attempt begins with metadata and numbers go on';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'kill -9 of a runner while a claim for its slots is under way' => sub {
+    my $sv = TestSupervisor->start($pg, runners => 2, slots => 2, lease_sec => 240);
+    $sv->wait_ready;
+    wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
+    # The claim waits for this lock.
+    open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
+    print {$lock} "begin; select 1 from agent.workers for update;\n";
+    $lock->flush;
+    my $gate = make_gate();
+    my @runs = map { create_run({ do => 'gate', path => $gate }) } 1 .. 4;
+    $sv->wake;
+    wait_for('the claim to wait', sub { sql("select count(*) from pg_stat_activity "
+        . "where wait_event_type = 'Lock' and query like '%claim_runs%'") });
+    my ($victim, $other) = $sv->runner_pids;
+    my ($spawner, $pipes) = ($sv->spawner_pid, pipes_of($sv->pid));
+    # Nobody takes the place of the runner for now.
+    kill STOP => $spawner;
+    kill KILL => $victim;
+    wait_for('the supervisor to make another', sub { pipes_of($sv->pid) > $pipes });
+    close $lock or die "psql failed\n";
+    wait_for('those without a place to be given back', sub { 2 == (() = $sv->log_text =~ /AGT0346.*requeued/g) });
+    kill CONT => $spawner;
+    wait_for('all to run', sub { !grep { events_of($_) < 2 } @runs });
+    my %runs_of;
+    $runs_of{ (events_of($_))[1][1]{pid} }++ for @runs;
+    is $runs_of{$other}, 2, 'the other runner gets no more runs than it has slots';
+    open_gate($gate);
+    wait_status($_, 'success') for @runs;
+    is sql("select max(attempts) from agent.usage_events where run_id in ('" . join("', '", @runs) . "')"), 1,
+        'and no attempt is counted';
     is $sv->stop, 0, 'end';
 };
 
