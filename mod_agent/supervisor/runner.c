@@ -219,8 +219,7 @@ void agent_runner_breach(agent_supervisor_t *sv, agent_runner_t *runner,
                       "the runner broke the protocol");
 }
 
-/* The runs of a runner that will not say anything any more. */
-static void give_back_runs(agent_supervisor_t *sv, agent_runner_t *runner)
+void agent_runner_give_back(agent_supervisor_t *sv, agent_runner_t *runner)
 {
     while (!APR_RING_EMPTY(&runner->leases, agent_lease_t, link)) {
         agent_lease_t *lease = APR_RING_FIRST(&runner->leases);
@@ -253,7 +252,7 @@ void agent_runner_kill_all(agent_supervisor_t *sv, agent_loss_t loss,
         agent_runner_kill(sv, runner, loss, reason);
         runner->loss = loss;
         runner->reason = reason;
-        give_back_runs(sv, runner);
+        agent_runner_give_back(sv, runner);
     }
 }
 
@@ -282,7 +281,7 @@ static void end_runner(agent_supervisor_t *sv, agent_runner_t *runner,
     agent_report_write(sv, wanted ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
                        "AGT0331", 0, "runner %d ended (%s) with %d runs",
                        (int)runner->pid, how, runner->active);
-    give_back_runs(sv, runner);
+    agent_runner_give_back(sv, runner);
     runner->state = AGENT_RUNNER_DEAD;
     if (wanted
         || (runner->slots > 0 && sv->now - runner->started_at >= SHORT_LIFE)) {

@@ -112,9 +112,12 @@ void agent_runner_reap(agent_supervisor_t *sv);
 /* Takes no more runs, and is killed when its others ended. */
 void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner);
 
-/* Kills it; its runs are treated as `loss` says when it has ended. */
+/* Kills it; its runs are treated as `loss` says at its end, or after 5 s. */
 void agent_runner_kill(agent_supervisor_t *sv, agent_runner_t *runner,
                        agent_loss_t loss, const char *reason);
+
+/* Takes its runs from a runner that is not listened to any more. */
+void agent_runner_give_back(agent_supervisor_t *sv, agent_runner_t *runner);
 
 /* It broke the protocol: killed, its runs count the attempt. */
 void agent_runner_breach(agent_supervisor_t *sv, agent_runner_t *runner,

@@ -78,7 +78,9 @@ static void exceed_limit(agent_supervisor_t *sv, agent_runner_t *runner)
                           "the runner was replaced");
         break;
     default:
-        /* Killed, but its end was not reported: ask again. */
+        /* Killed, but its end was not reported. It may be held up in the
+         * system for as long as it likes, its runs may not: ask again. */
+        agent_runner_give_back(sv, runner);
         agent_spawner_kill(&sv->spawner, runner->id, SIGKILL);
         runner->limit_at = sv->now + apr_time_from_sec(5);
     }

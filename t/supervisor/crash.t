@@ -76,6 +76,23 @@ subtest 'kill -9 of a runner while a claim for its slots is under way' => sub {
     is $sv->stop, 0, 'end';
 };
 
+subtest 'runs do not wait for a killed runner whose end is not reported' => sub {
+    my $sv = TestSupervisor->start($pg, runners => 2);
+    $sv->wait_ready;
+    wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
+    my $run = create_run({ do => 'hang', once => 1 });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    my $spawner = $sv->spawner_pid;
+    kill STOP => $spawner;
+    kill KILL => (events_of($run))[1][1]{pid};
+    wait_status($run, 'success');
+    is sql("select attempts from agent.usage_events where run_id = '$run'"), 2, 'by the other one';
+    kill CONT => $spawner;
+    $sv->wait_log(qr/AGT0331/);
+    is $sv->stop, 0, 'end';
+};
+
 subtest 'kill -9 of the supervisor' => sub {
     # With so long a lease nobody but the next supervisor takes the run over.
     my $sv = TestSupervisor->start($pg, lease_sec => 600);
