@@ -178,13 +178,18 @@ apr_int64_t agent_process_start_time(pid_t pid)
     return read_stat(pid, &state, &start) ? start : -1;
 }
 
+bool agent_process_same_boot(const char *one, const char *other)
+{
+    return strncmp(one, other, BOOT_ID_LENGTH) == 0;
+}
+
 bool agent_process_is_gone(const char *own_boot, const char *boot, pid_t pid,
                            apr_int64_t start)
 {
     apr_int64_t found;
     char state;
 
-    if (strncmp(own_boot, boot, BOOT_ID_LENGTH) != 0) {
+    if (!agent_process_same_boot(own_boot, boot)) {
         return true;
     }
     if (strcmp(own_boot, boot) != 0) {

@@ -50,6 +50,9 @@ bool agent_process_boot_id(char out[AGENT_PROCESS_BOOT_SIZE]);
 /* Field 22 of /proc/PID/stat: clock ticks from boot to start; -1 unknown. */
 apr_int64_t agent_process_start_time(pid_t pid);
 
+/* Whether two boot ids are of one boot of one machine. */
+bool agent_process_same_boot(const char *one, const char *other);
+
 /*
  * Whether the process that once registered as (boot, pid, start) is certainly
  * gone. When in doubt: false; its lease will end.

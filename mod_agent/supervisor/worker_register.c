@@ -54,6 +54,28 @@ static apr_status_t send_list(agent_supervisor_t *sv, agent_error_t **err)
                          err, sv->database.scratch);
 }
 
+/*
+ * Our own pid: a registration whose answer was lost. What another boot has
+ * left was buried before we registered first; who came since is another
+ * machine, and to bury each other would never end.
+ */
+static bool is_predecessor(agent_supervisor_t *sv, const char *id,
+                           const char *boot, pid_t pid, apr_int64_t start)
+{
+    const agent_worker_t *worker = &sv->worker;
+
+    if (*worker->id != '\0'
+        && !agent_process_same_boot(worker->boot_id, boot)) {
+        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0327", 0,
+                           "worker %s is of another machine that has our name "
+                           "%s: AgentNode must differ",
+                           id, sv->config->node_name);
+        return false;
+    }
+    return (pid == getpid() && strcmp(boot, worker->boot_id) == 0)
+        || agent_process_is_gone(worker->boot_id, boot, pid, start);
+}
+
 static void receive_list(agent_supervisor_t *sv,
                          const agent_db_result_t *result)
 {
@@ -66,10 +88,7 @@ static void receive_list(agent_supervisor_t *sv,
         const char *boot = agent_db_value(result, row, 1);
         pid_t pid = (pid_t)read_number(result, row, 2);
 
-        /* Our own pid: a registration whose answer was lost. */
-        if ((pid == getpid() && strcmp(boot, worker->boot_id) == 0)
-            || agent_process_is_gone(worker->boot_id, boot, pid,
-                                     read_number(result, row, 3))) {
+        if (is_predecessor(sv, id, boot, pid, read_number(result, row, 3))) {
             agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0321", 0,
                                "worker %s of this host (process %d) is gone: "
                                "releasing its runs",

@@ -157,6 +157,21 @@ subtest 'a supervisor leaves those of others alone' => sub {
     is $_->stop, 0, 'end' for $one, $two;
 };
 
+subtest 'two machines of one name do not bury each other in turn' => sub {
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $own = sql('select max(worker_id) from agent.workers where state = 1');
+    my $twin = sql("select agent.register_worker('node-1', 'another boot', 1, 1, 10, 600, '{agent}')");
+    # As the other one would do itself: it takes our worker for what a crash has left.
+    sql("select agent.bury_worker($own, true)");
+    $sv->wait_log(qr/AGT0322/);
+    $sv->wait_log(qr/AGT0320.*AGT0320/s);
+    is sql("select state from agent.workers where worker_id = $twin"), 1, 'the other one lives on';
+    like $sv->log_text, qr/AGT0327: worker $twin is of another machine/, 'and the log says what to do';
+    is $sv->stop, 0, 'end';
+    sql("delete from agent.workers where worker_id = $twin");
+};
+
 subtest 'a worker that was declared dead stops at once and begins anew' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 8);
     $sv->wait_ready;
