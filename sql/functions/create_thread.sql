@@ -18,7 +18,10 @@ declare
     v_now timestamptz := agent.now();
 begin
     insert into agent.threads as t (account_id, thread_id, metadata, created_at, updated_at)
-    values (p_account_id, p_thread_id, coalesce(p_request -> 'metadata', '{}')::jsonb, v_now, v_now)
+    values (
+        p_account_id, p_thread_id,
+        -- Null in JSON is as good as absent.
+        coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}'), v_now, v_now)
         on conflict (account_id, thread_id) do nothing
     returning agent.render_thread(t, null, '{}') into body;
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. The config of a run: the request's over the assistant's, member by member. metadata is
--- merged from all that is known, the run's own last; configurable always has our identifiers.
+-- merged from all that is known, the run's own last; configurable always has our identifiers. A member
+-- that is null in JSON is as good as absent.
 -- Returns: the object.
 -- Locks:   none.
 create or replace function agent.merge_config(
@@ -19,11 +20,11 @@ as $function$
             'metadata',
             '{"created_by": "system"}'
             || p_base_metadata
-            || coalesce(p_over -> 'metadata', '{}')
+            || coalesce(nullif(p_over -> 'metadata', 'null'), '{}')
             || coalesce(p_run_metadata, '{}'),
             'configurable',
-            coalesce(p_base -> 'configurable', '{}')
-            || coalesce(p_over -> 'configurable', '{}')
+            coalesce(nullif(p_base -> 'configurable', 'null'), '{}')
+            || coalesce(nullif(p_over -> 'configurable', 'null'), '{}')
             || p_identifiers)
 $function$;
 

@@ -125,6 +125,19 @@ subtest 'config, context and metadata of the assistant are the base of those of 
     is $kwargs->{config}{metadata}{$_}, 1, "metadata $_" for qw(e t r);
 };
 
+subtest 'null for metadata or configurable is as good as none' => sub {
+    my $session = $play->session;
+    my $thread = AgentSQL::uuid();
+    my ($code, $body) = $play->api('create_thread', $thread, 'raise', '{"metadata": null}');
+    is_deeply $body->{metadata}, {}, 'of a thread';
+    my $run = $play->run($thread, request => '{"metadata": null, "config": {"metadata": null, "configurable": null}}');
+    my $config = $play->body('get_run', $thread, $run)->{kwargs}{config};
+    is $config->{metadata}{graph_id}, 'agent', 'of a run';
+    is $config->{configurable}{run_id}, $run;
+    is $play->body('get_thread', $thread)->{metadata}{graph_id}, 'agent';
+    $session->query("delete from agent.run_queue where run_id = '$run'");
+};
+
 subtest 'an unknown assistant, or one of a graph that is not served, is assistant_not_found' => sub {
     my $thread = $play->thread;
     is +($play->try_run($thread, assistant => AgentSQL::uuid(), graph => undef))[0], 'assistant_not_found';
