@@ -16,7 +16,8 @@ begin
         return (
             select json_agg(
                        case
-                           when t.task ->> 'error' is not null then t.task
+                           when json_typeof(t.task) <> 'object' or t.task ->> 'error' is not null
+                           then t.task
                            else agent.concat_objects(t.task, json_build_object('error', p_message))
                        end order by t.pos)
               from json_array_elements(p_tasks) with ordinality as t (task, pos));

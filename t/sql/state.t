@@ -196,6 +196,14 @@ subtest 'join of a failed run names the error, and the state shows it too' => su
     is $play->body('get_state', $thread, undef)->{tasks}[0]{error}, 'The model refused.';
 };
 
+subtest 'the state of a failed run shows tasks that are no objects as the runner sent them' => sub {
+    my $claim = leased($play->thread);
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, messages => ['q'], next => ['agent'], tasks => [ 5, 'x', undef, {} ]),
+        AgentSQL::Play::finish($claim, 'error', { error => 'E', message => 'm' }));
+    is_deeply $play->body('get_state', $claim->{thread_id}, undef)->{tasks}, [ 5, 'x', undef, { error => 'm' } ];
+};
+
 subtest 'the state of a failed run without tasks shows the error in a task for each node' => sub {
     my $claim = leased($play->thread);
     $play->save($worker,
