@@ -155,6 +155,8 @@ subtest 'runners that were stopped go on after a renewal in time' => sub {
     my $run = create_run({ do => 'gate', path => $gate });
     $sv->wake;
     wait_for('it to run', sub { events_of($run) == 2 });
+    # Another host's, whose lease ends while the database is away.
+    my $other = sql("select agent.register_worker('elsewhere', 'boot', 1, 1, 10, 0, '{agent}')");
     $pg->stop('fast');
     $sv->wait_log(qr/AGT0323/);
     $pg->start;
@@ -162,7 +164,9 @@ subtest 'runners that were stopped go on after a renewal in time' => sub {
     open_gate($gate);
     wait_status($run, 'success');
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'at its first attempt';
+    is sql("select agent.renew_worker($other, 3600, false)"), 'ok', 'others have the time to renew theirs';
     is $sv->stop, 0, 'end';
+    sql("delete from agent.workers where worker_id = $other");
 };
 
 subtest 'the database crashes' => sub {
