@@ -10,8 +10,9 @@
 
 #include "types.h"
 
-/* Three for each runner, and a handful. */
-#define AGENT_POLL_MAX 640
+/* Three for each of 200 runners, three for each of 64 webhooks, and a handful.
+ */
+#define AGENT_POLL_MAX 832
 
 typedef void (*agent_poll_handler_t)(agent_supervisor_t *sv, void *baton);
 
