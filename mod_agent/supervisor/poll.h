@@ -9,10 +9,10 @@
 #include <poll.h>
 
 #include "types.h"
+#include "webhook.h"
 
-/* Three for each of 200 runners, three for each of 64 webhooks, and a handful.
- */
-#define AGENT_POLL_MAX 832
+/* Three for each runner, those of the webhooks, and a handful. */
+#define AGENT_POLL_MAX (3 * AGENT_RUNNERS_MAX + AGENT_WEBHOOK_SOCKETS + 16)
 
 typedef void (*agent_poll_handler_t)(agent_supervisor_t *sv, void *baton);
 

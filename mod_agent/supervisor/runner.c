@@ -22,8 +22,6 @@
 #define MAX_WAIT   apr_time_from_sec(5)
 /* For a killed process to disappear before its runs are given back anyway. */
 #define KILL_PATIENCE apr_time_from_sec(5)
-/* Those to be replaced included; the spawner knows a few more. */
-#define MAX_RUNNERS 200
 
 void agent_runner_init(agent_supervisor_t *sv)
 {
@@ -181,7 +179,7 @@ apr_time_t agent_runner_replenish(agent_supervisor_t *sv)
     int missing = sv->config->runners - count_runners(sv, true);
 
     if (sv->mode != AGENT_MODE_RUNNING || missing <= 0
-        || count_runners(sv, false) >= MAX_RUNNERS) {
+        || count_runners(sv, false) >= AGENT_RUNNERS_MAX) {
         return AGENT_NEVER;
     }
     if (sv->runners.start_at > sv->now) {
