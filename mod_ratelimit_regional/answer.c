@@ -190,7 +190,6 @@ static int send_problem(request_rec *r, rlr_part_t body)
     r->status = HTTP_TOO_MANY_REQUESTS;
     r->status_line = NULL;
     ap_set_content_type(r, PROBLEM_TYPE);
-    ap_set_content_length(r, (apr_off_t)body.length);
     ap_run_insert_error_filter(r);
     APR_BRIGADE_INSERT_TAIL(
         brigade,

@@ -34,13 +34,16 @@ unsigned rlr_limit_seconds(uint32_t ms)
 static const rlr_site_rule_t *find_rule(const rlr_site_t *site,
                                         const rlr_subject_t *subject)
 {
-    const rlr_site_rule_t *rules = (const rlr_site_rule_t *)site->rules->elts;
+    const rlr_candidate_t *candidate = rlr_lookup_find(site->lookup,
+                                                       &subject->target);
 
-    for (int i = 0; i < site->rules->nelts; i++) {
-        if (rlr_rule_may(rules[i].rule, &subject->target)
-            && rlr_subject_has(subject, rules[i].rule->key)
-            && rlr_rule_test(rules[i].rule, &subject->target)) {
-            return &rules[i];
+    for (; candidate->match != NULL; candidate++) {
+        const rlr_site_rule_t *rule = &APR_ARRAY_IDX(
+            site->rules, candidate->rule, rlr_site_rule_t);
+
+        if (rlr_subject_has(subject, rule->rule->key)
+            && rlr_match_test(candidate->match, &subject->target)) {
+            return rule;
         }
     }
     return NULL;

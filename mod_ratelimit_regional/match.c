@@ -113,13 +113,27 @@ static size_t resolve_marks(char *out, size_t length)
     return end_segment(out, slash, end);
 }
 
+/* The length of a path that is as it should be, with nothing to decode and
+ * nothing to resolve: most are. Else 0. */
+static size_t measure_plain(const char *path)
+{
+    const char *p = path;
+
+    while (*p != '\0' && *p != '%') {
+        if (*p++ == '/' && (*p == '/' || *p == '.' || *p == '\0')) {
+            return 0;
+        }
+    }
+    return *p == '\0' ? (size_t)(p - path) : 0;
+}
+
 /* httpd too resolves dots first, then decodes slashes, then resolves again:
  * /a%2fb/../c is /c. */
 size_t rlr_match_normalize(char *out, const char *path, bool decode_slash)
 {
-    size_t length;
+    size_t length = measure_plain(path);
 
-    if (*path != '/') {
+    if (*path != '/' || length > 0) {
         return copy_text(out, path);
     }
     length = resolve(out, path, decode_slash);
@@ -237,7 +251,8 @@ static bool test_method(const char *expected, const char *method,
     if (method == NULL) {
         return false;
     }
-    return strcmp(expected, method) == 0
+    /* Most differ in the first byte. */
+    return (*expected == *method && strcmp(expected, method) == 0)
         || (head_as_get && strcmp(method, "HEAD") == 0
             && strcmp(expected, "GET") == 0);
 }

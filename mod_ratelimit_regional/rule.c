@@ -222,26 +222,12 @@ static apr_status_t read_category(rlr_rule_t *rule, words_t *words,
     return APR_SUCCESS;
 }
 
-static char find_second(const rlr_rule_t *rule)
-{
-    const rlr_match_t *matches = (const rlr_match_t *)rule->matches->elts;
-    char second = rlr_match_second(&matches[0]);
-
-    for (int i = 1; i < rule->matches->nelts; i++) {
-        if (rlr_match_second(&matches[i]) != second) {
-            return '\0';
-        }
-    }
-    return second;
-}
-
 static apr_status_t read_rule(rlr_rule_t *rule, words_t *words,
                               const char **problem, apr_pool_t *pool)
 {
     apr_status_t rv = read_matches(rule, words, problem, pool);
 
     if (rv == APR_SUCCESS) {
-        rule->second = find_second(rule);
         rv = read_key(rule, words, problem, pool);
     }
     if (rv == APR_SUCCESS) {
@@ -276,19 +262,7 @@ apr_status_t rlr_rule_parse(rlr_rule_t **rule, int argc, char *const argv[],
     return rv;
 }
 
-/* ---- Testing ---- */
-
-bool rlr_rule_test(const rlr_rule_t *rule, const rlr_target_t *target)
-{
-    const rlr_match_t *matches = (const rlr_match_t *)rule->matches->elts;
-
-    for (int i = 0; i < rule->matches->nelts; i++) {
-        if (rlr_match_test(&matches[i], target)) {
-            return true;
-        }
-    }
-    return false;
-}
+/* ---- Comparing ---- */
 
 /* Whether a request that has the later rule's key has the first one's too. */
 static bool key_covers(rlr_key_t first, rlr_key_t later)

@@ -41,8 +41,6 @@ typedef struct rlr_rule_t {
     const char *name;
     /* Alternatives; one is enough. */
     apr_array_header_t *matches; /* of rlr_match_t */
-    /* The second byte of all paths that it is for; 0: they differ. */
-    char second;
     rlr_key_t key;
     apr_array_header_t *limits; /* of rlr_rule_limit_t */
     /* For people; never NULL. */
@@ -74,19 +72,6 @@ bool rlr_rule_is_name(const char *text);
 
 /* The rule's limit in the region, or NULL: it does not exist there. */
 const rlr_limit_t *rlr_rule_limit(const rlr_rule_t *rule, const char *region);
-
-/* False: none of its patterns is for the target. Most rules are out of the
- * question at one glance, and each request looks through the table. */
-static inline bool rlr_rule_may(const rlr_rule_t *rule,
-                                const rlr_target_t *target)
-{
-    return rule->second == '\0'
-        || (target->length > 1 && rule->second == target->path[1])
-        || (target->full != target->path && rule->second == target->full[1]);
-}
-
-/* Whether one of the rule's patterns is for the target. */
-bool rlr_rule_test(const rlr_rule_t *rule, const rlr_target_t *target);
 
 /*
  * The first of `earlier` rules that takes everything that pattern `index` of

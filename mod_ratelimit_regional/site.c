@@ -205,6 +205,17 @@ static void set_options(rlr_site_t *site, const rlr_config_t *config,
         == RLR_ENGINE_DRY_RUN;
 }
 
+static const rlr_lookup_t *make_lookup(const rlr_site_t *site, apr_pool_t *pool)
+{
+    int count = site->rules->nelts;
+    const rlr_rule_t **rules = apr_palloc(pool, (size_t)count * sizeof(*rules));
+
+    for (int i = 0; i < count; i++) {
+        rules[i] = APR_ARRAY_IDX(site->rules, i, rlr_site_rule_t).rule;
+    }
+    return rlr_lookup_make(rules, count, site->strip_prefix, pool);
+}
+
 static rlr_site_t *build_site(const rlr_config_t *config, server_rec *server,
                               apr_pool_t *pool)
 {
@@ -219,6 +230,7 @@ static rlr_site_t *build_site(const rlr_config_t *config, server_rec *server,
     }
     set_scope(site, config, server, pool);
     set_options(site, config, server);
+    site->lookup = make_lookup(site, pool);
     return site;
 }
 

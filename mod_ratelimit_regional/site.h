@@ -13,6 +13,7 @@
 #include <apr_hash.h>
 
 #include "digest.h"
+#include "lookup.h"
 #include "quota.h"
 #include "rule.h"
 #include "table.h"
@@ -43,6 +44,7 @@ typedef struct rlr_brake_t {
 typedef struct rlr_site_t {
     const char *region;
     apr_array_header_t *rules; /* of rlr_site_rule_t */
+    const rlr_lookup_t *lookup;
     rlr_brake_t brake;
     /* Bytes that begin every identity: hosts with the same share counters. */
     const char *scope;

@@ -31,50 +31,69 @@ static bool is_credential(const char *text, size_t most)
     return text[length] == '\0' && length > 0 && length <= most;
 }
 
+static bool is_recalled(const rlr_recall_t *recall, const char *text,
+                        size_t most)
+{
+    return recall != NULL && recall->length > 0 && recall->length <= most
+        && strcmp(recall->text, text) == 0;
+}
+
 static void set_credential(rlr_credential_t *credential, const char *text,
-                           size_t most)
+                           size_t most, rlr_recall_t *recall)
 {
     memset(credential, 0, sizeof(*credential));
-    if (text != NULL && is_credential(text, most)) {
-        credential->present = true;
-        credential->text = text;
+    if (text == NULL) {
+        return;
+    }
+    credential->text = text;
+    credential->recall = recall;
+    credential->has_digest = is_recalled(recall, text, most);
+    credential->present = credential->has_digest || is_credential(text, most);
+    if (credential->has_digest) {
+        credential->digest = recall->digest;
     }
 }
 
-void rlr_subject_set_api_key(rlr_subject_t *subject, const rlr_site_t *site,
-                             const char *text)
+static void set_api_key(rlr_subject_t *subject, const rlr_site_t *site,
+                        const char *text, rlr_recall_t *recall)
 {
-    set_credential(&subject->api_key, text, RLR_API_KEY_MAX);
+    set_credential(&subject->api_key, text, RLR_API_KEY_MAX, recall);
     if (subject->api_key.present && site->key_pattern != NULL
         && ap_regexec(site->key_pattern, text, 0, NULL, 0) != 0) {
         subject->api_key.present = false;
     }
 }
 
-void rlr_subject_set_user(rlr_subject_t *subject, const char *text)
+void rlr_subject_set_api_key(rlr_subject_t *subject, const rlr_site_t *site,
+                             const char *text)
 {
-    set_credential(&subject->user, text, RLR_USER_MAX);
+    set_api_key(subject, site, text, NULL);
 }
 
-static rlr_digest_t find_digest(rlr_recall_t *recall, const char *text)
+void rlr_subject_set_user(rlr_subject_t *subject, const char *text)
 {
-    size_t length = strlen(text);
+    set_credential(&subject->user, text, RLR_USER_MAX, NULL);
+}
 
-    if (recall == NULL) {
-        return rlr_digest_make(text, length);
-    }
-    if (strcmp(recall->text, text) != 0) {
-        recall->digest = rlr_digest_make(text, length);
-        memcpy(recall->text, text, length + 1);
-    }
-    return recall->digest;
+static void remember(rlr_recall_t *recall, const char *text, size_t length,
+                     rlr_digest_t digest)
+{
+    memcpy(recall->text, text, length + 1);
+    recall->length = length;
+    recall->digest = digest;
 }
 
 const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential)
 {
     if (!credential->has_digest) {
-        credential->digest = find_digest(credential->recall, credential->text);
+        size_t length = strlen(credential->text);
+
+        credential->digest = rlr_digest_make(credential->text, length);
         credential->has_digest = true;
+        if (credential->recall != NULL) {
+            remember(credential->recall, credential->text, length,
+                     credential->digest);
+        }
     }
     return &credential->digest;
 }
@@ -200,17 +219,15 @@ void rlr_subject_read(rlr_subject_t *subject, const rlr_site_t *site,
 {
     /* Not r->uri: a forward proxy's request has the whole URL there. */
     const char *path = r->parsed_uri.path ? r->parsed_uri.path : "/";
+    const char *api_key = apr_table_get(r->headers_in, RLR_API_KEY_HEADER);
+    const char *user = apr_table_get(r->headers_in, RLR_USER_HEADER);
+    rlr_recall_t *recall = api_key != NULL || user != NULL ? find_recall(r)
+                                                           : NULL;
 
     rlr_subject_set_target(subject, site, r->method, path, r->pool);
-    rlr_subject_set_api_key(subject, site,
-                            apr_table_get(r->headers_in, RLR_API_KEY_HEADER));
-    rlr_subject_set_user(subject,
-                         apr_table_get(r->headers_in, RLR_USER_HEADER));
+    set_api_key(subject, site, api_key, recall);
+    set_credential(&subject->user, user, RLR_USER_MAX, recall);
     set_address(subject, site, r->useragent_addr);
-    if (subject->api_key.present || subject->user.present) {
-        subject->api_key.recall = find_recall(r);
-        subject->user.recall = subject->api_key.recall;
-    }
 }
 
 static size_t add_bytes(unsigned char *identity, size_t length,

@@ -31,6 +31,8 @@
  * and again, and its digest takes longer than the decision. */
 typedef struct rlr_recall_t {
     char text[RLR_API_KEY_MAX + 1];
+    /* 0: none yet. */
+    size_t length;
     rlr_digest_t digest;
 } rlr_recall_t;
 

@@ -48,6 +48,18 @@ static void test_patterns(const char *path, size_t length, const char *full,
     }
 }
 
+/* A dot segment in front changes nothing but the way the path is read: one that
+ * has none to resolve and nothing to decode is copied as it is. */
+static void check_longer(const char *path, const char *expected,
+                         bool decode_slash, apr_pool_t *pool)
+{
+    const char *longer = apr_pstrcat(pool, "/.", path, NULL);
+    char *out = apr_palloc(pool, strlen(longer) + 1);
+    size_t length = rlr_match_normalize(out, longer, decode_slash);
+
+    must(length == strlen(expected) && strcmp(out, expected) == 0);
+}
+
 static void check_path(const char *path, bool decode_slash, apr_pool_t *pool)
 {
     size_t given = strlen(path);
@@ -60,6 +72,7 @@ static void check_path(const char *path, bool decode_slash, apr_pool_t *pool)
     if (path[0] == '/') {
         must(out[0] == '/');
         check_segments(out);
+        check_longer(path, out, decode_slash, pool);
     }
     else {
         must(strcmp(out, path) == 0);

@@ -131,6 +131,27 @@ is rule_of($server->ask('GET', '/x', { 'x-user-id' => 'u' x 129 })), 'public',
     'and not more';
 is rule_of($server->ask('GET', '/x', { 'x-api-key' => q(!"#$%&'()*+-./:;<=>?@[]^_`{|}~) })),
     'default-api', 'every visible sign but the comma may stand in a key';
+
+# What one connection sends, request after request, is remembered.
+sub rules_on_a_connection {
+    my (@headers) = @_;
+    $headers[-1] = { %{ $headers[-1] }, Connection => 'close' };
+    my $socket = $server->connection;
+    syswrite $socket, join '',
+        map { $server->request_text('GET', '/x', $_) } @headers;
+    return [ AgentTest::Client::read_to_end($socket)
+            =~ /^RateLimit-Policy: "([^"]+)"/mg ];
+}
+
+my $again = next_key();
+is_deeply rules_on_a_connection({ 'x-api-key' => $again }, { 'x-user-id' => $again },
+    {}, { 'x-api-key' => '' }, { 'x-api-key' => "$again," }, { 'x-user-id' => $again },
+    { 'x-api-key' => $again }),
+    [ qw(default-api default-user public public public default-user default-api) ],
+    'a connection may change who it speaks for';
+is_deeply rules_on_a_connection({ 'x-api-key' => 'u' x 200 }, { 'x-user-id' => 'u' x 200 },
+    { 'x-api-key' => 'u' x 200 }), [ qw(default-api public default-api) ],
+    'what was an API key is not for that a user id';
 for my $name ('NUL', 'a control byte') {
     my $byte = $name eq 'NUL' ? "\0" : "\x01";
     is $server->exchange("GET /x HTTP/1.1\r\n${host}x-api-key: a${byte}b\r\n\r\n")

@@ -2,52 +2,11 @@
 /* OBJECTS: ../mod_ratelimit_regional/rule.c */
 /* OBJECTS: ../mod_ratelimit_regional/match.c */
 /* Rules: the notation, its errors, and rules that can never match. */
-#include "check.h"
-
-#include <string.h>
-
-#include <apr_strings.h>
-
-#include "../../mod_ratelimit_regional/rule.h"
-
-#define MAX_WORDS 16
-
-/* Words of a line as httpd splits it; '...' is one word. */
-static int split(char *words[MAX_WORDS], const char *line, apr_pool_t *pool)
-{
-    char *rest = apr_pstrdup(pool, line);
-    int count = 0;
-
-    while (*(rest += strspn(rest, " ")) != '\0') {
-        const char *end = *rest == '\'' ? "'" : " ";
-
-        assert_true(count < MAX_WORDS);
-        rest += *rest == '\'';
-        words[count++] = rest;
-        rest += strcspn(rest, end);
-        if (*rest != '\0') {
-            *rest++ = '\0';
-        }
-    }
-    return count;
-}
-
-static const rlr_rule_t *parse(const char *line, apr_pool_t *pool)
-{
-    char *words[MAX_WORDS];
-    const char *problem = "";
-    rlr_rule_t *rule;
-
-    if (rlr_rule_parse(&rule, split(words, line, pool), words, &problem, pool)
-        != APR_SUCCESS) {
-        fail_msg("%s: %s", line, problem);
-    }
-    return rule;
-}
+#include "ratelimit_line.h"
 
 static void a_rule_is_read_as_it_is_written(void **state)
 {
-    const rlr_rule_t *rule = parse(
+    const rlr_rule_t *rule = line_parse(
         "ip-high 'OPTIONS *' /info */v1/metadata/submit key=ip us=2000/10 "
         "eu=1999/11 'High throughput'",
         *state);
@@ -69,10 +28,11 @@ static void a_rule_is_read_as_it_is_written(void **state)
 
 static void each_key_has_its_word(void **state)
 {
-    assert_int_equal(parse("a * key=api-key us=1/1", *state)->key, RLR_KEY_API);
-    assert_int_equal(parse("a * key=user+ip us=1/1", *state)->key,
+    assert_int_equal(line_parse("a * key=api-key us=1/1", *state)->key,
+                     RLR_KEY_API);
+    assert_int_equal(line_parse("a * key=user+ip us=1/1", *state)->key,
                      RLR_KEY_USER);
-    assert_int_equal(parse("a * key=ip us=1/1", *state)->key, RLR_KEY_IP);
+    assert_int_equal(line_parse("a * key=ip us=1/1", *state)->key, RLR_KEY_IP);
     assert_string_equal(rlr_rule_key_name(RLR_KEY_API), "api-key");
     assert_string_equal(rlr_rule_key_name(RLR_KEY_USER), "user+ip");
     assert_string_equal(rlr_rule_key_name(RLR_KEY_IP), "ip");
@@ -80,7 +40,7 @@ static void each_key_has_its_word(void **state)
 
 static void any_region_may_be_named_and_the_category_left_out(void **state)
 {
-    const rlr_rule_t *rule = parse("a * key=ip ap-south_2=7/3600", *state);
+    const rlr_rule_t *rule = line_parse("a * key=ip ap-south_2=7/3600", *state);
 
     assert_int_equal(rlr_rule_limit(rule, "ap-south_2")->count, 7);
     assert_string_equal(rule->category, "");
@@ -117,10 +77,10 @@ static void a_rule_that_cannot_be_read_says_what_was_expected(void **state)
         {"a * key=ip us=1/99999999", "1 to", "got '1/99999999'"}};
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        char *words[MAX_WORDS];
+        char *words[LINE_WORDS_MAX];
         const char *problem = "accepted";
         rlr_rule_t *rule;
-        int count = split(words, bad[i][0], *state);
+        int count = line_split(words, bad[i][0], *state);
 
         assert_int_equal(rlr_rule_parse(&rule, count, words, &problem, *state),
                          APR_EINVAL);
@@ -158,61 +118,17 @@ static void limits_reach_to_what_the_window_can_count(void **state)
                      APR_EINVAL);
 }
 
-static void one_of_its_patterns_is_enough_for_a_rule(void **state)
-{
-    const rlr_rule_t *rule = parse(
-        "a 'DELETE /sessions' */trigger key=ip us=1/1", *state);
-    rlr_target_t target = {"POST", "/sessions", 9, "/sessions", 9, false};
-
-    assert_false(rlr_rule_test(rule, &target));
-    target.method = "DELETE";
-    assert_true(rlr_rule_test(rule, &target));
-    target = (rlr_target_t){"POST", "/x/trigger", 10, "/x/trigger", 10, false};
-    assert_true(rlr_rule_test(rule, &target));
-}
-
 /* The name of the earlier rule that leaves nothing of pattern index, or "". */
 static const char *find_cover(const char *first, const char *later, int index,
                               apr_pool_t *pool)
 {
     const rlr_rule_t *earlier[2] = {
-        parse("other =/nothing key=ip us=1/1", pool), parse(first, pool)};
+        line_parse("other =/nothing key=ip us=1/1", pool),
+        line_parse(first, pool)};
     const rlr_rule_t *cover = rlr_rule_find_cover(
-        earlier, 2, parse(later, pool), index, false, pool);
+        earlier, 2, line_parse(later, pool), index, false, pool);
 
     return cover != NULL ? cover->name : "";
-}
-
-static bool may(const char *words, const char *path, apr_pool_t *pool)
-{
-    rlr_target_t target = {"GET", path,         strlen(path),
-                           path,  strlen(path), false};
-
-    return rlr_rule_may(parse(words, pool), &target);
-}
-
-static void a_glance_minds_the_path_as_it_was_sent(void **state)
-{
-    const rlr_rule_t *rule = parse("a /api/v1/x key=ip us=1/1", *state);
-    rlr_target_t target = {"GET", "/", 1, "/api/v1", 7, false};
-
-    assert_true(rlr_rule_may(rule, &target));
-    target.full = target.path;
-    assert_false(rlr_rule_may(rule, &target));
-}
-
-static void a_glance_at_the_path_tells_most_rules_apart(void **state)
-{
-    assert_true(may("a /runs /repos key=ip us=1/1", "/r", *state));
-    assert_false(may("a /runs /repos key=ip us=1/1", "/x", *state));
-    assert_false(may("a /runs key=ip us=1/1", "/", *state));
-    assert_false(may("a /runs key=ip us=1/1", "", *state));
-    assert_true(may("a /runs /info key=ip us=1/1", "/x", *state));
-    assert_true(may("a /runs */runs key=ip us=1/1", "/x", *state));
-    assert_true(may("a */runs* key=ip us=1/1", "/x", *state));
-    assert_true(may("a * key=ip us=1/1", "*", *state));
-    assert_true(may("a =/ key=ip us=1/1", "/", *state));
-    assert_true(may("a /{uuid} key=ip us=1/1", "/x", *state));
 }
 
 static void d3_2_a_rule_behind_one_that_takes_all_of_it_is_found(void **state)
@@ -251,9 +167,6 @@ int main(void)
         CHECK_TEST(a_rule_that_cannot_be_read_says_what_was_expected),
         CHECK_TEST(a_name_has_at_most_64_characters),
         CHECK_TEST(limits_reach_to_what_the_window_can_count),
-        CHECK_TEST(one_of_its_patterns_is_enough_for_a_rule),
-        CHECK_TEST(a_glance_minds_the_path_as_it_was_sent),
-        CHECK_TEST(a_glance_at_the_path_tells_most_rules_apart),
         CHECK_TEST(d3_2_a_rule_behind_one_that_takes_all_of_it_is_found),
         CHECK_TEST(d3_4_a_rule_with_another_key_takes_nothing_away)};
 
