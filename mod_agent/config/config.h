@@ -13,11 +13,6 @@
 
 #include "../core/egress.h"
 
-/* Where `make install` puts the runner; the Makefile knows better. */
-#ifndef AGENT_RUNNER_PATH
-#define AGENT_RUNNER_PATH "/usr/local/libexec/mod_agent/agent-runner"
-#endif
-
 /* The most that AgentMaxWaiters may say. */
 #define AGENT_MAX_WAITERS 100000
 

@@ -255,9 +255,11 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentFeedbackURL", set_feedback_url, NULL, RSRC_CONF,
                   "where the feedback of a run goes, with {run_id} and {key} "
                   "(default: none)"),
-    AP_INIT_TAKE1("AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
-                  "requests of one child that may wait for runs at once "
-                  "(default: what there is room for, at most 10000)"),
+    AP_INIT_TAKE1(
+        "AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
+        "requests of one child that may wait for runs at once "
+        "(default: what the MPM and open files have room for, at most "
+        "10000)"),
     AP_INIT_FLAG("AgentParking", set_flag, DATA(parking), RSRC_CONF,
                  "On: a request that waits holds no thread, where the MPM "
                  "allows it (default: On)"),
@@ -290,7 +292,7 @@ const command_rec agent_directives[] = {
     AP_INIT_RAW_ARGS("<AgentGraph", agent_directive_graph, NULL, RSRC_CONF,
                      "a built-in graph: model and tools (default: none)"),
     AP_INIT_TAKE1("AgentModel", agent_directive_model, NULL, RSRC_CONF,
-                  "demo, anthropic:NAME or openai:NAME (default: none)"),
+                  "demo, anthropic:NAME or openai:NAME (required)"),
     AP_INIT_TAKE1("AgentModelURL", agent_directive_model_url, NULL, RSRC_CONF,
                   "base URL of the model's API (default: the vendor's)"),
     AP_INIT_TAKE1("AgentModelKeyFile", agent_directive_model_key, NULL,

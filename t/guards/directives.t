@@ -33,12 +33,22 @@ sub check_module {
 sub find_directives {
     my ($sources) = @_;
     my $text = join '', map { ${ without_comments($_) } } source_files($sources);
+    my $runner = installed_runner();
+    $text =~ s/\bAGENT_RUNNER_PATH\b/"$runner"/g;
     my %help;
     while ($text =~ /AP_INIT_\w+\(\s*"(<?\w+)",(.*?)(?=AP_INIT_|\{\s*(?:\.name = )?NULL)/gs) {
         my ($name, $rest) = ($1, $2);
         $help{$name} = join '', $rest =~ /"((?:[^"\\]|\\.)*)"/g;
     }
     return %help;
+}
+
+# What the build defines AGENT_RUNNER_PATH as.
+sub installed_runner {
+    my $makefile = slurp(root() . '/Makefile.apxs');
+    my ($prefix) = $makefile =~ /^PREFIX\s*\?=\s*(\S+)$/m;
+    my ($path) = $makefile =~ /-DAGENT_RUNNER_PATH='"\$\(PREFIX\)(\S+?)"'/;
+    return $prefix . $path;
 }
 
 sub check_reference {
@@ -50,12 +60,20 @@ sub check_reference {
         like $reference, qr/^\s*#?\s*\Q$name\E\b/m, "$file shows $name";
         next if $name =~ /\A</;
         my ($comment) = $reference =~ /((?:^[ ]*# .*\n)+)[ ]*#?$name\b/m;
-        like $comment // '', qr/Default:|Required/,
-            "$file says what $name is by default";
-        like $help->{$name}, qr/\((?:default: .*|required)\)\z/,
-            "the help text of $name ends with its default";
+        my ($default) = $help->{$name} =~ /\((default: .+|required)\)\z/;
+        ok $default, "the help text of $name ends with its default";
+        like last_sentence($comment // ''), qr/\A\Q$default\E(?:,|\z)/i,
+            "$file says the same default of $name";
     }
     return;
+}
+
+# Of a comment, without the point behind it.
+sub last_sentence {
+    my ($comment) = @_;
+    my $text = join ' ', map { s/\A[ ]*# //r } split /\n/, $comment;
+    $text =~ s/\.\z//;
+    return $text =~ s/.*(?=(?:Default:|Required\b))//sr;
 }
 
 # Lower case follows in every directive, or IPv6; AgentXyz in prose may be a
