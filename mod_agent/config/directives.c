@@ -307,6 +307,6 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentMaxSteps", agent_directive_max_steps, NULL, RSRC_CONF,
                   "steps of one run (default: 25)"),
     AP_INIT_TAKE_ARGV("AgentTool", agent_directive_tool, NULL, RSRC_CONF,
-                      "NAME builtin, or NAME METHOD URL SCHEMAFILE "
+                      "NAME builtin, or NAME POST URL SCHEMAFILE "
                       "[DESCRIPTION] (default: none)"),
     {NULL}};
