@@ -216,21 +216,76 @@ static const rlr_lookup_t *make_lookup(const rlr_site_t *site, apr_pool_t *pool)
     return rlr_lookup_make(rules, count, site->strip_prefix, pool);
 }
 
-static rlr_site_t *build_site(const rlr_config_t *config, server_rec *server,
-                              apr_pool_t *pool)
+static void make_rules(rlr_site_t *site, const rlr_config_t *config,
+                       apr_pool_t *pool)
 {
     const apr_array_header_t *rules = config->global->rules;
-    rlr_site_t *site = apr_pcalloc(pool, sizeof(*site));
 
-    site->region = config->region;
     site->rules = apr_array_make(pool, rules->nelts, sizeof(rlr_site_rule_t));
     for (int i = 0; i < rules->nelts; i++) {
         add_rule(site, config, APR_ARRAY_IDX(rules, i, const rlr_rule_t *),
                  pool);
     }
+    site->lookup = make_lookup(site, pool);
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool has_same_engines(const rlr_config_t *a, const rlr_config_t *b)
+{
+    bool same = rlr_config_server_engine(a) == rlr_config_server_engine(b)
+        && a->rule_engines->nelts == b->rule_engines->nelts;
+
+    for (int i = 0; same && i < a->rule_engines->nelts; i++) {
+        const rlr_rule_engine_t *one = &APR_ARRAY_IDX(a->rule_engines, i,
+                                                      rlr_rule_engine_t);
+        const rlr_rule_engine_t *other = &APR_ARRAY_IDX(b->rule_engines, i,
+                                                        rlr_rule_engine_t);
+
+        same = one->engine == other->engine
+            && strcmp(one->rule, other->rule) == 0;
+    }
+    return same;
+}
+
+/* The site of a server before this one that has the same rules, or NULL. */
+static const rlr_site_t *find_twin(const rlr_config_t *config,
+                                   const server_rec *main_server,
+                                   const server_rec *server)
+{
+    for (; main_server != server; main_server = main_server->next) {
+        const rlr_config_t *other = rlr_config_get(main_server);
+
+        if (other->site != NULL && is_same_text(other->region, config->region)
+            && is_same_text(other->strip_prefix, config->strip_prefix)
+            && has_same_engines(other, config)) {
+            return other->site;
+        }
+    }
+    return NULL;
+}
+
+/* Hundreds of servers may have the same hundreds of rules: these are made and
+ * kept once. */
+static rlr_site_t *build_site(const rlr_config_t *config, server_rec *server,
+                              const server_rec *main_server, apr_pool_t *pool)
+{
+    const rlr_site_t *twin = find_twin(config, main_server, server);
+    rlr_site_t *site = apr_pcalloc(pool, sizeof(*site));
+
+    site->region = config->region;
     set_scope(site, config, server, pool);
     set_options(site, config, server);
-    site->lookup = make_lookup(site, pool);
+    if (twin != NULL) {
+        site->rules = twin->rules;
+        site->lookup = twin->lookup;
+    }
+    else {
+        make_rules(site, config, pool);
+    }
     return site;
 }
 
@@ -261,7 +316,7 @@ static const char *build_server(server_rec *server,
     }
     if (problem == NULL && config->region != NULL
         && rlr_config_server_engine(config) != RLR_ENGINE_OFF) {
-        config->site = build_site(config, server, pool);
+        config->site = build_site(config, server, main_server, pool);
     }
     return problem;
 }

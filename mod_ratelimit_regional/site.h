@@ -43,6 +43,7 @@ typedef struct rlr_brake_t {
 
 typedef struct rlr_site_t {
     const char *region;
+    /* These two are one for all servers that they are the same for. */
     apr_array_header_t *rules; /* of rlr_site_rule_t */
     const rlr_lookup_t *lookup;
     rlr_brake_t brake;

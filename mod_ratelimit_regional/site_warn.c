@@ -144,7 +144,12 @@ void rlr_site_warn(server_rec *main_server, apr_pool_t *pool)
          server = server->next) {
         const rlr_site_t *site = rlr_config_get(server)->site;
 
-        if (site != NULL) {
+        /* Servers share rules. */
+        if (site != NULL
+            && is_news(said,
+                       apr_psprintf(pool, "%pp %d", (void *)site->rules,
+                                    site->head_as_get),
+                       pool)) {
             check_site(site, server, said, pool);
         }
     }

@@ -3,7 +3,7 @@
 # never match, and the table as `httpd -t -D DUMP_RATELIMIT` prints it.
 use strict;
 use warnings;
-use AgentTest::Env qw(root slurp);
+use AgentTest::Env qw(httpd is_sanitized root slurp);
 use RateLimitTest;
 use Test::More;
 
@@ -118,6 +118,31 @@ is variables($inherit, '10.1.0.1'), 'exempt', 'an exemption of the server';
 is variables($inherit->second, '10.1.0.2'), 'exempt', 'holds in its virtual hosts';
 is variables($inherit->second, '10.2.0.1'), 'exempt', 'beside their own';
 is variables($inherit, '10.2.0.2'), 'admitted', 'which hold only there';
+
+# ---- many servers ----
+my $apart = RateLimitTest->new(config => <<'CONF' . join '', map { <<"HOST" } qw(first second first));
+RateLimitRegion us
+RateLimitRule first  * key=ip us=100/60
+RateLimitRule second * key=ip us=100/60
+CONF
+<VirtualHost *:\${PORT}>
+    ServerName no-$_.test
+    RateLimitEngine Off $_
+</VirtualHost>
+HOST
+$apart->start;
+is_deeply [ map { rule_of($apart->ask('GET', '/', { Host => "no-$_.test" })) } qw(first second first) ],
+    [ qw(second first second) ], 'servers have their own rules';
+
+SKIP: {
+    skip 'a sanitizer takes more by itself', 1 if is_sanitized();
+    $server->configure(join '', "RateLimitRegion us\n",
+        (map { "RateLimitRule r$_ /" . chr(ord('a') + $_ % 26) . "/$_ key=api-key us=9/9\n" } 1 .. 500),
+        map { "<VirtualHost *:\${PORT}>\nServerName h$_.test\n</VirtualHost>\n" } 1 .. 200);
+    # Of which httpd alone takes a quarter.
+    is system('/bin/sh', '-c', 'ulimit -v 250000; exec "$@" 2>/dev/null', 'sh',
+        httpd(), '-t', '-f', $server->{conf}), 0, 'or share them: 500 rules in 200 servers fit into 250 MB';
+}
 
 # ---- rules that can never match ----
 like $inherit->error_log, qr/warn\].*RLR0104: line \d+ of \S+: RateLimitRule deep can never match in region us: all of its requests are taken before by all\b/,
