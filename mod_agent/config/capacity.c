@@ -79,6 +79,14 @@ int agent_capacity_blocked(const agent_server_config_t *config)
                                      : half;
 }
 
+/* A quarter leaves threads to the requests that do not wait. */
+int agent_capacity_beats(void)
+{
+    int threads = get_threads();
+
+    return threads > 4 ? threads / 4 : 1;
+}
+
 /* A child that was gracefully stopped keeps its slot until its last request has
  * ended; without free slots no new child serves meanwhile. */
 static void check_slots(server_rec *server)

@@ -15,6 +15,9 @@ int agent_capacity_waiters(const agent_server_config_t *config);
 /* Those of them that may hold a thread. */
 int agent_capacity_blocked(const agent_server_config_t *config);
 
+/* Threads that their signs of life may ask for together. */
+int agent_capacity_beats(void);
+
 /* Logs what of the MPM's configuration is too small for requests that wait. */
 void agent_capacity_check(const agent_server_config_t *config,
                           server_rec *server);

@@ -90,7 +90,7 @@ static agent_turn_t take_turn(const agent_parking_t *parking,
                                            scratch);
 
     apr_pool_destroy(scratch);
-    agent_wait_drop_news(waiter);
+    agent_wait_end_turn(waiter);
     return why <= AGENT_WAIT_STOPPING ? AGENT_TURN_DONE : turn;
 }
 
@@ -191,7 +191,7 @@ static int advance(conn_rec *c, park_t *park)
             return finish(park);
         }
         why = park->wants_more ? take_reason_to_look(park->waiter)
-                               : agent_wait_take(park->waiter);
+                               : agent_wait_take_or_rest(park->waiter);
         if (c->aborted) {
             why = AGENT_WAIT_GONE;
         }

@@ -38,6 +38,10 @@ struct agent_waiter_t {
     /* Those of them that were taken, the owner's alone. */
     apr_array_header_t *taken;
     bool entered;
+    /* It has nothing to do: its next turn needs a thread. */
+    bool rests;
+    /* One of waits->beats_out. */
+    bool is_beat_out;
     /* One of the two, by entry.parked. */
     int wake_fd;
     apr_thread_cond_t *wake_cond;
@@ -68,6 +72,8 @@ struct agent_waits_t {
     struct agent_waiter_ring_t by_heartbeat; /* the earliest first */
     int count;                               /* of the ring */
     apr_time_t beats_at; /* no heartbeats before: they are spread */
+    int beats_most;      /* that may ask for threads together */
+    int beats_out;       /* that are, until their turns have ended */
     apr_uint64_t last_serial;
     int free_parked;
     int free_blocked;

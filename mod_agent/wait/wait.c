@@ -60,6 +60,7 @@ static agent_wait_t take_locked(agent_waiter_t *waiter)
     unsigned reasons = waiter->reasons;
     agent_wait_t first = AGENT_WAIT_GONE;
 
+    waiter->rests = false;
     waiter->reasons = 0;
     waiter->taken = waiter->coming;
     waiter->coming = NULL;
@@ -74,7 +75,7 @@ static agent_wait_t take_locked(agent_waiter_t *waiter)
         : first;
 }
 
-agent_wait_t agent_wait_take(agent_waiter_t *waiter)
+static agent_wait_t take(agent_waiter_t *waiter, bool may_rest)
 {
     agent_wait_t reason;
     eventfd_t count;
@@ -82,8 +83,19 @@ agent_wait_t agent_wait_take(agent_waiter_t *waiter)
     apr_thread_mutex_lock(waiter->waits->mutex);
     (void)!eventfd_read(waiter->wake_fd, &count);
     reason = take_locked(waiter);
+    waiter->rests = may_rest && reason == AGENT_WAIT_NOTHING;
     apr_thread_mutex_unlock(waiter->waits->mutex);
     return reason;
+}
+
+agent_wait_t agent_wait_take(agent_waiter_t *waiter)
+{
+    return take(waiter, false);
+}
+
+agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter)
+{
+    return take(waiter, true);
 }
 
 agent_wait_t agent_wait_block(agent_waiter_t *waiter)
@@ -104,10 +116,23 @@ const apr_array_header_t *agent_wait_news(const agent_waiter_t *waiter)
     return waiter->taken;
 }
 
-void agent_wait_drop_news(agent_waiter_t *waiter)
+static void end_beat_locked(agent_waiter_t *waiter)
+{
+    if (waiter->is_beat_out) {
+        waiter->is_beat_out = false;
+        waiter->waits->beats_out--;
+    }
+}
+
+void agent_wait_end_turn(agent_waiter_t *waiter)
 {
     destroy_events(waiter->taken);
     waiter->taken = NULL;
+    if (waiter->is_beat_out) {
+        apr_thread_mutex_lock(waiter->waits->mutex);
+        end_beat_locked(waiter);
+        apr_thread_mutex_unlock(waiter->waits->mutex);
+    }
 }
 
 void agent_wait_bring_news(agent_waiter_t *waiter, apr_int64_t after)
@@ -199,6 +224,7 @@ static void unchain_locked(agent_waits_t *waits, const agent_waiter_t *waiter)
 static void leave_locked(agent_waits_t *waits, agent_waiter_t *waiter)
 {
     waiter->entered = false;
+    end_beat_locked(waiter);
     agent_wait_drop_coming_locked(waiter);
     unchain_locked(waits, waiter);
     APR_RING_REMOVE(waiter, link);
@@ -224,7 +250,7 @@ void agent_wait_leave(agent_waiter_t *waiter)
     if (was_entered && waiter->entry.client_fd >= 0) {
         agent_wait_forget_client(waits, waiter);
     }
-    agent_wait_drop_news(waiter);
+    agent_wait_end_turn(waiter);
     if (waiter->wake_fd >= 0) {
         close(waiter->wake_fd);
         waiter->wake_fd = -1;
@@ -376,6 +402,7 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
     waits->heartbeat = limits->heartbeat;
     waits->free_parked = limits->parked;
     waits->free_blocked = limits->blocked;
+    waits->beats_most = limits->beats;
     waits->by_key = apr_hash_make(pool);
     waits->by_serial = apr_hash_make(pool);
     APR_RING_INIT(&waits->by_heartbeat, agent_waiter_t, link);

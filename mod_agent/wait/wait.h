@@ -50,6 +50,8 @@ typedef struct agent_waits_limits_t {
     /* Requests without a thread, and requests that each hold one. */
     int parked;
     int blocked;
+    /* Threads that signs of life may ask for together. */
+    int beats;
     /* Between two signs of life of one request. */
     apr_interval_time_t heartbeat;
 } agent_waits_limits_t;
@@ -102,6 +104,10 @@ int agent_wait_descriptor(const agent_waiter_t *waiter);
 /* Why the waiter was woken since it last took; NOTHING when it was not. */
 agent_wait_t agent_wait_take(agent_waiter_t *waiter);
 
+/* The same by the thread that leaves the waiter if that is NOTHING: what comes
+ * next needs one again. */
+agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter);
+
 /* Blocks until there is something to take, and takes it. */
 agent_wait_t agent_wait_block(agent_waiter_t *waiter);
 
@@ -115,10 +121,12 @@ void agent_wait_bring_news(agent_waiter_t *waiter, apr_int64_t after);
 
 /*
  * What agent_wait_take() has just announced: array of agent_wait_event_t, until
- * agent_wait_drop_news(). The first may be older than what was looked up since.
+ * agent_wait_end_turn(). The first may be older than what was looked up since.
  */
 const apr_array_header_t *agent_wait_news(const agent_waiter_t *waiter);
-void agent_wait_drop_news(agent_waiter_t *waiter);
+
+/* What was taken has been done. */
+void agent_wait_end_turn(agent_waiter_t *waiter);
 
 /*
  * A pool of its own for memory that one thread makes and any thread destroys;

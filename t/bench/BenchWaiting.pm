@@ -147,7 +147,8 @@ END { end_joins() }
 
 # --- What is measured ---------------------------------------------------------------
 
-# Memory is the first round's: after it the allocators keep what they got.
+# Each round in the other order. Memory is the first round's: after it the
+# allocators keep what they got.
 sub rates {
     my ($work, $runs) = @_;
     my $site = $work->{site};
@@ -158,21 +159,38 @@ sub rates {
     );
     $_->{bears_cuts} = 1 for values %case;
     warm_up($work, $child, \%case, $runs);
-    my (%rounds, $kb_each);
-    for (1 .. $work->{rounds}) {
-        my %without = map { ($_ => run_wrk($work, $case{$_})) } sort keys %case;
-        my $before = memory_kb($child);
-        park($site, @{$runs});
-        sleep $SETTLE_SEC if !defined $kb_each;
-        $kb_each //= (memory_kb($child)->{private} - $before->{private})
-            / @{$runs};
-        my %with = map { ($_ => run_wrk($work, $case{$_})) } sort keys %case;
-        unpark($child);
-        push @{ $rounds{$_} }, { without => $without{$_}, with => $with{$_},
-            ratio => $with{$_}{rate} / $without{$_}{rate} } for keys %case;
+    my (%rounds, $kb_each, %result);
+    my $run = sub { map { ($_ => run_wrk($work, $case{$_})) } sort keys %case };
+    my @sides = (
+        sub { $result{without} = { $run->() } },
+        sub {
+            $kb_each //= park_and_weigh($site, $child, $runs);
+            park($site, @{$runs}) if !$joins;
+            $result{with} = { $run->() };
+            unpark($child);
+        },
+    );
+    for (1 .. $work->{waiting_rounds}) {
+        $_->() for @sides;
+        @sides = reverse @sides;
+        push @{ $rounds{$_} }, compare($_, \%result) for keys %case;
     }
     return (kb_each => $kb_each, rates => { map { $_ => summary($rounds{$_}) }
         keys %rounds });
+}
+
+sub park_and_weigh {
+    my ($site, $child, $runs) = @_;
+    my $before = memory_kb($child);
+    park($site, @{$runs});
+    sleep $SETTLE_SEC;
+    return (memory_kb($child)->{private} - $before->{private}) / @{$runs};
+}
+
+sub compare {
+    my ($name, $result) = @_;
+    my %round = map { $_ => $result->{$_}{$name} } qw(with without);
+    return { %round, ratio => $round{with}{rate} / $round{without}{rate} };
 }
 
 # Every thread has had a connection of the database, and has parked a request.

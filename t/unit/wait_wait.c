@@ -89,7 +89,7 @@ typedef struct site_t {
 
 static void open_site(site_t *site, apr_interval_time_t heartbeat)
 {
-    const agent_waits_limits_t limits = {2, 1, heartbeat};
+    const agent_waits_limits_t limits = {2, 1, 1, heartbeat};
     const agent_log_t log = {write_nothing, NULL};
     bool hears;
 
@@ -120,6 +120,13 @@ static agent_waiter_t *enter(const site_t *site, const char *key, int fd,
             == APR_SUCCESS
         ? waiter
         : NULL;
+}
+
+static void allow(const site_t *site, int count)
+{
+    apr_thread_mutex_lock(site->waits->mutex);
+    site->waits->free_parked = count;
+    apr_thread_mutex_unlock(site->waits->mutex);
 }
 
 static void wait_for_wake(agent_waiter_t *waiter)
@@ -247,6 +254,62 @@ static void signs_of_life_are_due_and_every_sixth_is_a_look(void **state)
     apr_pool_destroy(site.pool);
 }
 
+#define CROWD 3
+
+/* One may ask for a thread at a time, or two when they are late: who of the
+ * crowd has to wait then; -1 = nobody. */
+static int find_left_out(const site_t *site, agent_waiter_t *const *crowd)
+{
+    int left_out = -1;
+    int out;
+
+    do {
+        sched_yield();
+        apr_thread_mutex_lock(site->waits->mutex);
+        out = site->waits->beats_out;
+        for (int i = 0; i < CROWD; i++) {
+            left_out = crowd[i]->reasons == 0 ? i : left_out;
+        }
+        apr_thread_mutex_unlock(site->waits->mutex);
+    } while (out < CROWD - 1);
+    return left_out;
+}
+
+static int count_beats_out(const site_t *site)
+{
+    int out;
+
+    apr_thread_mutex_lock(site->waits->mutex);
+    out = site->waits->beats_out;
+    apr_thread_mutex_unlock(site->waits->mutex);
+    return out;
+}
+
+static void signs_of_life_ask_for_few_threads_together(void **state)
+{
+    site_t site;
+    agent_waiter_t *crowd[CROWD];
+    int last;
+
+    open_site(&site, apr_time_from_msec(20));
+    allow(&site, CROWD);
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = enter(&site, RUN, -1, false);
+        while (agent_wait_take_or_rest(crowd[i]) != AGENT_WAIT_NOTHING) {
+        }
+    }
+    last = find_left_out(&site, crowd);
+    assert_int_not_equal(last, -1);
+    assert_int_not_equal(take(crowd[(last + 1) % CROWD]), AGENT_WAIT_NOTHING);
+    assert_int_equal(count_beats_out(&site), CROWD - 1);
+    agent_wait_end_turn(crowd[(last + 1) % CROWD]);
+    wait_for_wake(crowd[last]);
+    assert_int_equal(count_beats_out(&site), CROWD - 1);
+    agent_wait_leave(crowd[(last + 2) % CROWD]);
+    assert_int_equal(count_beats_out(&site), CROWD - 2);
+    apr_pool_destroy(site.pool);
+}
+
 static void streams_stop_at_once_and_others_after_the_grace(void **state)
 {
     site_t site;
@@ -306,10 +369,10 @@ static void news_is_brought_to_those_who_asked(void **state)
     assert_int_equal(APR_ARRAY_IDX(news, 1, agent_wait_event_t).seq, 8);
     assert_string_equal(APR_ARRAY_IDX(news, 1, agent_wait_event_t).name,
                         "updates");
-    agent_wait_drop_news(stream);
+    agent_wait_end_turn(stream);
     assert_int_equal(take(late), AGENT_WAIT_NEWS);
     assert_int_equal(agent_wait_news(late)->nelts, 1);
-    agent_wait_drop_news(late);
+    agent_wait_end_turn(late);
     /* The same again is no news. */
     notify(&site, RUN);
     assert_int_equal(agent_wait_take(stream), AGENT_WAIT_NOTHING);
@@ -336,7 +399,7 @@ static void news_that_a_look_has_overtaken_is_no_reason(void **state)
     agent_wait_bring_news(waiter, 9);
     assert_int_equal(agent_wait_take(waiter), AGENT_WAIT_NEWS);
     assert_int_equal(agent_wait_news(waiter)->nelts, 1);
-    agent_wait_drop_news(waiter);
+    agent_wait_end_turn(waiter);
     apr_pool_destroy(site.pool);
 }
 
@@ -374,6 +437,7 @@ int main(void)
         CHECK_TEST(the_gravest_reason_comes_first_and_all_are_taken),
         CHECK_TEST(a_client_that_leaves_is_seen),
         CHECK_TEST(signs_of_life_are_due_and_every_sixth_is_a_look),
+        CHECK_TEST(signs_of_life_ask_for_few_threads_together),
         CHECK_TEST(streams_stop_at_once_and_others_after_the_grace),
         CHECK_TEST(those_who_wait_for_a_key_are_woken),
         CHECK_TEST(news_is_brought_to_those_who_asked),
