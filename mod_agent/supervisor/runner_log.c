@@ -15,15 +15,27 @@
 #define MAX_LINES 100
 #define INTERVAL  apr_time_from_sec(10)
 
-/* The run it is about, when there is only one; else how many there are. */
-static void name_runs(const agent_runner_t *runner, char *out, size_t size)
+/* "run ID: ", which PROTOCOL.md asks for. */
+static bool names_its_run(const char *line, apr_size_t length)
 {
-    if (runner->active == 1) {
-        apr_snprintf(out, size, "run %.36s",
+    return length > 42 && memcmp(line, "run ", 4) == 0
+        && memcmp(line + 40, ": ", 2) == 0;
+}
+
+/* The run that a line is about, when there is only one; else how many there
+ * are; nothing when the line says it. */
+static void name_runs(const agent_runner_t *runner, const char *line,
+                      apr_size_t length, char *out, size_t size)
+{
+    if (names_its_run(line, length)) {
+        out[0] = '\0';
+    }
+    else if (runner->active == 1) {
+        apr_snprintf(out, size, " (run %.36s)",
                      APR_RING_FIRST(&runner->leases)->key.run_id);
     }
     else {
-        apr_snprintf(out, size, "%d runs", runner->active);
+        apr_snprintf(out, size, " (%d runs)", runner->active);
     }
 }
 
@@ -75,9 +87,9 @@ static void write_line(agent_supervisor_t *sv, agent_runner_t *runner)
                 bytes[i] = ' ';
             }
         }
-        name_runs(runner, about, sizeof(about));
+        name_runs(runner, bytes, length, about, sizeof(about));
         agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0347", 0,
-                           "runner %d (%s): %.*s", (int)runner->pid, about,
+                           "runner %d%s: %.*s", (int)runner->pid, about,
                            (int)length, bytes);
     }
     agent_buffer_consume(text, length);

@@ -94,6 +94,8 @@ subtest 'a long line is cut at 8 KB' => sub {
     wait_status($run, 'success');
     my $lines = $sv->wait_log(qr/AGT0347: runner \d+ \(\w.*\): 0{7999,8000}$/m);
     ok $lines, 'and logged once';
+    ok $sv->wait_log(qr/AGT0347: runner \d+: run \Q$run\E: says so$/m),
+        'a line that names its run is not given the name again';
 };
 
 subtest 'a run that does not end in time' => sub {

@@ -93,9 +93,11 @@ static void retry_or_fail(runner_call_t *call, int status, const char *said,
         return;
     }
     runner_journal_write(call->run_id,
-                         "model %s: attempt %d failed (%d %s), next in "
+                         "model %s: attempt %d failed (%s%s), next in "
                          "%" APR_TIME_T_FMT " ms",
-                         call->model->label, remote->attempts, status,
+                         call->model->label, remote->attempts,
+                         status > 0 ? apr_psprintf(call->pool, "%d ", status)
+                                    : "",
                          said ? said : "", apr_time_as_msec(delay));
     call->wake_at = runner_clock_now() + delay;
 }
