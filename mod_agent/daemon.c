@@ -176,7 +176,7 @@ static apr_status_t find_runner_user(agent_supervisor_config_t *supervisor,
                                      const agent_server_config_t *config,
                                      server_rec *server)
 {
-    const char *name = config->runner_user ? config->runner_user : "nobody";
+    const char *name = agent_config_runner_user(config);
     const struct passwd *user = getpwnam(name);
 
     supervisor->uid = (uid_t)-1;

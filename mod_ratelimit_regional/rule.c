@@ -17,7 +17,7 @@ const char *rlr_rule_key_name(rlr_key_t key)
     return key_names[key];
 }
 
-bool rlr_rule_parse_key(rlr_key_t *key, const char *text)
+static bool parse_key(rlr_key_t *key, const char *text)
 {
     for (size_t i = 0; i < KEY_COUNT; i++) {
         if (strcmp(text, key_names[i]) == 0) {
@@ -140,8 +140,7 @@ static apr_status_t read_key(rlr_rule_t *rule, words_t *words,
 {
     const char *word = words->left > 0 ? take_word(words) : NULL;
 
-    if (word != NULL
-        && rlr_rule_parse_key(&rule->key, word + sizeof(key_word) - 1)) {
+    if (word != NULL && parse_key(&rule->key, word + sizeof(key_word) - 1)) {
         return APR_SUCCESS;
     }
     *problem = apr_psprintf(pool,

@@ -61,9 +61,6 @@ apr_status_t rlr_rule_parse(rlr_rule_t **rule, int argc, char *const argv[],
 apr_status_t rlr_rule_parse_limit(rlr_limit_t *limit, const char *text,
                                   const char **problem, apr_pool_t *pool);
 
-/* Reads api-key, user+ip or ip; false when it is none of them. */
-bool rlr_rule_parse_key(rlr_key_t *key, const char *text);
-
 /* The word for the key in the notation. */
 const char *rlr_rule_key_name(rlr_key_t key);
 

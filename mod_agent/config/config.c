@@ -96,6 +96,11 @@ const char *agent_config_runner(const agent_server_config_t *config)
     return config->runner != NULL ? config->runner : AGENT_RUNNER_PATH;
 }
 
+const char *agent_config_runner_user(const agent_server_config_t *config)
+{
+    return config->runner_user != NULL ? config->runner_user : "nobody";
+}
+
 const char *agent_config_feedback_url(const agent_server_config_t *config)
 {
     return config->feedback_url;

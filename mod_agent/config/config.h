@@ -93,6 +93,7 @@ const agent_dir_config_t *agent_config_dir(const request_rec *r);
 const char *agent_config_node(const agent_server_config_t *config,
                               apr_pool_t *pool);
 const char *agent_config_runner(const agent_server_config_t *config);
+const char *agent_config_runner_user(const agent_server_config_t *config);
 /* With {run_id} and {key}; NULL = none. */
 const char *agent_config_feedback_url(const agent_server_config_t *config);
 int agent_config_runners(const agent_server_config_t *config);

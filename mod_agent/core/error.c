@@ -65,11 +65,6 @@ const char *agent_error_code(agent_error_id_t id)
     return error_rows[id].code;
 }
 
-const char *agent_error_detail(agent_error_id_t id)
-{
-    return error_rows[id].detail;
-}
-
 agent_error_id_t agent_error_from_code(const char *code)
 {
     for (int i = 0; i < AGENT_E_COUNT; i++) {

@@ -44,9 +44,6 @@ int agent_error_http(agent_error_id_t id);
 /* The stable word for the wire, never NULL. */
 const char *agent_error_code(agent_error_id_t id);
 
-/* The default detail, never NULL. */
-const char *agent_error_detail(agent_error_id_t id);
-
 /* The error an SQL function's code names; AGENT_E_INTERNAL when unknown. */
 agent_error_id_t agent_error_from_code(const char *code);
 

@@ -101,16 +101,9 @@ void agent_buffer_consume(agent_buffer_t *buffer, apr_size_t length)
     buffer->start = 0;
     buffer->end = 0;
     if (buffer->size > KEPT_SIZE) {
-        agent_buffer_clear(buffer);
-    }
-}
-
-void agent_buffer_clear(agent_buffer_t *buffer)
-{
-    if (buffer->pool != NULL) {
         apr_pool_destroy(buffer->pool);
+        agent_buffer_init(buffer, buffer->parent);
     }
-    agent_buffer_init(buffer, buffer->parent);
 }
 
 char *agent_buffer_text(const agent_buffer_t *buffer)

@@ -37,9 +37,6 @@ void agent_buffer_print(agent_buffer_t *buffer, const char *format, ...)
 /* Drops length bytes at the front; an empty large buffer is given back. */
 void agent_buffer_consume(agent_buffer_t *buffer, apr_size_t length);
 
-/* Drops the content and gives all memory back. */
-void agent_buffer_clear(agent_buffer_t *buffer);
-
 /* First byte of the content; not terminated. NULL when never filled. */
 char *agent_buffer_text(const agent_buffer_t *buffer);
 

@@ -11,10 +11,12 @@ static void every_code_leads_back_to_its_error(void **state)
 {
     for (int i = 0; i < AGENT_E_COUNT; i++) {
         agent_error_id_t id = (agent_error_id_t)i;
+        agent_error_t *err = NULL;
 
         assert_int_equal(agent_error_from_code(agent_error_code(id)), id);
         assert_in_range(agent_error_http(id), 400, 503);
-        assert_true(strlen(agent_error_detail(id)) > 0);
+        agent_error_set(&err, id, NULL, NULL, *state);
+        assert_true(strlen(err->detail) > 0);
     }
 }
 

@@ -28,7 +28,6 @@
 #define QUOTE_MAX 300
 
 typedef struct demo_t {
-    const char *prompt;
     /* The rest of the answer, and how it is spread over time. */
     const char *rest;
     int words;

@@ -60,7 +60,6 @@ apr_status_t runner_wire_read(runner_wire_t *wire)
         return errno == EAGAIN || errno == EINTR ? APR_SUCCESS : errno;
     }
     if (got == 0) {
-        wire->is_eof = true;
         return APR_EOF;
     }
     wire->in.length += (size_t)got;

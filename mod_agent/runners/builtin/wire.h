@@ -26,7 +26,6 @@ typedef struct runner_wire_t {
     /* Bytes of in already given out as lines; bytes searched for a newline. */
     size_t in_taken;
     size_t in_searched;
-    bool is_eof;
     runner_buffer_t out;
     /* Bytes of out already written; where the line being made began. */
     size_t out_sent;
