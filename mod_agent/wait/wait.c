@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -385,11 +386,17 @@ static apr_status_t make_allocator(agent_waits_t *waits, apr_pool_t *pool)
     return rv;
 }
 
+/* As httpd does with its own pools. */
+static int abort_without_memory(int status)
+{
+    abort();
+}
+
 apr_pool_t *agent_waits_make_pool(agent_waits_t *waits)
 {
-    apr_pool_t *pool = NULL;
+    apr_pool_t *pool;
 
-    apr_pool_create_unmanaged_ex(&pool, NULL, waits->allocator);
+    apr_pool_create_unmanaged_ex(&pool, abort_without_memory, waits->allocator);
     return pool;
 }
 

@@ -130,7 +130,7 @@ void agent_wait_end_turn(agent_waiter_t *waiter);
 
 /*
  * A pool of its own for memory that one thread makes and any thread destroys;
- * the caller must destroy it. NULL when memory has run out.
+ * the caller must destroy it. Never NULL: without memory the child ends.
  */
 apr_pool_t *agent_waits_make_pool(agent_waits_t *waits);
 

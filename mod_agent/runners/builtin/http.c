@@ -2,9 +2,7 @@
 /* libcurl's multi interface behind pools and callbacks; see http.h. */
 #include "http.h"
 
-#include <netinet/in.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <apr_ring.h>
 #include <apr_strings.h>
@@ -21,7 +19,6 @@ struct runner_transfer_t {
     struct curl_slist *headers;
     bool is_active;
     bool is_paused;
-    bool is_denied;
     bool has_been_refused;
     char failure[CURL_ERROR_SIZE];
 };
@@ -30,7 +27,6 @@ typedef APR_RING_HEAD(transfer_ring_t, runner_transfer_t) transfer_ring_t;
 
 struct runner_http_t {
     CURLM *multi;
-    runner_egress_t egress;
     bool (*is_full)(void *baton);
     void *baton;
     transfer_ring_t transfers;
@@ -49,8 +45,7 @@ static apr_status_t close_http(void *baton)
     return APR_SUCCESS;
 }
 
-runner_http_t *runner_http_open(const runner_egress_t *egress,
-                                bool (*is_full)(void *baton), void *baton,
+runner_http_t *runner_http_open(bool (*is_full)(void *baton), void *baton,
                                 apr_pool_t *pool)
 {
     runner_http_t *http = apr_pcalloc(pool, sizeof(*http));
@@ -63,55 +58,11 @@ runner_http_t *runner_http_open(const runner_egress_t *egress,
         curl_global_cleanup();
         return NULL;
     }
-    http->egress = *egress;
     http->is_full = is_full;
     http->baton = baton;
     APR_RING_INIT(&http->transfers, runner_transfer_t, link);
     apr_pool_cleanup_register(pool, http, close_http, apr_pool_cleanup_null);
     return http;
-}
-
-/* The source address of a family; NULL when any will do. */
-static const struct sockaddr_storage *find_source(const runner_egress_t *egress,
-                                                  int family)
-{
-    const struct sockaddr_storage *source = family == AF_INET6
-        ? &egress->source_v6
-        : &egress->source_v4;
-
-    return source->ss_family == family ? source : NULL;
-}
-
-/*
- * The one place where a connection is made: decides about the very address
- * that will be connected, so that no name, spelling or second look-up can lead
- * elsewhere.
- */
-static curl_socket_t open_socket(void *baton, curlsocktype purpose,
-                                 struct curl_sockaddr *address)
-{
-    runner_transfer_t *transfer = baton;
-    const runner_egress_t *egress = &transfer->http->egress;
-    const struct sockaddr_storage *source = find_source(egress,
-                                                        address->family);
-    int fd;
-
-    if (egress->is_allowed != NULL
-        && !egress->is_allowed(egress->baton, &address->addr)) {
-        transfer->is_denied = true;
-        return CURL_SOCKET_BAD;
-    }
-    fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
-                address->protocol);
-    if (fd >= 0 && source != NULL
-        && bind(fd, (const struct sockaddr *)source,
-                address->family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                            : sizeof(struct sockaddr_in))
-            != 0) {
-        close(fd);
-        return CURL_SOCKET_BAD;
-    }
-    return fd >= 0 ? fd : CURL_SOCKET_BAD;
 }
 
 static size_t take_bytes(char *bytes, size_t size, size_t count, void *baton)
@@ -215,8 +166,6 @@ static CURLcode set_request(runner_transfer_t *transfer)
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->is_once ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->is_once ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
@@ -295,9 +244,6 @@ static const char *describe_failure(runner_transfer_t *transfer, CURLcode code)
     if (code == CURLE_OK) {
         return NULL;
     }
-    if (transfer->is_denied) {
-        return "the address is not one that may be connected to";
-    }
     return apr_pstrdup(transfer->pool,
                        transfer->failure[0] != '\0' ? transfer->failure
                                                     : curl_easy_strerror(code));
@@ -319,7 +265,7 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     reply.status = (int)status;
     reply.content_type = find_header(transfer, "content-type");
     reply.retry_after = find_header(transfer, "retry-after");
-    reply.is_final = transfer->is_denied || is_final_failure(code);
+    reply.is_final = is_final_failure(code);
     reply.has_timed_out = code == CURLE_OPERATION_TIMEDOUT;
     /* A transfer that on_bytes ended has nothing wrong of its own. */
     reply.failure = transfer->has_been_refused

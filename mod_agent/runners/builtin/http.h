@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP as a client, many transfers at once on the runner's one loop. No proxy,
- * no redirect, TLS always verified. Every connection is made by one function,
- * which asks the egress policy and binds the source address.
+ * no redirect, TLS always verified.
  */
 #ifndef AGENT_RUNNER_HTTP_H
 #define AGENT_RUNNER_HTTP_H
@@ -13,21 +12,9 @@
 #include <apr_tables.h>
 #include <apr_time.h>
 #include <curl/curl.h>
-#include <sys/socket.h>
 
 typedef struct runner_http_t runner_http_t;
 typedef struct runner_transfer_t runner_transfer_t;
-
-/* Which addresses may be connected to, and from where. Zeroed: all, any. */
-typedef struct runner_egress_t {
-    /* NULL allows every address. Sees the address that is about to be
-     * connected, after the name was resolved. */
-    bool (*is_allowed)(void *baton, const struct sockaddr *address);
-    void *baton;
-    /* The source of connections of each family; family AF_UNSPEC: any. */
-    struct sockaddr_storage source_v4;
-    struct sockaddr_storage source_v6;
-} runner_egress_t;
 
 /* How a transfer ended. */
 typedef struct runner_reply_t {
@@ -39,8 +26,8 @@ typedef struct runner_reply_t {
     /* NULL when the reply arrived whole; else what went wrong, for a person. */
     const char *failure;
     bool has_timed_out;
-    /* The next attempt would fail in the same way: the egress policy refused
-     * the address, the certificate is not trusted, the URL is not one. */
+    /* The next attempt would fail in the same way: the certificate is not
+     * trusted, the URL is not one. */
     bool is_final;
 } runner_reply_t;
 
@@ -73,8 +60,7 @@ typedef struct runner_request_t {
  * Opens the client; is_full(baton) tells whether streams have to wait. NULL
  * when libcurl cannot start. Closed with pool.
  */
-runner_http_t *runner_http_open(const runner_egress_t *egress,
-                                bool (*is_full)(void *baton), void *baton,
+runner_http_t *runner_http_open(bool (*is_full)(void *baton), void *baton,
                                 apr_pool_t *pool);
 
 /*

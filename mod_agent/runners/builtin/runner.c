@@ -359,9 +359,7 @@ static void turn(runner_t *runner)
 int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
 {
     runner_t *runner = apr_pcalloc(pool, sizeof(*runner));
-    runner_egress_t egress;
 
-    memset(&egress, 0, sizeof(egress));
     runner->pool = pool;
     runner->slots = slots;
     APR_RING_INIT(&runner->runs, runner_run_t, link);
@@ -373,7 +371,7 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
                              in_fd, out_fd);
         return 1;
     }
-    runner->http = runner_http_open(&egress, is_wire_full, &runner->wire, pool);
+    runner->http = runner_http_open(is_wire_full, &runner->wire, pool);
     if (runner->http == NULL) {
         runner_journal_write(NULL, "libcurl cannot be initialised");
         return 1;
