@@ -39,8 +39,9 @@ sub run_one {
     my ($name) = @_;
     return system($^X, 't/TEST.PL') == 0 if $name eq 'agent';
     return run_sql() if $name eq 'sql';
+    # By their sources: one that was not built fails, one that was removed is gone.
     my @tests = $name eq 'unit'
-        ? sort glob '.build/' . variant() . '/unit/*'
+        ? map { s{\At/(.*)\.c\z}{'.build/' . variant() . "/$1"}er } sort glob 't/unit/*.c'
         : sort glob "t/$name/*.t";
     return run_group(tests => \@tests, jobs => $parallel{$name} ? 2 : 1);
 }

@@ -2,7 +2,8 @@
 -- Leases ready runs to a worker, the longest ready first. Only ready runs are in the index that it
 -- scans: what a thread may run next was decided when the run before it ended.
 -- Returns: one row per run. start is the protocol's line for the runner; last_event_seq is where the
---          numbering of its events goes on (-1: from 0); timeout null = the worker's own limit.
+--          numbering of its events goes on (-1: from 0); deadline_sec null = the worker's
+--          own limit.
 --          No rows for a worker that is not live.
 -- Locks:   the worker (share, so that a burial sees what was claimed), then queue rows, skipping
 --          locked ones. Commits asynchronously: a lost claim leaves the run ready.

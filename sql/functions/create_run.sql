@@ -27,9 +27,6 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_busy constant text :=
-        'Thread is already running a task. '
-        'Wait for it to finish or choose a different multitask strategy.';
     v_request    agent.run_request;
     v_assistant  agent.assistants;
     v_thread     agent.threads;
@@ -55,7 +52,6 @@ begin
     end if;
     if p_strategy = 'reject' and v_thread.status = 'busy' then
         code := 'thread_busy';
-        body := c_busy;
         return;
     end if;
 
@@ -109,7 +105,6 @@ begin
           where t.account_id = p_account_id
             and t.thread_id = p_thread_id;
         code := case when found then 'thread_busy' else 'thread_not_found' end;
-        body := case when found then c_busy end;
         return;
     end if;
 

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Gives back runs whose worker or runner is gone. The cancel flag is looked at first: a
 -- cancelled run is never attempted again. Attempts used up end in error, the rest becomes ready.
--- Returns: one row per key, gone ones without their thread: requeued, error, interrupted, rolled_back; gone when the lease was not
---          held any more.
+-- Returns: one row per key: requeued, error, interrupted, rolled_back; gone, without its thread, when
+--          the lease was not held any more.
 -- Locks:   the threads, then the queue rows, then the records.
 create or replace function agent.release_leases(
     p_worker_id bigint,
