@@ -112,10 +112,20 @@ static apr_status_t add_headers(ap_filter_t *f, apr_bucket_brigade *brigade)
     return ap_pass_brigade(f->next, brigade);
 }
 
+static bool has_filter(const request_rec *r)
+{
+    const ap_filter_t *filter = r->output_filters;
+
+    while (filter != NULL && filter->frec != headers_filter) {
+        filter = filter->next;
+    }
+    return filter != NULL;
+}
+
 void rlr_answer_promise(request_rec *r, const rlr_verdict_t *verdict)
 {
     if (verdict->site->headers && verdict->outcome == RLR_ADMITTED
-        && !verdict->rule->dry_run) {
+        && !verdict->rule->dry_run && !has_filter(r)) {
         ap_add_output_filter_handle(headers_filter, (void *)verdict, r,
                                     r->connection);
     }

@@ -25,7 +25,8 @@ bool rlr_answer_is_for_status(request_rec *r, const rlr_verdict_t *verdict);
 /* Sends the 429 of a refused request; returns what the handler returns. */
 int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict);
 
-/* Sees to it that the response to an admitted request tells what is left. */
+/* Sees to it that the response to an admitted request tells what is left; more
+ * often than once does no harm. */
 void rlr_answer_promise(request_rec *r, const rlr_verdict_t *verdict);
 
 /* Registers the filter that does so; in register_hooks. */

@@ -106,7 +106,8 @@ static int handle_request(request_rec *r)
     return rlr_answer_refuse(r, verdict);
 }
 
-/* An error response begins with new filters. */
+/* An error response begins with new filters, and so does a file that httpd has
+ * chosen in place of the one that was asked for (MultiViews). */
 static void keep_promise(request_rec *r)
 {
     const rlr_verdict_t *verdict = find_verdict(r);
@@ -186,6 +187,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_post_config(start, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(decide_request, after, NULL, APR_HOOK_MIDDLE);
     ap_hook_quick_handler(refuse_request, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_insert_filter(keep_promise, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(keep_promise, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(handle_request, NULL, NULL, APR_HOOK_REALLY_FIRST);
 }

@@ -8,7 +8,7 @@ use RateLimitTest;
 use Test::More;
 
 my $server = RateLimitTest->new(config => modules(qw(dir mime filter include
-    cache cache_disk proxy proxy_http rewrite)) . <<'CONF');
+    negotiation cache cache_disk proxy proxy_http rewrite)) . <<'CONF');
 RateLimitRegion us
 RateLimitRule cached  /cached   key=ip us=3/60
 RateLimitRule proxied /proxied  key=ip us=3/60
@@ -23,7 +23,7 @@ TypesConfig /dev/null
 AddType text/html .html .shtml
 AddOutputFilter INCLUDES .shtml
 <Directory "${DIR}/htdocs">
-    Options +Includes
+    Options +Includes +MultiViews
 </Directory>
 
 CacheRoot "${DIR}/cache"
@@ -88,8 +88,9 @@ is scalar(() = $page->{body} =~ /page.html/g), 5, '3.19: a page includes five';
 is left($page), 49, '3.19: which is one request';
 is left(get('/twice/page.html', $from)), 2, '3.19: what is included was not charged';
 is left(get('/folder/', $from)), 48, '3.19: nor is a directory its index';
-is left(get('/nothing', $from)), 47, '3.19: an error document is not charged';
-like $server->access_log(qr{ 404 /nothing}), qr{404 /nothing admitted all ip 47},
+is left(get('/one', $from)), 47, '3.19: nor is a file that was chosen by its name\'s beginning';
+is left(get('/nothing', $from)), 46, '3.19: an error document is not charged';
+like $server->access_log(qr{ 404 /nothing}), qr{404 /nothing admitted all ip 46},
     '3.19: the access log has the decision of the request';
 get('/twice/page.html', $from) for 1 .. 2;
 my $refused = get('/twice/page.html', $from);
@@ -97,7 +98,7 @@ is $refused->{status}, 429, '3.19: a refused request';
 is $refused->{body}, "refused.html\n",
     '3.19: shows its error document, which is not refused again';
 ok $refused->{headers}{'retry-after'}, '3.19: with the headers of the refusal';
-is left(get('/one.html', $from)), 46, '3.19: and was not charged by it';
+is left(get('/one.html', $from)), 45, '3.19: and was not charged by it';
 
 # ---- 3.20 ----
 my %keep_alive = $server->flood(60, 'GET', '/one.html',
