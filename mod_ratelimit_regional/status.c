@@ -3,6 +3,7 @@
 #include "status.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <apr_strings.h>
 #include <http_core.h>
@@ -14,6 +15,7 @@
 #include "config.h"
 #include "private.h"
 
+#define FORM_TYPE       "application/x-www-form-urlencoded"
 #define MAX_FORM_FIELDS 16
 #define MAX_FORM_BYTES  8192
 
@@ -119,13 +121,26 @@ static void collect(rlr_status_t *status, apr_pool_t *pool)
 
 /* ---- Reading ---- */
 
-/* The fields of a POST; a status for a body that is no form. */
+static bool is_form(const request_rec *r)
+{
+    const char *type = apr_table_get(r->headers_in, "Content-Type");
+
+    return type != NULL
+        && strncasecmp(type, FORM_TYPE, sizeof(FORM_TYPE) - 1) == 0;
+}
+
+/* The fields of a POST; a status for a body that is no form, or too long. A
+ * reset that asks with no body has its fields in the query. */
 static int read_form(apr_table_t *form, request_rec *r)
 {
     apr_array_header_t *pairs = NULL;
-    int status = ap_parse_form_data(r, NULL, &pairs, MAX_FORM_FIELDS,
-                                    MAX_FORM_BYTES);
+    int status;
 
+    if (ap_request_has_body(r) && !is_form(r)) {
+        return HTTP_UNSUPPORTED_MEDIA_TYPE;
+    }
+    status = ap_parse_form_data(r, NULL, &pairs, MAX_FORM_FIELDS,
+                                MAX_FORM_BYTES);
     if (status != OK) {
         return status;
     }

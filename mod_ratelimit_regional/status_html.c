@@ -179,10 +179,12 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
         ap_rprintf(r,
                    "<p class=soft>New keys: %u in %u s an address; "
                    "%" APR_UINT64_T_FMT " let in, %" APR_UINT64_T_FMT
-                   " held back.</p>\n",
+                   " held back, %" APR_UINT64_T_FMT
+                   " would have been (dry run).</p>\n",
                    region->brake.count, region->brake.interval_sec,
                    region->brake_counters.allowed,
-                   region->brake_counters.refused);
+                   region->brake_counters.refused,
+                   region->brake_counters.would_refuse);
     }
     ap_rputs("<div class=table><table><tr><th>Rule<th>Match<th>Key"
              "<th class=n>Limit<th class=n>Allowed<th class=n>Refused"

@@ -89,9 +89,12 @@ static void print_brakes(request_rec *r, const rlr_status_t *status)
                    "ratelimit_new_identities_total{region=\"%s\","
                    "decision=\"let_in\"} %" APR_UINT64_T_FMT "\n"
                    "ratelimit_new_identities_total{region=\"%s\","
-                   "decision=\"held_back\"} %" APR_UINT64_T_FMT "\n",
+                   "decision=\"held_back\"} %" APR_UINT64_T_FMT "\n"
+                   "ratelimit_new_identities_total{region=\"%s\","
+                   "decision=\"would_hold_back\"} %" APR_UINT64_T_FMT "\n",
                    region->region, region->brake_counters.allowed,
-                   region->region, region->brake_counters.refused);
+                   region->region, region->brake_counters.refused,
+                   region->region, region->brake_counters.would_refuse);
     }
 }
 

@@ -189,4 +189,24 @@ is_deeply [ rules_of({ %{$sprayer}, 'x-api-key' => $keys[7] }) ], ['api'],
 is left($brake->ask('GET', '/x', { %{$sprayer}, 'x-api-key' => next_key() })),
     1000 - 8, '3.14: what is held back is charged to the address';
 
+my $tried = RateLimitTest->new(config => <<'CONF');
+RateLimitRegion us
+RateLimitEngine DryRun
+RateLimitRule api * key=api-key us=1000/60
+RateLimitNewIdentities 5/60
+<Location /limits>
+    SetHandler ratelimit-status
+</Location>
+CONF
+$tried->start;
+$tried->ask('GET', '/x', { %{$sprayer}, 'x-api-key' => $_ }) for @keys;
+my ($region) = $tried->ask('GET', '/limits')->{json}{regions}->@*;
+is_deeply $region->{new_identities}, { count => 5, interval_sec => 60, let_in => 5,
+    held_back => 0, would_hold_back => 3 }, '3.14: a dry run holds nobody back, and tells whom it would';
+like $tried->ask('GET', '/limits?format=prometheus')->{body},
+    qr/^ratelimit_new_identities_total\{region="us",decision="would_hold_back"\} 3$/m,
+    '3.14: Prometheus too';
+like $tried->ask('GET', '/limits?format=html')->{body},
+    qr/5 let in, 0 held back, 3 would have been \(dry run\)/, '3.14: and people';
+
 done_testing;

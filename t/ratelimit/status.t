@@ -210,6 +210,7 @@ is front('/limits/app/x'), 429, 'and it alone: what is rewritten from there is r
 like $front->access_log(qr{ /app/x}), qr{ 429 /app/x refused }, 'and logged as that';
 my $closed = $front->ask('GET', '/limits/closed');
 is "$closed->{status} $closed->{body}", "403 sorry\n", 'who may not see it is told so';
+like $front->access_log(qr{ /limits/closed}), qr{ 403 /limits/closed exempt }, 'and was not refused';
 
 for my $bad ('', "api-key=$hash&ip=1.2.3.4", 'user=anna', "api-key=$hash&user=anna&ip=1.2.3.4",
     "api-key=$hash&rule=public", 'ip=1.2.3.4&rule=nothing', 'ip=x') {
@@ -221,7 +222,9 @@ is post("action=reset&api-key=$hash", Origin => 'http://localhost')->{status}, 2
     'one of our own does';
 is post('x' x 20_000)->{status}, 413, 'a form has a size';
 is $server->ask('POST', '/limits', { %ADMIN, 'Content-Type' => 'text/plain' }, 'x')->{status},
-    200, 'a body that is no form has no fields';
+    415, 'a body that is no form is not passed over';
+is $server->ask('POST', "/limits?action=reset&api-key=$hash", \%ADMIN)->{json}{reset}, 1,
+    'without one the query has the fields';
 unlike $server->error_log . $server->access_log(qr/x/), qr/test-key|anna/,
     'no key is in a log';
 
