@@ -35,9 +35,9 @@ void rlr_answer_note(request_rec *r, const rlr_verdict_t *verdict)
     apr_table_t *variables = r->subprocess_env;
     const rlr_site_rule_t *rule = verdict->rule;
 
-    apr_table_addn(variables, "RATELIMIT_DECISION",
-                   rlr_outcome_word(verdict->for_status ? RLR_EXEMPT
-                                                        : verdict->outcome));
+    apr_table_addn(
+        variables, "RATELIMIT_DECISION",
+        rlr_outcome_word(verdict->for_status ? RLR_EXEMPT : verdict->outcome));
     if (rule == NULL) {
         return;
     }
