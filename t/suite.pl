@@ -16,6 +16,7 @@ use File::Temp qw(tempfile);
 my %parallel = map { $_ => 1 } qw(guards lint unit sql runner supervisor sdk);
 
 chdir root() or die root() . ": $!\n";
+die "usage: t/suite.pl GROUP...; t/README.md lists the groups\n" if !@ARGV;
 open STDIN, '<', '/dev/null' or die "/dev/null: $!\n";
 # A model's key in the caller's environment is no business of the tests.
 delete @ENV{ grep { /\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };

@@ -96,10 +96,6 @@ static const char *set_text(cmd_parms *cmd, void *dir, const char *arg)
     char *config = (char *)agent_config_server(cmd->server);
     const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
-    if (problem == NULL && *arg == '\0') {
-        problem = apr_pstrcat(cmd->pool, cmd->cmd->name,
-                              ": expected a text, got an empty one", NULL);
-    }
     if (problem == NULL) {
         *(const char **)(config + *offset) = arg;
     }
@@ -151,9 +147,9 @@ static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
 static const char *set_prefix(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
-    size_t length = strlen(arg);
 
-    if (length > 0 && (arg[0] != '/' || arg[length - 1] == '/')) {
+    /* httpd itself refuses an empty one. */
+    if (arg[0] != '/' || arg[strlen(arg) - 1] == '/') {
         return apr_psprintf(cmd->pool,
                             "AgentPrefix: expected a path that begins with / "
                             "and does not end with it, got '%s'",

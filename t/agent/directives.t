@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Env qw(root build_dir);
+use AgentTest::Env qw(root build_dir slurp);
 use AgentTest::Server;
 use File::Temp qw(tempdir);
 use Test::More;
@@ -38,6 +38,26 @@ my $bare = file('bare', 'QUJD' x 8);
 my $short = file('short', 'whsec_' . 'QUJD' x 7 . "\n");
 my $long = file('long', 'whsec_' . 'QUJD' x 22 . "\n");
 my $odd = file('odd', "whsec_no-base64-but-a-secret\n");
+
+# conf/agent.conf with everything in it switched on.
+sub reference {
+    my $text = slurp(root() . '/conf/agent.conf');
+    # The last part is commented out as a whole.
+    $text =~ s{^#(?=    \S|</?Location)}{}mg;
+    $text =~ s/^( *)#(?=Agent)/$1/mg;
+    my %file = ('/usr/local/libexec/agent-runner' => build_dir() . '/agent-runner',
+        '/etc/apache2/webhook.secret' => $secret, '/etc/apache2/model.key' => $key,
+        'conf/weather.schema.json' => $schema);
+    for my $name (keys %file) {
+        ok $text =~ s/^( *Agent.*)\Q$name\E/$1$file{$name}/mg, "the reference names $name";
+    }
+    return $text;
+}
+
+{
+    my ($ok, $output) = check(reference());
+    ok $ok, 'every line of the reference is accepted' or diag $output;
+}
 
 # ---- good ----
 for my $good (

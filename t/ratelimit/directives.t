@@ -18,9 +18,18 @@ sub check {
     return $server->check_config;
 }
 
+# conf/ratelimit_directives.conf with everything in it switched on, behind the
+# table, which has a rule of that name.
+sub reference {
+    my $text = slurp(root() . '/conf/ratelimit_directives.conf');
+    $text =~ s{^#(?=RateLimit|Log|</?Location|    \w)}{}mg;
+    $text =~ s/^RateLimitRule /RateLimitRule my-/m;
+    return $text;
+}
+
 # ---- good ----
 for my $good (
-    '', table(), $BASE,
+    '', table(), $BASE, table() . reference(),
     "${BASE}RateLimitRule more \"POST =/a/{uuid}\" */b \"GET */c*\" key=api-key us=1000000/86400",
     "${BASE}RateLimitTable 16", "${BASE}RateLimitTable 1000000",
     "${BASE}RateLimitEngine Off", "${BASE}RateLimitEngine dryrun all",
