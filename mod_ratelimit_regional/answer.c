@@ -164,7 +164,7 @@ static void find_location(request_rec *r, const rlr_site_t *site)
     const char *uri = r->uri;
     char *normal = apr_palloc(r->pool, strlen(uri) + 1);
 
-    rlr_match_normalize(normal, uri, site->decode_slash);
+    rlr_match_normalize(normal, uri, site->slashes);
     r->uri = normal;
     ap_location_walk(r);
     r->uri = (char *)uri;

@@ -219,7 +219,7 @@ static bool is_normal(const char *path, apr_pool_t *pool)
 {
     char *copy = apr_palloc(pool, strlen(path) + 1);
 
-    rlr_match_normalize(copy, path, true);
+    rlr_match_normalize(copy, path, RLR_SLASH_DECODE);
     return strcmp(copy, path) == 0;
 }
 

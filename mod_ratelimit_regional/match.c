@@ -52,11 +52,15 @@ static char next_byte(const char **path, bool mark_slash)
  * A segment of out has ended at `end`, its slash is at `slash`: where the next
  * one's slash belongs. Nothing is above the root.
  */
-static size_t end_segment(const char *out, size_t slash, size_t end)
+static size_t end_segment(const char *out, size_t slash, size_t end,
+                          bool keep_empty)
 {
     size_t length = end - slash - 1;
 
-    if (length == 0 || (length == 1 && out[end - 1] == '.')) {
+    if (length == 0) {
+        return keep_empty ? end : slash;
+    }
+    if (length == 1 && out[end - 1] == '.') {
         return slash;
     }
     if (length != 2 || out[end - 1] != '.' || out[end - 2] != '.') {
@@ -76,8 +80,10 @@ static size_t copy_text(char *out, const char *text)
 }
 
 /* Decodes and resolves; out begins with a slash. */
-static size_t resolve(char *out, const char *path, bool mark_slash)
+static size_t resolve(char *out, const char *path, unsigned slashes)
 {
+    bool mark_slash = (slashes & RLR_SLASH_DECODE) != 0;
+    bool keep_empty = (slashes & RLR_SLASH_KEEP) != 0;
     size_t slash = 0;
     size_t end = 1;
 
@@ -87,16 +93,16 @@ static size_t resolve(char *out, const char *path, bool mark_slash)
         char c = next_byte(&path, mark_slash);
 
         if (c == '/') {
-            slash = end_segment(out, slash, end);
+            slash = end_segment(out, slash, end, keep_empty);
             end = slash;
         }
         out[end++] = c;
     }
-    return end_segment(out, slash, end);
+    return end_segment(out, slash, end, keep_empty);
 }
 
 /* The same in place, for the slashes that were encoded. */
-static size_t resolve_marks(char *out, size_t length)
+static size_t resolve_marks(char *out, size_t length, bool keep_empty)
 {
     size_t slash = 0;
     size_t end = 1;
@@ -105,12 +111,12 @@ static size_t resolve_marks(char *out, size_t length)
         char c = out[i] == MARK ? '/' : out[i];
 
         if (c == '/') {
-            slash = end_segment(out, slash, end);
+            slash = end_segment(out, slash, end, keep_empty);
             end = slash;
         }
         out[end++] = c;
     }
-    return end_segment(out, slash, end);
+    return end_segment(out, slash, end, keep_empty);
 }
 
 /* The length of a path that is as it should be, with nothing to decode and
@@ -129,16 +135,19 @@ static size_t measure_plain(const char *path)
 
 /* httpd too resolves dots first, then decodes slashes, then resolves again:
  * /a%2fb/../c is /c. */
-size_t rlr_match_normalize(char *out, const char *path, bool decode_slash)
+size_t rlr_match_normalize(char *out, const char *path, unsigned slashes)
 {
     size_t length = measure_plain(path);
 
     if (*path != '/' || length > 0) {
         return copy_text(out, path);
     }
-    length = resolve(out, path, decode_slash);
-    if (decode_slash && length > 0) {
-        length = resolve_marks(out, length);
+    length = resolve(out, path, slashes);
+    if ((slashes & RLR_SLASH_DECODE) != 0 && length > 0) {
+        length = resolve_marks(out, length, (slashes & RLR_SLASH_KEEP) != 0);
+    }
+    if ((slashes & RLR_SLASH_KEEP) != 0 && length > 0) {
+        length = resolve_marks(out, length, false);
     }
     if (length == 0) {
         length = 1;
@@ -403,7 +412,7 @@ static bool is_normal(const char *path, apr_pool_t *pool)
 {
     char *copy = apr_palloc(pool, strlen(path) + 1);
 
-    rlr_match_normalize(copy, path, true);
+    rlr_match_normalize(copy, path, RLR_SLASH_DECODE);
     return strcmp(copy, path) == 0;
 }
 

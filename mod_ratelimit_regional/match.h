@@ -75,14 +75,20 @@ char rlr_match_second(const rlr_match_t *match);
 bool rlr_match_covers(const rlr_match_t *first, const rlr_match_t *later,
                       bool head_as_get, apr_pool_t *pool);
 
+/* What httpd is told of slashes: AllowEncodedSlashes On, MergeSlashes Off. */
+#define RLR_SLASH_DECODE 1U
+#define RLR_SLASH_KEEP   2U
+
 /*
  * The path as rules see it, which is the path that httpd will route on: %XX
  * decoded once, `//`, `.` and `..` resolved, no `/` at the end. An encoded
- * slash stays as it is unless decode_slash; so does %00. Escapes that are none
- * are ordinary text. What does not begin with `/` (the `*` of OPTIONS) is
- * copied. out needs strlen(path) + 1 bytes; returns the length.
+ * slash stays as it is without RLR_SLASH_DECODE; so does %00. Escapes that are
+ * none are ordinary text. With RLR_SLASH_KEEP an empty segment is one that `..`
+ * takes away; what is left of them is no part of the path. What does not begin
+ * with `/` (the `*` of OPTIONS) is copied. out needs strlen(path) + 1 bytes;
+ * returns the length.
  */
-size_t rlr_match_normalize(char *out, const char *path, bool decode_slash);
+size_t rlr_match_normalize(char *out, const char *path, unsigned slashes);
 
 /*
  * The path behind one leading prefix that ends at a segment border; the path

@@ -182,18 +182,31 @@ static void set_scope(rlr_site_t *site, const rlr_config_t *config,
     site->scope_length = 1 + length;
 }
 
+/* The limiter must see the path that httpd will route on. */
+static unsigned read_slashes(const server_rec *server)
+{
+    const core_dir_config *paths = ap_get_core_module_config(
+        server->lookup_defaults);
+    const core_server_config *core = ap_get_core_module_config(
+        server->module_config);
+    unsigned slashes = 0;
+
+    if (paths->allow_encoded_slashes && paths->decode_encoded_slashes) {
+        slashes |= RLR_SLASH_DECODE;
+    }
+    if (core->merge_slashes == AP_CORE_CONFIG_OFF) {
+        slashes |= RLR_SLASH_KEEP;
+    }
+    return slashes;
+}
+
 static void set_options(rlr_site_t *site, const rlr_config_t *config,
                         const server_rec *server)
 {
-    const core_dir_config *core = ap_get_core_module_config(
-        server->lookup_defaults);
-
     site->ipv6_prefix = rlr_config_ipv6_prefix(config);
     site->headers = config->headers != 0;
     site->head_as_get = config->head_as_get == 1;
-    /* The limiter must see the path that httpd will route on. */
-    site->decode_slash = core->allow_encoded_slashes
-        && core->decode_encoded_slashes;
+    site->slashes = read_slashes(server);
     if (config->strip_prefix != NULL && *config->strip_prefix != '\0') {
         site->strip_prefix = config->strip_prefix;
     }

@@ -54,7 +54,7 @@ typedef struct rlr_site_t {
     int ipv6_prefix;
     bool headers;
     bool head_as_get;
-    bool decode_slash;
+    unsigned slashes;                          /* RLR_SLASH_... */
     const ap_regex_t *key_pattern;             /* or NULL */
     const apr_array_header_t *exempt_networks; /* of apr_ipsubnet_t * */
     const apr_array_header_t *exempt_keys;     /* of rlr_digest_t */

@@ -187,7 +187,7 @@ void rlr_subject_set_target(rlr_subject_t *subject, const rlr_site_t *site,
 
     target->method = method;
     target->head_as_get = site->head_as_get;
-    target->length = rlr_match_normalize(normal, path, site->decode_slash);
+    target->length = rlr_match_normalize(normal, path, site->slashes);
     target->full = normal;
     target->full_length = target->length;
     target->path = rlr_match_strip(normal, &target->length, site->strip_prefix);

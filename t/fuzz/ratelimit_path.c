@@ -51,28 +51,28 @@ static void test_patterns(const char *path, size_t length, const char *full,
 /* A dot segment in front changes nothing but the way the path is read: one that
  * has none to resolve and nothing to decode is copied as it is. */
 static void check_longer(const char *path, const char *expected,
-                         bool decode_slash, apr_pool_t *pool)
+                         unsigned slashes, apr_pool_t *pool)
 {
     const char *longer = apr_pstrcat(pool, "/.", path, NULL);
     char *out = apr_palloc(pool, strlen(longer) + 1);
-    size_t length = rlr_match_normalize(out, longer, decode_slash);
+    size_t length = rlr_match_normalize(out, longer, slashes);
 
     must(length == strlen(expected) && strcmp(out, expected) == 0);
 }
 
-static void check_path(const char *path, bool decode_slash, apr_pool_t *pool)
+static void check_path(const char *path, unsigned slashes, apr_pool_t *pool)
 {
     size_t given = strlen(path);
     /* Not from the pool: the sanitizer sees the end of this one. */
     char *out = malloc(given + 1);
-    size_t length = rlr_match_normalize(out, path, decode_slash);
+    size_t length = rlr_match_normalize(out, path, slashes);
     const char *rest;
 
     must(length == strlen(out) && length <= given);
     if (path[0] == '/') {
         must(out[0] == '/');
         check_segments(out);
-        check_longer(path, out, decode_slash, pool);
+        check_longer(path, out, slashes, pool);
     }
     else {
         must(strcmp(out, path) == 0);
@@ -86,6 +86,8 @@ static void check_path(const char *path, bool decode_slash, apr_pool_t *pool)
 
 static void examine(const char *text, size_t length, apr_pool_t *pool)
 {
-    check_path(text, false, pool);
-    check_path(text, true, pool);
+    for (unsigned slashes = 0; slashes <= (RLR_SLASH_DECODE | RLR_SLASH_KEEP);
+         slashes++) {
+        check_path(text, slashes, pool);
+    }
 }

@@ -9,7 +9,7 @@ use Test::More;
 
 # Every path that httpd serves ends in the same location, whose log line has the
 # path that was routed on.
-my $server = RateLimitTest->new(config => <<'CONF');
+my $CONF = <<'CONF';
 RateLimitRegion us
 RateLimitRule all * key=ip us=1000000/60
 LogFormat "%{Referer}i %U" paths
@@ -21,10 +21,13 @@ CustomLog "${DIR}/logs/paths_log" paths
     AllowEncodedSlashes On
 </VirtualHost>
 CONF
-$server->start;
+my $server = RateLimitTest->new(config => $CONF);
+my $keeping = RateLimitTest->new(config => "MergeSlashes Off\n$CONF");
+$_->start for $server, $keeping;
 
 sub paths_log {
-    open my $in, '<', $server->dir . '/logs/paths_log' or die "paths_log: $!";
+    my ($where) = @_;
+    open my $in, '<', $where->dir . '/logs/paths_log' or die "paths_log: $!";
     my %path = map { /\A(\d+) (.*)/s ? ($1 => $2) : () } <$in>;
     chomp %path;
     return \%path;
@@ -48,12 +51,12 @@ sub same_paths {
         my $answer = $where->ask('GET', $path, { Referer => ++$id });
         $asked{$id} = $path if $answer->{status} == 200;
     }
-    my $routed = paths_log();
+    my $routed = paths_log($where);
     for my $number (grep { defined $routed->{$_} } sort { $a <=> $b } keys %asked) {
         my $told = $where->ask('GET', '/?path=' . url_encode($asked{$number}));
-        # The one difference: no slash at the end.
-        (my $expected = $routed->{$number}) =~ s{(?<=.)/\z}{};
-        $expected =~ s{//+}{/}g;
+        # What differs: no slash twice, and none at the end.
+        (my $expected = $routed->{$number}) =~ s{//+}{/}g;
+        $expected =~ s{(?<=.)/\z}{};
         my $seen = $told->{json}{path};
         utf8::encode($seen);
         $expected =~ s/\\x([0-9a-f]{2})/chr hex $1/ge;
@@ -67,6 +70,8 @@ sub same_paths {
 }
 same_paths($server, '3.12: rules see the path that httpd routes on');
 same_paths($server->second, '3.12: also where httpd decodes encoded slashes');
+same_paths($keeping, '3.12: where it does not merge slashes');
+same_paths($keeping->second, '3.12: and where it does the one and not the other');
 
 # ---- no way around ----
 my $table = RateLimitTest->new(config => table() . "Redirect 204 /\n");

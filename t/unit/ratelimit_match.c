@@ -10,13 +10,19 @@
 
 #define UUID "018f2d6e-7c4b-7abc-9def-0123456789ab"
 
-static void check_path(const char *path, const char *expected)
+static void check_slashes(unsigned slashes, const char *path,
+                          const char *expected)
 {
     char out[512];
-    size_t length = rlr_match_normalize(out, path, false);
+    size_t length = rlr_match_normalize(out, path, slashes);
 
     assert_string_equal(out, expected);
     assert_int_equal(length, strlen(expected));
+}
+
+static void check_path(const char *path, const char *expected)
+{
+    check_slashes(0, path, expected);
 }
 
 static void d3_12_the_path_is_decoded_once(void **state)
@@ -53,19 +59,26 @@ static void d3_12_dot_segments_are_resolved(void **state)
 
 static void d3_12_an_encoded_slash_stays_encoded(void **state)
 {
-    char out[64];
-
     check_path("/runs%2fquery", "/runs%2fquery");
     check_path("/runs%2Fquery", "/runs%2Fquery");
     check_path("/x/..%2fruns", "/x/..%2fruns");
-    rlr_match_normalize(out, "/x%2f..%2Fruns%2f", true);
-    assert_string_equal(out, "/runs");
-    rlr_match_normalize(out, "/a%2fb/../runs%2fquery", true);
-    assert_string_equal(out, "/runs/query");
-    rlr_match_normalize(out, "/runs%252fquery", true);
-    assert_string_equal(out, "/runs%2fquery");
-    rlr_match_normalize(out, "/%2f%2f", true);
-    assert_string_equal(out, "/");
+    check_slashes(RLR_SLASH_DECODE, "/x%2f..%2Fruns%2f", "/runs");
+    check_slashes(RLR_SLASH_DECODE, "/a%2fb/../runs%2fquery", "/runs/query");
+    check_slashes(RLR_SLASH_DECODE, "/runs%252fquery", "/runs%2fquery");
+    check_slashes(RLR_SLASH_DECODE, "/%2f%2f", "/");
+}
+
+static void d3_12_an_empty_segment_may_be_taken_back(void **state)
+{
+    check_slashes(RLR_SLASH_KEEP, "/", "/");
+    check_slashes(RLR_SLASH_KEEP, "//..", "/");
+    check_slashes(RLR_SLASH_KEEP, "/runs//../query", "/runs/query");
+    check_slashes(RLR_SLASH_KEEP, "/runs//.././query//", "/runs/query");
+    check_slashes(RLR_SLASH_KEEP, "/a//../../runs", "/runs");
+    check_slashes(RLR_SLASH_KEEP, "/runs//query", "/runs/query");
+    check_slashes(RLR_SLASH_KEEP, "/runs%2f/../query", "/query");
+    check_slashes(RLR_SLASH_KEEP | RLR_SLASH_DECODE, "/runs/%2f..%2fquery/",
+                  "/runs/query");
 }
 
 static void what_is_no_escape_is_text(void **state)
@@ -356,6 +369,7 @@ int main(void)
         CHECK_TEST(d3_12_slashes_are_merged_and_none_ends_the_path),
         CHECK_TEST(d3_12_dot_segments_are_resolved),
         CHECK_TEST(d3_12_an_encoded_slash_stays_encoded),
+        CHECK_TEST(d3_12_an_empty_segment_may_be_taken_back),
         CHECK_TEST(what_is_no_escape_is_text),
         CHECK_TEST(what_is_no_path_is_copied),
         CHECK_TEST(d3_11_one_leading_prefix_is_stripped_at_a_border),
