@@ -215,14 +215,6 @@ static const char *set_ipv6_prefix(cmd_parms *cmd, void *dir, const char *arg)
                        128);
 }
 
-static bool is_normal(const char *path, apr_pool_t *pool)
-{
-    char *copy = apr_palloc(pool, strlen(path) + 1);
-
-    rlr_match_normalize(copy, path, RLR_SLASH_DECODE);
-    return strcmp(copy, path) == 0;
-}
-
 static const char *set_strip_prefix(cmd_parms *cmd, void *dir, const char *arg)
 {
     rlr_config_t *config = rlr_config_get(cmd->server);
@@ -231,7 +223,8 @@ static const char *set_strip_prefix(cmd_parms *cmd, void *dir, const char *arg)
         config->strip_prefix = "";
         return NULL;
     }
-    if (arg[0] != '/' || arg[1] == '\0' || !is_normal(arg, cmd->temp_pool)) {
+    if (arg[0] != '/' || arg[1] == '\0'
+        || !rlr_match_is_normal(arg, cmd->temp_pool)) {
         return expect(cmd,
                       "None, or a path that begins with / and does not end "
                       "with it",

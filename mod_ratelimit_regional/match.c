@@ -156,6 +156,14 @@ size_t rlr_match_normalize(char *out, const char *path, unsigned slashes)
     return length;
 }
 
+bool rlr_match_is_normal(const char *path, apr_pool_t *pool)
+{
+    char *copy = apr_palloc(pool, strlen(path) + 1);
+
+    rlr_match_normalize(copy, path, RLR_SLASH_DECODE);
+    return strcmp(copy, path) == 0;
+}
+
 const char *rlr_match_strip(const char *path, size_t *length,
                             const char *prefix)
 {
@@ -407,15 +415,6 @@ static bool has_control(const char *text)
     return *text != '\0';
 }
 
-/* A path that normalizing changes is one that no request has. */
-static bool is_normal(const char *path, apr_pool_t *pool)
-{
-    char *copy = apr_palloc(pool, strlen(path) + 1);
-
-    rlr_match_normalize(copy, path, RLR_SLASH_DECODE);
-    return strcmp(copy, path) == 0;
-}
-
 static apr_status_t check_path(const rlr_match_t *match, const char *path,
                                const char **problem, apr_pool_t *pool)
 {
@@ -434,7 +433,7 @@ static apr_status_t check_path(const rlr_match_t *match, const char *path,
         return refuse(problem, pool, "{uuid} as a whole segment of the path",
                       match->source);
     }
-    if (!is_normal(path, pool)) {
+    if (!rlr_match_is_normal(path, pool)) {
         return refuse(problem, pool,
                       "a path as it is after decoding %XX and resolving "
                       "//, . and .., without / at its end",

@@ -90,6 +90,10 @@ bool rlr_match_covers(const rlr_match_t *first, const rlr_match_t *later,
  */
 size_t rlr_match_normalize(char *out, const char *path, unsigned slashes);
 
+/* Whether normalizing leaves the path as it is; what it changes is a path that
+ * no request has. pool is for scratch. */
+bool rlr_match_is_normal(const char *path, apr_pool_t *pool);
+
 /*
  * The path behind one leading prefix that ends at a segment border; the path
  * itself when it does not begin with it. prefix NULL: none. *length follows.
