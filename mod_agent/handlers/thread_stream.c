@@ -194,7 +194,7 @@ static apr_status_t send_rows(int *rows, thread_stream_t *stream,
     return APR_SUCCESS;
 }
 
-static apr_status_t send_news(agent_follow_t *follow, apr_pool_t *scratch)
+static apr_status_t look_and_send(agent_follow_t *follow, apr_pool_t *scratch)
 {
     thread_stream_t *stream = follow->baton;
     agent_call_t *call = follow->call;
@@ -285,7 +285,7 @@ int agent_handle_thread_stream(agent_call_t *call)
 
     stream->follow.call = call;
     stream->follow.key = call->ids[1];
-    stream->follow.send = send_news;
+    stream->follow.send = look_and_send;
     stream->follow.baton = stream;
     agent_response_resume(
         call,

@@ -91,6 +91,20 @@ static void what_is_no_escape_is_text(void **state)
     check_path("/a%%41", "/a%A");
 }
 
+static void a_path_is_normal_when_normalizing_leaves_it(void **state)
+{
+    static const char *const normal[] = {"/", "/a", "/a/b.c", "/a%00b", "/%zz"};
+    static const char *const other[] = {"/a/",  "//a",   "/a/../b",
+                                        "/%61", "/a%2f", "/."};
+
+    for (size_t i = 0; i < sizeof(normal) / sizeof(normal[0]); i++) {
+        assert_true(rlr_match_is_normal(normal[i], *state));
+    }
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+        assert_false(rlr_match_is_normal(other[i], *state));
+    }
+}
+
 static void what_is_no_path_is_copied(void **state)
 {
     check_path("*", "*");
@@ -371,6 +385,7 @@ int main(void)
         CHECK_TEST(d3_12_an_encoded_slash_stays_encoded),
         CHECK_TEST(d3_12_an_empty_segment_may_be_taken_back),
         CHECK_TEST(what_is_no_escape_is_text),
+        CHECK_TEST(a_path_is_normal_when_normalizing_leaves_it),
         CHECK_TEST(what_is_no_path_is_copied),
         CHECK_TEST(d3_11_one_leading_prefix_is_stripped_at_a_border),
         CHECK_TEST(d3_6_a_plain_path_is_a_prefix_at_a_segment_border),
