@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "state.h"
 
 #define CONNECT_TIMEOUT apr_time_from_sec(5)
@@ -58,76 +60,6 @@ int agent_database_fd(const agent_supervisor_t *sv)
 static const char *reason_of(const agent_error_t *err)
 {
     return err == NULL ? "unknown" : err->cause ? err->cause : err->detail;
-}
-
-/* ---- connecting ---- */
-
-static void fail_connect(agent_supervisor_t *sv, const char *reason)
-{
-    agent_database_t *database = &sv->database;
-    apr_interval_time_t wait = FIRST_BACKOFF;
-
-    for (int i = 0; i < database->failed_connects && wait < LONGEST_BACKOFF;
-         i++) {
-        wait *= 2;
-    }
-    database->failed_connects++;
-    database->connect_at = agent_database_after(
-        sv, wait < LONGEST_BACKOFF ? wait : LONGEST_BACKOFF);
-    agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0310", 0,
-                        "cannot connect to the database: %s", reason);
-    agent_database_close(sv);
-}
-
-static void finish_connect(agent_supervisor_t *sv)
-{
-    agent_database_t *database = &sv->database;
-
-    if (database->was_connected) {
-        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0312", 0,
-                           "connected to the database again");
-    }
-    database->state = AGENT_DATABASE_IDLE;
-    database->events = POLLIN;
-    database->failed_connects = 0;
-    database->was_connected = true;
-    agent_worker_reconnected(sv);
-}
-
-static void step_connect(agent_supervisor_t *sv)
-{
-    agent_database_t *database = &sv->database;
-    agent_error_t *err = NULL;
-
-    switch (agent_db_connect_step(database->db, &err, database->pool)) {
-    case AGENT_DB_READY:
-        finish_connect(sv);
-        break;
-    case AGENT_DB_WANT_READ:
-        database->events = POLLIN;
-        break;
-    case AGENT_DB_WANT_WRITE:
-        database->events = POLLOUT;
-        break;
-    default:
-        fail_connect(sv, reason_of(err));
-    }
-}
-
-static void start_connect(agent_supervisor_t *sv)
-{
-    agent_database_t *database = &sv->database;
-    agent_error_t *err = NULL;
-
-    database->state = AGENT_DATABASE_CONNECTING;
-    /* libpq: after the start wait as if it had asked for writing. */
-    database->events = POLLOUT;
-    database->deadline = sv->now + CONNECT_TIMEOUT;
-    if (agent_db_connect(&database->db, sv->config->conninfo,
-                         "agent supervisor", &err, database->pool)
-        != APR_SUCCESS) {
-        fail_connect(sv, reason_of(err));
-    }
 }
 
 /* ---- statements ---- */
@@ -221,6 +153,29 @@ static void step_receive(agent_supervisor_t *sv)
     apr_pool_clear(database->scratch);
 }
 
+/* What a statement may take: renewals wait behind it. */
+static apr_interval_time_t get_patience(const agent_supervisor_t *sv)
+{
+    return apr_time_from_sec(sv->config->lease_sec) / 2;
+}
+
+static void send_operation(agent_supervisor_t *sv,
+                           const agent_operation_t *operation)
+{
+    agent_database_t *database = &sv->database;
+    agent_error_t *err = NULL;
+
+    database->operation = operation;
+    database->state = AGENT_DATABASE_BUSY;
+    database->deadline = sv->now + get_patience(sv);
+    if (operation->send(sv, &err) == APR_SUCCESS) {
+        step_receive(sv);
+        return;
+    }
+    fail_statement(sv, err);
+    apr_pool_clear(database->scratch);
+}
+
 /*
  * A renewal goes before everything. Of the rest that is due, what was sent
  * longest ago: save_batch may be due all the time and must not keep others
@@ -252,26 +207,118 @@ static const agent_operation_t *choose(agent_supervisor_t *sv, apr_time_t *next)
 
 static apr_time_t send_next(agent_supervisor_t *sv)
 {
-    agent_database_t *database = &sv->database;
-    agent_error_t *err = NULL;
+    const agent_database_t *database = &sv->database;
     apr_time_t next;
     const agent_operation_t *operation = choose(sv, &next);
 
     if (operation == NULL) {
         return next;
     }
-    database->operation = operation;
-    database->state = AGENT_DATABASE_BUSY;
-    database->deadline = sv->now + apr_time_from_sec(sv->config->lease_sec) / 2;
-    if (operation->send(sv, &err) != APR_SUCCESS) {
-        fail_statement(sv, err);
-        apr_pool_clear(database->scratch);
-        return sv->now;
-    }
-    step_receive(sv);
+    send_operation(sv, operation);
     return database->state == AGENT_DATABASE_BUSY ? database->deadline
                                                   : sv->now;
 }
+
+/* ---- connecting ---- */
+
+static void fail_connect(agent_supervisor_t *sv, const char *reason)
+{
+    agent_database_t *database = &sv->database;
+    apr_interval_time_t wait = FIRST_BACKOFF;
+
+    for (int i = 0; i < database->failed_connects && wait < LONGEST_BACKOFF;
+         i++) {
+        wait *= 2;
+    }
+    database->failed_connects++;
+    database->connect_at = agent_database_after(
+        sv, wait < LONGEST_BACKOFF ? wait : LONGEST_BACKOFF);
+    agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0310", 0,
+                        "cannot connect to the database: %s", reason);
+    agent_database_close(sv);
+}
+
+static void finish_connect(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+
+    if (database->was_connected) {
+        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0312", 0,
+                           "connected to the database again");
+    }
+    database->state = AGENT_DATABASE_IDLE;
+    database->events = POLLIN;
+    database->failed_connects = 0;
+    database->was_connected = true;
+    agent_worker_reconnected(sv);
+}
+
+/* The role's own limits are made for others: under one of a second, a batch
+ * that takes two would be sent for ever. */
+static apr_status_t send_limits(agent_supervisor_t *sv, agent_error_t **err)
+{
+    agent_database_t *database = &sv->database;
+    const char *params[] = {apr_psprintf(database->scratch, "%" APR_TIME_T_FMT,
+                                         apr_time_as_msec(get_patience(sv)))};
+
+    return agent_db_send(database->db, AGENT_SQL_SET_LIMITS, params, err,
+                         database->scratch);
+}
+
+static void receive_limits(agent_supervisor_t *sv,
+                           const agent_db_result_t *result)
+{
+    finish_connect(sv);
+}
+
+static void fail_limits(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    fail_connect(sv, "its limits could not be set");
+}
+
+/* Not one of agent_operations: it comes before them. */
+static const agent_operation_t limits_operation = {.name = "set_config",
+                                                   .send = send_limits,
+                                                   .receive = receive_limits,
+                                                   .fail = fail_limits};
+
+static void step_connect(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+    agent_error_t *err = NULL;
+
+    switch (agent_db_connect_step(database->db, &err, database->pool)) {
+    case AGENT_DB_READY:
+        send_operation(sv, &limits_operation);
+        break;
+    case AGENT_DB_WANT_READ:
+        database->events = POLLIN;
+        break;
+    case AGENT_DB_WANT_WRITE:
+        database->events = POLLOUT;
+        break;
+    default:
+        fail_connect(sv, reason_of(err));
+    }
+}
+
+static void start_connect(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+    agent_error_t *err = NULL;
+
+    database->state = AGENT_DATABASE_CONNECTING;
+    /* libpq: after the start wait as if it had asked for writing. */
+    database->events = POLLOUT;
+    database->deadline = sv->now + CONNECT_TIMEOUT;
+    if (agent_db_connect(&database->db, sv->config->conninfo,
+                         "agent supervisor", &err, database->pool)
+        != APR_SUCCESS) {
+        fail_connect(sv, reason_of(err));
+    }
+}
+
+/* ---- the loop ---- */
 
 void agent_database_ready(agent_supervisor_t *sv)
 {

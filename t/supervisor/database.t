@@ -239,6 +239,24 @@ sub runner_is_idle {
     return !grep { (readlink($_) // '') =~ m{/gate\z} } glob "/proc/$runner/fd/*";
 }
 
+subtest "the role's own limits are for others" => sub {
+    sql("alter role agent in database agent set statement_timeout = '100ms'");
+    sql('create function public.take_longer() returns trigger language plpgsql as '
+        . "'begin perform pg_sleep(0.3); return null; end'");
+    sql('create trigger take_longer after insert on agent.run_events for each statement '
+        . 'execute function public.take_longer()');
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $run = create_run({ do => 'step' });
+    $sv->wake;
+    wait_status($run, 'success');
+    unlike $sv->log_text, qr/AGT0313/, 'no statement takes too long';
+    is $sv->stop, 0, 'end';
+    sql('drop trigger take_longer on agent.run_events');
+    sql('drop function public.take_longer()');
+    sql('alter role agent in database agent reset statement_timeout');
+};
+
 subtest 'a database without the schema' => sub {
     sql('create database empty');
     (my $conninfo = $pg->conninfo) =~ s/dbname=agent/dbname=empty/;
