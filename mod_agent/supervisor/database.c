@@ -64,13 +64,11 @@ static const char *reason_of(const agent_error_t *err)
 
 /* ---- statements ---- */
 
-/* Schema or rights are missing: an installation in progress, or undone. */
-static bool is_setup_error(const char *state)
+/* states: whole ones or classes, ended by NULL. */
+static bool is_one_of(const char *state, const char *const *states)
 {
-    static const char *const states[] = {"3F000", "42883", "42P01", "42501"};
-
-    for (apr_size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
-        if (strcmp(state, states[i]) == 0) {
+    for (; *states != NULL; states++) {
+        if (strncmp(state, *states, strlen(*states)) == 0) {
             return true;
         }
     }
@@ -79,25 +77,25 @@ static bool is_setup_error(const char *state)
 
 static agent_failure_t classify(const agent_supervisor_t *sv)
 {
-    static const char *const data[] = {"21", "22", "23", "54", "MA", "P0"};
-    static const char *const retry[] = {"40", "53", "55", "57", "58", "25"};
+    /* Schema or rights are missing: an installation in progress, or undone. */
+    static const char *const setup[] = {"3F000", "42883", "42P01", "42501",
+                                        NULL};
+    static const char *const data[] = {"21", "22", "23", "54",
+                                       "MA", "P0", NULL};
+    static const char *const retry[] = {"25", "40", "53", "55",
+                                        "57", "58", NULL};
     const char *state = agent_db_sqlstate(sv->database.db);
 
     if (state[0] == '\0') {
         return AGENT_FAILURE_LOST;
     }
-    if (is_setup_error(state)) {
+    if (is_one_of(state, setup)) {
         return AGENT_FAILURE_SETUP;
     }
-    for (apr_size_t i = 0; i < sizeof(data) / sizeof(*data); i++) {
-        if (strncmp(state, data[i], 2) == 0) {
-            return AGENT_FAILURE_DATA;
-        }
-        if (strncmp(state, retry[i], 2) == 0) {
-            return AGENT_FAILURE_RETRY;
-        }
+    if (is_one_of(state, data)) {
+        return AGENT_FAILURE_DATA;
     }
-    return AGENT_FAILURE_OTHER;
+    return is_one_of(state, retry) ? AGENT_FAILURE_RETRY : AGENT_FAILURE_OTHER;
 }
 
 static void lose_connection(agent_supervisor_t *sv, const char *reason)
