@@ -19,6 +19,7 @@
 #include "private.h"
 #include "segment.h"
 #include "status.h"
+#include "table_walk.h"
 #include "upgrade.h"
 
 /* ---- Requests ---- */
@@ -153,9 +154,10 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
     rlr_site_set_table(server, table, names, slots, ptemp);
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, server,
                  RLR_LOGNO(0103) "rate limits of region %s: %d rules, places "
-                                 "for %d keys",
+                                 "for %u keys",
                  apr_array_pstrcat(ptemp, rlr_site_regions(server, ptemp), ' '),
-                 rlr_config_get(server)->global->rules->nelts, size);
+                 rlr_config_get(server)->global->rules->nelts,
+                 rlr_table_places(table));
     return OK;
 }
 

@@ -162,6 +162,20 @@ static rlr_table_status_t attach_full(rlr_table_t *old,
     return rlr_table_attach(old, mapping->memory, mapping->size, NULL, 0, NULL);
 }
 
+/* The old one has no place for the new rules. */
+static apr_status_t replace_full(rlr_table_t *table, mapping_t *mapping,
+                                 const rlr_table_t *old, uint32_t *slots,
+                                 const apr_array_header_t *names,
+                                 uint32_t table_slots, server_rec *server)
+{
+    apr_status_t rv = replace(table, mapping, old, slots, names, table_slots,
+                              server);
+
+    return rv == APR_SUCCESS || mapping->slots == table_slots
+        ? rv
+        : replace(table, mapping, old, slots, names, mapping->slots, server);
+}
+
 /* The segment from before the restart. A new size that cannot be had leaves
  * the old one in use. */
 static apr_status_t reopen(rlr_table_t *table, mapping_t *mapping,
@@ -191,7 +205,8 @@ static apr_status_t reopen(rlr_table_t *table, mapping_t *mapping,
         munmap(mapping->memory, mapping->size);
         return APR_ENOTIMPL;
     }
-    return replace(table, mapping, &old, slots, names, table_slots, server);
+    return replace_full(table, mapping, &old, slots, names, table_slots,
+                        server);
 }
 
 static apr_status_t make_first(rlr_table_t *table, mapping_t *mapping,

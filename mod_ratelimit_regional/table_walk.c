@@ -29,6 +29,11 @@ void rlr_table_counters(const rlr_table_t *table, uint32_t rule,
     }
 }
 
+uint32_t rlr_table_places(const rlr_table_t *table)
+{
+    return table->sets * RLR_TABLE_WAYS;
+}
+
 uint32_t rlr_table_live_keys(const rlr_table_t *table, uint32_t *keys,
                              uint32_t rules, uint32_t *capacity,
                              const rlr_clock_t *clock)
@@ -50,7 +55,7 @@ uint32_t rlr_table_live_keys(const rlr_table_t *table, uint32_t *keys,
         }
     }
     if (capacity != NULL) {
-        *capacity = table->sets * RLR_TABLE_WAYS;
+        *capacity = rlr_table_places(table);
     }
     return live;
 }

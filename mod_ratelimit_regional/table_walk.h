@@ -17,6 +17,9 @@ typedef struct rlr_counters_t {
 void rlr_table_counters(const rlr_table_t *table, uint32_t rule,
                         rlr_counters_t *counters);
 
+/* Keys that the table has places for. */
+uint32_t rlr_table_places(const rlr_table_t *table);
+
 /*
  * Counts the keys whose windows hold something that counts, per rule slot, in
  * keys[0 .. rules - 1]; slots without a rule stay untouched by it. Walks the

@@ -4,6 +4,7 @@
 # killed; and a second httpd has its own.
 use strict;
 use warnings;
+use AgentTest::Env qw(is_sanitized);
 use AgentTest::Process;
 use AgentTest::Wait;
 use RateLimitTest;
@@ -84,6 +85,22 @@ restart('graceful', "RateLimitTable 200000\n$RULES@rules$SERVE");
 is rest('/second', $other), $before - 1, 'so does a table of many more rules';
 restart('graceful', $RULES . $SERVE);
 is rest('/second', $other), $before - 2, 'and the way back';
+
+SKIP: {
+    skip 'a sanitizer takes more by itself', 4 if is_sanitized();
+    # Less than the next table takes, and enough for everything else.
+    system 'prlimit', '--pid', $server->httpd_pid, '--as=4000000000' and die 'prlimit';
+    restart('graceful', "RateLimitTable 16000000\n" . $RULES . $SERVE);
+    is rest('/second', $other), $before - 3, 'a size that cannot be had changes nothing';
+    restart('graceful', "RateLimitTable 16000000\n$RULES@rules"
+        . join('', map { "RateLimitRule further-$_ /further/$_ key=api-key us=9/3600\n" } 1 .. 300) . $SERVE);
+    is rest('/second', $other), $before - 4, 'not even where rules have come';
+    is scalar(() = $server->error_log =~ /RLR0107: RateLimitTable 16000000: no shared memory/g), 2,
+        'the error log tells of it';
+    like $server->error_log, qr/RLR0103: .* 604 rules, places for 65536 keys/, 'and what is there in its place';
+    restart('graceful', $RULES . $SERVE);
+    $before -= 2;
+}
 
 # ---- under load ----
 # Requests of one key until the first is refused: a few at a time, until USR1
