@@ -130,6 +130,7 @@ server_runs_already() {
 start() {
     if server_runs_already; then
         say "The agent server of this checkout already runs on $(server_url)."
+        say "Stop it first to give it another port or model: make -f Makefile.apxs stop"
         talk
         return
     fi
