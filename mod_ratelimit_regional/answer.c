@@ -102,12 +102,22 @@ static void put_quota(apr_table_t *headers, put_t *put,
         rlr_quota_left(quota, decision->remaining, more_sec, pool));
 }
 
+/* Scripts have theirs in the one table, proxied servers in the other. */
+static void remove_quota(apr_table_t *headers)
+{
+    if (!apr_is_empty_table(headers)) {
+        apr_table_unset(headers, "RateLimit-Policy");
+        apr_table_unset(headers, "RateLimit");
+    }
+}
+
 /*
  * Late, so that mod_cache has stored the response before: what is left is told
  * to the one who asked and to nobody who is served from the cache.
  */
 static apr_status_t add_headers(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
+    remove_quota(f->r->err_headers_out);
     put_quota(f->r->headers_out, apr_table_setn, f->ctx, f->r->pool);
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, brigade);

@@ -25,6 +25,11 @@ Header always set Access-Control-Allow-Origin *
     Header always set X-Place here
     ErrorDocument 429 "come back later"
 </Location>
+<Location /other>
+    Header always set RateLimit other
+    Header always set RateLimit-Policy other
+    Header set RateLimit another
+</Location>
 <VirtualHost *:${PORT_2}>
     RateLimitHeaders Off
 </VirtualHost>
@@ -82,6 +87,13 @@ $bare = refusal('GET', '/once', {}, undef, $second);
 is_deeply [ sort grep { /ratelimit|retry/ } keys %{ $bare->{headers} } ],
     [ 'retry-after', 'retry-after-ms' ],
     '3.27: but a refusal always says when to come back';
+for my $path ('/other', '/one.html') {
+    my $socket = $server->connection;
+    syswrite $socket, $server->request_text('GET', $path, { Connection => 'close' });
+    my $text = AgentTest::Client::read_to_end($socket);
+    is_deeply [ sort $text =~ /^(RateLimit\S*: "?\w+)/mg ],
+        [ 'RateLimit-Policy: "all', 'RateLimit: "all' ], "3.27: each of them once, whoever else sends them: $path";
+}
 my $missing = $server->ask('GET', '/nothing', { 'X-Forwarded-For' => next_address() });
 is $missing->{status}, 404, 'an error response';
 is left($missing), 999, 'tells what is left too';
