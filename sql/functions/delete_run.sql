@@ -31,7 +31,6 @@ begin
         return;
     elsif v_status = 'pending' then
         code := 'run_active';
-        body := 'Run is not finished; cancel it first';
         return;
     end if;
 

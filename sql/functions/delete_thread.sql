@@ -19,14 +19,6 @@ declare
     v_run_id uuid;
     v_final  boolean;
 begin
-    perform from agent.threads t
-      where t.account_id = p_account_id
-        and t.thread_id = p_thread_id;
-    if not found then
-        code := 'thread_not_found';
-        return;
-    end if;
-
     select t.active_run_id into v_run_id
       from agent.threads t
      where t.account_id = p_account_id
