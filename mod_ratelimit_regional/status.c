@@ -47,15 +47,20 @@ static const char *engine_word(const rlr_site_rule_t *entry)
 static void fill_row(rlr_status_row_t *row, const char *region,
                      const rlr_site_t **first, const uint32_t *keys)
 {
+    const apr_array_header_t *seen = NULL;
+
     for (server_rec *server = ap_server_conf; server != NULL;
          server = server->next) {
         const rlr_site_t *site = rlr_config_get(server)->site;
         const rlr_site_rule_t *entry;
         const char *engine;
 
-        if (site == NULL || strcmp(site->region, region) != 0) {
+        if (site == NULL || site->rules == seen
+            || strcmp(site->region, region) != 0) {
             continue;
         }
+        /* Servers in a row share rules. */
+        seen = site->rules;
         entry = find_site_rule(site, row->rule);
         engine = engine_word(entry);
         if (row->engine != NULL && strcmp(row->engine, engine) != 0) {
