@@ -221,7 +221,8 @@ static void set_options(rlr_site_t *site, const rlr_config_t *config,
 static const rlr_lookup_t *make_lookup(const rlr_site_t *site, apr_pool_t *pool)
 {
     int count = site->rules->nelts;
-    const rlr_rule_t **rules = apr_palloc(pool, (size_t)count * sizeof(*rules));
+    const rlr_rule_t **rules = apr_palloc(
+        pool, (size_t)count * sizeof(const rlr_rule_t *));
 
     for (int i = 0; i < count; i++) {
         rules[i] = APR_ARRAY_IDX(site->rules, i, rlr_site_rule_t).rule;
