@@ -40,7 +40,8 @@ struct agent_follow_t {
     bool has_more;
 };
 
-/* Sends the headers unless that was done. */
+/* Sends the headers unless that was done; APR_ECONNABORTED: the client is
+ * gone. */
 apr_status_t agent_follow_begin(agent_follow_t *follow);
 
 /* Streams; returns what the handler returns to httpd. */

@@ -9,7 +9,8 @@
 #include <http_protocol.h>
 #include <util_filter.h>
 
-/* One brigade for the whole response: a long stream must not grow. */
+/* One brigade for the whole response: a long stream must not grow. Whatever the
+ * filters report, there is nobody to send to any more: APR_ECONNABORTED. */
 static apr_status_t pass(agent_call_t *call, apr_bucket *content, int flush)
 {
     apr_bucket_alloc_t *alloc = call->r->connection->bucket_alloc;
@@ -26,7 +27,9 @@ static apr_status_t pass(agent_call_t *call, apr_bucket *content, int flush)
     }
     rv = ap_pass_brigade(call->r->output_filters, call->brigade);
     apr_brigade_cleanup(call->brigade);
-    return rv;
+    return rv == APR_SUCCESS && !call->r->connection->aborted
+        ? APR_SUCCESS
+        : APR_ECONNABORTED;
 }
 
 int agent_response_json(agent_call_t *call, int status, const char *body)
@@ -90,13 +93,10 @@ apr_status_t agent_response_begin(agent_call_t *call, const char *type)
 
 apr_status_t agent_response_write(agent_call_t *call, const char *text)
 {
-    conn_rec *connection = call->r->connection;
-    apr_status_t rv = pass(call,
-                           apr_bucket_transient_create(
-                               text, strlen(text), connection->bucket_alloc),
-                           1);
-
-    return connection->aborted ? APR_ECONNABORTED : rv;
+    return pass(call,
+                apr_bucket_transient_create(text, strlen(text),
+                                            call->r->connection->bucket_alloc),
+                1);
 }
 
 int agent_response_abort(agent_call_t *call)

@@ -29,12 +29,12 @@ void agent_response_locate(agent_call_t *call, const char *thread_id,
 
 /*
  * Begins a body of unknown length and flushes the headers: an SDK's call slot
- * is free once they are there.
+ * is free once they are there. APR_ECONNABORTED when the client is gone.
  */
 apr_status_t agent_response_begin(agent_call_t *call, const char *type);
 
-/* Sends text at once; it need not live longer than the call. An error when the
- * client is gone. */
+/* Sends text at once; it need not live longer than the call. APR_ECONNABORTED
+ * when the client is gone. */
 apr_status_t agent_response_write(agent_call_t *call, const char *text);
 
 /*

@@ -4,12 +4,14 @@
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Database;
 use AgentTest::Env qw(slurp);
 use AgentTest::Gate;
 use AgentTest::Process qw(descendants_of);
 use AgentTest::Server;
 use AgentTest::Wait;
-use Socket qw(SHUT_WR SOL_SOCKET SO_RCVBUF);
+use IO::Handle;
+use Socket qw(SHUT_WR SOL_SOCKET SO_LINGER SO_RCVBUF);
 use Test::More;
 
 sub path { return AgentTest::Client::run_path($_[0]) }
@@ -276,6 +278,38 @@ subtest 'where requests cannot be parked' => sub {
     is $client->get_run($run)->{status}, 'interrupted',
         'a client that leaves is seen all the same';
 };
+
+# Lets nobody read runs until the handle is closed, so that a stream is looking
+# for its first events for so long.
+sub hold_runs {
+    open my $psql, '|-', 'psql -X -q >/dev/null' or die "psql: $!\n";
+    $psql->autoflush;
+    print {$psql} "begin; lock table agent.runs;\n";
+    wait_for('the lock', sub {
+        sql(q{select count(*) from pg_locks where mode = 'AccessExclusiveLock'
+            and granted and relation = 'agent.runs'::regclass});
+    });
+    return $psql;
+}
+
+for my $parking (qw(On Off)) {
+    subtest "a client that leaves before its stream has begun, AgentParking $parking" => sub {
+        my ($server, $client) = start_server("AgentParking $parking");
+        my $run = start_run($client, 'sleep 60000');
+        my $held = hold_runs();
+        my $stream = $client->begin('GET', path($run) . '/stream?cancel_on_disconnect=1');
+        wait_for('the stream to look', sub {
+            sql(q{select count(*) from pg_stat_activity
+                where wait_event_type = 'Lock' and query like '%read_events%'});
+        });
+        # Gone without a good-bye: what is sent next fails at once.
+        setsockopt $stream, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0;
+        close $stream;
+        close $held;
+        $client->join_run($run);
+        is $client->get_run($run)->{status}, 'interrupted', 'is seen to have left';
+    };
+}
 
 subtest 'an MPM with too little room' => sub {
     my ($server, $client) = start_server('AgentMaxWaiters 100000',
