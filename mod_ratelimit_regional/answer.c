@@ -68,8 +68,8 @@ void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
     }
     ap_log_rerror(
         APLOG_MARK, APLOG_WARNING, 0, r,
-        RLR_LOGNO(0201) "%s: rule %s, region %s, %s: more than %u "
-                        "requests in %u s, the next in %u ms%s",
+        RLR_LOGNO(0201) "%s: rule %s, region %s, %s: limit %u in "
+                        "%u s, the next in %u ms%s",
         verdict->outcome == RLR_REFUSED ? "refused" : "dry run",
         rule->rule->name, verdict->site->region,
         rlr_subject_describe(subject, verdict->site, rule->rule->key, r->pool),

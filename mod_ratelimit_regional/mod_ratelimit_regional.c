@@ -153,7 +153,7 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
     }
     rlr_site_set_table(server, table, names, slots, ptemp);
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, server,
-                 RLR_LOGNO(0103) "rate limits of region %s: %d rules, places "
+                 RLR_LOGNO(0103) "rate limits, regions %s: %d rules, places "
                                  "for %u keys",
                  apr_array_pstrcat(ptemp, rlr_site_regions(server, ptemp), ' '),
                  rlr_config_get(server)->global->rules->nelts,

@@ -12,6 +12,7 @@ my ($url, $run_dir, $model) = @ARGV;
 die "usage: talk.pl URL RUN_DIR MODEL\n" if !defined $model;
 
 my $ASK = $ENV{MESSAGE} || 'What time is it? Please use clock {}';
+utf8::decode($ASK);
 my $WIDTH = 100;
 my %style = -t STDOUT
     ? (bold => "\e[1m", dim => "\e[2m", off => "\e[0m")
@@ -97,7 +98,8 @@ sub curl {
     print "$style{dim}  \$ curl @{$options} $shown",
         (map { $_ eq '-d' ? ' -d ' : shell_quote($_) } @{$data}),
         "$style{off}\n";
-    open my $curl, '-|', 'curl', @{$options}, @{$hidden}, "$url$path", @{$data}
+    utf8::encode($_) for my @bytes = @{$data};
+    open my $curl, '-|', 'curl', @{$options}, @{$hidden}, "$url$path", @bytes
         or die "curl could not be started: $!\n";
     return $curl;
 }

@@ -239,7 +239,7 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
 
     if (status == 0) {
         agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0301", 0,
-                           "supervisor of host %s started: %d runners with "
+                           "supervisor of host %s started: runners: %d, "
                            "%d slots each",
                            config->node_name, config->runners, config->slots);
         while (sv->mode != AGENT_MODE_DONE) {

@@ -107,7 +107,7 @@ my $noisy = next_key();
 $server->flood(50, 'GET', '/api', { 'x-api-key' => $noisy });
 my @lines = lines_for(hash_of($noisy));
 is scalar @lines, 1, 'a key has one line in the error log for its window';
-like $lines[0], qr{warn\].*RLR0201: refused: rule api, region us, api-key sha256:[0-9a-f]{32}: more than 2 requests in 60 s, the next in \d+ ms$},
+like $lines[0], qr{warn\].*RLR0201: refused: rule api, region us, api-key sha256:[0-9a-f]{32}: limit 2 in 60 s, the next in \d+ ms$},
     'that says all and no secret';
 @lines = lines_for("ip $address");
 like $lines[0], qr{rule ip, region us, ip \Q$address\E:}, 'an address is named';
