@@ -127,14 +127,15 @@ static apr_status_t parse_scanned(json_object **out, const char *text,
     return APR_SUCCESS;
 }
 
-apr_status_t agent_json_parse(json_object **out, const char *text,
-                              apr_size_t length, agent_error_t **err,
-                              apr_pool_t *pool)
+static apr_status_t parse(json_object **out, const char *text,
+                          apr_size_t length, bool is_request,
+                          agent_error_t **err, apr_pool_t *pool)
 {
     agent_scan_t *scan = apr_pcalloc(pool, sizeof(*scan));
     apr_status_t rv;
 
     *out = NULL;
+    scan->is_request = is_request;
     scan->key_counts = apr_array_make(pool, 16, sizeof(size_t));
     if (!agent_scan_json(scan, text, length)) {
         return refuse_scan(scan, err, pool);
@@ -144,6 +145,20 @@ apr_status_t agent_json_parse(json_object **out, const char *text,
         return rv;
     }
     return refuse_duplicates(*out, scan->key_counts, err, pool);
+}
+
+apr_status_t agent_json_parse(json_object **out, const char *text,
+                              apr_size_t length, agent_error_t **err,
+                              apr_pool_t *pool)
+{
+    return parse(out, text, length, false, err, pool);
+}
+
+apr_status_t agent_json_parse_request(json_object **out, const char *text,
+                                      apr_size_t length, agent_error_t **err,
+                                      apr_pool_t *pool)
+{
+    return parse(out, text, length, true, err, pool);
 }
 
 json_object *agent_json_get(json_object *object, const char *key)

@@ -23,6 +23,11 @@ apr_status_t agent_json_parse(json_object **out, const char *text,
                               apr_size_t length, agent_error_t **err,
                               apr_pool_t *pool);
 
+/* As agent_json_parse, within the narrower limits of a client's text. */
+apr_status_t agent_json_parse_request(json_object **out, const char *text,
+                                      apr_size_t length, agent_error_t **err,
+                                      apr_pool_t *pool);
+
 /* Ties the caller's reference of a json-c object to pool and returns it. */
 json_object *agent_json_own(json_object *object, apr_pool_t *pool);
 

@@ -180,6 +180,8 @@ static bool scan_exponent(cursor_t *c)
 
 static bool scan_number(cursor_t *c)
 {
+    size_t most = c->scan->is_request ? AGENT_SCAN_DIGITS
+                                      : AGENT_SCAN_PLAIN_DIGITS;
     size_t digits = 0;
 
     if (*c->at == '-') {
@@ -203,8 +205,9 @@ static bool scan_number(cursor_t *c)
         if (!scan_exponent(c)) {
             return false;
         }
+        most = AGENT_SCAN_DIGITS;
     }
-    return digits <= AGENT_SCAN_DIGITS || fail(c, AGENT_SCAN_NUMBER);
+    return digits <= most || fail(c, AGENT_SCAN_NUMBER);
 }
 
 static bool scan_word(cursor_t *c, const char *word)
@@ -223,7 +226,8 @@ static bool open_level(cursor_t *c)
     agent_scan_t *scan = c->scan;
     agent_scan_level_t *level;
 
-    if (scan->depth == AGENT_SCAN_DEPTH) {
+    if (scan->depth
+        == (scan->is_request ? AGENT_SCAN_REQUEST_DEPTH : AGENT_SCAN_DEPTH)) {
         return fail(c, AGENT_SCAN_TOO_DEEP);
     }
     level = &scan->levels[scan->depth++];
@@ -410,10 +414,10 @@ const char *agent_scan_reason(agent_scan_code_t code)
     case AGENT_SCAN_SURROGATE:
         return "contains half of a surrogate pair";
     case AGENT_SCAN_NUMBER:
-        return "contains a number of more than 40 digits or with an exponent "
-               "beyond 308";
+        return "contains a number of more than 40 digits (in a runner's line "
+               "348 without an exponent) or with an exponent beyond 308";
     case AGENT_SCAN_TOO_DEEP:
-        return "is nested deeper than 128 levels";
+        return "is nested deeper than 128 levels (in a request 120)";
     default:
         return "is not JSON";
     }

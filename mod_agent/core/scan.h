@@ -19,6 +19,10 @@
 /* More digits or a larger exponent than any number a client means. */
 #define AGENT_SCAN_DIGITS   40
 #define AGENT_SCAN_EXPONENT 308
+/* jsonb writes every number out: 1e300 comes back as 301 digits. */
+#define AGENT_SCAN_PLAIN_DIGITS (AGENT_SCAN_DIGITS + AGENT_SCAN_EXPONENT)
+/* What a client sends stands deeper in the lines and records made of it. */
+#define AGENT_SCAN_REQUEST_DEPTH (AGENT_SCAN_DEPTH - 8)
 
 typedef enum agent_scan_code_t {
     AGENT_SCAN_OK,
@@ -54,12 +58,18 @@ typedef struct agent_scan_t {
      * of each object, in the order in which the objects open.
      */
     apr_array_header_t *key_counts;
+    /*
+     * Set by the caller for a client's text, which has narrower limits, so that
+     * what the database makes of it still passes as a line of the runners'
+     * protocol: AGENT_SCAN_REQUEST_DEPTH, AGENT_SCAN_DIGITS for every number.
+     */
+    bool is_request;
 } agent_scan_t;
 
 /*
  * Reads length bytes of text as one JSON value with nothing but white space
- * around it. scan must be zeroed, but for key_counts. True when all is well;
- * else scan->code says why and agent_scan_pointer() where.
+ * around it. scan must be zeroed, but for what the caller sets. True when all
+ * is well; else scan->code says why and agent_scan_pointer() where.
  */
 bool agent_scan_json(agent_scan_t *scan, const char *text, size_t length);
 

@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "../core/scan.h"
 #include "state.h"
 
 #define INTERVAL  apr_time_from_sec(1)
@@ -96,6 +97,31 @@ static apr_time_t deadline_of(const agent_supervisor_t *sv,
     return own > 0 ? sv->now + own : AGENT_NEVER;
 }
 
+/* A line that breaks the protocol would end the runner, with everybody's runs:
+ * rows may be older than the checks of requests, or written by hand. */
+static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
+                         const char *start, apr_size_t length)
+{
+    agent_scan_t scan = {.code = AGENT_SCAN_OK};
+    apr_pool_t *pool = sv->database.scratch;
+
+    if (length > AGENT_PROTOCOL_MAX_LINE) {
+        agent_lease_fail(sv, lease, "error", "state_too_large",
+                         "The thread's state and the run's input are larger "
+                         "than a runner can be given (8 MiB).");
+        return true;
+    }
+    if (!agent_scan_json(&scan, start, length)) {
+        agent_lease_fail(sv, lease, "error", "invalid_start",
+                         apr_psprintf(pool,
+                                      "No runner can be given this: %s %s.",
+                                      agent_scan_pointer(&scan, pool),
+                                      agent_scan_reason(scan.code)));
+        return true;
+    }
+    return false;
+}
+
 static void start_run(agent_supervisor_t *sv, agent_lease_t *lease,
                       const char *start)
 {
@@ -106,10 +132,7 @@ static void start_run(agent_supervisor_t *sv, agent_lease_t *lease,
     line = agent_protocol_metadata(&lease->key, lease->attempt,
                                    sv->database.scratch);
     agent_batch_add(sv, lease, AGENT_ITEM_METADATA, line, strlen(line));
-    if (length > AGENT_PROTOCOL_MAX_LINE) {
-        agent_lease_fail(sv, lease, "error", "state_too_large",
-                         "The thread's state and the run's input are larger "
-                         "than a runner can be given (8 MiB).");
+    if (refuse_start(sv, lease, start, length)) {
         agent_lease_detach(sv, lease);
         return;
     }

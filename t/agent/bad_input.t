@@ -61,6 +61,8 @@ my @not_storable = (
 );
 is_refused($client->post('/threads', $_), 422, 'body ' . printable($_))
     for @not_storable;
+is_refused($client->post('/threads', '{"metadata":{"a":' . '[' x 119 . ']' x 119 . '}}'),
+    422, 'a body of 121 levels');
 is sql($COUNT), $count,
     'none of them made a thread';
 
@@ -81,6 +83,15 @@ my $long = '{"assistant_id":"agent","input":{"messages":[{"role":"user","content
 my $kept = $client->post($RUNS, $long);
 is $kept->{status}, 200, 'SQL in an input is only text';
 $client->join_run($kept->{json});
+# What jsonb writes out at length, and what stands deeper in a run's config.
+for my $metadata ('{"a":1e300,"b":-1.5e-300}', '{"a":' . '[' x 118 . ']' x 118 . '}') {
+    my $unusual = $client->post('/threads', qq({"metadata":$metadata}))->{json};
+    my $run = $client->post("/threads/$unusual->{thread_id}/runs",
+        $long =~ s/\{/{"metadata":$metadata,/r)->{json};
+    $client->join_run($run);
+    is $client->get_run($run)->{status}, 'success',
+        'a run with metadata ' . printable($metadata) . ' succeeds';
+}
 my %bad_runs = (
     '{}' => '/assistant_id', '{"assistant_id":7}' => '/assistant_id',
     '{"assistant_id":"agent","multitask_strategy":"x"}' => '/multitask_strategy',

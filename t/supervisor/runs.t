@@ -113,6 +113,21 @@ subtest 'a run that is too large for the protocol' => sub {
     wait_status($fits, 'success');
 };
 
+subtest 'a run whose start would break the protocol' => sub {
+    my $thread = uuid();
+    # As it may stand in rows that no request has made.
+    sql("select code from agent.create_thread('$TestSupervisor::ACCOUNT', '$thread', 'raise', "
+        . q('{"metadata": {"n\"o": 1e400}}') . ')');
+    my $refused = create_run({ do => 'noop' }, thread => $thread);
+    $sv->wake;
+    wait_status($refused, 'error');
+    is sql("select error->>'error' from agent.runs where run_id = '$refused'"), 'invalid_start',
+        'does not reach the runner';
+    like sql("select error->>'message' from agent.runs where run_id = '$refused'"), qr{/config/metadata/n.+"o contains a number},
+        'its error says where';
+    unlike $sv->log_text, qr/AGT0331/, 'no runner ends';
+};
+
 subtest 'who waits is told of every run that ended' => sub {
     my $listener = start_listener();
     create_runs(300, { do => 'noop' });

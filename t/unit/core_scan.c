@@ -130,7 +130,7 @@ static void what_cannot_be_stored_is_named_with_its_place(void **state)
         {"{\"n\":1e131071}", AGENT_SCAN_NUMBER, "/n"},
         {"{\"n\":1e99999999999999999999}", AGENT_SCAN_NUMBER, "/n"},
         {"{\"n\":1e-309}", AGENT_SCAN_NUMBER, "/n"},
-        {"[0,12345678901234567890123456789012345678901]", AGENT_SCAN_NUMBER,
+        {"[0,12345678901234567890123456789012345678901e0]", AGENT_SCAN_NUMBER,
          "/1"}};
 
     CHECK(samples);
@@ -147,6 +147,30 @@ static void nesting_stops_at_128_levels(void **state)
     assert_int_equal(scan(text, &pointer, *state), AGENT_SCAN_OK);
     memset(text, '[', AGENT_SCAN_DEPTH + 1);
     assert_int_equal(scan(text, &pointer, *state), AGENT_SCAN_TOO_DEEP);
+}
+
+static void a_request_is_so_narrow_that_what_is_made_of_it_passes(void **state)
+{
+    agent_scan_t *scanner = apr_pcalloc(*state, sizeof(*scanner));
+    char text[AGENT_SCAN_PLAIN_DIGITS + 2] = "";
+    const char *pointer;
+
+    memset(text, '9', AGENT_SCAN_PLAIN_DIGITS);
+    assert_int_equal(scan(text, &pointer, *state), AGENT_SCAN_OK);
+    text[AGENT_SCAN_PLAIN_DIGITS] = '9';
+    assert_int_equal(scan(text, &pointer, *state), AGENT_SCAN_NUMBER);
+
+    scanner->is_request = true;
+    assert_false(agent_scan_json(scanner, text, AGENT_SCAN_DIGITS + 1));
+    assert_int_equal(scanner->code, AGENT_SCAN_NUMBER);
+    memset(scanner, 0, sizeof(*scanner));
+    scanner->is_request = true;
+    assert_true(agent_scan_json(scanner, text, AGENT_SCAN_DIGITS));
+
+    memset(text, '[', AGENT_SCAN_REQUEST_DEPTH + 1);
+    assert_false(agent_scan_json(scanner, text, AGENT_SCAN_REQUEST_DEPTH + 1));
+    assert_int_equal(scanner->code, AGENT_SCAN_TOO_DEEP);
+    assert_int_equal(scanner->depth, AGENT_SCAN_REQUEST_DEPTH);
 }
 
 static void keys_are_counted_by_object_in_the_order_they_open(void **state)
@@ -169,6 +193,7 @@ int main(void)
         CHECK_TEST(what_is_not_utf8_is_refused),
         CHECK_TEST(what_cannot_be_stored_is_named_with_its_place),
         CHECK_TEST(nesting_stops_at_128_levels),
+        CHECK_TEST(a_request_is_so_narrow_that_what_is_made_of_it_passes),
         CHECK_TEST(keys_are_counted_by_object_in_the_order_they_open)};
 
     return CHECK_RUN(tests);
