@@ -28,22 +28,33 @@ static apr_status_t refuse_size(agent_call_t *call)
                             agent_config_max_body(call->dir));
 }
 
-/* Nothing here unpacks a body, and a coding that is not undone would be
- * stored as it came. */
-static apr_status_t check_codings(agent_call_t *call)
+static apr_status_t refuse_coding(agent_call_t *call)
 {
-    const char *transfer = apr_table_get(call->r->headers_in,
-                                         "Transfer-Encoding");
-    const char *content = apr_table_get(call->r->headers_in,
-                                        "Content-Encoding");
+    call->r->connection->keepalive = AP_CONN_CLOSE;
+    return refuse(call, AGENT_E_MEDIA_TYPE, NULL);
+}
 
-    if ((transfer != NULL && strcasecmp(transfer, "chunked") != 0)
-        || (content != NULL && *content != '\0'
-            && strcasecmp(content, "identity") != 0)) {
-        call->r->connection->keepalive = AP_CONN_CLOSE;
-        return refuse(call, AGENT_E_MEDIA_TYPE, NULL);
-    }
-    return APR_SUCCESS;
+static apr_status_t check_transfer(agent_call_t *call)
+{
+    const char *coding = apr_table_get(call->r->headers_in,
+                                       "Transfer-Encoding");
+
+    return coding == NULL || strcasecmp(coding, "chunked") == 0
+        ? APR_SUCCESS
+        : refuse_coding(call);
+}
+
+/* What was read. Nothing here unpacks a body, and a coding that is not undone
+ * would be stored as it came; an input filter that has undone it (mod_deflate)
+ * takes the header away. */
+static apr_status_t check_content(agent_call_t *call)
+{
+    const char *coding = apr_table_get(call->r->headers_in, "Content-Encoding");
+
+    return coding == NULL || *coding == '\0'
+            || strcasecmp(coding, "identity") == 0
+        ? APR_SUCCESS
+        : refuse_coding(call);
 }
 
 static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
@@ -136,23 +147,26 @@ static bool is_blank(const char *text, apr_size_t length)
     return strspn(text, " \t\r\n") == length;
 }
 
-apr_status_t agent_request_body(agent_call_t *call)
+static apr_status_t check_length(agent_call_t *call)
 {
     const char *announced = apr_table_get(call->r->headers_in,
                                           "Content-Length");
-    apr_size_t length = 0;
-    apr_status_t rv = check_codings(call);
 
-    if (rv == APR_SUCCESS && announced != NULL
-        && apr_atoi64(announced)
-            > (apr_int64_t)agent_config_max_body(call->dir)) {
-        rv = refuse_size(call);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = read_body(call, &length);
-    }
-    if (rv != APR_SUCCESS) {
-        return rv;
+    return announced != NULL
+            && apr_atoi64(announced)
+                > (apr_int64_t)agent_config_max_body(call->dir)
+        ? refuse_size(call)
+        : APR_SUCCESS;
+}
+
+apr_status_t agent_request_body(agent_call_t *call)
+{
+    apr_size_t length = 0;
+
+    if (check_transfer(call) != APR_SUCCESS || check_length(call) != APR_SUCCESS
+        || read_body(call, &length) != APR_SUCCESS
+        || check_content(call) != APR_SUCCESS) {
+        return APR_EGENERAL;
     }
     if (is_blank(call->body, length)) {
         call->body = "{}";

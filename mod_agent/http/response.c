@@ -3,9 +3,12 @@
 #include "response.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 #include <apr_buckets.h>
+#include <apr_portable.h>
 #include <apr_strings.h>
+#include <http_core.h>
 #include <http_protocol.h>
 #include <util_filter.h>
 
@@ -32,14 +35,21 @@ static apr_status_t pass(agent_call_t *call, apr_bucket *content, int flush)
         : APR_ECONNABORTED;
 }
 
+/* A cache must not answer for a run that may have gone on since. */
+static void begin_content(agent_call_t *call, int status, const char *type)
+{
+    call->r->status = status;
+    call->r->status_line = NULL;
+    apr_table_setn(call->r->headers_out, "Cache-Control", "no-store");
+    ap_set_content_type(call->r, type);
+}
+
 int agent_response_json(agent_call_t *call, int status, const char *body)
 {
     request_rec *r = call->r;
     apr_size_t length = strlen(body);
 
-    r->status = status;
-    r->status_line = NULL;
-    ap_set_content_type(r, "application/json");
+    begin_content(call, status, "application/json");
     ap_set_content_length(r, (apr_off_t)length);
     /* The text lives in the request's pool, which outlives the brigade. */
     pass(call,
@@ -86,8 +96,9 @@ void agent_response_locate(agent_call_t *call, const char *thread_id,
 
 apr_status_t agent_response_begin(agent_call_t *call, const char *type)
 {
-    call->r->status = HTTP_OK;
-    ap_set_content_type(call->r, type);
+    begin_content(call, HTTP_OK, type);
+    /* nginx in front would collect what comes bit by bit. */
+    apr_table_setn(call->r->headers_out, "X-Accel-Buffering", "no");
     return pass(call, NULL, 1);
 }
 
@@ -97,6 +108,18 @@ apr_status_t agent_response_write(agent_call_t *call, const char *text)
                 apr_bucket_transient_create(text, strlen(text),
                                             call->r->connection->bucket_alloc),
                 1);
+}
+
+/* Where the end of the connection is the end of the body (HTTP/1.0, as proxies
+ * may speak it), only a reset shows that the body is cut. */
+static void reset_at_close(conn_rec *connection)
+{
+    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    apr_os_sock_t fd;
+
+    if (apr_os_sock_get(&fd, ap_get_conn_socket(connection)) == APR_SUCCESS) {
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    }
 }
 
 int agent_response_abort(agent_call_t *call)
@@ -110,6 +133,9 @@ int agent_response_abort(agent_call_t *call)
              ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, call->pool,
                                     connection->bucket_alloc),
              1);
+    }
+    if (connection->master == NULL && !call->r->chunked) {
+        reset_at_close(connection);
     }
     /* No final chunk is sent on an aborted connection. */
     connection->aborted = 1;

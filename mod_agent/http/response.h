@@ -5,7 +5,8 @@
 
 #include "call.h"
 
-/* Sends JSON text (in call->pool) with its length. Returns OK. */
+/* Sends JSON text (in call->pool) with its length, not to be cached. Returns
+ * OK. */
 int agent_response_json(agent_call_t *call, int status, const char *body);
 
 /* Sends a status without a body. Returns OK. */

@@ -11,11 +11,6 @@
 
 apr_status_t agent_stream_begin(agent_call_t *call)
 {
-    apr_table_t *headers = call->r->headers_out;
-
-    apr_table_setn(headers, "Cache-Control", "no-store");
-    /* nginx in front would collect events otherwise. */
-    apr_table_setn(headers, "X-Accel-Buffering", "no");
     return agent_response_begin(call, "text/event-stream");
 }
 
