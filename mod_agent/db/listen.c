@@ -32,7 +32,9 @@ agent_listener_t *agent_listener_create(const char *conninfo,
     agent_listener_t *listener = apr_pcalloc(pool, sizeof(*listener));
 
     listener->conninfo = conninfo;
-    listener->listen_sql = apr_pstrcat(pool, "listen ", channel, NULL);
+    /* To be idle is its nature, whatever the role's other sessions may be. */
+    listener->listen_sql = apr_pstrcat(
+        pool, "set idle_session_timeout = 0; listen ", channel, NULL);
     listener->stop_fd = stop_fd;
     listener->events = *events;
     return listener;

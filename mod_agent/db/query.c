@@ -32,6 +32,15 @@ typedef struct statement_row_t {
     const char *sql;
 } statement_row_t;
 
+/*
+ * What a role or a database may have set for others, while all text is UTF-8
+ * here and every function expects to see what a lock waited for.
+ */
+#define SESSION_SQL                                                            \
+    "pg_catalog.set_config('client_encoding', 'UTF8', false), "                \
+    "pg_catalog.set_config('default_transaction_isolation', "                  \
+    "'read committed', false), "
+
 #define AGENT_STATEMENT(id, params, repeatable, sql)                           \
     {"agent_" #id, params, repeatable, sql},
 static const statement_row_t statement_rows[] = {
@@ -212,7 +221,7 @@ static apr_status_t greet_backend(agent_db_t *db, agent_error_t **err,
                                   apr_pool_t *pool)
 {
     static const char sql[] =
-        "select agent.schema_version(), "
+        "select agent.schema_version(), " SESSION_SQL
         "pg_catalog.set_config('statement_timeout', $1, false), "
         "pg_catalog.set_config('lock_timeout', '2000', false)";
     const char *params[1];

@@ -26,7 +26,7 @@ begin
                                when c.character ~ '^[A-Za-z0-9._~-]$' then c.character
                                else regexp_replace(
                                    upper(encode(convert_to(c.character, 'UTF8'), 'hex')),
-                                   '(..)', '%\1', 'g')
+                                   '(..)', E'%\\1', 'g')
                            end, '' order by c.pos), '') as text
                   from regexp_split_to_table(k.key, '') with ordinality as c (character, pos)
                ) e);

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use AgentTest::Client;
 use AgentTest::Database;
+use AgentTest::Env qw(slurp);
 use AgentTest::Gate;
 use AgentTest::Postgres;
 use AgentTest::Process qw(is_alive);
@@ -129,6 +130,47 @@ subtest 'a pool without a free connection is waited for, then 503' => sub {
     print {$pipe} "rollback;\n";
     close $pipe;
     is $there->get("/threads/$victim")->{status}, 200, 'and it passes';
+};
+
+subtest 'what a role has set for other programs does no harm' => sub {
+    my @settings = ("client_encoding = 'LATIN1'",
+        "default_transaction_isolation = 'repeatable read'", 'idle_session_timeout = 200');
+    $postgres->make_database('other');
+    local $ENV{PGDATABASE} = 'other';
+    sql(join '; ', map { "alter role agent in database other set $_" } @settings);
+    my $other = AgentTest::Server->new(database => $postgres->conninfo('agent', 'other'));
+    $other->start;
+    my $there = AgentTest::Client->new(url => $other->url);
+    my $mine = "usename = 'agent' and datname = 'other'";
+    my $steady = "select string_agg(pid::text, ' ' order by pid) from pg_stat_activity "
+        . "where $mine and application_name in ('agent supervisor', 'mod_agent listener')";
+    my $place = $there->create_thread->{thread_id};
+    my $text = "\x{17e}lu\x{165}ou\x{10d}k\x{fd} \x{1f40e}";
+    my $run = $there->create_run($place, $text);
+    $there->join_run($run);
+    is $there->get_state($place)->{values}{messages}[0]{content}, $text, 'text comes back';
+    utf8::decode(my $stored = sql("select input #>> '{messages,0,content}' from agent.runs "
+        . "where run_id = '$run->{run_id}'"));
+    is $stored, $text, 'and is the same in the database';
+
+    my $locker = open(my $pipe, '|-', 'psql -X -q >/dev/null');
+    print {$pipe} "begin; update agent.threads set updated_at = updated_at "
+        . "where thread_id = '$place';\n";
+    $pipe->flush;
+    my $waits = 'select count(*) from pg_stat_activity where state = ';
+    wait_for('the lock', sub { sql("$waits 'idle in transaction' and application_name = 'psql'") });
+    my $socket = $there->begin('POST', "/threads/$place/runs", { assistant_id => 'agent' });
+    wait_for('a request to wait', sub { sql("$waits 'active' and wait_event_type = 'Lock' and $mine") });
+    print {$pipe} "commit;\n";
+    close $pipe;
+    is $there->finish($socket)->{status}, 200, 'who waited for a lock sees what it waited for';
+    unlike slurp($postgres->host . '/postgres.log'), qr/could not serialize/, 'at once';
+
+    my $before = sql($steady);
+    $there->get('/ok?check_db=1');
+    wait_for('idle connections to be ended', sub { sql("select count(*) from pg_stat_activity "
+        . "where $mine and application_name not in ('agent supervisor', 'mod_agent listener')") == 0 });
+    is sql($steady), $before, 'what is idle by its nature is not ended';
 };
 
 subtest 'another schema than the module knows is 503 with a clear line' => sub {

@@ -308,4 +308,12 @@ subtest 'a run whose checkpoints follow each other in a circle can be deleted' =
     is_deeply $play->messages($thread), [];
 };
 
+subtest 'a key of feedback is encoded, however the session reads a backslash' => sub {
+    my $other = $db->session;
+    $other->query('set standard_conforming_strings = off');
+    is $other->value("select agent.compose_feedback('https://x/{key}', gen_random_uuid(), '[\"a b\"]') ->> 'a b'"),
+        'https://x/a%20b';
+    $other->close;
+};
+
 done_testing;
