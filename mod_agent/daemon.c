@@ -37,6 +37,7 @@
 
 typedef struct daemon_t {
     server_rec *server;
+    pid_t parent_pid;
     apr_pool_t *pconf;
     agent_supervisor_config_t supervisor;
     int wake_fds[2];
@@ -260,6 +261,7 @@ apr_status_t agent_daemon_start(agent_server_config_t *config,
         return apr_get_os_error();
     }
     daemon->server = server;
+    daemon->parent_pid = getpid();
     daemon->pconf = pconf;
     daemon->life_write_fd = life_fds[1];
     fill_supervisor(daemon, config, conninfo, life_fds);
@@ -276,6 +278,10 @@ int agent_daemon_child_init(server_rec *server)
 {
     int *life_fds = find_life_pipe(server);
 
+    /* httpd -X: one process is parent and child. */
+    if (current_daemon != NULL && current_daemon->parent_pid == getpid()) {
+        return current_daemon->wake_fds[1];
+    }
     if (life_fds != NULL) {
         close(life_fds[0]);
         close(life_fds[1]);

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# httpd -X: one process, as for a debugger.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Postgres;
+use AgentTest::Process qw(descendants_of is_alive);
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+my $server = AgentTest::Server->new;
+AgentTest::Postgres->shared->make_database($server->{own_database});
+my $pid = fork // die "fork: $!\n";
+if (!$pid) {
+    open STDOUT, '>', '/dev/null';
+    open STDERR, '>&', \*STDOUT;
+    exec AgentTest::Server::program(), '-f', $server->{conf}, '-X'
+        or CORE::exit(127);
+}
+wait_for('httpd to write its pid', sub { $server->httpd_pid });
+my $client = AgentTest::Client->new(url => $server->url);
+wait_for('httpd to answer', sub { eval { $client->get('/ok')->{status} == 200 } });
+
+my $run = $client->create_run($client->create_thread->{thread_id}, 'hello');
+is $client->join_run($run)->{messages}[-1]{type}, 'ai', 'runs are executed and joined';
+like $client->get(AgentTest::Client::run_path($run) . '/stream')->{body},
+    qr/event: values/, 'and streamed';
+
+my @started = descendants_of($server->httpd_pid);
+ok scalar @started, 'by processes beside it';
+kill TERM => $server->httpd_pid;
+waitpid $pid, 0;
+wait_for('them to end with it', sub { !grep { is_alive($_) } @started });
+pass 'which end with it';
+
+undef $server;
+done_testing;
