@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <apr_strings.h>
 
@@ -136,19 +137,72 @@ agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
     }
 }
 
+apr_interval_time_t agent_db_share(PGconn *conn, apr_interval_time_t whole)
+{
+    PQconninfoOption *options = PQconninfo(conn);
+    int hosts = 1;
+
+    for (PQconninfoOption *o = options; o != NULL && o->keyword != NULL; o++) {
+        if (strcmp(o->keyword, "host") == 0 && o->val != NULL) {
+            for (const char *p = o->val; *p != '\0'; p++) {
+                hosts += *p == ',';
+            }
+        }
+    }
+    PQconninfoFree(options);
+    return whole / hosts;
+}
+
+void agent_db_skip_host(PGconn *conn)
+{
+    struct sockaddr_storage peer;
+    socklen_t length = sizeof(peer);
+
+    if (getpeername(PQsocket(conn), (struct sockaddr *)&peer, &length) != 0) {
+        /* Now the connect has failed, which libpq takes as it does a refusal.
+         */
+        shutdown(PQsocket(conn), SHUT_RDWR);
+    }
+}
+
+apr_interval_time_t agent_db_host_share(const agent_db_t *db,
+                                        apr_interval_time_t whole)
+{
+    return agent_db_share(db->conn, whole);
+}
+
+void agent_db_next_host(agent_db_t *db)
+{
+    agent_db_skip_host(db->conn);
+}
+
+/* Waits as agent_db_wait, but no host longer than its share. */
+static bool wait_for_hosts(const agent_db_t *db, agent_db_progress_t want,
+                           apr_interval_time_t share, apr_time_t deadline)
+{
+    apr_time_t until = apr_time_now() + share;
+
+    if (until < deadline && !agent_db_wait(db, want, until)) {
+        agent_db_skip_host(db->conn);
+    }
+    return agent_db_wait(db, want, deadline);
+}
+
 static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
                               apr_pool_t *pool)
 {
     apr_time_t deadline = apr_time_now() + db->limits.connect_timeout;
     agent_db_progress_t progress = AGENT_DB_WANT_WRITE;
+    apr_interval_time_t share;
 
     db->backend_pid = 0;
     db->resetting = true;
     if (PQresetStart(db->conn) == 0) {
         return agent_db_lost(db, err, pool);
     }
+    share = agent_db_share(db->conn, db->limits.connect_timeout);
     while (progress != AGENT_DB_READY) {
-        if (!agent_db_wait(db, progress, deadline)) {
+        if (!wait_for_hosts(db, progress, share, deadline)) {
             return agent_db_lost(db, err, pool);
         }
         progress = agent_db_connect_step(db, err, pool);

@@ -37,6 +37,17 @@ apr_status_t agent_db_lost(agent_db_t *db, agent_error_t **err,
 bool agent_db_wait(const agent_db_t *db, agent_db_progress_t want,
                    apr_time_t deadline);
 
+/*
+ * libpq tries one host after the other, but not within a time when it does not
+ * block: a machine that is off would take all of it. So each host gets its
+ * share of whole, ...
+ */
+apr_interval_time_t agent_db_share(PGconn *conn, apr_interval_time_t whole);
+
+/* ... after which the next one is tried; nothing happens to a host that has
+ * accepted. Go on as if the socket were ready. */
+void agent_db_skip_host(PGconn *conn);
+
 /* Connects again, at most connect_timeout. */
 apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
                             apr_pool_t *pool);

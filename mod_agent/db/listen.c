@@ -8,7 +8,7 @@
 #include <apr_time.h>
 #include <libpq-fe.h>
 
-#include "query.h"
+#include "connection.h"
 
 #define CONNECT_TIMEOUT apr_time_from_sec(5)
 #define RECONNECT_PAUSE apr_time_from_sec(1)
@@ -67,6 +67,22 @@ static void disconnect(agent_listener_t *listener)
     listener->conn = NULL;
 }
 
+/* Waits for a step of connecting, for no host longer than its share. */
+static bool wait_for_host(agent_listener_t *listener, short events,
+                          apr_time_t deadline)
+{
+    apr_interval_time_t share = agent_db_share(listener->conn, CONNECT_TIMEOUT);
+
+    if (apr_time_now() + share < deadline
+        && !wait_for(listener, PQsocket(listener->conn), events, share)
+        && !listener->stopped) {
+        agent_db_skip_host(listener->conn);
+    }
+    return !listener->stopped
+        && wait_for(listener, PQsocket(listener->conn), events,
+                    deadline - apr_time_now());
+}
+
 static bool connect_database(agent_listener_t *listener)
 {
     const char *const keys[] = {"connect_timeout",     "keepalives_idle",
@@ -84,8 +100,7 @@ static bool connect_database(agent_listener_t *listener)
            && status != PGRES_POLLING_OK) {
         short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
 
-        if (!wait_for(listener, PQsocket(listener->conn), events,
-                      deadline - apr_time_now())) {
+        if (!wait_for_host(listener, events, deadline)) {
             return false;
         }
         status = PQconnectPoll(listener->conn);

@@ -92,6 +92,15 @@ apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
 agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
                                           apr_pool_t *pool);
 
+/*
+ * Of the time a connection may take, what each of its hosts may have; after
+ * that the next one is to be tried, unless this one has accepted. The next step
+ * need not wait for the socket.
+ */
+apr_interval_time_t agent_db_host_share(const agent_db_t *db,
+                                        apr_interval_time_t whole);
+void agent_db_next_host(agent_db_t *db);
+
 /* The socket to poll; -1 when the connection is gone. Ask before each poll:
  * it changes while connecting. */
 int agent_db_socket(const agent_db_t *db);

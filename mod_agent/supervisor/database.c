@@ -308,12 +308,29 @@ static void start_connect(agent_supervisor_t *sv)
     database->state = AGENT_DATABASE_CONNECTING;
     /* libpq: after the start wait as if it had asked for writing. */
     database->events = POLLOUT;
-    database->deadline = sv->now + CONNECT_TIMEOUT;
+    database->connect_until = sv->now + CONNECT_TIMEOUT;
     if (agent_db_connect(&database->db, sv->config->conninfo,
                          "agent supervisor", &err, database->pool)
         != APR_SUCCESS) {
         fail_connect(sv, reason_of(err));
+        return;
     }
+    database->deadline = sv->now
+        + agent_db_host_share(database->db, CONNECT_TIMEOUT);
+}
+
+/* False when all hosts have had their time. */
+static bool try_next_host(agent_supervisor_t *sv)
+{
+    agent_database_t *database = &sv->database;
+
+    if (database->connect_until <= sv->now) {
+        return false;
+    }
+    agent_db_next_host(database->db);
+    database->deadline = sv->now
+        + agent_db_host_share(database->db, CONNECT_TIMEOUT);
+    return true;
 }
 
 /* ---- the loop ---- */
@@ -341,7 +358,9 @@ static void give_up(agent_supervisor_t *sv)
     agent_database_t *database = &sv->database;
 
     if (database->state == AGENT_DATABASE_CONNECTING) {
-        fail_connect(sv, "no answer in time");
+        if (!try_next_host(sv)) {
+            fail_connect(sv, "no answer in time");
+        }
         return;
     }
     lose_connection(sv, "a statement was not answered in time");

@@ -63,6 +63,8 @@ typedef struct agent_database_t {
     apr_uint64_t last_turn;
     /* When patience with the connection or the statement ends. */
     apr_time_t deadline;
+    /* While connecting, when all hosts together have had their time. */
+    apr_time_t connect_until;
     apr_time_t connect_at;
     int failed_connects;
     bool was_connected;

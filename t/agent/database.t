@@ -10,6 +10,7 @@ use AgentTest::Postgres;
 use AgentTest::Process qw(is_alive);
 use AgentTest::Server;
 use AgentTest::Wait;
+use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
@@ -171,6 +172,39 @@ subtest 'what a role has set for other programs does no harm' => sub {
     wait_for('idle connections to be ended', sub { sql("select count(*) from pg_stat_activity "
         . "where $mine and application_name not in ('agent supervisor', 'mod_agent listener')") == 0 });
     is sql($steady), $before, 'what is idle by its nature is not ended';
+};
+
+# A port that does not answer who connects, as a machine that is off: its queue
+# is full.
+sub silent_port {
+    my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
+        // die "no socket: $!";
+    listen $socket, 0 or die "listen: $!";
+    my @queue = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+        PeerPort => $socket->sockport, Blocking => 0) } 1 .. 4;
+    return ($socket, @queue);
+}
+
+subtest 'of several hosts one that is off does not keep anybody from the others' => sub {
+    $postgres->make_database('second');
+    local $ENV{PGDATABASE} = 'second';
+    my @off = silent_port();
+    my $conninfo = $postgres->conninfo('agent', 'second') . ' target_session_attrs=read-write'
+        . ' connect_timeout=1 port=' . $off[0]->sockport . ',5432';
+    $conninfo =~ s/host=/host=127.0.0.1,/;
+    my $other = AgentTest::Server->new(database => $conninfo);
+    $other->start;
+    my $there = AgentTest::Client->new(url => $other->url);
+    my $run = $there->create_run($there->create_thread->{thread_id}, 'go on');
+    $there->join_run($run);
+    is $there->get_run($run)->{status}, 'success', 'the supervisor finds the one that answers';
+    wait_for('a listener', sub { sql('select count(*) from pg_stat_activity '
+        . "where datname = 'second' and application_name = 'mod_agent listener'") });
+    pass 'so do those who listen';
+    for my $round (1 .. 3) {
+        terminate_all();
+        is $there->get('/ok?check_db=1')->{status}, 200, 'so does the pool, after its connections were lost';
+    }
 };
 
 subtest 'another schema than the module knows is 503 with a clear line' => sub {
