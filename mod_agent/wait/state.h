@@ -6,7 +6,6 @@
 #include <apr_allocator.h>
 #include <apr_hash.h>
 #include <apr_ring.h>
-#include <apr_thread_cond.h>
 #include <apr_thread_mutex.h>
 #include <apr_thread_proc.h>
 
@@ -42,9 +41,7 @@ struct agent_waiter_t {
     bool rests;
     /* One of waits->beats_out. */
     bool is_beat_out;
-    /* One of the two, by entry.parked. */
     int wake_fd;
-    apr_thread_cond_t *wake_cond;
 };
 
 APR_RING_HEAD(agent_waiter_ring_t, agent_waiter_t);

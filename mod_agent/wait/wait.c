@@ -2,6 +2,7 @@
 /* The waiters of a child, and the threads that wake them; see wait.h. */
 #include "state.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,14 +21,8 @@ void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason)
     bool awake = waiter->reasons != 0;
 
     waiter->reasons |= 1U << reason;
-    if (awake) {
-        return;
-    }
-    if (waiter->entry.parked) {
+    if (!awake) {
         (void)!eventfd_write(waiter->wake_fd, 1);
-    }
-    else {
-        apr_thread_cond_signal(waiter->wake_cond);
     }
 }
 
@@ -99,16 +94,17 @@ agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter)
     return take(waiter, true);
 }
 
+/* Not a condition variable: the prefork MPM ends a child from a signal handler,
+ * and what somebody waits for cannot be destroyed by himself. */
 agent_wait_t agent_wait_block(agent_waiter_t *waiter)
 {
+    struct pollfd waker = {.fd = waiter->wake_fd, .events = POLLIN};
     agent_wait_t reason;
 
-    apr_thread_mutex_lock(waiter->waits->mutex);
-    while (waiter->reasons == 0) {
-        apr_thread_cond_wait(waiter->wake_cond, waiter->waits->mutex);
-    }
-    reason = take_locked(waiter);
-    apr_thread_mutex_unlock(waiter->waits->mutex);
+    do {
+        poll(&waker, 1, -1);
+        reason = agent_wait_take(waiter);
+    } while (reason == AGENT_WAIT_NOTHING);
     return reason;
 }
 
@@ -264,16 +260,6 @@ static apr_status_t leave_with_pool(void *waiter)
     return APR_SUCCESS;
 }
 
-static apr_status_t make_waker(agent_waiter_t *waiter, apr_pool_t *pool)
-{
-    waiter->wake_fd = -1;
-    if (!waiter->entry.parked) {
-        return apr_thread_cond_create(&waiter->wake_cond, pool);
-    }
-    waiter->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return waiter->wake_fd >= 0 ? APR_SUCCESS : apr_get_os_error();
-}
-
 /* AGENT_E_COUNT = it is in. */
 static agent_error_id_t try_enter(agent_waits_t *waits, agent_waiter_t *waiter)
 {
@@ -303,7 +289,8 @@ apr_status_t agent_wait_enter(agent_waiter_t **out, agent_waits_t *waits,
     waiter->waits = waits;
     waiter->entry = *entry;
     waiter->brought = AGENT_WAIT_NO_NEWS;
-    if (make_waker(waiter, pool) == APR_SUCCESS) {
+    waiter->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (waiter->wake_fd >= 0) {
         apr_pool_cleanup_register(pool, waiter, leave_with_pool,
                                   apr_pool_cleanup_null);
         refusal = try_enter(waits, waiter);

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# Requests that wait under the prefork MPM, where each holds its process.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Env qw(root slurp);
+use AgentTest::Process qw(descendants_of is_alive);
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+sub path { return AgentTest::Client::run_path($_[0]) }
+
+# The frame of all test servers with another MPM: a file in the server's folder.
+sub write_changed {
+    my ($server, $name, $change) = @_;
+    local $_ = slurp(root() . "/$name");
+    $change->();
+    my $file = "$server->{dir}/conf/" . ($name =~ s{/}{-}gr);
+    open my $out, '>', $file or die "$file: $!\n";
+    print {$out} $_;
+    close $out;
+    return $file;
+}
+
+sub start_prefork {
+    my $server = AgentTest::Server->new;
+    my $modules = write_changed($server, 'conf/quickstart/modules.conf',
+        sub { s/mpm_event/mpm_prefork/g });
+    my $frame = write_changed($server, 't/conf/httpd.conf', sub {
+        s{"\$\{ROOT\}/conf/quickstart/modules.conf"}{"$modules"};
+        s/^(?:Threads|M\w+SpareThreads|AsyncRequest|ServerLimit|StartServers|MaxRequestWorkers).*//mg;
+    });
+    my $conf = slurp($server->{conf}) =~ s{"\$\{ROOT\}/t/conf/httpd.conf"}{"$frame"}r;
+    open my $out, '>', $server->{conf} or die "$server->{conf}: $!\n";
+    print {$out} $conf, "StartServers 8\nMinSpareServers 1\nMaxRequestWorkers 8\n";
+    close $out;
+    $server->start;
+    return $server;
+}
+
+my $server = start_prefork();
+my $client = AgentTest::Client->new(url => $server->url);
+my $run = $client->create_run($client->create_thread->{thread_id}, 'sleep 600000');
+my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 2;
+my $stream = $client->begin('GET', path($run) . '/stream');
+AgentTest::Client::read_until($_, qr/\r\n\r\n/) for @joins, $stream;
+is $client->get('/ok')->{status}, 200, 'others are answered';
+
+# The supervisor is in a group of its own.
+my $parent = $server->httpd_pid;
+my @children = grep { getpgrp($_) == getpgrp($parent) } descendants_of($parent);
+kill TERM => @children;
+AgentTest::Client::read_to_end($_) for @joins, $stream;
+wait_for('the children to end', sub { !grep { is_alive($_) } @children });
+pass 'a child that is told to end does, also while its request waits';
+
+undef $server;
+done_testing;
