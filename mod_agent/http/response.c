@@ -88,7 +88,9 @@ void agent_response_locate(agent_call_t *call, const char *thread_id,
 
     apr_table_setn(
         call->r->headers_out, "Content-Location",
-        apr_pstrcat(call->pool, agent_config_prefix(call->dir), path, NULL));
+        apr_pstrcat(call->pool,
+                    ap_escape_uri(call->pool, agent_config_prefix(call->dir)),
+                    path, NULL));
     if (again != NULL) {
         agent_response_resume(call, apr_pstrcat(call->pool, path, again, NULL));
     }

@@ -173,12 +173,15 @@ my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
     . qq(<Location "/deep">\nAgentPrefix /deep\nAgentMultitaskDefault enqueue\n)
     . qq(</Location>\n<Location "/deep/small">\nAgentPrefix /deep/small\n)
     . qq(AgentMaxBody 1024\n</Location>\n<Location "/deep/limited">\n)
-    . qq(AgentPrefix /deep/limited\nLimitRequestBody 200\n</Location>\n));
+    . qq(AgentPrefix /deep/limited\nLimitRequestBody 200\n</Location>\n)
+    . qq(<Location "/deep odd">\nAgentPrefix "/deep odd"\n</Location>\n));
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
 my $thread = $client->post('/deep/threads', {})->{json}{thread_id};
 ok $thread, 'AgentPrefix is what stands before /threads';
+like $client->post('/deep%20odd/runs', { assistant_id => 'agent' })->{headers}{'content-location'},
+    qr{\A/deep%20odd/runs/}, 'encoded, where it is told';
 my $run = $client->post("/deep/threads/$thread/runs",
     { assistant_id => 'agent', input => { messages => [
         { role => 'user', content => 'sleep 60000' } ] } });
