@@ -263,9 +263,21 @@ static apr_status_t send_limits(agent_supervisor_t *sv, agent_error_t **err)
                          database->scratch);
 }
 
+/* Once: the operator's choice, which the other promises depend on. */
+static void warn_of_losses(agent_supervisor_t *sv, const char *settings)
+{
+    if (settings != NULL && !sv->database.was_connected) {
+        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0316", 0,
+                           "a crash of the database may lose runs that were "
+                           "acknowledged: %s",
+                           settings);
+    }
+}
+
 static void receive_limits(agent_supervisor_t *sv,
                            const agent_db_result_t *result)
 {
+    warn_of_losses(sv, agent_db_value(result, 0, 0));
     finish_connect(sv);
 }
 

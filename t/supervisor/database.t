@@ -241,6 +241,7 @@ sub runner_is_idle {
 
 subtest "the role's own limits are for others" => sub {
     sql("alter role agent in database agent set statement_timeout = '100ms'");
+    sql('alter role agent in database agent set synchronous_commit = off');
     sql('create function public.take_longer() returns trigger language plpgsql as '
         . "'begin perform pg_sleep(0.3); return null; end'");
     sql('create trigger take_longer after insert on agent.run_events for each statement '
@@ -251,10 +252,15 @@ subtest "the role's own limits are for others" => sub {
     $sv->wake;
     wait_status($run, 'success');
     unlike $sv->log_text, qr/AGT0313/, 'no statement takes too long';
+    sql($TERMINATE);
+    $sv->wait_log(qr/AGT0312/);
+    is_deeply [ $sv->log_text =~ /AGT0316: (.*)/g ], [ 'a crash of the database may lose runs that '
+        . 'were acknowledged: fsync = off, full_page_writes = off, synchronous_commit = off' ],
+        'what is the operator\'s choice is said once';
     is $sv->stop, 0, 'end';
     sql('drop trigger take_longer on agent.run_events');
     sql('drop function public.take_longer()');
-    sql('alter role agent in database agent reset statement_timeout');
+    sql('alter role agent in database agent reset all');
 };
 
 subtest 'a database without the schema' => sub {
