@@ -18,7 +18,7 @@ sub path { return AgentTest::Client::run_path($_[0]) }
 
 sub start_run {
     my ($client, $text) = @_;
-    return $client->create_run($client->create_thread->{thread_id}, $text,
+    return $client->start_run($text,
         stream_mode => \@MODES);
 }
 

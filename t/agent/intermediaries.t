@@ -10,17 +10,6 @@ use Test::More;
 
 sub path { return AgentTest::Client::run_path($_[0]) }
 
-sub start_server {
-    my (@lines) = @_;
-    my $server = AgentTest::Server->start_small(@lines);
-    return ($server, AgentTest::Client->new(url => $server->url));
-}
-
-sub start_run {
-    my ($client, $text) = @_;
-    return $client->create_run($client->create_thread->{thread_id}, $text);
-}
-
 # The head of an answer, as an HTTP/1.0 client or a proxy asks for it.
 sub begin_1_0 {
     my ($client, $path, $pattern) = @_;
@@ -39,8 +28,8 @@ sub read_end {
 
 for my $parking (qw(On Off)) {
     subtest "HTTP/1.0, which nginx speaks to servers, AgentParking $parking" => sub {
-        my ($server, $client) = start_server("AgentParking $parking");
-        my $run = start_run($client, 'sleep 600000');
+        my ($server, $client) = AgentTest::Server->start_with_client("AgentParking $parking");
+        my $run = $client->start_run('sleep 600000');
         my ($cut) = begin_1_0($client, path($run) . '/stream', qr/event: values/);
         $server->graceful;
         is read_end($cut), 'reset', 'a stream that is cut does not look like one that has ended';
@@ -51,8 +40,8 @@ for my $parking (qw(On Off)) {
 }
 
 subtest 'a proxy that collects what it is sent' => sub {
-    my ($server, $client) = start_server();
-    my $run = start_run($client, 'sleep 600000');
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    my $run = $client->start_run('sleep 600000');
     for my $what (qw(stream join)) {
         my ($socket, $head) = begin_1_0($client, path($run) . "/$what", qr/\r\n\r\n/);
         like $head, qr/^X-Accel-Buffering: no\r$/m, "is asked to pass a $what on at once";
@@ -61,12 +50,12 @@ subtest 'a proxy that collects what it is sent' => sub {
 };
 
 subtest 'a cache that keeps what nobody forbade to keep' => sub {
-    my ($server, $client) = start_server(
+    my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule cache_module "${MODULES}/mod_cache.so"',
         'LoadModule cache_disk_module "${MODULES}/mod_cache_disk.so"',
         'CacheRoot "${DIR}/sanitizer"', 'CacheEnable disk /',
         'CacheIgnoreNoLastMod On');
-    my $run = start_run($client, 'sleep 600000');
+    my $run = $client->start_run('sleep 600000');
     is $client->get_run($run)->{status}, 'pending', 'a run is seen as it is';
     $client->post(path($run) . '/cancel');
     $client->join_run($run);
@@ -74,7 +63,7 @@ subtest 'a cache that keeps what nobody forbade to keep' => sub {
 };
 
 subtest 'a filter that unpacks bodies' => sub {
-    my ($server, $client) = start_server(
+    my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule filter_module "${MODULES}/mod_filter.so"',
         'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
         '<Location "/">', 'SetInputFilter DEFLATE', '</Location>');

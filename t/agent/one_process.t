@@ -22,7 +22,7 @@ wait_for('httpd to write its pid', sub { $server->httpd_pid });
 my $client = AgentTest::Client->new(url => $server->url);
 wait_for('httpd to answer', sub { eval { $client->get('/ok')->{status} == 200 } });
 
-my $run = $client->create_run($client->create_thread->{thread_id}, 'hello');
+my $run = $client->start_run('hello');
 is $client->join_run($run)->{messages}[-1]{type}, 'ai', 'runs are executed and joined';
 like $client->get(AgentTest::Client::run_path($run) . '/stream')->{body},
     qr/event: values/, 'and streamed';

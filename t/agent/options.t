@@ -24,7 +24,7 @@ subtest 'after_seconds' => sub {
     my $thread = $client->create_thread->{thread_id};
     my $later = $client->create_run($thread, 'later', after_seconds => 3600);
     my $behind = $client->create_run($thread, 'behind it', multitask_strategy => 'enqueue');
-    my $other = $client->create_run($client->create_thread->{thread_id}, 'now');
+    my $other = $client->start_run('now');
     $client->join_run($other);
     is status($later), 'pending', 'a run with after_seconds waits while others execute';
     is $client->get("/threads/$thread")->{json}{status}, 'busy', 'its thread is busy';
@@ -35,7 +35,7 @@ subtest 'after_seconds' => sub {
     is status($behind), 'success', 'and so does what was behind it';
     is $client->post('/runs/wait', body('soon', after_seconds => 0.3))->{json}{messages}[0]{content}, 'soon',
         'a wait waits for that as well';
-    my $never = $client->create_run($client->create_thread->{thread_id}, 'never', after_seconds => 3600);
+    my $never = $client->start_run('never', after_seconds => 3600);
     $client->post(AgentTest::Client::run_path($never) . '/cancel');
     is status($never), 'interrupted', 'a run that waits for its time can be cancelled';
 };

@@ -16,22 +16,11 @@ use Test::More;
 
 sub path { return AgentTest::Client::run_path($_[0]) }
 
-sub start_server {
-    my (@lines) = @_;
-    my $server = AgentTest::Server->start_small(@lines);
-    return ($server, AgentTest::Client->new(url => $server->url));
-}
-
-sub start_run {
-    my ($client, $text, @rest) = @_;
-    return $client->create_run($client->create_thread->{thread_id}, $text, @rest);
-}
-
 sub read_until { return AgentTest::Client::read_until(@_) }
 
 subtest 'more requests wait than there are threads' => sub {
-    my ($server, $client) = start_server();
-    my $run = start_run($client, 'sleep 600000');
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    my $run = $client->start_run('sleep 600000');
     my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 100;
     my @streams = map { $client->begin('GET', path($run) . '/stream') } 1 .. 100;
     read_until($_, qr/\r\n\r\n/) for @joins;
@@ -46,8 +35,8 @@ subtest 'more requests wait than there are threads' => sub {
 };
 
 subtest 'the connection of a join serves the next request' => sub {
-    my ($server, $client) = start_server();
-    my $run = start_run($client, 'sleep 300');
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    my $run = $client->start_run('sleep 300');
     my $socket = $client->connection;
     my $join = 'GET ' . path($run) . "/join HTTP/1.1\r\nHost: x\r\n\r\n";
     syswrite $socket, $join;
@@ -56,7 +45,7 @@ subtest 'the connection of a join serves the next request' => sub {
     syswrite $socket, "GET /ok HTTP/1.1\r\nHost: x\r\n\r\n";
     like read_until($socket, qr/"ok":true/), qr/\AHTTP\/1.1 200/, 'in order';
 
-    my $other = start_run($client, 'sleep 300');
+    my $other = $client->start_run('sleep 300');
     syswrite $socket, 'GET ' . path($other) . "/join HTTP/1.1\r\nHost: x\r\n\r\n"
         . "GET /info HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     my $both = AgentTest::Client::read_to_end($socket);
@@ -65,13 +54,13 @@ subtest 'the connection of a join serves the next request' => sub {
 };
 
 subtest 'a client that leaves' => sub {
-    my ($server, $client) = start_server();
+    my ($server, $client) = AgentTest::Server->start_with_client();
     for my $case (
         [ 'join', 'GET', sub { path($_[0]) . '/join?cancel_on_disconnect=1' } ],
         [ 'stream', 'GET', sub { path($_[0]) . '/stream?cancel_on_disconnect=true' } ],
     ) {
         my ($what, $method, $make) = @{$case};
-        my $run = start_run($client, 'sleep 600000');
+        my $run = $client->start_run('sleep 600000');
         my $socket = $client->begin($method, $make->($run));
         read_until($socket, qr/\r\n\r\n/);
         close $socket;
@@ -92,7 +81,7 @@ subtest 'a client that leaves' => sub {
         is $client->get_run($run)->{status}, 'interrupted',
             "cancels the run of a $what with on_disconnect";
     }
-    my $run = start_run($client, 'sleep 600000');
+    my $run = $client->start_run('sleep 600000');
     my $gone = $client->begin('GET', path($run) . '/join');
     my $stays = $client->begin('GET', path($run) . '/join?cancel_on_disconnect=0');
     read_until($_, qr/\r\n\r\n/) for $gone, $stays;
@@ -106,10 +95,10 @@ subtest 'a client that leaves' => sub {
 
 subtest 'waiting outlasts Timeout' => sub {
     my $gate = AgentTest::Gate->new;
-    my ($server, $client) = start_server('Timeout 2', $gate->graph);
-    my $run = start_run($client, 'use gate {}', assistant_id => 'gated');
+    my ($server, $client) = AgentTest::Server->start_with_client('Timeout 2', $gate->graph);
+    my $run = $client->start_run('use gate {}', assistant_id => 'gated');
     my $join = $client->begin('GET', path($run) . '/join');
-    my $cancel_waits = start_run($client, 'sleep 600000');
+    my $cancel_waits = $client->start_run('sleep 600000');
     # One a second.
     my $seen = read_until($join, qr/\r\n\r\n(?:1\r\n\n\r\n){5}/);
     $gate->wait_calls(1);
@@ -123,9 +112,9 @@ subtest 'waiting outlasts Timeout' => sub {
 };
 
 subtest 'clients that do not read cost no thread' => sub {
-    my ($server, $client) = start_server('SendBufferSize 65536');
+    my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
 
-    my $long = start_run($client, 'x' x 400_000,
+    my $long = $client->start_run('x' x 400_000,
         stream_mode => [ 'values', 'checkpoints', 'debug' ]);
     $client->join_run($long);
     my @deaf;
@@ -151,7 +140,7 @@ subtest 'clients that do not read cost no thread' => sub {
 # run, which has ended.
 sub begin_late_reader {
     my ($client) = @_;
-    my $run = start_run($client, 'x' x 400_000,
+    my $run = $client->start_run('x' x 400_000,
         stream_mode => [ 'values', 'checkpoints', 'debug' ]);
     $client->join_run($run);
     my $socket = $client->connection;
@@ -162,11 +151,11 @@ sub begin_late_reader {
 }
 
 subtest 'a client that reads late' => sub {
-    my ($server, $client) = start_server('SendBufferSize 65536');
+    my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
     my ($late) = begin_late_reader($client);
     my $seen = read_until($late, qr/event: metadata/);
     # Came after it: when this one is shown life, so was the other.
-    my $live = start_run($client, 'sleep 600000');
+    my $live = $client->start_run('sleep 600000');
     my $other = $client->begin('GET', path($live) . '/stream');
     read_until($other, qr/: heartbeat/);
     $seen .= AgentTest::Client::read_to_end($late);
@@ -176,7 +165,7 @@ subtest 'a client that reads late' => sub {
 };
 
 subtest 'a run that is deleted before its client has read all' => sub {
-    my ($server, $client) = start_server('SendBufferSize 65536');
+    my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
     my ($late, $long) = begin_late_reader($client);
     read_until($late, qr/event: metadata/);
     is $client->delete(path($long))->{status}, 204;
@@ -197,7 +186,7 @@ sub count_kilobytes {
 }
 
 subtest 'the states of a long thread are not all held for a client' => sub {
-    my ($server, $client) = start_server('SendBufferSize 65536');
+    my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
     my $thread = $client->create_thread->{thread_id};
     for (1 .. 20) {
         $client->join_run($client->create_run($thread, 'x' x 100_000));
@@ -219,8 +208,8 @@ subtest 'the states of a long thread are not all held for a client' => sub {
 };
 
 subtest 'a client that does not read for the time of Timeout' => sub {
-    my ($server, $client) = start_server('SendBufferSize 65536', 'Timeout 2');
-    my $run = start_run($client, 'sleep 600000 ' . 'x' x 400_000,
+    my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536', 'Timeout 2');
+    my $run = $client->start_run('sleep 600000 ' . 'x' x 400_000,
         stream_mode => [ 'values', 'checkpoints', 'debug' ]);
     my $deaf = $client->connection;
     setsockopt $deaf, SOL_SOCKET, SO_RCVBUF, 65_536;
@@ -234,8 +223,8 @@ subtest 'a client that does not read for the time of Timeout' => sub {
 
 subtest 'a graceful restart' => sub {
     my $gate = AgentTest::Gate->new;
-    my ($server, $client) = start_server($gate->graph);
-    my $run = start_run($client, 'use gate {}', assistant_id => 'gated');
+    my ($server, $client) = AgentTest::Server->start_with_client($gate->graph);
+    my $run = $client->start_run('use gate {}', assistant_id => 'gated');
     my $join = $client->begin('GET', path($run) . '/join');
     my $stream = $client->begin('GET', path($run) . '/stream');
     read_until($join, qr/\r\n\r\n/);
@@ -257,8 +246,8 @@ subtest 'a graceful restart' => sub {
 };
 
 subtest 'where requests cannot be parked' => sub {
-    my ($server, $client) = start_server('AgentParking Off');
-    my $run = start_run($client, 'sleep 600000');
+    my ($server, $client) = AgentTest::Server->start_with_client('AgentParking Off');
+    my $run = $client->start_run('sleep 600000');
     my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 3;
     my @heads = map { read_until($_, qr/\r\n\r\n/) } @joins;
     is scalar(grep { m{\AHTTP/1.1 200} } @heads), 2,
@@ -294,8 +283,8 @@ sub hold_runs {
 
 for my $parking (qw(On Off)) {
     subtest "a client that leaves before its stream has begun, AgentParking $parking" => sub {
-        my ($server, $client) = start_server("AgentParking $parking");
-        my $run = start_run($client, 'sleep 60000');
+        my ($server, $client) = AgentTest::Server->start_with_client("AgentParking $parking");
+        my $run = $client->start_run('sleep 60000');
         my $held = hold_runs();
         my $stream = $client->begin('GET', path($run) . '/stream?cancel_on_disconnect=1');
         wait_for('the stream to look', sub {
@@ -312,7 +301,7 @@ for my $parking (qw(On Off)) {
 }
 
 subtest 'an MPM with too little room' => sub {
-    my ($server, $client) = start_server('AgentMaxWaiters 100000',
+    my ($server, $client) = AgentTest::Server->start_with_client('AgentMaxWaiters 100000',
         'AsyncRequestWorkerFactor 3', 'ServerLimit 1');
     my $log = $server->error_log;
     like $log, qr/AGT0409: ServerLimit: expected at least 3 .*three times the 1 children\), got 1/,
@@ -326,7 +315,7 @@ subtest 'an MPM with too little room' => sub {
     like $log, qr/AGT0411: AgentMaxWaiters: expected an AsyncRequestWorkerFactor of at least 25000/,
         'and of connections';
     undef $server;
-    ($server, $client) = start_server();
+    ($server, $client) = AgentTest::Server->start_with_client();
     unlike $server->error_log, qr/AGT04(?:09|10|11)/, 'one with enough is not';
 };
 

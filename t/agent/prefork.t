@@ -41,7 +41,7 @@ sub start_prefork {
 
 my $server = start_prefork();
 my $client = AgentTest::Client->new(url => $server->url);
-my $run = $client->create_run($client->create_thread->{thread_id}, 'sleep 600000');
+my $run = $client->start_run('sleep 600000');
 my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 2;
 my $stream = $client->begin('GET', path($run) . '/stream');
 AgentTest::Client::read_until($_, qr/\r\n\r\n/) for @joins, $stream;

@@ -93,7 +93,7 @@ subtest 'a stream follows a run that executes' => sub {
 };
 
 subtest 'a run that fails ends its stream with an error' => sub {
-    my $failed = $client->create_run($client->create_thread->{thread_id}, 'fail');
+    my $failed = $client->start_run('fail');
     my @all = events($client->get(path($failed) . '/stream')->{body});
     is $all[-1]{event}, 'error', 'the last event is error';
     ok length $all[-1]{data}{$_}, "with its $_" for qw(error message);

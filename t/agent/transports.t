@@ -17,17 +17,6 @@ srand($ENV{AGENT_TEST_SEED} // 20_110);
 
 sub path { return AgentTest::Client::run_path($_[0]) }
 
-sub start_server {
-    my (@lines) = @_;
-    my $server = AgentTest::Server->start_small(@lines);
-    return ($server, AgentTest::Client->new(url => $server->url));
-}
-
-sub start_run {
-    my ($client, $text, @rest) = @_;
-    return $client->create_run($client->create_thread->{thread_id}, $text, @rest);
-}
-
 # curl in the background: its output as it comes.
 sub curl {
     my (@words) = @_;
@@ -50,12 +39,12 @@ subtest 'TLS' => sub {
     my ($server, $client);
     my $gate = AgentTest::Gate->new;
     my $port = AgentTest::Env::free_port();
-    ($server, $client) = start_server(
+    ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule ssl_module "${MODULES}/mod_ssl.so"', "Listen 127.0.0.1:$port",
         "<VirtualHost 127.0.0.1:$port>", 'SSLEngine on',
         "SSLCertificateFile $dir/cert", "SSLCertificateKeyFile $dir/key",
         '</VirtualHost>', $gate->graph);
-    my $run = start_run($client, 'use gate {}', assistant_id => 'gated');
+    my $run = $client->start_run('use gate {}', assistant_id => 'gated');
     my $url = "https://127.0.0.1:$port" . path($run);
     my @joins = map { curl('-k', '--http1.1', "$url/join", "$url/join") } 1 .. 12;
     my $stream = curl('-k', '--http1.1', "$url/stream");
@@ -70,7 +59,7 @@ subtest 'TLS' => sub {
         'joins wait, and their connections serve another request';
     like read_all($stream), qr/event: values/, 'streams go on to their end';
 
-    my $left = start_run($client, 'sleep 600000');
+    my $left = $client->start_run('sleep 600000');
     my $pid = open my $gone, '-|', 'curl', '-skN', '--http1.1',
         "https://127.0.0.1:$port" . path($left) . '/stream?cancel_on_disconnect=1'
         or die "curl: $!\n";
@@ -82,11 +71,11 @@ subtest 'TLS' => sub {
 };
 
 subtest 'compression' => sub {
-    my ($server, $client) = start_server(
+    my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule filter_module "${MODULES}/mod_filter.so"',
         'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
         'AddOutputFilterByType DEFLATE text/event-stream application/json');
-    my $run = start_run($client, 'sleep 600000');
+    my $run = $client->start_run('sleep 600000');
     my $stream = curl('--compressed', $server->url . path($run) . '/stream');
     my $join = curl('--compressed', $server->url . path($run) . '/join');
     like read_until($stream, qr/event: values/), qr/event: metadata/,
@@ -97,9 +86,9 @@ subtest 'compression' => sub {
 };
 
 subtest 'HTTP/2' => sub {
-    my ($server, $client) = start_server(
+    my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule http2_module "${MODULES}/mod_http2.so"', 'Protocols h2c http/1.1');
-    my $run = start_run($client, 'sleep 600000');
+    my $run = $client->start_run('sleep 600000');
     my $url = $server->url . path($run);
     my $stream = curl('--http2-prior-knowledge', '-i', "$url/stream");
     my $join = curl('--http2-prior-knowledge', "$url/join?cancel_on_disconnect=true");
@@ -111,7 +100,7 @@ subtest 'HTTP/2' => sub {
     read_all($stream);
     ok close($stream), 'to their proper end';
 
-    my $other = start_run($client, 'sleep 600000');
+    my $other = $client->start_run('sleep 600000');
     my $cut = curl('--http2-prior-knowledge', $server->url . path($other) . '/stream');
     read_until($cut, qr/event: metadata/);
     $server->graceful;
@@ -154,13 +143,13 @@ sub storm_step {
 
 subtest 'a storm of clients' => sub {
     local $SIG{PIPE} = 'IGNORE';
-    my ($server, $client) = start_server('AgentMaxWaiters 200');
+    my ($server, $client) = AgentTest::Server->start_with_client('AgentMaxWaiters 200');
     # With a run that has ended the supervisor and its runner are there.
-    $client->join_run(start_run($client, 'hello'));
+    $client->join_run($client->start_run('hello'));
     my $before = count_descriptors($server);
     my (@open, @runs);
     for my $round (1 .. 12) {
-        push @runs, map { start_run($client, 'sleep ' . int rand 2500) } 1 .. 4;
+        push @runs, map { $client->start_run('sleep ' . int rand 2500) } 1 .. 4;
         storm_step($client, \@runs, \@open) for 1 .. 250;
     }
     close $_ for splice @open;
@@ -168,7 +157,7 @@ subtest 'a storm of clients' => sub {
     wait_for('the last connections to end', sub {
         count_descriptors($server) <= $before + 16 });
     pass 'leaves no descriptor behind';
-    my $run = start_run($client, 'sleep 600000');
+    my $run = $client->start_run('sleep 600000');
     my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 200;
     my @heads = map { read_until($_, qr/\r\n\r\n/) } @joins;
     is scalar(grep { m{\AHTTP/1.1 200} } @heads), 200, 'and every place free';

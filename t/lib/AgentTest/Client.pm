@@ -166,6 +166,12 @@ sub create_run {
         $self->post("/threads/$thread_id/runs", \%body));
 }
 
+# The same on a thread of its own.
+sub start_run {
+    my ($self, $text, %more) = @_;
+    return $self->create_run($self->create_thread->{thread_id}, $text, %more);
+}
+
 sub get_run {
     my ($self, $run) = @_;
     return expect_200('get run', $self->get(run_path($run)));

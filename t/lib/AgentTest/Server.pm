@@ -16,6 +16,7 @@ package AgentTest::Server;
 use strict;
 use warnings;
 use AgentTest::Conf qw(write_conf);
+use AgentTest::Client;
 use AgentTest::Env qw(httpd free_port root build_dir is_sanitized slurp);
 use AgentTest::Postgres;
 use AgentTest::Process qw(descendants_of is_alive);
@@ -68,6 +69,13 @@ sub start_small {
         config => join '', shared_config(), $SMALL, map { "$_\n" } @lines);
     $self->start;
     return $self;
+}
+
+# ($server, $client): the same with a client of its own.
+sub start_with_client {
+    my ($class, @lines) = @_;
+    my $self = $class->start_small(@lines);
+    return ($self, AgentTest::Client->new(url => $self->url));
 }
 
 sub shared_config { return slurp(root() . '/t/conf/agent.conf') }
