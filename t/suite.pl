@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# Runs groups of tests and ends with one line: N passed, N failed.
+# Runs groups of tests and ends with what failed, and one line:
+#   N passed, N failed
 #   t/suite.pl guards unit sql runner agent asan-unit asan-agent
 # A group is a folder of t/; a prefix names the build that it runs against.
 use strict;
@@ -31,9 +32,9 @@ for my $group (@ARGV) {
     print "\n== $group\n";
     $failed_groups++ if !run_one($name);
 }
-my ($passed, $failed) = read_tally();
+my ($passed, $failed, @said) = read_tally();
 $failed ||= $failed_groups;
-print "\n$passed passed, $failed failed\n";
+print "\n", @said, "\n$passed passed, $failed failed\n";
 exit($failed ? 1 : 0);
 
 sub run_one {

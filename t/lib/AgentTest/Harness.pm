@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs test files as prove does and keeps count across groups: each group adds
-# a line "passed failed" to the file that AGENT_TEST_TALLY names. A group in
-# which nothing ran has failed.
+# a line "passed failed" to the file that AGENT_TEST_TALLY names, behind lines
+# "# ..." with what its failed files said. A group in which nothing ran has
+# failed.
 package AgentTest::Harness;
 use strict;
 use warnings;
-use AgentTest::Env qw(root);
+use AgentTest::Env qw(root variant);
 use Exporter 'import';
 use TAP::Harness;
 
-our @EXPORT_OK = qw(run_group add_to_tally read_tally);
+our @EXPORT_OK = qw(run_group say_failed add_to_tally read_tally);
 
 # run_group(tests => [...], jobs => 1): true if all passed
 sub run_group {
@@ -31,19 +32,37 @@ sub run_group {
     return !$failed;
 }
 
-# Compiled tests say on standard output, as comments behind the line of a test,
-# why it failed; the harness would drop that with all other output.
+# Tests say on standard output, as comments behind the line of a test, why it
+# failed; the harness would drop that with all other output.
 sub show_failures {
     my ($parser, $job) = @_;
     my $failed = 0;
-    my @said;
+    my (@lines, @said);
     $parser->callback(
         ALL => sub {
             my ($line) = @_;
+            my $raw = $line->raw . "\n";
             $failed = !$line->is_ok if $line->is_test;
-            push @said, $line->raw . "\n" if $failed;
+            push @said, $raw if $failed;
+            push @lines, $raw;
+            shift @lines if @lines > 5;
         });
-    $parser->callback(EOF => sub { print "\n$job->[1]\n", @said if @said });
+    $parser->callback(
+        EOF => sub {
+            # A file that broke off: what it said last.
+            @said = (@lines, 'status ' . $parser->exit . "\n")
+                if !@said && $parser->has_problems;
+            say_failed($job->[1], @said) if @said;
+        });
+    return;
+}
+
+# Now, and once more at the end of the whole, where it is not overlooked.
+sub say_failed {
+    my ($file, @said) = @_;
+    print "\n$file\n", @said;
+    splice @said, 15, -5, "...\n" if @said > 20;
+    append_tally(map { s/\A(?:# ?)?/# /r } variant() . " $file\n", @said);
     return;
 }
 
@@ -54,7 +73,7 @@ my @LIMIT = qw(timeout -k 10 900);
 sub command_for {
     my ($harness, $file) = @_;
     return [ @LIMIT, $file ] if $file !~ /\.t\z/;
-    return [ @LIMIT, $^X, '-I' . root() . '/t/lib', $file ];
+    return [ @LIMIT, $^X, '-I' . root() . '/t/lib', '-MAgentTest::Said', $file ];
 }
 
 # A file that broke off, or whose plan does not hold, counts as one failure
@@ -71,22 +90,29 @@ sub count_failures {
 
 sub add_to_tally {
     my ($passed, $failed) = @_;
+    return append_tally("$passed $failed\n");
+}
+
+sub append_tally {
+    my (@lines) = @_;
     my $file = $ENV{AGENT_TEST_TALLY} or return;
     open my $out, '>>', $file or die "$file: $!\n";
-    print {$out} "$passed $failed\n";
+    print {$out} @lines;
     close $out or die "$file: $!\n";
     return;
 }
 
+# (passed, failed, what failed files said)
 sub read_tally {
-    my ($passed, $failed) = (0, 0);
+    my ($passed, $failed, @said) = (0, 0);
     open my $in, '<', $ENV{AGENT_TEST_TALLY} or return (0, 0);
     while (<$in>) {
+        if (/\A#/) { push @said, $_; next }
         my @counts = split;
         $passed += $counts[0];
         $failed += $counts[1];
     }
-    return ($passed, $failed);
+    return ($passed, $failed, @said);
 }
 
 1;

@@ -11,7 +11,7 @@ use parent 'Apache::TestRun';
 
 use AgentTest::TestConfig;
 use AgentTest::Env qw(root build_dir free_port server_user);
-use AgentTest::Harness qw(run_group add_to_tally);
+use AgentTest::Harness qw(run_group say_failed add_to_tally);
 use AgentTest::Postgres;
 use AgentTest::Server;
 use File::Copy qw(copy);
@@ -91,7 +91,7 @@ sub stop {
     $self->stop_server;
     my @findings = AgentTest::Server::findings($self->{dir});
     if (@findings) {
-        print {*STDERR} "The server failed:\n", @findings;
+        say_failed('The server failed:', @findings);
         add_to_tally(0, 1);
         $self->{passed} = 0;
     }
