@@ -131,6 +131,9 @@ static agent_turn_t look(void *baton, agent_wait_t why, agent_waiter_t *waiter,
         return go_on(await, APR_EAGAIN, why, scratch);
     }
     rv = agent_run_join(&body, call->db, call->ids, &call->err, scratch);
+    if (rv == APR_EAGAIN) {
+        agent_wait_expect_end(waiter);
+    }
     if (rv == APR_EAGAIN || (rv != APR_SUCCESS && is_passing(await))) {
         if (why != AGENT_WAIT_STOPPING) {
             return go_on(await, rv, why, scratch);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the newest events of all streams at once, in the hear thread: one
- * statement for what has changed, instead of one for each stream.
+ * statement for what has changed, instead of one for each stream. The same
+ * statement says from time to time whether runs have ended, or gone on,
+ * without anybody being told: the next time that something is heard, or that
+ * the connection is probed.
  *
  * It is a short cut on top of looking: a stream asks for it when it has all
  * events so far, and looks for itself whenever something is not simple. So
@@ -36,13 +39,19 @@ typedef struct want_t {
 
 typedef struct agent_wait_wanted_t wanted_t;
 
-void agent_wait_make_wanted(agent_waits_t *waits, apr_pool_t *pool)
+static wanted_t *make_wanted(apr_pool_t *pool)
 {
     wanted_t *wanted = apr_palloc(pool, sizeof(*wanted));
 
     apr_pool_create(&wanted->pool, pool);
     wanted->runs = apr_hash_make(wanted->pool);
-    waits->wanted = wanted;
+    return wanted;
+}
+
+void agent_wait_make_wanted(agent_waits_t *waits, apr_pool_t *pool)
+{
+    waits->wanted = make_wanted(pool);
+    waits->asked = make_wanted(pool);
 }
 
 static void want_locked(wanted_t *wanted, const agent_waiter_t *waiter)
@@ -62,6 +71,15 @@ static void want_locked(wanted_t *wanted, const agent_waiter_t *waiter)
     }
 }
 
+bool agent_wait_want_review_locked(agent_waiter_t *waiter)
+{
+    if (waiter->brought == AGENT_WAIT_NO_NEWS) {
+        return false;
+    }
+    want_locked(waiter->waits->wanted, waiter);
+    return true;
+}
+
 void agent_wait_note_change(agent_waits_t *waits, const char *key,
                             apr_ssize_t length)
 {
@@ -70,7 +88,8 @@ void agent_wait_note_change(agent_waits_t *waits, const char *key,
     apr_thread_mutex_lock(waits->mutex);
     for (waiter = apr_hash_get(waits->by_key, key, length); waiter != NULL;
          waiter = waiter->next) {
-        if (waiter->brought == AGENT_WAIT_NO_NEWS) {
+        if (waiter->brought == AGENT_WAIT_NO_NEWS
+            || waiter->brought == AGENT_WAIT_END_ONLY) {
             agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
         }
         else {
@@ -129,9 +148,9 @@ static void hand_out_locked(agent_waits_t *waits,
     }
 }
 
-static void refer_all_locked(agent_waits_t *waits, const wanted_t *wanted)
+static void refer_all_locked(agent_waits_t *waits, const wanted_t *asked)
 {
-    apr_hash_index_t *index = apr_hash_first(wanted->pool, wanted->runs);
+    apr_hash_index_t *index = apr_hash_first(asked->pool, asked->runs);
 
     for (; index != NULL; index = apr_hash_next(index)) {
         agent_waiter_t *waiter = apr_hash_get(
@@ -146,13 +165,13 @@ static void refer_all_locked(agent_waits_t *waits, const wanted_t *wanted)
 static apr_status_t read_news(agent_db_result_t **result,
                               const agent_waits_t *waits)
 {
-    const wanted_t *wanted = waits->wanted;
-    apr_pool_t *pool = wanted->pool;
-    int count = (int)apr_hash_count(wanted->runs);
+    const wanted_t *asked = waits->asked;
+    apr_pool_t *pool = asked->pool;
+    int count = (int)apr_hash_count(asked->runs);
     const char **accounts = apr_palloc(pool, count * sizeof(*accounts));
     const char **runs = apr_palloc(pool, count * sizeof(*runs));
     const char **afters = apr_palloc(pool, count * sizeof(*afters));
-    apr_hash_index_t *index = apr_hash_first(pool, wanted->runs);
+    apr_hash_index_t *index = apr_hash_first(pool, asked->runs);
     agent_error_t *err;
     int i = 0;
 
@@ -188,27 +207,40 @@ static void rest(apr_time_t began)
 
 static void fetch(agent_waits_t *waits)
 {
-    wanted_t *wanted = waits->wanted;
+    wanted_t *asked = waits->asked;
     agent_db_result_t *result = NULL;
     apr_status_t rv = read_news(&result, waits);
 
     apr_thread_mutex_lock(waits->mutex);
     if (rv != APR_SUCCESS) {
-        refer_all_locked(waits, wanted);
+        refer_all_locked(waits, asked);
     }
     for (int row = 0; rv == APR_SUCCESS && row < agent_db_rows(result); row++) {
         hand_out_locked(waits, result, row);
     }
     apr_thread_mutex_unlock(waits->mutex);
-    apr_pool_clear(wanted->pool);
-    wanted->runs = apr_hash_make(wanted->pool);
+    apr_pool_clear(asked->pool);
+    asked->runs = apr_hash_make(asked->pool);
+}
+
+/* What is wanted from now on belongs to the next statement. */
+static bool take_wanted(agent_waits_t *waits)
+{
+    wanted_t *wanted;
+
+    apr_thread_mutex_lock(waits->mutex);
+    wanted = waits->wanted;
+    waits->wanted = waits->asked;
+    waits->asked = wanted;
+    apr_thread_mutex_unlock(waits->mutex);
+    return apr_hash_count(wanted->runs) > 0;
 }
 
 void agent_wait_fetch_news(agent_waits_t *waits)
 {
     apr_time_t began = apr_time_now();
 
-    if (apr_hash_count(waits->wanted->runs) > 0) {
+    if (take_wanted(waits)) {
         fetch(waits);
         rest(began);
     }

@@ -3,6 +3,8 @@
 #ifndef AGENT_WAIT_STATE_H
 #define AGENT_WAIT_STATE_H
 
+#include <stdint.h>
+
 #include <apr_allocator.h>
 #include <apr_hash.h>
 #include <apr_ring.h>
@@ -15,6 +17,8 @@
 #define AGENT_WAIT_DEAF_INTERVAL apr_time_from_sec(1)
 
 #define AGENT_WAIT_NO_NEWS (-2)
+/* After the last event there can be. */
+#define AGENT_WAIT_END_ONLY (INT64_MAX - 1)
 
 struct agent_waiter_t {
     agent_waits_t *waits;
@@ -29,7 +33,8 @@ struct agent_waiter_t {
     /* Bits 1 << agent_wait_t. */
     unsigned reasons;
     /* Number of the last event that was brought, or taken before;
-     * AGENT_WAIT_NO_NEWS = none are to be brought. */
+     * AGENT_WAIT_NO_NEWS = none are to be brought, AGENT_WAIT_END_ONLY = none,
+     * and the waiter has nothing to look for before the end. */
     apr_int64_t brought;
     /* Events that were brought, in a pool of their own; NULL = none. */
     apr_array_header_t *coming;
@@ -53,8 +58,8 @@ struct agent_waits_t {
     agent_pool_t *db;
     /* Of agent_waits_make_pool(). */
     apr_allocator_t *allocator;
-    /* The hear thread's own: see news.c. */
-    struct agent_wait_wanted_t *wanted;
+    /* The hear thread's own: what is asked for next; see news.c. */
+    struct agent_wait_wanted_t *asked;
     apr_thread_t *hear_thread;
     apr_thread_t *watch_thread;
     /* End of file at [0] ends both threads. */
@@ -66,6 +71,7 @@ struct agent_waits_t {
     /* Under mutex: */
     apr_hash_t *by_key;    /* key -> first agent_waiter_t of the chain */
     apr_hash_t *by_serial; /* those whose client is watched */
+    struct agent_wait_wanted_t *wanted;
     struct agent_waiter_ring_t by_heartbeat; /* the earliest first */
     int count;                               /* of the ring */
     apr_time_t beats_at; /* no heartbeats before: they are spread */
@@ -93,6 +99,8 @@ void agent_wait_note_change(agent_waits_t *waits, const char *key,
                             apr_ssize_t length);
 void agent_wait_fetch_news(agent_waits_t *waits);
 void agent_wait_make_wanted(agent_waits_t *waits, apr_pool_t *pool);
+/* True when the hear thread will ask whether the waiter has to look. */
+bool agent_wait_want_review_locked(agent_waiter_t *waiter);
 
 /* The threads' functions; data is the agent_waits_t. */
 void *APR_THREAD_FUNC agent_wait_hear(apr_thread_t *thread, void *data);

@@ -142,6 +142,11 @@ void agent_wait_bring_news(agent_waiter_t *waiter, apr_int64_t after)
     apr_thread_mutex_unlock(waiter->waits->mutex);
 }
 
+void agent_wait_expect_end(agent_waiter_t *waiter)
+{
+    agent_wait_bring_news(waiter, AGENT_WAIT_END_ONLY);
+}
+
 int agent_wait_descriptor(const agent_waiter_t *waiter)
 {
     return waiter->wake_fd;

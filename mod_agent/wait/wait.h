@@ -119,6 +119,10 @@ agent_wait_t agent_wait_block(agent_waiter_t *waiter);
  */
 void agent_wait_bring_news(agent_waiter_t *waiter, apr_int64_t after);
 
+/* From now on, until it is woken to look, the waiter needs no look but at the
+ * end of its run: it was seen to go on. */
+void agent_wait_expect_end(agent_waiter_t *waiter);
+
 /*
  * What agent_wait_take() has just announced: array of agent_wait_event_t, until
  * agent_wait_end_turn(). The first may be older than what was looked up since.

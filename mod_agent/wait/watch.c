@@ -16,9 +16,9 @@
 #define NUDGE_SERIAL 1
 #define EVENTS       64
 
-/* Every so many signs of life a waiter also looks: a change that was not told
- * of (a message to the supervisor was lost, say) is then found. */
-#define BEATS_PER_LOOK 6
+/* Every so many signs of life it is seen whether anything has changed that was
+ * not told of: together with others, or by a look of the waiter's own. */
+#define BEATS_PER_REVIEW 6
 /* Heartbeats of clients that came together are spread: in each slice of time
  * twice as many as would be due if they were even. */
 #define SLICE       apr_time_from_msec(10)
@@ -126,6 +126,12 @@ static int find_room_locked(const agent_waits_t *waits, apr_time_t now)
     return room > 0 ? room : 0;
 }
 
+static bool has_to_look_locked(agent_waiter_t *waiter)
+{
+    return ++waiter->beats % BEATS_PER_REVIEW == 0
+        && !(waiter->waits->hearing && agent_wait_want_review_locked(waiter));
+}
+
 /* All waiters wait for one interval, so whoever was served goes to the end. */
 static void send_heartbeat_locked(agent_waits_t *waits, agent_waiter_t *waiter,
                                   apr_time_t now)
@@ -138,9 +144,8 @@ static void send_heartbeat_locked(agent_waits_t *waits, agent_waiter_t *waiter,
         waits->beats_out++;
     }
     agent_wait_wake_locked(waiter,
-                           ++waiter->beats % BEATS_PER_LOOK == 0
-                               ? AGENT_WAIT_HEARTBEAT
-                               : AGENT_WAIT_SIGN);
+                           has_to_look_locked(waiter) ? AGENT_WAIT_HEARTBEAT
+                                                      : AGENT_WAIT_SIGN);
 }
 
 /* How many may be sent in the slice that begins. */

@@ -111,6 +111,27 @@ subtest 'waiting outlasts Timeout' => sub {
         'a cancel that waits sends nothing before its end';
 };
 
+# Ends before its time came, and past everybody who would tell.
+sub end_silently {
+    my ($run) = @_;
+    sql("delete from agent.run_queue where run_id = '$run->{run_id}';"
+        . "update agent.runs set status = 'success', finished_at = now(), last_event_seq = 0"
+        . " where run_id = '$run->{run_id}'");
+    return;
+}
+
+subtest 'an end that nobody was told of' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client('Timeout 2');
+    my $run = $client->start_run('later', after_seconds => 3600);
+    my %waits = map { $_ => $client->begin('GET', path($run) . "/$_") } qw(join stream);
+    # Neither is going to look for itself.
+    read_until($waits{join}, qr/\r\n\r\n(?:1\r\n\n\r\n)/);
+    read_until($waits{stream}, qr/: heartbeat/);
+    end_silently($run);
+    my %seen = map { $_ => AgentTest::Client::read_to_end($waits{$_}) } sort keys %waits;
+    like $seen{$_}, qr/0\r\n\r\n\z/, "is seen by a $_" for sort keys %waits;
+};
+
 subtest 'clients that do not read cost no thread' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
 

@@ -113,7 +113,7 @@ subtest 'a run that is gone ends its stream' => sub {
         $remove{$how}->($live{$how});
         my $rest = AgentTest::Client::read_to_end($stream{$how});
         like $rest, qr/0\r\n\r\n\z/, "when it is $how";
-        # One may come in between. A look of its own is made at every sixth.
+        # One may come in between. What nobody told of is found at every sixth.
         cmp_ok scalar(() = $rest =~ /: heartbeat/g), '<', 3, 'and not some time later';
     }
 };

@@ -28,6 +28,7 @@ struct agent_db_result_t {
 
 static agent_db_result_t answer;
 static bool query_fails;
+static int queries;
 
 apr_status_t agent_pool_query(agent_db_result_t **result,
                               agent_pool_t *connections,
@@ -36,6 +37,7 @@ apr_status_t agent_pool_query(agent_db_result_t **result,
                               apr_pool_t *pool)
 {
     *result = &answer;
+    queries++;
     return query_fails
         ? agent_error_set(err, AGENT_E_UNAVAILABLE, NULL, NULL, pool)
         : APR_SUCCESS;
@@ -254,6 +256,44 @@ static void signs_of_life_are_due_and_every_sixth_is_a_look(void **state)
     apr_pool_destroy(site.pool);
 }
 
+/* Whether the waiter was woken to look, by what the hear thread then asks. */
+static bool is_sent_to_look(const site_t *site, const agent_waiter_t *waiter)
+{
+    const agent_listener_events_t *events = &site->waits->listener->events;
+    unsigned reasons;
+
+    events->drained(events->baton);
+    apr_thread_mutex_lock(site->waits->mutex);
+    reasons = waiter->reasons;
+    apr_thread_mutex_unlock(site->waits->mutex);
+    return (reasons & 1U << AGENT_WAIT_WOKEN) != 0;
+}
+
+static void ends_that_nobody_told_of_are_asked_for_together(void **state)
+{
+    static const char *const ended[][4] = {{RUN, NULL, NULL, NULL}};
+    site_t site;
+    agent_waiter_t *waiter;
+
+    open_site(&site, apr_time_from_msec(5));
+    waiter = enter(&site, RUN, -1, false);
+    agent_wait_expect_end(waiter);
+    play(0, NULL);
+    queries = 0;
+    while (queries == 0) {
+        assert_int_equal(take(waiter), AGENT_WAIT_SIGN);
+        assert_false(is_sent_to_look(&site, waiter));
+    }
+    assert_true(count_beats(&site, waiter) >= 6);
+    play(1, ended);
+    while (!is_sent_to_look(&site, waiter)) {
+        assert_int_equal(take(waiter), AGENT_WAIT_SIGN);
+    }
+    /* Until it has looked, each review is a look of its own. */
+    assert_false(agent_wait_want_review_locked(waiter));
+    apr_pool_destroy(site.pool);
+}
+
 #define CROWD 3
 
 /* One may ask for a thread at a time, or two when they are late: who of the
@@ -341,6 +381,7 @@ static void those_who_wait_for_a_key_are_woken(void **state)
     notify(&site, RUN);
     assert_int_equal(take(first), AGENT_WAIT_WOKEN);
     assert_int_equal(agent_wait_take(other), AGENT_WAIT_NOTHING);
+    agent_wait_expect_end(other);
     notify(&site, RUN " " OTHER);
     assert_int_equal(take(first), AGENT_WAIT_WOKEN);
     assert_int_equal(take(other), AGENT_WAIT_WOKEN);
@@ -437,6 +478,7 @@ int main(void)
         CHECK_TEST(the_gravest_reason_comes_first_and_all_are_taken),
         CHECK_TEST(a_client_that_leaves_is_seen),
         CHECK_TEST(signs_of_life_are_due_and_every_sixth_is_a_look),
+        CHECK_TEST(ends_that_nobody_told_of_are_asked_for_together),
         CHECK_TEST(signs_of_life_ask_for_few_threads_together),
         CHECK_TEST(streams_stop_at_once_and_others_after_the_grace),
         CHECK_TEST(those_who_wait_for_a_key_are_woken),
