@@ -58,7 +58,7 @@ struct agent_waits_t {
     agent_pool_t *db;
     /* Of agent_waits_make_pool(). */
     apr_allocator_t *allocator;
-    /* The hear thread's own: what is asked for next; see news.c. */
+    /* The hear thread's own: what it asks for now; see news.c. */
     struct agent_wait_wanted_t *asked;
     apr_thread_t *hear_thread;
     apr_thread_t *watch_thread;
@@ -71,7 +71,7 @@ struct agent_waits_t {
     /* Under mutex: */
     apr_hash_t *by_key;    /* key -> first agent_waiter_t of the chain */
     apr_hash_t *by_serial; /* those whose client is watched */
-    struct agent_wait_wanted_t *wanted;
+    struct agent_wait_wanted_t *wanted;      /* gathered for the next time */
     struct agent_waiter_ring_t by_heartbeat; /* the earliest first */
     int count;                               /* of the ring */
     apr_time_t beats_at; /* no heartbeats before: they are spread */
