@@ -24,6 +24,10 @@ sub print_report {
         $of->{streams} ? stream_rows($of->{streams}) : (),
     );
     print "$about\n\n", table([ qw(figure aim measured ratio) ], @rows), "\n";
+    print "Beside one hostile client, to without:\n\n",
+        table([ '', qw(p50 p99), 'run p50', 'run p99', 'memory after' ],
+            hostile_rows($of->{hostile})), "\n"
+        if $of->{hostile};
     my @costs = cost_rows($of);
     print "Processor time, microseconds for each request or run:\n\n",
         table([ '', qw(httpd PostgreSQL supervisor runner) ], @costs), "\n"
@@ -43,6 +47,16 @@ sub stream_rows {
             sprintf '%.2f', $of->{p99} / 150 ],
         [ "$name, transactions of PostgreSQL", '', thousands($of->{commits}) . '/s', '' ],
     );
+}
+
+# The bystander's GET /ok, and create -> join: aims 2 and 5; memory: 1.2.
+sub hostile_rows {
+    my ($attacks) = @_;
+    return map {
+        my $of = $_;
+        [ $of->{title}, map { sprintf '%.1f', $of->{$_} }
+            qw(ok_p50 ok_p99 run_p50 run_p99 memory) ]
+    } @{$attacks};
 }
 
 sub table {

@@ -12,6 +12,7 @@ use FindBin;
 use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root);
 use BenchFirst qw(measure_first);
+use BenchHostile qw(measure_hostile);
 use BenchMemory qw(measure_memory);
 use BenchRates qw(measure_rates);
 use BenchReport qw(print_report);
@@ -28,6 +29,7 @@ my %PLANS = (
         waiters => 5000, wakes => 500, waiting_rounds => 9, waiting_sec => 3,
         memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
         streams => 1000, streams_sec => 20,
+        hostile_rounds => 5, hostile_requests => 400, hostile_runs => 100,
     },
     quick => {
         rounds => 3, round_sec => 2,
@@ -36,6 +38,7 @@ my %PLANS = (
         waiters => 5000, wakes => 200, waiting_rounds => 3, waiting_sec => 2,
         memory_requests => [ 1_000, 5_000, 20_000 ],
         streams => 200, streams_sec => 5,
+        hostile_rounds => 3, hostile_requests => 200, hostile_runs => 50,
     },
 );
 # Latency first, while the tables are small for it as for everybody who starts.
@@ -47,6 +50,7 @@ my @PARTS = (
     [ waiting    => \&measure_waiting ],
     [ memory     => \&measure_memory ],
     [ streams    => \&measure_streams ],
+    [ hostile    => \&measure_hostile ],
 );
 
 my %asked = map { $_ => 1 } @ARGV ? @ARGV : map { $_->[0] } @PARTS;

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+# How much slower a bystander is while one hostile client does its worst within
+# what is legal, and whether the children's memory comes back afterwards.
+#
+# Each attack is a process that repeats itself until it is killed, so that it is
+# under way for as long as the bystander is measured. Quiet rounds and rounds
+# beside the attack alternate; a figure is the median of the rounds' ratios.
+package BenchHostile;
+use strict;
+use warnings;
+use AgentTest::Wait;
+use BenchHttp qw(request);
+use BenchProcess qw(memory_kb);
+use BenchRates qw(median);
+use BenchRuns qw(at call_200 create_and_join make_threads timed_ms);
+use BenchServer;
+use Exporter 'import';
+use IO::Socket::INET;
+use POSIX ();
+use Time::HiRes qw(sleep);
+
+our @EXPORT_OK = qw(measure_hostile);
+
+# As the quick start has it.
+my $CONFIG = <<'CONF';
+LogLevel warn agent:warn
+StartServers 2
+ServerLimit 6
+ThreadsPerChild 64
+MinSpareThreads 1
+MaxSpareThreads 128
+MaxRequestWorkers 128
+AsyncRequestWorkerFactor 160
+MaxConnectionsPerChild 0
+MaxKeepAliveRequests 0
+DBDMax 16
+CONF
+
+my $BODY_BYTES = 4_000_000;
+my $SLOW_CLIENTS = 300;
+my $SLOW_BYTES_SEC = 600;
+my $STALLED_READERS = 100;
+my $LARGE_RUNS = 20;
+my $LARGE_STATE_BYTES = 6_000_000;
+# Within a minute the memory has come back or it has not.
+my $RETURN_SEC = 60;
+my $RETURN_LOOK_SEC = 1;
+
+# [title, what the attack needs beforehand, the attack]. The attack calls its
+# last argument once it is under way, and is killed in the end.
+my @ATTACKS = (
+    [ 'bodies of 4 MB, one long key over many arrays', undef, sub {
+        repeat_post($_[0], '/threads', long_key_body(), $_[2]) } ],
+    [ 'bodies of 4 MB, empty objects', undef, sub {
+        repeat_post($_[0], '/threads', '{"metadata":{},"x":['
+            . join(',', ('{}') x ($BODY_BYTES / 3)) . ']}', $_[2]) } ],
+    [ 'bodies of 1 MB in chunks of a byte', undef, \&repeat_chunks ],
+    [ 'messages of 100,000 text blocks', undef, \&repeat_blocks ],
+    [ 'lists of 20 runs of 4 MB each', \&make_large_runs, sub {
+        repeat_get($_[0], "/threads/$_[1]/runs?limit=1000", $_[2]) } ],
+    [ 'runs on threads of 6 MB', \&make_large_threads, \&repeat_large_starts ],
+    [ '100 readers of large events that stall', \&make_large_events,
+        \&stall_readers ],
+    [ '300 bodies at 600 bytes a second', undef, \&send_slowly ],
+);
+
+# [{title, ok => {p50, p99}, run => {p50, p99}, memory => ratio}, ...]:
+# ratios to the quiet rounds beside them.
+sub measure_hostile {
+    my (undef, $plan) = @_;
+    return [ map { measure_attack($plan, @{$_}) } @ATTACKS ];
+}
+
+# A server of its own, so that no attack finds what another one left.
+sub measure_attack {
+    my ($plan, $title, $prepare, $attack) = @_;
+    my $site = BenchServer->new(config => $CONFIG);
+    my $prepared = $prepare ? $prepare->($site) : undef;
+    my @threads = make_threads($site,
+        (2 * $plan->{hostile_rounds} + 1) * $plan->{hostile_runs});
+    my $measure = sub {
+        bystander($site, $plan, [ splice @threads, 0, $plan->{hostile_runs} ])
+    };
+    $measure->();
+    my @children = @{ $site->processes->{httpd} };
+    my $before = memory_kb(@children)->{private};
+    my (%ratios, %quiet, %beside);
+    for my $round (1 .. $plan->{hostile_rounds}) {
+        my $pid;
+        my @sides = (
+            sub { %quiet = %{ $measure->() } },
+            sub {
+                $pid = start_attack($site, $prepared, $attack);
+                %beside = %{ $measure->() };
+                end_attack($pid);
+                wait_for_rest($site);
+            },
+        );
+        $_->() for $round % 2 ? @sides : reverse @sides;
+        push @{ $ratios{$_} }, $beside{$_} / $quiet{$_} for keys %quiet;
+    }
+    my $result = { title => $title,
+        (map { $_ => median(@{ $ratios{$_} }) } keys %ratios),
+        memory => memory_after($before, @children) };
+    $site->stop;
+    return $result;
+}
+
+# What the attack had begun is not the next round's.
+sub wait_for_rest {
+    my ($site) = @_;
+    wait_for('no run to be left', sub {
+        $site->sql('select count(*) from agent.run_queue '
+            . 'where not_before is null') == 0
+    });
+    sleep 1;
+    return;
+}
+
+# {ok_p50, ok_p99, run_p50, run_p99} in milliseconds.
+sub bystander {
+    my ($site, $plan, $threads) = @_;
+    my $client = BenchHttp->new($site->port);
+    my %times = (
+        ok => [ map { timed_ms(sub { call_200($client, request('GET', '/ok')) }) }
+            1 .. $plan->{hostile_requests} ],
+        run => [ map { my $thread = $_;
+            timed_ms(sub { create_and_join($client, $thread) }) } @{$threads} ],
+    );
+    my %figures;
+    for my $name (keys %times) {
+        my @sorted = sort { $a <=> $b } @{ $times{$name} };
+        $figures{"${name}_p50"} = at(0.50, @sorted);
+        $figures{"${name}_p99"} = at(0.99, @sorted);
+    }
+    return \%figures;
+}
+
+# Resident memory to before, once it has come back, or after a minute.
+sub memory_after {
+    my ($before, @children) = @_;
+    my $ratio = 0;
+    eval {
+        wait_for('memory to come back', sub {
+            sleep $RETURN_LOOK_SEC;
+            $ratio = memory_kb(@children)->{private} / $before;
+            return $ratio <= 1.2;
+        }, $RETURN_SEC);
+    };
+    return $ratio;
+}
+
+# --- Attacks --------------------------------------------------------------------
+
+my %attacks;
+
+sub start_attack {
+    my ($site, $prepared, $attack) = @_;
+    pipe my $reader, my $writer or die "pipe: $!\n";
+    my $port = $site->port;
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        close $reader;
+        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
+        eval {
+            $attack->($port, $prepared,
+                sub { syswrite $writer, '.'; close $writer });
+            1;
+        } or warn "attack: $@";
+        # Not exit: the servers are the parent's to stop.
+        POSIX::_exit(1);
+    }
+    close $writer;
+    $attacks{$pid} = 1;
+    sysread($reader, my $byte, 1) or die "the attack did not begin\n";
+    return $pid;
+}
+
+sub end_attack {
+    my ($pid) = @_;
+    local $?;
+    kill KILL => $pid;
+    waitpid $pid, 0;
+    delete $attacks{$pid};
+    return;
+}
+
+END { end_attack($_) for keys %attacks }
+
+sub open_connection {
+    my ($port) = @_;
+    return IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Timeout => 10)
+        // die "no connection: $!\n";
+}
+
+# An answer that comes before the end of the request closes the connection.
+sub send_and_read {
+    my ($port, $bytes) = @_;
+    my $socket = open_connection($port);
+    local $SIG{PIPE} = 'IGNORE';
+    syswrite $socket, $bytes;
+    shutdown $socket, 1;
+    1 while sysread $socket, my $answer, 1_048_576;
+    return;
+}
+
+sub repeat_bytes {
+    my ($port, $begun, $bytes) = @_;
+    while (1) {
+        $begun->();
+        $begun = sub { };
+        send_and_read($port, $bytes);
+    }
+    return;
+}
+
+sub with_close { return $_[0] =~ s/\r\nHost: /\r\nConnection: close\r\nHost: /r }
+
+sub repeat_post {
+    my ($port, $path, $body, $begun) = @_;
+    return repeat_bytes($port, $begun, with_close(request('POST', $path, $body)));
+}
+
+sub repeat_get {
+    my ($port, $path, $begun) = @_;
+    return repeat_bytes($port, $begun, with_close(request('GET', $path)));
+}
+
+sub long_key_body {
+    my $half = $BODY_BYTES / 2;
+    return '{"' . 'k' x $half . '":[' . join(',', ('[]') x ($half / 3)) . ']}';
+}
+
+sub repeat_chunks {
+    my ($port, undef, $begun) = @_;
+    my $body = '{"metadata":{"k":"' . 'x' x 1_000_000 . '"}}';
+    my $head = "POST /threads HTTP/1.1\r\nHost: localhost\r\n"
+        . "Connection: close\r\nContent-Type: application/json\r\n"
+        . "Transfer-Encoding: chunked\r\n\r\n";
+    return repeat_bytes($port, $begun, $head
+        . join('', map { "1\r\n$_\r\n" } split //, $body) . "0\r\n\r\n");
+}
+
+sub message_run {
+    my ($content) = @_;
+    return '{"assistant_id":"agent","input":{"messages":[{"role":"user",'
+        . qq("content":$content}]}});
+}
+
+sub repeat_blocks {
+    my ($port, undef, $begun) = @_;
+    return repeat_post($port, '/runs/wait',
+        message_run('[' . join(',', ('"a"') x 100_000) . ']'), $begun);
+}
+
+sub new_thread {
+    my ($site) = @_;
+    return (make_threads($site, 1))[0];
+}
+
+# Due tomorrow, so that nothing executes them.
+sub make_large_runs {
+    my ($site) = @_;
+    my $thread = new_thread($site);
+    my $client = BenchHttp->new($site->port);
+    my $body = '{"assistant_id":"agent","multitask_strategy":"enqueue",'
+        . '"after_seconds":86400,"input":{"x":"' . 'x' x $BODY_BYTES . '"}}';
+    call_200($client, request('POST', "/threads/$thread/runs", $body))
+        for 1 .. $LARGE_RUNS;
+    return $thread;
+}
+
+# Threads whose state has a message of this size.
+sub make_large_threads {
+    my ($site) = @_;
+    my $client = BenchHttp->new($site->port);
+    my $part = '"' . 'x' x ($LARGE_STATE_BYTES / 2) . '"';
+    my @threads = make_threads($site, $LARGE_RUNS);
+    for my $thread (@threads) {
+        call_200($client, request('POST', "/threads/$thread/runs/wait",
+            message_run($part)));
+    }
+    return \@threads;
+}
+
+sub repeat_large_starts {
+    my ($port, $threads, $begun) = @_;
+    my @bytes = map { with_close(request('POST', "/threads/$_/runs",
+        '{"assistant_id":"agent","multitask_strategy":"rollback","input":'
+            . '{"messages":[{"role":"user","content":"sleep 200"}]}}'))
+    } @{$threads};
+    while (1) {
+        for my $bytes (@bytes) {
+            send_and_read($port, $bytes);
+            $begun->();
+            $begun = sub { };
+        }
+    }
+    return;
+}
+
+sub make_large_events {
+    my ($site) = @_;
+    my $thread = new_thread($site);
+    my $client = BenchHttp->new($site->port);
+    my $made = call_200($client, request('POST', "/threads/$thread/runs",
+        message_run('"' . 'x' x 3_000_000 . '"')));
+    my ($run) = $made->{bytes} =~ /"run_id"\s*:\s*"([0-9a-f-]{36})"/;
+    call_200($client, request('GET', "/threads/$thread/runs/$run/join"));
+    return "/threads/$thread/runs/$run/stream";
+}
+
+sub stall_readers {
+    my ($port, $path, $begun) = @_;
+    my $bytes = "GET $path HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: -1\r\n\r\n";
+    my @readers = map { open_connection($port) } 1 .. $STALLED_READERS;
+    syswrite $_, $bytes for @readers;
+    $begun->();
+    sleep 3600;
+    return;
+}
+
+sub send_slowly {
+    my ($port, undef, $begun) = @_;
+    my $head = "POST /threads HTTP/1.1\r\nHost: localhost\r\n"
+        . "Content-Type: application/json\r\nContent-Length: $BODY_BYTES\r\n\r\n";
+    my $open = sub {
+        my $socket = open_connection($port);
+        syswrite $socket, $head;
+        return $socket;
+    };
+    local $SIG{PIPE} = 'IGNORE';
+    my @clients = map { $open->() } 1 .. $SLOW_CLIENTS;
+    $begun->();
+    while (1) {
+        for my $client (@clients) {
+            $client = $open->() if !syswrite $client, ' ' x ($SLOW_BYTES_SEC / 2);
+        }
+        sleep 0.5;
+    }
+    return;
+}
+
+1;
