@@ -41,73 +41,6 @@ static apr_status_t refuse_scan(const agent_scan_t *scan, agent_error_t **err,
                             agent_scan_reason(scan->code));
 }
 
-/*
- * Finds the first object whose keys the scan counted differently from json-c,
- * which keeps the last of equal keys. Up to there both walk the same objects
- * in the same order, so the counts line up.
- */
-static const char *find_duplicate(json_object *object,
-                                  const apr_array_header_t *counts, int *slot,
-                                  const char *pointer, apr_pool_t *pool)
-{
-    const char *found = NULL;
-
-    if (json_object_is_type(object, json_type_array)) {
-        size_t length = json_object_array_length(object);
-
-        for (size_t i = 0; i < length && found == NULL; i++) {
-            json_object *item = json_object_array_get_idx(object, i);
-
-            if (json_object_is_type(item, json_type_array)
-                || json_object_is_type(item, json_type_object)) {
-                found = find_duplicate(
-                    item, counts, slot,
-                    apr_psprintf(pool, "%s/%" APR_SIZE_T_FMT, pointer, i),
-                    pool);
-            }
-        }
-        return found;
-    }
-    if ((size_t)json_object_object_length(object)
-        != APR_ARRAY_IDX(counts, *slot, size_t)) {
-        return *pointer ? pointer : "/";
-    }
-    ++*slot;
-    json_object_object_foreach(object, key, value)
-    {
-        if (found == NULL
-            && (json_object_is_type(value, json_type_array)
-                || json_object_is_type(value, json_type_object))) {
-            found = find_duplicate(value, counts, slot,
-                                   apr_pstrcat(pool, pointer, "/", key, NULL),
-                                   pool);
-        }
-    }
-    return found;
-}
-
-static apr_status_t refuse_duplicates(json_object *object,
-                                      const apr_array_header_t *counts,
-                                      agent_error_t **err, apr_pool_t *pool)
-{
-    apr_pool_t *scratch;
-    const char *pointer = NULL;
-    apr_status_t rv = APR_SUCCESS;
-    int slot = 0;
-
-    if (counts->nelts == 0) {
-        return APR_SUCCESS;
-    }
-    apr_pool_create(&scratch, pool);
-    pointer = find_duplicate(object, counts, &slot, "", scratch);
-    if (pointer != NULL) {
-        rv = agent_error_setf(err, AGENT_E_INVALID, pool,
-                              "%s: the same key stands twice.", pointer);
-    }
-    apr_pool_destroy(scratch);
-    return rv;
-}
-
 static apr_status_t parse_scanned(json_object **out, const char *text,
                                   apr_size_t length, agent_error_t **err,
                                   apr_pool_t *pool)
@@ -127,38 +60,27 @@ static apr_status_t parse_scanned(json_object **out, const char *text,
     return APR_SUCCESS;
 }
 
-static apr_status_t parse(json_object **out, const char *text,
-                          apr_size_t length, bool is_request,
-                          agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_json_scan_request(const char *text, apr_size_t length,
+                                     agent_error_t **err, apr_pool_t *pool)
 {
-    agent_scan_t *scan = apr_pcalloc(pool, sizeof(*scan));
-    apr_status_t rv;
+    agent_scan_t scan = {.is_request = true,
+                         .max_weight = AGENT_SCAN_REQUEST_WEIGHT,
+                         .pool = pool};
 
-    *out = NULL;
-    scan->is_request = is_request;
-    scan->key_counts = apr_array_make(pool, 16, sizeof(size_t));
-    if (!agent_scan_json(scan, text, length)) {
-        return refuse_scan(scan, err, pool);
-    }
-    rv = parse_scanned(out, text, length, err, pool);
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    return refuse_duplicates(*out, scan->key_counts, err, pool);
+    return agent_scan_json(&scan, text, length) ? APR_SUCCESS
+                                                : refuse_scan(&scan, err, pool);
 }
 
 apr_status_t agent_json_parse(json_object **out, const char *text,
                               apr_size_t length, agent_error_t **err,
                               apr_pool_t *pool)
 {
-    return parse(out, text, length, false, err, pool);
-}
+    agent_scan_t scan = {.pool = pool};
 
-apr_status_t agent_json_parse_request(json_object **out, const char *text,
-                                      apr_size_t length, agent_error_t **err,
-                                      apr_pool_t *pool)
-{
-    return parse(out, text, length, true, err, pool);
+    *out = NULL;
+    return agent_scan_json(&scan, text, length)
+        ? parse_scanned(out, text, length, err, pool)
+        : refuse_scan(&scan, err, pool);
 }
 
 json_object *agent_json_get(json_object *object, const char *key)

@@ -14,19 +14,23 @@
 #include "error.h"
 
 /*
+ * The strict scan of a client's text within the narrower limits of scan.h:
+ * well-formed, no key twice in an object, not too deep or heavy. Builds
+ * nothing: core/raw.h reads the text. Errors: INVALID_JSON with the byte,
+ * INVALID or NUL_CHARACTER with the pointer.
+ */
+apr_status_t agent_json_scan_request(const char *text, apr_size_t length,
+                                     agent_error_t **err, apr_pool_t *pool);
+
+/*
  * Parses length bytes (text[length] must be NUL) after the strict scan; a key
  * that stands twice in an object is refused. The object lives as long as pool.
- * Errors: INVALID_JSON with the byte, INVALID or NUL_CHARACTER with the
- * pointer.
+ * It takes up to 270 times the memory of its text: never for what clients send
+ * whole. Errors: as above.
  */
 apr_status_t agent_json_parse(json_object **out, const char *text,
                               apr_size_t length, agent_error_t **err,
                               apr_pool_t *pool);
-
-/* As agent_json_parse, within the narrower limits of a client's text. */
-apr_status_t agent_json_parse_request(json_object **out, const char *text,
-                                      apr_size_t length, agent_error_t **err,
-                                      apr_pool_t *pool);
 
 /* Ties the caller's reference of a json-c object to pool and returns it. */
 json_object *agent_json_own(json_object *object, apr_pool_t *pool);

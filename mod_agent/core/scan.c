@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strict JSON scanner (RFC 8259): no recursion, no allocation of its own;
+/* The strict JSON scanner (RFC 8259): no recursion, no memory but for keys;
  * see scan.h. */
 #include "scan.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include <apr_strings.h>
 
+#include "unescape.h"
+
 typedef struct cursor_t {
     agent_scan_t *scan;
+    const char *text;
+    size_t max_weight;
+    /* Bytes that the escapes of the string being read do not stand for. */
+    size_t saved;
     const unsigned char *at;
     const unsigned char *end;
 } cursor_t;
@@ -17,6 +24,12 @@ static bool fail(cursor_t *c, agent_scan_code_t code)
 {
     c->scan->code = code;
     return false;
+}
+
+static bool weigh(cursor_t *c, size_t bytes)
+{
+    c->scan->weight += bytes;
+    return c->scan->weight <= c->max_weight || fail(c, AGENT_SCAN_TOO_HEAVY);
 }
 
 static void skip_space(cursor_t *c)
@@ -98,6 +111,7 @@ static bool scan_unicode_escape(cursor_t *c)
         return fail(c, AGENT_SCAN_NUL);
     }
     if (unit < 0xd800 || unit > 0xdfff) {
+        c->saved += strlen("\\u0000") - agent_unescape_size(unit);
         return true;
     }
     if (unit >= 0xdc00 || c->end - c->at < 2 || c->at[0] != '\\'
@@ -105,6 +119,7 @@ static bool scan_unicode_escape(cursor_t *c)
         return fail(c, AGENT_SCAN_SURROGATE);
     }
     c->at += 2;
+    c->saved += 2 * strlen("\\u0000") - agent_unescape_size(0x10000);
     if (!read_hex4(c, &unit)) {
         return false;
     }
@@ -118,36 +133,45 @@ static bool scan_escape(cursor_t *c)
     if (kind == 'u') {
         return scan_unicode_escape(c);
     }
+    c->saved++;
     return (kind != 0 && strchr("\"\\/bfnrt", kind) != NULL)
         || fail(c, AGENT_SCAN_SYNTAX);
 }
 
-/* From the opening quote to behind the closing one. */
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* From the opening quote to after the closing one. */
 static bool scan_string(cursor_t *c)
 {
     c->at++;
-    while (c->at < c->end && *c->at != '"') {
-        if (*c->at == '\\') {
+    c->saved = 0;
+    for (;;) {
+        const unsigned char *at = c->at;
+
+        while (at < c->end && is_plain(*at)) {
+            at++;
+        }
+        c->at = at;
+        if (at == c->end || (*at < 0x20)) {
+            return fail(c, AGENT_SCAN_SYNTAX);
+        }
+        if (*at == '"') {
+            c->at++;
+            return true;
+        }
+        if (*at == '\\') {
             c->at++;
             if (!scan_escape(c)) {
                 return false;
             }
         }
-        else if (*c->at < 0x20) {
-            return fail(c, AGENT_SCAN_SYNTAX);
-        }
-        else if (*c->at < 0x80) {
-            c->at++;
-        }
         else if (!scan_utf8(c)) {
             return false;
         }
     }
-    if (c->at == c->end) {
-        return fail(c, AGENT_SCAN_SYNTAX);
-    }
-    c->at++;
-    return true;
 }
 
 /* Digits, at least one; their number is added to *digits. */
@@ -233,22 +257,54 @@ static bool open_level(cursor_t *c)
     level = &scan->levels[scan->depth++];
     memset(level, 0, sizeof(*level));
     level->is_object = *c->at++ == '{';
-    if (level->is_object && scan->key_counts != NULL) {
-        level->slot = scan->key_counts->nelts;
-        APR_ARRAY_PUSH(scan->key_counts, size_t) = 0;
+    level->first_key = scan->keys.count;
+    return weigh(c,
+                 level->is_object ? AGENT_SCAN_WEIGHT_OBJECT
+                                  : AGENT_SCAN_WEIGHT_ARRAY);
+}
+
+/* The pointer of the error ends in the key. */
+static bool refuse_key(cursor_t *c, agent_scan_level_t *level,
+                       agent_scan_key_t twice)
+{
+    const unsigned char *key = (const unsigned char *)c->text + twice.offset;
+    cursor_t end = {.scan = c->scan, .at = key - 1, .end = c->end};
+
+    scan_string(&end);
+    level->key = (const char *)key;
+    level->key_length = (size_t)(end.at - 1 - key);
+    return fail(c, AGENT_SCAN_DUPLICATE);
+}
+
+static bool close_level(cursor_t *c)
+{
+    agent_scan_t *scan = c->scan;
+    agent_scan_level_t *level = &scan->levels[scan->depth - 1];
+    agent_scan_key_t twice;
+
+    if (level->is_object && level->count > 1 && scan->pool != NULL
+        && !agent_scan_keys_close(&scan->keys, level->first_key, &twice)) {
+        return refuse_key(c, level, twice);
     }
+    scan->keys.count = level->first_key;
+    scan->depth--;
+    c->at++;
     return true;
 }
 
-static void close_level(cursor_t *c)
+static bool keep_key(cursor_t *c, agent_scan_level_t *level, const char *key)
 {
     agent_scan_t *scan = c->scan;
-    agent_scan_level_t *level = &scan->levels[--scan->depth];
+    agent_scan_key_t kept = {.offset = (apr_uint32_t)(key - c->text)};
 
-    if (level->is_object && scan->key_counts != NULL) {
-        APR_ARRAY_IDX(scan->key_counts, level->slot, size_t) = level->count;
+    level->key = key;
+    level->key_length = (size_t)((const char *)c->at - 1 - key);
+    if (scan->pool != NULL) {
+        kept.is_escaped = c->saved > 0;
+        kept.length = (apr_uint32_t)(level->key_length - c->saved) & INT32_MAX;
+        agent_scan_keys_push(&scan->keys, kept, scan->pool);
     }
-    c->at++;
+    return weigh(c, AGENT_SCAN_WEIGHT_MEMBER + level->key_length);
 }
 
 /* A key and its colon. */
@@ -260,11 +316,9 @@ static bool scan_key(cursor_t *c, agent_scan_level_t *level)
         return fail(c, AGENT_SCAN_SYNTAX);
     }
     level->key = NULL;
-    if (!scan_string(c)) {
+    if (!scan_string(c) || !keep_key(c, level, key)) {
         return false;
     }
-    level->key = key;
-    level->key_length = (size_t)((const char *)c->at - 1 - key);
     skip_space(c);
     if (c->at == c->end || *c->at != ':') {
         return fail(c, AGENT_SCAN_SYNTAX);
@@ -273,7 +327,7 @@ static bool scan_key(cursor_t *c, agent_scan_level_t *level)
     return true;
 }
 
-static bool scan_scalar(cursor_t *c)
+static bool scan_scalar_text(cursor_t *c)
 {
     switch (*c->at) {
     case '"':
@@ -289,8 +343,25 @@ static bool scan_scalar(cursor_t *c)
     }
 }
 
+static bool scan_scalar(cursor_t *c)
+{
+    const unsigned char *start = c->at;
+    bool is_null = *start == 'n';
+
+    return scan_scalar_text(c)
+        && (is_null
+            || weigh(c, AGENT_SCAN_WEIGHT_SCALAR + (size_t)(c->at - start)));
+}
+
+static bool begin_element(cursor_t *c, agent_scan_level_t *level)
+{
+    level->count++;
+    return level->is_object ? scan_key(c, level)
+                            : weigh(c, AGENT_SCAN_WEIGHT_ELEMENT);
+}
+
 /*
- * Goes from behind a value to the start of the next one: closes levels that
+ * Goes from after a value to the start of the next one: closes levels that
  * end here, takes the comma. False with code OK when the outermost level
  * closed.
  */
@@ -306,7 +377,9 @@ static bool find_next_value(cursor_t *c, bool opened)
             return fail(c, AGENT_SCAN_SYNTAX);
         }
         if (*c->at == (level->is_object ? '}' : ']')) {
-            close_level(c);
+            if (!close_level(c)) {
+                return false;
+            }
             opened = false;
             continue;
         }
@@ -317,8 +390,7 @@ static bool find_next_value(cursor_t *c, bool opened)
             c->at++;
             skip_space(c);
         }
-        level->count++;
-        return !level->is_object || scan_key(c, level);
+        return begin_element(c, level);
     }
     return false;
 }
@@ -346,10 +418,17 @@ static bool scan_values(cursor_t *c)
 
 bool agent_scan_json(agent_scan_t *scan, const char *text, size_t length)
 {
-    cursor_t c = {scan, (const unsigned char *)text,
-                  (const unsigned char *)text + length};
-    bool good = scan_values(&c);
+    cursor_t c = {.scan = scan,
+                  .text = text,
+                  .max_weight = scan->max_weight ? scan->max_weight : SIZE_MAX,
+                  .at = (const unsigned char *)text,
+                  .end = (const unsigned char *)text + length};
+    bool good;
 
+    scan->keys.text = text;
+    good = length < INT32_MAX ? scan_values(&c)
+                              : fail(&c, AGENT_SCAN_TOO_HEAVY);
+    agent_scan_keys_release(&scan->keys);
     scan->offset = (size_t)((const char *)c.at - text);
     return good;
 }
@@ -418,6 +497,12 @@ const char *agent_scan_reason(agent_scan_code_t code)
                "348 without an exponent) or with an exponent beyond 308";
     case AGENT_SCAN_TOO_DEEP:
         return "is nested deeper than 128 levels (in a request 120)";
+    case AGENT_SCAN_TOO_HEAVY:
+        return "has too many values: in memory it would take more than the "
+               "limit (in a request 96 MB; an object counts as 800 bytes, an "
+               "array as 160, any other value as about 100)";
+    case AGENT_SCAN_DUPLICATE:
+        return "stands twice in its object";
     default:
         return "is not JSON";
     }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <apr_tables.h>
+#include "scan_key.h"
 
 /* Arrays and objects inside one another. */
 #define AGENT_SCAN_DEPTH 128
@@ -24,6 +24,27 @@
 /* What a client sends stands deeper in the lines and records made of it. */
 #define AGENT_SCAN_REQUEST_DEPTH (AGENT_SCAN_DEPTH - 8)
 
+/*
+ * What json-c's tree of a text takes in memory, in bytes; measured with json-c
+ * 0.16 and glibc's malloc, the growth of its tables included. "[[1,2],..]" and
+ * "{}" take 47 and 264 times their text, so the text's length says little.
+ */
+#define AGENT_SCAN_WEIGHT_OBJECT 800
+#define AGENT_SCAN_WEIGHT_ARRAY  160
+/* An element of an array, beside its value. */
+#define AGENT_SCAN_WEIGHT_ELEMENT 16
+/* A member of an object, beside the bytes of its key and its value. */
+#define AGENT_SCAN_WEIGHT_MEMBER 128
+/* A string, number, true or false, beside the bytes of its text; null weighs
+ * nothing. */
+#define AGENT_SCAN_WEIGHT_SCALAR 80
+/*
+ * The limit of a request. 4 MB of coordinates with six decimals weigh 74 MB,
+ * of messages with 60 letters 58 MB, of {} 1.1 GB. A text that the server makes
+ * of several requests, a state say, may weigh more.
+ */
+#define AGENT_SCAN_REQUEST_WEIGHT ((size_t)96 * 1024 * 1024)
+
 typedef enum agent_scan_code_t {
     AGENT_SCAN_OK,
     /* Not JSON: 400. */
@@ -33,7 +54,9 @@ typedef enum agent_scan_code_t {
     AGENT_SCAN_NUL,
     AGENT_SCAN_SURROGATE,
     AGENT_SCAN_NUMBER,
-    AGENT_SCAN_TOO_DEEP
+    AGENT_SCAN_TOO_DEEP,
+    AGENT_SCAN_TOO_HEAVY,
+    AGENT_SCAN_DUPLICATE
 } agent_scan_code_t;
 
 typedef struct agent_scan_level_t {
@@ -43,8 +66,8 @@ typedef struct agent_scan_level_t {
     /* The key being read: borrowed from the text, without its quotes. */
     const char *key;
     size_t key_length;
-    /* Where this object's count goes in key_counts. */
-    int slot;
+    /* Keys of the objects around this one. */
+    size_t first_key;
 } agent_scan_level_t;
 
 typedef struct agent_scan_t {
@@ -53,11 +76,17 @@ typedef struct agent_scan_t {
     size_t offset;
     unsigned depth;
     agent_scan_level_t levels[AGENT_SCAN_DEPTH];
+    /* What json-c's tree of the text up to here takes; AGENT_SCAN_WEIGHT_*. */
+    size_t weight;
+    /* Set by the caller: the most it may be; 0 = any. */
+    size_t max_weight;
     /*
-     * When set by the caller (elements of size_t): receives the number of keys
-     * of each object, in the order in which the objects open.
+     * Set by the caller: equal keys of one object are refused. Memory for them
+     * (scan_key.h says how much) is taken from a subpool of it and given back
+     * before the scan returns. NULL: they pass, and the last one counts.
      */
-    apr_array_header_t *key_counts;
+    apr_pool_t *pool;
+    agent_scan_keys_t keys;
     /*
      * Set by the caller for a client's text, which has narrower limits, so that
      * what the database makes of it still passes as a line of the runners'
@@ -67,13 +96,15 @@ typedef struct agent_scan_t {
 } agent_scan_t;
 
 /*
- * Reads length bytes of text as one JSON value with nothing but white space
- * around it. scan must be zeroed, but for what the caller sets. True when all
- * is well; else scan->code says why and agent_scan_pointer() where.
+ * Reads length bytes of text (less than 2 GB) as one JSON value with nothing
+ * but white space around it. scan must be zeroed, but for what the caller sets.
+ * True when all is well; else scan->code says why and agent_scan_pointer()
+ * where.
  */
 bool agent_scan_json(agent_scan_t *scan, const char *text, size_t length);
 
-/* The JSON pointer (RFC 6901) of the value the scan stopped in, in pool. */
+/* The JSON pointer (RFC 6901) of the value the scan stopped in, or of the key
+ * that stands twice, in pool. */
 const char *agent_scan_pointer(const agent_scan_t *scan, apr_pool_t *pool);
 
 /* What is wrong, as half a sentence; never NULL. */

@@ -172,8 +172,12 @@ apr_status_t agent_request_body(agent_call_t *call)
         call->body = "{}";
         length = 2;
     }
-    return agent_json_parse_request(&call->json, call->body, length, &call->err,
-                                    call->pool);
+    if (agent_json_scan_request(call->body, length, &call->err, call->pool)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    return agent_json_parse(&call->json, call->body, length, &call->err,
+                            call->pool);
 }
 
 /* Decodes one name or value; NULL when it is no UTF-8 text. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/protocol.c supervisor/member.c supervisor/buffer.c */
-/* OBJECTS: core/scan.c core/uuid.c core/json.c core/error.c */
+/* OBJECTS: core/ */
 /* A line from a runner, which may be anybody's code. */
 #include "fuzz.h"
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/scan.c */
+/* OBJECTS: core/scan.c core/scan_key.c core/unescape.c */
 /* The strict JSON scan: what passes, what does not, and where it stopped. */
 #include "check.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <apr_strings.h>
+#include <json-c/json.h>
 
 #include "../../mod_agent/core/scan.h"
 
@@ -173,17 +177,172 @@ static void a_request_is_so_narrow_that_what_is_made_of_it_passes(void **state)
     assert_int_equal(scanner->depth, AGENT_SCAN_REQUEST_DEPTH);
 }
 
-static void keys_are_counted_by_object_in_the_order_they_open(void **state)
+/* The pointer of the key that stands twice; NULL when there is none. */
+static const char *find_twice(const char *text, apr_pool_t *pool)
 {
-    static const char text[] = "{\"a\":{\"b\":1,\"c\":2},\"d\":[{},{\"e\":0}]}";
-    static const size_t expected[] = {2, 2, 0, 1};
+    agent_scan_t *state = apr_pcalloc(pool, sizeof(*state));
+
+    state->pool = pool;
+    if (agent_scan_json(state, text, strlen(text))) {
+        return NULL;
+    }
+    assert_int_equal(state->code, AGENT_SCAN_DUPLICATE);
+    return agent_scan_pointer(state, pool);
+}
+
+static void a_key_that_stands_twice_in_an_object_is_named(void **state)
+{
+    static const char *const bad[][2] = {
+        {"{\"a\":1,\"a\":2}", "/a"},
+        {"{\"\":1,\"b\":3,\"\":2}", "/"},
+        {"[{\"x\":{\"k\":{},\"z\":[1],\"k\":[]}}]", "/0/x/k"},
+        {"{\"a\":1,\"\\u0061\":2}", "/\\u0061"},
+        {"{\"\\n\":1,\"\\u000a\":2}", "/\\u000a"},
+        {"{\"\\/\":1,\"/\":2}", "/~1"},
+        {"{\"\xc3\xa9\":1,\"\\u00e9\":2}", "/\\u00e9"},
+        {"{\"\\ud83d\\ude00\":1,\"\xf0\x9f\x98\x80\":2}", "/\xf0\x9f\x98\x80"}};
+    static const char *const good[] = {
+        "{\"a\":{\"a\":[{\"a\":1},{\"a\":2}]},\"b\":{\"a\":3}}",
+        "{\"a\":1,\"A\":2,\"\":3,\" \":4,\"aa\":5}",
+        "{\"\\u0061a\":1,\"\\u0061b\":2,\"\\u00e9\":3,\"\\u00ea\":4}"};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_string_equal(find_twice(bad[i][0], *state), bad[i][1]);
+    }
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_null(find_twice(good[i], *state));
+    }
+}
+
+/* An object of so many members with keys of the length, the last of which is
+ * last. */
+static const char *make_object(int members, int length, const char *last,
+                               apr_pool_t *pool)
+{
+    size_t size = (size_t)members * ((size_t)length + 8) + strlen(last) + 32;
+    char *text = apr_palloc(pool, size);
+    char *p = text;
+
+    *p++ = '{';
+    for (int i = 0; i < members; i++) {
+        p += apr_snprintf(p, size - (size_t)(p - text), "\"%0*d\":0,", length,
+                          i);
+    }
+    apr_snprintf(p, size - (size_t)(p - text), "\"%s\":0}", last);
+    return text;
+}
+
+static void a_key_is_found_again_among_however_many(void **state)
+{
+    static const int members[] = {15, 16, 17, 100, 600, 5000, 100000};
+
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        assert_null(
+            find_twice(make_object(members[i], 6, "none", *state), *state));
+        assert_string_equal(
+            find_twice(make_object(members[i], 6, "000007", *state), *state),
+            "/000007");
+        assert_string_equal(
+            find_twice(make_object(members[i], 6, "0000\\u0030\\u0037", *state),
+                       *state),
+            "/0000\\u0030\\u0037");
+    }
+    /* Longer than the blocks in which a key is hashed. */
+    assert_null(find_twice(make_object(20, 1000, "none", *state), *state));
+    assert_non_null(find_twice(
+        make_object(20, 1000, apr_psprintf(*state, "\\u0030%0999d", 5), *state),
+        *state));
+}
+
+static size_t weigh(const char *text, apr_pool_t *pool)
+{
+    agent_scan_t *state = apr_pcalloc(pool, sizeof(*state));
+
+    assert_true(agent_scan_json(state, text, strlen(text)));
+    return state->weight;
+}
+
+static void a_text_that_would_take_too_much_memory_is_refused(void **state)
+{
+    static const char text[] = "{\"a\":[{},[],null,1,\"xyz\"]}";
+    size_t weight = 2 * AGENT_SCAN_WEIGHT_OBJECT + 2 * AGENT_SCAN_WEIGHT_ARRAY
+        + AGENT_SCAN_WEIGHT_MEMBER + 1 + 5 * AGENT_SCAN_WEIGHT_ELEMENT
+        + 2 * AGENT_SCAN_WEIGHT_SCALAR + 1 + 5;
     agent_scan_t *scanner = apr_pcalloc(*state, sizeof(*scanner));
 
-    scanner->key_counts = apr_array_make(*state, 4, sizeof(size_t));
+    assert_int_equal(weigh(text, *state), weight);
+    scanner->max_weight = weight;
     assert_true(agent_scan_json(scanner, text, strlen(text)));
-    assert_int_equal(scanner->key_counts->nelts, 4);
-    assert_memory_equal(scanner->key_counts->elts, expected, sizeof(expected));
+    memset(scanner, 0, sizeof(*scanner));
+    scanner->max_weight = weight - 1;
+    assert_false(agent_scan_json(scanner, text, strlen(text)));
+    assert_int_equal(scanner->code, AGENT_SCAN_TOO_HEAVY);
+    assert_string_equal(agent_scan_pointer(scanner, *state), "/a/4");
 }
+
+/* A sanitizer's malloc tells nothing of this kind. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static const char *make_list(const char *item, int count, apr_pool_t *pool)
+{
+    size_t length = strlen(item);
+    char *text = apr_palloc(pool, (size_t)count * (length + 1) + 3);
+    char *p = text;
+
+    for (int i = 0; i < count; i++) {
+        *p++ = i == 0 ? '[' : ',';
+        memcpy(p, item, length);
+        p += length;
+    }
+    memcpy(p, "]", 2);
+    return text;
+}
+
+static size_t measure_tree(const char *text)
+{
+    struct mallinfo2 before = mallinfo2();
+    json_tokener *tokener = json_tokener_new_ex(AGENT_SCAN_DEPTH + 2);
+    json_object *tree = json_tokener_parse_ex(tokener, text,
+                                              (int)strlen(text) + 1);
+    struct mallinfo2 after;
+
+    json_tokener_free(tokener);
+    after = mallinfo2();
+    json_object_put(tree);
+    return after.uordblks + after.hblkhd - before.uordblks - before.hblkhd;
+}
+
+static void the_weight_is_about_what_json_c_takes(void **state)
+{
+    static const char *const items[] = {
+        "{}",
+        "[]",
+        "[[]]",
+        "0",
+        "-1.5",
+        "true",
+        "\"\"",
+        "[12.345678,45.678901]",
+        "\"text of some thirty bytes, say\"",
+        "{\"a\":null}",
+        "{\"role\":\"user\",\"content\":\"What is the weather like?\"}",
+        "{\"a\":0,\"b\":1,\"c\":2,\"d\":3,\"e\":4,\"f\":5,\"g\":6,\"h\":7,"
+        "\"i\":8,\"j\":9,\"k\":10,\"l\":11}"};
+
+    for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
+        const char *text = make_list(items[i], 20000, *state);
+        size_t weight = weigh(text, *state);
+        size_t tree = measure_tree(text);
+
+        assert_true(tree < weight + weight / 4);
+        assert_true(weight < 2 * tree);
+    }
+    assert_true(measure_tree(make_object(90000, 6, "none", *state))
+                < weigh(make_object(90000, 6, "none", *state), *state) * 5 / 4);
+}
+#define CHECK_WEIGHT CHECK_TEST(the_weight_is_about_what_json_c_takes),
+#else
+#define CHECK_WEIGHT
+#endif
 
 int main(void)
 {
@@ -194,7 +353,10 @@ int main(void)
         CHECK_TEST(what_cannot_be_stored_is_named_with_its_place),
         CHECK_TEST(nesting_stops_at_128_levels),
         CHECK_TEST(a_request_is_so_narrow_that_what_is_made_of_it_passes),
-        CHECK_TEST(keys_are_counted_by_object_in_the_order_they_open)};
+        CHECK_TEST(a_key_that_stands_twice_in_an_object_is_named),
+        CHECK_TEST(a_key_is_found_again_among_however_many),
+        CHECK_WEIGHT CHECK_TEST(
+            a_text_that_would_take_too_much_memory_is_refused)};
 
     return CHECK_RUN(tests);
 }

@@ -2,7 +2,7 @@
 /* OBJECTS: runners/builtin/message.c runners/builtin/reducer.c */
 /* OBJECTS: runners/builtin/value.c runners/builtin/text.c */
 /* OBJECTS: runners/builtin/halves.c runners/builtin/problem.c */
-/* OBJECTS: core/json.c core/scan.c core/error.c core/uuid.c */
+/* OBJECTS: core/ */
 /* Messages as clients write them, and the reducer of the channel. */
 #include "check.h"
 

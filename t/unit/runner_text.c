@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/text.c runners/builtin/halves.c core/scan.c */
+/* OBJECTS: runners/builtin/text.c runners/builtin/halves.c core/ */
 /* Text made fit for the protocol, halves of characters, words. */
 #include "check.h"
 

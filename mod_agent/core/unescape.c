@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the escapes of JSON strings; see unescape.h. */
+#include "unescape.h"
+
+#include <string.h>
+
+static unsigned read_hex4(const char *at)
+{
+    unsigned unit = 0;
+
+    for (int i = 0; i < 4; i++) {
+        unsigned char digit = (unsigned char)at[i];
+
+        unit = unit * 16
+            + (digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10);
+    }
+    return unit;
+}
+
+/* After "\u": one unit, or two that are a surrogate pair. */
+static unsigned read_code_point(agent_unescape_t *reader)
+{
+    unsigned unit = read_hex4(reader->at);
+
+    reader->at += 4;
+    if (unit < 0xd800 || unit > 0xdfff) {
+        return unit;
+    }
+    unit = 0x10000 + ((unit - 0xd800) << 10) + read_hex4(reader->at + 2)
+        - 0xdc00;
+    reader->at += 6;
+    return unit;
+}
+
+unsigned agent_unescape_size(unsigned code_point)
+{
+    if (code_point < 0x80) {
+        return 1;
+    }
+    if (code_point < 0x800) {
+        return 2;
+    }
+    return code_point < 0x10000 ? 3 : 4;
+}
+
+/* Puts the bytes after the first into reader->rest; returns the first. */
+static unsigned char encode_utf8(agent_unescape_t *reader, unsigned code_point)
+{
+    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    unsigned size = agent_unescape_size(code_point);
+
+    for (; reader->left < size - 1; code_point >>= 6) {
+        reader->rest[reader->left++] = (unsigned char)(0x80
+                                                       | (code_point & 0x3f));
+    }
+    return (unsigned char)(leads[size] | code_point);
+}
+
+unsigned char agent_unescape_next(agent_unescape_t *reader)
+{
+    static const char kinds[] = "bfnrt";
+    static const char meanings[] = "\b\f\n\r\t";
+    const char *kind;
+    char c;
+
+    if (reader->left > 0) {
+        return reader->rest[--reader->left];
+    }
+    c = *reader->at++;
+    if (c != '\\') {
+        return (unsigned char)c;
+    }
+    c = *reader->at++;
+    if (c == 'u') {
+        return encode_utf8(reader, read_code_point(reader));
+    }
+    kind = strchr(kinds, c);
+    return (unsigned char)(kind != NULL ? meanings[kind - kinds] : c);
+}
