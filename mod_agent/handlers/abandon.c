@@ -16,7 +16,7 @@ apr_status_t agent_abandon_read(bool *cancels, agent_call_t *call)
 
 bool agent_abandon_wanted(const agent_call_t *call)
 {
-    return strcmp(agent_json_string(call->json, "on_disconnect", "continue"),
+    return strcmp(agent_field_string(call->fields, "on_disconnect", "continue"),
                   "cancel")
         == 0;
 }

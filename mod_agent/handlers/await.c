@@ -4,6 +4,7 @@
 
 #include <apr_strings.h>
 
+#include "../core/json.h"
 #include "../http/problem.h"
 #include "../http/response.h"
 #include "../model/run.h"

@@ -25,10 +25,9 @@ static apr_status_t read_headers(agent_run_batch_t *batch, agent_call_t *call)
     return APR_SUCCESS;
 }
 
-static const char **make_list(const agent_call_t *call)
+static const char **make_list(const agent_call_t *call, int count)
 {
-    return apr_pcalloc(call->pool,
-                       json_object_array_length(call->json) * sizeof(char *));
+    return apr_pcalloc(call->pool, (apr_size_t)count * sizeof(char *));
 }
 
 /* Says which item an error is about. */
@@ -41,20 +40,19 @@ static apr_status_t name_item(agent_call_t *call, int item)
 }
 
 /* An id of thread and run for each item, and whom it asks for. */
-static apr_status_t read_items(agent_run_batch_t *batch, agent_call_t *call)
+static apr_status_t read_items(agent_run_batch_t *batch,
+                               const agent_fields_t *const *items,
+                               agent_call_t *call)
 {
-    const char **thread_ids = make_list(call);
-    const char **run_ids = make_list(call);
-    const char **assistant_ids = make_list(call);
-    const char **graph_ids = make_list(call);
+    const char **thread_ids = make_list(call, batch->count);
+    const char **run_ids = make_list(call, batch->count);
+    const char **assistant_ids = make_list(call, batch->count);
+    const char **graph_ids = make_list(call, batch->count);
 
-    batch->count = (int)json_object_array_length(call->json);
     for (int i = 0; i < batch->count; i++) {
         agent_run_creation_t item = {0};
 
-        if (agent_creation_resolve(
-                &item, json_object_array_get_idx(call->json, (size_t)i), call)
-            != APR_SUCCESS) {
+        if (agent_creation_resolve(&item, items[i], call) != APR_SUCCESS) {
             return name_item(call, i);
         }
         thread_ids[i] = agent_creation_new_id(call);
@@ -71,10 +69,15 @@ static apr_status_t read_items(agent_run_batch_t *batch, agent_call_t *call)
 
 static apr_status_t read_batch(agent_run_batch_t *batch, agent_call_t *call)
 {
+    const agent_fields_t *const *items;
+    agent_raw_t value;
+
     if (read_headers(batch, call) != APR_SUCCESS
-        || agent_request_body(call) != APR_SUCCESS
-        || agent_schema_runs(call->json, &call->err, call->pool) != APR_SUCCESS
-        || read_items(batch, call) != APR_SUCCESS) {
+        || agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_runs(&items, &batch->count, value, &call->err,
+                             call->pool)
+            != APR_SUCCESS
+        || read_items(batch, items, call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     batch->account_id = call->account_id;

@@ -41,28 +41,37 @@ static apr_status_t cancel_by_status(agent_call_t *call, const char *status,
 }
 
 /* The UUID in lower case: the schema has checked that it is one. */
-static const char *read_id(const agent_call_t *call, json_object *value)
+static const char *read_id(const agent_call_t *call, agent_raw_t value)
 {
     char id[AGENT_UUID_SIZE];
 
-    agent_uuid_parse(id, json_object_get_string(value));
+    agent_uuid_parse(id, agent_raw_string(value, call->pool));
     return apr_pstrdup(call->pool, id);
+}
+
+static const char *const *read_ids(const agent_call_t *call, agent_raw_t array)
+{
+    apr_array_header_t *ids = apr_array_make(call->pool, 16,
+                                             sizeof(const char *));
+    const char *at = array.text;
+    agent_raw_t id;
+
+    while (agent_element_next(&id, &at)) {
+        APR_ARRAY_PUSH(ids, const char *) = read_id(call, id);
+    }
+    APR_ARRAY_PUSH(ids, const char *) = NULL;
+    return (const char *const *)ids->elts;
 }
 
 static apr_status_t cancel_by_ids(agent_call_t *call, const char *action)
 {
-    json_object *runs = agent_json_get(call->json, "run_ids");
-    size_t count = json_object_array_length(runs);
-    const char **run_ids = apr_pcalloc(call->pool,
-                                       (count + 1) * sizeof(char *));
+    const char *const *run_ids = read_ids(
+        call, agent_field_raw(call->fields, "run_ids"));
     const char *ids[] = {
         call->account_id,
-        read_id(call, agent_json_get(call->json, "thread_id"))};
+        read_id(call, agent_field_raw(call->fields, "thread_id"))};
     const char *changed;
 
-    for (size_t i = 0; i < count; i++) {
-        run_ids[i] = read_id(call, json_object_array_get_idx(runs, i));
-    }
     if (agent_run_cancel_many(&changed, call->db, ids, run_ids, action,
                               &call->err, call->pool)
         != APR_SUCCESS) {
@@ -77,16 +86,17 @@ int agent_handle_run_cancel_many(agent_call_t *call)
 {
     const char *action = "interrupt";
     const char *status;
+    agent_raw_t value;
     apr_status_t rv;
 
     if (agent_request_word(&action, call, "action", agent_cancel_actions)
             != APR_SUCCESS
-        || agent_request_body(call) != APR_SUCCESS
-        || agent_schema_cancel(call->json, &call->err, call->pool)
+        || agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_cancel(&call->fields, value, &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    status = agent_json_string(call->json, "status", NULL);
+    status = agent_field_string(call->fields, "status", NULL);
     rv = status != NULL ? cancel_by_status(call, status, action)
                         : cancel_by_ids(call, action);
     return rv == APR_SUCCESS ? agent_response_empty(call, HTTP_NO_CONTENT)

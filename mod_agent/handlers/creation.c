@@ -26,11 +26,12 @@ const char *agent_creation_new_id(const agent_call_t *call)
 }
 
 /* A webhook that this server would not call is refused, not kept. */
-static apr_status_t check_webhook(json_object *body, agent_call_t *call)
+static apr_status_t check_webhook(const agent_fields_t *body,
+                                  agent_call_t *call)
 {
     const agent_egress_t *egress = agent_config_webhook_egress(
         call->child->config);
-    const char *url = agent_json_string(body, "webhook", NULL);
+    const char *url = agent_field_string(body, "webhook", NULL);
     agent_egress_target_t target;
     const char *expected;
 
@@ -54,9 +55,10 @@ static apr_status_t check_webhook(json_object *body, agent_call_t *call)
 
 /* A graph's name, its assistant's id, or the id of a stored assistant. */
 static apr_status_t resolve_assistant(agent_run_creation_t *creation,
-                                      json_object *body, agent_call_t *call)
+                                      const agent_fields_t *body,
+                                      agent_call_t *call)
 {
-    const char *asked = agent_json_string(body, "assistant_id", "");
+    const char *asked = agent_field_string(body, "assistant_id", "");
     const agent_graph_t *graph = agent_config_find_graph(call->child->config,
                                                          asked);
     char id[AGENT_UUID_SIZE];
@@ -79,7 +81,8 @@ static apr_status_t resolve_assistant(agent_run_creation_t *creation,
 }
 
 apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
-                                    json_object *body, agent_call_t *call)
+                                    const agent_fields_t *body,
+                                    agent_call_t *call)
 {
     if (check_webhook(body, call) != APR_SUCCESS
         || resolve_assistant(creation, body, call) != APR_SUCCESS) {
@@ -126,10 +129,14 @@ apr_status_t agent_creation_identify(agent_run_creation_t *creation,
 apr_status_t agent_creation_read(agent_run_creation_t *creation,
                                  agent_call_t *call)
 {
+    agent_raw_t value;
+
     if (agent_creation_identify(creation, call) != APR_SUCCESS
-        || agent_request_body(call) != APR_SUCCESS
-        || agent_schema_run(call->json, &call->err, call->pool) != APR_SUCCESS
-        || agent_creation_resolve(creation, call->json, call) != APR_SUCCESS) {
+        || agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_run(&call->fields, value, &call->err, call->pool)
+            != APR_SUCCESS
+        || agent_creation_resolve(creation, call->fields, call)
+            != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     creation->account_id = call->account_id;
@@ -137,13 +144,20 @@ apr_status_t agent_creation_read(agent_run_creation_t *creation,
                                        : agent_creation_new_id(call);
     creation->run_id = agent_creation_new_id(call);
     creation->graph_ids = call->child->graph_names;
-    creation->strategy = agent_json_string(call->json, "multitask_strategy",
-                                           agent_config_multitask(call->dir));
+    creation->strategy = agent_field_string(call->fields, "multitask_strategy",
+                                            agent_config_multitask(call->dir));
     creation->request_hash = creation->idempotency_key ? hash_request(call)
                                                        : NULL;
     creation->feedback_url = agent_config_feedback_url(call->child->config);
     creation->request = call->body;
     return APR_SUCCESS;
+}
+
+static const char *read_id(const agent_call_t *call, const char *record,
+                           const char *key)
+{
+    return agent_raw_string(agent_raw_get(agent_raw_read(record), key),
+                            call->pool);
 }
 
 /* With an Idempotency-Key the stored run may be another than the one made
@@ -152,13 +166,10 @@ void agent_creation_name(agent_call_t *call,
                          const agent_run_creation_t *creation,
                          const char *record)
 {
-    agent_error_t *err;
-    json_object *run = NULL;
+    bool is_stored = creation->idempotency_key != NULL;
 
-    if (creation->idempotency_key != NULL) {
-        /* On failure run stays NULL, which has no members. */
-        (void)!agent_json_parse(&run, record, strlen(record), &err, call->pool);
-    }
-    call->ids[1] = agent_json_string(run, "thread_id", creation->thread_id);
-    call->ids[2] = agent_json_string(run, "run_id", creation->run_id);
+    call->ids[1] = is_stored ? read_id(call, record, "thread_id")
+                             : creation->thread_id;
+    call->ids[2] = is_stored ? read_id(call, record, "run_id")
+                             : creation->run_id;
 }

@@ -20,7 +20,8 @@ apr_status_t agent_creation_identify(agent_run_creation_t *creation,
 /* What of a body only this server can tell: reads assistant_id into graph_id
  * and assistant_id, and whether its webhook may be called. */
 apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
-                                    json_object *body, agent_call_t *call);
+                                    const agent_fields_t *body,
+                                    agent_call_t *call);
 
 /* A new UUIDv7, in call->pool. */
 const char *agent_creation_new_id(const agent_call_t *call);

@@ -9,6 +9,7 @@
 
 #include <apr_strings.h>
 
+#include "../core/json.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"

@@ -17,7 +17,7 @@ static const char *choose_thread_id(const agent_call_t *call)
     char id[AGENT_UUID_SIZE];
 
     if (!agent_uuid_parse(id,
-                          agent_json_string(call->json, "thread_id", NULL))) {
+                          agent_field_string(call->fields, "thread_id", ""))) {
         agent_uuid_v7(id);
     }
     return apr_pstrdup(call->pool, id);
@@ -26,14 +26,15 @@ static const char *choose_thread_id(const agent_call_t *call)
 int agent_handle_thread_create(agent_call_t *call)
 {
     const char *body;
+    agent_raw_t value;
 
-    if (agent_request_body(call) != APR_SUCCESS
-        || agent_schema_thread(call->json, &call->err, call->pool)
+    if (agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_thread(&call->fields, value, &call->err, call->pool)
             != APR_SUCCESS
         || agent_thread_create(
                &body, call->db, call->account_id, choose_thread_id(call),
-               agent_json_string(call->json, "if_exists", "raise"), call->body,
-               &call->err, call->pool)
+               agent_field_string(call->fields, "if_exists", "raise"),
+               call->body, &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }

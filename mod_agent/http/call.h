@@ -8,8 +8,8 @@
 #include <httpd.h>
 
 #include "../config/config.h"
-#include "../core/json.h"
 #include "../db/pool.h"
+#include "../model/schema.h"
 #include "../wait/wait.h"
 
 /* Path parameters of one route at most. */
@@ -46,9 +46,10 @@ typedef struct agent_call_t {
     const char *ids[AGENT_MAX_PARAMS];
     /* The query string: name -> value; repeated names are kept in order. */
     apr_table_t *query;
-    /* The body as sent and as read; NULL before agent_request_body(). */
+    /* The body as sent, after agent_request_body(), and what the handler's
+     * check found in it; both may be NULL. */
     const char *body;
-    json_object *json;
+    const agent_fields_t *fields;
     /* What is being sent; NULL before the first bucket. */
     apr_bucket_brigade *brigade;
     agent_error_t *err;

@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 
 #include "../private.h"
+#include "../core/json.h"
 #include "response.h"
 
 #define QUIET_TIME apr_time_from_sec(60)

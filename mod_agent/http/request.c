@@ -10,6 +10,7 @@
 #include <http_protocol.h>
 #include <util_filter.h>
 
+#include "../core/json.h"
 #include "../core/scan.h"
 #include "../model/schema.h"
 
@@ -159,7 +160,7 @@ static apr_status_t check_length(agent_call_t *call)
         : APR_SUCCESS;
 }
 
-apr_status_t agent_request_body(agent_call_t *call)
+apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call)
 {
     apr_size_t length = 0;
 
@@ -176,8 +177,8 @@ apr_status_t agent_request_body(agent_call_t *call)
         != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    return agent_json_parse(&call->json, call->body, length, &call->err,
-                            call->pool);
+    *value = agent_raw_read(call->body);
+    return APR_SUCCESS;
 }
 
 /* Decodes one name or value; NULL when it is no UTF-8 text. */
@@ -293,20 +294,18 @@ static void split_words(apr_array_header_t *list, agent_call_t *call,
                         const char *value)
 {
     agent_error_t *err;
-    json_object *array;
+    agent_raw_t item;
     char *rest;
     char *word;
     char *state = NULL;
 
     if (*value == '['
-        && agent_json_parse(&array, value, strlen(value), &err, call->pool)
+        && agent_json_scan_request(value, strlen(value), &err, call->pool)
             == APR_SUCCESS) {
-        for (size_t i = 0; i < json_object_array_length(array); i++) {
-            json_object *item = json_object_array_get_idx(array, i);
+        while (agent_element_next(&item, &value)) {
+            const char *text = agent_raw_string(item, call->pool);
             /* Anything but a string is no word, and refused as such. */
-            APR_ARRAY_PUSH(list, const char *) = item != NULL
-                ? json_object_get_string(item)
-                : "null";
+            APR_ARRAY_PUSH(list, const char *) = text != NULL ? text : "null";
         }
         return;
     }

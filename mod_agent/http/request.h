@@ -6,10 +6,11 @@
 #include "call.h"
 
 /*
- * Reads the body (at most AgentMaxBody bytes) and parses it: call->body and
- * call->json. An empty body is taken as {}.
+ * Reads the body (at most AgentMaxBody bytes) into call->body and scans it
+ * strictly; nothing is built of it. *value: the body's one value, as its schema
+ * wants it. An empty body is taken as {}.
  */
-apr_status_t agent_request_body(agent_call_t *call);
+apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
 
 /* Parses the query string into call->query. */
 apr_status_t agent_request_query(agent_call_t *call);

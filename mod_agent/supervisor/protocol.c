@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 
 #include "../core/json.h"
+#include "../core/raw.h"
 #include "../core/scan.h"
 
 /* Longest name of an event; it becomes a line of an event stream. */

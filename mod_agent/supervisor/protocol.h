@@ -76,18 +76,4 @@ const char *agent_protocol_end(const agent_lease_key_t *key, const char *status,
                                const char *error, const char *message,
                                apr_pool_t *pool);
 
-/* The outer members of one object, for protocol.c. */
-typedef struct agent_member_t {
-    const char *key;
-    apr_size_t key_length;
-    const char *value;
-    apr_size_t value_length;
-} agent_member_t;
-
-/*
- * The next member of an object that passed the scan; *at starts at the text's
- * first byte. False at the end.
- */
-bool agent_member_next(agent_member_t *member, const char **at);
-
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/ model/schema.c */
+/* OBJECTS: core/ model/schema.c model/check.c */
 /* A request body, as it comes: scan, json-c, the checks of every field. */
 #include "fuzz.h"
 
 #include <string.h>
 
+#include "../../mod_agent/core/json.h"
 #include "../../mod_agent/core/scan.h"
 #include "../../mod_agent/model/schema.h"
 
@@ -19,20 +20,42 @@ static void compare_with_json_c(const char *text, size_t length)
     json_tokener_free(tokener);
 }
 
-typedef apr_status_t (*schema_t)(json_object *, agent_error_t **, apr_pool_t *);
+typedef apr_status_t (*schema_t)(const agent_fields_t **, agent_raw_t,
+                                 agent_error_t **, apr_pool_t *);
 
-static void check_body(schema_t schema, json_object *body, apr_pool_t *pool)
+static void check_body(schema_t schema, const char *text, apr_pool_t *pool)
 {
+    const agent_fields_t *fields;
     agent_error_t *err = NULL;
 
-    if (schema(body, &err, pool) != APR_SUCCESS) {
+    if (schema(&fields, agent_raw_read(text), &err, pool) != APR_SUCCESS) {
         must(err != NULL && err->detail != NULL);
     }
+}
+
+/* The walk over the text must find the members that json-c finds. */
+static void compare_members(const char *text, json_object *body,
+                            apr_pool_t *pool)
+{
+    const char *at = agent_raw_read(text).text;
+    agent_member_t member;
+    int count = 0;
+
+    if (!json_object_is_type(body, json_type_object)) {
+        return;
+    }
+    for (; agent_member_next(&member, &at); count++) {
+        must(json_object_object_get_ex(body, agent_member_key(&member, pool),
+                                       NULL));
+    }
+    must(count == json_object_object_length(body));
 }
 
 static void examine(const char *text, size_t length, apr_pool_t *pool)
 {
     agent_scan_t scan;
+    const agent_fields_t *const *runs;
+    int count;
     json_object *body = NULL;
     agent_error_t *err = NULL;
 
@@ -50,8 +73,12 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         return;
     }
     must(scan.code == AGENT_SCAN_OK);
-    check_body(agent_schema_run, body, pool);
-    check_body(agent_schema_runs, body, pool);
-    check_body(agent_schema_cancel, body, pool);
-    check_body(agent_schema_thread, body, pool);
+    compare_members(text, body, pool);
+    check_body(agent_schema_run, text, pool);
+    check_body(agent_schema_cancel, text, pool);
+    check_body(agent_schema_thread, text, pool);
+    if (agent_schema_runs(&runs, &count, agent_raw_read(text), &err, pool)
+        != APR_SUCCESS) {
+        must(err != NULL && err->detail != NULL);
+    }
 }

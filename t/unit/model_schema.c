@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: model/schema.c core/ */
+/* OBJECTS: model/schema.c model/check.c core/ */
 /* What request bodies must look like: each rule from both sides. */
 #include "check.h"
 
@@ -7,19 +7,30 @@
 
 #include <apr_strings.h>
 
+#include "../../mod_agent/core/json.h"
 #include "../../mod_agent/model/schema.h"
 
-typedef apr_status_t (*schema_t)(json_object *, agent_error_t **, apr_pool_t *);
+typedef apr_status_t (*schema_t)(const agent_fields_t **, agent_raw_t,
+                                 agent_error_t **, apr_pool_t *);
+
+static apr_status_t check_runs(const agent_fields_t **fields, agent_raw_t body,
+                               agent_error_t **err, apr_pool_t *pool)
+{
+    const agent_fields_t *const *runs;
+    int count;
+
+    return agent_schema_runs(&runs, &count, body, err, pool);
+}
 
 /* The detail of the refusal; NULL when the body is accepted. */
 static const char *check(schema_t schema, const char *text, apr_pool_t *pool)
 {
-    json_object *body;
+    const agent_fields_t *fields;
     agent_error_t *err = NULL;
 
-    assert_int_equal(agent_json_parse(&body, text, strlen(text), &err, pool),
+    assert_int_equal(agent_json_scan_request(text, strlen(text), &err, pool),
                      APR_SUCCESS);
-    if (schema(body, &err, pool) == APR_SUCCESS) {
+    if (schema(&fields, agent_raw_read(text), &err, pool) == APR_SUCCESS) {
         return NULL;
     }
     assert_int_equal(err->id, AGENT_E_INVALID);
@@ -199,19 +210,18 @@ static void a_batch_is_an_array_of_runs(void **state)
 {
     const char *run = "{\"assistant_id\":\"agent\"}";
 
-    assert_null(check(agent_schema_runs, make_array(run, 1, *state), *state));
-    assert_null(
-        check(agent_schema_runs, make_array(run, 1000, *state), *state));
+    assert_null(check(check_runs, make_array(run, 1, *state), *state));
+    assert_null(check(check_runs, make_array(run, 1000, *state), *state));
     assert_string_equal(
-        check(agent_schema_runs, make_array(run, 1001, *state), *state),
+        check(check_runs, make_array(run, 1001, *state), *state),
         "/: expected an array of 1 to 1000 runs.");
-    assert_non_null(check(agent_schema_runs, "[]", *state));
-    assert_non_null(check(agent_schema_runs, run, *state));
+    assert_non_null(check(check_runs, "[]", *state));
+    assert_non_null(check(check_runs, run, *state));
     assert_string_equal(
-        check(agent_schema_runs, "[{\"assistant_id\":\"agent\"},null]", *state),
+        check(check_runs, "[{\"assistant_id\":\"agent\"},null]", *state),
         "/1: expected an object.");
     assert_string_equal(
-        check(agent_schema_runs,
+        check(check_runs,
               "[{\"assistant_id\":\"agent\",\"config\":{\"tags\":[1]}}]",
               *state),
         "/0/config/tags/0: expected a string.");
@@ -253,6 +263,48 @@ static void a_cancel_names_a_status_or_runs_of_a_thread(void **state)
                         "/run_ids: expected an array of 1 to 1000 UUIDs.");
 }
 
+static void fields_are_read_however_they_are_spelled(void **state)
+{
+    static const char text[] =
+        " { \"\\u0061ssistant_id\" : \"ag\\u0065nt\\ud83d\\ude00\\n\" ,"
+        "\"multitask_strategy\":null,\"assistant_i\":[\"]}\"],"
+        "\"input\" : {\"assistant_id\":\"x\"} } ";
+    const agent_fields_t *fields;
+    agent_error_t *err = NULL;
+
+    assert_int_equal(
+        agent_schema_run(&fields, agent_raw_read(text), &err, *state),
+        APR_SUCCESS);
+    assert_string_equal(agent_field_string(fields, "assistant_id", "none"),
+                        "agent\xf0\x9f\x98\x80\n");
+    assert_string_equal(
+        agent_field_string(fields, "multitask_strategy", "none"), "none");
+    assert_string_equal(agent_field_string(fields, "input", "none"), "none");
+    assert_string_equal(agent_field_string(NULL, "input", "none"), "none");
+    assert_int_equal(agent_raw_kind(agent_field_raw(fields, "input")),
+                     AGENT_RAW_OBJECT);
+    assert_int_equal(agent_field_raw(fields, "input").length,
+                     strlen("{\"assistant_id\":\"x\"}"));
+    assert_int_equal(agent_raw_kind(agent_field_raw(fields, "command")),
+                     AGENT_RAW_NONE);
+}
+
+static void lengths_are_those_of_what_is_meant(void **state)
+{
+    char text[6 * 512 + 64];
+    char *p = text
+        + apr_snprintf(text, sizeof(text), "{\"metadata\":{\"k\":\"");
+
+    for (int i = 0; i < 510; i++) {
+        p = apr_cpystrn(p, "\\u0061", 7);
+    }
+    strcpy(p, "\"}}");
+    assert_null(check(agent_schema_thread, text, *state));
+    strcpy(p, "b\"}}");
+    assert_string_equal(check(agent_schema_thread, text, *state),
+                        "/metadata/k: expected at most 512 bytes of JSON.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +316,8 @@ int main(void)
         CHECK_TEST(a_thread_may_bring_its_id),
         CHECK_TEST(feedback_keys_are_bounded),
         CHECK_TEST(a_batch_is_an_array_of_runs),
+        CHECK_TEST(fields_are_read_however_they_are_spelled),
+        CHECK_TEST(lengths_are_those_of_what_is_meant),
         CHECK_TEST(a_cancel_names_a_status_or_runs_of_a_thread)};
 
     return CHECK_RUN(tests);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON values as the text they stand in: members and elements are found by
+ * walking over the text, nothing is parsed or copied but the strings that are
+ * asked for. The text must have passed the scan (scan.h), or be PostgreSQL's
+ * own, and end in a NUL; values are borrowed from it.
+ */
+#ifndef AGENT_CORE_RAW_H
+#define AGENT_CORE_RAW_H
+
+#include <stdbool.h>
+
+#include <apr_pools.h>
+
+/* One value, without white space around it. length 0: there is none. */
+typedef struct agent_raw_t {
+    const char *text;
+    apr_size_t length;
+} agent_raw_t;
+
+typedef enum agent_raw_kind_t {
+    AGENT_RAW_NONE,
+    AGENT_RAW_NULL,
+    AGENT_RAW_BOOLEAN,
+    AGENT_RAW_NUMBER,
+    AGENT_RAW_STRING,
+    AGENT_RAW_ARRAY,
+    AGENT_RAW_OBJECT
+} agent_raw_kind_t;
+
+/* One member of an object. The key is as the text has it, without quotes. */
+typedef struct agent_member_t {
+    const char *key;
+    apr_size_t key_length;
+    const char *value;
+    apr_size_t value_length;
+} agent_member_t;
+
+/* The value that text is, white space around it left out. */
+agent_raw_t agent_raw_read(const char *text);
+
+agent_raw_kind_t agent_raw_kind(agent_raw_t value);
+
+/* The next member of an object; *at starts at the text's first byte. False at
+ * the end. */
+bool agent_member_next(agent_member_t *member, const char **at);
+
+/* The next element of an array; as above. */
+bool agent_element_next(agent_raw_t *element, const char **at);
+
+/* True when the member's key stands for the name, however it is escaped. */
+bool agent_member_is(const agent_member_t *member, const char *name);
+
+/* The value of a member; NONE when it is absent or object is no object. */
+agent_raw_t agent_raw_get(agent_raw_t object, const char *key);
+
+/* True for a string that stands for text. */
+bool agent_raw_equals(agent_raw_t value, const char *text);
+
+/* Bytes that a string stands for; 0 for any other value. */
+apr_size_t agent_raw_string_length(agent_raw_t value);
+
+/* What a string stands for, in pool; NULL for any other value. */
+const char *agent_raw_string(agent_raw_t value, apr_pool_t *pool);
+
+/* What the key stands for, in pool. */
+const char *agent_member_key(const agent_member_t *member, apr_pool_t *pool);
+
+#endif

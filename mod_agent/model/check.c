@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The checks of one value each, by kind; see check.h. They walk over the text:
+ * json-c reads only what is small.
+ */
+#include "check.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../core/egress.h"
+#include "../core/json.h"
+#include "../core/uuid.h"
+#include "schema.h"
+
+/* Longest text of a number that may be within any limit here. */
+#define NUMBER_BYTES 64
+/* Longest text of a value that may be short enough without its escapes. */
+#define METADATA_TEXT_BYTES (8 * AGENT_METADATA_VALUE_BYTES)
+
+static const char *print_pointer(const agent_place_t *place)
+{
+    const char *above;
+
+    if (place->above == NULL) {
+        return "";
+    }
+    above = print_pointer(place->above);
+    return place->key != NULL
+        ? apr_pstrcat(place->pool, above, "/", place->key, NULL)
+        : apr_psprintf(place->pool, "%s/%d", above, place->index);
+}
+
+apr_status_t agent_check_refuse(const agent_place_t *place,
+                                const char *expected)
+{
+    const char *pointer = print_pointer(place);
+
+    return agent_error_setf(place->err, AGENT_E_INVALID, place->pool,
+                            "%s: expected %s.", *pointer ? pointer : "/",
+                            expected);
+}
+
+agent_place_t agent_place_below(const agent_place_t *place, const char *key)
+{
+    return (agent_place_t){place, key, 0, place->err, place->pool};
+}
+
+agent_place_t agent_place_at(const agent_place_t *place, int index)
+{
+    return (agent_place_t){place, NULL, index, place->err, place->pool};
+}
+
+void agent_check_find(agent_raw_t *values, const agent_check_t *members,
+                      agent_raw_t object)
+{
+    const char *at = object.text;
+    agent_member_t member;
+
+    while (agent_member_next(&member, &at)) {
+        for (int i = 0; members[i].key != NULL; i++) {
+            if (*member.value != 'n'
+                && agent_member_is(&member, members[i].key)) {
+                values[i] = (agent_raw_t){member.value, member.value_length};
+                break;
+            }
+        }
+    }
+}
+
+apr_status_t agent_check_members(const agent_check_t *members,
+                                 agent_raw_t *values,
+                                 const agent_place_t *place)
+{
+    for (; members->key != NULL; members++, values++) {
+        agent_place_t below = agent_place_below(place, members->key);
+        apr_status_t rv = APR_SUCCESS;
+
+        if (values->length > 0) {
+            rv = members->check(members, *values, &below);
+        }
+        else if (members->required) {
+            rv = agent_check_refuse(&below, "a value: it is required");
+        }
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
+                             const agent_place_t *place)
+{
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
+                                const agent_place_t *place)
+{
+    agent_raw_t values[AGENT_CHECK_MEMBERS] = {{NULL, 0}};
+
+    if (agent_raw_kind(value) != AGENT_RAW_OBJECT) {
+        return agent_check_refuse(place, "an object");
+    }
+    if (check->members == NULL) {
+        return APR_SUCCESS;
+    }
+    agent_check_find(values, check->members, value);
+    return agent_check_members(check->members, values, place);
+}
+
+apr_status_t agent_check_text(const agent_check_t *check, agent_raw_t value,
+                              const agent_place_t *place)
+{
+    apr_size_t length = agent_raw_string_length(value);
+
+    if (agent_raw_kind(value) != AGENT_RAW_STRING
+        || length < (apr_size_t)check->low
+        || length > (apr_size_t)check->high) {
+        return agent_check_refuse(
+            place,
+            apr_psprintf(place->pool, "a string of %d to %d bytes",
+                         (int)check->low, (int)check->high));
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_check_uuid(const agent_check_t *check, agent_raw_t value,
+                              const agent_place_t *place)
+{
+    char id[AGENT_UUID_SIZE];
+
+    return agent_raw_string_length(value) == AGENT_UUID_SIZE - 1
+            && agent_uuid_parse(id, agent_raw_string(value, place->pool))
+        ? APR_SUCCESS
+        : agent_check_refuse(place, "a UUID");
+}
+
+apr_status_t agent_check_flag(const agent_check_t *check, agent_raw_t value,
+                              const agent_place_t *place)
+{
+    return agent_raw_kind(value) == AGENT_RAW_BOOLEAN
+        ? APR_SUCCESS
+        : agent_check_refuse(place, "true or false");
+}
+
+/* What json-c makes of a value; NULL when its text is longer than most. */
+static json_object *read_small(agent_raw_t value, apr_size_t most,
+                               apr_pool_t *pool)
+{
+    json_object *object = NULL;
+    agent_error_t *err;
+
+    if (value.length <= most) {
+        /* The text has passed a scan; should it fail, object stays NULL. */
+        (void)!agent_json_parse(&object,
+                                apr_pstrmemdup(pool, value.text, value.length),
+                                value.length, &err, pool);
+    }
+    return object;
+}
+
+apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
+                                const agent_place_t *place)
+{
+    json_object *object = agent_raw_kind(value) == AGENT_RAW_NUMBER
+        ? read_small(value, NUMBER_BYTES, place->pool)
+        : NULL;
+    double number = json_object_get_double(object);
+
+    if (object == NULL || !(number >= check->low && number <= check->high)) {
+        return agent_check_refuse(place,
+                                  apr_psprintf(place->pool,
+                                               "a number from %.0f to %.0f",
+                                               check->low, check->high));
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_check_integer(const agent_check_t *check, agent_raw_t value,
+                                 const agent_place_t *place)
+{
+    if (agent_raw_kind(value) != AGENT_RAW_NUMBER
+        || strcspn(value.text, ".eE") < value.length) {
+        return agent_check_refuse(place, "a whole number");
+    }
+    return agent_check_number(check, value, place);
+}
+
+apr_status_t agent_check_word(const agent_check_t *check, agent_raw_t value,
+                              const agent_place_t *place)
+{
+    for (const char *const *word = check->words; *word != NULL; word++) {
+        if (agent_raw_equals(value, *word)) {
+            return APR_SUCCESS;
+        }
+    }
+    return agent_check_refuse(
+        place, agent_schema_print_words(check->words, place->pool));
+}
+
+apr_status_t agent_check_url(const agent_check_t *check, agent_raw_t value,
+                             const agent_place_t *place)
+{
+    agent_egress_target_t target;
+    const char *expected = "a URL";
+
+    if (agent_raw_kind(value) == AGENT_RAW_STRING) {
+        expected = agent_egress_read_url(
+            &target, agent_raw_string(value, place->pool), place->pool);
+    }
+    return expected ? agent_check_refuse(place, expected) : APR_SUCCESS;
+}
+
+/* Checks each element of an array, of which there may be at most so many. */
+static apr_status_t check_elements(const agent_check_t *check,
+                                   agent_raw_t array, int most,
+                                   const char *expected,
+                                   const agent_place_t *place)
+{
+    const char *at = array.text;
+    agent_raw_t element;
+
+    for (int i = 0; agent_element_next(&element, &at); i++) {
+        agent_place_t below = agent_place_at(place, i);
+        apr_status_t rv = i < most ? check->check(check, element, &below)
+                                   : agent_check_refuse(place, expected);
+
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+    }
+    return APR_SUCCESS;
+}
+
+/* One word, or an array of them: the React hook sends an empty one where a page
+ * looks at no event. */
+apr_status_t agent_check_words(const agent_check_t *check, agent_raw_t value,
+                               const agent_place_t *place)
+{
+    const agent_check_t word = {.check = agent_check_word,
+                                .words = check->words};
+
+    return agent_raw_kind(value) == AGENT_RAW_ARRAY
+        ? check_elements(&word, value, 64, "at most 64 elements", place)
+        : agent_check_word(check, value, place);
+}
+
+static apr_status_t check_string(const agent_check_t *check, agent_raw_t value,
+                                 const agent_place_t *place)
+{
+    return agent_raw_kind(value) == AGENT_RAW_STRING
+        ? APR_SUCCESS
+        : agent_check_refuse(place, "a string");
+}
+
+apr_status_t agent_check_texts(const agent_check_t *check, agent_raw_t value,
+                               const agent_place_t *place)
+{
+    const agent_check_t text = {.check = check_string};
+
+    return agent_raw_kind(value) == AGENT_RAW_ARRAY
+        ? check_elements(&text, value, INT_MAX, NULL, place)
+        : agent_check_refuse(place, "an array of strings");
+}
+
+static apr_status_t check_key(const agent_check_t *check, agent_raw_t value,
+                              const agent_place_t *place)
+{
+    apr_size_t length = agent_raw_string_length(value);
+
+    if (agent_raw_kind(value) != AGENT_RAW_STRING) {
+        return agent_check_refuse(place, "a string");
+    }
+    return length >= 1 && length <= 64
+        ? APR_SUCCESS
+        : agent_check_refuse(place->above, "strings of 1 to 64 bytes");
+}
+
+/* Each becomes part of an address. */
+apr_status_t agent_check_keys(const agent_check_t *check, agent_raw_t value,
+                              const agent_place_t *place)
+{
+    const agent_check_t key = {.check = check_key};
+
+    return agent_raw_kind(value) == AGENT_RAW_ARRAY
+        ? check_elements(&key, value, 64, "at most 64 strings", place)
+        : agent_check_refuse(place, "an array of strings");
+}
+
+apr_status_t agent_check_uuids(const agent_check_t *check, agent_raw_t value,
+                               const agent_place_t *place)
+{
+    static const char expected[] = "an array of 1 to 1000 UUIDs";
+    const agent_check_t uuid = {.check = agent_check_uuid};
+    const char *at = value.text;
+    agent_raw_t first;
+
+    return agent_raw_kind(value) == AGENT_RAW_ARRAY
+            && agent_element_next(&first, &at)
+        ? check_elements(&uuid, value, AGENT_MANY_RUNS, expected, place)
+        : agent_check_refuse(place, expected);
+}
+
+apr_status_t agent_check_nodes(const agent_check_t *check, agent_raw_t value,
+                               const agent_place_t *place)
+{
+    if (agent_raw_kind(value) == AGENT_RAW_STRING) {
+        return agent_raw_equals(value, "*")
+            ? APR_SUCCESS
+            : agent_check_refuse(place, "\"*\" or an array of strings");
+    }
+    return agent_check_texts(check, value, place);
+}
+
+/* Bytes of the value without white space and needless escapes. */
+static apr_size_t measure_value(agent_raw_t value, apr_pool_t *pool)
+{
+    apr_size_t length = value.length;
+    apr_pool_t *scratch;
+    json_object *object;
+
+    if (length <= AGENT_METADATA_VALUE_BYTES) {
+        return length;
+    }
+    apr_pool_create(&scratch, pool);
+    object = read_small(value, METADATA_TEXT_BYTES, scratch);
+    if (object != NULL) {
+        json_object_to_json_string_length(
+            object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE,
+            &length);
+    }
+    apr_pool_destroy(scratch);
+    return length;
+}
+
+apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
+                                  const agent_place_t *place)
+{
+    const char *at = value.text;
+    agent_member_t member;
+
+    if (agent_raw_kind(value) != AGENT_RAW_OBJECT) {
+        return agent_check_refuse(place, "an object");
+    }
+    for (int i = 0; agent_member_next(&member, &at); i++) {
+        agent_raw_t raw = {member.value, member.value_length};
+        agent_raw_t key = {member.key - 1, member.key_length + 2};
+        apr_size_t length = agent_raw_string_length(key);
+
+        if (i == AGENT_METADATA_KEYS) {
+            return agent_check_refuse(place, "at most 64 keys");
+        }
+        if (length == 0 || length > AGENT_METADATA_KEY_BYTES) {
+            return agent_check_refuse(place, "keys of 1 to 64 bytes");
+        }
+        if (measure_value(raw, place->pool) > AGENT_METADATA_VALUE_BYTES) {
+            agent_place_t below = agent_place_below(
+                place, agent_raw_string(key, place->pool));
+
+            return agent_check_refuse(&below, "at most 512 bytes of JSON");
+        }
+    }
+    return APR_SUCCESS;
+}
