@@ -22,6 +22,10 @@
 #include "config/directives.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
+#include "http/browser.h"
+#include "http/problem.h"
+#include "http/response.h"
+#include "http/server_error.h"
 #include "model/account.h"
 #include "private.h"
 #include "wait/park.h"
@@ -38,6 +42,17 @@ static const char handler_name[] = "agent";
 
 /* Set in child_init. */
 static agent_child_t *current_child;
+
+static int answer(agent_call_t *call)
+{
+    if (agent_browser_check(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    if (agent_browser_is_preflight(call)) {
+        return agent_response_empty(call, HTTP_NO_CONTENT);
+    }
+    return agent_router_dispatch(call, agent_routes);
+}
 
 static int handle_request(request_rec *r)
 {
@@ -58,7 +73,7 @@ static int handle_request(request_rec *r)
     call->db = current_child->db;
     call->account_id = AGENT_ACCOUNT_DEFAULT;
     call->ids[0] = call->account_id;
-    return agent_router_dispatch(call, agent_routes);
+    return answer(call);
 }
 
 /* The paths of the API are no files: httpd need not look for them below the
@@ -266,6 +281,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_init(start_child, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
     agent_park_register(pool);
+    agent_server_error_register(handler_name);
     ap_hook_handler(handle_request, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

@@ -63,6 +63,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     PICK(prefix, NULL);
     PICK(multitask_default, NULL);
     PICK(max_body, -1);
+    PICK(origins, NULL);
     return merged;
 }
 
@@ -193,6 +194,11 @@ apr_size_t agent_config_max_body(const agent_dir_config_t *config)
 {
     return config->max_body != -1 ? (apr_size_t)config->max_body
                                   : DEFAULT_MAX_BODY;
+}
+
+const apr_array_header_t *agent_config_origins(const agent_dir_config_t *config)
+{
+    return apr_is_empty_array(config->origins) ? NULL : config->origins;
 }
 
 const agent_graph_t *agent_config_find_graph(

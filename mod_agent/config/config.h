@@ -77,6 +77,7 @@ typedef struct agent_dir_config_t {
     const char *prefix;
     const char *multitask_default;
     apr_int64_t max_body;
+    apr_array_header_t *origins; /* of agent_origin_pattern_t */
 } agent_dir_config_t;
 
 void *agent_config_create_server(apr_pool_t *pool, server_rec *server);
@@ -117,6 +118,9 @@ apr_interval_time_t agent_config_webhook_timeout(const agent_server_config_t *);
 const char *agent_config_prefix(const agent_dir_config_t *config);
 const char *agent_config_multitask(const agent_dir_config_t *config);
 apr_size_t agent_config_max_body(const agent_dir_config_t *config);
+/* Of agent_origin_pattern_t; NULL: AgentAllowOrigin names none. */
+const apr_array_header_t *agent_config_origins(
+    const agent_dir_config_t *config);
 
 /* The graph of that name, or NULL. */
 const agent_graph_t *agent_config_find_graph(

@@ -7,10 +7,12 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #include <apr_file_io.h>
 #include <apr_strings.h>
 
+#include "../core/origin.h"
 #include "../private.h"
 #include "config.h"
 
@@ -183,6 +185,28 @@ static const char *set_max_body(cmd_parms *cmd, void *dir, const char *arg)
                                   7 * 1024 * 1024);
 }
 
+static const char *allow_origin(cmd_parms *cmd, void *dir, const char *arg)
+{
+    agent_dir_config_t *config = dir;
+
+    if (config->origins == NULL) {
+        config->origins = apr_array_make(cmd->pool, 2,
+                                         sizeof(agent_origin_pattern_t));
+    }
+    if (strcasecmp(arg, "none") == 0) {
+        apr_array_clear(config->origins);
+        return NULL;
+    }
+    if (!agent_origin_read_pattern(apr_array_push(config->origins), arg)) {
+        return apr_psprintf(cmd->pool,
+                            "AgentAllowOrigin: expected origins like "
+                            "https://app.example.com, http://localhost:* or "
+                            "https://*.example.com, or * or None, got '%s'",
+                            arg);
+    }
+    return NULL;
+}
+
 #define NUMBER(field, low, high, unit)                                         \
     {                                                                          \
         offsetof(agent_server_config_t, field), low, high, unit                \
@@ -280,6 +304,10 @@ const command_rec agent_directives[] = {
                   "path under which the API stands (default: none)"),
     AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,
                   "bytes of a request body (default: 4194304)"),
+    AP_INIT_ITERATE("AgentAllowOrigin", allow_origin, NULL,
+                    RSRC_CONF | ACCESS_CONF,
+                    "origins whose pages may use the API beside the server's "
+                    "own (default: none)"),
     AP_INIT_TAKE1("AgentMultitaskDefault", set_multitask, NULL,
                   RSRC_CONF | ACCESS_CONF,
                   "what a second run on a busy thread does when the request "

@@ -11,7 +11,13 @@
 
 apr_status_t agent_abandon_read(bool *cancels, agent_call_t *call)
 {
-    return agent_request_flag(cancels, call, "cancel_on_disconnect");
+    apr_status_t rv = agent_request_flag(cancels, call, "cancel_on_disconnect");
+
+    /* The one way for a GET to change something. */
+    return rv == APR_SUCCESS && *cancels && call->is_cross_site
+        ? agent_error_set(&call->err, AGENT_E_CROSS_SITE, NULL, NULL,
+                          call->pool)
+        : rv;
 }
 
 bool agent_abandon_wanted(const agent_call_t *call)

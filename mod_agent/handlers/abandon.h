@@ -5,7 +5,8 @@
 
 #include "../http/call.h"
 
-/* The query's cancel_on_disconnect; *cancels stays when it is absent. */
+/* The query's cancel_on_disconnect; *cancels stays when it is absent. Refused
+ * for another site's page. */
 apr_status_t agent_abandon_read(bool *cancels, agent_call_t *call);
 
 /* The body's on_disconnect. */

@@ -53,6 +53,8 @@ typedef struct agent_call_t {
     /* What is being sent; NULL before the first bucket. */
     apr_bucket_brigade *brigade;
     agent_error_t *err;
+    /* A page of another site sent this; see browser.h. */
+    bool is_cross_site;
     /* httpd has sent an error of its own, for LimitRequestBody say. */
     bool is_answered;
 } agent_call_t;

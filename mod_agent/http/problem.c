@@ -45,6 +45,13 @@ static void log_unavailable(const agent_call_t *call, const char *cause)
     }
 }
 
+/* Whose cause is a header that an administrator may have to allow. */
+static bool is_about_header(agent_error_id_t id)
+{
+    return id == AGENT_E_MISDIRECTED || id == AGENT_E_CROSS_SITE
+        || id == AGENT_E_CONTENT_TYPE;
+}
+
 void agent_problem_log(const agent_call_t *call)
 {
     const agent_error_t *err = call->err;
@@ -57,6 +64,11 @@ void agent_problem_log(const agent_call_t *call)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, call->r,
                       AGENT_LOGNO(0101) "%s %s: internal error: %s",
                       call->r->method, call->r->uri, cause);
+    }
+    else if (is_about_header(err->id)) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, call->r,
+                      AGENT_LOGNO(0731) "%s %s: %s: %s", call->r->method,
+                      call->r->uri, agent_error_code(err->id), cause);
     }
     else {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, call->r,

@@ -40,7 +40,7 @@ sub read_stream {
     my ($client, $run, $after, $limit, $disturb) = @_;
     my $socket = eval { $client->connection } or return;
     local $SIG{PIPE} = 'IGNORE';
-    syswrite $socket, 'GET ' . path($run) . "/stream HTTP/1.1\r\nHost: x\r\n"
+    syswrite $socket, 'GET ' . path($run) . "/stream HTTP/1.1\r\nHost: localhost\r\n"
         . "Connection: close\r\nLast-Event-ID: $after\r\n\r\n";
     my ($bytes, $head) = ('', '');
     local $SIG{ALRM} = sub { die "no end of a stream after event $after\n" };

@@ -38,16 +38,16 @@ subtest 'the connection of a join serves the next request' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client();
     my $run = $client->start_run('sleep 300');
     my $socket = $client->connection;
-    my $join = 'GET ' . path($run) . "/join HTTP/1.1\r\nHost: x\r\n\r\n";
+    my $join = 'GET ' . path($run) . "/join HTTP/1.1\r\nHost: localhost\r\n\r\n";
     syswrite $socket, $join;
     my $first = read_until($socket, qr/\r\n0\r\n\r\n/);
     like $first, qr/"messages"/, 'after the values';
-    syswrite $socket, "GET /ok HTTP/1.1\r\nHost: x\r\n\r\n";
+    syswrite $socket, "GET /ok HTTP/1.1\r\nHost: localhost\r\n\r\n";
     like read_until($socket, qr/"ok":true/), qr/\AHTTP\/1.1 200/, 'in order';
 
     my $other = $client->start_run('sleep 300');
-    syswrite $socket, 'GET ' . path($other) . "/join HTTP/1.1\r\nHost: x\r\n\r\n"
-        . "GET /info HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    syswrite $socket, 'GET ' . path($other) . "/join HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        . "GET /info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     my $both = AgentTest::Client::read_to_end($socket);
     like $both, qr/"messages".*"server":"mod_agent"/s,
         'also one that was sent while the join waited';
@@ -143,7 +143,7 @@ subtest 'clients that do not read cost no thread' => sub {
         my $socket = $client->connection;
         setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
         syswrite $socket, 'GET ' . path($long)
-            . "/stream HTTP/1.1\r\nHost: x\r\nLast-Event-ID: -1\r\n\r\n";
+            . "/stream HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: -1\r\n\r\n";
         push @deaf, $socket;
     }
     read_until($_, qr/event: metadata/) for @deaf;
@@ -167,7 +167,7 @@ sub begin_late_reader {
     my $socket = $client->connection;
     setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
     syswrite $socket, 'GET ' . path($run)
-        . "/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        . "/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     return ($socket, $run);
 }
 
@@ -218,7 +218,7 @@ subtest 'the states of a long thread are not all held for a client' => sub {
         my $socket = $client->connection;
         setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
         syswrite $socket, "GET /threads/$thread/stream?stream_mode=state_update HTTP/1.1\r\n"
-            . "Host: x\r\nLast-Event-ID: -\r\n\r\n";
+            . "Host: localhost\r\nLast-Event-ID: -\r\n\r\n";
         push @deaf, $socket;
     }
     my ($seen) = map { read_until($_, qr/event: state_update/) } @deaf;
@@ -235,7 +235,7 @@ subtest 'a client that does not read for the time of Timeout' => sub {
     my $deaf = $client->connection;
     setsockopt $deaf, SOL_SOCKET, SO_RCVBUF, 65_536;
     syswrite $deaf, 'GET ' . path($run)
-        . "/stream?cancel_on_disconnect=1 HTTP/1.1\r\nHost: x\r\n\r\n";
+        . "/stream?cancel_on_disconnect=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     $client->join_run($run);
     is $client->get_run($run)->{status}, 'interrupted', 'is taken for gone';
     unlike AgentTest::Client::read_to_end($deaf), qr/\r\n0\r\n\r\n\z/,

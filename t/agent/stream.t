@@ -123,10 +123,10 @@ subtest 'HEAD' => sub {
     my $live = $client->create_run($there, 'sleep 600000');
     for my $what (path($live) . '/stream', path($live) . '/join', "/threads/$there/stream") {
         my $socket = $client->connection;
-        syswrite $socket, "HEAD $what HTTP/1.1\r\nHost: x\r\n\r\n";
+        syswrite $socket, "HEAD $what HTTP/1.1\r\nHost: localhost\r\n\r\n";
         like AgentTest::Client::read_until($socket, qr/\r\n\r\n\z/), qr{\AHTTP/1.1 200},
             "of $what is answered at once";
-        syswrite $socket, "GET /ok HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        syswrite $socket, "GET /ok HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         like AgentTest::Client::read_to_end($socket), qr/"ok":true/, 'and its connection serves on';
     }
     $client->post(path($live) . '/cancel');

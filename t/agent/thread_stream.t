@@ -16,7 +16,7 @@ sub new_thread { return $client->create_thread->{thread_id} }
 sub open_stream {
     my ($thread, $query, $after) = @_;
     my $socket = $client->connection;
-    syswrite $socket, "GET /threads/$thread/stream$query HTTP/1.1\r\nHost: x\r\n"
+    syswrite $socket, "GET /threads/$thread/stream$query HTTP/1.1\r\nHost: localhost\r\n"
         . (defined $after ? "Last-Event-ID: $after\r\n" : '') . "\r\n";
     my $stream = { socket => $socket, bytes => '', events => [] };
     fill($stream) while $stream->{bytes} !~ s{\A(HTTP/1.1 200.*?\r\n\r\n)}{}s;

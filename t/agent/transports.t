@@ -126,7 +126,7 @@ sub storm_step {
     my ($client, $runs, $open) = @_;
     if (@{$open} > 150 || (@{$open} && rand() < 0.4)) {
         my ($socket) = splice @{$open}, int rand @{$open}, 1;
-        syswrite $socket, "GET /ok HTTP/1.1\r\nHost: x\r\n\r\n" if rand() < 0.2;
+        syswrite $socket, "GET /ok HTTP/1.1\r\nHost: localhost\r\n\r\n" if rand() < 0.2;
         $socket->shutdown(1) if rand() < 0.3;
         sysread $socket, my $bytes, 500 if rand() < 0.5 && IO::Select->new($socket)->can_read(0);
         close $socket;
@@ -135,8 +135,8 @@ sub storm_step {
     my $run = $runs->[ rand @{$runs} ];
     my $socket = $client->connection;
     my $what = rand() < 0.5 ? 'join' : 'stream';
-    syswrite $socket, 'GET ' . path($run) . "/$what HTTP/1.1\r\nHost: x\r\n\r\n"
-        . (rand() < 0.2 ? "GET /info HTTP/1.1\r\nHost: x\r\n\r\n" : '');
+    syswrite $socket, 'GET ' . path($run) . "/$what HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        . (rand() < 0.2 ? "GET /info HTTP/1.1\r\nHost: localhost\r\n\r\n" : '');
     push @{$open}, $socket;
     return;
 }

@@ -182,7 +182,7 @@ int main(int argc, char **argv)
              "\"input\":{\"ticks\":%s,\"every_ms\":%s}}",
              argv[3], argv[4]);
     snprintf(request, sizeof(request),
-             "POST /runs/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+             "POST /runs/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
              "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
              strlen(body), body);
     for (int i = 0; i < count; i++) {

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cross-site requests and foreign names; see browser.h. Follows the Fetch
+ * Standard (CORS, Origin) and Fetch Metadata (Sec-Fetch-Site). DNS rebinding
+ * makes a page's own name lead to this server; only the Host tells.
+ */
+#include "browser.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_protocol.h>
+#include <http_vhost.h>
+
+#include "../core/origin.h"
+
+#define JSON_TYPE "application/json"
+
+/* What SDKs read: which run it is, where its stream goes on, the next page. */
+#define EXPOSED                                                                \
+    "Content-Location, Location, X-Pagination-Total, X-Pagination-Next, "      \
+    "Retry-After"
+#define ALLOWED "GET, POST, PUT, PATCH, DELETE"
+/* Seconds a browser may keep what it was told. */
+#define PREFLIGHT_AGE "600"
+
+static const char *get_header(const request_rec *r, const char *name)
+{
+    return apr_table_get(r->headers_in, name);
+}
+
+/* ---- Host ---- */
+
+/* The address that the client has connected to, and "localhost" for one of
+ * this machine's own: no DNS of anybody's makes these lead elsewhere. */
+static bool is_local_name(const conn_rec *c, const char *host)
+{
+    size_t length = strlen(host);
+
+    if (host[0] == '[' && host[length - 1] == ']') {
+        host++;
+        length -= 2;
+    }
+    if (strlen(c->local_ip) == length
+        && strncasecmp(host, c->local_ip, length) == 0) {
+        return true;
+    }
+    return strcasecmp(host, "localhost") == 0
+        && (strncmp(c->local_ip, "127.", 4) == 0
+            || strcmp(c->local_ip, "::1") == 0);
+}
+
+/* As httpd compares names: without the port, which a proxy may have changed.
+ * HTTP/1.0 knows no Host, and no browser sends it. */
+static bool is_own_host(request_rec *r)
+{
+    return r->hostname == NULL
+        || ap_matches_request_vhost(r, r->hostname, r->server->port)
+        || is_local_name(r->connection, r->hostname);
+}
+
+/* ---- Origin ---- */
+
+static bool is_own_origin(const request_rec *r, const char *text)
+{
+    agent_origin_t origin;
+
+    return r->hostname != NULL && agent_origin_read(&origin, text)
+        && agent_origin_is(&origin, ap_http_scheme(r), r->hostname,
+                           r->parsed_uri.port);
+}
+
+static bool is_allowed_origin(const agent_dir_config_t *dir, const char *text)
+{
+    const apr_array_header_t *patterns = agent_config_origins(dir);
+
+    return patterns != NULL && agent_origin_is_allowed(patterns, text);
+}
+
+/*
+ * Whether a page of another site sent this. "none" is the user himself, by the
+ * address bar. "same-origin" counts for more than Origin: behind a proxy that
+ * speaks TLS, or changes the Host, only the browser knows. "same-site" is
+ * another port or subdomain, which is not us.
+ */
+static bool is_cross_site(const request_rec *r, const agent_dir_config_t *dir)
+{
+    const char *site = get_header(r, "Sec-Fetch-Site");
+    const char *origin = get_header(r, "Origin");
+
+    if (site != NULL
+        && (strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0)) {
+        return false;
+    }
+    if (origin == NULL) {
+        return site != NULL;
+    }
+    return !is_own_origin(r, origin) && !is_allowed_origin(dir, origin);
+}
+
+/* ---- CORS ---- */
+
+void agent_browser_share(request_rec *r)
+{
+    const agent_dir_config_t *dir = agent_config_dir(r);
+    const char *origin = get_header(r, "Origin");
+    const char *vary = apr_table_get(r->err_headers_out, "Vary");
+
+    if (agent_config_origins(dir) == NULL) {
+        return;
+    }
+    if (vary == NULL || !ap_find_token(r->pool, vary, "Origin")) {
+        apr_table_mergen(r->err_headers_out, "Vary", "Origin");
+    }
+    if (origin != NULL && is_allowed_origin(dir, origin)) {
+        apr_table_setn(r->err_headers_out, "Access-Control-Allow-Origin",
+                       origin);
+        apr_table_setn(r->err_headers_out, "Access-Control-Expose-Headers",
+                       EXPOSED);
+    }
+}
+
+bool agent_browser_is_preflight(const agent_call_t *call)
+{
+    request_rec *r = call->r;
+    const char *headers = get_header(r, "Access-Control-Request-Headers");
+
+    if (strcmp(r->method, "OPTIONS") != 0
+        || get_header(r, "Access-Control-Request-Method") == NULL
+        || apr_table_get(r->err_headers_out, "Access-Control-Allow-Origin")
+            == NULL) {
+        return false;
+    }
+    apr_table_setn(r->err_headers_out, "Access-Control-Allow-Methods", ALLOWED);
+    apr_table_setn(r->err_headers_out, "Access-Control-Max-Age", PREFLIGHT_AGE);
+    if (headers != NULL) {
+        apr_table_setn(r->err_headers_out, "Access-Control-Allow-Headers",
+                       headers);
+    }
+    return true;
+}
+
+/* ---- all together ---- */
+
+static bool changes_nothing(const char *method)
+{
+    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0
+        || strcmp(method, "OPTIONS") == 0;
+}
+
+/* A page may send other types without asking first. */
+static bool has_json_type(const request_rec *r)
+{
+    const char *type = get_header(r, "Content-Type");
+    size_t length = strlen(JSON_TYPE);
+
+    return type != NULL && strncasecmp(type, JSON_TYPE, length) == 0
+        && (type[length] == '\0' || strchr("; \t", type[length]) != NULL);
+}
+
+static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
+                           const char *header)
+{
+    const char *value = get_header(call->r, header);
+
+    return agent_error_set(
+        &call->err, id, NULL,
+        apr_psprintf(call->pool, "%s: %s", header, value ? value : "(none)"),
+        call->pool);
+}
+
+apr_status_t agent_browser_check(agent_call_t *call)
+{
+    request_rec *r = call->r;
+
+    if (!is_own_host(r)) {
+        return refuse(call, AGENT_E_MISDIRECTED, "Host");
+    }
+    agent_browser_share(r);
+    call->is_cross_site = is_cross_site(r, call->dir);
+    if (call->is_cross_site && !changes_nothing(r->method)) {
+        return refuse(call, AGENT_E_CROSS_SITE, "Origin");
+    }
+    if (get_header(r, "Origin") != NULL && ap_request_has_body(r)
+        && !has_json_type(r)) {
+        return refuse(call, AGENT_E_CONTENT_TYPE, "Content-Type");
+    }
+    return APR_SUCCESS;
+}

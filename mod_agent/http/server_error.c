@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * httpd's own errors as JSON; see server_error.h. A filter takes the place of
+ * httpd's HTML. What an administrator wrote (ErrorDocument), and what another
+ * module answers in a form of its own, stays.
+ */
+#include "server_error.h"
+
+#include <string.h>
+
+#include <apr_buckets.h>
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <ap_expr.h>
+#include <http_core.h>
+#include <http_protocol.h>
+#include <http_request.h>
+#include <mod_core.h>
+#include <util_filter.h>
+
+#include "../core/error.h"
+#include "../core/json.h"
+#include "browser.h"
+
+#define FILTER_NAME "AGENT_SERVER_ERROR"
+#define HTML_TYPE   "text/html"
+
+/* Set in register_hooks. */
+static ap_filter_rec_t *error_filter;
+static const char *api_handler;
+
+/* ---- which requests ---- */
+
+/* What the location's SetHandler says, or NULL. */
+static const char *find_handler(request_rec *r)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    const char *problem = NULL;
+    const char *handler;
+
+    if (core->expr_handler == NULL) {
+        return core->handler;
+    }
+    handler = ap_expr_str_exec(r, core->expr_handler, &problem);
+    return problem == NULL ? handler : NULL;
+}
+
+/* Errors of reading the request come before httpd has looked for its location:
+ * the path, as far as it was read, tells where it would have gone. */
+static void find_location(request_rec *r)
+{
+    if (r->per_dir_config == r->server->lookup_defaults && r->uri != NULL) {
+        ap_location_walk(r);
+    }
+}
+
+static bool is_for_api(request_rec *r)
+{
+    const char *handler;
+
+    find_location(r);
+    handler = find_handler(r);
+    return handler != NULL && strcmp(handler, api_handler) == 0;
+}
+
+static bool has_document(request_rec *r)
+{
+    return ap_response_code_string(r, ap_index_of_response(r->status)) != NULL;
+}
+
+/* ---- the answer ---- */
+
+/* "Request Header Fields Too Large" as a word of the API. */
+static const char *make_code(const char *reason, apr_pool_t *pool)
+{
+    char *code = apr_pstrdup(pool, reason);
+    char *end = code;
+
+    for (; *reason != '\0'; reason++) {
+        if (apr_isalnum(*reason)) {
+            *end++ = (char)apr_tolower(*reason);
+        }
+        else if (*reason == ' ' || *reason == '-') {
+            *end++ = '_';
+        }
+    }
+    *end = '\0';
+    return code;
+}
+
+/* What this module says for the same, else httpd's reason phrase. */
+static const char *find_code(int status, const char *reason, apr_pool_t *pool)
+{
+    switch (status) {
+    case HTTP_REQUEST_ENTITY_TOO_LARGE:
+        return agent_error_code(AGENT_E_TOO_LARGE);
+    case HTTP_INTERNAL_SERVER_ERROR:
+        return agent_error_code(AGENT_E_INTERNAL);
+    default:
+        return make_code(reason, pool);
+    }
+}
+
+static const char *make_body(const request_rec *r)
+{
+    /* "404 Not Found" */
+    const char *reason = ap_get_status_line(r->status) + 4;
+
+    return apr_pstrcat(
+        r->pool, "{\"detail\":", agent_json_quote(reason, r->pool),
+        ",\"code\":\"", find_code(r->status, reason, r->pool), "\"}", NULL);
+}
+
+static void drop_content(apr_bucket_brigade *brigade)
+{
+    apr_bucket *bucket = APR_BRIGADE_FIRST(brigade);
+
+    while (bucket != APR_BRIGADE_SENTINEL(brigade)) {
+        apr_bucket *next = APR_BUCKET_NEXT(bucket);
+
+        if (!APR_BUCKET_IS_METADATA(bucket)) {
+            apr_bucket_delete(bucket);
+        }
+        bucket = next;
+    }
+}
+
+static apr_status_t replace_content(ap_filter_t *f, apr_bucket_brigade *brigade)
+{
+    request_rec *r = f->r;
+    const char *body = f->ctx;
+
+    if (body == NULL) {
+        if (r->content_type == NULL
+            || strncmp(r->content_type, HTML_TYPE, strlen(HTML_TYPE)) != 0) {
+            ap_remove_output_filter(f);
+            return ap_pass_brigade(f->next, brigade);
+        }
+        body = make_body(r);
+        f->ctx = (void *)body;
+        ap_set_content_type(r, "application/json");
+        ap_set_content_length(r, (apr_off_t)strlen(body));
+        apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+        drop_content(brigade);
+        APR_BRIGADE_INSERT_HEAD(
+            brigade,
+            apr_bucket_pool_create(body, strlen(body), r->pool,
+                                   r->connection->bucket_alloc));
+        return ap_pass_brigade(f->next, brigade);
+    }
+    drop_content(brigade);
+    return ap_pass_brigade(f->next, brigade);
+}
+
+static void take_error(request_rec *r)
+{
+    if (r->status < HTTP_BAD_REQUEST || !is_for_api(r)) {
+        return;
+    }
+    agent_browser_share(r);
+    if (!has_document(r)) {
+        ap_add_output_filter_handle(error_filter, NULL, r, r->connection);
+    }
+}
+
+void agent_server_error_register(const char *handler)
+{
+    api_handler = handler;
+    error_filter = ap_register_output_filter(FILTER_NAME, replace_content, NULL,
+                                             AP_FTYPE_RESOURCE);
+    ap_hook_insert_error_filter(take_error, NULL, NULL, APR_HOOK_MIDDLE);
+}
