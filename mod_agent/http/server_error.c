@@ -46,12 +46,20 @@ static const char *find_handler(request_rec *r)
 }
 
 /* Errors of reading the request come before httpd has looked for its location:
- * the path, as far as it was read, tells where it would have gone. */
+ * the path tells where it would have gone, and what has none (a request line
+ * that is too long or no HTTP) is taken for /. */
 static void find_location(request_rec *r)
 {
-    if (r->per_dir_config == r->server->lookup_defaults && r->uri != NULL) {
-        ap_location_walk(r);
+    char *uri = r->uri;
+
+    if (r->per_dir_config != r->server->lookup_defaults) {
+        return;
     }
+    if (uri == NULL || *uri != '/') {
+        r->uri = apr_pstrdup(r->pool, "/");
+    }
+    ap_location_walk(r);
+    r->uri = uri;
 }
 
 static bool is_for_api(request_rec *r)

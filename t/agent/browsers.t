@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+# What pages of other origins, and names that are not the server's, may do; what
+# a page that is allowed may; and errors that httpd makes itself. Requests are
+# raw bytes here; t/sdk/pages.t sends them from a browser.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Database;
+use AgentTest::Env qw(free_port);
+use AgentTest::Server;
+use AgentTest::Wait;
+use JSON::PP;
+use Test::More;
+
+my $EVIL = 'https://evil.example';
+my $port_2 = free_port();
+my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . <<"CONF");
+Listen 127.0.0.1:$port_2
+AllowEncodedSlashes Off
+<Location "/">
+    AgentAllowOrigin https://app.example.com http://localhost:* https://*.pages.example
+</Location>
+<Location "/everybody">
+    AgentPrefix /everybody
+    AgentAllowOrigin *
+</Location>
+<Location "/nobody">
+    AgentPrefix /nobody
+    AgentAllowOrigin None
+</Location>
+<Location "/closed">
+    AgentPrefix /closed
+    Require all denied
+</Location>
+<Location "/own-words">
+    AgentPrefix /own-words
+    Require all denied
+    ErrorDocument 403 "go away"
+</Location>
+<Location "/files">
+    SetHandler none
+</Location>
+<VirtualHost 127.0.0.1:$port_2>
+    ServerName https://agents.example.com
+    ServerAlias alias.example.com *.wild.example.com
+</VirtualHost>
+CONF
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+my $front = AgentTest::Client->new(url => "http://127.0.0.1:$port_2");
+my $HOST = "127.0.0.1:$server->{port}";
+
+# ask($client, 'POST /threads', { Origin => ... }, $body): HTTP/1.1, one request.
+sub ask {
+    my ($to, $what, $headers, $body) = @_;
+    my %headers = (Host => 'localhost', Connection => 'close', %{ $headers // {} });
+    $headers{'Content-Length'} = length $body if defined $body;
+    my $lines = join '', map { my $name = $_;
+        map { "$name: $_\r\n" } ref $headers{$name} ? @{ $headers{$name} } : $headers{$name} }
+        sort keys %headers;
+    return AgentTest::Client::parse_response(
+        $to->exchange("$what HTTP/1.1\r\n$lines\r\n" . ($body // '')));
+}
+
+sub says {
+    my ($answer) = @_;
+    return "$answer->{status} " . (ref $answer->{json} eq 'HASH' ? $answer->{json}{code} // '' : '?');
+}
+
+sub cors {
+    my ($answer) = @_;
+    return { map { /\Aaccess-control-(.*)/ ? ($1 => $answer->{headers}{$_}) : () }
+        keys %{ $answer->{headers} } };
+}
+
+my $JSON = 'application/json';
+my $RUN = encode_json({ assistant_id => 'agent', input => { messages => 'x' } });
+
+sub count_runs { return sql('select count(*) from agent.runs') }
+
+subtest 'a page of another origin starts no run, whatever its browser says of it' => sub {
+    my $before = count_runs();
+    my $thread = $client->create_thread->{thread_id};
+    my %text = ('Content-Type' => 'text/plain');
+    my @pages = (
+        { Origin => $EVIL, %text },
+        { Origin => $EVIL, 'Sec-Fetch-Site' => 'cross-site', %text },
+        { 'Sec-Fetch-Site' => 'cross-site', %text },
+        { 'Sec-Fetch-Site' => 'same-site', %text },
+        { Origin => $EVIL, 'Content-Type' => $JSON },
+        { Origin => $EVIL, 'Sec-Fetch-Site' => 'same-site', 'Content-Type' => $JSON },
+        { Origin => 'null', %text },
+        { Origin => '', %text },
+        { Origin => [ "http://localhost:3000", $EVIL ], 'Content-Type' => $JSON },
+        { Origin => 'http://localhost:3000', 'Sec-Fetch-Site' => [ 'same-origin', 'x' ],
+            Host => $HOST, Origin => $EVIL },
+        { Origin => "http://localhost.evil.example:$server->{port}", 'Content-Type' => $JSON },
+        { Origin => "https://localhost", Host => 'localhost', 'Content-Type' => $JSON },
+        { Origin => "http://localhost/", 'Content-Type' => $JSON },
+    );
+    for my $page (@pages) {
+        my $what = join ', ', map { "$_: " . (ref $page->{$_} ? "@{ $page->{$_} }" : $page->{$_}) }
+            sort keys %{$page};
+        for my $path ("/threads/$thread/runs", '/runs', '/runs/wait', '/runs/cancel?action=interrupt',
+            '/no-such-path') {
+            is says(ask($client, "POST $path", $page, $RUN)), '403 cross_site_request',
+                "POST $path with $what is refused";
+        }
+    }
+    is says(ask($client, "DELETE /threads/$thread", { Origin => $EVIL })),
+        '403 cross_site_request', 'DELETE is refused';
+    is $client->get("/threads/$thread")->{status}, 200, 'the thread is still there';
+    is count_runs(), $before, 'no run was created';
+};
+
+subtest 'a page of another origin may send GET and can read nothing' => sub {
+    my $answer = ask($client, 'GET /info', { Origin => $EVIL, 'Sec-Fetch-Site' => 'cross-site' });
+    is $answer->{status}, 200, 'GET is answered';
+    is_deeply cors($answer), {}, 'its browser is not told to show it';
+    my $asked = ask($client, 'OPTIONS /threads', { Origin => $EVIL,
+        'Access-Control-Request-Method' => 'POST' });
+    is_deeply cors($asked), {}, 'a preflight allows nothing';
+    my $run = $client->start_run('sleep 600000');
+    my $path = AgentTest::Client::run_path($run);
+    for my $how ('join', 'stream') {
+        is says(ask($client, "GET $path/$how?cancel_on_disconnect=true",
+            { 'Sec-Fetch-Site' => 'cross-site' })), '403 cross_site_request',
+            "a $how that would cancel the run is refused";
+    }
+    is $client->get_run($run)->{status}, 'pending', 'the run goes on';
+    $client->post("$path/cancel");
+};
+
+subtest 'a page of the server itself, or of an allowed origin, may use the API' => sub {
+    my %own = (Host => $HOST, Origin => "http://$HOST");
+    my @pages = (
+        { %own },
+        { Host => 'localhost', Origin => 'http://localhost' },
+        { Host => 'LOCALHOST.:80', Origin => 'http://localhost' },
+        { %own, 'Sec-Fetch-Site' => 'same-origin' },
+        { Origin => 'https://behind.a.proxy.example', 'Sec-Fetch-Site' => 'same-origin' },
+        { 'Sec-Fetch-Site' => 'none' },
+        { Origin => 'https://app.example.com', 'Sec-Fetch-Site' => 'cross-site' },
+        { Origin => 'http://localhost:3000', 'Sec-Fetch-Site' => 'same-site' },
+        { Origin => 'https://a.pages.example' },
+        {},
+    );
+    for my $page (@pages) {
+        my $what = join(', ', map { "$_: $page->{$_}" } sort keys %{$page}) || 'no header';
+        is ask($client, 'POST /threads', { %{$page}, 'Content-Type' => $JSON }, '{}')->{status},
+            200, "$what is served";
+    }
+    is ask($front, 'POST /threads', { Host => 'agents.example.com', 'Content-Type' => $JSON,
+        Origin => 'https://agents.example.com' }, '{}')->{status}, 200,
+        "the scheme of ServerName counts behind a proxy that speaks TLS";
+    is says(ask($front, 'POST /threads', { Host => 'agents.example.com', 'Content-Type' => $JSON,
+        Origin => 'http://agents.example.com' }, '{}')), '403 cross_site_request',
+        'and no other does';
+    for my $origin ($EVIL, 'null') {
+        is ask($client, 'POST /everybody/threads', { Origin => $origin,
+            'Content-Type' => $JSON }, '{}')->{status}, 200,
+            "AgentAllowOrigin * allows $origin";
+    }
+    is says(ask($client, 'POST /nobody/threads', { Origin => 'https://app.example.com',
+        'Content-Type' => $JSON }, '{}')), '403 cross_site_request',
+        'AgentAllowOrigin None takes back what the server allows';
+};
+
+subtest 'a page sends JSON, and says so' => sub {
+    my %page = (Origin => 'https://app.example.com');
+    for my $type (undef, 'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data',
+        'application/jsonp', 'text/plain; application/json') {
+        my %type = defined $type ? ('Content-Type' => $type) : ();
+        is says(ask($client, 'POST /threads', { %page, %type }, '{}')),
+            '415 unsupported_media_type', ($type // 'no type') . ' is refused';
+    }
+    for my $type ('application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8') {
+        is ask($client, 'POST /threads', { %page, 'Content-Type' => $type }, '{}')->{status},
+            200, "$type is served";
+    }
+    my $run = $client->start_run('sleep 600000');
+    is ask($client, 'POST ' . AgentTest::Client::run_path($run) . '/cancel', \%page)->{status}, 202,
+        'without a body no type is needed';
+    is ask($client, 'POST /threads', { 'Content-Type' => 'text/plain' }, '{}')->{status}, 200,
+        'clients that are not pages may send any type';
+};
+
+subtest 'CORS' => sub {
+    my %page = (Origin => 'https://app.example.com');
+    my $exposed = 'Content-Location, Location, X-Pagination-Total, X-Pagination-Next, Retry-After';
+    my $asked = ask($client, 'OPTIONS /threads', { %page, 'Access-Control-Request-Method' => 'POST',
+        'Access-Control-Request-Headers' => 'content-type,x-api-key' });
+    is $asked->{status}, 204, 'a preflight of an allowed origin is answered';
+    is_deeply cors($asked), {
+        'allow-origin'   => 'https://app.example.com',
+        'allow-methods'  => 'GET, POST, PUT, PATCH, DELETE',
+        'allow-headers'  => 'content-type,x-api-key',
+        'max-age'        => 600,
+        'expose-headers' => $exposed,
+    }, 'and says what may be sent';
+    is $asked->{headers}{vary}, 'Origin', 'caches are told that the answer is for this origin';
+    is_deeply cors(ask($client, 'GET /threads/x', \%page)),
+        { 'allow-origin' => 'https://app.example.com', 'expose-headers' => $exposed },
+        'errors can be read too';
+    for my $what ('GET /closed/ok', 'GET /threads%2Fx') {
+        is cors(ask($client, $what, \%page))->{'allow-origin'}, 'https://app.example.com',
+            "also those that httpd makes ($what)";
+    }
+    is_deeply cors(ask($client, 'GET /ok')), {}, 'who is no page gets none of these headers';
+    is ask($client, 'GET /ok')->{headers}{vary}, 'Origin', 'but Vary';
+    is ask($client, 'GET /nobody/ok')->{headers}{vary}, undef,
+        'which is not sent where no origin is allowed';
+};
+
+subtest 'a Host that is not the server\'s is 421' => sub {
+    my $thread = $client->create_thread->{thread_id};
+    for my $host ('evil.example', 'localhost.evil.example', "evil.example:$server->{port}",
+        '127.0.0.2', '[::1]', '10.0.0.1', 'localhostx', '127.0.0.1.evil.example') {
+        for my $what ('GET /info', "GET /threads/$thread", 'POST /threads', 'OPTIONS /threads',
+            'GET /no-such-path') {
+            is says(ask($client, $what, { Host => $host, Origin => "http://$host",
+                'Sec-Fetch-Site' => 'same-origin', 'Content-Type' => $JSON })),
+                '421 misdirected_request', "$what at $host is refused";
+        }
+    }
+    is says(ask($client, 'GET http://evil.example/info', { Host => 'localhost' })),
+        '421 misdirected_request', 'the name in an absolute request target counts, not Host';
+    is ask($client, 'GET http://localhost/info', { Host => 'evil.example' })->{status}, 200,
+        'also when it is the server\'s';
+    for my $host ('localhost', 'LocalHost', 'localhost.', 'localhost:1', $HOST, '127.0.0.1') {
+        is ask($client, 'GET /info', { Host => $host })->{status}, 200, "$host is served";
+    }
+    for my $host (qw(agents.example.com alias.example.com ALIAS.example.com. a.wild.example.com
+        127.0.0.1 localhost)) {
+        is ask($front, 'GET /info', { Host => $host })->{status}, 200,
+            "$host is served by its virtual host";
+    }
+    is says(ask($front, 'GET /info', { Host => 'wild.example.com' })), '421 misdirected_request',
+        'and another name is not';
+    like $client->exchange("GET /info HTTP/1.0\r\n\r\n"), qr{\AHTTP/1.1 200 },
+        'HTTP/1.0 needs no Host';
+    is says(ask($client, 'GET /info', { Host => '' })), '400 bad_request',
+        'an empty one is not HTTP';
+    like $server->error_log, qr{AGT0731: GET /info: misdirected_request: Host: evil\.example$}m,
+        'the log has the name that was asked for';
+};
+
+subtest 'HTTP/2: :authority is the Host' => sub {
+    my $h2 = AgentTest::Server->new(config => AgentTest::Server::shared_config()
+        . qq(LoadModule http2_module "\${MODULES}/mod_http2.so"\nProtocols h2c http/1.1\n));
+    $h2->start;
+    my $curl = sub {
+        my (@words) = @_;
+        open my $out, '-|', qw(curl -s --http2-prior-knowledge -o /dev/null -w), '%{http_code}',
+            @words, $h2->url . '/info' or die "curl: $!\n";
+        return scalar <$out>;
+    };
+    is $curl->(), 200, 'the server\'s own is served';
+    is $curl->('-H', 'Host: evil.example'), 421, 'another is not';
+    is $curl->('-X', 'POST', '-H', "Origin: $EVIL"), 403, 'nor a page of another origin';
+};
+
+subtest 'StrictHostCheck refuses other names everywhere' => sub {
+    my $strict = AgentTest::Server->new(config => AgentTest::Server::shared_config() . <<'CONF');
+<Location "/files">
+    SetHandler none
+</Location>
+StrictHostCheck On
+<VirtualHost 127.0.0.1:${PORT}>
+    ServerName localhost
+    ServerAlias 127.0.0.1 ::1
+</VirtualHost>
+CONF
+    $strict->start;
+    my $to = AgentTest::Client->new(url => $strict->url);
+    is ask($to, 'GET /files', { Host => 'evil.example' })->{status}, 400, 'httpd answers 400';
+    is says(ask($to, 'GET /ok', { Host => 'evil.example' })), '400 bad_request',
+        'as JSON where the API is';
+    for my $host ("localhost:$strict->{port}", "127.0.0.1:$strict->{port}", 'LOCALHOST.', '[::1]') {
+        is ask($to, 'GET /ok', { Host => $host })->{status}, 200, "$host is served";
+    }
+    like $to->exchange("GET /ok HTTP/1.0\r\n\r\n"), qr{\AHTTP/1.1 200 }, 'HTTP/1.0 needs no Host';
+};
+
+subtest 'errors that httpd makes are JSON as well' => sub {
+    my %errors = (
+        "GET /ok HTTP/1.1\r\n" => '400 bad_request',
+        "GET /ok HTTP/1.1\r\nHost: localhost\r\nX: " . 'x' x 9000 . "\r\n" => '400 bad_request',
+        "GET /ok HTTP/1.1\r\nHost: localhost\r\nExpect: foo\r\n" => '417 expectation_failed',
+        "FOO /ok HTTP/1.1\r\nHost: localhost\r\n" => '501 not_implemented',
+        "GET /threads%2Fx HTTP/1.1\r\nHost: localhost\r\n" => '404 not_found',
+        "GET /closed/ok HTTP/1.1\r\nHost: localhost\r\n" => '403 forbidden',
+        "TRACE /ok HTTP/1.1\r\nHost: localhost\r\n" => '405 method_not_allowed',
+        'GET /' . 'x' x 9000 . " HTTP/1.1\r\nHost: localhost\r\n" => '414 request_uri_too_long',
+        "GET\r\n" => '400 bad_request',
+        "GET /ok HTTP/9.9\r\n" => '400 bad_request',
+    );
+    for my $request (sort keys %errors) {
+        my $answer = AgentTest::Client::parse_response(
+            $client->exchange("${request}Connection: close\r\n\r\n"));
+        my $title = substr $request =~ s/\r\n/ | /gr, 0, 60;
+        is says($answer), $errors{$request}, "$title is $errors{$request}";
+        ok length($answer->{json}{detail} // ''), 'with a detail';
+        is $answer->{headers}{'content-type'}, 'application/json', 'with its type';
+        is $answer->{headers}{'content-length'}, length $answer->{body}, 'and length';
+    }
+    my $head = $client->exchange("HEAD /closed/ok HTTP/1.1\r\nHost: localhost\r\n"
+        . "Connection: close\r\n\r\n");
+    like $head, qr{^Content-Type: application/json\r$}m, 'HEAD has the same head';
+    like $head, qr{\r\n\r\n\z}, 'and no body';
+    is ask($client, 'GET /own-words/ok')->{body}, 'go away', 'an ErrorDocument is sent as it is';
+    like ask($client, 'GET /files/none')->{body}, qr/<html>/i, 'other locations keep their pages';
+    my $again = $client->connection;
+    syswrite $again, "GET /closed/ok HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        . "GET /ok HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    my $both = AgentTest::Client::read_to_end($again);
+    like $both, qr{"forbidden"\}HTTP/1\.1 200 .*\{"ok":}s, 'the connection serves the next request';
+};
+
+done_testing;
