@@ -12,6 +12,7 @@
 #include <http_request.h>
 #include <util_script.h>
 
+#include "browser.h"
 #include "config.h"
 #include "private.h"
 
@@ -260,7 +261,10 @@ int rlr_status_handle(request_rec *r)
     if (r->method_number != M_GET && r->method_number != M_POST) {
         return HTTP_METHOD_NOT_ALLOWED;
     }
-    status = read_parameters(&form, r);
+    status = rlr_browser_check(r);
+    if (status == OK) {
+        status = read_parameters(&form, r);
+    }
     if (status != OK) {
         return status;
     }

@@ -154,18 +154,6 @@ static void ask(rlr_status_answer_t *answer, request_rec *r,
 
 /* ---- Reset ---- */
 
-/* A page of another site must not send this form with its reader's password:
- * browsers say where a form comes from. */
-static bool is_own_form(const request_rec *r)
-{
-    const char *origin = apr_table_get(r->headers_in, "Origin");
-    const char *host = apr_table_get(r->headers_in, "Host");
-    const char *name = origin != NULL ? strstr(origin, "://") : NULL;
-
-    return origin == NULL
-        || (name != NULL && host != NULL && strcmp(name + 3, host) == 0);
-}
-
 static bool find_key(rlr_key_t *key, rlr_status_answer_t *answer,
                      request_rec *r, bool has_address)
 {
@@ -206,9 +194,8 @@ static void reset(rlr_status_answer_t *answer, request_rec *r,
     const char *address = find(form, "ip");
     rlr_key_t key;
 
-    if (r->method_number != M_POST || !is_own_form(r)) {
-        answer->problem = "reset: expected a POST that is not from another "
-                          "site's page";
+    if (r->method_number != M_POST) {
+        answer->problem = "reset: expected a POST";
         return;
     }
     if (!read_who(answer, r, form, address)

@@ -216,8 +216,21 @@ for my $bad ('', "api-key=$hash&ip=1.2.3.4", 'user=anna', "api-key=$hash&user=an
     "api-key=$hash&rule=public", 'ip=1.2.3.4&rule=nothing', 'ip=x') {
     is post("action=reset&$bad")->{status}, 422, "no reset: $bad";
 }
-is post("action=reset&api-key=$hash", Origin => 'https://evil.example')->{status}, 422,
-    'no form of another site resets';
+for my $page ([ Origin => 'https://evil.example' ], [ Origin => 'null' ],
+    [ Origin => 'http://localhost:1' ], [ Origin => 'https://localhost' ],
+    [ 'Sec-Fetch-Site' => 'cross-site' ], [ 'Sec-Fetch-Site' => 'same-site' ]) {
+    is post("action=reset&api-key=$hash", @{$page})->{status}, 403,
+        "no form of another site resets (@{$page})";
+}
+# DNS rebinding: the page's own name leads here.
+is post("action=reset&api-key=$hash", Origin => 'http://evil.example', Host => 'evil.example',
+    'Sec-Fetch-Site' => 'same-origin')->{status}, 421, 'nor does one that calls us by its own name';
+is $server->ask('GET', '/limits', { %ADMIN, Host => $_ })->{status}, 421,
+    "who calls us $_ reads nothing" for qw(evil.example localhost.evil.example 127.0.0.2);
+is $server->ask('GET', '/limits', { %ADMIN, Host => $_ })->{status}, 200,
+    "who calls us $_ may" for ('localhost', 'LOCALHOST.', '127.0.0.1', "localhost:$server->{port}");
+like $server->error_log, qr/RLR0204: refused: Host evil\.example is not a name/, 'the log has the name';
+like $server->error_log, qr/RLR0205: refused: a POST .* Origin null/, 'and the origin';
 is post("action=reset&api-key=$hash", Origin => 'http://localhost')->{status}, 200,
     'one of our own does';
 is post('x' x 20_000)->{status}, 413, 'a form has a size';
