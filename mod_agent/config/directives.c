@@ -294,6 +294,10 @@ const command_rec agent_directives[] = {
                     RSRC_CONF,
                     "blocks of addresses, or hosts, to which webhooks may go "
                     "beside public addresses (default: none)"),
+    AP_INIT_ITERATE("AgentWebhookDeny", agent_directive_webhook_deny, NULL,
+                    RSRC_CONF,
+                    "addresses and blocks of them to which webhooks never go "
+                    "(default: none)"),
     AP_INIT_ITERATE("AgentWebhookPorts", agent_directive_webhook_ports, NULL,
                     RSRC_CONF, "ports of webhooks (default: 80 443)"),
     AP_INIT_TAKE1("AgentWebhookTimeout", set_number, DATA(webhook_timeout),

@@ -34,6 +34,8 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
                                            const char *arg);
 const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,
                                           const char *arg);
+const char *agent_directive_webhook_deny(cmd_parms *cmd, void *dir,
+                                         const char *arg);
 const char *agent_directive_webhook_ports(cmd_parms *cmd, void *dir,
                                           const char *arg);
 

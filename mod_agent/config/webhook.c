@@ -65,6 +65,22 @@ const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,
     return problem;
 }
 
+const char *agent_directive_webhook_deny(cmd_parms *cmd, void *dir,
+                                         const char *arg)
+{
+    agent_server_config_t *config = agent_config_server(cmd->server);
+    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    /* No names: another name of the same host would not be denied. */
+    if (problem == NULL && !agent_egress_deny(config->webhook_egress, arg)) {
+        problem = apr_psprintf(cmd->pool,
+                               "AgentWebhookDeny: expected addresses like "
+                               "192.0.2.7, 10.0.0.0/8 or fd00::/8, got '%s'",
+                               arg);
+    }
+    return problem;
+}
+
 const char *agent_directive_webhook_ports(cmd_parms *cmd, void *dir,
                                           const char *arg)
 {

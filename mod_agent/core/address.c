@@ -7,6 +7,7 @@
 #include "address.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -104,6 +105,62 @@ bool agent_address_is_in(const agent_address_block_t *block,
     const unsigned char *bytes = bytes_of(address, block->family);
 
     return bytes != NULL && begins_with(bytes, block->bytes, block->bits);
+}
+
+bool agent_address_is_in_any(const apr_array_header_t *blocks,
+                             const struct sockaddr *address)
+{
+    for (int i = 0; i < blocks->nelts; i++) {
+        if (agent_address_is_in(
+                &APR_ARRAY_IDX(blocks, i, agent_address_block_t), address)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool agent_address_unmap(struct sockaddr_in *out,
+                         const struct sockaddr *address)
+{
+    const unsigned char *bytes = bytes_of(address, AF_INET6);
+
+    if (bytes == NULL
+        || !IN6_IS_ADDR_V4MAPPED(
+            (const struct in6_addr *)(const void *)bytes)) {
+        return false;
+    }
+    memset(out, 0, sizeof(*out));
+    out->sin_family = AF_INET;
+    memcpy(&out->sin_addr, bytes + 12, sizeof(out->sin_addr));
+    return true;
+}
+
+apr_array_header_t *agent_address_list_own(apr_pool_t *pool)
+{
+    apr_array_header_t *own;
+    struct ifaddrs *first;
+
+    if (getifaddrs(&first) != 0) {
+        return NULL;
+    }
+    own = apr_array_make(pool, 8, sizeof(agent_address_block_t));
+    for (const struct ifaddrs *item = first; item; item = item->ifa_next) {
+        int family = item->ifa_addr != NULL ? item->ifa_addr->sa_family
+                                            : AF_UNSPEC;
+        agent_address_block_t *block;
+
+        if (family != AF_INET && family != AF_INET6) {
+            continue;
+        }
+        block = apr_array_push(own);
+        memset(block, 0, sizeof(*block));
+        block->family = family;
+        block->bits = family == AF_INET6 ? 128 : 32;
+        memcpy(block->bytes, bytes_of(item->ifa_addr, family),
+               (size_t)block->bits / 8);
+    }
+    freeifaddrs(first);
+    return own;
 }
 
 static bool is_in_any(const char *const *texts, const struct sockaddr *address)

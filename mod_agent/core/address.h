@@ -4,7 +4,10 @@
 #define AGENT_CORE_ADDRESS_H
 
 #include <stdbool.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
+
+#include <apr_tables.h>
 
 /* Addresses that begin with the same bits. */
 typedef struct agent_address_block_t {
@@ -26,6 +29,21 @@ bool agent_address_read_block(agent_address_block_t *out, const char *text);
  * also none that stands for an IPv4 one. */
 bool agent_address_is_in(const agent_address_block_t *block,
                          const struct sockaddr *address);
+
+/* Whether one of an array of agent_address_block_t holds the address. */
+bool agent_address_is_in_any(const apr_array_header_t *blocks,
+                             const struct sockaddr *address);
+
+/* The IPv4 address that ::ffff:0:0/96 leads to; false: it is another one. */
+bool agent_address_unmap(struct sockaddr_in *out,
+                         const struct sockaddr *address);
+
+/*
+ * The addresses of this host's interfaces as they are now, an array of
+ * agent_address_block_t in pool. NULL when the system does not tell. Asks the
+ * kernel; linear in the number of addresses.
+ */
+apr_array_header_t *agent_address_list_own(apr_pool_t *pool);
 
 /*
  * Whether the address is that of a host on the Internet: not this host, not a

@@ -32,6 +32,7 @@ agent_egress_t *agent_egress_make(apr_pool_t *pool)
     rule->blocks = apr_array_make(pool, 2, sizeof(agent_address_block_t));
     rule->hosts = apr_array_make(pool, 2, sizeof(const char *));
     rule->ports = apr_array_make(pool, 2, sizeof(agent_egress_ports_t));
+    rule->denied = apr_array_make(pool, 2, sizeof(agent_address_block_t));
     return rule;
 }
 
@@ -88,6 +89,17 @@ bool agent_egress_allow(agent_egress_t *rule, const char *text)
         return true;
     }
     return false;
+}
+
+bool agent_egress_deny(agent_egress_t *rule, const char *text)
+{
+    agent_address_block_t block;
+
+    if (!agent_address_read_block(&block, text)) {
+        return false;
+    }
+    APR_ARRAY_PUSH(rule->denied, agent_address_block_t) = block;
+    return true;
 }
 
 /* A port from 1 to 65535 and what follows it; 0: there is none. */
@@ -278,25 +290,35 @@ static bool read_literal(literal_t *out, const char *host)
     return false;
 }
 
+/* Also in the form that IPv6 has for it. */
+static bool is_denied(const agent_egress_t *rule,
+                      const struct sockaddr *address)
+{
+    literal_t v4;
+
+    return agent_address_is_in_any(rule->denied, address)
+        || (agent_address_unmap(&v4.v4, address)
+            && agent_address_is_in_any(rule->denied, &v4.any));
+}
+
 bool agent_egress_permits(const agent_egress_t *rule,
+                          const apr_array_header_t *own,
                           const agent_egress_target_t *target,
                           const struct sockaddr *address)
 {
-    if (agent_address_is_public(address)
-        || is_host_allowed(rule, target->host)) {
+    if (is_denied(rule, address)) {
+        return false;
+    }
+    if (is_host_allowed(rule, target->host)
+        || agent_address_is_in_any(rule->blocks, address)) {
         return true;
     }
-    for (int i = 0; i < rule->blocks->nelts; i++) {
-        if (agent_address_is_in(
-                &APR_ARRAY_IDX(rule->blocks, i, agent_address_block_t),
-                address)) {
-            return true;
-        }
-    }
-    return false;
+    return agent_address_is_public(address)
+        && (own == NULL || !agent_address_is_in_any(own, address));
 }
 
 const char *agent_egress_check(const agent_egress_t *rule,
+                               const apr_array_header_t *own,
                                const agent_egress_target_t *target,
                                apr_pool_t *pool)
 {
@@ -307,7 +329,7 @@ const char *agent_egress_check(const agent_egress_t *rule,
                             print_ports(rule, pool));
     }
     if (read_literal(&literal, target->host)
-        && !agent_egress_permits(rule, target, &literal.any)) {
+        && !agent_egress_permits(rule, own, target, &literal.any)) {
         return "a URL whose host is a public address";
     }
     return NULL;

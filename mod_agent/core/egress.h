@@ -16,13 +16,16 @@
 /* Longest URL. */
 #define AGENT_EGRESS_URL_BYTES 2048
 
-/* What is allowed beyond public addresses, and the ports. */
+/* What is allowed beyond public addresses of other hosts, what is not, and the
+ * ports. */
 typedef struct agent_egress_t {
     apr_array_header_t *blocks; /* of agent_address_block_t */
     /* Lower case; whatever they resolve to is allowed. */
     apr_array_header_t *hosts; /* of const char * */
     /* None: 80 and 443. */
     apr_array_header_t *ports; /* of agent_egress_ports_t */
+    /* Never, whatever else is said. */
+    apr_array_header_t *denied; /* of agent_address_block_t */
 } agent_egress_t;
 
 /* From first to last, both included. */
@@ -44,6 +47,9 @@ agent_egress_t *agent_egress_make(apr_pool_t *pool);
 /* Allows "10.0.0.0/8", "::1" or a host name. False: it is neither. */
 bool agent_egress_allow(agent_egress_t *rule, const char *text);
 
+/* Denies "10.0.0.0/8" or "::1". False: it is no address. */
+bool agent_egress_deny(agent_egress_t *rule, const char *text);
+
 /* Allows "8080" or "8000-8999". False: it is neither. */
 bool agent_egress_allow_ports(agent_egress_t *rule, const char *text);
 
@@ -56,17 +62,22 @@ const char *agent_egress_read_url(agent_egress_target_t *out, const char *url,
 
 /*
  * Whether the rule lets a request go there, as far as can be known without
- * asking for the name's addresses. NULL when it does, else as above.
+ * asking for the name's addresses. NULL when it does, else as above. own: as
+ * below.
  */
 const char *agent_egress_check(const agent_egress_t *rule,
+                               const apr_array_header_t *own,
                                const agent_egress_target_t *target,
                                apr_pool_t *pool);
 
 /*
  * Whether the address, to which the target's host was resolved, may be
- * connected to. To be asked for the very address that is connected next.
+ * connected to. To be asked for the very address that is connected next. own:
+ * this host's addresses (agent_address_list_own()), to which only what allows
+ * them leads: services on it may trust it. NULL: not known.
  */
 bool agent_egress_permits(const agent_egress_t *rule,
+                          const apr_array_header_t *own,
                           const agent_egress_target_t *target,
                           const struct sockaddr *address);
 

@@ -73,6 +73,10 @@ typedef struct agent_webhook_table_t {
     int claim_limit;
     apr_time_t save_at;
     apr_time_t sweep_at;
+    /* This host's addresses, and when they were asked for. */
+    apr_array_header_t *own;
+    apr_pool_t *own_pool;
+    apr_time_t own_at;
 } agent_webhook_table_t;
 
 extern const agent_operation_t agent_webhook_claim_operation;

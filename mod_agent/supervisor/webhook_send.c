@@ -13,11 +13,15 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "../core/address.h"
 #include "state.h"
 #include "webhook_sign.h"
 
 /* Of head and body of the answer; beyond it the connection is dropped. */
 #define ANSWER_BYTES 65536
+
+/* How long this host's addresses are kept. */
+#define OWN_AGE apr_time_from_sec(1)
 
 /* ---- the connect function ---- */
 
@@ -35,6 +39,26 @@ static const char *print_address(const struct sockaddr *address,
     return apr_pstrdup(pool, text);
 }
 
+/* This host's addresses: they change with its interfaces, and services on it
+ * may believe who comes from one of them (`Require local`). */
+static const apr_array_header_t *find_own(agent_supervisor_t *sv)
+{
+    agent_webhook_table_t *table = &sv->webhooks;
+    apr_array_header_t *own;
+
+    if (table->own_pool == NULL) {
+        apr_pool_create(&table->own_pool, sv->pool);
+    }
+    else if (sv->now - table->own_at < OWN_AGE) {
+        return table->own;
+    }
+    apr_pool_clear(table->own_pool);
+    own = agent_address_list_own(table->own_pool);
+    table->own = own;
+    table->own_at = sv->now;
+    return own;
+}
+
 /* libcurl connects to this address next, whatever the host's name meant
  * before. */
 static curl_socket_t open_socket(void *baton, curlsocktype purpose,
@@ -44,7 +68,8 @@ static curl_socket_t open_socket(void *baton, curlsocktype purpose,
     int fd;
 
     if (!agent_egress_permits(delivery->sv->config->webhooks.egress,
-                              &delivery->target, &address->addr)) {
+                              find_own(delivery->sv), &delivery->target,
+                              &address->addr)) {
         delivery->denied = print_address(&address->addr, delivery->pool);
         return CURL_SOCKET_BAD;
     }
@@ -196,7 +221,8 @@ static const char *check_target(agent_delivery_t *delivery)
 
     if (expected == NULL) {
         expected = agent_egress_check(delivery->sv->config->webhooks.egress,
-                                      &delivery->target, delivery->pool);
+                                      find_own(delivery->sv), &delivery->target,
+                                      delivery->pool);
     }
     return expected != NULL
         ? apr_pstrcat(delivery->pool, "refused: expected ", expected, NULL)

@@ -80,6 +80,9 @@ for my $good (
     graph('AgentModel demo') . join("\n", 'AgentWebhooks Off',
         'AgentWebhookTimeout 300', "AgentWebhookSecretFile $secret",
         'AgentWebhookAllow 10.0.0.0/8 ::1 fd00::/8', 'AgentWebhookAllow Hooks.internal.',
+        'AgentWebhookDeny 192.0.2.7 10.9.0.0/16 fd00::/16',
+        'AgentAllowOrigin https://app.example.com http://localhost:*', 'AgentAllowOrigin None',
+        'AgentAllowOrigin https://*.example.com:* *',
         'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', ''),
     graph('AgentModel demo') . "AgentWebhookSecretFile $bare\n",
 ) {
@@ -141,6 +144,11 @@ my @bad = (
         'AgentWebhookAllow', 'addresses like', q('10.0.0.1/8') ],
     [ graph('AgentModel demo') . "AgentWebhookAllow http://example.com/\n",
         'AgentWebhookAllow', 'a host name', 'http://example.com/' ],
+    [ graph('AgentModel demo') . "AgentWebhookDeny 10.0.0.0/8 hooks.internal\n",
+        'AgentWebhookDeny', 'addresses like', q('hooks.internal') ],
+    (map { [ graph('AgentModel demo') . "AgentAllowOrigin https://a.example $_\n",
+        'AgentAllowOrigin', 'origins like', $_ ] }
+        qw(null app.example.com https://*example.com https://app.example.com/ https://a:b)),
     [ graph('AgentModel demo') . "AgentWebhookPorts 80 0\n",
         'AgentWebhookPorts', 'from 1 to 65535', q('0') ],
     [ graph('AgentModel demo') . "AgentWebhookPorts 90-80\n",

@@ -31,7 +31,7 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
     agent_egress_target_t again;
 
     if (agent_egress_read_url(&target, text, pool) != NULL
-        || agent_egress_check(rule, &target, pool) != NULL) {
+        || agent_egress_check(rule, NULL, &target, pool) != NULL) {
         return;
     }
     must(target.port == 80 || target.port == 443);

@@ -65,6 +65,8 @@ sub start_cluster {
 
 # ---- the supervisor ----
 
+# start($cluster, more of its configuration): within => words of a command that
+# executes the rest of its command line.
 sub start {
     my ($class, $pg, %config) = @_;
     my $dir = tempdir('/tmp/agent-test-sv.XXXXXX', CLEANUP => 0);
@@ -72,6 +74,7 @@ sub start {
     my $self = bless { dir => $dir, log => "$dir/log", owner => $$ }, $class;
     my %users = is_root() ? users() : ();
     my $life = delete $config{life_pipe};
+    $self->{within} = delete $config{within} // [];
     %config = (
         conninfo => $pg->conninfo, node => 'node-1', runner => program('fake_runner'),
         graphs   => { agent => { kind => 'builtin' } }, runners => 1, slots => 100,
@@ -101,7 +104,7 @@ sub launch {
         open STDIN,  '<',  '/dev/null';
         open STDOUT, '>',  '/dev/null';
         open STDERR, '>>', $self->{log};
-        exec program('standalone'), "$self->{dir}/config.json"
+        exec @{ $self->{within} }, program('standalone'), "$self->{dir}/config.json"
             or POSIX::_exit(127);
     }
     $self->{pid} = $pid;

@@ -9,8 +9,8 @@
  * lease_sec, retention_days, run_timeout_ms, drain_timeout_ms, timing_ms
  * (ping_interval, ping_timeout, ready_timeout, cancel_grace, recycle_grace),
  * uid, gid, runner_uid, runner_gid, life_fd (an inherited descriptor), wake
- * (path of a datagram socket to make), webhooks (allow and ports: arrays of
- * texts; key: base64; timeout_ms).
+ * (path of a datagram socket to make), webhooks (allow, deny and ports: arrays
+ * of texts; key: base64; timeout_ms).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -122,6 +122,7 @@ static void fill_webhooks(agent_webhook_config_t *config, json_object *json,
     const char *key = agent_json_string(json, "key", NULL);
 
     tell_rule(rule, agent_egress_allow, agent_json_get(json, "allow"));
+    tell_rule(rule, agent_egress_deny, agent_json_get(json, "deny"));
     tell_rule(rule, agent_egress_allow_ports, agent_json_get(json, "ports"));
     config->is_on = json != NULL;
     config->egress = rule;

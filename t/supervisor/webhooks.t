@@ -312,6 +312,38 @@ behaviour 'cancelled and rolled back runs tell too, soon' => sub {
     $sv->stop;
 };
 
+# A command that executes another one in a network of its own, in which the host
+# has the address; empty where we may not make one.
+sub within_network {
+    my ($address) = @_;
+    my @within = ('unshare', '-n', 'sh', '-c',
+        "ip link set lo up && ip address add $address dev lo && exec \"\$@\"", 'sh');
+    return system('unshare -n ip link >/dev/null 2>&1') == 0 ? @within : ();
+}
+
+behaviour 'the server itself is not called by its public address either' => sub {
+    my @within = within_network('8.8.8.8/32');
+    plan skip_all => 'no network of our own without being root' if !@within;
+    my $sv = start_sender({}, within => \@within);
+    wait_dead(hooked_run($sv, 'http://8.8.8.8:1/'), qr/\Arefused: expected a URL whose host is a public address/);
+    wait_dead(hooked_run($sv, 'http://a.8-8-8-8.test:1/'), qr/\Arefused: the address 8\.8\.8\.8 may not be called/);
+    $sv->stop;
+    # In an empty network the attempt itself fails, and is repeated.
+    $sv = start_sender({ allow => ['8.8.8.8'] }, within => \@within);
+    wait_failed(hooked_run($sv, 'http://8.8.8.8:1/'), qr/connect/i);
+    $sv->stop;
+};
+
+behaviour 'an address that is denied is not called, though it is allowed' => sub {
+    my $receiver = AgentTest::Receiver->new;
+    my $sv = start_sender({ allow => ['127.0.0.0/8', 'localhost'], deny => ['127.0.0.1'] });
+    for my $host ('127.0.0.1', 'localhost') {
+        wait_dead(hooked_run($sv, "http://$host:" . $receiver->port . '/'), qr/\Arefused: /);
+    }
+    is $receiver->connections, 0, 'nobody has connected';
+    $sv->stop;
+};
+
 behaviour 'an address that may not be called is not called' => sub {
     my $canary = AgentTest::Receiver->new;
     my $port = $canary->port;

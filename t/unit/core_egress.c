@@ -10,6 +10,7 @@
 
 #include <apr_strings.h>
 
+#include "../../mod_agent/core/address.h"
 #include "../../mod_agent/core/egress.h"
 
 /* NULL when a POST with this URL would be accepted. */
@@ -19,7 +20,7 @@ static const char *judge(const agent_egress_t *rule, const char *url,
     agent_egress_target_t target;
     const char *expected = agent_egress_read_url(&target, url, pool);
 
-    return expected ? expected : agent_egress_check(rule, &target, pool);
+    return expected ? expected : agent_egress_check(rule, NULL, &target, pool);
 }
 
 static void assert_refused(const agent_egress_t *rule, const char *url,
@@ -248,8 +249,9 @@ static void ports_are_numbers_or_ranges_of_them(void **state)
     assert_true(agent_egress_allow_ports(rule, "80-80"));
 }
 
-static bool permits(const agent_egress_t *rule, const char *url,
-                    const char *address, apr_pool_t *pool)
+static bool permits_from(const agent_egress_t *rule,
+                         const apr_array_header_t *own, const char *url,
+                         const char *address, apr_pool_t *pool)
 {
     agent_egress_target_t target;
     struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -257,10 +259,16 @@ static bool permits(const agent_egress_t *rule, const char *url,
 
     assert_null(agent_egress_read_url(&target, url, pool));
     if (inet_pton(AF_INET, address, &v4.sin_addr) == 1) {
-        return agent_egress_permits(rule, &target, (struct sockaddr *)&v4);
+        return agent_egress_permits(rule, own, &target, (struct sockaddr *)&v4);
     }
     assert_int_equal(inet_pton(AF_INET6, address, &v6.sin6_addr), 1);
-    return agent_egress_permits(rule, &target, (struct sockaddr *)&v6);
+    return agent_egress_permits(rule, own, &target, (struct sockaddr *)&v6);
+}
+
+static bool permits(const agent_egress_t *rule, const char *url,
+                    const char *address, apr_pool_t *pool)
+{
+    return permits_from(rule, NULL, url, address, pool);
 }
 
 static void what_a_name_resolves_to_is_judged_by_the_same_rule(void **state)
@@ -339,6 +347,64 @@ static void what_is_neither_block_nor_host_cannot_be_allowed(void **state)
     assert_int_equal(rule->blocks->nelts + rule->hosts->nelts, 0);
 }
 
+static void the_servers_own_addresses_are_refused_unless_they_are_allowed(
+    void **state)
+{
+    agent_egress_t *rule = agent_egress_make(*state);
+    apr_array_header_t *own = apr_array_make(*state, 2,
+                                             sizeof(agent_address_block_t));
+    agent_egress_target_t target;
+    const char *url = "https://hooks.example.com/";
+
+    assert_true(agent_address_read_block(apr_array_push(own), "8.8.8.8"));
+    assert_true(agent_address_read_block(apr_array_push(own), "2606:4700::1"));
+    assert_false(permits_from(rule, own, url, "8.8.8.8", *state));
+    assert_false(permits_from(rule, own, url, "2606:4700::1", *state));
+    assert_true(permits_from(rule, own, url, "8.8.8.9", *state));
+    assert_true(permits_from(rule, own, url, "2606:4700::2", *state));
+    assert_null(agent_egress_read_url(&target, "http://8.8.8.8/", *state));
+    assert_non_null(agent_egress_check(rule, own, &target, *state));
+    assert_true(agent_egress_allow(rule, "8.8.8.0/24"));
+    assert_true(permits_from(rule, own, url, "8.8.8.8", *state));
+    assert_null(agent_egress_check(rule, own, &target, *state));
+    assert_false(permits_from(rule, own, url, "2606:4700::1", *state));
+    assert_true(agent_egress_allow(rule, "hooks.example.com"));
+    assert_true(permits_from(rule, own, url, "2606:4700::1", *state));
+}
+
+static void what_is_denied_is_refused_whatever_is_allowed(void **state)
+{
+    agent_egress_t *rule = agent_egress_make(*state);
+    const char *url = "https://hooks.internal/";
+
+    assert_true(agent_egress_allow(rule, "hooks.internal"));
+    assert_true(agent_egress_allow(rule, "10.0.0.0/8"));
+    assert_true(agent_egress_deny(rule, "10.1.0.0/16"));
+    assert_true(agent_egress_deny(rule, "8.8.8.8"));
+    assert_true(agent_egress_deny(rule, "2606:4700::/32"));
+    assert_true(permits(rule, url, "10.2.0.1", *state));
+    assert_false(permits(rule, url, "10.1.0.1", *state));
+    assert_false(permits(rule, url, "::ffff:10.1.0.1", *state));
+    assert_true(permits(rule, url, "::ffff:10.2.0.1", *state));
+    assert_false(permits(rule, url, "8.8.8.8", *state));
+    assert_false(permits(rule, url, "2606:4700::1", *state));
+    assert_refused(rule, "http://8.8.8.8/", "public address", *state);
+    assert_false(agent_egress_deny(rule, "hooks.internal"));
+    assert_false(agent_egress_deny(rule, "10.1.0.1/16"));
+}
+
+static void this_hosts_addresses_are_those_of_its_interfaces(void **state)
+{
+    const apr_array_header_t *own = agent_address_list_own(*state);
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+
+    assert_non_null(own);
+    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_true(agent_address_is_in_any(own, (struct sockaddr *)&v4));
+    v4.sin_addr.s_addr = htonl(0x08080808);
+    assert_false(agent_address_is_in_any(own, (struct sockaddr *)&v4));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,7 +418,11 @@ int main(void)
         CHECK_TEST(what_a_name_resolves_to_is_judged_by_the_same_rule),
         CHECK_TEST(blocks_and_hosts_can_be_allowed),
         CHECK_TEST(localhost_is_allowed_by_its_name_or_its_address),
-        CHECK_TEST(what_is_neither_block_nor_host_cannot_be_allowed)};
+        CHECK_TEST(what_is_neither_block_nor_host_cannot_be_allowed),
+        CHECK_TEST(
+            the_servers_own_addresses_are_refused_unless_they_are_allowed),
+        CHECK_TEST(what_is_denied_is_refused_whatever_is_allowed),
+        CHECK_TEST(this_hosts_addresses_are_those_of_its_interfaces)};
 
     return CHECK_RUN(tests);
 }
