@@ -11,7 +11,6 @@
 
 #include <sched.h>
 
-#include "siphash.h"
 #include "table_place.h"
 
 typedef enum ask_t { ASK_ADMIT, ASK_PEEK } ask_t;
@@ -22,23 +21,33 @@ typedef struct call_t {
     const rlr_table_request_t *request;
     const rlr_clock_t *clock;
     rlr_table_key_t key;
+    /* What counts for the key while it has no slot. Set by prepare_shared(); of
+     * a key that nobody holds it is the key itself, and has no slot either. */
+    rlr_table_key_t shared;
     ask_t ask;
 } call_t;
+
+/* A window that decides, and whose. */
+typedef struct judge_t {
+    rlr_table_slot_t *slot;
+    uint64_t owner;
+} judge_t;
+
+typedef enum step_t {
+    STEP_DECIDED,
+    STEP_FAILED,
+    /* Once more, with the locks of what the key shares too. */
+    STEP_SHARED
+} step_t;
 
 static bool make_key(rlr_table_key_t *key, const rlr_table_t *table,
                      const rlr_table_request_t *request)
 {
-    rlr_siphash_t hash;
-
     if (request->rule >= table->rules) {
         return false;
     }
-    hash = rlr_siphash_compute(table->rule_parts[request->rule].key,
-                               request->identity, request->identity_length);
-    key->rule = request->rule;
-    key->tag = hash.first != 0 ? hash.first : 1;
-    key->owner = hash.second;
-    rlr_table_key_place(key, table);
+    rlr_table_make_key(key, table, request->rule, request->identity,
+                       request->identity_length);
     return true;
 }
 
@@ -104,12 +113,11 @@ static rlr_limit_t settle_limit_locked(const call_t *call,
     return limit;
 }
 
-/* What a new slot starts with: the key may have been charged to the overflow
- * window, together with others. */
+/* What the overflow window holds at interval_sec, and its limit. */
 static bool copy_overflow(rlr_window_copy_t *copy, const call_t *call,
                           rlr_window_t *window, uint32_t interval_sec)
 {
-    uint32_t group = rlr_table_key_group(&call->key);
+    uint32_t group = rlr_table_key_group(&call->shared);
 
     if (rlr_window_copy(copy, window, interval_sec, call->clock)) {
         return true;
@@ -121,6 +129,42 @@ static bool copy_overflow(rlr_window_copy_t *copy, const call_t *call,
     rlr_window_copy(copy, window, interval_sec, call->clock);
     rlr_table_unlock_group(call->table, group);
     return true;
+}
+
+static bool has_own_counter(const call_t *call)
+{
+    return call->key.holder != 0;
+}
+
+/* The slot of the counter of the key's holder, or NULL. */
+static rlr_table_slot_t *find_shared_locked(const call_t *call)
+{
+    return has_own_counter(call) ? rlr_table_find(call->table, &call->shared)
+                                 : NULL;
+}
+
+/*
+ * What a new slot starts with: the key may have been charged together with
+ * others. *interval_sec is that of a limit before, and the longest afterwards
+ * of which something is in *copy. The holder's counter, if it has a slot, began
+ * with what the overflow window held.
+ */
+static bool copy_shared_locked(rlr_window_copy_t *copy, uint32_t *interval_sec,
+                               const call_t *call, rlr_table_slot_t *slot)
+{
+    rlr_window_t *window = &rlr_table_overflow_slot(
+                                call->table, call->key.rule,
+                                rlr_table_key_group(&call->shared))
+                                ->window;
+    uint32_t built_sec;
+
+    if (slot != NULL) {
+        window = &slot->window;
+        rlr_window_repair(window);
+    }
+    built_sec = rlr_window_limit(window).interval_sec;
+    *interval_sec = built_sec > *interval_sec ? built_sec : *interval_sec;
+    return copy_overflow(copy, call, window, *interval_sec);
 }
 
 /* Has a newer configuration been attached? Relaxed: whatever that one has done
@@ -143,27 +187,24 @@ static bool forgets(rlr_limit_t limit, const rlr_window_copy_t *copy,
 
 /*
  * Looks for a slot for a new key; *slot is NULL if it gets none. False: a lock
- * failed. An older configuration leaves the key with the overflow window as
- * long as its own limit is too small for what is there: a newer one may have
- * charged all of it to this key, and would admit again what the slot forgets.
- * The charges of the key itself are older than the locks of its sets, so that
- * the window's limit, read first, is not less than what they were made by.
+ * failed. An older configuration leaves the key with what it shares as long as
+ * its own limit is too small for what is there: a newer one may have charged
+ * all of it to this key, and would admit again what the slot forgets. The
+ * charges of the key itself are older than the locks of its sets, so that the
+ * window's limit, read first, is not less than what they were made by.
  */
-static bool place_locked(const call_t *call, rlr_table_slot_t **slot)
+static bool place_locked(const call_t *call, bool with_shared,
+                         rlr_table_slot_t **slot)
 {
     const rlr_table_t *table = call->table;
     rlr_limit_t limit = call->request->limit;
-    rlr_window_t *window = &rlr_table_overflow_slot(
-                                table, call->key.rule,
-                                rlr_table_key_group(&call->key))
-                                ->window;
-    uint32_t interval_sec = rlr_window_limit(window).interval_sec;
-    rlr_window_copy_t copy;
+    uint32_t interval_sec = limit.interval_sec;
+    rlr_window_copy_t copy = {.count = 0, .group = 1};
     rlr_time_t now;
 
-    interval_sec = interval_sec > limit.interval_sec ? interval_sec
-                                                     : limit.interval_sec;
-    if (!copy_overflow(&copy, call, window, interval_sec)) {
+    if (with_shared
+        && !copy_shared_locked(&copy, &interval_sec, call,
+                               find_shared_locked(call))) {
         return false;
     }
     if (!is_outdated(table) || !forgets(limit, &copy, interval_sec)) {
@@ -186,39 +227,108 @@ static bool is_fit(const rlr_window_t *window, rlr_limit_t wide,
         || (covers(wide, limit) && rlr_window_is_live(window, clock));
 }
 
+/* Gives the counter of the holder a slot, with what the overflow window holds;
+ * *slot stays NULL if there is none. False: a lock failed. */
+static bool place_shared_locked(const call_t *call, rlr_table_slot_t **slot)
+{
+    rlr_limit_t limit = call->request->limit;
+    uint32_t interval_sec = limit.interval_sec;
+    rlr_window_copy_t copy;
+    rlr_time_t now;
+
+    if (!copy_shared_locked(&copy, &interval_sec, call, NULL)) {
+        return false;
+    }
+    if (copy.count > 0) {
+        limit.interval_sec = interval_sec;
+        limit.count = copy.count > limit.count ? copy.count : limit.count;
+    }
+    call->clock->read(&now, call->clock->baton);
+    *slot = rlr_table_claim_locked(call->table, &call->shared, limit, &copy,
+                                   &now);
+    return true;
+}
+
+/* What decides for a key without a slot: the counter of its holder, or the
+ * overflow window if that has no slot either. False: a lock failed. */
+static bool find_judge_locked(const call_t *call, judge_t *judge)
+{
+    judge->slot = find_shared_locked(call);
+    judge->owner = call->shared.owner;
+    if (judge->slot == NULL && has_own_counter(call) && call->ask == ASK_ADMIT
+        && !place_shared_locked(call, &judge->slot)) {
+        return false;
+    }
+    if (judge->slot == NULL) {
+        judge->slot = rlr_table_overflow_slot(
+            call->table, call->key.rule, rlr_table_key_group(&call->shared));
+        judge->owner = RLR_TABLE_OVERFLOW_OWNER;
+    }
+    return true;
+}
+
+static bool widen_locked(const call_t *call, const judge_t *judge)
+{
+    rlr_limit_t limit = call->request->limit;
+
+    if (judge->owner == RLR_TABLE_OVERFLOW_OWNER) {
+        return rlr_table_widen_overflow(call->table, &call->shared, limit, NULL,
+                                        call->clock);
+    }
+    rlr_table_widen_locked(judge->slot, judge->owner, call->key.rule, limit,
+                           NULL, call->clock);
+    return true;
+}
+
+static bool ask_judge(const call_t *call, const judge_t *judge,
+                      rlr_limit_t wide, rlr_decision_t *decision)
+{
+    /* Before the charge: who places the key next looks for it. */
+    if (call->ask == ASK_ADMIT) {
+        rlr_table_note_shared(call->table, call->key.rule, wide.interval_sec,
+                              call->clock);
+    }
+    return ask_window(call, &judge->slot->window, judge->owner, wide,
+                      call->request->limit.count, decision);
+}
+
 /*
- * Decides by the overflow window. It is built for the widest limit of the keys
- * that share it; each key is refused at its own count. The sets' locks are
- * held, so that the key cannot get a slot at the same time, which would start
- * without this charge.
+ * Decides for a key without a slot. The window is built for the widest limit of
+ * the keys that share it; each key is refused at its own count. The locks of
+ * the key's sets are held too, so that it cannot get a slot at the same time,
+ * which would start without this charge.
  */
-static bool ask_overflow_locked(const call_t *call, rlr_table_answer_t *answer,
-                                rlr_table_slot_t **slot)
+static bool ask_shared_locked(const call_t *call, rlr_table_answer_t *answer,
+                              rlr_table_slot_t **slot)
 {
     rlr_limit_t limit = call->request->limit;
     rlr_limit_t wide;
+    judge_t judge;
 
-    *slot = rlr_table_overflow_slot(call->table, call->key.rule,
-                                    rlr_table_key_group(&call->key));
+    if (!find_judge_locked(call, &judge)) {
+        return false;
+    }
+    *slot = judge.slot;
     for (;;) {
-        wide = rlr_window_limit(&(*slot)->window);
-        if (is_fit(&(*slot)->window, wide, limit, call->clock)
-            && ask_window(call, &(*slot)->window, RLR_TABLE_OVERFLOW_OWNER,
-                          wide, limit.count, &answer->decision)) {
+        wide = rlr_window_limit(&judge.slot->window);
+        if (is_fit(&judge.slot->window, wide, limit, call->clock)
+            && ask_judge(call, &judge, wide, &answer->decision)) {
             answer->overflow = call->ask == ASK_ADMIT
                 || answer->decision.remaining < limit.count;
+            answer->at_share = rlr_table_share_is_full(call->table,
+                                                       call->key.holder);
             return true;
         }
-        if (!rlr_table_widen_overflow(call->table, &call->key, limit, NULL,
-                                      call->clock)) {
+        if (!widen_locked(call, &judge)) {
             return false;
         }
     }
 }
 
-/* The decision with the sets' locks held. *slot: whose window decided. */
-static bool ask_locked(const call_t *call, rlr_table_answer_t *answer,
-                       rlr_table_slot_t **slot)
+/* The decision with the sets' locks held, those of what the key shares too or
+ * not. *slot: whose window decided. */
+static step_t ask_locked(const call_t *call, bool with_shared,
+                         rlr_table_answer_t *answer, rlr_table_slot_t **slot)
 {
     rlr_limit_t limit = call->request->limit;
 
@@ -226,34 +336,80 @@ static bool ask_locked(const call_t *call, rlr_table_answer_t *answer,
     if (*slot != NULL) {
         limit = settle_limit_locked(call, *slot);
     }
-    else if (call->ask == ASK_ADMIT && !place_locked(call, slot)) {
-        return false;
+    else if (!with_shared
+             && rlr_table_has_shared(call->table, call->key.rule,
+                                     call->clock)) {
+        return STEP_SHARED;
     }
-    if (*slot == NULL) {
-        return ask_overflow_locked(call, answer, slot);
+    else if (call->ask == ASK_ADMIT && !place_locked(call, with_shared, slot)) {
+        return STEP_FAILED;
     }
-    return ask_window(call, &(*slot)->window, call->key.owner, limit,
-                      limit.count, &answer->decision);
+    if (*slot != NULL) {
+        return ask_window(call, &(*slot)->window, call->key.owner, limit,
+                          limit.count, &answer->decision)
+            ? STEP_DECIDED
+            : STEP_FAILED;
+    }
+    if (!with_shared) {
+        return STEP_SHARED;
+    }
+    return ask_shared_locked(call, answer, slot) ? STEP_DECIDED : STEP_FAILED;
+}
+
+/* Finds out who holds the key; true if it has to be looked for at once what
+ * that one's keys without a slot are counted by. */
+static bool prepare_shared(call_t *call)
+{
+    const rlr_table_request_t *request = call->request;
+
+    call->key.holder = rlr_table_share_holder(call->table, request->holder,
+                                              request->holder_length);
+    call->shared = call->key;
+    if (call->ask == ASK_ADMIT
+        && rlr_table_share_is_full(call->table, call->key.holder)) {
+        rlr_table_sweep(call->table, call->key.holder, call->clock);
+    }
+    return call->key.holder == 0;
+}
+
+/* The decision with locks: of a new key, most of the time. */
+static rlr_table_slot_t *ask_with_locks(call_t *call,
+                                        rlr_table_answer_t *answer)
+{
+    const rlr_table_t *table = call->table;
+    bool with_shared = prepare_shared(call);
+    rlr_table_slot_t *slot;
+    step_t step;
+
+    do {
+        const rlr_table_key_t *other = with_shared ? &call->shared : NULL;
+
+        if (!rlr_table_lock_keys(table, &call->key, other)) {
+            return NULL;
+        }
+        step = ask_locked(call, with_shared, answer, &slot);
+        rlr_table_unlock_keys(table, &call->key, other);
+        if (step == STEP_SHARED) {
+            rlr_table_make_shared_key(&call->shared, table, call->key.rule,
+                                      call->key.holder);
+            with_shared = true;
+        }
+    } while (step == STEP_SHARED);
+    return step == STEP_DECIDED ? slot : NULL;
 }
 
 /* Decides and returns the slot that did, or NULL: nothing could be decided. */
-static rlr_table_slot_t *ask(const call_t *call, rlr_table_answer_t *answer)
+static rlr_table_slot_t *ask(call_t *call, rlr_table_answer_t *answer)
 {
     rlr_table_slot_t *slot = rlr_table_find(call->table, &call->key);
     rlr_limit_t limit = call->request->limit;
-    bool decided;
 
     if (slot != NULL
         && ask_window(call, &slot->window, call->key.owner, limit, limit.count,
                       &answer->decision)) {
         return slot;
     }
-    if (!rlr_table_lock_sets(call->table, &call->key)) {
-        return NULL;
-    }
-    decided = ask_locked(call, answer, &slot);
-    rlr_table_unlock_sets(call->table, &call->key);
-    return decided ? slot : NULL;
+    return ask_with_locks(call, answer);
 }
 
 /* Another processor's clock may be ahead, or this thread was stopped between
@@ -321,6 +477,7 @@ void rlr_table_admit(const rlr_table_t *table,
     call_t call;
 
     answer->overflow = false;
+    answer->at_share = false;
     answer->first_refusal = false;
     if (!make_call(&call, table, request, clock, ASK_ADMIT)) {
         refuse_blindly(answer);
@@ -344,6 +501,7 @@ void rlr_table_peek(const rlr_table_t *table,
     call_t call;
 
     answer->overflow = false;
+    answer->at_share = false;
     answer->first_refusal = false;
     if (!make_call(&call, table, request, clock, ASK_PEEK)
         || !rlr_limit_valid(request->limit) || ask(&call, answer) == NULL) {
@@ -367,7 +525,8 @@ bool rlr_table_reset(const rlr_table_t *table,
     rlr_table_slot_t *slot;
     rlr_table_key_t key;
 
-    if (!make_key(&key, table, request) || !rlr_table_lock_sets(table, &key)) {
+    if (!make_key(&key, table, request)
+        || !rlr_table_lock_keys(table, &key, NULL)) {
         return false;
     }
     slot = rlr_table_find(table, &key);
@@ -375,6 +534,6 @@ bool rlr_table_reset(const rlr_table_t *table,
         rlr_window_repair(&slot->window);
         rlr_table_reset_slot(slot, key.owner, clock);
     }
-    rlr_table_unlock_sets(table, &key);
+    rlr_table_unlock_keys(table, &key, NULL);
     return slot != NULL;
 }

@@ -3,12 +3,15 @@
  * The table: a window for each key of each rule, in shared memory of fixed
  * size that the caller provides. Keys are found by a keyed 128-bit hash
  * (SipHash-2-4); the keys themselves are never stored. A key that still counts
- * is never evicted; when there is no place for a new one it shares an overflow
- * window of its rule. Look-ups and decisions take no lock; a new key does.
- * Nothing here allocates or knows about httpd.
+ * is never evicted. Nobody's keys take more than a sixteenth of the slots; a
+ * key that gets none is counted together with all others of its rule and its
+ * holder, the address that brought it, and if the table has no slot for this
+ * counter either, in one of 16 overflow windows of the rule. Look-ups and
+ * decisions take no lock; a new key does. Nothing here allocates or knows about
+ * httpd.
  *
- * table_segment.h has the layout, table_walk.h what looks at the whole table:
- * counters, numbers of keys.
+ * table_segment.h has the layout, table_share.h how many slots an address
+ * holds, table_walk.h what looks at the whole table: counters, numbers of keys.
  *
  * Death of a process at any instruction loses no admission and no lock.
  */
@@ -51,6 +54,7 @@ typedef struct rlr_table_t {
     struct rlr_table_rule_t *rule_parts;
     struct rlr_table_counter_t *counters;
     struct rlr_table_slot_t *overflow;
+    _Atomic uint32_t *shares;
     struct rlr_table_tags_t *tags;
     struct rlr_table_slot_t *slots;
 } rlr_table_t;
@@ -60,14 +64,21 @@ typedef struct rlr_table_request_t {
     /* Bytes that differ for different identities: put lengths before parts. */
     const void *identity;
     size_t identity_length;
+    /* Whoever brings the key: the bytes of its address. NULL and 0: nobody,
+     * whose keys have no bound but the table. */
+    const void *holder;
+    size_t holder_length;
     rlr_limit_t limit; /* the rule's, or this key's own */
     bool dry_run;      /* counts a refusal as would_refuse */
 } rlr_table_request_t;
 
 typedef struct rlr_table_answer_t {
     rlr_decision_t decision;
-    /* The key had no place and was charged to its rule's overflow window. */
+    /* The key had no slot and was charged to the counter that all such keys of
+     * its rule and holder share. */
     bool overflow;
+    /* The reason: the holder has its share of the slots. */
+    bool at_share;
     /* Refused, and the first such answer for this window in an interval: the
      * one to log. Never set by rlr_table_peek(). */
     bool first_refusal;
@@ -104,9 +115,9 @@ rlr_table_status_t rlr_table_attach(rlr_table_t *table, void *memory,
 /*
  * Copies windows and counters of all rules that both tables know to `table`,
  * which must have been created with the other's secret and not be in use yet.
- * Keys that find no place raise their rule's overflow window, so that nobody
- * gains by it. Children that still use `old` go on there: until they are gone
- * a key may be admitted by both.
+ * Keys that find no slot raise the counter that they share from then on, so
+ * that nobody gains by it. Children that still use `old` go on there: until
+ * they are gone a key may be admitted by both.
  */
 rlr_table_status_t rlr_table_carry_over(const rlr_table_t *table,
                                         const rlr_table_t *old,
@@ -135,8 +146,8 @@ void rlr_table_peek(const rlr_table_t *table,
 bool rlr_table_knows(const rlr_table_t *table,
                      const rlr_table_request_t *request);
 
-/* Forgets what the key was charged; true if it had a place. A key without one
- * is served by its rule's overflow window, which is not touched. */
+/* Forgets what the key was charged; true if it had a slot. The counter that a
+ * key without one shares is not touched. */
 bool rlr_table_reset(const rlr_table_t *table,
                      const rlr_table_request_t *request,
                      const rlr_clock_t *clock);

@@ -1,18 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where keys are; see table_place.h. Three choices of eight ways: with 0.7 of
- * the table in use, keys coming and going, less than one new key in a million
- * finds all taken (with two choices it is one in 600).
+ * the ways that a key may take in use, keys coming and going, less than one new
+ * key in a million finds all taken (with two choices it is one in 600).
  */
 #include "table_place.h"
 
 #include <stddef.h>
+
+#include "siphash.h"
+
+/* Sets that a sweep looks at. */
+#define SWEPT_SETS 8U
+
+/* The time of a note is rounded up by so much, so that few have to write. */
+#define NOTE_SLACK_MS 1000U
 
 /* Sixteen clock reads would cost more than the claim itself; an older time
  * only makes a window look alive for longer. */
 static void read_frozen(rlr_time_t *now, void *baton)
 {
     *now = *(const rlr_time_t *)baton;
+}
+
+static void place_key(rlr_table_key_t *key, const rlr_table_t *table,
+                      uint32_t rule, rlr_siphash_t hash)
+{
+    key->rule = rule;
+    key->tag = hash.first != 0 ? hash.first : 1;
+    key->owner = hash.second;
+    key->holder = 0;
+    rlr_table_key_place(key, table);
+}
+
+void rlr_table_make_key(rlr_table_key_t *key, const rlr_table_t *table,
+                        uint32_t rule, const void *identity, size_t length)
+{
+    place_key(
+        key, table, rule,
+        rlr_siphash_compute(table->rule_parts[rule].key, identity, length));
+}
+
+void rlr_table_make_shared_key(rlr_table_key_t *shared,
+                               const rlr_table_t *table, uint32_t rule,
+                               uint64_t holder)
+{
+    /* No identity has these bytes: the holder's are a secret hash. */
+    uint64_t identity[2] = {holder, UINT64_MAX};
+
+    rlr_table_make_key(shared, table, rule, identity, sizeof(identity));
 }
 
 rlr_table_slot_t *rlr_table_find(const rlr_table_t *table,
@@ -58,6 +94,7 @@ static bool claim_way_locked(const rlr_table_t *table,
     rlr_time_t frozen_time = *now;
     rlr_clock_t frozen = {read_frozen, &frozen_time};
     rlr_window_copy_t nothing;
+    uint64_t former;
 
     if (!rlr_window_close(&nothing, &slot->window, 0, true, &frozen)) {
         return false;
@@ -69,6 +106,9 @@ static bool claim_way_locked(const rlr_table_t *table,
                           memory_order_relaxed);
     atomic_store_explicit(&slot->noticed, rlr_table_unnoticed(limit, now),
                           memory_order_relaxed);
+    former = atomic_exchange_explicit(&slot->holder, key->holder,
+                                      memory_order_relaxed);
+    rlr_table_share_give(table, former);
     rlr_window_finish(&slot->window, key->owner, limit, copy);
     atomic_store_explicit(&table->tags[set].tag[way], key->tag,
                           memory_order_release);
@@ -105,7 +145,8 @@ static rlr_table_slot_t *claim_in_set_locked(const rlr_table_t *table,
                                              const rlr_window_copy_t *copy,
                                              const rlr_time_t *now)
 {
-    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+    /* The last ways, which fewer keys may take, are taken first. */
+    for (uint32_t way = RLR_TABLE_WAYS; way-- > 0;) {
         /* A dead window may have come to life meanwhile. */
         if ((usable >> way & 1) != 0
             && claim_way_locked(table, key, set, way, limit, copy, now)) {
@@ -129,20 +170,31 @@ static int find_emptiest(const uint32_t usable[RLR_TABLE_CHOICES])
     return emptiest;
 }
 
-rlr_table_slot_t *rlr_table_claim_locked(const rlr_table_t *table,
-                                         const rlr_table_key_t *key,
-                                         rlr_limit_t limit,
-                                         rlr_window_copy_t *copy,
-                                         const rlr_time_t *now)
+/* The ways of its sets that the key may take. */
+static uint32_t get_ways(const rlr_table_key_t *key, rlr_limit_t limit)
+{
+    uint32_t ways = RLR_TABLE_WAYS_OF_ALL;
+
+    if (limit.interval_sec <= RLR_TABLE_SHORT_SEC) {
+        ways |= RLR_TABLE_WAY_OF_SHORT;
+    }
+    return key->holder == 0 ? ways | RLR_TABLE_WAY_OF_NOBODY : ways;
+}
+
+static rlr_table_slot_t *claim_any_locked(const rlr_table_t *table,
+                                          const rlr_table_key_t *key,
+                                          rlr_limit_t limit,
+                                          const rlr_window_copy_t *copy,
+                                          const rlr_time_t *now)
 {
     rlr_time_t frozen_time = *now;
     rlr_clock_t frozen = {read_frozen, &frozen_time};
+    uint32_t ways = get_ways(key, limit);
     uint32_t usable[RLR_TABLE_CHOICES];
     rlr_table_slot_t *slot = NULL;
 
-    rlr_window_copy_fit(copy, NULL, limit);
     for (int i = 0; i < RLR_TABLE_CHOICES; i++) {
-        usable[i] = find_usable_locked(table, key->sets[i], &frozen);
+        usable[i] = ways & find_usable_locked(table, key->sets[i], &frozen);
     }
     /* The emptiest set first, which keeps all sets about equally full. */
     for (int i = 0; i < RLR_TABLE_CHOICES && slot == NULL; i++) {
@@ -153,6 +205,93 @@ rlr_table_slot_t *rlr_table_claim_locked(const rlr_table_t *table,
         usable[emptiest] = 0;
     }
     return slot;
+}
+
+rlr_table_slot_t *rlr_table_claim_locked(const rlr_table_t *table,
+                                         const rlr_table_key_t *key,
+                                         rlr_limit_t limit,
+                                         rlr_window_copy_t *copy,
+                                         const rlr_time_t *now)
+{
+    rlr_table_slot_t *slot;
+
+    if (!rlr_table_share_take(table, key->holder)) {
+        return NULL;
+    }
+    rlr_window_copy_fit(copy, NULL, limit);
+    slot = claim_any_locked(table, key, limit, copy, now);
+    if (slot == NULL) {
+        rlr_table_share_give(table, key->holder);
+    }
+    return slot;
+}
+
+/* ---- Taking slots back ---- */
+
+static bool is_on_counter(const rlr_table_t *table,
+                          const rlr_table_slot_t *slot,
+                          const _Atomic uint32_t *counter)
+{
+    uint64_t holder = atomic_load_explicit(&slot->holder, memory_order_relaxed);
+
+    return holder != 0 && rlr_table_share_counter(table, holder) == counter;
+}
+
+/*
+ * Takes the slot from its key if that is dead: one that comes back is a new
+ * key. Without its tag nobody finds the slot; the holder goes last, so that it
+ * is counted until then.
+ */
+static void take_back_locked(const rlr_table_t *table, uint32_t set,
+                             uint32_t way, const rlr_clock_t *clock)
+{
+    rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+    rlr_window_copy_t nothing;
+
+    if (!rlr_window_close(&nothing, &slot->window, 0, true, clock)) {
+        return;
+    }
+    rlr_window_begin(&slot->window, &nothing, clock);
+    atomic_store_explicit(&table->tags[set].tag[way], 0, memory_order_release);
+    rlr_window_finish(&slot->window, RLR_TABLE_OVERFLOW_OWNER,
+                      rlr_window_limit(&slot->window), &nothing);
+    rlr_table_share_give(
+        table,
+        atomic_exchange_explicit(&slot->holder, 0, memory_order_relaxed));
+}
+
+static void sweep_set(const rlr_table_t *table, uint32_t set,
+                      const _Atomic uint32_t *counter, const rlr_clock_t *clock)
+{
+    uint32_t found = 0;
+
+    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+        found |= (uint32_t)is_on_counter(table, rlr_table_slot(table, set, way),
+                                         counter)
+            << way;
+    }
+    if (found == 0 || !rlr_table_lock_set(table, set)) {
+        return;
+    }
+    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+        if ((found >> way & 1) != 0
+            && is_on_counter(table, rlr_table_slot(table, set, way), counter)) {
+            take_back_locked(table, set, way, clock);
+        }
+    }
+    rlr_table_unlock_set(table, set);
+}
+
+void rlr_table_sweep(const rlr_table_t *table, uint64_t holder,
+                     const rlr_clock_t *clock)
+{
+    const _Atomic uint32_t *counter = rlr_table_share_counter(table, holder);
+    uint32_t first = atomic_fetch_add_explicit(
+        &table->segment->hand, SWEPT_SETS, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < SWEPT_SETS; i++) {
+        sweep_set(table, (first + i) % table->sets, counter, clock);
+    }
 }
 
 bool rlr_table_reset_slot(rlr_table_slot_t *slot, uint64_t owner,
@@ -180,19 +319,14 @@ static rlr_limit_t widest(rlr_limit_t a, rlr_limit_t b)
     return wide;
 }
 
-bool rlr_table_widen_overflow(const rlr_table_t *table,
-                              const rlr_table_key_t *key, rlr_limit_t limit,
-                              const rlr_window_copy_t *copy,
-                              const rlr_clock_t *clock)
+void rlr_table_widen_locked(rlr_table_slot_t *slot, uint64_t owner,
+                            uint32_t rule, rlr_limit_t limit,
+                            const rlr_window_copy_t *copy,
+                            const rlr_clock_t *clock)
 {
-    uint32_t group = rlr_table_key_group(key);
-    rlr_table_slot_t *slot = rlr_table_overflow_slot(table, key->rule, group);
     rlr_window_copy_t held;
     rlr_time_t now;
 
-    if (!rlr_table_lock_group(table, group)) {
-        return false;
-    }
     rlr_window_close(&held, &slot->window, 0, false, clock);
     if (held.count > 0) {
         limit = widest(limit, rlr_window_limit(&slot->window));
@@ -204,9 +338,54 @@ bool rlr_table_widen_overflow(const rlr_table_t *table,
     }
     rlr_window_copy_fit(&held, copy, limit);
     rlr_window_begin(&slot->window, &held, clock);
-    atomic_store_explicit(&slot->rule, (uint16_t)key->rule,
-                          memory_order_relaxed);
-    rlr_window_finish(&slot->window, RLR_TABLE_OVERFLOW_OWNER, limit, &held);
+    atomic_store_explicit(&slot->rule, (uint16_t)rule, memory_order_relaxed);
+    rlr_window_finish(&slot->window, owner, limit, &held);
+}
+
+bool rlr_table_widen_overflow(const rlr_table_t *table,
+                              const rlr_table_key_t *key, rlr_limit_t limit,
+                              const rlr_window_copy_t *copy,
+                              const rlr_clock_t *clock)
+{
+    uint32_t group = rlr_table_key_group(key);
+
+    if (!rlr_table_lock_group(table, group)) {
+        return false;
+    }
+    rlr_table_widen_locked(rlr_table_overflow_slot(table, key->rule, group),
+                           RLR_TABLE_OVERFLOW_OWNER, key->rule, limit, copy,
+                           clock);
     rlr_table_unlock_group(table, group);
     return true;
+}
+
+void rlr_table_note_shared(const rlr_table_t *table, uint32_t rule,
+                           uint32_t interval_sec, const rlr_clock_t *clock)
+{
+    _Atomic uint64_t *until_ms = &table->rule_parts[rule].shared_until_ms;
+    uint64_t noted = atomic_load_explicit(until_ms, memory_order_relaxed);
+    rlr_time_t now;
+    uint64_t end;
+
+    clock->read(&now, clock->baton);
+    end = now.ceil_ms + interval_sec * 1000ULL;
+    while (noted < end
+           && !atomic_compare_exchange_weak_explicit(
+               until_ms, &noted, end + NOTE_SLACK_MS, memory_order_relaxed,
+               memory_order_relaxed)) {
+    }
+}
+
+bool rlr_table_has_shared(const rlr_table_t *table, uint32_t rule,
+                          const rlr_clock_t *clock)
+{
+    uint64_t noted = atomic_load_explicit(
+        &table->rule_parts[rule].shared_until_ms, memory_order_relaxed);
+    rlr_time_t now;
+
+    if (noted == 0) {
+        return false;
+    }
+    clock->read(&now, clock->baton);
+    return now.floor_ms <= noted;
 }

@@ -11,7 +11,7 @@
 /* "RLRTABLE" and a number that changes with the layout or with what the bits
  * mean. */
 #define SEGMENT_MAGIC  0x454c424154524c52U
-#define SEGMENT_LAYOUT 2U
+#define SEGMENT_LAYOUT 3U
 
 #define LOCKS (RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS)
 
@@ -20,6 +20,7 @@ typedef struct layout_t {
     uint64_t rules;
     uint64_t counters;
     uint64_t overflow;
+    uint64_t shares;
     uint64_t tags;
     uint64_t slots;
     uint64_t size;
@@ -35,8 +36,10 @@ static layout_t lay_out(uint64_t sets, uint64_t rules)
         + (rules * sizeof(rlr_table_rule_t) + 63) / 64 * 64;
     layout.overflow = layout.counters
         + rules * RLR_TABLE_STRIPES * sizeof(rlr_table_counter_t);
-    layout.tags = layout.overflow
+    layout.shares = layout.overflow
         + rules * RLR_TABLE_GROUPS * sizeof(rlr_table_slot_t);
+    layout.tags = layout.shares
+        + (sets * RLR_TABLE_WAYS * sizeof(uint32_t) + 63) / 64 * 64;
     layout.slots = layout.tags + sets * sizeof(rlr_table_tags_t);
     layout.size = layout.slots
         + sets * RLR_TABLE_WAYS * sizeof(rlr_table_slot_t);
@@ -155,6 +158,7 @@ rlr_table_status_t rlr_table_attach(rlr_table_t *table, void *memory,
     table->rule_parts = (rlr_table_rule_t *)(base + layout.rules);
     table->counters = (rlr_table_counter_t *)(base + layout.counters);
     table->overflow = (rlr_table_slot_t *)(base + layout.overflow);
+    table->shares = (_Atomic uint32_t *)(base + layout.shares);
     table->tags = (rlr_table_tags_t *)(base + layout.tags);
     table->slots = (rlr_table_slot_t *)(base + layout.slots);
     for (uint32_t i = 0; i < count; i++) {
@@ -178,6 +182,8 @@ static bool lock(const rlr_table_t *table, uint32_t index)
     int rv = pthread_mutex_lock(mutex);
 
     if (rv == EOWNERDEAD) {
+        /* First: who dies before the next line leaves it to the next one. */
+        rlr_table_set_damaged(table, true);
         rv = pthread_mutex_consistent(mutex);
     }
     return rv == 0;
@@ -206,55 +212,4 @@ bool rlr_table_lock_group(const rlr_table_t *table, uint32_t group)
 void rlr_table_unlock_group(const rlr_table_t *table, uint32_t group)
 {
     unlock(table, RLR_TABLE_SET_LOCKS + group);
-}
-
-/* The locks of a key's sets, each once, in rising order. Returns how many. */
-static uint32_t list_locks(uint32_t locks[RLR_TABLE_CHOICES],
-                           const rlr_table_key_t *key)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < RLR_TABLE_CHOICES; i++) {
-        uint32_t index = key->sets[i] % RLR_TABLE_SET_LOCKS;
-        uint32_t place = 0;
-
-        while (place < count && locks[place] < index) {
-            place++;
-        }
-        if (place < count && locks[place] == index) {
-            continue;
-        }
-        for (uint32_t j = count; j > place; j--) {
-            locks[j] = locks[j - 1];
-        }
-        locks[place] = index;
-        count++;
-    }
-    return count;
-}
-
-bool rlr_table_lock_sets(const rlr_table_t *table, const rlr_table_key_t *key)
-{
-    uint32_t locks[RLR_TABLE_CHOICES] = {0};
-    uint32_t count = list_locks(locks, key);
-
-    for (uint32_t i = 0; i < count; i++) {
-        if (!lock(table, locks[i])) {
-            while (i > 0) {
-                unlock(table, locks[--i]);
-            }
-            return false;
-        }
-    }
-    return true;
-}
-
-void rlr_table_unlock_sets(const rlr_table_t *table, const rlr_table_key_t *key)
-{
-    uint32_t locks[RLR_TABLE_CHOICES] = {0};
-    uint32_t count = list_locks(locks, key);
-
-    while (count > 0) {
-        unlock(table, locks[--count]);
-    }
 }

@@ -7,19 +7,26 @@
  *
  *    header      magic, layout version, counts, secret, generation
  *    locks       256 + 16 robust process-shared mutexes. Lock i belongs to the
- *                sets s with s % 256 == i: to every write of a tag and every
- *                rebuild of a window in them. A new key takes those of its
- *                three sets, in rising order, and then, if need be, one of the
- *                last 16, which belong to the rebuilding of overflow windows.
- *    rules       per rule 16 bytes: hash of its name, which is also the key of
- *                its identities' hashes; written by attach only
+ *                sets s with s % 256 == i: to every write of a tag or holder
+ * and every rebuild of a window in them. A new key takes those of its three
+ * sets, and of the three of its address's counter if it needs that, in rising
+ * order; then, if need be, one of the last 16, which belong to the rebuilding
+ * of overflow windows. rules       per rule 24 bytes: hash of its name, which
+ * is also the key of its identities' hashes, written by attach only; until when
+ *                something may count that was charged without a slot
  *    counters    per rule 16 lines of 64 bytes; who counts adds to the line of
  *                the processor it runs on; no lock
- *    overflow    per rule 16 slots, by four bits of the key's hash
+ *    overflow    per rule 16 slots, by four bits of a hash
+ *    shares      per slot of the table a u32: how many slots the addresses hold
+ *                whose hashes fall on it; see table_share.h
  *    tags        per set 8 x u64, one cache line: first half of the hash,
  *                0 = free
  *    slots       per set 8 x 320 bytes: rule, generation, window, whose owner
- * is the second half of the hash
+ *                is the second half of the hash, holder
+ *
+ * Of the eight slots of a set six are for all keys, the seventh is for keys of
+ * short intervals, so that those of an hour cannot fill the table for an hour,
+ * and the eighth for what has no holder: the counters of addresses.
  */
 #ifndef RLR_TABLE_SEGMENT_H
 #define RLR_TABLE_SEGMENT_H
@@ -38,6 +45,13 @@
 #define RLR_TABLE_STRIPES 16U
 /* Overflow windows are nobody's own. */
 #define RLR_TABLE_OVERFLOW_OWNER 0U
+/* An address may hold one in so many slots. */
+#define RLR_TABLE_SHARE 16U
+/* Ways of a set, as bits, and the longest interval that is a short one. */
+#define RLR_TABLE_WAYS_OF_ALL   0x3fU
+#define RLR_TABLE_WAY_OF_SHORT  0x40U
+#define RLR_TABLE_WAY_OF_NOBODY 0x80U
+#define RLR_TABLE_SHORT_SEC     60U
 
 typedef struct rlr_table_segment_t {
     uint64_t magic; /* written last by create */
@@ -47,10 +61,11 @@ typedef struct rlr_table_segment_t {
     uint32_t rules_used;
     /* Configurations attached so far. Children of older ones look at it. */
     _Atomic uint32_t generation;
-    uint32_t spare;
+    _Atomic uint32_t damaged; /* a lock's owner died: shares may be wrong */
     uint64_t size;
     unsigned char secret[RLR_TABLE_SECRET_SIZE];
-    uint64_t spare_word;
+    _Atomic uint32_t hand; /* the set where the next sweep begins */
+    uint32_t spare;
 } rlr_table_segment_t;
 
 typedef struct rlr_table_lock_t {
@@ -59,6 +74,7 @@ typedef struct rlr_table_lock_t {
 
 typedef struct rlr_table_rule_t {
     unsigned char key[16];
+    _Atomic uint64_t shared_until_ms;
 } rlr_table_rule_t;
 
 typedef struct rlr_table_counter_t {
@@ -77,6 +93,8 @@ typedef struct rlr_table_slot_t {
     _Atomic uint16_t generation;
     _Atomic uint32_t noticed; /* time of the last first_refusal, ms mod 2^32 */
     rlr_window_t window;
+    _Atomic uint64_t
+        holder; /* hash of the address that brought the key, or 0 */
 } rlr_table_slot_t;
 
 _Static_assert(sizeof(rlr_table_segment_t) == 64, "the header is one line");
@@ -87,6 +105,7 @@ _Static_assert(sizeof(rlr_table_slot_t) == 320, "a slot is five lines");
 typedef struct rlr_table_key_t {
     uint64_t tag;
     uint64_t owner;
+    uint64_t holder; /* set where a slot is to be claimed; 0: nobody */
     uint32_t rule;
     uint32_t sets[RLR_TABLE_CHOICES]; /* where its slot may be */
 } rlr_table_key_t;
@@ -128,16 +147,21 @@ static inline uint32_t rlr_table_unnoticed(rlr_limit_t limit,
     return (uint32_t)now->floor_ms - limit.interval_sec * 1000;
 }
 
-/*
- * Takes the locks of the sets of a key. False: the system refused, and none
- * is held. A lock whose owner died is taken over: every write that a lock
- * guards leaves the segment valid.
- */
-bool rlr_table_lock_sets(const rlr_table_t *table, const rlr_table_key_t *key);
-void rlr_table_unlock_sets(const rlr_table_t *table,
-                           const rlr_table_key_t *key);
+static inline bool rlr_table_is_damaged(const rlr_table_t *table)
+{
+    return atomic_load_explicit(&table->segment->damaged, memory_order_relaxed)
+        != 0;
+}
 
-/* The lock of one set alone, for walks through the table. */
+/* Relaxed: whoever must see it has a lock after the one who wrote it. */
+static inline void rlr_table_set_damaged(const rlr_table_t *table, bool damaged)
+{
+    atomic_store_explicit(&table->segment->damaged, damaged,
+                          memory_order_relaxed);
+}
+
+/* The lock of one set alone. A lock whose owner died is taken over, and the
+ * segment marked as damaged; see rlr_table_lock_keys(). */
 bool rlr_table_lock_set(const rlr_table_t *table, uint32_t set);
 void rlr_table_unlock_set(const rlr_table_t *table, uint32_t set);
 

@@ -67,12 +67,30 @@ static uint32_t map_rule(const rlr_table_t *table, const rlr_table_t *old,
     uint32_t i = 0;
 
     while (i < table->segment->rules_used
-           && memcmp(&table->rule_parts[i], &old->rule_parts[rule],
-                     sizeof(rlr_table_rule_t))
+           && memcmp(table->rule_parts[i].key, old->rule_parts[rule].key,
+                     sizeof(table->rule_parts[i].key))
                != 0) {
         i++;
     }
     return i < table->segment->rules_used ? i : table->rules;
+}
+
+/* Puts what a key held that found no slot into the counter that it shares. */
+static bool carry_shared_locked(const rlr_table_t *table,
+                                const rlr_table_key_t *shared,
+                                rlr_limit_t limit, rlr_window_copy_t *copy,
+                                const rlr_time_t *now, const rlr_clock_t *clock)
+{
+    rlr_table_slot_t *slot = rlr_table_find(table, shared);
+
+    rlr_table_note_shared(table, shared->rule, limit.interval_sec, clock);
+    if (slot != NULL) {
+        rlr_table_widen_locked(slot, shared->owner, shared->rule, limit, copy,
+                               clock);
+        return true;
+    }
+    return rlr_table_claim_locked(table, shared, limit, copy, now) != NULL
+        || rlr_table_widen_overflow(table, shared, limit, copy, clock);
 }
 
 /* Puts what one window held into `table`. False: a lock failed. */
@@ -80,19 +98,22 @@ static bool carry_copy(const rlr_table_t *table, rlr_table_key_t *key,
                        rlr_limit_t limit, rlr_window_copy_t *copy,
                        const rlr_clock_t *clock)
 {
-    rlr_table_slot_t *slot;
+    rlr_table_key_t shared;
     rlr_time_t now;
     bool carried;
 
     rlr_table_key_place(key, table);
-    if (!rlr_table_lock_sets(table, key)) {
+    shared = *key;
+    if (key->holder != 0) {
+        rlr_table_make_shared_key(&shared, table, key->rule, key->holder);
+    }
+    if (!rlr_table_lock_keys(table, key, &shared)) {
         return false;
     }
     clock->read(&now, clock->baton);
-    slot = rlr_table_claim_locked(table, key, limit, copy, &now);
-    carried = slot != NULL
-        || rlr_table_widen_overflow(table, key, limit, copy, clock);
-    rlr_table_unlock_sets(table, key);
+    carried = rlr_table_claim_locked(table, key, limit, copy, &now) != NULL
+        || carry_shared_locked(table, &shared, limit, copy, &now, clock);
+    rlr_table_unlock_keys(table, key, &shared);
     return carried;
 }
 
@@ -102,7 +123,8 @@ static bool carry_slot(const rlr_table_t *table, const rlr_table_t *old,
 {
     rlr_table_slot_t *slot = rlr_table_slot(old, set, way);
     rlr_table_key_t key = {.tag = get_tag(old, set, way),
-                           .owner = slot->window.owner};
+                           .owner = slot->window.owner,
+                           .holder = slot->holder};
     uint16_t rule = slot->rule;
     rlr_window_copy_t copy;
 
@@ -158,6 +180,13 @@ static bool carry_overflow(const rlr_table_t *table, const rlr_table_t *old,
     return carried;
 }
 
+static void carry_note(const rlr_table_t *table, const rlr_table_t *old,
+                       uint32_t rule, uint32_t old_rule)
+{
+    table->rule_parts[rule].shared_until_ms = old->rule_parts[old_rule]
+                                                  .shared_until_ms;
+}
+
 static void carry_counters(const rlr_table_t *table, const rlr_table_t *old,
                            uint32_t rule, uint32_t old_rule)
 {
@@ -189,6 +218,7 @@ rlr_table_status_t rlr_table_carry_over(const rlr_table_t *table,
         if (rules[i] < table->rules) {
             carried = carry_overflow(table, old, rules[i], i, clock);
             carry_counters(table, old, rules[i], i);
+            carry_note(table, old, rules[i], i);
         }
     }
     for (uint32_t set = 0; carried && set < old->sets; set++) {
@@ -246,17 +276,37 @@ static const char *validate_slot(const rlr_table_t *table, uint32_t set,
     return has_twin(table, &key, slot) ? "a key with two slots" : NULL;
 }
 
+/* Counters may be too high where a process died, and only there. */
+static const char *validate_shares(const rlr_table_t *table)
+{
+    uint32_t slots = rlr_table_places(table);
+    uint64_t held = 0;
+    uint64_t counted = 0;
+
+    for (uint32_t i = 0; i < slots; i++) {
+        held += table->slots[i].holder != 0;
+        counted += table->shares[i];
+        if (table->shares[i] > slots / RLR_TABLE_SHARE) {
+            return "an address with more than its share";
+        }
+    }
+    return counted < held && !rlr_table_is_damaged(table)
+        ? "more slots than are counted"
+        : NULL;
+}
+
 const char *rlr_table_validate(const rlr_table_t *table,
                                const rlr_clock_t *clock)
 {
     size_t overflow = (size_t)table->rules * RLR_TABLE_GROUPS;
-    const char *problem = NULL;
+    const char *problem;
 
     if (table->segment->sets != table->sets
         || table->segment->rules != table->rules
         || table->segment->rules_used > table->rules) {
         return "the header does not fit the view";
     }
+    problem = validate_shares(table);
     for (size_t i = 0; problem == NULL && i < overflow; i++) {
         problem = rlr_window_validate(&table->overflow[i].window, clock);
     }

@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/table.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_place.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_share.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
 /* OBJECTS: ../mod_ratelimit_regional/siphash.c */
 /* OBJECTS: ../mod_ratelimit_regional/clock.c */
@@ -54,8 +55,14 @@ static double get_ns(void)
 static void ask(bench_t *bench, uint64_t key, rlr_limit_t limit)
 {
     char identity[IDENTITY_LENGTH] = "lsv2_pt_";
-    rlr_table_request_t request = {bench->rule, identity, sizeof(identity),
-                                   limit, false};
+    /* An address brings sixteen keys, so that none has its share. */
+    uint64_t address = key / 16;
+    rlr_table_request_t request = {.rule = bench->rule,
+                                   .identity = identity,
+                                   .identity_length = sizeof(identity),
+                                   .holder = &address,
+                                   .holder_length = sizeof(address),
+                                   .limit = limit};
     rlr_table_answer_t answer;
 
     memcpy(identity + 8, &key, sizeof(key));

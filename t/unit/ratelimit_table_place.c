@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/table.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_place.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_share.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
 /* OBJECTS: ../mod_ratelimit_regional/siphash.c */
 /* OBJECTS: ../mod_ratelimit_regional/window.c */
@@ -222,7 +223,7 @@ static void an_overflow_goes_back_to_the_limit_that_is_asked_for(void **state)
     segment_t segment;
 
     segment_make(&segment, 16, 8);
-    fill_by(&segment, segment.rules[1], (rlr_limit_t){1, 3600});
+    fill_by(&segment, segment.rules[1], (rlr_limit_t){1, 60});
     assert_true(segment_ask(&segment, 200000, large).overflow);
     segment.time.us += 11000000;
     for (int i = 0; i < 6; i++) {
