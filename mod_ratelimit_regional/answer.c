@@ -50,6 +50,25 @@ void rlr_answer_note(request_rec *r, const rlr_verdict_t *verdict)
 
 /* ---- The error log ---- */
 
+/* Once a minute: the table is full, or the address has its share of it. */
+static void log_overflow(request_rec *r, const rlr_verdict_t *verdict)
+{
+    if (verdict->answer.at_share) {
+        if (rlr_limit_may_warn(verdict->site, "share")) {
+            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                          RLR_LOGNO(0206) "an address has its share of the "
+                                          "table: its other keys share a "
+                                          "counter");
+        }
+    }
+    else if (rlr_limit_may_warn(verdict->site, "full")) {
+        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                      RLR_LOGNO(0202) "the table is full: keys without a place "
+                                      "share a counter of their address; raise "
+                                      "RateLimitTable");
+    }
+}
+
 void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
                     rlr_subject_t *subject)
 {
@@ -58,10 +77,8 @@ void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
     if (rule == NULL) {
         return;
     }
-    if (verdict->answer.overflow && rlr_limit_may_warn(verdict->site)) {
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                      RLR_LOGNO(0202) "the table is full: keys without a place "
-                                      "share a counter; raise RateLimitTable");
+    if (verdict->answer.overflow) {
+        log_overflow(r, verdict);
     }
     if (!verdict->answer.first_refusal) {
         return;
@@ -75,7 +92,7 @@ void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
         rlr_subject_describe(subject, verdict->site, rule->rule->key, r->pool),
         verdict->quota->limit.count, verdict->quota->limit.interval_sec,
         verdict->answer.decision.wait_ms,
-        verdict->answer.overflow ? " (counter shared: table full)" : "");
+        verdict->answer.overflow ? " (counter shared: no place)" : "");
 }
 
 /* ---- RateLimit and RateLimit-Policy ---- */

@@ -13,7 +13,7 @@
 #include "brake.h"
 #include "private.h"
 
-/* Warnings of a full table. */
+/* Of each warning. */
 static const rlr_limit_t warning_limit = {1, 60};
 
 const char *rlr_outcome_word(rlr_outcome_t outcome)
@@ -109,6 +109,7 @@ static rlr_table_request_t make_request(
     request.identity = identity;
     request.identity_length = rlr_subject_identity(identity, subject, site,
                                                    key);
+    request.holder_length = rlr_subject_holder(&request.holder, subject);
     request.limit = limit;
     return request;
 }
@@ -225,14 +226,15 @@ int rlr_limit_reset(const rlr_site_t *site, rlr_subject_t *subject,
     return count;
 }
 
-bool rlr_limit_may_warn(const rlr_site_t *site)
+bool rlr_limit_may_warn(const rlr_site_t *site, const char *warning)
 {
     rlr_table_request_t request;
     rlr_table_answer_t answer;
 
     memset(&request, 0, sizeof(request));
     request.rule = site->warning_slot;
-    request.identity = "";
+    request.identity = warning;
+    request.identity_length = strlen(warning);
     request.limit = warning_limit;
     rlr_table_admit(site->table, &request, &rlr_clock_monotonic, &answer);
     return answer.decision.admitted;

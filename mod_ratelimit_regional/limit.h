@@ -51,8 +51,9 @@ int rlr_limit_reset(const rlr_site_t *site, rlr_subject_t *subject,
 /* none, exempt, admitted, refused or would-refuse. */
 const char *rlr_outcome_word(rlr_outcome_t outcome);
 
-/* Whether it is time to warn of a full table: once a minute, in one process. */
-bool rlr_limit_may_warn(const rlr_site_t *site);
+/* Whether it is time for the warning of this name: once a minute, in one
+ * process. */
+bool rlr_limit_may_warn(const rlr_site_t *site, const char *warning);
 
 /* Milliseconds as the whole seconds that they begin. */
 unsigned rlr_limit_seconds(uint32_t ms);

@@ -11,6 +11,8 @@
 #include "private.h"
 
 #define MAPPED_BYTES 12
+/* Of an IPv6 address. */
+#define NETWORK_BYTES 8
 
 static const unsigned char mapped_prefix[MAPPED_BYTES] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -269,6 +271,12 @@ size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
     }
     return key == RLR_KEY_API ? length
                               : add_address(identity, length, subject, site);
+}
+
+size_t rlr_subject_holder(const void **holder, const rlr_subject_t *subject)
+{
+    *holder = subject->address;
+    return is_mapped(subject->address) ? RLR_ADDRESS_BYTES : NETWORK_BYTES;
 }
 
 const char *rlr_subject_describe(rlr_subject_t *subject, const rlr_site_t *site,

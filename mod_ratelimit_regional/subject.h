@@ -103,7 +103,15 @@ size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
                             rlr_subject_t *subject, const rlr_site_t *site,
                             rlr_key_t key);
 
-/* The same for people, without secrets, in pool: "api-key sha256:..." */
+/*
+ * The bytes of who brings the subject's keys, for the share of the table that
+ * one address may hold; their number. Borrowed from the subject. Of IPv6 at most
+ * the first 64 bits, whatever identities are told apart by: a client has all
+ * addresses of such a network.
+ */
+size_t rlr_subject_holder(const void **holder, const rlr_subject_t *subject);
+
+/* The identity for people, without secrets, in pool: "api-key sha256:..." */
 const char *rlr_subject_describe(rlr_subject_t *subject, const rlr_site_t *site,
                                  rlr_key_t key, apr_pool_t *pool);
 

@@ -8,6 +8,7 @@
 #   $answer->{status}, {headers}{'retry-after'}, {body}, {json}
 #   my %count = $server->flood(2001, 'POST', '/runs/batch', \%headers);
 #   $count{passed}, $count{refused}, $count{first}  # the first refusal's index
+#   %count = $server->flood_with(70_000, sub { $server->request_text(...) });
 #
 # It has a second port; ->second is the same server seen through it.
 package RateLimitTest;
@@ -166,13 +167,19 @@ sub left {
 sub flood {
     my ($self, $count, $method, $path, $headers, $body) = @_;
     my $text = $self->request_text($method, $path, $headers, $body);
+    return $self->flood_with($count, sub { return $text });
+}
+
+# The same with a request of its own each time, which the sub makes.
+sub flood_with {
+    my ($self, $count, $make_text) = @_;
     my %result = (passed => 0, refused => 0, index => 0);
     my $started = clock_gettime(CLOCK_MONOTONIC);
     my $left = $count;
     $self->{socket} = undef;
     while ($left > 0) {
         my $batch = $left < $BATCH ? $left : $BATCH;
-        $left -= $self->send_batch(\%result, $text, $batch);
+        $left -= $self->send_batch(\%result, $make_text, $batch);
     }
     close delete $self->{socket};
     $result{sec} = clock_gettime(CLOCK_MONOTONIC) - $started;
@@ -181,13 +188,13 @@ sub flood {
 
 # How many were answered: httpd may end the connection before all are.
 sub send_batch {
-    my ($self, $result, $text, $batch) = @_;
+    my ($self, $result, $make_text, $batch) = @_;
     my $socket = $self->{socket} //= $self->connection;
     my ($buffer, $done) = ('', 0);
     local $SIG{PIPE} = 'IGNORE';
     local $SIG{ALRM} = sub { croak "no answer; so far: $buffer" };
     alarm 120;
-    print {$socket} $text x $batch;
+    print {$socket} map { $make_text->() } 1 .. $batch;
     $socket->flush;
     while ($done < $batch) {
         last if !take_answer($result, $socket, \$buffer);

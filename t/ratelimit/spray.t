@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# A new key in each request: what an address gets by it, and that all others
+# are served as if it were not there.
+use strict;
+use warnings;
+use RateLimitTest;
+use Test::More;
+
+my $STATUS = <<'CONF';
+<Location /limits>
+    SetHandler ratelimit-status
+</Location>
+RedirectMatch 204 ^/(?!limits)
+CONF
+
+# So many requests from the address, each with a new key.
+sub spray {
+    my ($server, $count, $path, $address) = @_;
+    return $server->flood_with($count, sub {
+        return $server->request_text('GET', $path,
+            { 'x-api-key' => next_key(), 'X-Forwarded-For' => $address });
+    });
+}
+
+sub status_of {
+    my ($server, $path, $address, $key) = @_;
+    return $server->ask('GET', $path, { 'x-api-key' => $key // next_key(),
+        'X-Forwarded-For' => $address })->{status};
+}
+
+# How many of 40 new keys, each from an address of its own, are admitted.
+sub admitted_of_40 {
+    my ($server, $path) = @_;
+    return scalar grep { status_of($server, $path, next_address()) == 204 } 1 .. 40;
+}
+
+sub others_are_served {
+    my ($server, $title) = @_;
+    is admitted_of_40($server, $_), 40, "$title: 40 of 40 new keys at $_"
+        for '/generate', '/runs/stats';
+    return;
+}
+
+# ---- one address, the shipped table ----
+my $server = RateLimitTest->new(config => table() . $STATUS);
+$server->start;
+my $sprayer = next_address();
+my $first_key = next_key();
+status_of($server, '/generate', $sprayer, $first_key);
+my %sprayed = spray($server, 70_000, '/generate', $sprayer);
+is $sprayed{passed}, 65_536 / 16 - 1 + 30,
+    'one address gets a sixteenth of the places, and one counter for all its other keys';
+others_are_served($server, 'beside 70,000 keys of one address others are served');
+is status_of($server, '/generate', $sprayer), 429,
+    'a further key of that address is refused';
+is status_of($server, '/generate', $sprayer, $first_key), 204,
+    'its keys that have a place keep their own counters';
+is_deeply [ map { status_of($server, '/runs/stats', $sprayer) } 1 .. 3 ], [ 204, 429, 429 ],
+    'its new keys share one counter of each rule';
+is scalar(() = $server->error_log =~ /RLR0206: an address has its share/g), 1,
+    'the error log tells of it once a minute';
+unlike $server->error_log, qr/RLR0202/, 'the table is not full by it';
+
+# ---- many addresses at once ----
+for my $sprayers (16, 100) {
+    my $small = RateLimitTest->new(config => "RateLimitTable 4096\n" . table() . $STATUS);
+    $small->start;
+    spray($small, 300, '/generate', next_address()) for 1 .. $sprayers;
+    others_are_served($small, "beside $sprayers addresses that fill the table others are served");
+    my $live = $small->ask('GET', '/limits')->{json}{live_keys};
+    cmp_ok $live, '<=', 4096 * 7 / 8 + 200, "keys of an hour leave a part of the table free: $live";
+}
+
+# ---- no attack ----
+my $honest = RateLimitTest->new(config => table() . $STATUS);
+$honest->start;
+my @addresses = map { next_address() } 1 .. 4096;
+my $turn = 0;
+my %admitted = $honest->flood_with(65_536, sub {
+    return $honest->request_text('GET', '/generate', { 'x-api-key' => next_key(),
+        'X-Forwarded-For' => $addresses[ $turn++ % @addresses ] });
+});
+is $admitted{passed}, 65_536, '65,536 keys of an hour from 4,096 addresses are all admitted';
+others_are_served($honest, 'beside them others are served');
+
+# ---- afterwards ----
+my $brief = RateLimitTest->new(config => <<'CONF');
+RateLimitTable 64
+RateLimitRegion us
+RateLimitRule brief /brief key=api-key us=1/1
+RateLimitRule ip    *      key=ip      us=1000/1
+Redirect 204 /
+<VirtualHost *:${PORT_2}>
+    RateLimitIPv6Prefix 128
+    Redirect 204 /
+</VirtualHost>
+CONF
+$brief->start;
+my %burst;
+# On a machine that stood still for a second the interval is over.
+for my $try (1 .. 20) {
+    %burst = spray($brief, 20, '/brief', $sprayer);
+    last if $burst{sec} < 1;
+}
+is $burst{passed}, 64 / 16 + 1, 'in a small table too an address has a sixteenth and one counter';
+wait_ms($burst{wait_ms} + 1000);
+my @again = map { my %one = spray($brief, 4, '/brief', $sprayer); $one{passed} } 1;
+is_deeply \@again, [4], 'when its keys are over the address may bring as many again';
+
+# ---- IPv6 ----
+my $number = 0;
+my $second = $brief->second;
+wait_ms(1000);
+my %network;
+for my $try (1 .. 20) {
+    my $network = sprintf '2001:db8:%x', $try;
+    %network = $second->flood_with(20, sub {
+        return $second->request_text('GET', '/brief', { 'x-api-key' => next_key(),
+            'X-Forwarded-For' => sprintf '%s::%x', $network, ++$number });
+    });
+    last if $network{sec} < 1;
+}
+is $network{passed}, 64 / 16 + 1,
+    'all IPv6 addresses of a /64 have one share, whatever RateLimitIPv6Prefix says';
+
+done_testing;
