@@ -20,7 +20,12 @@ typedef struct rlr_digest_t {
     unsigned char bytes[RLR_DIGEST_BYTES];
 } rlr_digest_t;
 
-/* The digest of a key or user id. */
+/* Before the first digest, in one thread: takes SHA-256 from libcrypto; false
+ * if it has none. rlr_digest_end() gives it back. */
+bool rlr_digest_begin(void);
+void rlr_digest_end(void);
+
+/* The digest of a key or user id. Any thread. */
 rlr_digest_t rlr_digest_make(const char *text, size_t length);
 
 /* Reads "sha256:" and 32 digits, or all 64; false if it is anything else. */

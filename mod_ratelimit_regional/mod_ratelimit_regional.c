@@ -13,6 +13,7 @@
 
 #include "answer.h"
 #include "config.h"
+#include "digest.h"
 #include "directives.h"
 #include "dump.h"
 #include "limit.h"
@@ -120,6 +121,26 @@ static void keep_promise(request_rec *r)
 
 /* ---- Start ---- */
 
+static apr_status_t end_digests(void *unused)
+{
+    rlr_digest_end();
+    return APR_SUCCESS;
+}
+
+/* This library may be unloaded at a restart; what it has of libcrypto goes
+ * first. */
+static int begin_digests(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    if (!rlr_digest_begin()) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, 0, NULL,
+                     RLR_LOGNO(0114) "libcrypto has no SHA-256: httpd does not "
+                                     "start");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    apr_pool_cleanup_register(pconf, NULL, end_digests, apr_pool_cleanup_null);
+    return OK;
+}
+
 /* What no single directive can see; also part of `httpd -t`. */
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                         server_rec *server)
@@ -184,6 +205,7 @@ static void register_hooks(apr_pool_t *pool)
                                         "mod_setenvif.c", NULL};
 
     rlr_answer_register();
+    ap_hook_pre_config(begin_digests, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(rlr_dump, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(start, NULL, NULL, APR_HOOK_MIDDLE);

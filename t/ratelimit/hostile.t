@@ -122,7 +122,8 @@ my $socket = $small->connection;
 my %result = (passed => 0, refused => 0, index => 0);
 my $buffer = '';
 for my $round (1 .. 50) {
-    print {$socket} map { $small->request_text('GET', '/', { 'x-api-key' => next_key() }) } 1 .. 40;
+    print {$socket} map { $small->request_text('GET', '/', { 'x-api-key' => next_key(),
+        'X-Forwarded-For' => next_address() }) } 1 .. 40;
     $socket->flush;
     RateLimitTest::take_answer(\%result, $socket, \$buffer) for 1 .. 40;
 }
