@@ -2,10 +2,11 @@
 -- Brings a database to the present version: applies the migrations that are missing, then replaces
 -- all functions, in one transaction. Nothing happens twice; a failure leaves everything as it was.
 --
---   psql -X -d DATABASE -f sql/install.sql [-v app_role=ROLE]
+--   psql -X -d DATABASE -f sql/install.sql [-v app_role=ROLE] [-v owner_role=ROLE]
 --
--- Runs as a role that may create schemas in the database; that role becomes the owner. With app_role
--- the named role gets what a server needs and no more.
+-- Run by a superuser: the schema belongs to owner_role (agent_owner), which is made when it is missing.
+-- Run by a role that may create schemas in the database: that role owns it, or owner_role, of which it
+-- must be a member. With app_role the named role gets what a server needs and no more.
 \set ON_ERROR_STOP on
 \set QUIET on
 \pset tuples_only on
@@ -13,6 +14,8 @@
 set client_min_messages = warning;
 
 begin;
+-- Nothing that somebody else has put into the database is found by a name.
+set local search_path = pg_catalog, pg_temp;
 set local lock_timeout = '5s';
 -- Of two installations at once the second one waits and finds nothing left to do.
 select pg_advisory_xact_lock(hashtext('agent.install')) is null as locked \gset
@@ -28,6 +31,25 @@ begin
     end if;
 end
 $$;
+
+select r.rolsuper as is_superuser, r.rolname as installer
+  from pg_roles r
+ where r.rolname = current_user \gset
+\set may_not_create false
+\if :{?owner_role}
+\elif :is_superuser
+    \set owner_role agent_owner
+\else
+    \set owner_role :installer
+\endif
+\if :is_superuser
+    \ir owner.sql
+\endif
+\if :{?app_role}
+    \ir restrict.sql
+\endif
+-- All that follows is made by the owner, and belongs to it.
+set local role :"owner_role";
 
 \ir migrations/version.sql
 
@@ -214,4 +236,9 @@ select 'agent: functions installed: ' || count(*)
   join pg_namespace n on n.oid = p.pronamespace
  where n.nspname = 'agent';
 select 'agent: schema version ' || agent.schema_version();
+
+set local role :"installer";
+\if :may_not_create
+    select format('revoke create on database %I from %I', current_database(), :'owner_role') \gexec
+\endif
 commit;

@@ -32,7 +32,8 @@ check_socket_path() {
 }
 
 # Who may be whom: peer authentication, so no password and no open door.
-# Role postgres owns the schema, role agent is what a server connects as.
+# Role postgres installs the schema, role agent is what a server connects as;
+# agent_owner, which owns the schema, is nobody's and cannot log in.
 write_access_rules() {
     local data=$DIR/data user
     say "local all all peer map=agent" >"$data/pg_hba.conf"

@@ -4,7 +4,9 @@
 -- Returns: nothing.
 -- Locks:   SHARE UPDATE EXCLUSIVE on agent.run_events, ACCESS EXCLUSIVE on its default partition.
 create or replace function agent.create_partition(p_name text, p_day date) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile
+-- The path of agent.maintain_partitions: it calls this as the owner.
+security invoker set search_path = pg_catalog, pg_temp
 as $function$
 begin
     execute format('create table agent.%I (like agent.run_events including all)', p_name);

@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Daily care of agent.run_events: days older than p_retention are dropped unless an unfinished run
--- still writes there, partitions for today and the next 7 days exist. When a lock cannot be had at
--- once the rest waits for the next call.
+-- Daily care of agent.run_events: days older than p_retention, at least one day, are dropped unless a
+-- run that has begun still writes there, partitions for today and the next 7 days exist. When a lock
+-- cannot be had at once the rest waits for the next call.
 -- Returns: number of partitions created and dropped.
 -- Locks:   the advisory lock agent.maintain_partitions; for each old day ACCESS EXCLUSIVE on it and the
 --          table, for each new day SHARE UPDATE EXCLUSIVE on the table, ACCESS EXCLUSIVE on its default partition.
 create or replace function agent.maintain_partitions(p_retention interval) returns integer
 language plpgsql volatile
 -- Not security invoker: only the owner may create and drop, and the serving role is not the owner.
-security definer set search_path = '' set lock_timeout = '1s'
+-- pg_temp is named, and last, because a search path without it looks there first, and whatever the
+-- caller has put there under the name of a table or a type would run as the owner.
+security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s'
 as $function$
 declare
     v_today   date := (agent.now() at time zone 'UTC')::date;
@@ -16,6 +18,10 @@ declare
     v_name    text;
     v_changes integer := 0;
 begin
+    if p_retention is null or p_retention < interval '1 day' then
+        raise exception 'agent: events are kept for at least one day, not %', p_retention
+            using errcode = 'invalid_parameter_value';
+    end if;
     if not pg_try_advisory_xact_lock(hashtext('agent.maintain_partitions')) then
         return 0;
     end if;
@@ -24,8 +30,8 @@ begin
     -- on the table, and each would wait for the other.
     for v_name, v_day in
         select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD')
-          from pg_inherits i
-          join pg_class c on c.oid = i.inhrelid
+          from pg_catalog.pg_inherits i
+          join pg_catalog.pg_class c on c.oid = i.inhrelid
          where i.inhparent = 'agent.run_events'::regclass
            and c.relname ~ '^run_events_[0-9]{8}$'
          order by 2

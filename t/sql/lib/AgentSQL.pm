@@ -81,6 +81,13 @@ sub file {
         '-f', "$ROOT/$path");
 }
 
+# The same as the superuser who runs the tests.
+sub file_as_superuser {
+    my ($self, $path, @arguments) = @_;
+    return run({ PGDATABASE => $self->{name} }, bindir() . '/psql', '-X', '-v', 'ON_ERROR_STOP=1',
+        @arguments, '-f', "$ROOT/$path");
+}
+
 sub dump {
     my ($self) = @_;
     my ($status, $output) = run({}, bindir() . '/pg_dump', '-s', '-d', $self->{name});

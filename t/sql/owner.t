@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+# The role that owns the schema: what it is, and that nobody else gets its rights.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+
+my $ROLE = "agent_test_schema_$$";
+my @ARGUMENTS = ('-v', "owner_role=$ROLE", '-v', "app_role=$AgentSQL::APP");
+
+# What is in the schema and belongs to somebody else, as text.
+sub owned_by_others {
+    my ($db, $owner) = @_;
+    return AgentSQL::admin(<<"END", $db->{name});
+        select nspname from pg_namespace where nspname = 'agent' and nspowner <> '$owner'::regrole
+        union all
+        select relname from pg_class where relnamespace = 'agent'::regnamespace and relowner <> '$owner'::regrole
+        union all
+        select proname from pg_proc where pronamespace = 'agent'::regnamespace and proowner <> '$owner'::regrole
+        union all
+        select typname from pg_type where typnamespace = 'agent'::regnamespace and typowner <> '$owner'::regrole
+END
+}
+
+sub install_as_superuser {
+    my ($db, @arguments) = @_;
+    my ($status, $output) = $db->file_as_superuser('sql/install.sql', @arguments);
+    is $status, 0 or diag $output;
+    return;
+}
+
+subtest 'a superuser installs for a role without login and without rights in the cluster' => sub {
+    my $db = AgentSQL->new_empty;
+    install_as_superuser($db, @ARGUMENTS);
+    is owned_by_others($db, $ROLE), '', 'it owns everything in the schema';
+    is AgentSQL::admin("select rolsuper or rolcanlogin or rolcreaterole or rolcreatedb or rolbypassrls or rolreplication
+        from pg_roles where rolname = '$ROLE'"), 'f';
+    is AgentSQL::admin("select has_database_privilege('$ROLE', '$db->{name}', 'create')"), 'f',
+        'it can make no other schema';
+    install_as_superuser($db, @ARGUMENTS);
+    is owned_by_others($db, $ROLE), '', 'also after a second installation';
+
+    my $app = $db->session($AgentSQL::APP);
+    is $app->value("select agent.maintain_partitions('100 years')"), 0, 'a server can work with it';
+    is AgentSQL::admin("select pg_has_role('$AgentSQL::APP', '$ROLE', 'member')"), 'f',
+        'and cannot become it';
+    $app->close;
+
+    my ($status, $output) = $db->file_as_superuser('sql/uninstall.sql');
+    is $status, 0 or diag $output;
+    is AgentSQL::admin("select to_regnamespace('agent') is null", $db->{name}), 't';
+};
+
+subtest 'a superuser who names no owner gets agent_owner' => sub {
+    my $was_there = AgentSQL::admin("select to_regrole('agent_owner') is not null") eq 't';
+    my $db = AgentSQL->new_empty;
+    install_as_superuser($db);
+    is owned_by_others($db, 'agent_owner'), '';
+    $db->file_as_superuser('sql/uninstall.sql');
+    AgentSQL::admin('drop role agent_owner') if !$was_there;
+};
+
+subtest 'an installation by a superuser takes over what another role owned' => sub {
+    my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP");
+    is owned_by_others($db, $AgentSQL::OWNER), '', 'a plain role that installs is the owner';
+    install_as_superuser($db, @ARGUMENTS);
+    is owned_by_others($db, $ROLE), '';
+    my $app = $db->session($AgentSQL::APP);
+    is $app->value('select count(*) from agent.runs'), 0, 'grants stay';
+    $app->close;
+    $db->file_as_superuser('sql/uninstall.sql');
+};
+
+subtest 'a superuser cannot be the owner, nor the owner the role of a server' => sub {
+    my $db = AgentSQL->new_empty;
+    my $superuser = AgentSQL::admin('select current_user');
+    my ($status, $output) = $db->file_as_superuser('sql/install.sql', '-v', "owner_role=$superuser");
+    isnt $status, 0;
+    like $output, qr/cannot own the schema/;
+    for my $role ($superuser, $ROLE) {
+        ($status, $output) = $db->file_as_superuser('sql/install.sql', '-v', "owner_role=$ROLE", '-v', "app_role=$role");
+        isnt $status, 0;
+        like $output, qr/may become the owner/, $role;
+    }
+};
+
+my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP");
+my $app = $db->session($AgentSQL::APP);
+
+subtest 'in the database of a server nobody makes objects, not even temporary ones' => sub {
+    is $app->error('create temporary table t (i integer)'), '42501';
+    is $app->error('create schema s'), '42501';
+};
+
+my $day = 0;
+# What the role of a server could put in front of the names that a function
+# uses which runs as its owner. Each of them calls evil().
+my %FRONT = (
+    'a table of the catalog' => q{create temp view pg_class as
+        select c.oid, pg_temp.evil(c.relname::text)::name as relname from pg_catalog.pg_class c},
+    'another one' => q{create temp view pg_inherits as
+        select i.inhrelid, i.inhparent, pg_temp.evil('') from pg_catalog.pg_inherits i},
+    'a table of the schema' => q{create temp view run_queue as select pg_temp.evil('')},
+    map({ ("the type $_" => "create domain pg_temp.$_ as pg_catalog.$_ check (pg_temp.evil('') is not null)") }
+        qw(text date int4 interval regclass)),
+);
+
+subtest 'temporary objects of a caller do not run as the owner' => sub {
+    AgentSQL::admin("grant temporary on database $db->{name} to $AgentSQL::APP");
+    for my $name (sort keys %FRONT) {
+        my $caller = $db->session($AgentSQL::APP);
+        $caller->query(q{create function pg_temp.evil(p text) returns text language plpgsql as
+            $$ begin perform set_config('agent_test.ran_as', current_user, false); return p; end $$});
+        $caller->query($FRONT{$name});
+        $caller->query("grant select on $1 to public") if $FRONT{$name} =~ /temp view (\w+)/;
+        $caller->query("set agent.now = '2041-01-0" . ++$day . "T00:00:00Z'");
+        is $caller->error("select agent.maintain_partitions('100 years')"), '', $name;
+        isnt $caller->value("select current_setting('agent_test.ran_as', true)"), $AgentSQL::OWNER;
+        $caller->close;
+    }
+    AgentSQL::admin("revoke temporary on database $db->{name} from $AgentSQL::APP");
+};
+
+subtest 'a server cannot have events dropped before they are a day old' => sub {
+    for my $retention (qw('-1_days' '0' '23:59:59' null)) {
+        my $text = $retention =~ tr/_/ /r;
+        is $app->error("select agent.maintain_partitions($text)"), '22023', $text;
+    }
+    is $app->error("select agent.maintain_partitions('1 day')"), '';
+};
+
+subtest 'what runs as its owner looks into pg_temp last' => sub {
+    my $session = $db->session;
+    my %function = map { $_->[0] => { definer => $_->[1] eq 't', config => $_->[2], body => $_->[3] } } $session->query(
+        "select proname, prosecdef, coalesce(array_to_string(proconfig, ';'), ''), prosrc from pg_proc
+          where pronamespace = 'agent'::regnamespace");
+    my @open = grep { $function{$_}{definer} } sort keys %function;
+    cmp_ok scalar @open, '>', 0;
+    my %seen;
+    while (defined(my $name = shift @open)) {
+        next if $seen{$name}++;
+        my $config = $function{$name}{config};
+        # A function without a path of its own has its caller's.
+        ok $config =~ /(?:\A|;)search_path=pg_catalog, pg_temp(?:;|\z)/
+            || $config !~ /search_path/ && !$function{$name}{definer}, $name;
+        push @open, grep { $function{$_} } $function{$name}{body} =~ /\bagent\.(\w+)\(/g;
+    }
+    is_deeply [ map { $_->[0] } $session->query("select distinct r.rolname from pg_proc p join pg_roles r on r.oid = p.proowner
+        where p.prosecdef and p.pronamespace = 'agent'::regnamespace and r.rolsuper") ], [], 'and its owner is no superuser';
+    $session->close;
+};
+
+$app->close;
+AgentSQL::admin("drop role $ROLE");
+done_testing;
