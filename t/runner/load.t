@@ -70,7 +70,7 @@ for my $graph (qw(agent model)) {
     my $runner = RunnerTest->new(graphs => \%graphs);
     my @starts = map { start_line(graph_id => $graph, stream_modes => [qw(messages-tuple values)],
         input => $graph eq 'model' ? script(deltas => ['word '], times => 4000)
-            : human('use clock {} ' x 200)) } 1 .. 20;
+            : human('use clock {} ' x 100)) } 1 .. 40;
     $runner->run_all(start_line(input => human('Hello')));
     my $before = memory_kb($runner);
     # Without reading: what does not fit the pipe waits in the runner.

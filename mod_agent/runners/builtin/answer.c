@@ -33,20 +33,28 @@ static runner_block_t *get_block(const runner_answer_t *answer, int i)
     return APR_ARRAY_IDX(answer->blocks, i, runner_block_t *);
 }
 
+static void count_size(runner_answer_t *answer, size_t length)
+{
+    answer->size += length;
+    if (answer->size > RUNNER_ANSWER_MAX && answer->excess == NULL) {
+        answer->excess = "an answer of more than 2 MiB";
+    }
+}
+
 void runner_answer_add_text(runner_answer_t *answer, const char *text,
                             size_t length)
 {
     int count = answer->blocks->nelts;
     runner_block_t *block = count > 0 ? get_block(answer, count - 1) : NULL;
 
-    if (length == 0) {
+    if (length == 0 || answer->excess != NULL) {
         return;
     }
     if (block == NULL || block->is_call) {
         block = add_block(answer);
     }
     runner_buffer_append(&block->text, text, length);
-    answer->size += length;
+    count_size(answer, length);
 }
 
 /* Without the dashes of a UUID: OpenAI takes no more than 40 characters. */
@@ -66,16 +74,39 @@ static const char *make_call_id(apr_pool_t *pool)
     return id;
 }
 
+/* What is too much about one more call; NULL when nothing is. */
+static const char *find_excess(const runner_answer_t *answer, const char *id,
+                               const char *name)
+{
+    if (answer->calls == RUNNER_ANSWER_CALLS_MAX) {
+        return "more than 128 calls of tools";
+    }
+    if ((id != NULL && strlen(id) > RUNNER_ANSWER_WORD_MAX)
+        || (name != NULL && strlen(name) > RUNNER_ANSWER_WORD_MAX)) {
+        return "a name or an id of more than 512 bytes";
+    }
+    return NULL;
+}
+
 runner_block_t *runner_answer_add_call(runner_answer_t *answer, int index,
                                        const char *id, const char *name)
 {
-    runner_block_t *block = add_block(answer);
+    runner_block_t *block;
 
+    if (answer->excess == NULL) {
+        answer->excess = find_excess(answer, id, name);
+    }
+    if (answer->excess != NULL) {
+        return NULL;
+    }
+    block = add_block(answer);
+    answer->calls++;
     block->is_call = true;
     block->index = index;
     block->call_id = id != NULL && *id != '\0' ? apr_pstrdup(answer->pool, id)
                                                : make_call_id(answer->pool);
     block->name = apr_pstrdup(answer->pool, name ? name : "");
+    count_size(answer, strlen(block->call_id) + strlen(block->name));
     return block;
 }
 
@@ -95,8 +126,27 @@ runner_block_t *runner_answer_find_call(const runner_answer_t *answer,
 void runner_answer_add_args(runner_answer_t *answer, runner_block_t *call,
                             const char *text, size_t length)
 {
-    runner_buffer_append(&call->text, text, length);
-    answer->size += length;
+    if (answer->excess == NULL) {
+        runner_buffer_append(&call->text, text, length);
+        count_size(answer, length);
+    }
+}
+
+void runner_answer_keep(runner_answer_t *answer, const char **kept,
+                        const char *text)
+{
+    const char *shortened;
+
+    if (text != NULL && *kept != NULL && strcmp(*kept, text) == 0) {
+        return;
+    }
+    *kept = NULL;
+    if (text == NULL || answer->excess != NULL) {
+        return;
+    }
+    shortened = runner_text_shorten(text, RUNNER_ANSWER_WORD_MAX, answer->pool);
+    *kept = shortened == text ? apr_pstrdup(answer->pool, text) : shortened;
+    count_size(answer, strlen(*kept));
 }
 
 bool runner_answer_has_content(const runner_answer_t *answer)
@@ -206,14 +256,17 @@ static json_object *make_metadata(const runner_answer_t *answer,
     return metadata;
 }
 
-static bool has_call(const runner_answer_t *answer)
+/* The texts joined, one reference: a copy for each message would stay as long
+ * as the answer. */
+static json_object *make_text(const runner_answer_t *answer)
 {
-    for (int i = 0; i < answer->blocks->nelts; i++) {
-        if (get_block(answer, i)->is_call) {
-            return true;
-        }
-    }
-    return false;
+    json_object *text;
+    apr_pool_t *scratch;
+
+    apr_pool_create(&scratch, answer->pool);
+    text = runner_value_text(runner_answer_text(answer, scratch));
+    apr_pool_destroy(scratch);
+    return text;
 }
 
 json_object *runner_answer_message(const runner_answer_t *answer,
@@ -224,12 +277,10 @@ json_object *runner_answer_message(const runner_answer_t *answer,
     json_object *message = runner_message_new("ai", NULL, answer->message_id);
     json_object *blocks = NULL;
 
-    if (answer->has_block_content && is_whole && has_call(answer)) {
+    if (answer->has_block_content && is_whole && answer->calls > 0) {
         blocks = runner_value_list();
     }
-    runner_value_add(
-        message, "content",
-        blocks ? blocks : runner_value_text(runner_answer_text(answer, pool)));
+    runner_value_add(message, "content", blocks ? blocks : make_text(answer));
     runner_value_add(message, "response_metadata", make_metadata(answer, view));
     runner_value_add(message, "tool_calls", runner_value_list());
     runner_value_add(message, "invalid_tool_calls", runner_value_list());

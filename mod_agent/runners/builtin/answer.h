@@ -15,8 +15,12 @@
 #include "buffer.h"
 #include "core/uuid.h"
 
-/* Texts and arguments together; a longer answer fails the run. */
+/* Texts, arguments, names and ids together; a longer answer fails the run. */
 #define RUNNER_ANSWER_MAX ((size_t)2 * 1024 * 1024)
+/* A name or an id; and what is kept of a word for response_metadata. */
+#define RUNNER_ANSWER_WORD_MAX ((size_t)512)
+/* Calls of tools in one message. */
+#define RUNNER_ANSWER_CALLS_MAX 128
 
 typedef struct runner_block_t {
     bool is_call;
@@ -49,7 +53,12 @@ typedef struct runner_answer_t {
     apr_array_header_t *blocks;
     /* Content becomes an array of blocks when a tool is called. */
     bool has_block_content;
+    /* Bytes of all that the model has sent and that is kept. */
     size_t size;
+    int calls;
+    /* What there is too much of; NULL while the limits above are kept. The
+     * caller fails the call; nothing more is added. */
+    const char *excess;
     /* The half of a character that the text ends with (halves.h). */
     unsigned pending_half;
     int64_t input_tokens;
@@ -71,7 +80,8 @@ void runner_answer_init(runner_answer_t *answer, apr_pool_t *pool);
 void runner_answer_add_text(runner_answer_t *answer, const char *text,
                             size_t length);
 
-/* Begins a call of a tool; id NULL makes one. */
+/* Begins a call of a tool; id NULL makes one. NULL when answer->excess is set,
+ * or was set by this very call. */
 runner_block_t *runner_answer_add_call(runner_answer_t *answer, int index,
                                        const char *id, const char *name);
 
@@ -82,6 +92,14 @@ runner_block_t *runner_answer_find_call(const runner_answer_t *answer,
 /* Adds to the JSON text of a call's arguments. */
 void runner_answer_add_args(runner_answer_t *answer, runner_block_t *call,
                             const char *text, size_t length);
+
+/*
+ * Keeps a word of the model for response_metadata: *kept is one of the members
+ * above and becomes a copy of text, cut to RUNNER_ANSWER_WORD_MAX bytes. NULL
+ * forgets it. Each copy counts in size.
+ */
+void runner_answer_keep(runner_answer_t *answer, const char **kept,
+                        const char *text);
 
 /* Whether the model has said anything yet. */
 bool runner_answer_has_content(const runner_answer_t *answer);

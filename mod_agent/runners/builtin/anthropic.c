@@ -141,28 +141,35 @@ static void add_tool(json_object *list, json_object *message, apr_pool_t *pool)
     add_block(list, "user", block);
 }
 
-/* The messages; texts of system messages are added to *system. */
-static json_object *make_messages(runner_call_t *call, const char **system)
+static void add_system(runner_buffer_t *system, const char *text)
 {
-    json_object *history = runner_history_complete(call->messages, call->pool);
+    if (system->length > 0) {
+        runner_buffer_append(system, "\n\n", 2);
+    }
+    runner_buffer_append(system, text, strlen(text));
+}
+
+/* The messages; texts of system messages are added to system. */
+static json_object *make_messages(runner_call_t *call, runner_buffer_t *system,
+                                  apr_pool_t *pool)
+{
+    json_object *history = runner_history_complete(call->messages, pool);
     json_object *list = runner_value_list();
 
     for (size_t i = 0; i < json_object_array_length(history); i++) {
         json_object *message = json_object_array_get_idx(history, i);
 
         if (runner_message_is(message, "human")) {
-            add_human(list, message, call->pool);
+            add_human(list, message, pool);
         }
         else if (runner_message_is(message, "ai")) {
-            add_ai(list, message, call->pool);
+            add_ai(list, message, pool);
         }
         else if (runner_message_is(message, "tool")) {
-            add_tool(list, message, call->pool);
+            add_tool(list, message, pool);
         }
         else if (runner_message_is(message, "system")) {
-            *system = apr_pstrcat(call->pool, *system, **system ? "\n\n" : "",
-                                  runner_message_text(message, call->pool),
-                                  NULL);
+            add_system(system, runner_message_text(message, pool));
         }
     }
     return list;
@@ -185,21 +192,25 @@ static json_object *make_tools(const runner_graph_t *graph)
     return list;
 }
 
-static json_object *make_request(runner_call_t *call)
+static json_object *make_request(runner_call_t *call, apr_pool_t *pool)
 {
     const runner_model_t *model = call->model;
-    const char *system = call->graph->system_prompt ? call->graph->system_prompt
-                                                    : "";
-    json_object *messages = make_messages(call, &system);
-    json_object *request = agent_json_own(json_object_new_object(), call->pool);
+    json_object *request = agent_json_own(json_object_new_object(), pool);
+    json_object *messages;
+    runner_buffer_t system;
 
+    runner_buffer_init(&system, pool);
+    if (call->graph->system_prompt != NULL) {
+        add_system(&system, call->graph->system_prompt);
+    }
+    messages = make_messages(call, &system, pool);
     runner_value_add_text(request, "model", model->name);
     runner_value_add_integer(request, "max_tokens",
                              model->max_tokens > 0 ? model->max_tokens
                                                    : MAX_TOKENS_DEFAULT);
     runner_value_add_bool(request, "stream", true);
-    if (runner_history_has_text(system)) {
-        runner_value_add_text(request, "system", system);
+    if (runner_history_has_text(runner_buffer_text(&system))) {
+        runner_value_add_text(request, "system", runner_buffer_text(&system));
     }
     runner_value_add(request, "messages", messages);
     if (call->graph->tools->nelts > 0) {
@@ -230,10 +241,10 @@ static void read_message_start(runner_call_t *call, json_object *data)
     json_object *message = agent_json_get(data, "message");
     runner_answer_t *answer = &call->answer;
 
-    answer->response_id = apr_pstrdup(call->pool,
-                                      agent_json_string(message, "id", NULL));
-    answer->model_name = apr_pstrdup(
-        call->pool, agent_json_string(message, "model", call->model->name));
+    runner_answer_keep(answer, &answer->response_id,
+                       agent_json_string(message, "id", NULL));
+    runner_answer_keep(answer, &answer->model_name,
+                       agent_json_string(message, "model", call->model->name));
     read_usage(answer, agent_json_get(message, "usage"));
 }
 
@@ -257,7 +268,7 @@ static void read_block_start(runner_call_t *call, json_object *data)
                                    agent_json_string(block, "id", NULL),
                                    agent_json_string(block, "name", NULL));
     /* Usually {}, and the arguments follow in pieces. */
-    if (json_object_is_type(input, json_type_object)
+    if (begun != NULL && json_object_is_type(input, json_type_object)
         && json_object_object_length(input) > 0) {
         const char *text = agent_json_print(input, call->pool);
 
@@ -287,10 +298,10 @@ static void read_message_delta(runner_call_t *call, json_object *data)
     json_object *delta = agent_json_get(data, "delta");
     runner_answer_t *answer = &call->answer;
 
-    answer->stop_reason = apr_pstrdup(
-        call->pool, agent_json_string(delta, "stop_reason", NULL));
-    answer->stop_sequence = apr_pstrdup(
-        call->pool, agent_json_string(delta, "stop_sequence", NULL));
+    runner_answer_keep(answer, &answer->stop_reason,
+                       agent_json_string(delta, "stop_reason", NULL));
+    runner_answer_keep(answer, &answer->stop_sequence,
+                       agent_json_string(delta, "stop_sequence", NULL));
     read_usage(answer, agent_json_get(data, "usage"));
 }
 

@@ -23,13 +23,7 @@ static apr_status_t load_values(runner_run_t *run, runner_problem_t **problem)
     json_object *given = agent_json_get(run->start, "values");
     json_object *messages;
 
-    run->values = agent_json_own(json_object_new_object(), run->pool);
-    if (json_object_is_type(given, json_type_object)) {
-        json_object_object_foreach(given, key, value)
-        {
-            runner_value_add(run->values, key, runner_value_share(value));
-        }
-    }
+    run->values = agent_json_own(runner_value_copy(given), run->pool);
     messages = agent_json_get(run->values, "messages");
     if (messages == NULL) {
         runner_value_add(run->values, "messages", runner_value_list());

@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "buffer.h"
 #include "core/json.h"
 #include "http.h"
 #include "text.h"
@@ -69,19 +70,23 @@ static const row_t *find_row(int status)
     return status >= 300 && status < 400 ? &redirect : &other_refusal;
 }
 
+/* Before the text is cut, which could leave a part of the key. */
 static const char *blot_out(const char *text, const char *key, apr_pool_t *pool)
 {
+    runner_buffer_t blotted;
     const char *found;
 
     if (key == NULL || strlen(key) < KEY_LENGTH_MIN) {
         return text;
     }
+    runner_buffer_init(&blotted, pool);
     while ((found = strstr(text, key)) != NULL) {
-        text = apr_pstrcat(
-            pool, apr_pstrmemdup(pool, text, (apr_size_t)(found - text)), "***",
-            found + strlen(key), NULL);
+        runner_buffer_append(&blotted, text, (size_t)(found - text));
+        runner_buffer_append(&blotted, "***", 3);
+        text = found + strlen(key);
     }
-    return text;
+    runner_buffer_append(&blotted, text, strlen(text));
+    return runner_buffer_text(&blotted);
 }
 
 /* "HTTP 429 after 4 attempts: Too many requests" */

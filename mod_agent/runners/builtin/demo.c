@@ -177,7 +177,8 @@ static bool find_use(const char *prompt, const char **at, const char **name,
     return false;
 }
 
-/* Begins the calls that the prompt asks for; false when it asks for none. */
+/* Begins the calls that the prompt asks for, as many as an answer may have;
+ * false when it asks for none. */
 static bool use_tools(runner_call_t *call, const char *prompt)
 {
     const char *at = prompt;
@@ -185,14 +186,17 @@ static bool use_tools(runner_call_t *call, const char *prompt)
     const char *args;
     int count = 0;
 
-    while (at != NULL && find_use(prompt, &at, &name, &args, call->pool)) {
+    while (at != NULL && call->answer.excess == NULL
+           && find_use(prompt, &at, &name, &args, call->pool)) {
         const char *text = apr_pstrcat(
             call->pool, count == 0 ? "I ask the tool " : " and ", name, NULL);
         runner_block_t *block;
 
         runner_call_text(call, text, strlen(text));
         block = runner_call_begin_tool(call, count++, NULL, name);
-        runner_call_args(call, block, args, strlen(args));
+        if (block != NULL) {
+            runner_call_args(call, block, args, strlen(args));
+        }
         call->answer.output_tokens += runner_text_count(text)
             + runner_text_count(name) + runner_text_count(args);
     }
@@ -206,26 +210,47 @@ static const char *quote(runner_call_t *call, const char *text)
                        NULL);
 }
 
-/* What the tools said since the prompt; NULL when none was asked. */
+static void add_text(runner_buffer_t *buffer, const char *text)
+{
+    runner_buffer_append(buffer, text, strlen(text));
+}
+
+static void describe_result(runner_buffer_t *buffer, json_object *message,
+                            apr_pool_t *pool)
+{
+    bool is_error = strcmp(agent_json_string(message, "status", ""), "error")
+        == 0;
+
+    add_text(buffer, buffer->length > 0 ? " The tool " : "The tool ");
+    add_text(buffer, agent_json_string(message, "name", ""));
+    add_text(buffer, is_error ? " failed: " : " answered: ");
+    add_text(buffer, runner_message_text(message, pool));
+}
+
+/* Whether a tool has answered since the prompt. */
+static bool has_results(const runner_call_t *call, size_t human)
+{
+    size_t i = human;
+
+    while (i < count_messages(call)
+           && !runner_message_is(get_message(call, i), "tool")) {
+        i++;
+    }
+    return i < count_messages(call);
+}
+
+/* What the tools said since the prompt. */
 static const char *describe_results(runner_call_t *call, size_t human)
 {
-    const char *text = NULL;
+    runner_buffer_t text;
 
+    runner_buffer_init(&text, call->pool);
     for (size_t i = human; i < count_messages(call); i++) {
-        json_object *message = get_message(call, i);
-        bool is_error;
-
-        if (!runner_message_is(message, "tool")) {
-            continue;
+        if (runner_message_is(get_message(call, i), "tool")) {
+            describe_result(&text, get_message(call, i), call->pool);
         }
-        is_error = strcmp(agent_json_string(message, "status", ""), "error")
-            == 0;
-        text = apr_pstrcat(
-            call->pool, text ? text : "", text ? " " : "", "The tool ",
-            agent_json_string(message, "name", ""),
-            is_error ? " failed: " : " answered: ", get_text(call, i), NULL);
     }
-    return text;
+    return runner_buffer_text(&text);
 }
 
 static const char *describe_tools(runner_call_t *call)
@@ -233,6 +258,7 @@ static const char *describe_tools(runner_call_t *call)
     const apr_array_header_t *tools = call->graph->tools;
     const char *text = "";
 
+    /* Bounded: the tools of the configuration. */
     for (int i = 0; i < tools->nelts; i++) {
         text = apr_pstrcat(call->pool, text, i == 0 ? "" : ", ",
                            APR_ARRAY_IDX(tools, i, runner_tool_t *)->name,
@@ -295,10 +321,8 @@ static const char *describe_self(runner_call_t *call, size_t human)
 static const char *compose_answer(runner_call_t *call, size_t human,
                                   long sleep_ms)
 {
-    const char *results = describe_results(call, human);
-
-    if (results != NULL) {
-        return results;
+    if (has_results(call, human)) {
+        return describe_results(call, human);
     }
     if (sleep_ms > 0) {
         return apr_psprintf(
@@ -325,16 +349,23 @@ static int64_t count_input(runner_call_t *call)
 static void end_call(runner_call_t *call, const char *stop_reason)
 {
     call->answer.stop_reason = stop_reason;
+    if (call->answer.excess != NULL) {
+        runner_problem_set(&call->problem, call->pool, "DemoError",
+                           "The demo model was asked for %s.",
+                           call->answer.excess);
+    }
     runner_call_end(call);
 }
 
-/* Says the words that are due; ends the call after the last one. */
+/* Says the words that are due, as long as somebody reads them; ends the call
+ * after the last one. */
 static void wake_demo(runner_call_t *call)
 {
     demo_t *demo = call->state;
     apr_interval_time_t elapsed = runner_clock_now() - demo->started_at;
 
-    while (*demo->rest != '\0'
+    while (*demo->rest != '\0' && call->answer.excess == NULL
+           && !call->is_full(call->baton)
            && elapsed * demo->words
                >= demo->duration * (demo->words_said + 1)) {
         size_t length = runner_text_word(demo->rest);
@@ -344,7 +375,7 @@ static void wake_demo(runner_call_t *call)
         runner_call_text(call, demo->rest, length);
         demo->rest += length;
     }
-    if (*demo->rest == '\0') {
+    if (*demo->rest == '\0' || call->answer.excess != NULL) {
         end_call(call, "end_turn");
         return;
     }
@@ -371,7 +402,7 @@ static void start_demo(runner_call_t *call)
         runner_call_end(call);
         return;
     }
-    if (describe_results(call, human) == NULL) {
+    if (!has_results(call, human)) {
         say_custom(call, prompt);
         if (use_tools(call, prompt)) {
             end_call(call, "tool_use");

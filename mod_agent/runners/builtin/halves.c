@@ -62,7 +62,7 @@ const char *runner_halves_join(unsigned *pending, const char *text,
     char *joined;
     char *out;
 
-    if (*pending == 0 && strstr(text, LEAD) == NULL) {
+    if (*length == 0 || (*pending == 0 && strstr(text, LEAD) == NULL)) {
         return text;
     }
     /* The pending half may become three more bytes. */

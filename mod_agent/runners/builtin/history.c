@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <apr_hash.h>
 #include <apr_lib.h>
 #include <apr_strings.h>
 
@@ -70,51 +71,65 @@ void runner_history_calls(json_object *message,
 
 typedef struct completion_t {
     json_object *out;
-    /* Index in out of the first message after the calls. */
-    size_t answers;
-    apr_pool_t *pool;
+    /* Ids of calls of one message that have an answer, as words. */
+    apr_hash_t *answered;
 } completion_t;
+
+static void mark_answered(completion_t *completion, const char *id)
+{
+    apr_hash_set(completion->answered, id, APR_HASH_KEY_STRING, id);
+}
 
 static void answer_call(void *baton, const char *id, const char *name,
                         json_object *args)
 {
     completion_t *completion = baton;
 
-    for (size_t i = completion->answers; i < count_list(completion->out); i++) {
-        json_object *message = json_object_array_get_idx(completion->out, i);
-        const char *answered = agent_json_string(message, "tool_call_id", "");
-
-        if (strcmp(runner_history_word(answered, completion->pool), id) == 0) {
-            return;
-        }
+    if (apr_hash_get(completion->answered, id, APR_HASH_KEY_STRING) == NULL) {
+        json_object_array_add(
+            completion->out,
+            runner_message_tool(id, name, NO_ANSWER, NULL, true));
+        mark_answered(completion, id);
     }
-    json_object_array_add(completion->out,
-                          runner_message_tool(id, name, NO_ANSWER, NULL, true));
+}
+
+/* Adds the answers that stand at i and completes them; the index after them. */
+static size_t add_answers(completion_t *completion, json_object *messages,
+                          size_t i, json_object *asking, apr_pool_t *scratch)
+{
+    completion->answered = apr_hash_make(scratch);
+    for (; i < count_list(messages); i++) {
+        json_object *message = json_object_array_get_idx(messages, i);
+
+        if (!runner_message_is(message, "tool")) {
+            break;
+        }
+        json_object_array_add(completion->out, runner_value_share(message));
+        mark_answered(
+            completion,
+            runner_history_word(agent_json_string(message, "tool_call_id", ""),
+                                scratch));
+    }
+    runner_history_calls(asking, answer_call, completion, scratch);
+    return i;
 }
 
 json_object *runner_history_complete(json_object *messages, apr_pool_t *pool)
 {
-    completion_t completion = {agent_json_own(runner_value_list(), pool), 0,
-                               pool};
-    size_t count = count_list(messages);
+    completion_t completion = {agent_json_own(runner_value_list(), pool), NULL};
+    apr_pool_t *scratch;
     size_t i = 0;
 
-    while (i < count) {
+    apr_pool_create(&scratch, pool);
+    while (i < count_list(messages)) {
         json_object *message = json_object_array_get_idx(messages, i++);
 
         json_object_array_add(completion.out, runner_value_share(message));
-        if (!runner_message_is(message, "ai")) {
-            continue;
+        if (runner_message_is(message, "ai")) {
+            i = add_answers(&completion, messages, i, message, scratch);
+            apr_pool_clear(scratch);
         }
-        completion.answers = count_list(completion.out);
-        while (i < count
-               && runner_message_is(json_object_array_get_idx(messages, i),
-                                    "tool")) {
-            json_object_array_add(
-                completion.out,
-                runner_value_share(json_object_array_get_idx(messages, i++)));
-        }
-        runner_history_calls(message, answer_call, &completion, pool);
     }
+    apr_pool_destroy(scratch);
     return completion.out;
 }

@@ -3,6 +3,7 @@
 #include "http.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include <apr_ring.h>
 #include <apr_strings.h>
@@ -17,7 +18,9 @@ struct runner_transfer_t {
     runner_request_t request;
     CURL *easy;
     struct curl_slist *headers;
+    /* It is in one of the two rings; in that of those that wait. */
     bool is_active;
+    bool is_waiting;
     bool is_paused;
     bool has_been_refused;
     char failure[CURL_ERROR_SIZE];
@@ -29,14 +32,40 @@ struct runner_http_t {
     CURLM *multi;
     bool (*is_full)(void *baton);
     void *baton;
+    /* Under way, and their number; waiting. */
     transfer_ring_t transfers;
+    int active;
+    transfer_ring_t waiting;
+    int active_max;
     int paused;
 };
+
+/* Descriptors that the process needs for other things. */
+#define DESCRIPTORS_KEPT 32
+/* A connection, and the pair of sockets of the thread that looks its name up.
+ */
+#define DESCRIPTORS_EACH 3
+
+static int find_active_max(void)
+{
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    rlim_t most;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur <= DESCRIPTORS_KEPT + DESCRIPTORS_EACH) {
+        return 1;
+    }
+    most = (limit.rlim_cur - DESCRIPTORS_KEPT) / DESCRIPTORS_EACH;
+    return most < RUNNER_HTTP_ACTIVE_MAX ? (int)most : RUNNER_HTTP_ACTIVE_MAX;
+}
 
 static apr_status_t close_http(void *baton)
 {
     runner_http_t *http = baton;
 
+    while (!APR_RING_EMPTY(&http->waiting, runner_transfer_t, link)) {
+        runner_http_cancel(APR_RING_FIRST(&http->waiting));
+    }
     while (!APR_RING_EMPTY(&http->transfers, runner_transfer_t, link)) {
         runner_http_cancel(APR_RING_FIRST(&http->transfers));
     }
@@ -60,7 +89,12 @@ runner_http_t *runner_http_open(bool (*is_full)(void *baton), void *baton,
     }
     http->is_full = is_full;
     http->baton = baton;
+    http->active_max = find_active_max();
+    /* Idle connections are descriptors too. */
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS,
+                      (long)http->active_max);
     APR_RING_INIT(&http->transfers, runner_transfer_t, link);
+    APR_RING_INIT(&http->waiting, runner_transfer_t, link);
     apr_pool_cleanup_register(pool, http, close_http, apr_pool_cleanup_null);
     return http;
 }
@@ -174,23 +208,52 @@ static CURLcode set_request(runner_transfer_t *transfer)
 
 void runner_http_cancel(runner_transfer_t *transfer)
 {
+    runner_http_t *http = transfer->http;
+
     if (!transfer->is_active) {
         return;
     }
     transfer->is_active = false;
     if (transfer->is_paused) {
-        transfer->http->paused--;
+        http->paused--;
     }
     APR_RING_REMOVE(transfer, link);
-    curl_multi_remove_handle(transfer->http->multi, transfer->easy);
+    if (!transfer->is_waiting) {
+        http->active--;
+        curl_multi_remove_handle(http->multi, transfer->easy);
+    }
     curl_easy_cleanup(transfer->easy);
     curl_slist_free_all(transfer->headers);
+}
+
+bool runner_http_is_waiting(const runner_transfer_t *transfer)
+{
+    return transfer->is_waiting;
 }
 
 static apr_status_t end_with_pool(void *baton)
 {
     runner_http_cancel(baton);
     return APR_SUCCESS;
+}
+
+/* libcurl refuses a handle only when memory is short: it stays first, and is
+ * tried again when another has ended. */
+static void begin_waiting(runner_http_t *http)
+{
+    while (http->active < http->active_max
+           && !APR_RING_EMPTY(&http->waiting, runner_transfer_t, link)) {
+        runner_transfer_t *transfer = APR_RING_FIRST(&http->waiting);
+
+        if (curl_multi_add_handle(http->multi, transfer->easy) != CURLM_OK) {
+            return;
+        }
+        APR_RING_REMOVE(transfer, link);
+        APR_RING_INSERT_TAIL(&http->transfers, transfer, runner_transfer_t,
+                             link);
+        transfer->is_waiting = false;
+        http->active++;
+    }
 }
 
 runner_transfer_t *runner_http_start(runner_http_t *http,
@@ -207,8 +270,7 @@ runner_transfer_t *runner_http_start(runner_http_t *http,
         *failure = "libcurl is out of memory";
         return NULL;
     }
-    if (!set_headers(transfer) || set_request(transfer) != CURLE_OK
-        || curl_multi_add_handle(http->multi, transfer->easy) != CURLM_OK) {
+    if (!set_headers(transfer) || set_request(transfer) != CURLE_OK) {
         curl_easy_cleanup(transfer->easy);
         curl_slist_free_all(transfer->headers);
         *failure = "the request cannot be sent: a header or the URL is "
@@ -216,9 +278,11 @@ runner_transfer_t *runner_http_start(runner_http_t *http,
         return NULL;
     }
     transfer->is_active = true;
-    APR_RING_INSERT_TAIL(&http->transfers, transfer, runner_transfer_t, link);
+    transfer->is_waiting = true;
+    APR_RING_INSERT_TAIL(&http->waiting, transfer, runner_transfer_t, link);
     apr_pool_cleanup_register(pool, transfer, end_with_pool,
                               apr_pool_cleanup_null);
+    begin_waiting(http);
     return transfer;
 }
 
@@ -276,16 +340,24 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     transfer->request.on_end(transfer->request.baton, &reply);
 }
 
-bool runner_http_is_ready(const runner_http_t *http)
+static bool may_resume(const runner_http_t *http)
 {
     return http->paused > 0 && !http->is_full(http->baton);
+}
+
+bool runner_http_is_ready(const runner_http_t *http)
+{
+    bool may_begin = http->active < http->active_max
+        && !APR_RING_EMPTY(&http->waiting, runner_transfer_t, link);
+
+    return may_begin || may_resume(http);
 }
 
 static void resume_paused(runner_http_t *http)
 {
     runner_transfer_t *transfer = APR_RING_FIRST(&http->transfers);
 
-    if (!runner_http_is_ready(http)) {
+    if (!may_resume(http)) {
         return;
     }
     while (transfer
@@ -303,6 +375,8 @@ void runner_http_perform(runner_http_t *http)
     int running;
     int left;
 
+    /* Those that were cancelled have left places. */
+    begin_waiting(http);
     if (APR_RING_EMPTY(&http->transfers, runner_transfer_t, link)) {
         return;
     }

@@ -13,6 +13,10 @@
 #include <apr_time.h>
 #include <curl/curl.h>
 
+/* Transfers that are under way at once, where the process may open enough
+ * descriptors; the others wait in the order in which they were begun. */
+#define RUNNER_HTTP_ACTIVE_MAX 256
+
 typedef struct runner_http_t runner_http_t;
 typedef struct runner_transfer_t runner_transfer_t;
 
@@ -39,7 +43,7 @@ typedef struct runner_request_t {
     /* NULL: no body. Must live as long as the transfer. */
     const char *body;
     size_t body_length;
-    /* 0: no limit. */
+    /* From the moment at which it is under way; 0: no limit. */
     apr_interval_time_t timeout;
     /* Wait for the supervisor to read before taking more of the reply. */
     bool is_stream;
@@ -71,6 +75,9 @@ runner_transfer_t *runner_http_start(runner_http_t *http,
                                      const runner_request_t *request,
                                      const char **failure, apr_pool_t *pool);
 
+/* Whether it waits for others to end: nothing has been sent yet. */
+bool runner_http_is_waiting(const runner_transfer_t *transfer);
+
 /* Drops the connection at once; on_end is not called. */
 void runner_http_cancel(runner_transfer_t *transfer);
 
@@ -83,7 +90,8 @@ void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
                       unsigned count, int timeout_ms);
 
 /* Whether runner_http_perform() has something to do that no descriptor tells:
- * a stream waited for the supervisor, and need not any more. */
+ * a stream waited for the supervisor, and need not any more; a transfer waited
+ * for one that was cancelled. */
 bool runner_http_is_ready(const runner_http_t *http);
 
 /* Does what can be done now; calls on_bytes and on_end. */

@@ -22,16 +22,33 @@ static bool is_success(int status)
     return status >= 200 && status <= 299;
 }
 
+/* Why the rest of the reply was not taken. */
+static const char *describe_excess(const runner_job_t *job)
+{
+    if (job->reply_size > RUNNER_TOOL_REPLY_MAX) {
+        return apr_psprintf(job->jobs->pool,
+                            "The tool %s answered with more than %d bytes.",
+                            job->name, (int)RUNNER_TOOL_REPLY_MAX);
+    }
+    return apr_psprintf(job->jobs->pool,
+                        "The tools that were called together answered with "
+                        "more than %d bytes.",
+                        (int)RUNNER_TOOL_REPLIES_MAX);
+}
+
 static bool take_reply(void *baton, int status, const char *bytes,
                        size_t length)
 {
     runner_job_t *job = baton;
 
-    runner_buffer_append(&job->reply, bytes, length);
     job->reply_size += length;
-    if (job->reply_size > RUNNER_TOOL_REPLY_MAX) {
+    job->jobs->replies_size += length;
+    if (job->reply_size > RUNNER_TOOL_REPLY_MAX
+        || job->jobs->replies_size > RUNNER_TOOL_REPLIES_MAX) {
+        job->has_excess = true;
         return false;
     }
+    runner_buffer_append(&job->reply, bytes, length);
     if (is_success(status)
         && runner_progress_is_type(runner_http_content_type(job->transfer))) {
         runner_progress_take(job);
@@ -73,12 +90,8 @@ static void finish_reply(runner_job_t *job, const runner_reply_t *reply)
     if (reply->has_timed_out) {
         runner_job_finish(job, true, describe_timeout(job));
     }
-    else if (job->reply_size > RUNNER_TOOL_REPLY_MAX) {
-        runner_job_finish(job, true,
-                          apr_psprintf(pool,
-                                       "The tool %s answered with more than "
-                                       "%d bytes.",
-                                       job->name, (int)RUNNER_TOOL_REPLY_MAX));
+    else if (job->has_excess) {
+        runner_job_finish(job, true, describe_excess(job));
     }
     else if (reply->failure != NULL) {
         runner_job_finish(job, true,
@@ -108,7 +121,8 @@ static void end_reply(void *baton, const runner_reply_t *reply)
 
     job->artifact = describe_reply(reply, jobs->pool);
     finish_reply(job, reply);
-    if (--jobs->waiting == 0) {
+    runner_jobs_continue(jobs);
+    if (jobs->waiting == 0) {
         jobs->on_end(jobs->baton);
     }
 }

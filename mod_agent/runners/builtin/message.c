@@ -166,26 +166,46 @@ bool runner_message_is(json_object *message, const char *type)
     return strcmp(runner_message_type(message), type) == 0;
 }
 
+/* The text of a content block; "" when it is another kind of block. */
+static const char *get_block_text(json_object *content, size_t i)
+{
+    json_object *block = json_object_array_get_idx(content, i);
+
+    return runner_message_is(block, "text")
+        ? agent_json_string(block, "text", "")
+        : "";
+}
+
+/* Measured first: a client decides how many blocks there are. */
+static const char *join_blocks(json_object *content, apr_pool_t *pool)
+{
+    size_t count = json_object_array_length(content);
+    size_t size = 1;
+    char *joined;
+    char *end;
+
+    for (size_t i = 0; i < count; i++) {
+        size += strlen(get_block_text(content, i));
+    }
+    joined = apr_palloc(pool, size);
+    end = joined;
+    for (size_t i = 0; i < count; i++) {
+        end = stpcpy(end, get_block_text(content, i));
+    }
+    *end = '\0';
+    return joined;
+}
+
 const char *runner_message_text(json_object *message, apr_pool_t *pool)
 {
     json_object *content = agent_json_get(message, "content");
-    const char *text = "";
 
     if (json_object_is_type(content, json_type_string)) {
         return json_object_get_string(content);
     }
-    if (!json_object_is_type(content, json_type_array)) {
-        return text;
-    }
-    for (size_t i = 0; i < json_object_array_length(content); i++) {
-        json_object *block = json_object_array_get_idx(content, i);
-
-        if (runner_message_is(block, "text")) {
-            text = apr_pstrcat(pool, text, agent_json_string(block, "text", ""),
-                               NULL);
-        }
-    }
-    return text;
+    return json_object_is_type(content, json_type_array)
+        ? join_blocks(content, pool)
+        : "";
 }
 
 static apr_status_t read_blocks(json_object **out, json_object *given,

@@ -26,7 +26,7 @@ void runner_call_text(runner_call_t *call, const char *text, size_t length)
 
     delta.text = runner_halves_join(&call->answer.pending_half, text,
                                     &delta.length, call->pool);
-    if (delta.length == 0) {
+    if (delta.length == 0 || call->answer.excess != NULL) {
         return;
     }
     runner_answer_add_text(&call->answer, delta.text, delta.length);
@@ -39,7 +39,9 @@ runner_block_t *runner_call_begin_tool(runner_call_t *call, int index,
     runner_delta_t delta = {"", 0, NULL, true};
 
     delta.call = runner_answer_add_call(&call->answer, index, id, name);
-    call->on_delta(call->baton, &delta);
+    if (delta.call != NULL) {
+        call->on_delta(call->baton, &delta);
+    }
     return (runner_block_t *)delta.call;
 }
 
@@ -50,7 +52,7 @@ void runner_call_args(runner_call_t *call, runner_block_t *block,
 
     delta.text = runner_halves_join(&block->pending_half, text, &delta.length,
                                     call->pool);
-    if (delta.length == 0) {
+    if (delta.length == 0 || call->answer.excess != NULL) {
         return;
     }
     runner_answer_add_args(&call->answer, block, delta.text, delta.length);

@@ -54,6 +54,9 @@ struct runner_call_t {
     apr_time_t wake_at;
     /* The provider's own. */
     void *state;
+    /* So much of what was said waits for the supervisor that the model has to
+     * wait too. */
+    bool (*is_full)(void *baton);
     void (*on_delta)(void *baton, const runner_delta_t *delta);
     /* The model has something to say that is none of its answer; data is
      * borrowed. */
@@ -66,7 +69,8 @@ struct runner_call_t {
 /* The provider of that word, NULL when there is none. */
 const runner_provider_t *runner_provider_find(const char *name);
 
-/* The model said a piece of text; of a new or a running call of a tool. */
+/* The model said a piece of text; of a new or a running call of a tool. Once
+ * call->answer.excess is set they do nothing, and begin_tool returns NULL. */
 void runner_call_text(runner_call_t *call, const char *text, size_t length);
 runner_block_t *runner_call_begin_tool(runner_call_t *call, int index,
                                        const char *id, const char *name);

@@ -118,9 +118,9 @@ static void add_tool(json_object *list, json_object *message, apr_pool_t *pool)
     runner_value_add_text(made, "tool_call_id", runner_history_word(id, pool));
 }
 
-static json_object *make_messages(runner_call_t *call)
+static json_object *make_messages(runner_call_t *call, apr_pool_t *pool)
 {
-    json_object *history = runner_history_complete(call->messages, call->pool);
+    json_object *history = runner_history_complete(call->messages, pool);
     json_object *list = runner_value_list();
 
     if (call->graph->system_prompt != NULL) {
@@ -131,18 +131,18 @@ static json_object *make_messages(runner_call_t *call)
         json_object *message = json_object_array_get_idx(history, i);
 
         if (runner_message_is(message, "human")) {
-            add_human(list, message, call->pool);
+            add_human(list, message, pool);
         }
         else if (runner_message_is(message, "ai")) {
-            add_ai(list, message, call->pool);
+            add_ai(list, message, pool);
         }
         else if (runner_message_is(message, "tool")) {
-            add_tool(list, message, call->pool);
+            add_tool(list, message, pool);
         }
         else if (runner_message_is(message, "system")) {
-            make_message(list, "system",
-                         json_object_new_string(
-                             runner_message_text(message, call->pool)));
+            make_message(
+                list, "system",
+                json_object_new_string(runner_message_text(message, pool)));
         }
     }
     return list;
@@ -177,10 +177,10 @@ static const char *name_limit(const runner_model_t *model)
     return is_own ? "max_completion_tokens" : "max_tokens";
 }
 
-static json_object *make_request(runner_call_t *call)
+static json_object *make_request(runner_call_t *call, apr_pool_t *pool)
 {
     const runner_model_t *model = call->model;
-    json_object *request = agent_json_own(json_object_new_object(), call->pool);
+    json_object *request = agent_json_own(json_object_new_object(), pool);
 
     runner_value_add_text(request, "model", model->name);
     runner_value_add_bool(request, "stream", true);
@@ -190,7 +190,7 @@ static json_object *make_request(runner_call_t *call)
     if (model->max_tokens > 0) {
         runner_value_add_integer(request, name_limit(model), model->max_tokens);
     }
-    runner_value_add(request, "messages", make_messages(call));
+    runner_value_add(request, "messages", make_messages(call, pool));
     if (call->graph->tools->nelts > 0) {
         runner_value_add(request, "tools", make_tools(call->graph));
     }
@@ -213,7 +213,7 @@ static void read_finish(runner_call_t *call, const char *reason)
 {
     runner_answer_t *answer = &call->answer;
 
-    answer->finish_reason = apr_pstrdup(call->pool, reason);
+    runner_answer_keep(answer, &answer->finish_reason, reason);
     answer->stop_reason = answer->finish_reason;
     for (size_t i = 0; i < sizeof(reason_rows) / sizeof(reason_rows[0]); i++) {
         if (strcmp(reason_rows[i].finish, reason) == 0) {
@@ -269,7 +269,7 @@ static void read_call_delta(runner_call_t *call, json_object *delta)
     else if (json_object_is_type(args, json_type_object)) {
         text = agent_json_print(args, call->pool);
     }
-    if (text != NULL) {
+    if (block != NULL && text != NULL) {
         runner_call_args(call, block, text, strlen(text));
     }
 }
@@ -338,13 +338,14 @@ static void read_error(runner_call_t *call, json_object *error)
                              : agent_json_string(error, "message", type));
 }
 
-static void keep_text(runner_call_t *call, const char **kept, json_object *data,
-                      const char *key)
+/* What a later event leaves out stays. */
+static void keep_text(runner_answer_t *answer, const char **kept,
+                      json_object *data, const char *key)
 {
     const char *text = agent_json_string(data, key, NULL);
 
-    if (text != NULL && (*kept == NULL || strcmp(*kept, text) != 0)) {
-        *kept = apr_pstrdup(call->pool, text);
+    if (text != NULL) {
+        runner_answer_keep(answer, kept, text);
     }
 }
 
@@ -357,9 +358,9 @@ static void read_event(runner_call_t *call, json_object *data)
         read_error(call, error);
         return;
     }
-    keep_text(call, &answer->response_id, data, "id");
-    keep_text(call, &answer->model_name, data, "model");
-    keep_text(call, &answer->fingerprint, data, "system_fingerprint");
+    keep_text(answer, &answer->response_id, data, "id");
+    keep_text(answer, &answer->model_name, data, "model");
+    keep_text(answer, &answer->fingerprint, data, "system_fingerprint");
     read_usage(answer, agent_json_get(data, "usage"));
     read_choices(call, agent_json_get(data, "choices"));
 }

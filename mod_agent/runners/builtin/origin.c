@@ -21,6 +21,23 @@ json_object *runner_origin_triggers(runner_node_t node, apr_pool_t *pool)
         apr_pstrcat(pool, "branch:to:", runner_node_name(node), NULL));
 }
 
+static size_t measure(json_object *value)
+{
+    size_t length;
+
+    json_object_to_json_string_length(value, JSON_C_TO_STRING_PLAIN, &length);
+    return length;
+}
+
+bool runner_origin_is_short(const runner_run_t *run)
+{
+    json_object *config = agent_json_get(run->start, "config");
+
+    return measure(agent_json_get(config, "metadata"))
+        + measure(agent_json_get(config, "tags"))
+        <= RUNNER_ORIGIN_MAX;
+}
+
 json_object *runner_origin_run(runner_run_t *run)
 {
     json_object *origin = json_object_new_object();

@@ -8,6 +8,13 @@
 
 #include "run.h"
 
+/* What a client's metadata and tags may have as JSON text: they are repeated
+ * with every message and event that is streamed. */
+#define RUNNER_ORIGIN_MAX ((size_t)16 * 1024)
+
+/* Whether the run keeps to RUNNER_ORIGIN_MAX. */
+bool runner_origin_is_short(const runner_run_t *run);
+
 /* What the client gave the run as metadata, and which run it is. */
 json_object *runner_origin_run(runner_run_t *run);
 

@@ -41,17 +41,14 @@ static bool is_blank(const char *line, size_t length)
     return length == 0;
 }
 
-static void take_line(runner_job_t *job, const char *text, size_t length)
+static void read_line(runner_job_t *job, const char *text, size_t length,
+                      apr_pool_t *scratch)
 {
     apr_pool_t *pool = job->jobs->pool;
-    json_object *line;
+    json_object *line = runner_value_parse_bounded(text, length, scratch);
     json_object *custom;
     json_object *result = NULL;
 
-    if (is_blank(text, length)) {
-        return;
-    }
-    line = runner_value_parse_bounded(text, length, pool);
     custom = agent_json_get(line, "custom");
     if (custom != NULL) {
         job->jobs->on_custom(job->jobs->baton, custom);
@@ -60,23 +57,42 @@ static void take_line(runner_job_t *job, const char *text, size_t length)
         job->result = print_result(result, pool);
     }
     else if (custom == NULL && job->bad_line == NULL) {
-        job->bad_line = runner_text_shorten(
-            runner_text_clean(text, length, NULL, pool), EXCERPT_MAX, pool);
+        job->bad_line = apr_pstrdup(
+            pool,
+            runner_text_shorten(runner_text_clean(text, length, NULL, scratch),
+                                EXCERPT_MAX, scratch));
     }
 }
 
+static void take_line(runner_job_t *job, const char *text, size_t length)
+{
+    apr_pool_t *scratch;
+
+    if (is_blank(text, length)) {
+        return;
+    }
+    apr_pool_create(&scratch, job->jobs->pool);
+    read_line(job, text, length, scratch);
+    apr_pool_destroy(scratch);
+}
+
+/* The bytes are searched once and moved once, whatever pieces and lines they
+ * come in. */
 void runner_progress_take(runner_job_t *job)
 {
-    for (;;) {
-        const char *line = runner_buffer_text(&job->reply);
-        const char *end = memchr(line, '\n', job->reply.length);
+    const char *bytes = runner_buffer_text(&job->reply);
+    size_t begin = 0;
+    const char *end;
 
-        if (end == NULL) {
-            return;
-        }
-        take_line(job, line, (size_t)(end - line));
-        runner_buffer_consume(&job->reply, (size_t)(end - line) + 1);
+    while ((end = memchr(bytes + job->searched, '\n',
+                         job->reply.length - job->searched))
+           != NULL) {
+        take_line(job, bytes + begin, (size_t)(end - bytes) - begin);
+        begin = (size_t)(end - bytes) + 1;
+        job->searched = begin;
     }
+    runner_buffer_consume(&job->reply, begin);
+    job->searched = job->reply.length;
 }
 
 void runner_progress_finish(runner_job_t *job)

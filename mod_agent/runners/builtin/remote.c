@@ -126,9 +126,9 @@ static bool take_event(void *baton, const char *name, const char *text,
                              runner_complaint_read(text, length, scratch));
     }
     apr_pool_destroy(scratch);
-    if (call->answer.size > RUNNER_ANSWER_MAX) {
+    if (call->answer.excess != NULL) {
         runner_remote_refuse(call, RUNNER_COMPLAINT_GARBLED,
-                             "an answer of more than 2 MiB");
+                             call->answer.excess);
     }
     return remote->complaint.status == 0;
 }
@@ -294,6 +294,19 @@ static apr_array_header_t *make_headers(runner_call_t *call,
     return headers;
 }
 
+/* Only the text of the body stays while the model answers. */
+static void make_body(runner_call_t *call, const runner_format_t *format)
+{
+    remote_t *remote = call->state;
+    apr_pool_t *scratch;
+
+    apr_pool_create(&scratch, call->pool);
+    remote->body = agent_json_print(format->make_request(call, scratch),
+                                    call->pool);
+    remote->body_length = strlen(remote->body);
+    apr_pool_destroy(scratch);
+}
+
 void runner_remote_start(runner_call_t *call, const runner_format_t *format)
 {
     remote_t *remote = apr_pcalloc(call->pool, sizeof(*remote));
@@ -305,8 +318,7 @@ void runner_remote_start(runner_call_t *call, const runner_format_t *format)
                               call->model->url ? call->model->url : format->url,
                               format->path, NULL);
     remote->headers = make_headers(call, format);
-    remote->body = agent_json_print(format->make_request(call), call->pool);
-    remote->body_length = strlen(remote->body);
+    make_body(call, format);
     begin_attempt(call);
 }
 
@@ -316,6 +328,11 @@ void runner_remote_wake(runner_call_t *call)
 
     if (remote->transfer == NULL) {
         begin_attempt(call);
+        return;
+    }
+    if (runner_http_is_waiting(remote->transfer)) {
+        /* The model was not asked yet. */
+        restart_timer(call);
         return;
     }
     runner_http_cancel(remote->transfer);

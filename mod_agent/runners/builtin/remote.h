@@ -16,8 +16,8 @@ typedef struct runner_format_t {
     /* Adds "Name: value" lines; the key is among them. */
     void (*add_headers)(apr_array_header_t *headers,
                         const runner_model_t *model, apr_pool_t *pool);
-    /* The body; belongs to call->pool. */
-    json_object *(*make_request)(runner_call_t *call);
+    /* The body; belongs to pool. */
+    json_object *(*make_request)(runner_call_t *call, apr_pool_t *pool);
     /* One event of the answer; data is an object. */
     void (*read_event)(runner_call_t *call, json_object *data);
 } runner_format_t;

@@ -17,6 +17,7 @@
 #include "core/json.h"
 #include "journal.h"
 #include "message.h"
+#include "origin.h"
 #include "stream.h"
 #include "value.h"
 
@@ -124,6 +125,13 @@ static void wake_run(void *baton)
     wait_for(baton, 0);
 }
 
+static bool is_full(void *baton)
+{
+    const runner_run_t *run = baton;
+
+    return runner_wire_is_full(run->wire);
+}
+
 static void stream_delta(void *baton, const runner_delta_t *delta)
 {
     runner_stream_delta(baton, delta);
@@ -150,6 +158,7 @@ static void start_agent(runner_run_t *run)
     call->messages = get_messages(run);
     call->run_id = run->run_id;
     call->wake_at = RUNNER_NEVER;
+    call->is_full = is_full;
     call->on_delta = stream_delta;
     call->on_custom = stream_custom;
     call->on_change = wake_run;
@@ -198,6 +207,7 @@ static void advance_agent(runner_run_t *run)
 static void start_tools(runner_run_t *run)
 {
     runner_jobs_t *jobs = apr_pcalloc(run->node_pool, sizeof(*jobs));
+    runner_problem_t *problem = NULL;
 
     jobs->pool = run->node_pool;
     jobs->graph = run->graph;
@@ -210,7 +220,9 @@ static void start_tools(runner_run_t *run)
     jobs->baton = run;
     run->jobs = jobs;
     enter_phase(run, RUNNER_PHASE_TOOLS);
-    runner_jobs_start(jobs, get_messages(run));
+    if (runner_jobs_start(jobs, get_messages(run), &problem) != APR_SUCCESS) {
+        fail_node(run, RUNNER_NODE_TOOLS, problem);
+    }
 }
 
 static void advance_tools(runner_run_t *run)
@@ -292,10 +304,26 @@ static void choose_next(runner_run_t *run)
     }
 }
 
+static void fail_origin(runner_run_t *run)
+{
+    runner_problem_t *problem;
+
+    runner_problem_set(&problem, run->pool, "InvalidConfigError",
+                       "config/metadata and config/tags are longer than %d "
+                       "bytes together: they are repeated with every message "
+                       "that is streamed.",
+                       (int)RUNNER_ORIGIN_MAX);
+    fail_run(run, problem);
+}
+
 static void begin(runner_run_t *run)
 {
     runner_problem_t *problem = NULL;
 
+    if (!runner_origin_is_short(run)) {
+        fail_origin(run);
+        return;
+    }
     if (run->graph != NULL) {
         runner_stream_begin(run);
     }

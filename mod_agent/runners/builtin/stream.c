@@ -131,6 +131,17 @@ static json_object *make_metadata(runner_run_t *run, const char *source,
     return runner_value_add(metadata, "parents", json_object_new_object());
 }
 
+/* json-c keeps the text of what it prints as long as that lives: a copy is
+ * printed, which goes at once. Returns the length of the text. */
+static size_t add_values(runner_run_t *run)
+{
+    json_object *values = runner_value_copy(run->values);
+    size_t length = runner_wire_add_json(run->wire, values);
+
+    json_object_put(values);
+    return length;
+}
+
 static void send_checkpoint(runner_run_t *run, json_object *metadata)
 {
     json_object *tasks = agent_json_own(describe_tasks(run), run->scratch);
@@ -144,7 +155,7 @@ static void send_checkpoint(runner_run_t *run, json_object *metadata)
                       "\"parent\":%s%s%s,\"values\":",
                       run->run_id, run->epoch, run->checkpoint_id, quote,
                       has_parent ? run->parent_id : "null", quote);
-    if (runner_wire_add_json(run->wire, run->values) > RUNNER_STATE_MAX) {
+    if (add_values(run) > RUNNER_STATE_MAX) {
         runner_wire_drop(run->wire);
         run->has_overflown = true;
         return;
@@ -457,12 +468,8 @@ void runner_stream_interrupt(runner_run_t *run)
             runner_value_wrap("__interrupt__", runner_value_list()));
     }
     if (run->modes & RUNNER_MODE_VALUES) {
-        json_object *values = json_object_new_object();
+        json_object *values = runner_value_copy(run->values);
 
-        json_object_object_foreach(run->values, key, value)
-        {
-            runner_value_add(values, key, runner_value_share(value));
-        }
         runner_value_add(values, "__interrupt__", runner_value_list());
         runner_emit_event(run, "values", values);
     }

@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+#include <apr_hash.h>
 #include <apr_strings.h>
 
+#include "answer.h"
 #include "calculator.h"
 #include "core/json.h"
 #include "message.h"
@@ -52,6 +54,8 @@ bool runner_tool_read_builtin(runner_tool_t *tool, apr_pool_t *pool)
 void runner_job_finish(runner_job_t *job, bool is_error, const char *content)
 {
     job->is_done = true;
+    job->jobs->active--;
+    job->jobs->waiting--;
     job->message = agent_json_own(
         runner_message_tool(job->call_id, job->name, content,
                             runner_value_share(job->artifact), is_error),
@@ -103,6 +107,7 @@ static const char *list_tools(const runner_graph_t *graph, apr_pool_t *pool)
 {
     const char *names = "";
 
+    /* Bounded: the tools of the configuration. */
     for (int i = 0; i < graph->tools->nelts; i++) {
         names = apr_pstrcat(
             pool, names, i == 0 ? "" : ", ",
@@ -178,32 +183,38 @@ static json_object *find_asking(json_object *messages, size_t *answers)
     return NULL;
 }
 
-static bool is_answered(json_object *messages, size_t from, const char *call_id)
+/* The ids of the calls that the messages from that index on answer. */
+static apr_hash_t *find_answered(json_object *messages, size_t from,
+                                 apr_pool_t *pool)
 {
-    for (size_t i = from; i < json_object_array_length(messages); i++) {
-        json_object *message = json_object_array_get_idx(messages, i);
+    apr_hash_t *answered = apr_hash_make(pool);
 
-        if (strcmp(agent_json_string(message, "tool_call_id", ""), call_id)
-            == 0) {
-            return true;
-        }
+    for (size_t i = from; i < json_object_array_length(messages); i++) {
+        const char *id = agent_json_string(
+            json_object_array_get_idx(messages, i), "tool_call_id", "");
+
+        apr_hash_set(answered, id, APR_HASH_KEY_STRING, id);
     }
-    return false;
+    return answered;
+}
+
+static size_t count_calls(json_object *calls)
+{
+    return json_object_is_type(calls, json_type_array)
+        ? json_object_array_length(calls)
+        : 0;
 }
 
 static void add_jobs(runner_jobs_t *jobs, json_object *calls,
-                     json_object *messages, size_t answers)
+                     apr_hash_t *answered)
 {
-    if (!json_object_is_type(calls, json_type_array)) {
-        return;
-    }
-    for (size_t i = 0; i < json_object_array_length(calls); i++) {
+    for (size_t i = 0; i < count_calls(calls); i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         const char *id = agent_json_string(call, "id", "");
         json_object *args = agent_json_get(call, "args");
         runner_job_t *job;
 
-        if (is_answered(messages, answers, id)) {
+        if (apr_hash_get(answered, id, APR_HASH_KEY_STRING) != NULL) {
             continue;
         }
         job = apr_pcalloc(jobs->pool, sizeof(*job));
@@ -217,25 +228,54 @@ static void add_jobs(runner_jobs_t *jobs, json_object *calls,
     }
 }
 
-void runner_jobs_start(runner_jobs_t *jobs, json_object *messages)
+void runner_jobs_continue(runner_jobs_t *jobs)
+{
+    while (jobs->started < jobs->list->nelts
+           && jobs->active < RUNNER_TOOL_ACTIVE_MAX) {
+        runner_job_t *job = APR_ARRAY_IDX(jobs->list, jobs->started++,
+                                          runner_job_t *);
+
+        jobs->active++;
+        start_job(job);
+    }
+}
+
+/* The calls are in the state, where a client may have written them. */
+static apr_status_t check_count(json_object *asking, runner_problem_t **problem,
+                                apr_pool_t *pool)
+{
+    size_t count = count_calls(agent_json_get(asking, "tool_calls"))
+        + count_calls(agent_json_get(asking, "invalid_tool_calls"));
+
+    if (count <= RUNNER_ANSWER_CALLS_MAX) {
+        return APR_SUCCESS;
+    }
+    return runner_problem_set(problem, pool, "ToolCallLimitExceededError",
+                              "The last message asks for %" APR_SIZE_T_FMT
+                              " calls of tools; one message may have %d.",
+                              count, RUNNER_ANSWER_CALLS_MAX);
+}
+
+apr_status_t runner_jobs_start(runner_jobs_t *jobs, json_object *messages,
+                               runner_problem_t **problem)
 {
     size_t answers = 0;
     json_object *asking = find_asking(messages, &answers);
+    apr_hash_t *answered;
 
     jobs->list = apr_array_make(jobs->pool, 4, sizeof(runner_job_t *));
-    jobs->waiting = 0;
     if (asking == NULL) {
-        return;
+        return APR_SUCCESS;
     }
-    add_jobs(jobs, agent_json_get(asking, "tool_calls"), messages, answers);
-    add_jobs(jobs, agent_json_get(asking, "invalid_tool_calls"), messages,
-             answers);
-    for (int i = 0; i < jobs->list->nelts; i++) {
-        runner_job_t *job = APR_ARRAY_IDX(jobs->list, i, runner_job_t *);
-
-        start_job(job);
-        jobs->waiting += job->is_done ? 0 : 1;
+    if (check_count(asking, problem, jobs->pool) != APR_SUCCESS) {
+        return APR_EGENERAL;
     }
+    answered = find_answered(messages, answers, jobs->pool);
+    add_jobs(jobs, agent_json_get(asking, "tool_calls"), answered);
+    add_jobs(jobs, agent_json_get(asking, "invalid_tool_calls"), answered);
+    jobs->waiting = jobs->list->nelts;
+    runner_jobs_continue(jobs);
+    return APR_SUCCESS;
 }
 
 json_object *runner_jobs_messages(const runner_jobs_t *jobs)

@@ -12,8 +12,12 @@
 #include "graph.h"
 #include "http.h"
 
-/* The longest reply of an HTTP tool. */
-#define RUNNER_TOOL_REPLY_MAX ((size_t)1024 * 1024)
+/* The longest reply of an HTTP tool, and all replies of one message's calls
+ * together. */
+#define RUNNER_TOOL_REPLY_MAX   ((size_t)1024 * 1024)
+#define RUNNER_TOOL_REPLIES_MAX ((size_t)4 * 1024 * 1024)
+/* Calls of one run that are under way at once; the others wait. */
+#define RUNNER_TOOL_ACTIVE_MAX 16
 
 /* One call of a tool and its result. */
 typedef struct runner_job_t {
@@ -27,6 +31,8 @@ typedef struct runner_job_t {
     /* There is such a tool, and it has been called. */
     bool is_called;
     bool is_done;
+    /* It, or all together, answered with too much. */
+    bool has_excess;
     /* The answer, when it is done; belongs to the pool. */
     json_object *message;
     /* Belongs to the pool; NULL when there is none. */
@@ -35,7 +41,8 @@ typedef struct runner_job_t {
     runner_transfer_t *transfer;
     runner_buffer_t reply;
     size_t reply_size;
-    /* Of a reply in lines (progress.h). */
+    /* Of a reply in lines (progress.h): bytes of reply without a newline. */
+    size_t searched;
     const char *result;
     const char *bad_line;
 } runner_job_t;
@@ -49,7 +56,13 @@ typedef struct runner_jobs_t {
     const char *thread_id;
     /* runner_job_t *, in the order of the model. */
     apr_array_header_t *list;
+    /* Jobs of list that have been started, those of them that are under way,
+     * and all that are not done. */
+    int started;
+    int active;
     int waiting;
+    /* Bytes of all replies so far. */
+    size_t replies_size;
     /* A tool is called, or (job->is_done) has answered. */
     void (*on_change)(void *baton, const runner_job_t *job);
     /* A tool that works has something to say; data is borrowed. */
@@ -64,11 +77,17 @@ typedef struct runner_jobs_t {
 bool runner_tool_read_builtin(runner_tool_t *tool, apr_pool_t *pool);
 
 /*
- * Starts every call of the last AI message that has no answer yet. All done at
- * once when jobs->waiting is 0 afterwards; else on_end comes later. The other
- * members of jobs are set by the caller.
+ * Makes a job of every call of the last AI message that has no answer yet, and
+ * starts as many as may be under way at once. All are done when jobs->waiting
+ * is 0 afterwards; else on_end comes later. The caller zeroes jobs and sets its
+ * other members. APR_EGENERAL: the message asks for too many calls, none is
+ * started, *problem says so.
  */
-void runner_jobs_start(runner_jobs_t *jobs, json_object *messages);
+apr_status_t runner_jobs_start(runner_jobs_t *jobs, json_object *messages,
+                               runner_problem_t **problem);
+
+/* Starts what may be started now; for httptool.c, after the end of a job. */
+void runner_jobs_continue(runner_jobs_t *jobs);
 
 /* The answers of the jobs that are done, in order: an array of messages. */
 json_object *runner_jobs_messages(const runner_jobs_t *jobs);

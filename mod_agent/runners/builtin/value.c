@@ -58,6 +58,19 @@ json_object *runner_value_list_text(const char *text)
     return runner_value_list_of(json_object_new_string(text));
 }
 
+json_object *runner_value_copy(json_object *object)
+{
+    json_object *copy = json_object_new_object();
+
+    if (json_object_is_type(object, json_type_object)) {
+        json_object_object_foreach(object, key, value)
+        {
+            json_object_object_add(copy, key, json_object_get(value));
+        }
+    }
+    return copy;
+}
+
 json_object *runner_value_share(json_object *value)
 {
     return json_object_get(value);
@@ -99,17 +112,26 @@ int runner_value_depth(json_object *value)
     return 0;
 }
 
+/* Cleaning and scanning need several times the text: only the value stays. */
 static json_object *parse_cleaned(const char *text, size_t length,
                                   bool keeps_halves, apr_pool_t *pool)
 {
-    json_object *value;
+    json_object *value = NULL;
     agent_error_t *err = NULL;
-    const char *cleaned = runner_text_clean_json(text, length, keeps_halves,
-                                                 &length, pool);
+    apr_pool_t *scratch;
+    const char *cleaned;
 
-    if (agent_json_parse(&value, cleaned, length, &err, pool) != APR_SUCCESS) {
-        return NULL;
+    apr_pool_create(&scratch, pool);
+    cleaned = runner_text_clean_json(text, length, keeps_halves, &length,
+                                     scratch);
+    if (agent_json_parse(&value, cleaned, length, &err, scratch)
+        == APR_SUCCESS) {
+        agent_json_own(runner_value_share(value), pool);
     }
+    else {
+        value = NULL;
+    }
+    apr_pool_destroy(scratch);
     return value;
 }
 
