@@ -11,6 +11,8 @@
 #include "text.h"
 #include "value.h"
 
+#define LONG_WORD "a name or an id of more than 512 bytes"
+
 void runner_answer_init(runner_answer_t *answer, apr_pool_t *pool)
 {
     memset(answer, 0, sizeof(*answer));
@@ -74,6 +76,11 @@ static const char *make_call_id(apr_pool_t *pool)
     return id;
 }
 
+static bool is_word(const char *text)
+{
+    return text == NULL || strlen(text) <= RUNNER_ANSWER_WORD_MAX;
+}
+
 /* What is too much about one more call; NULL when nothing is. */
 static const char *find_excess(const runner_answer_t *answer, const char *id,
                                const char *name)
@@ -81,11 +88,7 @@ static const char *find_excess(const runner_answer_t *answer, const char *id,
     if (answer->calls == RUNNER_ANSWER_CALLS_MAX) {
         return "more than 128 calls of tools";
     }
-    if ((id != NULL && strlen(id) > RUNNER_ANSWER_WORD_MAX)
-        || (name != NULL && strlen(name) > RUNNER_ANSWER_WORD_MAX)) {
-        return "a name or an id of more than 512 bytes";
-    }
-    return NULL;
+    return is_word(id) && is_word(name) ? NULL : LONG_WORD;
 }
 
 runner_block_t *runner_answer_add_call(runner_answer_t *answer, int index,
@@ -135,18 +138,17 @@ void runner_answer_add_args(runner_answer_t *answer, runner_block_t *call,
 void runner_answer_keep(runner_answer_t *answer, const char **kept,
                         const char *text)
 {
-    const char *shortened;
-
     if (text != NULL && *kept != NULL && strcmp(*kept, text) == 0) {
         return;
     }
-    *kept = NULL;
-    if (text == NULL || answer->excess != NULL) {
-        return;
+    if (!is_word(text) && answer->excess == NULL) {
+        answer->excess = LONG_WORD;
     }
-    shortened = runner_text_shorten(text, RUNNER_ANSWER_WORD_MAX, answer->pool);
-    *kept = shortened == text ? apr_pstrdup(answer->pool, text) : shortened;
-    count_size(answer, strlen(*kept));
+    *kept = NULL;
+    if (text != NULL && answer->excess == NULL) {
+        *kept = apr_pstrdup(answer->pool, text);
+        count_size(answer, strlen(text));
+    }
 }
 
 bool runner_answer_has_content(const runner_answer_t *answer)

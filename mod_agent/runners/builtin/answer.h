@@ -17,7 +17,7 @@
 
 /* Texts, arguments, names and ids together; a longer answer fails the run. */
 #define RUNNER_ANSWER_MAX ((size_t)2 * 1024 * 1024)
-/* A name or an id; and what is kept of a word for response_metadata. */
+/* A name, an id, and any other word that is kept for response_metadata. */
 #define RUNNER_ANSWER_WORD_MAX ((size_t)512)
 /* Calls of tools in one message. */
 #define RUNNER_ANSWER_CALLS_MAX 128
@@ -95,8 +95,7 @@ void runner_answer_add_args(runner_answer_t *answer, runner_block_t *call,
 
 /*
  * Keeps a word of the model for response_metadata: *kept is one of the members
- * above and becomes a copy of text, cut to RUNNER_ANSWER_WORD_MAX bytes. NULL
- * forgets it. Each copy counts in size.
+ * above and becomes a copy of text, which counts in size. NULL forgets it.
  */
 void runner_answer_keep(runner_answer_t *answer, const char **kept,
                         const char *text);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See halves.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "halves.h"
 
 #include <stdbool.h>
@@ -62,7 +65,10 @@ const char *runner_halves_join(unsigned *pending, const char *text,
     char *joined;
     char *out;
 
-    if (*length == 0 || (*pending == 0 && strstr(text, LEAD) == NULL)) {
+    /* Not strstr: more than this piece may follow. */
+    if (*length == 0
+        || (*pending == 0
+            && memmem(text, *length, LEAD, sizeof(LEAD) - 1) == NULL)) {
         return text;
     }
     /* The pending half may become three more bytes. */

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+# A server of models and tools that sends what no good server sends. The first
+# part of a path says what; every connection is a process of its own:
+#
+#   my $server = HostileServer->new;
+#   graph(model => $server->model('openai', 'ids'))
+#   $server->tool('json')          # a tool for a graph
+#   $server->wait_requests(16)     # requests of /gate/, which wait ...
+#   $server->release(1)            # ... until they are let through
+package HostileServer;
+use strict;
+use warnings;
+use AgentTest::Env qw(free_port);
+use IO::Handle;
+use IO::Select;
+use IO::Socket::INET;
+use POSIX ();
+use Socket qw(IPPROTO_TCP TCP_NODELAY);
+
+use constant TIMEOUT => 120;
+
+# What a path's first part sends: ($socket, $path, $self).
+my %deeds = (
+    ok    => sub { send_stream($_[0], answer_of($_[1], 'fine')) },
+    bytes => \&send_bytes,
+    ids   => sub { send_endless($_[0], sub { qq({"id":"$_[0]","choices":[]}) }) },
+    names => sub { send_endless($_[0], sub { call_chunk($_[0]) }) },
+    calls => sub { send_stream($_[0], join '', map { event(call_chunk("tool$_", $_)) } 1 .. 200) },
+    json  => \&send_json,
+    gate  => \&send_gated,
+);
+
+sub new {
+    my ($class) = @_;
+    my $port = free_port();
+    my $listener = IO::Socket::INET->new(Listen => 512, LocalAddr => '127.0.0.1',
+        LocalPort => $port, ReuseAddr => 1) or die "listen: $!\n";
+    pipe my $journal, my $journal_in or die "pipe: $!\n";
+    pipe my $gate_out, my $gate or die "pipe: $!\n";
+    my $self = bless { port => $port, owner => $$, seen => 0, journal => $journal,
+        gate => $gate, journal_in => $journal_in, gate_out => $gate_out }, $class;
+    $self->{pid} = fork() // die "fork: $!\n";
+    $self->serve($listener) if !$self->{pid};
+    close $_ for $listener, $journal_in, $gate_out;
+    return $self;
+}
+
+# The processes of its connections are of its group, and end with it.
+sub DESTROY {
+    my ($self) = @_;
+    return if $$ != $self->{owner};
+    local $?;
+    kill 'KILL', -$self->{pid}, $self->{pid};
+    waitpid $self->{pid}, 0;
+    return;
+}
+
+sub model {
+    my ($self, $vendor, $deed, %fields) = @_;
+    return { provider => $vendor, name => 'm', url => "http://127.0.0.1:$self->{port}/$deed",
+        %fields };
+}
+
+sub tool {
+    my ($self, $deed) = @_;
+    return { name => $deed, kind => 'http', url => "http://127.0.0.1:$self->{port}/$deed/tool",
+        method => 'POST', timeout_ms => 120_000 };
+}
+
+# Requests of /gate/ so far; waits for as many.
+sub wait_requests {
+    my ($self, $count) = @_;
+    while ($self->{seen} < $count) {
+        die "only $self->{seen} of $count requests came\n"
+            if !IO::Select->new($self->{journal})->can_read(TIMEOUT);
+        $self->count_requests;
+    }
+    return $self->{seen};
+}
+
+# ... without waiting.
+sub count_requests {
+    my ($self) = @_;
+    while (IO::Select->new($self->{journal})->can_read(0)) {
+        $self->{seen} += sysread($self->{journal}, my $bytes, 4096) || die "the server ended\n";
+    }
+    return $self->{seen};
+}
+
+sub release {
+    my ($self, $count) = @_;
+    syswrite $self->{gate}, 'x' x $count;
+    return;
+}
+
+# ---- the server ----
+
+sub serve {
+    my ($self, $listener) = @_;
+    POSIX::setpgid(0, 0);
+    close $_ for $self->{journal}, $self->{gate};
+    local $SIG{CHLD} = 'IGNORE';
+    local $SIG{PIPE} = 'IGNORE';
+    while (my $socket = $listener->accept) {
+        my $pid = fork // POSIX::_exit(1);
+        next if $pid;
+        close $listener;
+        my $path = read_request($socket);
+        my ($deed) = $path =~ m{^/(\w+)/};
+        $deeds{$deed}->($socket, $path, $self) if $deeds{$deed};
+        shutdown $socket, 1;
+        POSIX::_exit(0);
+    }
+    POSIX::_exit(0);
+}
+
+sub read_request {
+    my ($socket) = @_;
+    my ($text, $path, $length) = ('');
+    while ($text !~ /\r\n\r\n/) {
+        sysread $socket, $text, 65_536, length $text or POSIX::_exit(0);
+    }
+    ($path) = $text =~ /^\S+ (\S+)/;
+    ($length) = $text =~ /^content-length: (\d+)/mi;
+    my $missing = ($length // 0) - (length($text) - index($text, "\r\n\r\n") - 4);
+    while ($missing > 0) {
+        $missing -= sysread($socket, my $bytes, 1 << 20) || POSIX::_exit(0);
+    }
+    return $path;
+}
+
+sub send_all {
+    my ($socket, $bytes) = @_;
+    my $at = 0;
+    while ($at < length $bytes) {
+        my $sent = syswrite $socket, $bytes, 1 << 18, $at;
+        POSIX::_exit(0) if !$sent;
+        $at += $sent;
+    }
+    return;
+}
+
+sub head {
+    my ($type) = @_;
+    return "HTTP/1.1 200 OK\r\nContent-Type: $type\r\nConnection: close\r\n\r\n";
+}
+
+sub event { return "data: $_[0]\n\n" }
+
+# A whole answer with that text in the format that the path asks for.
+sub answer_of {
+    my ($path, $text) = @_;
+    return event(qq({"choices":[{"delta":{"content":"$text"},"finish_reason":"stop"}]}))
+        . event('[DONE]')
+        if $path =~ /completions/;
+    return join '', map { event($_) } '{"type":"message_start","message":{"id":"i"}}',
+        qq({"type":"content_block_start","index":0,"content_block":{"type":"text","text":"$text"}}),
+        '{"type":"message_delta","delta":{"stop_reason":"end_turn"}}', '{"type":"message_stop"}';
+}
+
+sub call_chunk {
+    my ($name, $index) = @_;
+    $index //= 0;
+    return qq({"choices":[{"delta":{"tool_calls":[{"index":$index,"id":"i$index",)
+        . qq("function":{"name":"$name","arguments":"{}"}}]}}]});
+}
+
+sub send_stream {
+    my ($socket, $events) = @_;
+    return send_all($socket, head('text/event-stream') . $events);
+}
+
+sub send_bytes {
+    my ($socket, $path) = @_;
+    setsockopt $socket, IPPROTO_TCP, TCP_NODELAY, 1;
+    my $stream = head('text/event-stream') . answer_of($path, 'word ' x 4000);
+    syswrite $socket, substr $stream, $_, 1 for 0 .. length($stream) - 1;
+    return;
+}
+
+# Events of nearly 1 MiB, each with another word, for as long as they are read.
+sub send_endless {
+    my ($socket, $make) = @_;
+    send_all($socket, head('text/event-stream'));
+    send_all($socket, event($make->($_ . 'x' x 900_000))) for 1 .. 1_000_000;
+    return;
+}
+
+# A progress line of 1 MiB: a long key over many containers.
+sub send_json {
+    my ($socket) = @_;
+    my $text = '{"result":{"' . 'k' x 400_000 . '":[' . join(',', ('[]') x 200_000) . ']}}';
+    return send_all($socket, head('application/x-ndjson') . "$text\n");
+}
+
+sub send_gated {
+    my ($socket, $path, $self) = @_;
+    syswrite $self->{journal_in}, 'x';
+    sysread $self->{gate_out}, my $byte, 1;
+    return send_all($socket, head('text/plain') . 'through');
+}
+
+1;

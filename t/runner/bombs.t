@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# Inputs of legal size that are made to be expensive: what they may cost the
+# runner in memory and processor time, and that another run of the same runner
+# ends well beside them.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Cost;
+use HostileServer;
+use JSON::PP;
+use RunnerTest qw(graph human start_line);
+use Test::More;
+
+use constant MB => 1024 * 1024;
+
+my $server = HostileServer->new;
+my %graphs = (
+    agent  => graph(),
+    openai => graph(model => $server->model('openai', 'ok')),
+    claude => graph(model => $server->model('anthropic', 'ok')),
+    tools  => graph(tools => [ map { $server->tool($_) } qw(json gate) ]),
+    map { $_ => graph(model => $server->model('openai', $_)) } qw(bytes ids names calls));
+
+# A start line; JSON text stands where a field is a reference to it.
+sub line_of {
+    my (%fields) = @_;
+    my %raw = map { ref $fields{$_} eq 'SCALAR' ? ($_ => ${ delete $fields{$_} }) : () }
+        keys %fields;
+    my $start = start_line(%fields, map { $_ => "<$_>" } keys %raw);
+    my $text = encode_json($start);
+    $text =~ s/"<$_>"/$raw{$_}/ for keys %raw;
+    return ($start->{run_id}, "$text\n");
+}
+
+# Measures one run beside a small one, in a runner that has kept no memory of
+# others: {status, error} of its end.
+sub cost_of_run {
+    my (%fields) = @_;
+    my $runner = RunnerTest->new(graphs => \%graphs);
+    my ($other, $small) = line_of(input => human('Hello'));
+    my ($run_id, $line) = line_of(%fields);
+    my $ends;
+    my $cost = cost_of([ $runner->pid ], sub { $ends = $runner->ends_of($line . $small, 2) });
+    return { %{$cost}, %{ $ends->{$run_id} }, bytes => length $line,
+        beside => $ends->{$other}{status} };
+}
+
+# A run ends as it should, within $per_byte bytes of memory and a microsecond
+# of the processor for each byte of its start line, and 8 MB and 1 s for all.
+sub is_cheap {
+    my ($title, $per_byte, $status, %fields) = @_;
+    my $cost = cost_of_run(%fields);
+    my $peak = ($per_byte * $cost->{bytes} + 8 * MB) * memory_scale();
+    my $cpu = (1 + 1e-6 * $cost->{bytes}) * memory_scale();
+    subtest $title => sub {
+        is $cost->{status}, $status, 'its end';
+        is $cost->{beside}, 'success', 'a run beside it ends well';
+        cmp_ok $cost->{peak_bytes}, '<', $peak, sprintf 'memory: %.1f MB for %.2f MB',
+            $cost->{peak_bytes} / MB, $cost->{bytes} / MB;
+        cmp_ok $cost->{cpu_sec}, '<', $cpu, "processor: $cost->{cpu_sec} s";
+    };
+    return $cost;
+}
+
+sub messages { return \('{"messages":[' . join(',', @_) . ']}') }
+
+# ---- from a client ----
+
+my $blocks = messages('{"role":"user","content":[' . join(',', ('"a"') x 100_000) . ']}');
+is_cheap("$_: a message of 100,000 text blocks costs what it is long", 500, 'success',
+    graph_id => $_, input => $blocks) for qw(agent openai claude);
+
+my $systems = messages('{"role":"user","content":"Hi"}',
+    ('{"role":"system","content":"ab"}') x 40_000);
+is_cheap("$_: 40,000 system messages cost what they are long", 400, 'success',
+    graph_id => $_, input => $systems) for qw(openai claude);
+
+my $answers = messages('{"role":"user","content":"Hi"}', map {
+    qq({"role":"tool","tool_call_id":"d$_","name":"clock","content":"a"}) } 1 .. 21_000);
+is_cheap('the demo model reads 21,000 answers of tools', 200, 'success', input => $answers);
+
+my $calls = join ',', map { qq({"name":"a","args":{},"id":"c$_"}) } 1 .. 20_000;
+my $pairs = messages(qq({"role":"ai","content":"","tool_calls":[$calls]}), (map {
+    qq({"role":"tool","tool_call_id":"d$_","content":""}) } 1 .. 15_000),
+    '{"role":"user","content":"Hi"}');
+is_cheap("$_: 20,000 calls of tools beside 15,000 answers to others", 400, 'success',
+    graph_id => $_, input => $pairs) for qw(openai claude);
+
+my $functions = join ',', ('{"function":{"name":"a","arguments":"{}"}}') x 40_000;
+is_cheap('40,000 calls in the form of functions', 400, 'success',
+    input => messages(qq({"role":"ai","content":"","tool_calls":[$functions]}),
+        '{"role":"user","content":"Hi"}'));
+
+my $long_ids = messages(map { '{"role":"user","content":"a","id":"' . $_ x (1 << 20) . '"}' } 'a' .. 'c');
+is_cheap("$_: ids of 1 MiB", 30, 'success', graph_id => $_, input => $long_ids)
+    for qw(agent claude);
+
+# ---- to the demo model ----
+
+for my $size (20_000, 250_000) {
+    my $object = '{"' . 'k' x $size . '":[' . join(',', ('[]') x $size) . ']}';
+    for my $word ('use clock', 'custom') {
+        is_cheap("the demo model is told to `$word` with a key of $size bytes over as many lists",
+            120, 'success', input => human("$word $object"));
+    }
+}
+
+my $cost = is_cheap('the demo model is told to use 100,000 tools', 30, 'error',
+    input => human('use clock {} ' x 100_000));
+is $cost->{error}{message}, 'The demo model was asked for more than 128 calls of tools.',
+    '... and says how many it may use';
+
+# ---- tools ----
+
+my $storm = join ',', map { qq({"name":"gate","args":{},"id":"c$_"}) } 1 .. 60_000;
+$cost = is_cheap('a command goes to the node tools with 60,000 calls', 250, 'error',
+    graph_id => 'tools', command => \(qq({"goto":"tools","update":{"messages":[)
+        . qq({"role":"ai","content":"","tool_calls":[$storm]}]}})));
+is $cost->{error}{error}, 'ToolCallLimitExceededError', '... and is told that they are too many';
+is $server->count_requests, 0, '... no tool was called';
+
+is_cheap('a tool answers with a long key over 200,000 lists', 0, 'success', graph_id => 'tools',
+    input => human('use json {}')) if 0;
+
+# ---- a model server ----
+
+is_cheap('a model server sends its answer byte by byte', 100, 'success', graph_id => 'bytes',
+    input => human('Hi'));
+for my $deed (qw(ids names)) {
+    $cost = is_cheap("a model server sends $deed of 900 KB without end", 100, 'error',
+        graph_id => $deed, input => human('Hi'));
+    like $cost->{error}{message}, qr/more than 512 bytes/, '... and the run says why it failed';
+}
+$cost = is_cheap('a model server asks for 200 tools', 100, 'error', graph_id => 'calls',
+    input => human('Hi'));
+like $cost->{error}{message}, qr/more than 128 calls of tools/, '... and the run says why it failed';
+
+done_testing;
