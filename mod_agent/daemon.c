@@ -230,6 +230,7 @@ static void fill_supervisor(daemon_t *daemon,
     supervisor->graph_ids = agent_config_graph_names(config, daemon->pconf);
     supervisor->runners = agent_config_runners(config);
     supervisor->slots = agent_config_runner_slots(config);
+    supervisor->runner_memory = agent_config_runner_memory(config);
     supervisor->run_timeout = agent_config_run_timeout(config);
     supervisor->drain_timeout = agent_config_drain_timeout(config);
     supervisor->event_retention_days = agent_config_retention_days(config);

@@ -11,7 +11,8 @@
 #include "../private.h"
 
 /* The start message of a run must fit the runner protocol's 8 MiB line. */
-#define DEFAULT_MAX_BODY (4 * 1024 * 1024)
+#define DEFAULT_MAX_BODY      (4 * 1024 * 1024)
+#define DEFAULT_RUNNER_MEMORY (APR_INT64_C(1024) * 1024 * 1024)
 
 #define PICK(field, unset)                                                     \
     merged->field = add->field != (unset) ? add->field : base->field
@@ -22,6 +23,7 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
 
     config->runners = -1;
     config->runner_slots = -1;
+    config->runner_memory = -1;
     config->max_waiters = -1;
     config->parking = -1;
     config->pool_size = -1;
@@ -115,6 +117,12 @@ int agent_config_runners(const agent_server_config_t *config)
 int agent_config_runner_slots(const agent_server_config_t *config)
 {
     return config->runner_slots != -1 ? config->runner_slots : 100;
+}
+
+apr_int64_t agent_config_runner_memory(const agent_server_config_t *config)
+{
+    return config->runner_memory != -1 ? config->runner_memory
+                                       : DEFAULT_RUNNER_MEMORY;
 }
 
 bool agent_config_parking(const agent_server_config_t *config)

@@ -54,6 +54,7 @@ typedef struct agent_server_config_t {
     const char *feedback_url;
     int runners;
     int runner_slots;
+    apr_int64_t runner_memory;
     int max_waiters; /* see capacity.h */
     int parking;
     int pool_size;
@@ -99,6 +100,8 @@ const char *agent_config_runner_user(const agent_server_config_t *config);
 const char *agent_config_feedback_url(const agent_server_config_t *config);
 int agent_config_runners(const agent_server_config_t *config);
 int agent_config_runner_slots(const agent_server_config_t *config);
+/* Bytes of one runner; 0: no limit. */
+apr_int64_t agent_config_runner_memory(const agent_server_config_t *config);
 /* AgentParking. */
 bool agent_config_parking(const agent_server_config_t *config);
 /* Connections of one child in use at once; dbd_max = mod_dbd's DBDMax. */

@@ -10,11 +10,16 @@
 #include <strings.h>
 
 #include <apr_file_io.h>
+#include <apr_lib.h>
 #include <apr_strings.h>
 
 #include "../core/origin.h"
 #include "../private.h"
 #include "config.h"
+
+/* With less a runner does not start; more no machine has. */
+#define RUNNER_MEMORY_LEAST (APR_INT64_C(64) << 20)
+#define RUNNER_MEMORY_MOST  (APR_INT64_C(1024) << 30)
 
 /* A numeric directive: where its value goes and what it may be. */
 typedef struct number_t {
@@ -125,6 +130,48 @@ static const char *set_runner(cmd_parms *cmd, void *dir, const char *arg)
     }
     agent_config_server(cmd->server)->runner = ap_server_root_relative(
         cmd->pool, arg);
+    return NULL;
+}
+
+/* 1 for none, K, M or G in either case; 0 when it is something else. */
+static apr_int64_t read_unit(const char *unit)
+{
+    static const char units[] = "kmg";
+    apr_int64_t bytes = 1;
+
+    if (*unit == '\0') {
+        return 1;
+    }
+    for (const char *known = units; *known != '\0' && unit[1] == '\0';
+         known++) {
+        bytes *= 1024;
+        if (apr_tolower(*unit) == *known) {
+            return bytes;
+        }
+    }
+    return 0;
+}
+
+static const char *set_runner_memory(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    char *end;
+    apr_int64_t value = apr_strtoi64(arg, &end, 10);
+    apr_int64_t unit = read_unit(end);
+
+    if (problem != NULL) {
+        return problem;
+    }
+    if (end == arg || unit == 0 || value < 0
+        || value > RUNNER_MEMORY_MOST / unit
+        || (value > 0 && value * unit < RUNNER_MEMORY_LEAST)) {
+        return apr_psprintf(cmd->pool,
+                            "AgentRunnerMemory: expected 0, or bytes from 64M "
+                            "to 1024G with K, M or G behind the number, got "
+                            "'%s'",
+                            arg);
+    }
+    agent_config_server(cmd->server)->runner_memory = value * unit;
     return NULL;
 }
 
@@ -264,6 +311,9 @@ const command_rec agent_directives[] = {
                   "runner processes (default: 1)"),
     AP_INIT_TAKE1("AgentRunnerSlots", set_number, DATA(runner_slots), RSRC_CONF,
                   "runs of one runner at once (default: 100)"),
+    AP_INIT_TAKE1("AgentRunnerMemory", set_runner_memory, NULL, RSRC_CONF,
+                  "bytes of memory of one runner, with K, M or G; 0: any "
+                  "(default: 1G)"),
     AP_INIT_TAKE1("AgentRunTimeout", set_number, DATA(run_timeout), RSRC_CONF,
                   "seconds a run may execute (default: 3600)"),
     AP_INIT_TAKE1("AgentDrainTimeout", set_number, DATA(drain_timeout),

@@ -73,7 +73,13 @@ static int prepare_process(agent_supervisor_t *sv)
     apr_status_t rv;
 
     agent_process_reset_signals();
-    agent_process_close_fds(keep, 3);
+    if (!agent_process_close_fds(keep, 3)) {
+        agent_report_write(sv, AGENT_LOG_ERR, "AGT0387",
+                           APR_FROM_OS_ERROR(errno),
+                           "cannot close the descriptors of the parent: "
+                           "neither close_range() nor /proc/self/fd works");
+        return EXIT_CONFIG;
+    }
     agent_process_name("agent-super");
     srand48((long)getpid() ^ (long)sv->now);
     rv = agent_spawner_start(&sv->spawner, config);

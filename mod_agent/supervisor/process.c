@@ -5,6 +5,7 @@
 #endif
 #include "process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -72,11 +73,39 @@ static void open_null(void)
     }
 }
 
-void agent_process_close_fds(const int *keep, int count)
+/* The directory itself is among what it lists, and is left to closedir(). */
+static bool close_listed(unsigned first, unsigned last)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    if (directory == NULL) {
+        return false;
+    }
+    while ((entry = readdir(directory)) != NULL) {
+        char *end;
+        unsigned long fd = strtoul(entry->d_name, &end, 10);
+
+        if (*end == '\0' && end != entry->d_name && fd >= first && fd <= last
+            && fd != (unsigned long)dirfd(directory)) {
+            close((int)fd);
+        }
+    }
+    closedir(directory);
+    return true;
+}
+
+bool agent_process_close_range(unsigned first, unsigned last)
+{
+    return close_range(first, last, 0) == 0 || close_listed(first, last);
+}
+
+bool agent_process_close_fds(const int *keep, int count)
 {
     int sorted[MAX_KEEP] = {0};
     int kept = 0;
     unsigned next = 3;
+    bool is_done = true;
 
     for (int i = 0; i < count && kept < MAX_KEEP; i++) {
         if (keep[i] > 2) {
@@ -86,12 +115,13 @@ void agent_process_close_fds(const int *keep, int count)
     qsort(sorted, (size_t)kept, sizeof(sorted[0]), compare_fds);
     for (int i = 0; i < kept; i++) {
         if ((unsigned)sorted[i] > next) {
-            close_range(next, (unsigned)sorted[i] - 1, 0);
+            is_done &= agent_process_close_range(next, (unsigned)sorted[i] - 1);
         }
         next = (unsigned)sorted[i] + 1;
     }
-    close_range(next, UINT_MAX, 0);
+    is_done &= agent_process_close_range(next, UINT_MAX);
     open_null();
+    return is_done;
 }
 
 apr_status_t agent_process_become(uid_t uid, gid_t gid)
@@ -176,6 +206,23 @@ apr_int64_t agent_process_start_time(pid_t pid)
     char state;
 
     return read_stat(pid, &state, &start) ? start : -1;
+}
+
+apr_int64_t agent_process_resident(pid_t pid)
+{
+    char path[64];
+    char text[128];
+    char *pages;
+
+    snprintf(path, sizeof(path), "/proc/%ld/statm", (long)pid);
+    if (read_small(path, text, sizeof(text)) <= 0) {
+        return -1;
+    }
+    /* Size, then what is resident. */
+    pages = strchr(text, ' ');
+    return pages != NULL
+        ? apr_strtoi64(pages + 1, NULL, 10) * sysconf(_SC_PAGESIZE)
+        : -1;
 }
 
 bool agent_process_same_boot(const char *one, const char *other)

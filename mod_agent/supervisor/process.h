@@ -26,11 +26,26 @@ void agent_process_reset_signals(void);
  */
 int agent_process_signal_fd(const int *signals);
 
+/* A build with a sanitizer takes several times the memory, and most of the
+ * address space. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define AGENT_PROCESS_IS_SANITIZED 1
+#else
+#define AGENT_PROCESS_IS_SANITIZED 0
+#endif
+
+/*
+ * Closes the descriptors from first to last, also where close_range() is not
+ * known or not permitted (Linux before 5.9, a narrow seccomp profile). False
+ * when /proc does not tell either which ones are open.
+ */
+bool agent_process_close_range(unsigned first, unsigned last);
+
 /*
  * Closes every descriptor but 2 and those in keep (negative ones are skipped);
- * 0 and 1 become /dev/null.
+ * 0 and 1 become /dev/null. False as agent_process_close_range().
  */
-void agent_process_close_fds(const int *keep, int count);
+bool agent_process_close_fds(const int *keep, int count);
 
 /*
  * Becomes uid/gid without supplementary groups, for good. (uid_t)-1: nothing.
@@ -49,6 +64,10 @@ bool agent_process_boot_id(char out[AGENT_PROCESS_BOOT_SIZE]);
 
 /* Field 22 of /proc/PID/stat: clock ticks from boot to start; -1 unknown. */
 apr_int64_t agent_process_start_time(pid_t pid);
+
+/* Bytes of memory that the process has resident; -1 unknown. Any user may ask,
+ * also of a process that is not dumpable. */
+apr_int64_t agent_process_resident(pid_t pid);
 
 /* Whether two boot ids are of one boot of one machine. */
 bool agent_process_same_boot(const char *one, const char *other);

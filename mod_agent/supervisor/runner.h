@@ -103,7 +103,7 @@ void agent_runner_receive_news(agent_supervisor_t *sv);
 /* Adds what all runners wait for to the poll set. */
 void agent_runner_poll(agent_supervisor_t *sv);
 
-/* Pings and limits; called each second. */
+/* Pings, limits and memory; called each second. */
 void agent_runner_tick(agent_supervisor_t *sv);
 
 /* Gives back what ended runners held; not while the poll set is walked. */

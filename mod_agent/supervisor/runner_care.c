@@ -6,6 +6,9 @@
 
 #include "state.h"
 
+/* What a sanitizer's build may take more. */
+#define SANITIZER_FACTOR 4
+
 void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner)
 {
     if (runner->state > AGENT_RUNNER_READY) {
@@ -103,6 +106,21 @@ static void check_ping(agent_supervisor_t *sv, agent_runner_t *runner)
     }
 }
 
+/*
+ * RLIMIT_DATA of the spawner stops most of it; this sees what it does not
+ * count: shared memory, mapped files. A look each second is no fence, but what
+ * the host can stand for a second.
+ */
+static bool exceeds_memory(const agent_supervisor_t *sv,
+                           const agent_runner_t *runner)
+{
+    apr_int64_t limit = sv->config->runner_memory
+        * (AGENT_PROCESS_IS_SANITIZED ? SANITIZER_FACTOR : 1);
+
+    return limit > 0 && runner->pid > 0
+        && agent_process_resident(runner->pid) > limit;
+}
+
 static void check_runner(agent_supervisor_t *sv, agent_runner_t *runner)
 {
     /* A runner that we do not read or have stopped cannot answer. */
@@ -118,6 +136,18 @@ static void check_runner(agent_supervisor_t *sv, agent_runner_t *runner)
     }
     else if (runner->limit_at <= sv->now) {
         exceed_limit(sv, runner);
+    }
+    else if (runner->state <= AGENT_RUNNER_LEAVING
+             && exceeds_memory(sv, runner)) {
+        agent_report_write(sv, AGENT_LOG_ERR, "AGT0386", 0,
+                           "runner %d takes more memory than the %d MB of "
+                           "AgentRunnerMemory: it is killed, its %d runs are "
+                           "given back",
+                           (int)runner->pid,
+                           (int)(sv->config->runner_memory >> 20),
+                           runner->active);
+        agent_runner_kill(sv, runner, AGENT_LOSS_COUNTED,
+                          "the runner took more memory than it may");
     }
     else if (runner->state <= AGENT_RUNNER_LEAVING) {
         check_ping(sv, runner);

@@ -55,10 +55,27 @@ static int arrange_fds(int runner_fd, const int fds[AGENT_SPAWNER_FDS])
     if (dup2(program, 5) != 5) {
         give_up("descriptors");
     }
-    close_range(6, UINT_MAX, 0);
+    /* Among the others are httpd's listeners and logs. */
+    if (!agent_process_close_range(6, UINT_MAX)) {
+        give_up("closing descriptors");
+    }
     /* dup2 clears the flag: a script must keep it open, nothing else may. */
     fcntl(5, F_SETFD, flags);
     return 5;
+}
+
+/*
+ * RLIMIT_DATA counts what a process may write to and does not share. Not
+ * RLIMIT_AS, which counts reserved addresses too: Node does not start with it.
+ */
+static void limit_memory(apr_int64_t bytes)
+{
+    const struct rlimit data = {(rlim_t)bytes, (rlim_t)bytes};
+
+    if (bytes > 0 && !AGENT_PROCESS_IS_SANITIZED
+        && setrlimit(RLIMIT_DATA, &data) != 0) {
+        give_up("memory limit");
+    }
 }
 
 static void drop_rights(const agent_supervisor_config_t *config)
@@ -95,6 +112,7 @@ void agent_spawner_exec(int runner_fd, const int fds[AGENT_SPAWNER_FDS],
     agent_process_reset_signals();
     signal(SIGPIPE, SIG_DFL);
     drop_rights(config);
+    limit_memory(config->runner_memory);
     if (chdir("/") != 0) {
         give_up("directory /");
     }

@@ -207,7 +207,10 @@ void agent_spawner_serve(int fd, int runner_fd,
     agent_process_name("agent-spawner");
     /* Out of the group that the parent or a terminal signals as a whole. */
     setsid();
-    agent_process_close_fds(keep, 2);
+    if (!agent_process_close_fds(keep, 2)) {
+        /* Runners would inherit what is open. The supervisor sees the end. */
+        _exit(1);
+    }
     agent_process_reset_signals();
     /* It ends with the supervisor and for no other reason, so the signals
      * that end others are only taken off the queue. */

@@ -67,6 +67,9 @@ typedef struct agent_supervisor_config_t {
     /* Runner processes, and runs at once in each of them. */
     int runners;
     int slots;
+    /* Bytes that a runner may take: its data segment and, as far as a look each
+     * second sees it, what it has resident. 0: any number. */
+    apr_int64_t runner_memory;
     /* Longest execution of a run; 0: only what the run itself says. */
     apr_interval_time_t run_timeout;
     /* How long a drain lets runs go on. */

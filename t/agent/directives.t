@@ -73,6 +73,7 @@ for my $good (
     graph('AgentModel demo') . join("\n", 'AgentNode a', 'AgentDBPoolSize 5',
         'AgentDBPoolWait 0', 'AgentDBQueryTimeout 100',
         'AgentDBConnectTimeout 100', 'AgentRunners 2', 'AgentRunnerSlots 1',
+        'AgentRunnerMemory 64m',
         'AgentRunTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1',
         'AgentMaxWaiters 1', 'AgentParking Off', 'AgentMaxBody 1024', 'AgentPrefix /agents',
         'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"',
@@ -85,6 +86,7 @@ for my $good (
         'AgentAllowOrigin https://*.example.com:* *',
         'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', ''),
     graph('AgentModel demo') . "AgentWebhookSecretFile $bare\n",
+    map { graph('AgentModel demo') . "AgentRunnerMemory $_\n" } '0', '2G', '1048576K', '67108864',
 ) {
     my ($ok, $output) = check($good);
     ok $ok, 'accepted: ' . ($good =~ /\n(Agent\w+|    \w+.*|AgentModel.*)\n/)[0]
@@ -121,6 +123,12 @@ my @bad = (
         'from 1 to 64', q('0') ],
     [ graph('AgentModel demo') . "AgentRunners 5x\n", 'AgentRunners',
         'whole number', '5x' ],
+    (map { [ graph('AgentModel demo') . "AgentRunnerMemory $_\n",
+        'AgentRunnerMemory', '0, or bytes from 64M', qq('$_') ] }
+        qw(-1 63M 1T 2GB 1025G M 9223372036854775807G)),
+    [ graph('AgentModel demo')
+            . "<VirtualHost *:1>\nAgentRunnerMemory 1G\n</VirtualHost>\n",
+        'AgentRunnerMemory', 'cannot occur within', '' ],
     [ graph('AgentModel demo') . "AgentDBPoolWait -1\n", 'AgentDBPoolWait',
         'from 0', '-1' ],
     [ graph('AgentModel demo') . "AgentPrefix x\n", 'AgentPrefix',

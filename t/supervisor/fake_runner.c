@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -332,6 +333,19 @@ typedef struct deed_t {
     void (*act)(run_t *run, json_object *input);
 } deed_t;
 
+/* Takes memory that no limit of its data segment counts, and hangs. */
+static void do_share(run_t *run, json_object *input)
+{
+    size_t bytes = (size_t)get_int(input, "bytes", 0);
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        exit(1);
+    }
+    memset(memory, 1, bytes);
+}
+
 static const deed_t deeds[] = {
     {"noop", do_noop},
     {"step", do_step},
@@ -352,6 +366,7 @@ static const deed_t deeds[] = {
     {"close", do_close},
     {"mute", do_mute},
     {"stderr", do_stderr},
+    {"share", do_share},
     {"after_end", do_after_end},
     {"imitate", do_imitate},
 };

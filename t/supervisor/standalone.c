@@ -6,11 +6,11 @@
  * example for people who run it under a service manager of their own.
  *
  * Members of the file: conninfo, node, runner, graphs (object), runners, slots,
- * lease_sec, retention_days, run_timeout_ms, drain_timeout_ms, timing_ms
- * (ping_interval, ping_timeout, ready_timeout, cancel_grace, recycle_grace),
- * uid, gid, runner_uid, runner_gid, life_fd (an inherited descriptor), wake
- * (path of a datagram socket to make), webhooks (allow, deny and ports: arrays
- * of texts; key: base64; timeout_ms).
+ * runner_memory (bytes), lease_sec, retention_days, run_timeout_ms,
+ * drain_timeout_ms, timing_ms (ping_interval, ping_timeout, ready_timeout,
+ * cancel_grace, recycle_grace), uid, gid, runner_uid, runner_gid, life_fd (an
+ * inherited descriptor), wake (path of a datagram socket to make), webhooks
+ * (allow, deny and ports: arrays of texts; key: base64; timeout_ms).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -150,6 +150,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->graph_ids = get_keys(graphs, pool);
     config->runners = (int)agent_json_integer(json, "runners", 1);
     config->slots = (int)agent_json_integer(json, "slots", 100);
+    config->runner_memory = agent_json_integer(json, "runner_memory", 0);
     config->run_timeout = get_ms(json, "run_timeout_ms", 3600000);
     config->drain_timeout = get_ms(json, "drain_timeout_ms", 180000);
     config->lease_sec = (int)agent_json_integer(json, "lease_sec", 20);

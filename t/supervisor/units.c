@@ -3,9 +3,16 @@
 /* The parts of the supervisor that need neither processes nor a database. */
 #include "../unit/check.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <apr_strings.h>
@@ -233,6 +240,71 @@ static void processes_are_told_apart(void **state)
     assert_true(agent_process_is_gone(boot, boot, child, start));
 }
 
+/* ---- descriptors ---- */
+
+/* Two system calls of this process fail from now on, as under a profile that
+ * does not know them. */
+static void deny_calls(unsigned one, unsigned other)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, other, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        _exit(99);
+    }
+}
+
+/* In a child: 0 when only what is kept stays open, 1 when more does, 2 when
+ * it says that it could not close them. */
+static int close_without(unsigned one, unsigned other)
+{
+    pid_t pid = fork();
+    int status = 0;
+
+    if (pid == 0) {
+        const int keep[] = {20, 30};
+        bool is_done;
+
+        for (int fd = 10; fd <= 40; fd++) {
+            dup2(2, fd);
+        }
+        deny_calls(one, other);
+        is_done = agent_process_close_fds(keep, 2);
+        for (int fd = 3; fd <= 50; fd++) {
+            if ((fcntl(fd, F_GETFD) >= 0) != (fd == 20 || fd == 30)) {
+                _exit(is_done ? 1 : 2);
+            }
+        }
+        _exit(is_done ? 0 : 3);
+    }
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void descriptors_are_closed_without_close_range(void **state)
+{
+    assert_int_equal(close_without(SYS_close_range, SYS_close_range), 0);
+}
+
+static void descriptors_that_cannot_be_closed_are_reported(void **state)
+{
+    assert_int_equal(close_without(SYS_close_range, SYS_openat), 2);
+}
+
+static void the_memory_of_a_process_is_read(void **state)
+{
+    assert_true(agent_process_resident(getpid()) > 1 << 20);
+    assert_true(agent_process_resident(getppid()) > 0);
+    assert_int_equal(agent_process_resident(0x7fffffff), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +315,9 @@ int main(void)
         CHECK_TEST(lines_of_the_supervisor_are_good_lines),
         CHECK_TEST(buffers_keep_what_is_put_in),
         CHECK_TEST(processes_are_told_apart),
+        CHECK_TEST(descriptors_are_closed_without_close_range),
+        CHECK_TEST(descriptors_that_cannot_be_closed_are_reported),
+        CHECK_TEST(the_memory_of_a_process_is_read),
     };
 
     return CHECK_RUN(tests);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "core/json.h"
+#include "value.h"
 
 void runner_emit_begin_event(runner_run_t *run, const char *name)
 {
@@ -29,6 +30,17 @@ void runner_emit_event(runner_run_t *run, const char *name, json_object *data)
     runner_wire_add(run->wire, ",\"data\":");
     runner_wire_add_json(run->wire, data);
     runner_emit_end(run);
+}
+
+/* json-c keeps the text of what it prints as long as that lives: a copy is
+ * printed, which goes at once. */
+size_t runner_emit_state(runner_run_t *run)
+{
+    json_object *values = runner_value_copy(run->values);
+    size_t length = runner_wire_add_json(run->wire, values);
+
+    json_object_put(values);
+    return length;
 }
 
 void runner_emit_finish(runner_run_t *run)

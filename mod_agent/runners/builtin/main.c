@@ -14,6 +14,7 @@
 #include <apr_general.h>
 #include <apr_strings.h>
 
+#include "memory.h"
 #include "runner.h"
 
 #define IN_FD  3
@@ -65,10 +66,12 @@ int main(int argc, char **argv)
     if (!follow_parent(parent)) {
         return 0;
     }
+    /* Its memory holds the keys of models: not for others of the same user. */
+    prctl(PR_SET_DUMPABLE, 0);
     signal(SIGPIPE, SIG_IGN);
     apr_initialize();
     atexit(apr_terminate);
-    apr_pool_create(&pool, NULL);
+    apr_pool_create_ex(&pool, NULL, runner_memory_abort, NULL);
     apr_allocator_max_free_set(apr_pool_allocator_get(pool), POOL_KEPT);
     exit_code = runner_serve(IN_FD, OUT_FD, slots, pool);
     apr_pool_destroy(pool);

@@ -131,17 +131,6 @@ static json_object *make_metadata(runner_run_t *run, const char *source,
     return runner_value_add(metadata, "parents", json_object_new_object());
 }
 
-/* json-c keeps the text of what it prints as long as that lives: a copy is
- * printed, which goes at once. Returns the length of the text. */
-static size_t add_values(runner_run_t *run)
-{
-    json_object *values = runner_value_copy(run->values);
-    size_t length = runner_wire_add_json(run->wire, values);
-
-    json_object_put(values);
-    return length;
-}
-
 static void send_checkpoint(runner_run_t *run, json_object *metadata)
 {
     json_object *tasks = agent_json_own(describe_tasks(run), run->scratch);
@@ -155,7 +144,7 @@ static void send_checkpoint(runner_run_t *run, json_object *metadata)
                       "\"parent\":%s%s%s,\"values\":",
                       run->run_id, run->epoch, run->checkpoint_id, quote,
                       has_parent ? run->parent_id : "null", quote);
-    if (add_values(run) > RUNNER_STATE_MAX) {
+    if (runner_emit_state(run) > RUNNER_STATE_MAX) {
         runner_wire_drop(run->wire);
         run->has_overflown = true;
         return;

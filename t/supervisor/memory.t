@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# The memory that a runner may take: what it asks for beyond, and what only
+# shows when it is resident. Its runs are executed again; others are not lost.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Env qw(build_dir is_sanitized);
+use AgentTest::Wait;
+use Test::More;
+use TestSupervisor;
+
+use constant MB => 1024 * 1024;
+
+my $pg = start_cluster();
+
+subtest 'a runner that asks for more memory than AgentRunnerMemory says so and ends' => sub {
+    plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
+    my $sv = TestSupervisor->start($pg, runner => build_dir() . '/agent-runner',
+        runner_memory => 20 * MB, timing_ms => fast_timing(),
+        graphs => { agent => { kind => 'builtin', model => { provider => 'demo' } } });
+    $sv->wait_ready;
+    my $large = create_run({ messages => [ { role => 'user', content => [ ('a') x 25_000 ] } ] });
+    $sv->wake;
+    wait_status($large, 'error');
+    is sql("select error->>'error' from agent.runs where run_id = '$large'"), 'poison',
+        'the run that needs it ends after three attempts';
+    like $sv->log_text, qr/AGT0347: .*out of memory: \d+ bytes more .* of 20 MB \(AgentRunnerMemory\)/,
+        'the runner says why it ends';
+    like $sv->log_text, qr/AGT0331: runner \d+ ended \(exit status 71\)/, 'and with which status';
+    my $small = create_run({ messages => [ { role => 'user', content => 'Hello' } ] });
+    $sv->wake;
+    wait_status($small, 'success');
+    is $sv->stop, 0, 'the supervisor is well';
+};
+
+subtest 'a runner whose resident memory is above the limit is killed' => sub {
+    my $sv = TestSupervisor->start($pg, node => 'node-2', runner_memory => 64 * MB,
+        timing_ms => fast_timing());
+    $sv->wait_ready;
+    my $run = create_run({ do => 'share', once => 1, bytes => (is_sanitized() ? 300 : 80) * MB });
+    $sv->wake;
+    $sv->wait_log(qr/AGT0386: runner \d+ takes more memory than the 64 MB of AgentRunnerMemory/);
+    wait_status($run, 'success');
+    is sql("select attempts from agent.usage_events where run_id = '$run'"), 2,
+        'its run is executed again, and the attempt counts';
+    is $sv->stop, 0, 'the supervisor is well';
+};
+
+subtest 'without a limit a runner takes what it needs' => sub {
+    my $sv = TestSupervisor->start($pg, node => 'node-3', timing_ms => fast_timing());
+    $sv->wait_ready;
+    my $run = create_run({ do => 'share', bytes => 80 * MB });
+    $sv->wake;
+    wait_for('the run to begin', sub { events_of($run) >= 1 });
+    my ($runner) = $sv->runner_pids;
+    wait_for('the runner to have it', sub {
+        my ($kb) = `cat /proc/$runner/status` =~ /^VmRSS:\s+(\d+)/m;
+        return $kb > 80 * 1024;
+    });
+    unlike $sv->log_text, qr/AGT0386/, 'and is left alone';
+    is $sv->stop, 0, 'the supervisor is well';
+};
+
+done_testing;
