@@ -144,6 +144,7 @@ select :version < 12 as is_missing \gset
 \ir functions/digest_text.sql
 \ir functions/compose_values.sql
 \ir functions/compose_start.sql
+\ir functions/start_bytes.sql
 \ir functions/split_values.sql
 \ir functions/merge_context.sql
 \ir functions/merge_config.sql
@@ -214,6 +215,7 @@ select :version < 12 as is_missing \gset
 \ir functions/bury_worker.sql
 \ir functions/sweep_workers.sql
 \ir functions/claim_runs.sql
+\ir functions/compose_starts.sql
 \ir functions/save_events.sql
 \ir functions/save_batch.sql
 \ir functions/release_runs.sql

@@ -47,10 +47,11 @@ static const char *copy_live_items(const agent_batch_t *batch, apr_pool_t *pool)
     return agent_buffer_text(&live);
 }
 
-static apr_status_t send_batch(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_batch(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
 {
     agent_batch_t *batch = APR_RING_FIRST(&sv->batches.waiting);
-    apr_pool_t *pool = sv->database.scratch;
+    apr_pool_t *pool = database->scratch;
     const char *params[2];
 
     params[0] = sv->worker.id;
@@ -65,8 +66,7 @@ static apr_status_t send_batch(agent_supervisor_t *sv, agent_error_t **err)
     batch->is_sealed = true;
     sv->batches.is_sent = true;
     sv->batches.sent_at = sv->now;
-    return agent_db_send(sv->database.db, AGENT_SQL_SAVE_BATCH, params, err,
-                         pool);
+    return agent_db_send(database->db, AGENT_SQL_SAVE_BATCH, params, err, pool);
 }
 
 static void settle_saved(agent_supervisor_t *sv, const agent_batch_run_t *run,

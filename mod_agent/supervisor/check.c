@@ -19,9 +19,10 @@ static apr_time_t due_check(agent_supervisor_t *sv)
                                                            : AGENT_NEVER;
 }
 
-static apr_status_t send_check(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_check(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
 {
-    apr_pool_t *pool = sv->database.scratch;
+    apr_pool_t *pool = database->scratch;
     const char *params[2];
     agent_buffer_t items;
     agent_runner_t *runner;
@@ -33,11 +34,7 @@ static apr_status_t send_check(agent_supervisor_t *sv, agent_error_t **err)
         AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD) {
-                agent_buffer_print(&items,
-                                   "%s{\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d}",
-                                   agent_buffer_length(&items) > 0 ? "," : "[",
-                                   lease->account_id, lease->key.run_id,
-                                   (int)lease->key.epoch);
+                agent_lease_print(&items, lease);
             }
         }
     }
@@ -48,7 +45,7 @@ static apr_status_t send_check(agent_supervisor_t *sv, agent_error_t **err)
     params[0] = sv->worker.id;
     params[1] = agent_buffer_text(&items);
     sv->check.due_at = agent_database_after(sv, INTERVAL);
-    return agent_db_send(sv->database.db, AGENT_SQL_CHECK_LEASES, params, err,
+    return agent_db_send(database->db, AGENT_SQL_CHECK_LEASES, params, err,
                          pool);
 }
 

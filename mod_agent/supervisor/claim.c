@@ -6,7 +6,6 @@
 
 #include <apr_strings.h>
 
-#include "../core/scan.h"
 #include "state.h"
 
 #define INTERVAL  apr_time_from_sec(1)
@@ -25,6 +24,8 @@ enum {
     COL_READY_SEQ,
     COL_LAST_SEQ,
     COL_DEADLINE,
+    COL_COMPANY,
+    COL_START_BYTES,
     COL_START
 };
 
@@ -32,6 +33,7 @@ void agent_claim_init(agent_supervisor_t *sv)
 {
     apr_size_t count = 0;
 
+    sv->claim.most = MAX_CLAIM;
     while (sv->config->graph_ids[count] != NULL) {
         count++;
     }
@@ -54,16 +56,17 @@ static apr_time_t due_claim(agent_supervisor_t *sv)
     return sv->claim.due_at;
 }
 
-static apr_status_t send_claim(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_claim(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
 {
     agent_claim_t *claim = &sv->claim;
-    apr_pool_t *pool = sv->database.scratch;
+    apr_pool_t *pool = database->scratch;
     int free_slots = agent_runner_free_slots(sv);
     bool full_scan = claim->full_scan_at <= sv->now;
-    const char *params[4];
+    const char *params[6];
 
     claim->due_at = AGENT_NEVER;
-    claim->limit = free_slots < MAX_CLAIM ? free_slots : MAX_CLAIM;
+    claim->limit = free_slots < claim->most ? free_slots : claim->most;
     if (full_scan) {
         claim->full_scan_at = sv->now + INTERVAL;
     }
@@ -73,8 +76,10 @@ static apr_status_t send_claim(agent_supervisor_t *sv, agent_error_t **err)
     params[3] = full_scan || claim->mark < SLACK
         ? "0"
         : apr_psprintf(pool, "%" APR_INT64_T_FMT, claim->mark - SLACK);
-    return agent_db_send(sv->database.db, AGENT_SQL_CLAIM_RUNS, params, err,
-                         pool);
+    params[4] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
+                             agent_start_claim_bytes(sv));
+    params[5] = "true";
+    return agent_db_send(database->db, AGENT_SQL_CLAIM_RUNS, params, err, pool);
 }
 
 static apr_int64_t read_integer(const agent_db_result_t *result, int row,
@@ -85,63 +90,8 @@ static apr_int64_t read_integer(const agent_db_result_t *result, int row,
     return text != NULL ? apr_strtoi64(text, NULL, 10) : absent;
 }
 
-static apr_time_t deadline_of(const agent_supervisor_t *sv,
-                              apr_int64_t deadline_sec)
-{
-    apr_interval_time_t own = apr_time_from_sec(deadline_sec);
-    apr_interval_time_t all = sv->config->run_timeout;
-
-    if (own <= 0 || (all > 0 && all < own)) {
-        own = all;
-    }
-    return own > 0 ? sv->now + own : AGENT_NEVER;
-}
-
-/* A line that breaks the protocol would end the runner, with everybody's runs:
- * rows may be older than the checks of requests, or written by hand. */
-static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
-                         const char *start, apr_size_t length)
-{
-    agent_scan_t scan = {.code = AGENT_SCAN_OK};
-    apr_pool_t *pool = sv->database.scratch;
-
-    if (length > AGENT_PROTOCOL_MAX_LINE) {
-        agent_lease_fail(sv, lease, "error", "state_too_large",
-                         "The thread's state and the run's input are larger "
-                         "than a runner can be given (8 MiB).");
-        return true;
-    }
-    if (!agent_scan_json(&scan, start, length)) {
-        agent_lease_fail(sv, lease, "error", "invalid_start",
-                         apr_psprintf(pool,
-                                      "No runner can be given this: %s %s.",
-                                      agent_scan_pointer(&scan, pool),
-                                      agent_scan_reason(scan.code)));
-        return true;
-    }
-    return false;
-}
-
-static void start_run(agent_supervisor_t *sv, agent_lease_t *lease,
-                      const char *start)
-{
-    agent_buffer_t *input = &lease->runner->input;
-    apr_size_t length = strlen(start);
-    const char *line;
-
-    line = agent_protocol_metadata(&lease->key, lease->attempt,
-                                   sv->database.scratch);
-    agent_batch_add(sv, lease, AGENT_ITEM_METADATA, line, strlen(line));
-    if (refuse_start(sv, lease, start, length)) {
-        agent_lease_detach(sv, lease);
-        return;
-    }
-    agent_buffer_append(input, start, length);
-    agent_buffer_append(input, "\n", 1);
-}
-
-static void read_lease(agent_supervisor_t *sv, agent_lease_t *lease,
-                       const agent_db_result_t *result, int row)
+static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
+                       int row)
 {
     apr_cpystrn(lease->account_id, agent_db_value(result, row, COL_ACCOUNT),
                 sizeof(lease->account_id));
@@ -150,8 +100,9 @@ static void read_lease(agent_supervisor_t *sv, agent_lease_t *lease,
     lease->attempt = (int)read_integer(result, row, COL_ATTEMPT, 1);
     lease->saved_seq = read_integer(result, row, COL_LAST_SEQ, -1);
     lease->next_seq = lease->saved_seq + 1;
-    lease->deadline = deadline_of(sv,
-                                  read_integer(result, row, COL_DEADLINE, 0));
+    lease->limit_sec = read_integer(result, row, COL_DEADLINE, 0);
+    lease->start_bytes = (apr_size_t)read_integer(result, row, COL_START_BYTES,
+                                                  0);
 }
 
 /*
@@ -177,6 +128,7 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     agent_lease_key_t key = {
         .epoch = (apr_int32_t)read_integer(result, row, COL_EPOCH, 0)};
     agent_lease_t *lease;
+    const char *start;
 
     memcpy(key.run_id, run_id, sizeof(key.run_id));
     if (ready_seq > sv->claim.mark) {
@@ -191,13 +143,16 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
         agent_batch_forget(sv, run_id, key.epoch);
     }
     lease = agent_lease_add(sv, &key, runner);
-    read_lease(sv, lease, result, row);
+    read_lease(lease, result, row);
     if (runner == NULL) {
         /* They died, or a drain began, while the claim was under way. */
         agent_lease_release(sv, lease, false, "no runner had room for it");
         return;
     }
-    start_run(sv, lease, agent_db_value(result, row, COL_START));
+    start = agent_db_value(result, row, COL_START);
+    if (start != NULL) {
+        agent_start_hand_over(sv, lease, start);
+    }
 }
 
 static void receive_claim(agent_supervisor_t *sv,
@@ -212,6 +167,8 @@ static void receive_claim(agent_supervisor_t *sv,
     if (next < sv->claim.due_at) {
         sv->claim.due_at = next;
     }
+    sv->claim.most = sv->claim.most < MAX_CLAIM / 2 ? sv->claim.most * 2
+                                                    : MAX_CLAIM;
     for (int row = 0; row < rows; row++) {
         take_run(sv, result, row);
     }
@@ -220,6 +177,10 @@ static void receive_claim(agent_supervisor_t *sv,
 static void fail_claim(agent_supervisor_t *sv, agent_failure_t failure)
 {
     sv->claim.due_at = agent_database_retry_at(sv, failure);
+    if ((failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT)
+        && sv->claim.limit > 1) {
+        sv->claim.most = sv->claim.limit / 2;
+    }
     if (failure == AGENT_FAILURE_LOST) {
         /* Runs may be leased to us that we do not know of. */
         agent_worker_doubt(sv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claiming runs and handing them to runners. */
+/* Claiming runs and giving them to runners. */
 #ifndef AGENT_SUPERVISOR_CLAIM_H
 #define AGENT_SUPERVISOR_CLAIM_H
 
@@ -13,8 +13,10 @@ typedef struct agent_claim_t {
      * (dead index entries), but for a full scan each second. */
     apr_int64_t mark;
     apr_time_t full_scan_at;
-    /* What is asked for by the statement in flight. */
+    /* What is asked for by the statement in flight; what may be asked for: less
+     * after one that took too long. */
     int limit;
+    int most;
 } agent_claim_t;
 
 extern const agent_operation_t agent_claim_operation;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor's one connection: made again for ever when it is lost, one
+ * A connection of the supervisor: made again for ever when it is lost, one
  * statement in flight, and operations that wait for their turn by importance.
+ * There are two: sv->database for what is short and bounded, renewals among
+ * it; sv->bulk for what may be large or slow.
  */
 #ifndef AGENT_SUPERVISOR_DATABASE_H
 #define AGENT_SUPERVISOR_DATABASE_H
@@ -15,6 +17,8 @@
 typedef enum agent_failure_t {
     /* The connection was lost: it may or may not have been executed. */
     AGENT_FAILURE_LOST,
+    /* Not executed: it took longer than a statement may. */
+    AGENT_FAILURE_TIMEOUT,
     /* Not executed, and the next try may succeed: locks, restarts. */
     AGENT_FAILURE_RETRY,
     /* The database refuses what it was given. */
@@ -25,20 +29,22 @@ typedef enum agent_failure_t {
     AGENT_FAILURE_OTHER
 } agent_failure_t;
 
+typedef struct agent_database_t agent_database_t;
+
 typedef struct agent_operation_t {
     /* For the log. */
     const char *name;
     /* When it wants to be sent; AGENT_NEVER: not now. */
     apr_time_t (*due)(agent_supervisor_t *sv);
-    /* Sends its statement; temporary memory is database.scratch. */
-    apr_status_t (*send)(agent_supervisor_t *sv, agent_error_t **err);
+    /* Sends its statement; temporary memory is database->scratch. */
+    apr_status_t (*send)(agent_supervisor_t *sv, agent_database_t *database,
+                         agent_error_t **err);
     void (*receive)(agent_supervisor_t *sv, const agent_db_result_t *result);
     void (*fail)(agent_supervisor_t *sv, agent_failure_t failure);
 } agent_operation_t;
 
-/* Room for the table of operations, and the place of the first one in it. */
-#define AGENT_OPERATION_MAX   24
-#define AGENT_OPERATION_RENEW 0
+/* Room for a table of operations. */
+#define AGENT_OPERATION_MAX 24
 
 typedef enum agent_database_state_t {
     AGENT_DATABASE_DOWN,
@@ -47,7 +53,9 @@ typedef enum agent_database_state_t {
     AGENT_DATABASE_BUSY
 } agent_database_state_t;
 
-typedef struct agent_database_t {
+struct agent_database_t {
+    /* By importance, ended by NULL. */
+    const agent_operation_t *const *operations;
     agent_database_state_t state;
     agent_db_t *db;
     /* Lives as long as the connection. */
@@ -56,7 +64,8 @@ typedef struct agent_database_t {
     apr_pool_t *scratch;
     /* What the socket is polled for. */
     short events;
-    /* In flight; else the one before. */
+    /* In flight, NULL for the limits of a new connection; else the one before.
+     */
     const agent_operation_t *operation;
     /* When each operation was sent last, counted in statements. */
     apr_uint64_t turns[AGENT_OPERATION_MAX];
@@ -68,23 +77,25 @@ typedef struct agent_database_t {
     apr_time_t connect_at;
     int failed_connects;
     bool was_connected;
-} agent_database_t;
+};
 
-void agent_database_init(agent_supervisor_t *sv);
+void agent_database_init(agent_supervisor_t *sv, agent_database_t *database,
+                         const agent_operation_t *const *operations);
 
 /*
  * Connects when it is time to, sends what is due, gives up what takes too
  * long. Returns when to be called again at the latest.
  */
-apr_time_t agent_database_step(agent_supervisor_t *sv);
+apr_time_t agent_database_step(agent_supervisor_t *sv,
+                               agent_database_t *database);
 
 /* The socket is ready. */
-void agent_database_ready(agent_supervisor_t *sv);
+void agent_database_ready(agent_supervisor_t *sv, agent_database_t *database);
 
 /* The descriptor to poll; -1: none. */
-int agent_database_fd(const agent_supervisor_t *sv);
+int agent_database_fd(const agent_database_t *database);
 
-void agent_database_close(agent_supervisor_t *sv);
+void agent_database_close(agent_database_t *database);
 
 /* A good time to try again after a failure. */
 apr_time_t agent_database_retry_at(agent_supervisor_t *sv,
@@ -94,7 +105,9 @@ apr_time_t agent_database_retry_at(agent_supervisor_t *sv,
 apr_time_t agent_database_after(agent_supervisor_t *sv,
                                 apr_interval_time_t interval);
 
-/* All operations by importance, ended by NULL (operations.c). */
+/* The operations of each connection (operations.c). A renewal goes before all
+ * others of its own. */
 extern const agent_operation_t *const agent_operations[];
+extern const agent_operation_t *const agent_bulk_operations[];
 
 #endif

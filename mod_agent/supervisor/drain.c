@@ -72,6 +72,7 @@ static void ask_to_stop(agent_supervisor_t *sv)
 {
     agent_runner_t *runner;
     agent_lease_t *lease;
+    agent_lease_t *next;
 
     agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0351", 0,
                        "drain time is over: %d runs are asked to stop at a "
@@ -80,7 +81,7 @@ static void ask_to_stop(agent_supervisor_t *sv)
     sv->drain.ask_at = AGENT_NEVER;
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+        AGENT_RING_EACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD
                 && lease->cause == AGENT_CAUSE_NONE) {
@@ -105,7 +106,8 @@ static apr_time_t step_draining(agent_supervisor_t *sv)
 
 static apr_time_t step_leaving(agent_supervisor_t *sv)
 {
-    bool is_busy = sv->database.state == AGENT_DATABASE_BUSY;
+    bool is_busy = sv->database.state == AGENT_DATABASE_BUSY
+        || sv->bulk.state == AGENT_DATABASE_BUSY;
 
     if (sv->drain.leave_by <= sv->now) {
         agent_report_write(sv, AGENT_LOG_WARNING, "AGT0353", 0,

@@ -13,11 +13,12 @@ static apr_time_t due_expire(agent_supervisor_t *sv)
     return agent_worker_is_live(sv) ? sv->expire.due_at : AGENT_NEVER;
 }
 
-static apr_status_t send_expire(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_expire(agent_supervisor_t *sv,
+                                agent_database_t *database, agent_error_t **err)
 {
     sv->expire.due_at = agent_database_after(sv, INTERVAL);
-    return agent_db_send(sv->database.db, AGENT_SQL_EXPIRE_THREADS, NULL, err,
-                         sv->database.scratch);
+    return agent_db_send(database->db, AGENT_SQL_EXPIRE_THREADS, NULL, err,
+                         database->scratch);
 }
 
 static void receive_expire(agent_supervisor_t *sv,

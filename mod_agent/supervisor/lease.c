@@ -44,6 +44,7 @@ agent_lease_t *agent_lease_add(agent_supervisor_t *sv,
         runner->active++;
     }
     sv->leases.held++;
+    sv->starts.waiting += runner != NULL;
     apr_hash_set(sv->leases.by_key, &lease->key, sizeof(lease->key), lease);
     return lease;
 }
@@ -63,9 +64,46 @@ static void drop_if_over(agent_supervisor_t *sv, agent_lease_t *lease)
     APR_RING_INSERT_TAIL(&sv->leases.unused, lease, agent_lease_t, link);
 }
 
+/* It does not wait for its start line any more. */
+static void stop_waiting(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    if (!lease->is_started && lease->runner != NULL
+        && lease->state == AGENT_LEASE_HELD) {
+        sv->starts.waiting--;
+    }
+}
+
+static apr_time_t deadline_of(const agent_supervisor_t *sv,
+                              apr_int64_t limit_sec)
+{
+    apr_interval_time_t own = apr_time_from_sec(limit_sec);
+    apr_interval_time_t all = sv->config->run_timeout;
+
+    if (own <= 0 || (all > 0 && all < own)) {
+        own = all;
+    }
+    return own > 0 ? sv->now + own : AGENT_NEVER;
+}
+
+void agent_lease_start(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    stop_waiting(sv, lease);
+    lease->is_started = true;
+    lease->deadline = deadline_of(sv, lease->limit_sec);
+}
+
+void agent_lease_print(agent_buffer_t *items, const agent_lease_t *lease)
+{
+    agent_buffer_print(items, "%s{\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d}",
+                       agent_buffer_length(items) > 0 ? "," : "[",
+                       lease->account_id, lease->key.run_id,
+                       (int)lease->key.epoch);
+}
+
 void agent_lease_detach(agent_supervisor_t *sv, agent_lease_t *lease)
 {
     if (lease->runner != NULL) {
+        stop_waiting(sv, lease);
         APR_RING_REMOVE(lease, link);
         lease->runner->active--;
         lease->runner = NULL;
@@ -77,16 +115,30 @@ void agent_lease_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
                            agent_lease_state_t state)
 {
     if (lease->state == AGENT_LEASE_HELD && state != AGENT_LEASE_HELD) {
+        stop_waiting(sv, lease);
         sv->leases.held--;
     }
     lease->state = state;
     drop_if_over(sv, lease);
 }
 
+/* The runner has not heard of it. */
+static void withdraw(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    if (lease->state == AGENT_LEASE_HELD && lease->cause != AGENT_CAUSE_LOST) {
+        agent_lease_release(sv, lease, false, "it had not begun");
+    }
+    agent_lease_detach(sv, lease);
+}
+
 void agent_lease_cancel(agent_supervisor_t *sv, agent_lease_t *lease,
                         agent_lease_cause_t cause)
 {
     lease->cause = cause;
+    if (lease->runner != NULL && !lease->is_started) {
+        withdraw(sv, lease);
+        return;
+    }
     lease->grace_at = sv->now + sv->timing.cancel_grace;
     if (lease->runner != NULL) {
         agent_protocol_cancel(&lease->runner->input, &lease->key);

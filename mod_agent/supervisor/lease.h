@@ -45,6 +45,15 @@ struct agent_lease_t {
     char account_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     int attempt;
+    /* Its start line, in bytes, about; how often asking for it alone failed. */
+    apr_size_t start_bytes;
+    int start_failures;
+    /* The statement in flight asks for that line. */
+    bool is_start_sent;
+    /* The runner was given it. */
+    bool is_started;
+    /* Its longest execution in seconds, 0: the worker's own limit. */
+    apr_int64_t limit_sec;
     /* The database refused its output once. */
     bool is_refused;
     agent_lease_state_t state;
@@ -77,6 +86,13 @@ agent_lease_t *agent_lease_add(agent_supervisor_t *sv,
                                const agent_lease_key_t *key,
                                agent_runner_t *runner);
 
+/* Its start line is handed over: the runner may end it, its time counts. */
+void agent_lease_start(agent_supervisor_t *sv, agent_lease_t *lease);
+
+/* Adds it to the JSON array of items that statements about leases take; the
+ * last bracket is the caller's. */
+void agent_lease_print(agent_buffer_t *items, const agent_lease_t *lease);
+
 /* NULL when there is no such lease. */
 agent_lease_t *agent_lease_find(agent_supervisor_t *sv,
                                 const agent_lease_key_t *key);
@@ -88,7 +104,11 @@ void agent_lease_detach(agent_supervisor_t *sv, agent_lease_t *lease);
 void agent_lease_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
                            agent_lease_state_t state);
 
-/* Asks the runner to end the run, and waits for it cancel_grace long. */
+/*
+ * Asks the runner to end the run, and waits for it cancel_grace long. A run
+ * that has not begun is given back at once and detached, uncounted; the
+ * database ends it when a client has cancelled it.
+ */
 void agent_lease_cancel(agent_supervisor_t *sv, agent_lease_t *lease,
                         agent_lease_cause_t cause);
 

@@ -52,7 +52,8 @@ static agent_supervisor_t *make_supervisor(
     sv->timing.ready_timeout = or_default(timing->ready_timeout, 30);
     sv->timing.cancel_grace = or_default(timing->cancel_grace, 10);
     sv->timing.recycle_grace = or_default(timing->recycle_grace, 60);
-    agent_database_init(sv);
+    agent_database_init(sv, &sv->database, agent_operations);
+    agent_database_init(sv, &sv->bulk, agent_bulk_operations);
     agent_worker_init(sv);
     agent_lease_init(sv);
     agent_batch_init(sv);
@@ -60,6 +61,7 @@ static agent_supervisor_t *make_supervisor(
     agent_notify_init(sv);
     agent_runner_init(sv);
     agent_claim_init(sv);
+    agent_start_init(sv);
     agent_webhook_init(sv);
     return sv;
 }
@@ -182,7 +184,15 @@ static void on_news(agent_supervisor_t *sv, void *baton)
 
 static void on_database(agent_supervisor_t *sv, void *baton)
 {
-    agent_database_ready(sv);
+    agent_database_ready(sv, baton);
+}
+
+static void poll_database(agent_supervisor_t *sv, agent_database_t *database)
+{
+    if (database->state != AGENT_DATABASE_DOWN) {
+        agent_poll_add(sv, agent_database_fd(database), database->events,
+                       on_database, database);
+    }
 }
 
 /* ---- the loop ---- */
@@ -213,7 +223,8 @@ static void turn(agent_supervisor_t *sv)
     until = earlier(sv->tick_at, agent_worker_next_tick(sv));
     until = earlier(until, agent_runner_replenish(sv));
     until = earlier(until, agent_webhook_step(sv));
-    until = earlier(until, agent_database_step(sv));
+    until = earlier(until, agent_database_step(sv, &sv->database));
+    until = earlier(until, agent_database_step(sv, &sv->bulk));
     until = earlier(until, agent_drain_step(sv));
     agent_runner_reap(sv);
     if (sv->mode == AGENT_MODE_DONE) {
@@ -229,10 +240,8 @@ static void turn(agent_supervisor_t *sv)
     if (!sv->is_spawner_lost) {
         agent_poll_add(sv, sv->spawner.fd, POLLIN, on_news, NULL);
     }
-    if (sv->database.state != AGENT_DATABASE_DOWN) {
-        agent_poll_add(sv, agent_database_fd(sv), sv->database.events,
-                       on_database, NULL);
-    }
+    poll_database(sv, &sv->database);
+    poll_database(sv, &sv->bulk);
     agent_runner_poll(sv);
     agent_webhook_poll(sv);
     agent_poll_wait(sv, until);
@@ -252,7 +261,8 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
             turn(sv);
         }
         agent_webhook_close(sv);
-        agent_database_close(sv);
+        agent_database_close(&sv->database);
+        agent_database_close(&sv->bulk);
         agent_spawner_stop(&sv->spawner, SPAWNER_MS);
         status = sv->exit_code;
         agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0302", 0,

@@ -74,10 +74,11 @@ static apr_time_t due_notify(agent_supervisor_t *sv)
     return agent_notify_is_empty(sv) ? AGENT_NEVER : sv->notify.due_at;
 }
 
-static apr_status_t send_notify(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_notify(agent_supervisor_t *sv,
+                                agent_database_t *database, agent_error_t **err)
 {
     agent_notify_t *notify = &sv->notify;
-    apr_pool_t *pool = sv->database.scratch;
+    apr_pool_t *pool = database->scratch;
     apr_pool_t *sent = notify->pool;
     apr_size_t count = 0;
     const char *params[1];
@@ -97,7 +98,7 @@ static apr_status_t send_notify(agent_supervisor_t *sv, agent_error_t **err)
     notify->ids = apr_hash_make(notify->pool);
     notify->due_at = AGENT_NEVER;
     notify->sent_at = sv->now;
-    return agent_db_send(sv->database.db, AGENT_SQL_NOTIFY_RUNS, params, err,
+    return agent_db_send(database->db, AGENT_SQL_NOTIFY_RUNS, params, err,
                          pool);
 }
 

@@ -74,11 +74,13 @@ static bool goes_along(const agent_supervisor_t *sv,
         && release->after_batch < agent_batch_oldest(sv);
 }
 
-static apr_status_t send_release(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_release(agent_supervisor_t *sv,
+                                 agent_database_t *database,
+                                 agent_error_t **err)
 {
     agent_release_queue_t *queue = &sv->releases;
     agent_release_t *first = APR_RING_FIRST(&queue->waiting);
-    apr_pool_t *pool = sv->database.scratch;
+    apr_pool_t *pool = database->scratch;
     const char *params[4];
     agent_buffer_t items;
     agent_release_t *release;
@@ -100,7 +102,7 @@ static apr_status_t send_release(agent_supervisor_t *sv, agent_error_t **err)
     params[1] = agent_buffer_text(&items);
     params[2] = first->counted ? "true" : "false";
     params[3] = first->reason;
-    return agent_db_send(sv->database.db, AGENT_SQL_RELEASE_RUNS, params, err,
+    return agent_db_send(database->db, AGENT_SQL_RELEASE_RUNS, params, err,
                          pool);
 }
 

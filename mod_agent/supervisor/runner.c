@@ -221,7 +221,7 @@ void agent_runner_give_back(agent_supervisor_t *sv, agent_runner_t *runner)
 {
     while (!APR_RING_EMPTY(&runner->leases, agent_lease_t, link)) {
         agent_lease_t *lease = APR_RING_FIRST(&runner->leases);
-        bool counted = runner->loss == AGENT_LOSS_COUNTED
+        bool counted = runner->loss == AGENT_LOSS_COUNTED && lease->is_started
             && lease->cause != AGENT_CAUSE_DRAIN;
 
         if (lease->state != AGENT_LEASE_HELD) {

@@ -20,6 +20,7 @@ void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner)
     runner->state = AGENT_RUNNER_LEAVING;
     runner->limit_at = sv->now + sv->timing.recycle_grace;
     agent_protocol_drain(&runner->input);
+    agent_start_withdraw(sv, runner);
 }
 
 void agent_runner_drain_all(agent_supervisor_t *sv)
@@ -33,6 +34,7 @@ void agent_runner_drain_all(agent_supervisor_t *sv)
             /* The drain has limits of its own. */
             runner->limit_at = AGENT_NEVER;
             agent_protocol_drain(&runner->input);
+            agent_start_withdraw(sv, runner);
         }
     }
 }

@@ -18,6 +18,7 @@
 #include "report.h"
 #include "runner.h"
 #include "spawner.h"
+#include "start.h"
 #include "supervisor.h"
 #include "webhook.h"
 #include "worker.h"
@@ -39,9 +40,12 @@ struct agent_supervisor_t {
     agent_spawner_t spawner;
     agent_poll_t poll;
     agent_report_t report;
+    /* For what is short, and for what may be large or slow. */
     agent_database_t database;
+    agent_database_t bulk;
     agent_worker_t worker;
     agent_claim_t claim;
+    agent_start_queue_t starts;
     agent_check_t check;
     agent_expire_t expire;
     agent_notify_t notify;

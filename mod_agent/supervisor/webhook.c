@@ -91,10 +91,11 @@ static apr_time_t due_claim(agent_supervisor_t *sv)
         : AGENT_NEVER;
 }
 
-static apr_status_t send_claim(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_claim(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
 {
     agent_webhook_table_t *table = &sv->webhooks;
-    apr_pool_t *pool = sv->database.scratch;
+    apr_pool_t *pool = database->scratch;
     int lease = (int)apr_time_sec(agent_webhook_timeout(sv)) + LEASE_MARGIN_SEC;
     int room = AGENT_WEBHOOK_SLOTS - table->count;
     const char *params[5];
@@ -108,7 +109,7 @@ static apr_status_t send_claim(agent_supervisor_t *sv, agent_error_t **err)
     params[3] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
                              AGENT_WEBHOOK_MAX_BYTES - table->bytes);
     params[4] = apr_itoa(pool, lease);
-    return agent_db_send(sv->database.db, AGENT_SQL_CLAIM_WEBHOOKS, params, err,
+    return agent_db_send(database->db, AGENT_SQL_CLAIM_WEBHOOKS, params, err,
                          pool);
 }
 
@@ -234,9 +235,10 @@ static void print_item(agent_buffer_t *items, const agent_delivery_t *delivery,
         verdict->wait > 0 ? apr_itoa(pool, verdict->wait) : "null");
 }
 
-static apr_status_t send_save(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_save(agent_supervisor_t *sv,
+                              agent_database_t *database, agent_error_t **err)
 {
-    apr_pool_t *pool = sv->database.scratch;
+    apr_pool_t *pool = database->scratch;
     agent_delivery_t *delivery;
     agent_buffer_t items;
     const char *params[2];
@@ -250,7 +252,7 @@ static apr_status_t send_save(agent_supervisor_t *sv, agent_error_t **err)
     agent_buffer_append(&items, "]", 2);
     params[0] = sv->worker.id;
     params[1] = agent_buffer_text(&items);
-    return agent_db_send(sv->database.db, AGENT_SQL_SAVE_WEBHOOKS, params, err,
+    return agent_db_send(database->db, AGENT_SQL_SAVE_WEBHOOKS, params, err,
                          pool);
 }
 
@@ -328,13 +330,14 @@ static apr_time_t due_sweep(agent_supervisor_t *sv)
     return agent_worker_is_live(sv) ? sv->webhooks.sweep_at : AGENT_NEVER;
 }
 
-static apr_status_t send_sweep(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_sweep(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
 {
-    const char *params[] = {agent_worker_retention(sv)};
+    const char *params[] = {agent_worker_retention(sv, database->scratch)};
 
     sv->webhooks.sweep_at = agent_database_after(sv, SWEEP_PAUSE);
-    return agent_db_send(sv->database.db, AGENT_SQL_SWEEP_WEBHOOKS, params, err,
-                         sv->database.scratch);
+    return agent_db_send(database->db, AGENT_SQL_SWEEP_WEBHOOKS, params, err,
+                         database->scratch);
 }
 
 static void receive_sweep(agent_supervisor_t *sv,

@@ -42,16 +42,17 @@ static apr_time_t due_renew(agent_supervisor_t *sv)
     return agent_worker_is_live(sv) ? sv->worker.renew_at : AGENT_NEVER;
 }
 
-static apr_status_t send_renew(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_renew(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
 {
     const char *params[3];
 
     sv->worker.sent_at = sv->now;
     params[0] = sv->worker.id;
-    params[1] = apr_itoa(sv->database.scratch, sv->config->lease_sec);
+    params[1] = apr_itoa(database->scratch, sv->config->lease_sec);
     params[2] = sv->mode == AGENT_MODE_RUNNING ? "false" : "true";
-    return agent_db_send(sv->database.db, AGENT_SQL_RENEW_WORKER, params, err,
-                         sv->database.scratch);
+    return agent_db_send(database->db, AGENT_SQL_RENEW_WORKER, params, err,
+                         database->scratch);
 }
 
 /* Others have, or may have, all our runs: stop at once, begin anew. */
@@ -62,6 +63,8 @@ static void become_fenced(agent_supervisor_t *sv)
                        "its runs belong to others",
                        sv->worker.id);
     agent_runner_kill_all(sv, AGENT_LOSS_FORGET, "fenced");
+    /* Whatever is in flight there would be refused. */
+    agent_database_close(&sv->bulk);
     agent_batch_clear(sv);
     agent_release_clear(sv);
     agent_lease_forget_all(sv);
@@ -192,11 +195,12 @@ static apr_time_t due_sweep(agent_supervisor_t *sv)
     return agent_worker_is_live(sv) ? sv->worker.sweep_at : AGENT_NEVER;
 }
 
-static apr_status_t send_sweep(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_sweep(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
 {
     sv->worker.sweep_at = agent_database_after(sv, SWEEP_INTERVAL);
-    return agent_db_send(sv->database.db, AGENT_SQL_SWEEP_WORKERS, NULL, err,
-                         sv->database.scratch);
+    return agent_db_send(database->db, AGENT_SQL_SWEEP_WORKERS, NULL, err,
+                         database->scratch);
 }
 
 static void receive_sweep(agent_supervisor_t *sv,
@@ -221,12 +225,12 @@ static void fail_sweep(agent_supervisor_t *sv, agent_failure_t failure)
 const agent_operation_t agent_sweep_operation = {
     "sweep_workers", due_sweep, send_sweep, receive_sweep, fail_sweep};
 
-const char *agent_worker_retention(agent_supervisor_t *sv)
+const char *agent_worker_retention(const agent_supervisor_t *sv,
+                                   apr_pool_t *pool)
 {
     int days = sv->config->event_retention_days;
 
-    return apr_psprintf(sv->database.scratch, "%d days",
-                        days > 0 ? days : FOR_EVER_DAYS);
+    return apr_psprintf(pool, "%d days", days > 0 ? days : FOR_EVER_DAYS);
 }
 
 static apr_time_t due_partitions(agent_supervisor_t *sv)
@@ -234,13 +238,15 @@ static apr_time_t due_partitions(agent_supervisor_t *sv)
     return agent_worker_is_live(sv) ? sv->worker.partitions_at : AGENT_NEVER;
 }
 
-static apr_status_t send_partitions(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_partitions(agent_supervisor_t *sv,
+                                    agent_database_t *database,
+                                    agent_error_t **err)
 {
-    const char *params[] = {agent_worker_retention(sv)};
+    const char *params[] = {agent_worker_retention(sv, database->scratch)};
 
     sv->worker.partitions_at = agent_database_after(sv, PARTITIONS_INTERVAL);
-    return agent_db_send(sv->database.db, AGENT_SQL_MAINTAIN_PARTITIONS, params,
-                         err, sv->database.scratch);
+    return agent_db_send(database->db, AGENT_SQL_MAINTAIN_PARTITIONS, params,
+                         err, database->scratch);
 }
 
 static void receive_partitions(agent_supervisor_t *sv,

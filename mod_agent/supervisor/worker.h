@@ -59,9 +59,10 @@ extern const agent_operation_t agent_partitions_operation;
 
 void agent_worker_init(agent_supervisor_t *sv);
 
-/* How long what has ended is kept, as an interval in the scratch pool of the
- * statement: for ever when no retention is configured. */
-const char *agent_worker_retention(agent_supervisor_t *sv);
+/* How long what has ended is kept, as an interval in pool: for ever when no
+ * retention is configured. */
+const char *agent_worker_retention(const agent_supervisor_t *sv,
+                                   apr_pool_t *pool);
 
 /* Registered and not known to be fenced. */
 bool agent_worker_is_live(const agent_supervisor_t *sv);

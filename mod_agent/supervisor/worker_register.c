@@ -46,12 +46,13 @@ static apr_time_t due_list(agent_supervisor_t *sv)
         : AGENT_NEVER;
 }
 
-static apr_status_t send_list(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_list(agent_supervisor_t *sv,
+                              agent_database_t *database, agent_error_t **err)
 {
     const char *params[1] = {sv->config->node_name};
 
-    return agent_db_send(sv->database.db, AGENT_SQL_LIST_NODE_WORKERS, params,
-                         err, sv->database.scratch);
+    return agent_db_send(database->db, AGENT_SQL_LIST_NODE_WORKERS, params, err,
+                         database->scratch);
 }
 
 /*
@@ -116,7 +117,8 @@ static apr_time_t due_bury(agent_supervisor_t *sv)
                                                     : AGENT_NEVER;
 }
 
-static apr_status_t send_bury(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_bury(agent_supervisor_t *sv,
+                              agent_database_t *database, agent_error_t **err)
 {
     agent_worker_t *worker = &sv->worker;
     const char *params[2];
@@ -124,8 +126,8 @@ static apr_status_t send_bury(agent_supervisor_t *sv, agent_error_t **err)
     params[0] = APR_ARRAY_IDX(worker->dead, 0, const char *);
     /* What died took its runs with it; what we leave on purpose did not. */
     params[1] = strcmp(params[0], worker->id) == 0 ? "false" : "true";
-    return agent_db_send(sv->database.db, AGENT_SQL_BURY_WORKER, params, err,
-                         sv->database.scratch);
+    return agent_db_send(database->db, AGENT_SQL_BURY_WORKER, params, err,
+                         database->scratch);
 }
 
 static void receive_bury(agent_supervisor_t *sv,
@@ -178,10 +180,12 @@ static apr_time_t due_register(agent_supervisor_t *sv)
         : AGENT_NEVER;
 }
 
-static apr_status_t send_register(agent_supervisor_t *sv, agent_error_t **err)
+static apr_status_t send_register(agent_supervisor_t *sv,
+                                  agent_database_t *database,
+                                  agent_error_t **err)
 {
     const agent_supervisor_config_t *config = sv->config;
-    apr_pool_t *pool = sv->database.scratch;
+    apr_pool_t *pool = database->scratch;
     const char *params[7];
 
     sv->worker.sent_at = sv->now;
@@ -193,8 +197,8 @@ static apr_status_t send_register(agent_supervisor_t *sv, agent_error_t **err)
     params[4] = apr_itoa(pool, config->runners * config->slots);
     params[5] = apr_itoa(pool, config->lease_sec);
     params[6] = sv->claim.graph_ids;
-    return agent_db_send(sv->database.db, AGENT_SQL_REGISTER_WORKER, params,
-                         err, pool);
+    return agent_db_send(database->db, AGENT_SQL_REGISTER_WORKER, params, err,
+                         pool);
 }
 
 static void receive_register(agent_supervisor_t *sv,

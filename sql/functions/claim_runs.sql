@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Leases ready runs to a worker, the longest ready first. Only ready runs are in the index that it
 -- scans: what a thread may run next was decided when the run before it ended.
--- Returns: one row per run. start is the protocol's line for the runner; last_event_seq is where the
---          numbering of its events goes on (-1: from 0); deadline_sec null = the worker's
---          own limit.
+-- Messages that start a run are composed here, while rows are locked, only for runs with little state,
+-- as many as p_max_bytes have room for; agent.compose_starts has the others. Runs that must not share a
+-- runner with all others (company) are left alone when p_with_suspects is false.
+-- Returns: one row per run. start is the protocol's line for the runner, null when it is to be asked
+--          for; start_bytes is its length, about; last_event_seq is where the numbering of its events
+--          goes on (-1: from 0); deadline_sec null = the worker's own limit.
 --          No rows for a worker that is not live.
 -- Locks:   the worker (share, so that a burial sees what was claimed), then queue rows, skipping
 --          locked ones. Commits asynchronously: a lost claim leaves the run ready.
@@ -11,7 +14,9 @@ create or replace function agent.claim_runs(
     p_worker_id bigint,
     p_graph_ids text[],
     p_limit integer,
-    p_min_ready_seq bigint
+    p_min_ready_seq bigint,
+    p_max_bytes bigint,
+    p_with_suspects boolean
 ) returns table (
     account_id uuid,
     run_id uuid,
@@ -22,6 +27,8 @@ create or replace function agent.claim_runs(
     ready_seq bigint,
     last_event_seq bigint,
     deadline_sec integer,
+    company smallint,
+    start_bytes bigint,
     start text
 )
 language plpgsql volatile security invoker
@@ -95,6 +102,7 @@ begin
                                and c.not_before is null
                                and c.graph_id = g.graph_id
                                and c.ready_seq > p_min_ready_seq
+                               and (c.company is null or p_with_suspects)
                              order by c.ready_seq
                              limit p_limit
                                for no key update skip locked
@@ -102,6 +110,12 @@ begin
                      order by r.ready_seq
                      limit p_limit))
             returning q.*
+        ),
+        measured as (
+            select q.*, b.bytes, sum(b.bytes) over (order by b.bytes, q.run_id) as together
+              from claimed q
+             cross join lateral agent.start_bytes(
+                    q.account_id, q.run_id, q.thread_id, q.request_bytes) b
         )
         select q.account_id, q.run_id, q.thread_id, q.epoch, q.attempts::integer, q.graph_id,
                q.ready_seq,
@@ -109,13 +123,17 @@ begin
                    when q.epoch = 1 then -1
                    else agent.last_event_seq(q.account_id, q.events_bucket, q.run_id)
                end,
-               q.timeout_sec,
+               q.timeout_sec, q.company, q.bytes,
                s.start
-          from claimed q
-         cross join lateral agent.compose_start(
-                q.account_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s;
+          from measured q
+          left join lateral (
+                select c.start
+                  from agent.compose_start(
+                         q.account_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) c
+                 where q.together <= p_max_bytes
+               ) s on true;
 end
 $function$;
 
-comment on function agent.claim_runs(bigint, text[], integer, bigint) is
+comment on function agent.claim_runs(bigint, text[], integer, bigint, bigint, boolean) is
     'Leases ready runs to a worker.';

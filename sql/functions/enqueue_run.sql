@@ -60,14 +60,18 @@ begin
 
     insert into agent.run_queue (
         account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, not_before,
-        events_bucket, base_checkpoint_id)
+        events_bucket, base_checkpoint_id, request_bytes)
     values (
         p_thread.account_id, p_run_id, p_thread.thread_id, p_thread.run_seq, p_assistant.graph_id,
         case when v_active then 1 else 0 end,
         case when v_active then nextval('agent.run_ready_seq') end,
         case when p_request.after_seconds > 0
              then v_now + p_request.after_seconds * interval '1 second' end,
-        v_bucket, p_thread.head_checkpoint_id);
+        v_bucket, p_thread.head_checkpoint_id,
+        coalesce(octet_length(p_request.input::text), 0)
+            + coalesce(octet_length(p_request.command::text), 0)
+            + coalesce(octet_length(p_request.config::text), 0)
+            + coalesce(octet_length(p_request.context::text), 0));
     return v_body;
 end
 $function$;

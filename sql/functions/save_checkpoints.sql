@@ -25,12 +25,18 @@ begin
     with saved as (
         insert into agent.checkpoints as k (
             account_id, thread_id, checkpoint_id, parent_checkpoint_id, run_id, channels, next, tasks,
-            metadata, opaque, created_at)
+            metadata, opaque, state_bytes, created_at)
         select q.account_id, q.thread_id, i.checkpoint_id, i.parent_checkpoint_id, q.run_id,
                array(
                    select row(c.name, c.is_list, c.digests)::agent.channel_value
                      from unnest(i.channels) c),
-               i.next, i.tasks, i.metadata, i.opaque, v_now
+               i.next, i.tasks, i.metadata, i.opaque,
+               (
+                   select coalesce(sum(octet_length(x.content) + 1), 0)
+                     from unnest(i.channels) c
+                    cross join lateral unnest(c.contents) x (content)
+               ),
+               v_now
           from unnest(p_checkpoints) i
          cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
             on conflict (account_id, thread_id, checkpoint_id) do nothing

@@ -124,11 +124,14 @@ create table agent.run_queue (
     events_bucket        date        not null,
     base_checkpoint_id   uuid,
     started_at           timestamptz,
+    request_bytes        integer,
+    company              smallint,
     constraint run_queue_pkey primary key (run_id, account_id),
     constraint run_queue_state_check check (state in (0, 1, 2)),
     constraint run_queue_cancel_check check (cancel in (0, 1, 2)),
     constraint run_queue_ready_check check (state <> 1 or ready_seq is not null),
-    constraint run_queue_leased_check check ((state = 2) = (worker_id is not null))
+    constraint run_queue_leased_check check ((state = 2) = (worker_id is not null)),
+    constraint run_queue_company_check check (company > 0)
 ) with (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0,
@@ -167,6 +170,10 @@ comment on column agent.run_queue.events_bucket is 'Copy of runs.events_bucket.'
 comment on column agent.run_queue.base_checkpoint_id is
     'Head of the thread when the run became ready: what a rollback restores.';
 comment on column agent.run_queue.started_at is 'When its first attempt was claimed.';
+comment on column agent.run_queue.request_bytes is
+    'Length of what its request adds to the message that starts it; null when it was not measured.';
+comment on column agent.run_queue.company is
+    'Runs that its runner may execute at once, itself included, since it was on a runner that died; null for any number.';
 
 create unique index run_queue_one_active on agent.run_queue (account_id, thread_id)
     where state in (1, 2);

@@ -29,6 +29,7 @@ create table agent.checkpoints (
     tasks                 json                   not null,
     metadata              json                   not null,
     opaque                json,
+    state_bytes           bigint,
     created_at            timestamptz            not null,
     constraint checkpoints_pkey primary key (account_id, thread_id, checkpoint_id)
 );
@@ -46,6 +47,8 @@ comment on column agent.checkpoints.tasks is 'Array of the tasks of those nodes.
 comment on column agent.checkpoints.metadata is
     'source, step, writes and parents as the runner sent them.';
 comment on column agent.checkpoints.opaque is 'Whatever else the runner needs to go on from here.';
+comment on column agent.checkpoints.state_bytes is
+    'Length of the values as JSON text, about; null when it was not measured.';
 comment on column agent.checkpoints.created_at is 'When it was saved.';
 
 create table agent.checkpoint_blobs (

@@ -55,7 +55,7 @@ subtest 'two workers never get the same run' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $other = $db->session;
     $other->query('begin');
-    my @first = $other->query("select run_id from agent.claim_runs($worker, '{agent}', 2, 0)");
+    my @first = $other->query("select run_id from agent.claim_runs($worker, '{agent}', 2, 0, 1000000, true)");
     my @second = $play->claim($play->worker, limit => 4);
     $other->query('commit');
     is_deeply [ map { $_->[0] } @first ], [ @runs[0, 1] ];

@@ -20,7 +20,7 @@ use JSON::PP;
 use POSIX qw(WNOHANG mkfifo);
 use Socket qw(SOCK_DGRAM);
 
-our @EXPORT = qw(start_cluster create_run create_runs run_field status_of
+our @EXPORT = qw(start_cluster create_thread create_run create_runs run_field status_of
     wait_status wait_final events_of make_gate open_gate uuid build
     program fast_timing start_listener listen_once);
 
@@ -214,6 +214,11 @@ sub uuid {
         $parts[3] & 0xfff, $parts[4] & 0xfff, @parts[5 .. 7];
 }
 
+sub create_thread {
+    my ($thread) = @_;
+    return sql("select code from agent.create_thread('$ACCOUNT', '$thread', 'raise', '{}')");
+}
+
 # create_run({ do => ... } [, thread => id, strategy => ..., webhook => url]):
 # the run's id. pad => N makes the input that much longer.
 sub create_run {
@@ -222,7 +227,7 @@ sub create_run {
     my $thread = $args{thread};
     if (!$thread) {
         $thread = uuid();
-        sql("select code from agent.create_thread('$ACCOUNT', '$thread', 'raise', '{}')");
+        create_thread($thread);
     }
     my $request = literal(encode_json({ input => { %{$input}, pad => '@' }, webhook => $args{webhook} }));
     $request = "replace($request, '\@', repeat('x', " . ($args{pad} // 0) . "))::json";

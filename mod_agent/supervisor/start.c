@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compose_starts, and handing lines to runners; see start.h. */
+#include "start.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../core/scan.h"
+#include "state.h"
+
+#define MAX_STARTS 50
+/* A run whose line alone could not be composed so many times ends in error. */
+#define MAX_FAILURES 3
+
+enum { COL_RUN, COL_EPOCH, COL_START };
+
+void agent_start_init(agent_supervisor_t *sv)
+{
+    sv->starts.limit = MAX_STARTS;
+}
+
+/* ---- room ---- */
+
+static apr_size_t count_input(const agent_supervisor_t *sv)
+{
+    const agent_runner_t *runner;
+    apr_size_t bytes = 0;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        bytes += agent_buffer_length(&runner->input);
+    }
+    return bytes;
+}
+
+apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv)
+{
+    return count_input(sv) < AGENT_START_RUNNER_BYTES ? AGENT_START_CLAIM_BYTES
+                                                      : 0;
+}
+
+/* Whether more may wait besides what waits already. */
+static bool has_room(apr_size_t waiting, apr_size_t more, apr_size_t most)
+{
+    return waiting == 0 || waiting + more <= most;
+}
+
+/* ---- what is sent ---- */
+
+static bool waits(const agent_lease_t *lease)
+{
+    return lease->state == AGENT_LEASE_HELD && !lease->is_started;
+}
+
+/* A statement's part of the runs that wait. */
+typedef struct portion_t {
+    /* Of agent_lease_t *; NULL: they are only counted. */
+    apr_array_header_t *leases;
+    int count;
+    apr_size_t bytes;
+    /* Bytes that wait for all runners. */
+    apr_size_t input;
+} portion_t;
+
+static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
+                           agent_runner_t *runner)
+{
+    apr_size_t input = agent_buffer_length(&runner->input);
+    agent_lease_t *lease;
+
+    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    {
+        if (!waits(lease)) {
+            continue;
+        }
+        if (portion->count >= sv->starts.limit
+            || !has_room(portion->bytes, lease->start_bytes, AGENT_START_BYTES)
+            || !has_room(input, lease->start_bytes, AGENT_START_RUNNER_BYTES)
+            || !has_room(portion->input, lease->start_bytes,
+                         AGENT_START_ALL_BYTES)) {
+            return;
+        }
+        if (portion->leases != NULL) {
+            APR_ARRAY_PUSH(portion->leases, agent_lease_t *) = lease;
+        }
+        portion->count++;
+        portion->bytes += lease->start_bytes;
+        portion->input += lease->start_bytes;
+        input += lease->start_bytes;
+    }
+}
+
+/* In the order in which they came to each runner. */
+static void choose_portion(portion_t *portion, const agent_supervisor_t *sv,
+                           apr_array_header_t *leases)
+{
+    agent_runner_t *runner;
+
+    memset(portion, 0, sizeof(*portion));
+    portion->leases = leases;
+    portion->input = count_input(sv);
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->state == AGENT_RUNNER_READY) {
+            take_of_runner(portion, sv, runner);
+        }
+    }
+}
+
+static apr_time_t due_start(agent_supervisor_t *sv)
+{
+    portion_t portion;
+
+    if (sv->starts.waiting == 0 || !agent_worker_is_live(sv)
+        || sv->worker.is_stopped) {
+        return AGENT_NEVER;
+    }
+    choose_portion(&portion, sv, NULL);
+    return portion.count > 0 ? sv->starts.retry_at : AGENT_NEVER;
+}
+
+static apr_status_t send_start(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
+{
+    const char *params[2];
+    agent_buffer_t items;
+    portion_t portion;
+
+    choose_portion(
+        &portion, sv,
+        apr_array_make(database->scratch, 8, sizeof(agent_lease_t *)));
+    agent_buffer_init(&items, database->scratch);
+    for (int i = 0; i < portion.count; i++) {
+        agent_lease_t *lease = APR_ARRAY_IDX(portion.leases, i,
+                                             agent_lease_t *);
+
+        lease->is_start_sent = true;
+        agent_lease_print(&items, lease);
+    }
+    agent_buffer_append(&items, "]", 2);
+    sv->starts.sent = portion.count;
+    params[0] = sv->worker.id;
+    params[1] = agent_buffer_text(&items);
+    return agent_db_send(database->db, AGENT_SQL_COMPOSE_STARTS, params, err,
+                         database->scratch);
+}
+
+/* ---- handing over ---- */
+
+static bool refuse(agent_supervisor_t *sv, agent_lease_t *lease,
+                   const char *code, const char *message)
+{
+    agent_lease_fail(sv, lease, "error", code, message);
+    return true;
+}
+
+/*
+ * The one place that judges what a runner would be given. A line that breaks
+ * the protocol would end the runner, with everybody's runs: rows may be older
+ * than the checks of requests, or written by hand.
+ */
+static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
+                         const char *start, apr_size_t length)
+{
+    agent_scan_t scan = {.code = AGENT_SCAN_OK};
+    bool is_refused = false;
+    apr_pool_t *pool;
+
+    if (length > AGENT_PROTOCOL_MAX_LINE) {
+        return refuse(sv, lease, "state_too_large",
+                      "The thread's state and the run's input are larger than "
+                      "a runner can be given (8 MiB).");
+    }
+    apr_pool_create(&pool, sv->pool);
+    if (!agent_scan_json(&scan, start, length)) {
+        is_refused = refuse(sv, lease, "invalid_start",
+                            apr_psprintf(pool,
+                                         "No runner can be given this: %s %s.",
+                                         agent_scan_pointer(&scan, pool),
+                                         agent_scan_reason(scan.code)));
+    }
+    apr_pool_destroy(pool);
+    return is_refused;
+}
+
+static void announce(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    apr_pool_t *pool;
+    const char *line;
+
+    apr_pool_create(&pool, sv->pool);
+    line = agent_protocol_metadata(&lease->key, lease->attempt, pool);
+    agent_batch_add(sv, lease, AGENT_ITEM_METADATA, line, strlen(line));
+    apr_pool_destroy(pool);
+}
+
+void agent_start_hand_over(agent_supervisor_t *sv, agent_lease_t *lease,
+                           const char *start)
+{
+    agent_buffer_t *input = &lease->runner->input;
+    apr_size_t length = strlen(start);
+
+    announce(sv, lease);
+    if (refuse_start(sv, lease, start, length)) {
+        agent_lease_detach(sv, lease);
+        return;
+    }
+    agent_lease_start(sv, lease);
+    agent_buffer_append(input, start, length);
+    agent_buffer_append(input, "\n", 1);
+}
+
+void agent_start_withdraw(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    agent_lease_t *lease;
+    agent_lease_t *next;
+
+    AGENT_RING_EACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
+    {
+        if (waits(lease)) {
+            agent_lease_cancel(sv, lease, AGENT_CAUSE_DRAIN);
+        }
+    }
+}
+
+/* ---- answers ---- */
+
+typedef void visit_t(agent_supervisor_t *sv, agent_lease_t *lease);
+
+/* Visits the leases of the statement in flight that still wait. */
+static void for_each_sent(agent_supervisor_t *sv, visit_t *visit)
+{
+    agent_runner_t *runner;
+    agent_lease_t *lease;
+    agent_lease_t *next;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        AGENT_RING_EACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
+        {
+            if (lease->is_start_sent) {
+                lease->is_start_sent = false;
+                if (waits(lease)) {
+                    visit(sv, lease);
+                }
+            }
+        }
+    }
+}
+
+static void receive_start(agent_supervisor_t *sv,
+                          const agent_db_result_t *result)
+{
+    agent_start_queue_t *queue = &sv->starts;
+
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        agent_lease_key_t key = {.epoch = (apr_int32_t)apr_atoi64(
+                                     agent_db_value(result, row, COL_EPOCH))};
+        agent_lease_t *lease;
+
+        memcpy(key.run_id, agent_db_value(result, row, COL_RUN),
+               sizeof(key.run_id));
+        lease = agent_lease_find(sv, &key);
+        if (lease != NULL && lease->runner != NULL && waits(lease)) {
+            agent_start_hand_over(sv, lease,
+                                  agent_db_value(result, row, COL_START));
+        }
+    }
+    /* What has no row is not ours any more. */
+    for_each_sent(sv, agent_lease_lose);
+    queue->limit = queue->limit < MAX_STARTS / 2 ? queue->limit * 2
+                                                 : MAX_STARTS;
+}
+
+/* Behind the others of its runner, for the next try. */
+static void postpone(agent_lease_t *lease)
+{
+    agent_lease_ring_t *ring = &lease->runner->leases;
+
+    APR_RING_REMOVE(lease, link);
+    APR_RING_INSERT_TAIL(ring, lease, agent_lease_t, link);
+}
+
+static void count_failure(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    if (++lease->start_failures < MAX_FAILURES) {
+        postpone(lease);
+        return;
+    }
+    agent_report_write(sv, AGENT_LOG_ERR, "AGT0371", 0,
+                       "the state that run %.36s starts from could not be read "
+                       "in time: the run ends in error",
+                       lease->key.run_id);
+    agent_lease_fail(sv, lease, "error", "start_timeout",
+                     "The state that the run starts from could not be read in "
+                     "time.");
+    agent_lease_detach(sv, lease);
+}
+
+static void keep(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    /* It is asked for again. */
+}
+
+static void fail_start(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    agent_start_queue_t *queue = &sv->starts;
+    bool may_pass = failure == AGENT_FAILURE_RETRY
+        || failure == AGENT_FAILURE_SETUP;
+
+    queue->retry_at = agent_database_retry_at(sv, failure);
+    for_each_sent(sv, may_pass || queue->sent > 1 ? keep : count_failure);
+    if (!may_pass) {
+        queue->limit = queue->sent > 1 ? queue->sent / 2 : 1;
+    }
+}
+
+const agent_operation_t agent_start_operation = {
+    "compose_starts", due_start, send_start, receive_start, fail_start};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lines that start runs at their runners. A claim brings those of runs with
+ * little state; the others are composed by statements of their own, when their
+ * runner has room for them, so that no row is locked while the database
+ * composes, and little waits in memory whatever the states.
+ */
+#ifndef AGENT_SUPERVISOR_START_H
+#define AGENT_SUPERVISOR_START_H
+
+#include "database.h"
+#include "lease.h"
+
+/* What a claim composes while it holds its locks. */
+#define AGENT_START_CLAIM_BYTES 1000000
+/* What one statement composes, if it is more than one line. */
+#define AGENT_START_BYTES 8000000
+/* What may wait for one runner to read it, and for all of them. One line may
+ * always wait. */
+#define AGENT_START_RUNNER_BYTES 16000000
+#define AGENT_START_ALL_BYTES    48000000
+
+typedef struct agent_start_queue_t {
+    /* Leases that wait for their line. */
+    int waiting;
+    /* Runs that the next statement, and the one in flight, may compose. */
+    int limit;
+    int sent;
+    apr_time_t retry_at;
+} agent_start_queue_t;
+
+extern const agent_operation_t agent_start_operation;
+
+void agent_start_init(agent_supervisor_t *sv);
+
+/* Bytes of start lines that a claim may compose now. */
+apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv);
+
+/* Hands the line to the lease's runner; from now on the runner may end the run,
+ * and its time counts. A line that no runner can be given ends the run. */
+void agent_start_hand_over(agent_supervisor_t *sv, agent_lease_t *lease,
+                           const char *start);
+
+/* Gives back what has not begun at a runner that gets no more runs. */
+void agent_start_withdraw(agent_supervisor_t *sv, agent_runner_t *runner);
+
+#endif

@@ -1,0 +1,24 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The messages that start runs which a worker has claimed: agent.claim_runs composes only short ones.
+-- The state of a run's thread does not change between the two: the run is the active one.
+-- Returns: one row per run that the worker still holds. p_items as agent.release_runs.
+-- Locks:   none.
+create or replace function agent.compose_starts(p_worker_id bigint, p_items json)
+returns table (run_id uuid, epoch integer, start text)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    return query
+        select q.run_id, q.epoch, s.start
+          from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)
+         cross join lateral agent.find_lease(p_worker_id, i.a, i.r, i.e) q
+         cross join lateral agent.compose_start(
+                q.account_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s;
+end
+$function$;
+
+comment on function agent.compose_starts(bigint, json) is
+    'The messages that start claimed runs.';

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs that are large or slow, each of them legal: what they cost the
+# supervisor is bounded, and others are executed beside them.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Cost;
+use AgentTest::Database;
+use AgentTest::Wait;
+use List::Util qw(max);
+use Test::More;
+use TestSupervisor;
+
+my $MB = 1024 * 1024;
+my $pg = start_cluster();
+
+# Threads whose state has so many messages of 10 KB, with one run each.
+sub create_large_runs {
+    my ($count, $messages, $input) = @_;
+    my @threads = map { uuid() } 1 .. $count;
+    create_thread($_) for @threads;
+    my $list = join ', ', map { "('$_'::uuid)" } @threads;
+    sql(<<"SQL");
+        with k (thread_id) as (values $list),
+        b as (
+            insert into agent.checkpoint_blobs (account_id, thread_id, digest, content)
+            select '$TestSupervisor::ACCOUNT', k.thread_id, agent.digest_text(c.content), c.content
+              from k
+             cross join lateral (
+                    select to_json(repeat('x', 10000) || n)::text as content
+                      from generate_series(1, $messages) n
+                   ) c
+            returning thread_id, digest
+        ),
+        c as (
+            insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks,
+                metadata, state_bytes, created_at)
+            select '$TestSupervisor::ACCOUNT', b.thread_id, b.thread_id, b.thread_id,
+                   array[row('messages', true, array_agg(b.digest))::agent.channel_value],
+                   '[]', '[]', '{}', $messages * 10000, now()
+              from b
+             group by b.thread_id
+            returning thread_id
+        )
+        update agent.threads t
+           set head_checkpoint_id = c.thread_id, head_run_id = c.thread_id
+          from c
+         where t.thread_id = c.thread_id
+SQL
+    return map { create_run($input, thread => $_) } @threads;
+}
+
+sub quoted { return join ', ', map { "'$_'" } @_ }
+
+# When the last of them ended, in seconds.
+sub last_end {
+    return sql('select extract(epoch from max(finished_at)) from agent.runs where run_id in (' . quoted(@_) . ')');
+}
+
+sub wait_all {
+    my ($status, @runs) = @_;
+    wait_for('all to end', sub {
+        sql('select count(*) from agent.runs where finished_at is not null and run_id in (' . quoted(@runs) . ')') == @runs;
+    }, 600);
+    return is sql("select count(*) from agent.runs where status = '$status' and run_id in (" . quoted(@runs) . ')'),
+        scalar @runs, "all end as $status";
+}
+
+subtest 'fifty states of 7 MB begin one after the other, beside the small runs of others' => sub {
+    my @large = create_large_runs(50, 700, { do => 'noop' });
+    my $sv = TestSupervisor->start($pg, lease_sec => 8, timing_ms => fast_timing());
+    my @small;
+    my $cost = cost_of([ $sv->pid ], sub {
+        $sv->wait_ready;
+        for (1 .. 5) {
+            push @small, create_run({ do => 'noop' });
+            $sv->wake;
+            wait_final($small[-1], 120);
+        }
+        wait_all('success', @large, @small);
+    });
+    cmp_ok last_end(@small), '<', last_end(@large), 'who comes later with little is served before the last of them';
+    is sql('select max(attempts) from agent.usage_events'), 1, 'each at its first attempt';
+    unlike $sv->log_text, qr/AGT0315/, 'no claim is lost';
+    cmp_ok $cost->{peak_bytes} / $MB, '<', 128 * memory_scale(), 'the supervisor has a part of them in memory';
+    note sprintf 'peak %.0f MB', $cost->{peak_bytes} / $MB;
+    is $sv->stop, 0, 'end';
+};
+
+done_testing;
