@@ -124,14 +124,13 @@ begin
                    else agent.last_event_seq(q.account_id, q.events_bucket, q.run_id)
                end,
                q.timeout_sec, q.company, q.bytes,
-               s.start
-          from measured q
-          left join lateral (
-                select c.start
-                  from agent.compose_start(
-                         q.account_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) c
-                 where q.together <= p_max_bytes
-               ) s on true;
+               -- Not a join, whose condition would be looked at after its work.
+               case when q.together <= p_max_bytes then (
+                   select s.start
+                     from agent.compose_start(
+                            q.account_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s
+               ) end
+          from measured q;
 end
 $function$;
 
