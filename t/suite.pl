@@ -42,10 +42,15 @@ sub run_one {
     return system($^X, 't/TEST.PL') == 0 if $name eq 'agent';
     return run_sql() if $name eq 'sql';
     # By their sources: one that was not built fails, one that was removed is gone.
-    my @tests = $name eq 'unit'
-        ? map { s{\At/(.*)\.c\z}{'.build/' . variant() . "/$1"}er } sort glob 't/unit/*.c'
-        : sort glob "t/$name/*.t";
+    my @tests = sort glob "t/$name/*.t";
+    push @tests, unit_programs() if $name eq 'unit';
     return run_group(tests => \@tests, jobs => $parallel{$name} ? 2 : 1);
+}
+
+# A program whose name a .t has too is run by that.
+sub unit_programs {
+    return map { s{\At/(.*)\.c\z}{'.build/' . variant() . "/$1"}er }
+        grep { !-e s/c\z/t/r } sort glob 't/unit/*.c';
 }
 
 # The SQL tests share a cluster; each makes databases of its own in it.

@@ -36,6 +36,7 @@ test|nodejs|have node
 test|npm|have npm
 test|openssl|have openssl
 test|chromium|have chromium
+test|valgrind|have valgrind && test -e /usr/include/valgrind/callgrind.h
 test|python3-venv|python3 -c 'import ensurepip, venv'
 lint|clang|have clang
 lint|libclang-rt-dev|file_is_there '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+# Reading what a client sends takes time and memory in proportion to it: random
+# bodies, of each of which one dimension is doubled. growth.c makes and reads
+# them; callgrind counts instructions, so other load makes no difference.
+#   AGENT_GROWTH_SEED=N AGENT_GROWTH_CASES=N perl -It/lib t/unit/growth.t
+use strict;
+use warnings;
+use AgentTest::Env qw(build_dir is_sanitized slurp);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $seed = $ENV{AGENT_GROWTH_SEED} // time;
+my $cases = $ENV{AGENT_GROWTH_CASES} // 60;
+
+# Growth at most, and what it may be besides: a block of a pool, a table.
+# json-c's table of an object that is just full doubles twice.
+my $TIMES = 2.5;
+my $TREE_TIMES = 3.2;
+my %SLACK = (bytes => 40_000, instructions => 60_000);
+# For each byte of text, at most. json-c's tree is what scan.h says it is.
+my %MOST = (
+    request  => { bytes => 4, instructions => 120 },
+    line     => { bytes => 300, instructions => 1000 },
+    messages => { bytes => 300, instructions => 1500 },
+);
+
+# The lines of the program as hashes, in order; their callgrind files end in
+# .1, .2 and so on.
+sub measure {
+    my $dir = tempdir(CLEANUP => 1);
+    my @tool = is_sanitized() ? () : ('valgrind', '--tool=callgrind', '-q',
+        '--collect-atstart=no', "--callgrind-out-file=$dir/out");
+    open my $reader, '-|', @tool, build_dir() . '/unit/growth', $seed, $cases
+        or die "valgrind: $!\n";
+    my @lines = <$reader>;
+    close $reader;
+    is $?, 0, 'every body is read' or diag @lines[ -1 .. -1 ];
+    my $number = 0;
+    return map { read_line($_, $dir, ++$number) } @lines;
+}
+
+sub read_line {
+    my ($line, $dir, $number) = @_;
+    my %cost;
+    @cost{qw(case function dimension doubled text bytes)} = split ' ', $line;
+    return \%cost if is_sanitized();
+    ($cost{instructions}) = slurp("$dir/out.$number") =~ /^(?:summary|totals): (\d+)/m;
+    return \%cost;
+}
+
+# What is wrong with a pair of readings; empty when nothing is.
+sub judge {
+    my ($plain, $doubled) = @_;
+    my @wrong;
+    for my $what (qw(bytes instructions)) {
+        my $times = $what eq 'bytes' && $plain->{function} ne 'request'
+            ? $TREE_TIMES
+            : $TIMES;
+        my $most = $MOST{ $plain->{function} }{$what};
+        push @wrong, sprintf '%s: %d for %d bytes, doubled %s: %d for %d',
+            $what, $plain->{$what}, $plain->{text}, $plain->{dimension},
+            $doubled->{$what}, $doubled->{text}
+            if $doubled->{$what} > $times * $plain->{$what} + $SLACK{$what}
+            || $doubled->{$what} > $most * $doubled->{text} + $SLACK{$what};
+    }
+    return @wrong;
+}
+
+diag "seed $seed";
+my @costs = measure();
+my %pairs;
+push @{ $pairs{ $_->{function} }{ $_->{case} } }, $_ for @costs;
+my %titles = (
+    request  => 'a request body',
+    line     => 'a line of JSON',
+    messages => 'a list of messages',
+);
+for my $function (sort keys %titles) {
+    my @all = values %{ $pairs{$function} };
+    my @wrong = is_sanitized() ? ()
+        : map { "case $_->[0]{case}: " . join '; ', judge(@{$_}) }
+        grep { judge(@{$_}) } @all;
+    ok @all && !@wrong,
+        "reading $titles{$function} takes time and memory linear in its length"
+        or diag join "\n", "seed $seed", @wrong;
+}
+done_testing;
