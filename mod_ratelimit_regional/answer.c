@@ -167,6 +167,28 @@ void rlr_answer_register(void)
 
 /* ---- 429 ---- */
 
+/* By how much processors' clocks may differ, and rounding. */
+#define HOLD_MAX_MS 16U
+
+/*
+ * Times of admissions are rounded up to a millisecond, so that no interval ever
+ * has too many; who is refused before that millisecond is over would have to
+ * wait for longer than the interval. The answer is held back for the rest of
+ * it: then the interval is true. (A counter that keys of longer intervals share
+ * may have more to wait for.)
+ */
+static void hold_back(rlr_verdict_t *verdict)
+{
+    rlr_decision_t *decision = &verdict->answer.decision;
+    uint32_t interval_ms = verdict->quota->limit.interval_sec * 1000;
+
+    if (decision->wait_ms > interval_ms
+        && decision->wait_ms - interval_ms <= HOLD_MAX_MS) {
+        apr_sleep(apr_time_from_msec(decision->wait_ms - interval_ms));
+        decision->wait_ms = interval_ms;
+    }
+}
+
 static void put_refusal(request_rec *r, const rlr_verdict_t *verdict,
                         uint32_t wait_sec)
 {
@@ -250,20 +272,22 @@ bool rlr_answer_is_for_status(request_rec *r, const rlr_verdict_t *verdict)
 
 int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict)
 {
-    unsigned wait_sec = rlr_limit_seconds(verdict->answer.decision.wait_ms);
+    rlr_verdict_t told = *verdict;
+    unsigned wait_sec;
 
-    if (wait_sec == 0) {
-        wait_sec = 1;
-    }
     /* Answered already: httpd completes what it has begun. */
     if (!rlr_body_drop(r)) {
         return OK;
     }
-    put_refusal(r, verdict, wait_sec);
+    hold_back(&told);
+    wait_sec = rlr_limit_seconds(told.answer.decision.wait_ms);
+    if (wait_sec == 0) {
+        wait_sec = 1;
+    }
+    put_refusal(r, &told, wait_sec);
     if (ap_response_code_string(r, ap_index_of_response(HTTP_TOO_MANY_REQUESTS))
         != NULL) {
         return HTTP_TOO_MANY_REQUESTS;
     }
-    return send_problem(r,
-                        rlr_quota_problem(verdict->quota, wait_sec, r->pool));
+    return send_problem(r, rlr_quota_problem(told.quota, wait_sec, r->pool));
 }
