@@ -176,9 +176,9 @@ static uint32_t get_ways(const rlr_table_key_t *key, rlr_limit_t limit)
     uint32_t ways = RLR_TABLE_WAYS_OF_ALL;
 
     if (limit.interval_sec <= RLR_TABLE_SHORT_SEC) {
-        ways |= RLR_TABLE_WAY_OF_SHORT;
+        ways |= RLR_TABLE_WAYS_OF_SHORT;
     }
-    return key->holder == 0 ? ways | RLR_TABLE_WAY_OF_NOBODY : ways;
+    return key->holder == 0 ? ways | RLR_TABLE_WAYS_UNHELD : ways;
 }
 
 static rlr_table_slot_t *claim_any_locked(const rlr_table_t *table,

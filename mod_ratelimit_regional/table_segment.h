@@ -24,9 +24,9 @@
  *    slots       per set 8 x 320 bytes: rule, generation, window, whose owner
  *                is the second half of the hash, holder
  *
- * Of the eight slots of a set six are for all keys, the seventh is for keys of
- * short intervals, so that those of an hour cannot fill the table for an hour,
- * and the eighth for what has no holder: the counters of addresses.
+ * Of the eight slots of a set five are for all keys, one is for keys of short
+ * intervals, so that those of an hour cannot fill the table for an hour, one
+ * for what nobody holds, the counters of addresses, and one for both.
  */
 #ifndef RLR_TABLE_SEGMENT_H
 #define RLR_TABLE_SEGMENT_H
@@ -48,9 +48,9 @@
 /* An address may hold one in so many slots. */
 #define RLR_TABLE_SHARE 16U
 /* Ways of a set, as bits, and the longest interval that is a short one. */
-#define RLR_TABLE_WAYS_OF_ALL   0x3fU
-#define RLR_TABLE_WAY_OF_SHORT  0x40U
-#define RLR_TABLE_WAY_OF_NOBODY 0x80U
+#define RLR_TABLE_WAYS_OF_ALL   0x1fU
+#define RLR_TABLE_WAYS_OF_SHORT 0x60U
+#define RLR_TABLE_WAYS_UNHELD   0xa0U
 #define RLR_TABLE_SHORT_SEC     60U
 
 typedef struct rlr_table_segment_t {

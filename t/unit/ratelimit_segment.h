@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../mod_ratelimit_regional/table.h"
+#include "../../mod_ratelimit_regional/table_share.h"
 #include "../../mod_ratelimit_regional/table_walk.h"
 #include "ratelimit_sim.h"
 
@@ -27,6 +27,7 @@ typedef struct segment_t {
     sim_time_t time;
     rlr_clock_t clock;
     uint32_t rules[3];
+    uint64_t holder; /* who brings the keys; 0: nobody */
 } segment_t;
 
 static const char *const segment_rules[3] = {"us/first/api", "us/second/ip",
@@ -86,6 +87,11 @@ static inline rlr_table_request_t segment_request(const segment_t *segment,
                                    .identity_length = sizeof(*key),
                                    .limit = limit};
 
+    if (segment->holder != 0) {
+        request.holder = &segment->holder;
+        request.holder_length = sizeof(segment->holder);
+    }
+
     return request;
 }
 
@@ -108,6 +114,19 @@ static inline rlr_table_answer_t segment_peek(segment_t *segment, uint64_t key,
 
     rlr_table_peek(&segment->table, &request, &segment->clock, &answer);
     return answer;
+}
+
+/* How many more slots are counted for holders than they have. */
+static inline int64_t segment_excess(const rlr_table_t *table)
+{
+    uint32_t slots = rlr_table_places(table);
+    int64_t excess = 0;
+
+    for (uint32_t i = 0; i < slots; i++) {
+        excess += table->shares[i];
+        excess -= table->slots[i].holder != 0;
+    }
+    return excess;
 }
 
 #endif

@@ -28,6 +28,7 @@ typedef struct shared_t {
     rlr_limit_t limits[2];
     uint32_t rule;
     uint32_t keys;
+    uint64_t holders; /* who bring the keys; 0: nobody */
     uint64_t step_us;
     uint32_t each; /* requests of a worker */
     _Atomic uint32_t done[CROWD_SIZE];
@@ -91,7 +92,12 @@ static rlr_table_answer_t ask(shared_t *shared, int view, uint64_t key)
                                    .identity_length = sizeof(key),
                                    .limit = shared->limits[view]};
     rlr_table_answer_t answer;
+    uint64_t holder = shared->holders > 0 ? key % shared->holders : 0;
 
+    if (shared->holders > 0) {
+        request.holder = &holder;
+        request.holder_length = sizeof(holder);
+    }
     rlr_table_admit(&shared->views[view], &request, &clock, &answer);
     return answer;
 }
@@ -252,6 +258,42 @@ static void places_used_again_move_no_count_between_threads(void **state)
     drop_shared(shared);
 }
 
+/* Five addresses, each with a share of four slots. */
+static shared_t *make_crowded(void)
+{
+    shared_t *shared = make_busy();
+
+    shared->holders = 5;
+    return shared;
+}
+
+static void addresses_keep_to_their_shares_between_threads(void **state)
+{
+    shared_t *shared = make_crowded();
+
+    crowd_run_threads(ask_at_random, shared);
+    assert_true(shared->overflow > 1000);
+    judge(shared, three);
+    assert_int_equal(segment_excess(&shared->views[0]), 0);
+    drop_shared(shared);
+}
+
+static void shares_are_right_again_after_processes_were_killed(void **state)
+{
+    int kills = (int)(200 * sim_effort()) + 20;
+    shared_t *shared = make_crowded();
+
+    assert_true(crowd_run_processes(ask_at_random, shared, kills, 1)
+                > kills / 20);
+    judge(shared, three);
+    /* Whoever died last left locks to be met. */
+    for (uint64_t key = 10000; key < 10100; key++) {
+        ask(shared, 1, key);
+    }
+    assert_int_equal(segment_excess(&shared->views[0]), 0);
+    drop_shared(shared);
+}
+
 static void fast_time_makes_every_window_dead_at_once(void **state)
 {
     shared_t *shared = make_shared(64, 256, three, get_share());
@@ -308,6 +350,8 @@ int main(void)
         CHECK_TEST(first_touches_by_threads_find_one_slot),
         CHECK_TEST(places_used_again_move_no_count_between_processes),
         CHECK_TEST(places_used_again_move_no_count_between_threads),
+        CHECK_TEST(addresses_keep_to_their_shares_between_threads),
+        CHECK_TEST(shares_are_right_again_after_processes_were_killed),
         CHECK_TEST(fast_time_makes_every_window_dead_at_once),
         CHECK_TEST(two_configurations_at_once_keep_to_the_greater_count),
         CHECK_TEST(processes_that_are_killed_lose_no_count_and_no_lock)};

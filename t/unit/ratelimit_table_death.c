@@ -224,6 +224,63 @@ static void judge_changed(segment_t *segment)
     judge_others(segment, 100, 108);
 }
 
+/* All slots have been those of other addresses, one of each. */
+static void death_while_an_address_takes_anothers_slot(segment_t *segment)
+{
+    for (uint64_t key = 1000; key < 2000; key++) {
+        segment->holder = key;
+        segment_ask(segment, key, five);
+    }
+    segment->time.us += 11000000;
+    segment->holder = 1;
+    assert_int_equal(segment_excess(&segment->table), 0);
+}
+
+/* The address has its share of dead keys: one has to go for a new one. */
+static void death_while_a_slot_is_taken_back(segment_t *segment)
+{
+    segment->holder = 1;
+    for (uint64_t key = 1000; key < 1020; key++) {
+        segment_ask(segment, key, five);
+    }
+    segment->time.us += 11000000;
+    assert_true(rlr_table_share_is_full(
+        &segment->table,
+        rlr_table_share_holder(&segment->table, &segment->holder, 8)));
+}
+
+/* The address has its share of live keys: the new one has a counter with all
+ * others. */
+static void death_while_an_addresss_counter_is_placed(segment_t *segment)
+{
+    segment->holder = 1;
+    for (uint64_t key = 1000; key < 1004; key++) {
+        segment_ask(segment, key, five);
+    }
+}
+
+/* Somebody else has died before. */
+static void death_while_shares_are_counted(segment_t *segment)
+{
+    death_while_an_address_takes_anothers_slot(segment);
+    segment->table.shares[5] += 2;
+    rlr_table_set_damaged(&segment->table, true);
+}
+
+/* Who meets a lock of the dead has the next new key repair what they counted.
+ */
+static void judge_shares(segment_t *segment)
+{
+    assert_in_range(use_up(segment, child_key, five), 4, 5);
+    for (uint32_t set = 0; set < segment->table.sets; set++) {
+        assert_true(rlr_table_lock_set(&segment->table, set));
+        rlr_table_unlock_set(&segment->table, set);
+    }
+    segment->holder = 2;
+    segment_ask(segment, 3000, five);
+    assert_int_equal(segment_excess(&segment->table), 0);
+}
+
 /* The thread sanitizer adds so many instructions that it would take minutes. */
 #if defined(__SANITIZE_THREAD__)
 #define CAN_STEP 0
@@ -424,6 +481,38 @@ static void a_key_that_leaves_the_overflow(void **state)
     play(&scene);
 }
 
+static void a_slot_of_another_address(void **state)
+{
+    static const scene_t scene = {
+        64, death_while_an_address_takes_anothers_slot, ask_five, judge_shares};
+
+    play(&scene);
+}
+
+static void a_slot_taken_back(void **state)
+{
+    static const scene_t scene = {64, death_while_a_slot_is_taken_back,
+                                  ask_five, judge_shares};
+
+    play(&scene);
+}
+
+static void a_counter_of_an_address(void **state)
+{
+    static const scene_t scene = {64, death_while_an_addresss_counter_is_placed,
+                                  ask_five, judge_shares};
+
+    play(&scene);
+}
+
+static void a_repair_of_shares(void **state)
+{
+    static const scene_t scene = {64, death_while_shares_are_counted, ask_five,
+                                  judge_shares};
+
+    play(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,7 +523,11 @@ int main(void)
         CHECK_TEST(a_changed_limit),
         CHECK_TEST(a_first_overflow),
         CHECK_TEST(a_wider_overflow),
-        CHECK_TEST(a_key_that_leaves_the_overflow)};
+        CHECK_TEST(a_key_that_leaves_the_overflow),
+        CHECK_TEST(a_slot_of_another_address),
+        CHECK_TEST(a_slot_taken_back),
+        CHECK_TEST(a_counter_of_an_address),
+        CHECK_TEST(a_repair_of_shares)};
 
     return CHECK_RUN(tests);
 }
