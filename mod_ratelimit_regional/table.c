@@ -46,8 +46,10 @@ static bool make_key(rlr_table_key_t *key, const rlr_table_t *table,
     if (request->rule >= table->rules) {
         return false;
     }
-    rlr_table_make_key(key, table, request->rule, request->identity,
-                       request->identity_length);
+    rlr_table_key_fill(key, table, request->rule,
+                       rlr_siphash_compute(table->rule_parts[request->rule].key,
+                                           request->identity,
+                                           request->identity_length));
     return true;
 }
 

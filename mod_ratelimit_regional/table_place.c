@@ -8,8 +8,6 @@
 
 #include <stddef.h>
 
-#include "siphash.h"
-
 /* Sets that a sweep looks at. */
 #define SWEPT_SETS 8U
 
@@ -23,24 +21,6 @@ static void read_frozen(rlr_time_t *now, void *baton)
     *now = *(const rlr_time_t *)baton;
 }
 
-static void place_key(rlr_table_key_t *key, const rlr_table_t *table,
-                      uint32_t rule, rlr_siphash_t hash)
-{
-    key->rule = rule;
-    key->tag = hash.first != 0 ? hash.first : 1;
-    key->owner = hash.second;
-    key->holder = 0;
-    rlr_table_key_place(key, table);
-}
-
-void rlr_table_make_key(rlr_table_key_t *key, const rlr_table_t *table,
-                        uint32_t rule, const void *identity, size_t length)
-{
-    place_key(
-        key, table, rule,
-        rlr_siphash_compute(table->rule_parts[rule].key, identity, length));
-}
-
 void rlr_table_make_shared_key(rlr_table_key_t *shared,
                                const rlr_table_t *table, uint32_t rule,
                                uint64_t holder)
@@ -48,7 +28,9 @@ void rlr_table_make_shared_key(rlr_table_key_t *shared,
     /* No identity has these bytes: the holder's are a secret hash. */
     uint64_t identity[2] = {holder, UINT64_MAX};
 
-    rlr_table_make_key(shared, table, rule, identity, sizeof(identity));
+    rlr_table_key_fill(shared, table, rule,
+                       rlr_siphash_compute(table->rule_parts[rule].key,
+                                           identity, sizeof(identity)));
 }
 
 rlr_table_slot_t *rlr_table_find(const rlr_table_t *table,
@@ -61,7 +43,8 @@ rlr_table_slot_t *rlr_table_find(const rlr_table_t *table,
     for (int i = 0; i < RLR_TABLE_CHOICES; i++) {
         const rlr_table_tags_t *tags = &table->tags[key->sets[i]];
 
-        for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+        /* The order in which they are taken. */
+        for (uint32_t way = RLR_TABLE_WAYS; way-- > 0;) {
             /* Acquire: the slot is at least as new as the tag. */
             if (atomic_load_explicit(&tags->tag[way], memory_order_acquire)
                 == key->tag) {

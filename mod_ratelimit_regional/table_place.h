@@ -6,10 +6,6 @@
 
 #include "table_share.h"
 
-/* Fills the key; its holder is nobody. `rule` is one of the table's. */
-void rlr_table_make_key(rlr_table_key_t *key, const rlr_table_t *table,
-                        uint32_t rule, const void *identity, size_t length);
-
 /* The key that keys of `rule` and `holder` are counted by while they have no
  * slot. It has no holder itself. */
 void rlr_table_make_shared_key(rlr_table_key_t *shared,

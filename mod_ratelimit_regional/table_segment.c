@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "siphash.h"
 #include "table_segment.h"
 
 /* "RLRTABLE" and a number that changes with the layout or with what the bits

@@ -34,6 +34,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "siphash.h"
 #include "table.h"
 #include "window_rebuild.h"
 
@@ -121,6 +122,18 @@ static inline void rlr_table_key_place(rlr_table_key_t *key,
     key->sets[0] = (uint32_t)((key->owner >> 32) * table->sets >> 32);
     key->sets[1] = (uint32_t)((key->owner & 0xffffffffU) * table->sets >> 32);
     key->sets[2] = (uint32_t)((third >> 32) * table->sets >> 32);
+}
+
+/* The key of an identity with this hash; nobody holds it. */
+static inline void rlr_table_key_fill(rlr_table_key_t *key,
+                                      const rlr_table_t *table, uint32_t rule,
+                                      rlr_siphash_t hash)
+{
+    key->rule = rule;
+    key->tag = hash.first != 0 ? hash.first : 1;
+    key->owner = hash.second;
+    key->holder = 0;
+    rlr_table_key_place(key, table);
 }
 
 static inline uint32_t rlr_table_key_group(const rlr_table_key_t *key)

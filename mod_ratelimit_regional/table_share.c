@@ -4,8 +4,6 @@
 
 #include <stddef.h>
 
-#include "siphash.h"
-
 /* ---- Counting ---- */
 
 uint64_t rlr_table_share_holder(const rlr_table_t *table, const void *bytes,
