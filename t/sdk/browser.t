@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A page of another origin: its streams with fetch and with the SDK, in headless
-# Chromium; and conf/agent_cors.conf, which lets it.
+# Chromium; and AgentAllowOrigin, which lets it.
 use strict;
 use warnings;
 use FindBin;
@@ -19,8 +19,7 @@ my $dir = tempdir(CLEANUP => 1);
 }
 
 my $sdk = SdkTest->new(config => <<'CONF');
-LoadModule headers_module "${MODULES}/mod_headers.so"
-Include "${ROOT}/conf/agent_cors.conf"
+AgentAllowOrigin http://127.0.0.1:* https://127.0.0.1:* http://localhost:*
 CONF
 my $client = $sdk->client;
 
