@@ -181,10 +181,11 @@ int main(int argc, char **argv)
              "{\"assistant_id\":\"agent\",\"stream_mode\":[\"custom\"],"
              "\"input\":{\"ticks\":%s,\"every_ms\":%s}}",
              argv[3], argv[4]);
-    snprintf(request, sizeof(request),
-             "POST /runs/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-             strlen(body), body);
+    snprintf(
+        request, sizeof(request),
+        "POST /runs/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+        strlen(body), body);
     for (int i = 0; i < count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
 
