@@ -96,6 +96,10 @@ static void run_supervisor(daemon_t *daemon, bool pause)
     ap_close_listeners();
     close(daemon->life_write_fd);
     close(daemon->wake_fds[1]);
+    /* Here, not in the parent, whose children would have it too: it has the
+     * keys of models. */
+    daemon->supervisor.graphs = agent_config_graphs_json(
+        agent_config_server(daemon->server), daemon->pconf);
     if (pause) {
         apr_sleep(apr_time_from_sec(1));
     }
@@ -226,7 +230,6 @@ static void fill_supervisor(daemon_t *daemon,
     supervisor->conninfo = conninfo;
     supervisor->node_name = agent_config_node(config, daemon->pconf);
     supervisor->runner_path = agent_config_runner(config);
-    supervisor->graphs = agent_config_graphs_json(config, daemon->pconf);
     supervisor->graph_ids = agent_config_graph_names(config, daemon->pconf);
     supervisor->runners = agent_config_runners(config);
     supervisor->slots = agent_config_runner_slots(config);
@@ -283,6 +286,7 @@ int agent_daemon_child_init(server_rec *server)
     if (current_daemon != NULL && current_daemon->parent_pid == getpid()) {
         return current_daemon->wake_fds[1];
     }
+    agent_config_forget_keys(agent_config_server(server));
     if (life_fds != NULL) {
         close(life_fds[0]);
         close(life_fds[1]);

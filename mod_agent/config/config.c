@@ -74,6 +74,21 @@ agent_server_config_t *agent_config_server(const server_rec *server)
     return ap_get_module_config(server->module_config, &agent_module);
 }
 
+void agent_config_forget_keys(agent_server_config_t *config)
+{
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
+                                             agent_graph_t *);
+
+        if (graph->key != NULL) {
+            explicit_bzero(graph->key, strlen(graph->key));
+        }
+    }
+    if (config->webhook_key != NULL) {
+        explicit_bzero(config->webhook_key, config->webhook_key_length);
+    }
+}
+
 const agent_dir_config_t *agent_config_dir(const request_rec *r)
 {
     return ap_get_module_config(r->per_dir_config, &agent_module);

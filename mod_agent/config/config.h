@@ -36,8 +36,8 @@ typedef struct agent_graph_t {
     const char *provider;
     const char *model;
     const char *url;
-    /* Read from AgentModelKeyFile at start; never logged. */
-    const char *key;
+    /* Read from AgentModelKeyFile at start; never logged. Its only copy. */
+    char *key;
     const char *system_prompt;
     int max_steps;
     int max_tokens;
@@ -68,8 +68,9 @@ typedef struct agent_server_config_t {
     int webhooks;
     apr_interval_time_t webhook_timeout;
     agent_egress_t *webhook_egress;
-    /* Read from AgentWebhookSecretFile at start; never logged. */
-    const unsigned char *webhook_key;
+    /* Read from AgentWebhookSecretFile at start; never logged. Its only copy.
+     */
+    unsigned char *webhook_key;
     apr_size_t webhook_key_length;
 } agent_server_config_t;
 
@@ -88,6 +89,10 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base, void *add);
 
 /* The main server's configuration; borrowed until the next restart. */
 agent_server_config_t *agent_config_server(const server_rec *server);
+
+/* Overwrites the keys of models and of webhooks, which only the supervisor
+ * needs: for httpd's children. */
+void agent_config_forget_keys(agent_server_config_t *config);
 
 /* The location's configuration of a request; borrowed from it. */
 const agent_dir_config_t *agent_config_dir(const request_rec *r);

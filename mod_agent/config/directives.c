@@ -76,6 +76,28 @@ char *agent_directive_read_file(const char **problem, cmd_parms *cmd,
     return text;
 }
 
+typedef struct secret_t {
+    void *bytes;
+    apr_size_t length;
+} secret_t;
+
+static apr_status_t overwrite(void *baton)
+{
+    const secret_t *secret = baton;
+
+    explicit_bzero(secret->bytes, secret->length);
+    return APR_SUCCESS;
+}
+
+void agent_directive_forget(void *bytes, apr_size_t length, apr_pool_t *pool)
+{
+    secret_t *secret = apr_palloc(pool, sizeof(*secret));
+
+    secret->bytes = bytes;
+    secret->length = length;
+    apr_pool_cleanup_register(pool, secret, overwrite, apr_pool_cleanup_null);
+}
+
 static const char *set_number(cmd_parms *cmd, void *dir, const char *arg)
 {
     const number_t *number = cmd->info;

@@ -46,6 +46,10 @@ const char *agent_directive_webhook_ports(cmd_parms *cmd, void *dir,
 char *agent_directive_read_file(const char **problem, cmd_parms *cmd,
                                 const char *path, apr_size_t limit);
 
+/* Overwrites the bytes when pool ends: at a restart its memory is used again,
+ * and goes to children as it is. */
+void agent_directive_forget(void *bytes, apr_size_t length, apr_pool_t *pool);
+
 /*
  * Reads a whole number from low to high; returns the sentence for httpd, or
  * NULL when *out is set.

@@ -178,6 +178,7 @@ const char *agent_directive_model_key(cmd_parms *cmd, void *dir,
                             arg);
     }
     graph->key = key;
+    agent_directive_forget(key, strlen(key), cmd->pool);
     return NULL;
 }
 

@@ -34,9 +34,10 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
     if (strncmp(text, SECRET_PREFIX, strlen(SECRET_PREFIX)) == 0) {
         text += strlen(SECRET_PREFIX);
     }
-    config->webhook_key = apr_pdecode_base64_binary(
+    config->webhook_key = (unsigned char *)apr_pdecode_base64_binary(
         cmd->pool, text, APR_ENCODE_STRING, APR_ENCODE_NONE,
         &config->webhook_key_length);
+    explicit_bzero(text, strlen(text));
     if (config->webhook_key == NULL || config->webhook_key_length < SECRET_LEAST
         || config->webhook_key_length > SECRET_MOST) {
         /* What stands there may be a secret all the same. */
@@ -46,6 +47,8 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
                             "got another text in '%s'",
                             SECRET_LEAST, SECRET_MOST, arg);
     }
+    agent_directive_forget(config->webhook_key, config->webhook_key_length,
+                           cmd->pool);
     return NULL;
 }
 

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+# Who has the keys of models and of webhooks in memory: the supervisor and its
+# runners, and nobody who talks to clients.
+use strict;
+use warnings;
+no warnings 'portable';    # addresses have 64 bits
+use AgentTest::Client;
+use AgentTest::Env qw(build_dir is_root);
+use AgentTest::Process;
+use AgentTest::Server;
+use AgentTest::Wait;
+use File::Temp qw(tempdir);
+use MIME::Base64 qw(encode_base64);
+use Test::More;
+
+plan skip_all => "only root reads others' memory" if !is_root();
+
+my $dir = tempdir(CLEANUP => 1);
+# Not as one text in this file: who reads it has it in memory.
+my $model_key = 'sk-' . join '', map { chr 97 + ($_ * 7 + $$) % 26 } 1 .. 40;
+my $webhook_key = join '', map { chr 65 + ($_ * 11 + $$) % 26 } 1 .. 40;
+
+sub file {
+    my ($name, $text) = @_;
+    open my $out, '>', "$dir/$name" or die "$name: $!";
+    print {$out} $text;
+    close $out;
+    return "$dir/$name";
+}
+
+# Whether a text stands anywhere in what the process may write to.
+sub has_in_memory {
+    my ($pid, $text) = @_;
+    open my $maps, '<', "/proc/$pid/maps" or die "maps: $!";
+    open my $memory, '<:raw', "/proc/$pid/mem" or die "mem: $!";
+    while (my $line = <$maps>) {
+        my ($from, $to) = map { hex } $line =~ /^(\w+)-(\w+) rw/ or next;
+        next if $to - $from > 1 << 28;
+        sysseek $memory, $from, 0;
+        my $bytes = '';
+        while (length $bytes < $to - $from) {
+            sysread $memory, $bytes, $to - $from - length $bytes, length $bytes or last;
+        }
+        return 1 if index($bytes, $text) >= 0;
+    }
+    return 0;
+}
+
+my $key_file = file('key', "$model_key\n");
+my $secret_file = file('secret', 'whsec_' . encode_base64($webhook_key, '') . "\n");
+my $server = AgentTest::Server->new(config =>
+    qq(AgentRunner "@{[build_dir()]}/agent-runner"\n)
+    . "AgentWebhookSecretFile $secret_file\n"
+    . "<AgentGraph agent>\nAgentModel demo\nAgentModelKeyFile $key_file\n</AgentGraph>\n"
+    . "<Location />\nSetHandler agent\n</Location>\n");
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+$client->join_run($client->start_run('Hello'));
+
+my $parent = $server->httpd_pid;
+my ($runner) = runner_pids($parent);
+
+sub children_are_clean {
+    my ($when) = @_;
+    my @children = httpd_children($server->httpd_pid);
+    ok scalar @children, "httpd has children $when";
+    is scalar(grep { has_in_memory($_, $model_key) } @children), 0,
+        "... none has the key of a model";
+    is scalar(grep { has_in_memory($_, $webhook_key) || has_in_memory($_, encode_base64($webhook_key, '')) }
+        @children), 0, '... none has the secret of webhooks';
+    return;
+}
+
+children_are_clean('after the start');
+ok has_in_memory(supervisor_pid($parent), $webhook_key), 'the supervisor has the secret of webhooks';
+ok has_in_memory($runner, $model_key), 'a runner has the key of its model';
+is +(stat "/proc/$runner/mem")[4], 0, 'no other process of its user may read it';
+
+my %old = map { $_ => 1 } httpd_children($parent);
+$server->graceful;
+wait_for('new children', sub { grep { !$old{$_} } httpd_children($parent) });
+wait_for('old children to end', sub { !grep { $old{$_} } httpd_children($parent) });
+children_are_clean('after a restart');
+$client->join_run($client->start_run('Hello'));
+
+$server->stop;
+done_testing;
