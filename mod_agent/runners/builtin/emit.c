@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "core/json.h"
+#include "queue.h"
 #include "value.h"
 
 void runner_emit_begin_event(runner_run_t *run, const char *name)
@@ -40,6 +41,8 @@ size_t runner_emit_state(runner_run_t *run)
     size_t length = runner_wire_add_json(run->wire, values);
 
     json_object_put(values);
+    run->weight = runner_queue_weigh(
+        run->wire->out.bytes + run->wire->out.length - length, length);
     return length;
 }
 

@@ -14,7 +14,8 @@ void runner_emit_end(runner_run_t *run);
 /* A whole event; data's reference is taken. */
 void runner_emit_event(runner_run_t *run, const char *name, json_object *data);
 
-/* Adds the state to the line that has begun; returns the bytes it took. */
+/* Adds the state to the line that has begun and weighs it; returns the bytes
+ * that it took. */
 size_t runner_emit_state(runner_run_t *run);
 
 /* All lines of one occasion are written: what they were made of may go. */

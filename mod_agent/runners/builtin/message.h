@@ -55,6 +55,10 @@ bool runner_message_is(json_object *message, const char *type);
 /* The text of its content, text blocks joined, in pool or borrowed. */
 const char *runner_message_text(json_object *message, apr_pool_t *pool);
 
+/* What the messages of an update become is longer than they are: with every
+ * field a message has at least 190 bytes. Their list may have so many. */
+#define RUNNER_MESSAGES_MAX ((size_t)7 * 1024 * 1024)
+
 /*
  * The channel's reducer: a message with the id of one in list replaces it,
  * others are appended; `remove` takes one out (id "__remove_all__": all before

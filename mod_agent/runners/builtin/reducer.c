@@ -11,6 +11,10 @@
 #include "value.h"
 
 #define REMOVE_ALL "__remove_all__"
+/* A message, a block of text and a call with all their fields, as JSON. */
+#define LEAST_MESSAGE 190
+#define LEAST_BLOCK   24
+#define LEAST_CALL    48
 
 typedef struct merge_t {
     apr_pool_t *pool;
@@ -18,6 +22,8 @@ typedef struct merge_t {
     apr_array_header_t *messages;
     /* id -> index in messages, plus one. */
     apr_hash_t *places;
+    /* Bytes that the messages of the update take at least. */
+    size_t size;
 } merge_t;
 
 static const char *get_id(json_object *message)
@@ -89,11 +95,35 @@ static apr_status_t load_list(merge_t *merge, json_object *list,
     return APR_SUCCESS;
 }
 
+static size_t count_list(json_object *message, const char *key)
+{
+    json_object *list = agent_json_get(message, key);
+
+    return json_object_is_type(list, json_type_array)
+        ? json_object_array_length(list)
+        : 0;
+}
+
+/* The least that a message takes as JSON text when it has all its fields. */
+static size_t measure_least(json_object *given)
+{
+    return LEAST_MESSAGE + LEAST_BLOCK * count_list(given, "content")
+        + LEAST_CALL * count_list(given, "tool_calls");
+}
+
 static apr_status_t apply_given(merge_t *merge, json_object *given,
                                 const char *where, runner_problem_t **problem)
 {
     json_object *message;
 
+    /* Before it is made: a text of two letters becomes 3 KB of memory. */
+    merge->size += measure_least(given);
+    if (merge->size > RUNNER_MESSAGES_MAX) {
+        return runner_problem_set(problem, merge->pool, "StateTooLargeError",
+                                  "%s: the messages up to here would have more "
+                                  "than %d MiB in the state.",
+                                  where, (int)(RUNNER_MESSAGES_MAX >> 20));
+    }
     if (runner_message_read(&message, given, where, problem, merge->pool)
         != APR_SUCCESS) {
         return APR_EGENERAL;
@@ -125,7 +155,7 @@ apr_status_t runner_messages_add(json_object **merged, json_object *list,
                                  json_object *update,
                                  runner_problem_t **problem, apr_pool_t *pool)
 {
-    merge_t merge = {pool, NULL, NULL};
+    merge_t merge = {pool, NULL, NULL, 0};
 
     merge.messages = apr_array_make(pool, 16, sizeof(json_object *));
     merge.places = apr_hash_make(pool);

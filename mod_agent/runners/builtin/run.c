@@ -257,9 +257,11 @@ static void fail_overflow(runner_run_t *run)
 
     runner_problem_set(&problem, run->pool, "StateTooLargeError",
                        "The state of the thread has grown too large: it may "
-                       "have %d MiB, and no message about it more than %d MiB. "
+                       "have %d MiB, %d MiB of memory as a tree of objects, "
+                       "and no message about it more than %d MiB. "
                        "Begin a new thread or remove messages.",
                        (int)(RUNNER_STATE_MAX >> 20),
+                       (int)(RUNNER_STATE_WEIGHT_MAX >> 20),
                        (int)(RUNNER_LINE_MAX >> 20));
     fail_run(run, problem);
 }
@@ -316,6 +318,14 @@ static void fail_origin(runner_run_t *run)
     fail_run(run, problem);
 }
 
+/* What has become the state is not kept beside it. */
+static void forget_given(runner_run_t *run)
+{
+    json_object_object_del(run->start, "input");
+    json_object_object_del(run->start, "command");
+    json_object_object_del(run->start, "values");
+}
+
 static void begin(runner_run_t *run)
 {
     runner_problem_t *problem = NULL;
@@ -331,6 +341,7 @@ static void begin(runner_run_t *run)
         fail_run(run, problem);
         return;
     }
+    forget_given(run);
     enter_phase(run, RUNNER_PHASE_NEXT);
 }
 

@@ -82,7 +82,9 @@ struct runner_run_t {
     runner_node_t last;
     /* A client continues after a breakpoint: it does not stop there again. */
     bool is_resuming;
-    /* A line did not fit the protocol. */
+    /* Bytes of the trees that it holds, about; queue.h. */
+    size_t weight;
+    /* A line did not fit the protocol, or the state its limits. */
     bool has_overflown;
 
     /* Of the node that executes. */

@@ -6,6 +6,7 @@
  */
 #include "runner.h"
 
+#include <malloc.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -14,11 +15,16 @@
 
 #include "core/json.h"
 #include "journal.h"
+#include "queue.h"
 #include "run.h"
 #include "value.h"
 
 /* The loop has nothing to do before the supervisor or a transfer says so. */
 #define WAIT_LONGEST_MS 60000
+/* Lines from this size on are taken one in a turn: runs go on in between. */
+#define LINE_LARGE ((size_t)256 * 1024)
+/* Giving memory back takes a while itself. */
+#define TRIM_WEIGHT ((size_t)16 * 1024 * 1024)
 
 typedef APR_RING_HEAD(run_ring_t, runner_run_t) run_ring_t;
 
@@ -31,6 +37,12 @@ typedef struct runner_t {
     int slots;
     int used;
     run_ring_t runs;
+    /* Starts that wait until others have ended. */
+    runner_queue_t queue;
+    /* The line that is being taken has waited: it came before a drain. */
+    bool has_waited;
+    /* Of the line that is being taken. */
+    size_t weight;
     /* name -> runner_graph_t; NULL before hello. */
     apr_hash_t *graphs;
     bool is_draining;
@@ -69,11 +81,29 @@ static runner_run_t *find_run(runner_t *runner, const char *run_id)
     return NULL;
 }
 
+/* What the allocator keeps of a large run would count as taken. */
 static void remove_run(runner_t *runner, runner_run_t *run)
 {
+    size_t weight = run->weight;
+
     APR_RING_REMOVE(run, link);
     runner->used--;
     apr_pool_destroy(run->pool);
+    if (weight > TRIM_WEIGHT) {
+        malloc_trim(0);
+    }
+}
+
+static size_t measure_held(const runner_t *runner)
+{
+    runner_run_t *run;
+    size_t held = 0;
+
+    APR_RING_FOREACH(run, &runner->runs, runner_run_t, link)
+    {
+        held += run->weight;
+    }
+    return held;
 }
 
 static void read_graphs(runner_t *runner, json_object *given)
@@ -147,7 +177,7 @@ static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
         != APR_SUCCESS) {
         refuse_line(runner, reason);
     }
-    else if (runner->is_draining) {
+    else if (runner->is_draining && !runner->has_waited) {
         refuse_line(runner, "start after drain");
     }
     else if (runner->used == runner->slots) {
@@ -157,6 +187,7 @@ static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
         refuse_line(runner, "start of a run that is already running");
     }
     else {
+        run->weight = runner->weight;
         APR_RING_INSERT_TAIL(&runner->runs, run, runner_run_t, link);
         runner->used++;
         return;
@@ -164,11 +195,29 @@ static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
     apr_pool_destroy(pool);
 }
 
+static void admit(runner_t *runner, runner_queue_entry_t *entry);
+
+/* The run to be cancelled; one that waits is admitted for it, and so is
+ * another in whose text its id stands. */
+static runner_run_t *find_cancelled(runner_t *runner, const char *run_id)
+{
+    runner_run_t *run = find_run(runner, run_id);
+    runner_queue_entry_t *entry;
+
+    while (run == NULL && *run_id != '\0'
+           && (entry = runner_queue_find_run(&runner->queue, run_id)) != NULL) {
+        admit(runner, entry);
+        run = find_run(runner, run_id);
+    }
+    return run;
+}
+
 /* A run that has ended may still be on its way to the supervisor: to cancel it
  * is no breach. */
 static void take_cancel(runner_t *runner, json_object *line)
 {
-    runner_run_t *run = find_run(runner, agent_json_string(line, "run_id", ""));
+    runner_run_t *run = find_cancelled(runner,
+                                       agent_json_string(line, "run_id", ""));
 
     if (run != NULL && run->epoch == agent_json_integer(line, "epoch", -1)) {
         runner_run_cancel(run);
@@ -214,7 +263,8 @@ static void take_message(runner_t *runner, json_object *line, apr_pool_t *pool)
     apr_pool_destroy(pool);
 }
 
-static void take_line(runner_t *runner, const char *text, size_t length)
+static void read_line(runner_t *runner, const char *text, size_t length,
+                      size_t weight)
 {
     agent_error_t *err = NULL;
     json_object *line;
@@ -226,18 +276,56 @@ static void take_line(runner_t *runner, const char *text, size_t length)
         apr_pool_destroy(pool);
         return;
     }
+    runner->weight = weight;
     take_message(runner, line, pool);
     apr_pool_clear(runner->scratch);
 }
 
+/* Only starts are heavy. */
+static void take_line(runner_t *runner, const char *text, size_t length)
+{
+    size_t weight = runner_queue_weigh(text, length);
+
+    if (runner_queue_admits(&runner->queue, measure_held(runner), weight)) {
+        read_line(runner, text, length, weight);
+    }
+    else if (runner->used + runner->queue.count == runner->slots) {
+        refuse_line(runner, "start when all slots are in use");
+    }
+    else {
+        runner_queue_add(&runner->queue, text, length, weight);
+    }
+}
+
 static void take_lines(runner_t *runner)
 {
-    size_t length;
+    size_t length = 0;
     char *line;
 
     while (!runner->is_over && !runner_wire_is_full(&runner->wire)
+           && length < LINE_LARGE
            && (line = runner_wire_line(&runner->wire, &length)) != NULL) {
         take_line(runner, line, length);
+    }
+}
+
+static void admit(runner_t *runner, runner_queue_entry_t *entry)
+{
+    runner_queue_remove(&runner->queue, entry);
+    runner->has_waited = true;
+    read_line(runner, entry->text, entry->length, entry->weight);
+    runner->has_waited = false;
+    apr_pool_destroy(entry->pool);
+}
+
+/* One in a turn, as lines that are large. */
+static void admit_next(runner_t *runner)
+{
+    runner_queue_entry_t *entry = runner_queue_find(&runner->queue,
+                                                    measure_held(runner));
+
+    if (entry != NULL) {
+        admit(runner, entry);
     }
 }
 
@@ -309,6 +397,7 @@ static int get_timeout_ms(const runner_t *runner, apr_time_t wake_at)
         return WAIT_LONGEST_MS;
     }
     if (wake_at <= now || has_lines(runner)
+        || runner_queue_find(&runner->queue, measure_held(runner)) != NULL
         || runner_http_is_ready(runner->http)) {
         return 0;
     }
@@ -344,10 +433,11 @@ static void turn(runner_t *runner)
     read_lines(runner);
     runner_http_perform(runner->http);
     wake_at = advance_runs(runner);
+    admit_next(runner);
     if (runner_wire_flush(&runner->wire) != APR_SUCCESS) {
         stop_runner(runner, 0);
     }
-    if (runner->is_draining && runner->used == 0
+    if (runner->is_draining && runner->used == 0 && runner->queue.count == 0
         && runner_wire_pending(&runner->wire) == 0) {
         stop_runner(runner, 0);
     }
@@ -363,6 +453,7 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
     runner->pool = pool;
     runner->slots = slots;
     APR_RING_INIT(&runner->runs, runner_run_t, link);
+    runner_queue_init(&runner->queue, pool);
     apr_pool_create(&runner->scratch, pool);
     if (runner_wire_open(&runner->wire, in_fd, out_fd, pool) != APR_SUCCESS) {
         runner_journal_write(NULL,

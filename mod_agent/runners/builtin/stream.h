@@ -11,6 +11,9 @@
 /* The state of a thread as JSON text: a next run's `start` brings it back in
  * one line, together with the input of that run. */
 #define RUNNER_STATE_MAX (RUNNER_LINE_MAX - (size_t)1024 * 1024)
+/* Its tree in memory (core/scan.h). 7 MiB of messages of one letter each weigh
+ * 200 MB, of {} 1.9 GB. */
+#define RUNNER_STATE_WEIGHT_MAX ((size_t)256 * 1024 * 1024)
 
 /*
  * Takes the state as the next checkpoint (a new id, the next step) and sends it

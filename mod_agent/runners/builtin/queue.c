@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See queue.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "queue.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include <apr_strings.h>
+
+#include "core/scan.h"
+
+static size_t find_held_max(void)
+{
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+    getrlimit(RLIMIT_DATA, &limit);
+    return limit.rlim_cur == RLIM_INFINITY ? RUNNER_QUEUE_HELD_DEFAULT
+                                           : (size_t)(limit.rlim_cur / 2);
+}
+
+void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool)
+{
+    queue->pool = pool;
+    queue->count = 0;
+    queue->held_max = find_held_max();
+    APR_RING_INIT(&queue->entries, runner_queue_entry_t, link);
+}
+
+size_t runner_queue_weigh(const char *text, size_t length)
+{
+    /* Without a pool: equal keys are found when the line is read. */
+    agent_scan_t scan = {.pool = NULL};
+
+    agent_scan_json(&scan, text, length);
+    return scan.weight;
+}
+
+bool runner_queue_admits(const runner_queue_t *queue, size_t held,
+                         size_t weight)
+{
+    return held == 0 || weight <= RUNNER_QUEUE_SMALL
+        || held + weight <= queue->held_max;
+}
+
+void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
+                      size_t weight)
+{
+    runner_queue_entry_t *entry;
+    apr_pool_t *pool;
+
+    apr_pool_create(&pool, queue->pool);
+    entry = apr_pcalloc(pool, sizeof(*entry));
+    entry->pool = pool;
+    entry->text = apr_pstrmemdup(pool, text, length);
+    entry->length = length;
+    entry->weight = weight;
+    APR_RING_INSERT_TAIL(&queue->entries, entry, runner_queue_entry_t, link);
+    queue->count++;
+}
+
+runner_queue_entry_t *runner_queue_find(const runner_queue_t *queue,
+                                        size_t held)
+{
+    runner_queue_entry_t *entry;
+
+    APR_RING_FOREACH(entry, &queue->entries, runner_queue_entry_t, link)
+    {
+        if (runner_queue_admits(queue, held, entry->weight)) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+runner_queue_entry_t *runner_queue_find_run(const runner_queue_t *queue,
+                                            const char *run_id)
+{
+    runner_queue_entry_t *entry;
+
+    APR_RING_FOREACH(entry, &queue->entries, runner_queue_entry_t, link)
+    {
+        if (memmem(entry->text, entry->length, run_id, strlen(run_id))
+            != NULL) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+void runner_queue_remove(runner_queue_t *queue, runner_queue_entry_t *entry)
+{
+    APR_RING_REMOVE(entry, link);
+    queue->count--;
+}
