@@ -242,6 +242,7 @@ static const char *print_ports(const agent_egress_t *rule, apr_pool_t *pool)
 {
     const char *text = "";
 
+    /* Bounded: the ports of the configuration. */
     for (int i = 0; i < rule->ports->nelts; i++) {
         const agent_egress_ports_t *ports = &APR_ARRAY_IDX(
             rule->ports, i, agent_egress_ports_t);

@@ -73,6 +73,7 @@ int agent_router_dispatch(agent_call_t *call, const agent_route_t *routes)
     const char *path = strip_prefix(call);
     const char *allow = NULL;
 
+    /* Bounded: the methods of one path. */
     for (; path != NULL && routes->method != NULL; routes++) {
         if (!match_path(call->ids, routes->path, path, call->pool)) {
             continue;

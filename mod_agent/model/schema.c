@@ -51,6 +51,7 @@ const char *agent_schema_print_words(const char *const *words, apr_pool_t *pool)
 {
     const char *text = words[0];
 
+    /* Bounded: a table of the source. */
     for (int i = 1; words[i] != NULL; i++) {
         text = apr_pstrcat(pool, text, words[i + 1] ? ", " : " or ", words[i],
                            NULL);

@@ -175,6 +175,8 @@ static apr_status_t read_news(agent_db_result_t **result,
     agent_error_t *err;
     int i = 0;
 
+    /* Bounded: the requests that wait; a number each, in a pool of this turn.
+     */
     for (; index != NULL; index = apr_hash_next(index), i++) {
         const want_t *want = apr_hash_this_val(index);
 

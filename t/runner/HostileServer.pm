@@ -41,7 +41,8 @@ sub new {
         gate => $gate, journal_in => $journal_in, gate_out => $gate_out }, $class;
     $self->{pid} = fork() // die "fork: $!\n";
     $self->serve($listener) if !$self->{pid};
-    close $_ for $listener, $journal_in, $gate_out;
+    close $_ for $listener, $journal_in;
+    $self->{gate_rest} = $gate_out;
     return $self;
 }
 
@@ -90,6 +91,15 @@ sub count_requests {
 sub release {
     my ($self, $count) = @_;
     syswrite $self->{gate}, 'x' x $count;
+    return;
+}
+
+# Takes back what was let through and not used: the gate is closed again.
+sub drain {
+    my ($self) = @_;
+    while (IO::Select->new($self->{gate_rest})->can_read(0)) {
+        sysread $self->{gate_rest}, my $bytes, 4096;
+    }
     return;
 }
 

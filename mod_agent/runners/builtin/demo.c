@@ -186,6 +186,7 @@ static bool use_tools(runner_call_t *call, const char *prompt)
     const char *args;
     int count = 0;
 
+    /* Bounded: RUNNER_ANSWER_CALLS_MAX. */
     while (at != NULL && call->answer.excess == NULL
            && find_use(prompt, &at, &name, &args, call->pool)) {
         const char *text = apr_pstrcat(

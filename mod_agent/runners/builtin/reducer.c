@@ -71,30 +71,6 @@ static apr_status_t apply_message(merge_t *merge, json_object *message,
     return APR_SUCCESS;
 }
 
-/* Messages of the state are taken as they are; what another graph left there
- * without an id or a type is completed. */
-static apr_status_t load_list(merge_t *merge, json_object *list,
-                              runner_problem_t **problem)
-{
-    for (size_t i = 0; i < json_object_array_length(list); i++) {
-        json_object *message = json_object_array_get_idx(list, i);
-
-        if (*get_id(message) == '\0' || *runner_message_type(message) == '\0') {
-            const char *where = apr_psprintf(
-                merge->pool, "The state's messages/%" APR_SIZE_T_FMT, i);
-
-            if (runner_message_read(&message, message, where, problem,
-                                    merge->pool)
-                != APR_SUCCESS) {
-                return APR_EGENERAL;
-            }
-            agent_json_own(message, merge->pool);
-        }
-        append_message(merge, message);
-    }
-    return APR_SUCCESS;
-}
-
 static size_t count_list(json_object *message, const char *key)
 {
     json_object *list = agent_json_get(message, key);
@@ -111,12 +87,14 @@ static size_t measure_least(json_object *given)
         + LEAST_CALL * count_list(given, "tool_calls");
 }
 
-static apr_status_t apply_given(merge_t *merge, json_object *given,
-                                const char *where, runner_problem_t **problem)
+/*
+ * One message with all its fields, which belongs to the pool. The size is
+ * looked at before it is made: a text of two letters becomes 3 KB of memory.
+ */
+static apr_status_t read_message(json_object **message, merge_t *merge,
+                                 json_object *given, const char *where,
+                                 runner_problem_t **problem)
 {
-    json_object *message;
-
-    /* Before it is made: a text of two letters becomes 3 KB of memory. */
     merge->size += measure_least(given);
     if (merge->size > RUNNER_MESSAGES_MAX) {
         return runner_problem_set(problem, merge->pool, "StateTooLargeError",
@@ -124,11 +102,45 @@ static apr_status_t apply_given(merge_t *merge, json_object *given,
                                   "than %d MiB in the state.",
                                   where, (int)(RUNNER_MESSAGES_MAX >> 20));
     }
-    if (runner_message_read(&message, given, where, problem, merge->pool)
+    if (runner_message_read(message, given, where, problem, merge->pool)
         != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    agent_json_own(message, merge->pool);
+    agent_json_own(*message, merge->pool);
+    return APR_SUCCESS;
+}
+
+/* Messages of the state are taken as they are; what another graph left there
+ * without an id or a type is completed. */
+static apr_status_t load_list(merge_t *merge, json_object *list,
+                              runner_problem_t **problem)
+{
+    /* Bounded: forty bytes for each message of the state. */
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        json_object *message = json_object_array_get_idx(list, i);
+
+        if ((*get_id(message) == '\0' || *runner_message_type(message) == '\0')
+            && read_message(
+                   &message, merge, message,
+                   apr_psprintf(merge->pool,
+                                "The state's messages/%" APR_SIZE_T_FMT, i),
+                   problem)
+                != APR_SUCCESS) {
+            return APR_EGENERAL;
+        }
+        append_message(merge, message);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t apply_given(merge_t *merge, json_object *given,
+                                const char *where, runner_problem_t **problem)
+{
+    json_object *message;
+
+    if (read_message(&message, merge, given, where, problem) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
     return apply_message(merge, message, problem);
 }
 
@@ -138,6 +150,7 @@ static apr_status_t apply_update(merge_t *merge, json_object *update,
     if (!json_object_is_type(update, json_type_array)) {
         return apply_given(merge, update, "messages", problem);
     }
+    /* Bounded: twenty bytes for each message. */
     for (size_t i = 0; i < json_object_array_length(update); i++) {
         const char *where = apr_psprintf(merge->pool,
                                          "messages/%" APR_SIZE_T_FMT, i);

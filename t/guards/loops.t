@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# Texts that grow in a loop: apr_pstrcat() and apr_psprintf() in a loop copy
+# what there is each time, or leave a text in the pool for each round. A comment
+# that begins with "Bounded:" in the loop, or right before it, says what bounds
+# the rounds; where clients, tools and model servers decide, a buffer grows.
+use strict;
+use warnings;
+use AgentTest::Env qw(root slurp);
+use AgentTest::Source;
+use Test::More;
+
+my $GROWS = qr/\bapr_(?:pstrcat|psprintf|pvsprintf)\(/;
+
+# The loops of a file as clang-format leaves them: [number of the first line,
+# lines of it and of what stands before it, up to its closing brace].
+sub loops_of {
+    my (@lines) = @_;
+    my @loops;
+    for my $at (0 .. $#lines) {
+        my ($indent) = $lines[$at] =~ /^(\s+)(?:for \(|while \(|do \{)/ or next;
+        my $end = $at;
+        $end++ while $end < $#lines && $lines[$end] !~ /^$indent\}/;
+        my $begin = $at;
+        $begin-- while $begin > 0 && $lines[ $begin - 1 ] =~ m{^\s+(?:/\*| \*|   \S.*\*/)};
+        push @loops, [ $at + 1, @lines[ $begin .. $end ] ];
+    }
+    return @loops;
+}
+
+sub is_unbounded {
+    my (@lines) = @_;
+    my $text = join "\n", @lines;
+    return $text =~ $GROWS && $text !~ /Bounded:/;
+}
+
+# What the check sees and what it passes.
+my %samples = (
+    "    for (;;) {\n        t = apr_pstrcat(p, t, x, NULL);\n    }\n"                     => 1,
+    "    while (x) {\n        if (y) {\n            t = apr_psprintf(p, f);\n        }\n    }\n" => 1,
+    "    /* Bounded: the table has ten rows. */\n    for (;;) {\n        t = apr_pstrcat(p, t);\n    }\n" => 0,
+    "    for (;;) {\n        add(b, x);\n    }\n    t = apr_pstrcat(p, t, x, NULL);\n"      => 0,
+);
+for my $sample (sort keys %samples) {
+    my @found = grep { is_unbounded(@{$_}[ 1 .. $#{$_} ]) } loops_of(split /\n/, $sample);
+    is scalar @found, $samples{$sample}, 'the check judges a sample right' or diag $sample;
+}
+
+chdir root() or die root() . ": $!\n";
+my @found;
+for my $file (source_files(qr{^mod_agent/.*\.c\z})) {
+    for my $loop (loops_of(split /\n/, slurp($file))) {
+        my ($line, @lines) = @{$loop};
+        push @found, "$file:$line" if is_unbounded(@lines);
+    }
+}
+is join("\n", @found), '', 'no text grows in a loop without a comment that bounds it';
+
+done_testing;
