@@ -90,8 +90,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base, void *add);
 /* The main server's configuration; borrowed until the next restart. */
 agent_server_config_t *agent_config_server(const server_rec *server);
 
-/* Overwrites the keys of models and of webhooks, which only the supervisor
- * needs: for httpd's children. */
+/* Overwrites keys that only the supervisor needs: for httpd's children. */
 void agent_config_forget_keys(agent_server_config_t *config);
 
 /* The location's configuration of a request; borrowed from it. */

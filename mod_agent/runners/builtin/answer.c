@@ -172,16 +172,18 @@ const char *runner_answer_text(const runner_answer_t *answer, apr_pool_t *pool)
     return runner_buffer_text(&joined);
 }
 
-/* The arguments as an object that belongs to pool; NULL when they are none.
+/* The arguments as an object that belongs to pool; NULL when they are none, or
+ * weigh more than is left for all calls of the message.
  * A model that gives none at all means {}. */
-static json_object *parse_args(const runner_block_t *call, apr_pool_t *pool)
+static json_object *parse_args(const runner_block_t *call, size_t *left,
+                               apr_pool_t *pool)
 {
     json_object *args;
 
     if (call->text.length == 0) {
         return agent_json_own(json_object_new_object(), pool);
     }
-    args = runner_value_parse_bounded(call->text.bytes, call->text.length,
+    args = runner_value_parse_bounded(call->text.bytes, call->text.length, left,
                                       pool);
     return json_object_is_type(args, json_type_object) ? args : NULL;
 }
@@ -209,9 +211,9 @@ static json_object *make_call_block(const runner_block_t *call,
 
 /* Adds one call to the message's lists and, when not NULL, to content. */
 static void add_call(json_object *message, json_object *content,
-                     const runner_block_t *call, apr_pool_t *pool)
+                     const runner_block_t *call, size_t *left, apr_pool_t *pool)
 {
-    json_object *args = parse_args(call, pool);
+    json_object *args = parse_args(call, left, pool);
 
     if (content != NULL) {
         json_object_array_add(content, make_call_block(call, args));
@@ -278,6 +280,7 @@ json_object *runner_answer_message(const runner_answer_t *answer,
     apr_pool_t *pool = answer->pool;
     json_object *message = runner_message_new("ai", NULL, answer->message_id);
     json_object *blocks = NULL;
+    size_t left = RUNNER_VALUE_WEIGHT_MAX;
 
     if (answer->has_block_content && is_whole && answer->calls > 0) {
         blocks = runner_value_list();
@@ -293,7 +296,7 @@ json_object *runner_answer_message(const runner_answer_t *answer,
         runner_block_t *block = get_block(answer, i);
 
         if (block->is_call && is_whole) {
-            add_call(message, blocks, block, pool);
+            add_call(message, blocks, block, &left, pool);
         }
         else if (!block->is_call && blocks != NULL) {
             json_object_array_add(

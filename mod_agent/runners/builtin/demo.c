@@ -131,6 +131,20 @@ static size_t measure_object(const char *text)
     return i;
 }
 
+static void say_object(runner_call_t *call, const char *text, size_t length)
+{
+    size_t left = RUNNER_VALUE_WEIGHT_MAX;
+    apr_pool_t *scratch;
+    json_object *data;
+
+    apr_pool_create(&scratch, call->pool);
+    data = runner_value_parse_bounded(text, length, &left, scratch);
+    if (json_object_is_type(data, json_type_object)) {
+        runner_call_custom(call, data);
+    }
+    apr_pool_destroy(scratch);
+}
+
 /* Says every `custom {..}` of the prompt. */
 static void say_custom(runner_call_t *call, const char *prompt)
 {
@@ -138,11 +152,8 @@ static void say_custom(runner_call_t *call, const char *prompt)
 
     while ((at = find_word(prompt, at, "custom")) != NULL) {
         size_t length = *at == '{' ? measure_object(at) : 0;
-        json_object *data = runner_value_parse_bounded(at, length, call->pool);
 
-        if (json_object_is_type(data, json_type_object)) {
-            runner_call_custom(call, data);
-        }
+        say_object(call, at, length);
         at += length;
     }
 }

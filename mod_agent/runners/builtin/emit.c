@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "core/json.h"
-#include "queue.h"
 #include "value.h"
 
 void runner_emit_begin_event(runner_run_t *run, const char *name)
@@ -33,6 +32,19 @@ void runner_emit_event(runner_run_t *run, const char *name, json_object *data)
     runner_emit_end(run);
 }
 
+/* The text is the last one on the wire. A state that has hardly grown weighs
+ * what it did. */
+static void weigh_state(runner_run_t *run, size_t length)
+{
+    const runner_buffer_t *out = &run->wire->out;
+
+    if (length > run->weighed_size + run->weighed_size / 16) {
+        run->weight = runner_value_weigh(out->bytes + out->length - length,
+                                         length);
+        run->weighed_size = length;
+    }
+}
+
 /* json-c keeps the text of what it prints as long as that lives: a copy is
  * printed, which goes at once. */
 size_t runner_emit_state(runner_run_t *run)
@@ -41,8 +53,7 @@ size_t runner_emit_state(runner_run_t *run)
     size_t length = runner_wire_add_json(run->wire, values);
 
     json_object_put(values);
-    run->weight = runner_queue_weigh(
-        run->wire->out.bytes + run->wire->out.length - length, length);
+    weigh_state(run, length);
     return length;
 }
 

@@ -45,7 +45,9 @@ static void read_line(runner_job_t *job, const char *text, size_t length,
                       apr_pool_t *scratch)
 {
     apr_pool_t *pool = job->jobs->pool;
-    json_object *line = runner_value_parse_bounded(text, length, scratch);
+    size_t left = RUNNER_VALUE_WEIGHT_MAX;
+    json_object *line = runner_value_parse_bounded(text, length, &left,
+                                                   scratch);
     json_object *custom;
     json_object *result = NULL;
 

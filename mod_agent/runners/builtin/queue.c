@@ -10,8 +10,6 @@
 
 #include <apr_strings.h>
 
-#include "core/scan.h"
-
 static size_t find_held_max(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
@@ -27,15 +25,6 @@ void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool)
     queue->count = 0;
     queue->held_max = find_held_max();
     APR_RING_INIT(&queue->entries, runner_queue_entry_t, link);
-}
-
-size_t runner_queue_weigh(const char *text, size_t length)
-{
-    /* Without a pool: equal keys are found when the line is read. */
-    agent_scan_t scan = {.pool = NULL};
-
-    agent_scan_json(&scan, text, length);
-    return scan.weight;
 }
 
 bool runner_queue_admits(const runner_queue_t *queue, size_t held,

@@ -42,9 +42,6 @@ typedef struct runner_queue_t {
 
 void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool);
 
-/* Bytes of json-c's tree of a text; some of them when it is not JSON. */
-size_t runner_queue_weigh(const char *text, size_t length);
-
 /* Whether a run of that weight may begin beside those that hold so much. */
 bool runner_queue_admits(const runner_queue_t *queue, size_t held,
                          size_t weight);

@@ -24,6 +24,8 @@ typedef struct merge_t {
     apr_hash_t *places;
     /* Bytes that the messages of the update take at least. */
     size_t size;
+    /* Bytes of memory that the arguments of their calls take. */
+    size_t weight;
 } merge_t;
 
 static const char *get_id(json_object *message)
@@ -87,6 +89,23 @@ static size_t measure_least(json_object *given)
         + LEAST_CALL * count_list(given, "tool_calls");
 }
 
+/* What the arguments of calls in OpenAI's form, which are texts, weigh when
+ * they are read. */
+static size_t weigh_arguments(json_object *given)
+{
+    json_object *calls = agent_json_get(given, "tool_calls");
+    size_t weight = 0;
+
+    for (size_t i = 0; i < count_list(given, "tool_calls"); i++) {
+        json_object *function = agent_json_get(
+            json_object_array_get_idx(calls, i), "function");
+        const char *text = agent_json_string(function, "arguments", "");
+
+        weight += runner_value_weigh(text, strlen(text));
+    }
+    return weight;
+}
+
 /*
  * One message with all its fields, which belongs to the pool. The size is
  * looked at before it is made: a text of two letters becomes 3 KB of memory.
@@ -96,11 +115,15 @@ static apr_status_t read_message(json_object **message, merge_t *merge,
                                  runner_problem_t **problem)
 {
     merge->size += measure_least(given);
-    if (merge->size > RUNNER_MESSAGES_MAX) {
+    merge->weight += weigh_arguments(given);
+    if (merge->size > RUNNER_MESSAGES_MAX
+        || merge->weight > RUNNER_VALUE_WEIGHT_MAX) {
         return runner_problem_set(problem, merge->pool, "StateTooLargeError",
                                   "%s: the messages up to here would have more "
-                                  "than %d MiB in the state.",
-                                  where, (int)(RUNNER_MESSAGES_MAX >> 20));
+                                  "than %d MiB in the state, or the arguments "
+                                  "of their calls more than %d MiB of memory.",
+                                  where, (int)(RUNNER_MESSAGES_MAX >> 20),
+                                  (int)(RUNNER_VALUE_WEIGHT_MAX >> 20));
     }
     if (runner_message_read(message, given, where, problem, merge->pool)
         != APR_SUCCESS) {
@@ -168,7 +191,7 @@ apr_status_t runner_messages_add(json_object **merged, json_object *list,
                                  json_object *update,
                                  runner_problem_t **problem, apr_pool_t *pool)
 {
-    merge_t merge = {pool, NULL, NULL, 0};
+    merge_t merge = {pool, NULL, NULL, 0, 0};
 
     merge.messages = apr_array_make(pool, 16, sizeof(json_object *));
     merge.places = apr_hash_make(pool);

@@ -82,8 +82,10 @@ struct runner_run_t {
     runner_node_t last;
     /* A client continues after a breakpoint: it does not stop there again. */
     bool is_resuming;
-    /* Bytes of the trees that it holds, about; queue.h. */
+    /* Bytes of the trees that it holds, about (queue.h), and of the text for
+     * which that was found. */
     size_t weight;
+    size_t weighed_size;
     /* A line did not fit the protocol, or the state its limits. */
     bool has_overflown;
 

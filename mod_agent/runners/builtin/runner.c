@@ -43,6 +43,7 @@ typedef struct runner_t {
     bool has_waited;
     /* Of the line that is being taken. */
     size_t weight;
+    size_t line_size;
     /* name -> runner_graph_t; NULL before hello. */
     apr_hash_t *graphs;
     bool is_draining;
@@ -188,6 +189,7 @@ static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
     }
     else {
         run->weight = runner->weight;
+        run->weighed_size = runner->line_size;
         APR_RING_INSERT_TAIL(&runner->runs, run, runner_run_t, link);
         runner->used++;
         return;
@@ -277,6 +279,7 @@ static void read_line(runner_t *runner, const char *text, size_t length,
         return;
     }
     runner->weight = weight;
+    runner->line_size = length;
     take_message(runner, line, pool);
     apr_pool_clear(runner->scratch);
 }
@@ -284,7 +287,7 @@ static void read_line(runner_t *runner, const char *text, size_t length,
 /* Only starts are heavy. */
 static void take_line(runner_t *runner, const char *text, size_t length)
 {
-    size_t weight = runner_queue_weigh(text, length);
+    size_t weight = runner_value_weigh(text, length);
 
     if (runner_queue_admits(&runner->queue, measure_held(runner), weight)) {
         read_line(runner, text, length, weight);

@@ -3,6 +3,7 @@
 #include "value.h"
 
 #include "core/json.h"
+#include "core/scan.h"
 #include "text.h"
 
 json_object *runner_value_add(json_object *object, const char *key,
@@ -112,20 +113,34 @@ int runner_value_depth(json_object *value)
     return 0;
 }
 
+size_t runner_value_weigh(const char *text, size_t length)
+{
+    /* Without a pool: equal keys are found when the text is read. */
+    agent_scan_t scan = {.pool = NULL};
+
+    agent_scan_json(&scan, text, length);
+    return scan.weight;
+}
+
 /* Cleaning and scanning need several times the text: only the value stays. */
 static json_object *parse_cleaned(const char *text, size_t length,
-                                  bool keeps_halves, apr_pool_t *pool)
+                                  bool keeps_halves, size_t *left,
+                                  apr_pool_t *pool)
 {
     json_object *value = NULL;
     agent_error_t *err = NULL;
     apr_pool_t *scratch;
     const char *cleaned;
+    size_t weight;
 
     apr_pool_create(&scratch, pool);
     cleaned = runner_text_clean_json(text, length, keeps_halves, &length,
                                      scratch);
-    if (agent_json_parse(&value, cleaned, length, &err, scratch)
-        == APR_SUCCESS) {
+    weight = runner_value_weigh(cleaned, length);
+    if (weight <= *left
+        && agent_json_parse(&value, cleaned, length, &err, scratch)
+            == APR_SUCCESS) {
+        *left -= weight;
         agent_json_own(runner_value_share(value), pool);
     }
     else {
@@ -138,13 +153,15 @@ static json_object *parse_cleaned(const char *text, size_t length,
 json_object *runner_value_parse(const char *text, size_t length,
                                 apr_pool_t *pool)
 {
-    return parse_cleaned(text, length, false, pool);
+    size_t left = RUNNER_VALUE_WEIGHT_MAX;
+
+    return parse_cleaned(text, length, false, &left, pool);
 }
 
 json_object *runner_value_parse_bounded(const char *text, size_t length,
-                                        apr_pool_t *pool)
+                                        size_t *left, apr_pool_t *pool)
 {
-    json_object *value = parse_cleaned(text, length, false, pool);
+    json_object *value = parse_cleaned(text, length, false, left, pool);
 
     return runner_value_depth(value) > RUNNER_VALUE_DEPTH ? NULL : value;
 }
@@ -152,5 +169,7 @@ json_object *runner_value_parse_bounded(const char *text, size_t length,
 json_object *runner_value_parse_event(const char *text, size_t length,
                                       apr_pool_t *pool)
 {
-    return parse_cleaned(text, length, true, pool);
+    size_t left = RUNNER_VALUE_WEIGHT_MAX;
+
+    return parse_cleaned(text, length, true, &left, pool);
 }

@@ -16,6 +16,8 @@
 /* What others wrote sits a few levels deep inside a line, which has a limit of
  * its own (AGENT_SCAN_DEPTH). */
 #define RUNNER_VALUE_DEPTH 64
+/* What the tree of one such text may take in memory: 240 KB of {} do. */
+#define RUNNER_VALUE_WEIGHT_MAX ((size_t)64 * 1024 * 1024)
 
 /* Adds a member and returns object, so that calls can be nested. */
 json_object *runner_value_add(json_object *object, const char *key,
@@ -53,18 +55,25 @@ const char *runner_value_item_text(json_object *list, size_t i);
 /* Levels of arrays and objects inside one another; a plain value has none. */
 int runner_value_depth(json_object *value);
 
+/* Bytes of json-c's tree of a text; some of them when it is not JSON. */
+size_t runner_value_weigh(const char *text, size_t length);
+
 /*
  * Reads JSON text whose keys and values may be anything a model or a tool
  * wrote: cleans it (runner_text_clean_json), then reads strictly. NULL when
- * it is not JSON. The object belongs to pool.
+ * it is not JSON, or weighs more than RUNNER_VALUE_WEIGHT_MAX. The object
+ * belongs to pool.
  */
 json_object *runner_value_parse(const char *text, size_t length,
                                 apr_pool_t *pool);
 
-/* The same for a value that is going to stand inside a line: NULL also when
- * it is nested deeper than RUNNER_VALUE_DEPTH levels. */
+/*
+ * The same for a value that is going to stand inside a line: NULL also when
+ * it is nested deeper than RUNNER_VALUE_DEPTH levels, or weighs more than *left
+ * bytes, from which its weight is taken.
+ */
 json_object *runner_value_parse_bounded(const char *text, size_t length,
-                                        apr_pool_t *pool);
+                                        size_t *left, apr_pool_t *pool);
 
 /* The same for an event of a stream, in which a character may be cut in two
  * (halves.h). */
