@@ -7,10 +7,17 @@
  * the parent holds its write end, so that its death, however sudden, is an end
  * of file. A restart is not a death: then SIGUSR1 asks the old supervisor to
  * finish its runs while the new one already claims.
+ *
+ * Every descriptor is closed on exec: what httpd starts, piped loggers and CGI
+ * scripts among them, would else hold the life pipe open after the parent.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
@@ -47,6 +54,8 @@ typedef struct daemon_t {
     /* Registered with the parent's maintenance; APR crashes when told to
      * forget what it does not know. */
     bool watched;
+    /* It could not be started; agent_daemon_monitor() tries again. */
+    bool missing;
     apr_time_t started_at;
 } daemon_t;
 
@@ -78,7 +87,7 @@ static int *find_life_pipe(server_rec *server)
     apr_pool_userdata_get(&fds, life_key, process_pool);
     if (fds == NULL) {
         fds = apr_pcalloc(process_pool, 2 * sizeof(int));
-        if (pipe(fds) != 0) {
+        if (pipe2(fds, O_CLOEXEC) != 0) {
             return NULL;
         }
         /* The key is copied: ours is unmapped when the module is reloaded. */
@@ -133,32 +142,56 @@ static void unwatch_supervisor(daemon_t *daemon)
     }
 }
 
+static bool is_stopping(void)
+{
+    int state = AP_MPMQ_STOPPING;
+
+    return ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS
+        && state == AP_MPMQ_STOPPING;
+}
+
+/* One line in the log for all attempts that fail in a row. */
+static void start_supervisor(daemon_t *daemon, bool pause)
+{
+    apr_status_t rv = fork_supervisor(daemon, pause);
+
+    if (rv != APR_SUCCESS && !daemon->missing) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
+                     AGENT_LOGNO(0402) "the supervisor could not be started: "
+                                       "runs are accepted but not executed; "
+                                       "it is tried again every few seconds");
+    }
+    daemon->missing = rv != APR_SUCCESS;
+}
+
 /* The parent's maintenance tick, each second, sees that it died. */
 static void watch_supervisor(int reason, void *data, apr_wait_t status)
 {
     daemon_t *daemon = data;
-    apr_status_t rv;
-    int state = AP_MPMQ_STOPPING;
+    int pid = (int)daemon->process.pid;
 
     if (reason != APR_OC_REASON_DEATH && reason != APR_OC_REASON_LOST) {
         return;
     }
     unwatch_supervisor(daemon);
-    if (ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS
-        && state == AP_MPMQ_STOPPING) {
+    /* The number may soon be another process's. */
+    daemon->process.pid = 0;
+    if (is_stopping()) {
         return;
     }
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
                  AGENT_LOGNO(0401) "the supervisor (pid %d) died: it is "
                                    "started again",
-                 (int)daemon->process.pid);
-    rv = fork_supervisor(daemon,
-                         apr_time_now() - daemon->started_at < CRASH_LOOP);
-    if (rv != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
-                     AGENT_LOGNO(0402) "the supervisor could not be started: "
-                                       "runs are accepted but not executed");
+                 pid);
+    start_supervisor(daemon, apr_time_now() - daemon->started_at < CRASH_LOOP);
+}
+
+int agent_daemon_monitor(apr_pool_t *pool, server_rec *server)
+{
+    if (current_daemon != NULL && current_daemon->missing && !is_stopping()) {
+        start_supervisor(current_daemon, false);
     }
+    return OK;
 }
 
 /* ---- start and end ---- */
@@ -170,7 +203,10 @@ static apr_status_t end_generation(void *data)
     daemon_t *daemon = data;
 
     unwatch_supervisor(daemon);
-    kill(daemon->process.pid, SIGUSR1);
+    /* 0 would be this process and all of its group. */
+    if (daemon->process.pid > 0) {
+        kill(daemon->process.pid, SIGUSR1);
+    }
     close(daemon->wake_fds[0]);
     close(daemon->wake_fds[1]);
     current_daemon = NULL;
@@ -260,7 +296,8 @@ apr_status_t agent_daemon_start(agent_server_config_t *config,
         return rv;
     }
     if (life_fds == NULL
-        || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, daemon->wake_fds)
+        || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+                      daemon->wake_fds)
             != 0) {
         return apr_get_os_error();
     }
@@ -269,13 +306,11 @@ apr_status_t agent_daemon_start(agent_server_config_t *config,
     daemon->pconf = pconf;
     daemon->life_write_fd = life_fds[1];
     fill_supervisor(daemon, config, conninfo, life_fds);
-    rv = fork_supervisor(daemon, false);
-    if (rv == APR_SUCCESS) {
-        current_daemon = daemon;
-        /* Before APR's own cleanup of the registration. */
-        apr_pool_pre_cleanup_register(pconf, daemon, end_generation);
-    }
-    return rv;
+    current_daemon = daemon;
+    start_supervisor(daemon, false);
+    /* Before APR's own cleanup of the registration. */
+    apr_pool_pre_cleanup_register(pconf, daemon, end_generation);
+    return APR_SUCCESS;
 }
 
 int agent_daemon_child_init(server_rec *server)

@@ -9,11 +9,18 @@
 /*
  * Starts the supervisor in post_config and registers what keeps it alive: it
  * is started again when it dies, drains when the configuration's pool ends (a
- * restart), and goes with the parent.
+ * restart), and goes with the parent. A process that the system refuses is no
+ * error: agent_daemon_monitor() tries again, and httpd serves until then.
  */
 apr_status_t agent_daemon_start(agent_server_config_t *config,
                                 const char *conninfo, server_rec *server,
                                 apr_pool_t *pconf);
+
+/*
+ * A monitor hook, which the MPM calls in the parent about every 10 seconds:
+ * starts the supervisor where that failed before. Returns OK.
+ */
+int agent_daemon_monitor(apr_pool_t *pool, server_rec *server);
 
 /* In a child: closes what only the parent and the supervisor may hold, and
  * returns the write end of the wake socket, or -1. */

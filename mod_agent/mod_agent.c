@@ -165,7 +165,7 @@ static int start_supervisor(apr_pool_t *pconf, apr_pool_t *plog,
                             pconf);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, rv, server,
-                     AGENT_LOGNO(0406) "the supervisor could not be started");
+                     AGENT_LOGNO(0406) "the supervisor could not be set up");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     return OK;
@@ -277,6 +277,7 @@ static void register_hooks(apr_pool_t *pool)
 
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(start_supervisor, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_monitor(agent_daemon_monitor, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(skip_files, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_child_init(start_child, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);

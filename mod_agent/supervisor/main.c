@@ -46,6 +46,7 @@ static agent_supervisor_t *make_supervisor(
     sv = apr_pcalloc(pool, sizeof(*sv));
     sv->pool = pool;
     sv->config = config;
+    sv->parent_pid = getppid();
     sv->now = agent_process_clock();
     sv->timing.ping_interval = or_default(timing->ping_interval, 30);
     sv->timing.ping_timeout = or_default(timing->ping_timeout, 15);
@@ -166,14 +167,29 @@ static void on_wake(agent_supervisor_t *sv, void *baton)
     }
 }
 
+static void leave_orphaned(agent_supervisor_t *sv)
+{
+    sv->is_parent_lost = true;
+    agent_drain_leave(sv, ORPHAN_PATIENCE, "the parent has ended");
+}
+
 static void on_life(agent_supervisor_t *sv, void *baton)
 {
     char byte;
     ssize_t got = read(sv->config->life_fd, &byte, 1);
 
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-        sv->is_parent_lost = true;
-        agent_drain_leave(sv, ORPHAN_PATIENCE, "the parent has ended");
+        leave_orphaned(sv);
+    }
+}
+
+/* Another process may hold the pipe open: one that httpd was starting when it
+ * was killed. */
+static void check_parent(agent_supervisor_t *sv)
+{
+    if (sv->config->life_fd >= 0 && !sv->is_parent_lost
+        && getppid() != sv->parent_pid) {
+        leave_orphaned(sv);
     }
 }
 
@@ -201,6 +217,7 @@ static void tick(agent_supervisor_t *sv)
 {
     if (sv->tick_at <= sv->now) {
         sv->tick_at = sv->now + TICK;
+        check_parent(sv);
         agent_lease_tick(sv);
         agent_runner_tick(sv);
         agent_worker_tick(sv);

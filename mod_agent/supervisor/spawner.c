@@ -19,12 +19,12 @@
  * A program is executed by descriptor and closed by that; a script is opened
  * again by its interpreter and so keeps the descriptor.
  */
-static void set_close_on_exec(int fd)
+static void keep_script_open(int fd)
 {
     char start[2] = "";
 
-    if (pread(fd, start, 2, 0) != 2 || memcmp(start, "#!", 2) != 0) {
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (pread(fd, start, 2, 0) == 2 && memcmp(start, "#!", 2) == 0) {
+        fcntl(fd, F_SETFD, 0);
     }
 }
 
@@ -32,12 +32,12 @@ apr_status_t agent_spawner_start(agent_spawner_t *spawner,
                                  const agent_supervisor_config_t *config)
 {
     int ends[2];
-    int runner_fd = open(config->runner_path, O_RDONLY);
+    int runner_fd = open(config->runner_path, O_RDONLY | O_CLOEXEC);
 
     if (runner_fd < 0) {
         return APR_FROM_OS_ERROR(errno);
     }
-    set_close_on_exec(runner_fd);
+    keep_script_open(runner_fd);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         close(runner_fd);
         return APR_FROM_OS_ERROR(errno);

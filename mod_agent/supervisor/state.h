@@ -35,6 +35,8 @@ struct agent_supervisor_t {
     int exit_code;
     int signal_fd;
     bool is_spawner_lost;
+    /* Whose child this process was when it began. */
+    pid_t parent_pid;
     bool is_parent_lost;
     bool is_wake_lost;
     agent_spawner_t spawner;

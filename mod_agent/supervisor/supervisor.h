@@ -86,8 +86,9 @@ typedef struct agent_supervisor_config_t {
     int wake_fd;
     /*
      * Read end of a pipe that the parent holds open, or -1. Its end of file
-     * means that the parent is gone: runs are released and the daemon ends
-     * within a second.
+     * means that the parent is gone, and so does another parent process, which
+     * is looked at each second: runs are released and the daemon ends within
+     * a second.
      */
     int life_fd;
     agent_log_t log;

@@ -2,6 +2,7 @@
 /* The waiters of a child, and the threads that wake them; see wait.h. */
 #include "state.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -420,7 +421,7 @@ apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
     if (rv == APR_SUCCESS) {
         rv = make_allocator(waits, pool);
     }
-    if (rv == APR_SUCCESS && pipe(waits->end_fds) != 0) {
+    if (rv == APR_SUCCESS && pipe2(waits->end_fds, O_CLOEXEC) != 0) {
         rv = apr_get_os_error();
     }
     if (rv == APR_SUCCESS) {

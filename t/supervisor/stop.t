@@ -5,8 +5,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Database;
-use AgentTest::Process qw(is_alive);
+use AgentTest::Env qw(slurp);
+use AgentTest::Process qw(descendants_of is_alive);
 use AgentTest::Wait;
+use File::Path qw(remove_tree);
+use IO::Handle;
 use Test::More;
 use TestSupervisor;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
@@ -114,6 +117,27 @@ subtest 'the end of the parent' => sub {
     wait_gone('with its runners', @{$family});
     is queue_row($run), '1 0', 'the run is ready again, the attempt is not counted';
     sql("delete from agent.run_queue");
+};
+
+subtest 'the end of the parent while another process holds its pipe open' => sub {
+    pipe my $read, my $write or die "pipe: $!\n";
+    pipe my $told, my $teller or die "pipe: $!\n";
+    my $parent = fork // die "fork: $!\n";
+    if (!$parent) {
+        my $sv = TestSupervisor->start($pg, life_pipe => [ $read, $write ]);
+        $sv->wait_ready;
+        $teller->autoflush;
+        print {$teller} $sv->pid, ' ', $sv->{dir}, "\n";
+        sleep 1 while 1;
+    }
+    my ($pid, $dir) = split ' ', readline $told;
+    my @family = ($pid, descendants_of($pid));
+    cmp_ok scalar(@family), '>=', 3, 'supervisor, spawner and runner are there';
+    kill KILL => $parent;
+    waitpid $parent, 0;
+    wait_gone('they end', @family);
+    like slurp("$dir/log"), qr/AGT0352.*the parent has ended/, 'the log says why';
+    remove_tree($dir);
 };
 
 subtest 'the end of the parent while the database is down' => sub {

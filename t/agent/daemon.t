@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+# The supervisor and httpd's parent: which of them outlives whom.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Env qw(root slurp is_sanitized);
+use AgentTest::Process;
+use AgentTest::Server;
+use AgentTest::Wait;
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $dir = tempdir('/tmp/agent-test-daemon.XXXXXX', CLEANUP => 1);
+chmod 0755, $dir or die "$dir: $!\n";
+
+# What the open files from 3 on of a process are.
+sub open_files {
+    my ($pid) = @_;
+    return grep { defined } map { readlink } grep { !m{/[0-2]\z} } glob "/proc/$pid/fd/*";
+}
+
+subtest 'a logger that httpd starts inherits none of its descriptors' => sub {
+    my $lines = "$dir/log";
+    my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
+            . qq(ErrorLog "|/usr/bin/tee -a $lines"\n));
+    $server->start;
+    my $client = AgentTest::Client->new(url => $server->url);
+    $client->join_run($client->start_run('hello'));
+    my $parent = $server->httpd_pid;
+    my $loggers = sub { grep { slurp("/proc/$_/cmdline") =~ /\Q$lines\E/ } children_of($parent) };
+    my $old = supervisor_pid($parent);
+    my ($logger) = $loggers->();
+    ok $logger, 'httpd has a logger';
+    $server->graceful;
+    wait_for('another logger and supervisor', sub {
+        !is_alive($logger) && (supervisor_pid($parent) // $old) != $old && $loggers->()
+    });
+    ($logger) = $loggers->();
+    # What the supervisor holds came from the parent; it has closed the rest.
+    my %held = map { $_ => 1 } grep { /\A(?:pipe|socket):/ } open_files(supervisor_pid($parent));
+    cmp_ok scalar keys %held, '>', 1;
+    is_deeply [ grep { $held{$_} } open_files($logger) ], [], 'none after a restart';
+
+    $client->join_run($client->start_run('hello'));
+    my @all = ($parent, descendants_of($parent));
+    my @executing = (supervisor_pid($parent), runner_pids($parent));
+    cmp_ok scalar(@executing), '>=', 2, 'a supervisor and a runner execute runs';
+    kill KILL => $parent, httpd_children($parent);
+    wait_for('everything that httpd had started to end', sub { !grep { is_alive($_) } @all });
+    pass 'supervisor, spawner, runners and logger end with an httpd that is killed';
+    unlink $server->pid_file;
+};
+
+sub build_refuse_fork {
+    my $library = "$dir/refuse_fork.so";
+    system($ENV{CC} // 'cc', qw(-shared -fPIC -Wall -Werror -o), $library,
+        root() . '/t/agent/refuse_fork.c') == 0 or die "refuse_fork.c: $?\n";
+    return $library;
+}
+
+subtest 'a supervisor that cannot be started is started later' => sub {
+    plan skip_all => 'the sanitizer is what is preloaded' if is_sanitized();
+    local $ENV{LD_PRELOAD} = build_refuse_fork();
+    local $ENV{AGENT_TEST_REFUSE_FORK} = my $refused = "$dir/refused";
+    my $server = AgentTest::Server->new;
+    $server->start;
+    delete $ENV{LD_PRELOAD};
+    my $client = AgentTest::Client->new(url => $server->url);
+    my $parent = $server->httpd_pid;
+    my $refuse = sub { open my $file, '>', $refused or die "$refused: $!\n" };
+    my $failures = sub { scalar(() = $server->error_log =~ /AGT0402/g) };
+
+    my $old = wait_for('the supervisor', sub { supervisor_pid($parent) });
+    $refuse->();
+    kill KILL => $old;
+    wait_for('an attempt to fail', $failures);
+    my $run = $client->start_run('hello');
+    is $client->get_run($run)->{status}, 'pending', 'until then runs are accepted';
+    unlink $refused;
+    $client->join_run($run);
+    is $client->get_run($run)->{status}, 'success', 'and executed afterwards';
+
+    $refuse->();
+    kill KILL => supervisor_pid($parent);
+    wait_for('another attempt to fail', sub { $failures->() == 2 });
+    # Its children stay away as well: the MPM waits 10 s between attempts.
+    $server->graceful;
+    wait_for('the restart', sub { $server->error_log =~ /AH00493/ });
+    wait_for('an attempt of the next generation', sub { $failures->() == 3 });
+    unlink $refused;
+    $run = wait_for('a child', sub { eval { $client->start_run('hello') } });
+    $client->join_run($run);
+    is $client->get_run($run)->{status}, 'success', 'also at a restart';
+    is scalar(() = $server->error_log =~ /AH00493/g), 1, 'which signals nobody else';
+};
+
+done_testing;
