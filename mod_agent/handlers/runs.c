@@ -14,7 +14,9 @@
 int agent_handle_run_list(agent_call_t *call)
 {
     agent_run_filter_t filter = {.limit = 10};
+    const char *const ids[] = {call->account_id, call->ids[1]};
     const char *body;
+    const char *next;
 
     if (agent_request_number(&filter.limit, call, "limit", 1, 1000)
             != APR_SUCCESS
@@ -25,11 +27,12 @@ int agent_handle_run_list(agent_call_t *call)
             != APR_SUCCESS
         || agent_request_words(&filter.select, call, "select", agent_run_fields)
             != APR_SUCCESS
-        || agent_run_list(&body, call->db, call->account_id, call->ids[1],
-                          &filter, &call->err, call->pool)
+        || agent_run_list(&body, &next, call->db, ids, &filter, &call->err,
+                          call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
+    agent_response_next(call, next);
     return agent_response_json(call, HTTP_OK, body);
 }
 

@@ -59,6 +59,13 @@ int agent_response_json(agent_call_t *call, int status, const char *body)
     return OK;
 }
 
+void agent_response_next(agent_call_t *call, const char *offset)
+{
+    if (offset != NULL) {
+        apr_table_setn(call->r->headers_out, "X-Pagination-Next", offset);
+    }
+}
+
 int agent_response_empty(agent_call_t *call, int status)
 {
     call->r->status = status;

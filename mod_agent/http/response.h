@@ -9,6 +9,10 @@
  * OK. */
 int agent_response_json(agent_call_t *call, int status, const char *body);
 
+/* X-Pagination-Next: the offset (in call->pool) at which a list goes on after
+ * what the response holds; NULL where that is its end. */
+void agent_response_next(agent_call_t *call, const char *offset);
+
 /* Sends a status without a body. Returns OK. */
 int agent_response_empty(agent_call_t *call, int status);
 

@@ -21,19 +21,20 @@ apr_status_t agent_run_get(const char **body, agent_pool_t *db,
     return agent_pool_call(body, db, AGENT_SQL_GET_RUN, ids, err, pool);
 }
 
-apr_status_t agent_run_list(const char **body, agent_pool_t *db,
-                            const char *account_id, const char *thread_id,
+apr_status_t agent_run_list(const char **body, const char **next,
+                            agent_pool_t *db, const char *const ids[2],
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {account_id,
-                            thread_id,
+    const char *params[] = {ids[0],
+                            ids[1],
                             apr_itoa(pool, filter->limit),
                             apr_itoa(pool, filter->offset),
                             filter->status,
                             agent_db_list(filter->select, pool)};
 
-    return agent_pool_call(body, db, AGENT_SQL_LIST_RUNS, params, err, pool);
+    return agent_pool_call_extra(body, next, db, AGENT_SQL_LIST_RUNS, params,
+                                 err, pool);
 }
 
 apr_status_t agent_run_delete(const char **changed, agent_pool_t *db,

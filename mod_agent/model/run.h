@@ -32,8 +32,13 @@ apr_status_t agent_run_get(const char **body, agent_pool_t *db,
                            const char *const ids[3], agent_error_t **err,
                            apr_pool_t *pool);
 
-apr_status_t agent_run_list(const char **body, agent_pool_t *db,
-                            const char *account_id, const char *thread_id,
+/*
+ * Runs of the thread ids[1], the newest first: as many as filter->limit says,
+ * or as fit some 16 MB, but at least one. *next receives the offset of those
+ * that follow, NULL when there are none.
+ */
+apr_status_t agent_run_list(const char **body, const char **next,
+                            agent_pool_t *db, const char *const ids[2],
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool);
 

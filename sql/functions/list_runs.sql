@@ -1,7 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /threads/{thread_id}/runs.
--- Returns: ok with an array of run records, newest first, [] for none; thread_not_found.
+-- Returns: ok with an array of run records, newest first, [] for none; next: the offset to go on from,
+--          null when these were the last; thread_not_found.
 --          p_status null = any; p_select null = whole records, else only these fields.
+-- Bound:   16 MB of whole records, of which p_select takes its part, but at least one record. Records
+--          are read one by one: what comes after the bound stays where it is stored.
 -- Locks:   none.
 create or replace function agent.list_runs(
     p_account_id uuid,
@@ -11,12 +14,20 @@ create or replace function agent.list_runs(
     p_status text,
     p_select text[],
     out code text,
-    out body text
+    out body text,
+    out next text
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
+declare
+    c_bytes   constant integer := 16777216;
+    v_run     agent.runs;
+    v_record  text;
+    v_records text[] := '{}';
+    v_bytes   bigint := 0;
+    v_count   integer := 0;
 begin
     perform from agent.threads t
       where t.account_id = p_account_id
@@ -26,23 +37,33 @@ begin
         return;
     end if;
 
+    -- The loop reads ahead, but only rows: large values are fetched when they are rendered. The row
+    -- after the limit tells that there are more.
+    for v_run in
+        select r.*
+          from agent.runs r
+         where r.account_id = p_account_id
+           and r.thread_id = p_thread_id
+           and (p_status is null or r.status = p_status)
+         order by r.thread_seq desc
+         limit p_limit + 1 offset p_offset
+    loop
+        if v_count < p_limit then
+            v_record := agent.render_run(v_run);
+            v_bytes := v_bytes + octet_length(v_record);
+        end if;
+        if v_count = p_limit or v_count > 0 and v_bytes > c_bytes then
+            next := p_offset + v_count;
+            exit;
+        end if;
+        if p_select is not null then
+            v_record := agent.pick_members(v_record::json, p_select);
+        end if;
+        v_records := array_append(v_records, v_record);
+        v_count := v_count + 1;
+    end loop;
     code := 'ok';
-    select coalesce(json_agg(x.record order by x.thread_seq desc), '[]')
-      into body
-      from (
-            select r.thread_seq, agent.render_run(r) as record
-              from agent.runs r
-             where r.account_id = p_account_id
-               and r.thread_id = p_thread_id
-               and (p_status is null or r.status = p_status)
-             order by r.thread_seq desc
-             limit p_limit offset p_offset
-           ) x;
-    if p_select is not null then
-        select coalesce(json_agg(agent.pick_members(e.record, p_select) order by e.pos), '[]')
-          into body
-          from json_array_elements(body::json) with ordinality as e (record, pos);
-    end if;
+    body := '[' || array_to_string(v_records, ',') || ']';
 end
 $function$;
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a list may cost when its records are as large as they may be.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Cost;
+use AgentTest::Database;
+use AgentTest::Postgres;
+use AgentTest::Process;
+use AgentTest::Server;
+use HTTP::Tiny;
+use Test::More;
+
+my $RUNS = 60;
+# Compressible, so that 240 MB of answers take little to store.
+my $INPUT_BYTES = 4_000_000;
+my $MB = 1_000_000;
+
+# One child and one connection, so that one httpd and one backend do it all;
+# their sizes are looked at while the answer is on its way.
+my ($server, $client) = AgentTest::Server->start_with_client('DBDMax 1', 'DBDKeep 1');
+my $thread = $client->create_thread->{thread_id};
+
+sub backend_pids {
+    return sql("select pid from pg_stat_activity where datname = current_database() and usename = 'agent'
+        and query like '%agent.list_runs%'");
+}
+
+# Past AgentTest::Client, which decodes every answer: of these, Perl takes minutes.
+my $http = HTTP::Tiny->new(timeout => 120);
+my $runs_url = $server->url . "/threads/$thread/runs";
+
+# The answer, its next, and runs: the ids that it shows.
+sub list {
+    my ($query) = @_;
+    my $answer = $http->get("$runs_url?$query");
+    $answer->{next} = $answer->{headers}{'x-pagination-next'};
+    $answer->{runs} = [ $answer->{content} =~ /\{ ?"run_id" : "([^"]+)"/g ];
+    return $answer;
+}
+
+my $body = '{"assistant_id": "agent", "multitask_strategy": "enqueue", "after_seconds": 86400, "input": {"text": "'
+    . 'a' x $INPUT_BYTES . '"}}';
+for (1 .. $RUNS) {
+    my $made = $http->post($runs_url,
+        { headers => { 'Content-Type' => 'application/json' }, content => $body });
+    BAIL_OUT("a run was answered $made->{status}") if $made->{status} != 200;
+}
+
+list('limit=1');
+my @pids = (httpd_children($server->httpd_pid), backend_pids());
+cmp_ok scalar @pids, '>=', 2, 'a child and its backend';
+my $cost;
+my $served = beside($client, 5, sub { $cost = cost_of(\@pids, sub { list('limit=1000') }) });
+is $served, 5, 'other requests and runs are served beside a list of large runs';
+my $answer = $cost->{result};
+is $answer->{status}, 200;
+cmp_ok length $answer->{content}, '<', 20 * $MB, 'a list of runs stops at some 16 MB';
+cmp_ok length $answer->{content}, '>', 10 * $MB;
+note sprintf 'peak of child and backend: %.0f MB, %.2f s', $cost->{peak_bytes} / $MB, $cost->{cpu_sec};
+cmp_ok $cost->{peak_bytes}, '<', 200 * $MB * memory_scale(), 'and takes a fixed part of the memory';
+
+subtest 'X-Pagination-Next leads through all runs' => sub {
+    my %seen;
+    my $pages = 0;
+    for (my $next = 0; defined $next && $pages < $RUNS; $pages++) {
+        my $page = list("limit=1000&offset=$next");
+        my @runs = @{ $page->{runs} };
+        $seen{$_}++ for @runs;
+        is $page->{next}, $next + @runs, 'it is the offset of the next run' if defined $page->{next};
+        $next = $page->{next};
+    }
+    is scalar keys %seen, $RUNS, 'each is listed';
+    is_deeply [ grep { $_ != 1 } values %seen ], [], 'once';
+    cmp_ok $pages, '<', $RUNS, 'in pages of several';
+};
+
+subtest 'a limit leaves the same mark as a list that is too large' => sub {
+    is list('limit=2')->{next}, 2;
+    is list('limit=2&offset=1')->{next}, 3;
+    my $last = $RUNS - 1;
+    is list("limit=2&offset=$last")->{next}, undef, 'the end has none';
+};
+
+subtest 'fields that are left out count all the same' => sub {
+    my $page = list('limit=1000&select=run_id');
+    cmp_ok scalar @{ $page->{runs} }, '<', $RUNS;
+    is $page->{next}, scalar @{ $page->{runs} };
+};
+
+undef $server;
+done_testing;
