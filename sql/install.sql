@@ -213,6 +213,7 @@ select :version < 12 as is_missing \gset
 \ir functions/list_node_workers.sql
 \ir functions/renew_worker.sql
 \ir functions/bury_worker.sql
+\ir functions/fail_run.sql
 \ir functions/sweep_workers.sql
 \ir functions/claim_runs.sql
 \ir functions/compose_starts.sql
@@ -223,6 +224,7 @@ select :version < 12 as is_missing \gset
 \ir functions/notify_runs.sql
 \ir functions/maintain_partitions.sql
 \ir functions/expire_threads.sql
+\ir functions/sweep_blobs.sql
 \ir functions/claim_webhooks.sql
 \ir functions/save_webhooks.sql
 \ir functions/sweep_webhooks.sql

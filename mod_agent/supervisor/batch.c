@@ -21,6 +21,7 @@
 void agent_batch_init(agent_supervisor_t *sv)
 {
     APR_RING_INIT(&sv->batches.waiting, agent_batch_t, link);
+    sv->batches.lanes = apr_hash_make(sv->pool);
 }
 
 bool agent_batch_is_empty(const agent_supervisor_t *sv)
@@ -33,22 +34,32 @@ bool agent_batch_is_full(const agent_supervisor_t *sv)
     return sv->batches.bytes >= AGENT_BATCH_MAX_WAITING;
 }
 
-apr_uint64_t agent_batch_oldest(const agent_supervisor_t *sv)
+bool agent_batch_has_run(const agent_supervisor_t *sv, const char *run_id)
 {
-    return agent_batch_is_empty(sv)
-        ? sv->batches.last_number + 1
-        : APR_RING_FIRST(&sv->batches.waiting)->number;
-}
+    const agent_batch_t *batch;
 
-apr_uint64_t agent_batch_hurry(agent_supervisor_t *sv)
-{
-    if (!agent_batch_is_empty(sv)) {
-        APR_RING_LAST(&sv->batches.waiting)->due_at = sv->now;
+    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    {
+        const agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
+
+        if (run != NULL && !run->is_dead) {
+            return true;
+        }
     }
-    return sv->batches.last_number;
+    return false;
 }
 
-agent_batch_t *agent_batch_make(agent_supervisor_t *sv)
+void agent_batch_hurry(agent_supervisor_t *sv)
+{
+    agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    {
+        batch->due_at = sv->now;
+    }
+}
+
+static agent_batch_t *make_batch(agent_supervisor_t *sv)
 {
     agent_batch_t *batch;
     apr_pool_t *pool;
@@ -63,8 +74,38 @@ agent_batch_t *agent_batch_make(agent_supervisor_t *sv)
     return batch;
 }
 
+agent_batch_t *agent_batch_make_lane(agent_supervisor_t *sv, const char *run_id,
+                                     agent_batch_t *next)
+{
+    agent_batch_t *batch = make_batch(sv);
+    const char *key = apr_pmemdup(batch->pool, run_id, 36);
+
+    batch->is_lane = true;
+    batch->lane_key = key;
+    batch->due_at = sv->now;
+    APR_RING_INSERT_BEFORE(next, batch, link);
+    return batch;
+}
+
+void agent_batch_enter_lane(agent_supervisor_t *sv, agent_batch_t *batch)
+{
+    /* The key lives as long as the batch that it leads to. */
+    apr_hash_set(sv->batches.lanes, batch->lane_key, 36, NULL);
+    apr_hash_set(sv->batches.lanes, batch->lane_key, 36, batch);
+}
+
+static void leave_lane(agent_supervisor_t *sv, const agent_batch_t *batch)
+{
+    if (apr_hash_get(sv->batches.lanes, batch->lane_key, 36) == batch) {
+        apr_hash_set(sv->batches.lanes, batch->lane_key, 36, NULL);
+    }
+}
+
 void agent_batch_drop(agent_supervisor_t *sv, agent_batch_t *batch)
 {
+    if (batch->is_lane) {
+        leave_lane(sv, batch);
+    }
     sv->batches.bytes -= agent_buffer_length(&batch->text);
     APR_RING_REMOVE(batch, link);
     apr_pool_destroy(batch->pool);
@@ -77,26 +118,71 @@ void agent_batch_clear(agent_supervisor_t *sv)
     }
 }
 
-/* The batch that takes an item of that length, and of that lease's run. */
-static agent_batch_t *find_open(agent_supervisor_t *sv, apr_size_t length)
+static bool has_room(const agent_batch_t *batch, apr_size_t length)
 {
-    agent_batch_queue_t *queue = &sv->batches;
-    agent_batch_t *batch = NULL;
+    apr_size_t most = batch->is_lane ? AGENT_BATCH_LANE_BYTES
+                                     : AGENT_BATCH_MAX_BYTES;
 
-    if (!agent_batch_is_empty(sv)) {
-        batch = APR_RING_LAST(&queue->waiting);
-        if (batch->items->nelts >= AGENT_BATCH_MAX_ITEMS
-            || agent_buffer_length(&batch->text) + length
-                > AGENT_BATCH_MAX_BYTES) {
-            batch->is_sealed = true;
-        }
+    return !batch->is_sealed && batch->items->nelts < AGENT_BATCH_MAX_ITEMS
+        && agent_buffer_length(&batch->text) + length <= most;
+}
+
+static agent_batch_t *last_shared(const agent_supervisor_t *sv)
+{
+    agent_batch_t *batch = APR_RING_LAST(&sv->batches.waiting);
+
+    while (batch != APR_RING_SENTINEL(&sv->batches.waiting, agent_batch_t, link)
+           && batch->is_lane) {
+        batch = APR_RING_PREV(batch, link);
     }
-    if (batch == NULL || batch->is_sealed) {
-        batch = agent_batch_make(sv);
-        batch->number = ++queue->last_number;
-        APR_RING_INSERT_TAIL(&queue->waiting, batch, agent_batch_t, link);
+    return batch == APR_RING_SENTINEL(&sv->batches.waiting, agent_batch_t, link)
+        ? NULL
+        : batch;
+}
+
+/* A lane waits for what its run said before, which is therefore sent now. */
+static agent_batch_t *open_lane(agent_supervisor_t *sv, const char *run_id)
+{
+    agent_batch_t *shared = last_shared(sv);
+    agent_batch_t *lane = agent_batch_make_lane(
+        sv, run_id,
+        APR_RING_SENTINEL(&sv->batches.waiting, agent_batch_t, link));
+
+    if (shared != NULL && apr_hash_get(shared->runs, run_id, 36) != NULL) {
+        shared->due_at = sv->now;
     }
+    agent_batch_enter_lane(sv, lane);
+    return lane;
+}
+
+static agent_batch_t *open_shared(agent_supervisor_t *sv)
+{
+    agent_batch_t *batch = make_batch(sv);
+
+    APR_RING_INSERT_TAIL(&sv->batches.waiting, batch, agent_batch_t, link);
     return batch;
+}
+
+/* The batch that takes an item of that length of that run. */
+static agent_batch_t *find_open(agent_supervisor_t *sv,
+                                const agent_lease_t *lease, apr_size_t length)
+{
+    const char *run_id = lease->key.run_id;
+    bool has_lane = apr_hash_count(sv->batches.lanes) > 0
+        && apr_hash_get(sv->batches.lanes, run_id, 36) != NULL;
+    bool needs_lane = has_lane || lease->is_refused
+        || length > AGENT_BATCH_LONG_LINE;
+    agent_batch_t *batch = !needs_lane ? last_shared(sv)
+        : has_lane ? apr_hash_get(sv->batches.lanes, run_id, 36)
+                   : NULL;
+
+    if (batch != NULL && has_room(batch, length)) {
+        return batch;
+    }
+    if (batch != NULL) {
+        batch->is_sealed = true;
+    }
+    return needs_lane ? open_lane(sv, run_id) : open_shared(sv);
 }
 
 void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run)
@@ -168,7 +254,7 @@ void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
     bool is_event = kind == AGENT_ITEM_EVENT || kind == AGENT_ITEM_METADATA;
     agent_batch_run_t run = {.key = lease->key,
                              .has_end = kind == AGENT_ITEM_END};
-    agent_batch_t *batch = find_open(sv, length);
+    agent_batch_t *batch = find_open(sv, lease, length);
     apr_time_t due = due_of(sv, kind);
     char seq[32] = "null";
 
@@ -219,10 +305,8 @@ void agent_batch_forget(agent_supervisor_t *sv, const char *run_id,
     AGENT_RING_EACH_SAFE(batch, next, &sv->batches.waiting, agent_batch_t, link)
     {
         agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
-        bool in_flight = sv->batches.is_sent
-            && batch == APR_RING_FIRST(&sv->batches.waiting);
 
-        if (run != NULL && run->key.epoch != epoch && !in_flight) {
+        if (run != NULL && run->key.epoch != epoch && !batch->is_sent) {
             /* A batch holds one lease of a run only. */
             batch->is_sealed = true;
             batch->has_dead = true;

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runners said and is not committed yet: batches in order, the last one
- * open, each one call of agent.save_batch, which may be repeated.
+ * What runners said and is not committed yet: batches, each one call of
+ * agent.save_batch, which may be repeated.
+ *
+ * A shared batch holds short lines of many runs and goes over the first
+ * connection. What is large, or was refused together with others, is in lanes:
+ * batches of one run, over the second connection. While a run has a lane all
+ * that it says goes there, so its own order is kept and nobody else waits.
  */
 #ifndef AGENT_SUPERVISOR_BATCH_H
 #define AGENT_SUPERVISOR_BATCH_H
@@ -12,11 +17,14 @@
 #include "database.h"
 #include "lease.h"
 
-/* Bounds of one batch. A single longer line is a batch of its own. */
-#define AGENT_BATCH_MAX_BYTES ((apr_size_t)16 * 1024 * 1024)
-#define AGENT_BATCH_MAX_ITEMS 500
+/* Bounds of a shared batch and of one of a lane, in which a single line may be
+ * longer; and of a line in a shared one. */
+#define AGENT_BATCH_MAX_BYTES  ((apr_size_t)1024 * 1024)
+#define AGENT_BATCH_LANE_BYTES ((apr_size_t)4 * 1024 * 1024)
+#define AGENT_BATCH_MAX_ITEMS  500
+#define AGENT_BATCH_LONG_LINE  ((apr_size_t)256 * 1024)
 /* When so much waits, runners are not read any more. */
-#define AGENT_BATCH_MAX_WAITING ((apr_size_t)64 * 1024 * 1024)
+#define AGENT_BATCH_MAX_WAITING ((apr_size_t)32 * 1024 * 1024)
 
 typedef enum agent_item_kind_t {
     /* Waits for company: it comes with the start of each run. */
@@ -48,15 +56,19 @@ typedef struct agent_item_t {
 typedef struct agent_batch_t {
     APR_RING_ENTRY(agent_batch_t) link;
     apr_pool_t *pool;
-    /* Counts up; orders batches and releases. */
-    apr_uint64_t number;
     /* "[item,item": what is sent, but for the last bracket. */
     agent_buffer_t text;
     apr_array_header_t *items; /* of agent_item_t */
     apr_hash_t *runs;          /* run id (36 bytes) -> agent_batch_run_t */
-    /* When it is to be sent. */
+    /* When it is to be sent; not before retry_at. */
     apr_time_t due_at;
+    apr_time_t retry_at;
+    /* Of one run, over the second connection; that run's id, not terminated. */
+    bool is_lane;
+    const char *lane_key;
     bool is_sealed;
+    /* It is in flight. */
+    bool is_sent;
     bool has_dead;
     /* Times that it failed for no reason that passes by itself. */
     int failures;
@@ -67,17 +79,16 @@ typedef struct agent_batch_ring_t agent_batch_ring_t;
 
 typedef struct agent_batch_queue_t {
     agent_batch_ring_t waiting;
-    apr_uint64_t last_number;
+    /* Run id (36 bytes) -> the last batch of its lane. */
+    apr_hash_t *lanes;
     /* Bytes of all batches. */
     apr_size_t bytes;
-    apr_time_t retry_at;
-    /* When events were sent last. */
+    /* When a shared one was sent last. */
     apr_time_t sent_at;
-    /* The first one is in flight. */
-    bool is_sent;
 } agent_batch_queue_t;
 
 extern const agent_operation_t agent_batch_operation;
+extern const agent_operation_t agent_lane_operation;
 
 void agent_batch_init(agent_supervisor_t *sv);
 
@@ -86,11 +97,11 @@ void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
                      apr_size_t length);
 
-/* Asks that everything be sent soon; returns the last batch's number. */
-apr_uint64_t agent_batch_hurry(agent_supervisor_t *sv);
+/* Asks that everything be sent soon. */
+void agent_batch_hurry(agent_supervisor_t *sv);
 
-/* Number of the first batch that is not committed. */
-apr_uint64_t agent_batch_oldest(const agent_supervisor_t *sv);
+/* Something of the run is not committed. */
+bool agent_batch_has_run(const agent_supervisor_t *sv, const char *run_id);
 
 bool agent_batch_is_empty(const agent_supervisor_t *sv);
 
@@ -107,8 +118,11 @@ void agent_batch_forget(agent_supervisor_t *sv, const char *run_id,
 /* Forgets all: the worker's lease is lost. Nothing may be in flight. */
 void agent_batch_clear(agent_supervisor_t *sv);
 
-/* For batch_send.c: a new batch, not yet in the queue. */
-agent_batch_t *agent_batch_make(agent_supervisor_t *sv);
+/* For batch_send.c: a new batch of a lane, in the queue before `next`; and
+ * making it the one to which what comes is added. */
+agent_batch_t *agent_batch_make_lane(agent_supervisor_t *sv, const char *run_id,
+                                     agent_batch_t *next);
+void agent_batch_enter_lane(agent_supervisor_t *sv, agent_batch_t *batch);
 /* For batch_send.c: takes it out of the queue and gives its memory back. */
 void agent_batch_drop(agent_supervisor_t *sv, agent_batch_t *batch);
 /*

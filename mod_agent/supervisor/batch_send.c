@@ -13,17 +13,82 @@
 /* After so many failures nobody can explain, it is the data. */
 #define MAX_FAILURES 3
 
+/* Nothing of its run is before it. */
+static bool is_next_of_run(const agent_supervisor_t *sv,
+                           const agent_batch_t *lane)
+{
+    const agent_batch_run_t *run = APR_ARRAY_IDX(lane->items, 0, agent_item_t)
+                                       .run;
+    const agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    {
+        const agent_batch_run_t *same = batch == lane
+            ? NULL
+            : apr_hash_get(batch->runs, run->key.run_id, 36);
+
+        if (batch == lane) {
+            return true;
+        }
+        if (same != NULL && !same->is_dead) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static apr_time_t due_of(const agent_supervisor_t *sv,
+                         const agent_batch_t *batch)
+{
+    apr_time_t due = batch->is_sealed ? sv->now : batch->due_at;
+
+    return due > batch->retry_at ? due : batch->retry_at;
+}
+
+/* The batch that is to be sent first; NULL when none may be. */
+static agent_batch_t *choose_batch(const agent_supervisor_t *sv, bool is_lane)
+{
+    agent_batch_t *best = NULL;
+    agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    {
+        if (batch->is_lane != is_lane || batch->is_sent) {
+            continue;
+        }
+        if (!is_lane) {
+            /* The first of them holds the others up, the way it is. */
+            return batch;
+        }
+        if ((best == NULL || due_of(sv, batch) < due_of(sv, best))
+            && is_next_of_run(sv, batch)) {
+            best = batch;
+            if (due_of(sv, batch) <= sv->now) {
+                break;
+            }
+        }
+    }
+    return best;
+}
+
+static apr_time_t due_any(agent_supervisor_t *sv, bool is_lane)
+{
+    const agent_batch_t *batch = agent_worker_is_live(sv)
+        ? choose_batch(sv, is_lane)
+        : NULL;
+
+    return batch != NULL ? due_of(sv, batch) : AGENT_NEVER;
+}
+
 static apr_time_t due_batch(agent_supervisor_t *sv)
 {
-    agent_batch_queue_t *queue = &sv->batches;
-    agent_batch_t *first = APR_RING_FIRST(&queue->waiting);
-    apr_time_t due;
+    return due_any(sv, false);
+}
 
-    if (!agent_worker_is_live(sv) || agent_batch_is_empty(sv)) {
-        return AGENT_NEVER;
-    }
-    due = first->is_sealed ? sv->now : first->due_at;
-    return due > queue->retry_at ? due : queue->retry_at;
+static apr_time_t due_lane(agent_supervisor_t *sv)
+{
+    return apr_hash_count(sv->batches.lanes) > 0 ? due_any(sv, true)
+                                                 : AGENT_NEVER;
 }
 
 /* The batch's text without the items of runs that are not sent any more. */
@@ -47,10 +112,9 @@ static const char *copy_live_items(const agent_batch_t *batch, apr_pool_t *pool)
     return agent_buffer_text(&live);
 }
 
-static apr_status_t send_batch(agent_supervisor_t *sv,
-                               agent_database_t *database, agent_error_t **err)
+static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
+                             agent_database_t *database, agent_error_t **err)
 {
-    agent_batch_t *batch = APR_RING_FIRST(&sv->batches.waiting);
     apr_pool_t *pool = database->scratch;
     const char *params[2];
 
@@ -64,9 +128,21 @@ static apr_status_t send_batch(agent_supervisor_t *sv,
         params[1] = agent_buffer_text(&batch->text);
     }
     batch->is_sealed = true;
-    sv->batches.is_sent = true;
-    sv->batches.sent_at = sv->now;
+    batch->is_sent = true;
     return agent_db_send(database->db, AGENT_SQL_SAVE_BATCH, params, err, pool);
+}
+
+static apr_status_t send_batch(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
+{
+    sv->batches.sent_at = sv->now;
+    return send_any(sv, choose_batch(sv, false), database, err);
+}
+
+static apr_status_t send_lane(agent_supervisor_t *sv,
+                              agent_database_t *database, agent_error_t **err)
+{
+    return send_any(sv, choose_batch(sv, true), database, err);
 }
 
 static void settle_saved(agent_supervisor_t *sv, const agent_batch_run_t *run,
@@ -94,12 +170,19 @@ static void settle_fenced(agent_supervisor_t *sv, const agent_batch_run_t *run)
     }
 }
 
-static void receive_batch(agent_supervisor_t *sv,
-                          const agent_db_result_t *result)
+static agent_batch_t *find_sent(const agent_supervisor_t *sv, bool is_lane)
 {
     agent_batch_t *batch = APR_RING_FIRST(&sv->batches.waiting);
 
-    sv->batches.is_sent = false;
+    while (!batch->is_sent || batch->is_lane != is_lane) {
+        batch = APR_RING_NEXT(batch, link);
+    }
+    return batch;
+}
+
+static void take_answer(agent_supervisor_t *sv, agent_batch_t *batch,
+                        const agent_db_result_t *result)
+{
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *run_id = agent_db_value(result, row, 0);
         const char *outcome = agent_db_value(result, row, 1);
@@ -118,7 +201,19 @@ static void receive_batch(agent_supervisor_t *sv,
     agent_batch_drop(sv, batch);
 }
 
-/* One batch for each run, in the place of the batch that held them all. */
+static void receive_batch(agent_supervisor_t *sv,
+                          const agent_db_result_t *result)
+{
+    take_answer(sv, find_sent(sv, false), result);
+}
+
+static void receive_lane(agent_supervisor_t *sv,
+                         const agent_db_result_t *result)
+{
+    take_answer(sv, find_sent(sv, true), result);
+}
+
+/* A lane for each run, in the place of the batch that held them all. */
 static void split_batch(agent_supervisor_t *sv, agent_batch_t *batch)
 {
     const char *text = agent_buffer_text(&batch->text);
@@ -131,10 +226,7 @@ static void split_batch(agent_supervisor_t *sv, agent_batch_t *batch)
             continue;
         }
         if (run->part == NULL) {
-            run->part = agent_batch_make(sv);
-            run->part->number = batch->number;
-            run->part->is_sealed = true;
-            APR_RING_INSERT_BEFORE(batch, run->part, link);
+            run->part = agent_batch_make_lane(sv, run->key.run_id, batch);
         }
         agent_batch_open_item(run->part, run);
         agent_buffer_append(&run->part->text, text + item->offset,
@@ -144,14 +236,44 @@ static void split_batch(agent_supervisor_t *sv, agent_batch_t *batch)
     agent_batch_drop(sv, batch);
 }
 
+/* All that waits goes on in lanes: what a run has said since must follow it. */
+static void split_all(agent_supervisor_t *sv)
+{
+    agent_batch_t *batch;
+    agent_batch_t *next;
+
+    AGENT_RING_EACH_SAFE(batch, next, &sv->batches.waiting, agent_batch_t, link)
+    {
+        if (!batch->is_lane) {
+            split_batch(sv, batch);
+        }
+    }
+    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    {
+        agent_batch_enter_lane(sv, batch);
+    }
+}
+
+/* Why the output of a run is not taken. */
+typedef struct refusal_t {
+    const char *code;
+    const char *message;
+} refusal_t;
+
+static const refusal_t invalid = {"invalid_output",
+                                  "The run's output cannot be stored."};
+static const refusal_t too_slow = {
+    "output_timeout", "The run's output could not be stored in time."};
+
 /* The database refuses what this run said: it ends here. */
-static void refuse_run(agent_supervisor_t *sv, const agent_lease_key_t *key)
+static void refuse_run(agent_supervisor_t *sv, const agent_lease_key_t *key,
+                       const refusal_t *why)
 {
     agent_lease_t *lease = agent_lease_find(sv, key);
 
     agent_report_write(sv, AGENT_LOG_ERR, "AGT0341", 0,
-                       "the database refused the output of run %.36s",
-                       key->run_id);
+                       "the database refused the output of run %.36s: %s",
+                       key->run_id, why->code);
     agent_batch_forget(sv, key->run_id, -1);
     if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
         || lease->state == AGENT_LEASE_GONE) {
@@ -159,7 +281,7 @@ static void refuse_run(agent_supervisor_t *sv, const agent_lease_key_t *key)
     }
     if (lease->is_refused) {
         /* Not even the end in error is taken. */
-        agent_lease_release(sv, lease, true, "its output was refused");
+        agent_lease_give_up(sv, lease, why->code, why->message);
         return;
     }
     lease->is_refused = true;
@@ -167,49 +289,53 @@ static void refuse_run(agent_supervisor_t *sv, const agent_lease_key_t *key)
     if (lease->runner != NULL) {
         agent_lease_cancel(sv, lease, AGENT_CAUSE_LOST);
     }
-    agent_lease_fail(sv, lease, "error", "invalid_output",
-                     "The run's output cannot be stored.");
+    agent_lease_fail(sv, lease, "error", why->code, why->message);
 }
 
-static void refuse_batch(agent_supervisor_t *sv, agent_batch_t *batch)
+static bool may_pass(agent_failure_t failure)
 {
-    if (apr_hash_count(batch->runs) > 1) {
+    return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_SETUP;
+}
+
+/* Of several runs: whose output it is will be seen one by one. Waiting for the
+ * same batch again would make all of them wait. */
+static void fail_batch(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    agent_batch_t *batch = find_sent(sv, false);
+
+    batch->is_sent = false;
+    batch->retry_at = agent_database_retry_at(sv, failure);
+    batch->failures += !may_pass(failure);
+    if (failure == AGENT_FAILURE_DATA || failure == AGENT_FAILURE_TIMEOUT
+        || batch->failures >= MAX_FAILURES) {
         agent_report_write(sv, AGENT_LOG_WARNING, "AGT0344", 0,
                            "a batch of %u runs was refused; saving them one "
                            "by one",
                            apr_hash_count(batch->runs));
-        split_batch(sv, batch);
-    }
-    else {
-        agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
-                                    .run->key;
-
-        /* This batch is the first of those to forget. */
-        refuse_run(sv, &key);
+        split_all(sv);
     }
 }
 
-static void fail_batch(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_lane(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    agent_batch_t *batch = APR_RING_FIRST(&sv->batches.waiting);
+    agent_batch_t *batch = find_sent(sv, true);
+    agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
+                                .run->key;
 
-    sv->batches.is_sent = false;
-    sv->batches.retry_at = agent_database_retry_at(sv, failure);
-    if (failure == AGENT_FAILURE_OTHER || failure == AGENT_FAILURE_LOST) {
-        batch->failures++;
+    batch->is_sent = false;
+    batch->retry_at = agent_database_retry_at(sv, failure);
+    batch->failures += !may_pass(failure);
+    if (failure == AGENT_FAILURE_DATA) {
+        refuse_run(sv, &key, &invalid);
     }
-    if (failure == AGENT_FAILURE_DATA
-        || (failure == AGENT_FAILURE_OTHER
-            && batch->failures >= MAX_FAILURES)) {
-        sv->batches.retry_at = sv->now;
-        refuse_batch(sv, batch);
-    }
-    else if (failure == AGENT_FAILURE_LOST && batch->failures >= MAX_FAILURES
-             && apr_hash_count(batch->runs) > 1) {
-        /* Perhaps it takes too long as a whole. */
-        split_batch(sv, batch);
+    else if (batch->failures >= MAX_FAILURES) {
+        refuse_run(sv, &key,
+                   failure == AGENT_FAILURE_OTHER ? &invalid : &too_slow);
     }
 }
 
 const agent_operation_t agent_batch_operation = {
     "save_batch", due_batch, send_batch, receive_batch, fail_batch};
+
+const agent_operation_t agent_lane_operation = {
+    "save_batch", due_lane, send_lane, receive_lane, fail_lane};

@@ -117,7 +117,7 @@ static apr_time_t step_leaving(agent_supervisor_t *sv)
         return sv->now;
     }
     if (agent_batch_is_empty(sv) && agent_webhook_is_idle(sv) && !is_busy
-        && sv->worker.state != AGENT_WORKER_BURYING
+        && sv->worker.state != AGENT_WORKER_LEAVING
         && sv->worker.state != AGENT_WORKER_LEFT) {
         agent_worker_leave(sv);
     }

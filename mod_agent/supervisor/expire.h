@@ -7,8 +7,11 @@
 
 typedef struct agent_expire_t {
     apr_time_t due_at;
+    /* When values that no checkpoint has are looked for. */
+    apr_time_t blobs_at;
 } agent_expire_t;
 
 extern const agent_operation_t agent_expire_operation;
+extern const agent_operation_t agent_blob_operation;
 
 #endif

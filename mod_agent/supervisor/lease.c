@@ -164,6 +164,13 @@ void agent_lease_release(agent_supervisor_t *sv, agent_lease_t *lease,
     agent_lease_set_state(sv, lease, AGENT_LEASE_RELEASING);
 }
 
+void agent_lease_give_up(agent_supervisor_t *sv, agent_lease_t *lease,
+                         const char *error, const char *message)
+{
+    agent_release_give_up(sv, lease, error, message);
+    agent_lease_set_state(sv, lease, AGENT_LEASE_RELEASING);
+}
+
 void agent_lease_fail(agent_supervisor_t *sv, agent_lease_t *lease,
                       const char *status, const char *error,
                       const char *message)

@@ -52,6 +52,8 @@ struct agent_lease_t {
     bool is_start_sent;
     /* The runner was given it. */
     bool is_started;
+    /* Runs that its next runner may execute at once with it; 0: any number. */
+    int next_company;
     /* Its longest execution in seconds, 0: the worker's own limit. */
     apr_int64_t limit_sec;
     /* The database refused its output once. */
@@ -118,6 +120,11 @@ void agent_lease_lose(agent_supervisor_t *sv, agent_lease_t *lease);
 /* Gives the run back; counted: as an attempt. reason: a constant. */
 void agent_lease_release(agent_supervisor_t *sv, agent_lease_t *lease,
                          bool counted, const char *reason);
+
+/* Ends the run in error with as little as possible: nothing else that was tried
+ * was done in time. error, message: constants. */
+void agent_lease_give_up(agent_supervisor_t *sv, agent_lease_t *lease,
+                         const char *error, const char *message);
 
 /*
  * Ends the run in the runner's place: an `error` event, then `end` with that

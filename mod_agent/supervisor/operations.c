@@ -10,8 +10,9 @@ const agent_operation_t *const agent_operations[] = {
     &agent_register_operation, NULL};
 
 const agent_operation_t *const agent_bulk_operations[] = {
-    &agent_release_operation,       &agent_start_operation,
-    &agent_bury_operation,          &agent_sweep_operation,
-    &agent_partitions_operation,    &agent_expire_operation,
+    &agent_lane_operation,          &agent_release_operation,
+    &agent_start_operation,         &agent_bury_operation,
+    &agent_sweep_operation,         &agent_partitions_operation,
+    &agent_expire_operation,        &agent_blob_operation,
     &agent_webhook_claim_operation, &agent_webhook_save_operation,
     &agent_webhook_sweep_operation, NULL};

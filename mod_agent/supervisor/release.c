@@ -10,6 +10,10 @@
 
 /* Runs of one statement. */
 #define MAX_RELEASES 200
+/* A run that could not be given back alone so many times ends in error. */
+#define MAX_FAILURES 3
+/* Until it is tried again to end it. */
+#define MAX_PAUSE apr_time_from_sec(60)
 
 /* Columns of the statements that release runs. */
 enum { COL_RUN, COL_THREAD, COL_OUTCOME };
@@ -18,6 +22,7 @@ void agent_release_init(agent_supervisor_t *sv)
 {
     APR_RING_INIT(&sv->releases.waiting, agent_release_t, link);
     APR_RING_INIT(&sv->releases.unused, agent_release_t, link);
+    sv->releases.limit = MAX_RELEASES;
 }
 
 bool agent_release_is_empty(const agent_supervisor_t *sv)
@@ -25,8 +30,9 @@ bool agent_release_is_empty(const agent_supervisor_t *sv)
     return APR_RING_EMPTY(&sv->releases.waiting, agent_release_t, link);
 }
 
-void agent_release_add(agent_supervisor_t *sv, const agent_lease_t *lease,
-                       bool counted, const char *reason)
+static agent_release_t *add_release(agent_supervisor_t *sv,
+                                    const agent_lease_t *lease,
+                                    const char *reason)
 {
     agent_release_queue_t *queue = &sv->releases;
     agent_release_t *release;
@@ -38,13 +44,28 @@ void agent_release_add(agent_supervisor_t *sv, const agent_lease_t *lease,
         release = APR_RING_FIRST(&queue->unused);
         APR_RING_REMOVE(release, link);
     }
+    memset(release, 0, sizeof(*release));
     release->key = lease->key;
     memcpy(release->account_id, lease->account_id, AGENT_UUID_SIZE);
-    release->counted = counted;
     release->reason = reason;
-    release->after_batch = agent_batch_hurry(sv);
-    release->sent = false;
     APR_RING_INSERT_TAIL(&queue->waiting, release, agent_release_t, link);
+    return release;
+}
+
+void agent_release_add(agent_supervisor_t *sv, const agent_lease_t *lease,
+                       bool counted, const char *reason)
+{
+    agent_release_t *release = add_release(sv, lease, reason);
+
+    release->counted = counted;
+    release->company = lease->next_company;
+    agent_batch_hurry(sv);
+}
+
+void agent_release_give_up(agent_supervisor_t *sv, const agent_lease_t *lease,
+                           const char *error, const char *message)
+{
+    add_release(sv, lease, message)->error = error;
 }
 
 void agent_release_clear(agent_supervisor_t *sv)
@@ -53,15 +74,44 @@ void agent_release_clear(agent_supervisor_t *sv)
                     agent_release_t, link);
 }
 
+static bool is_due(const agent_supervisor_t *sv, const agent_release_t *release)
+{
+    return release->retry_at <= sv->now
+        && !agent_batch_has_run(sv, release->key.run_id);
+}
+
+static agent_release_t *find_due(const agent_supervisor_t *sv)
+{
+    agent_release_t *release;
+
+    AGENT_RING_EACH(release, &sv->releases.waiting, agent_release_t, link)
+    {
+        if (is_due(sv, release)) {
+            return release;
+        }
+    }
+    return NULL;
+}
+
+/* What waits for a batch is looked at again when that one was saved. */
 static apr_time_t due_release(agent_supervisor_t *sv)
 {
-    agent_release_t *first = APR_RING_FIRST(&sv->releases.waiting);
+    apr_time_t next = AGENT_NEVER;
+    agent_release_t *release;
 
-    if (!agent_worker_is_live(sv) || agent_release_is_empty(sv)
-        || first->after_batch >= agent_batch_oldest(sv)) {
+    if (!agent_worker_is_live(sv) || agent_release_is_empty(sv)) {
         return AGENT_NEVER;
     }
-    return sv->releases.retry_at;
+    if (find_due(sv) != NULL) {
+        return sv->now;
+    }
+    AGENT_RING_EACH(release, &sv->releases.waiting, agent_release_t, link)
+    {
+        if (release->retry_at > sv->now && release->retry_at < next) {
+            next = release->retry_at;
+        }
+    }
+    return next;
 }
 
 /* Whether a release can go with the first one, in the same statement. */
@@ -69,27 +119,43 @@ static bool goes_along(const agent_supervisor_t *sv,
                        const agent_release_t *first,
                        const agent_release_t *release)
 {
-    return release->counted == first->counted
-        && strcmp(release->reason, first->reason) == 0
-        && release->after_batch < agent_batch_oldest(sv);
+    return release->error == NULL && release->counted == first->counted
+        && release->company == first->company
+        && strcmp(release->reason, first->reason) == 0 && is_due(sv, release);
 }
 
-static apr_status_t send_release(agent_supervisor_t *sv,
+static apr_status_t send_end(agent_supervisor_t *sv, agent_release_t *release,
+                             agent_database_t *database, agent_error_t **err)
+{
+    const char *params[6];
+
+    release->sent = true;
+    sv->releases.in_flight = 1;
+    params[0] = sv->worker.id;
+    params[1] = release->account_id;
+    params[2] = apr_pstrmemdup(database->scratch, release->key.run_id, 36);
+    params[3] = apr_itoa(database->scratch, (int)release->key.epoch);
+    params[4] = release->error;
+    params[5] = release->reason;
+    return agent_db_send(database->db, AGENT_SQL_FAIL_RUN, params, err,
+                         database->scratch);
+}
+
+static apr_status_t send_several(agent_supervisor_t *sv,
+                                 const agent_release_t *first,
                                  agent_database_t *database,
                                  agent_error_t **err)
 {
     agent_release_queue_t *queue = &sv->releases;
-    agent_release_t *first = APR_RING_FIRST(&queue->waiting);
-    apr_pool_t *pool = database->scratch;
-    const char *params[4];
+    const char *params[5];
     agent_buffer_t items;
     agent_release_t *release;
     int count = 0;
 
-    agent_buffer_init(&items, pool);
+    agent_buffer_init(&items, database->scratch);
     AGENT_RING_EACH(release, &queue->waiting, agent_release_t, link)
     {
-        release->sent = count < MAX_RELEASES && goes_along(sv, first, release);
+        release->sent = count < queue->limit && goes_along(sv, first, release);
         if (release->sent) {
             agent_buffer_print(&items,
                                "%s{\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d}",
@@ -98,12 +164,25 @@ static apr_status_t send_release(agent_supervisor_t *sv,
         }
     }
     agent_buffer_append(&items, "]", 2);
+    queue->in_flight = count;
     params[0] = sv->worker.id;
     params[1] = agent_buffer_text(&items);
     params[2] = first->counted ? "true" : "false";
     params[3] = first->reason;
+    params[4] = first->company > 0 ? apr_itoa(database->scratch, first->company)
+                                   : NULL;
     return agent_db_send(database->db, AGENT_SQL_RELEASE_RUNS, params, err,
-                         pool);
+                         database->scratch);
+}
+
+static apr_status_t send_release(agent_supervisor_t *sv,
+                                 agent_database_t *database,
+                                 agent_error_t **err)
+{
+    agent_release_t *first = find_due(sv);
+
+    return first->error != NULL ? send_end(sv, first, database, err)
+                                : send_several(sv, first, database, err);
 }
 
 void agent_release_tell(agent_supervisor_t *sv,
@@ -132,6 +211,8 @@ static void receive_release(agent_supervisor_t *sv,
                            agent_db_value(result, row, COL_OUTCOME));
     }
     agent_release_tell(sv, result);
+    queue->limit = queue->limit < MAX_RELEASES / 2 ? queue->limit * 2
+                                                   : MAX_RELEASES;
     AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {
         agent_lease_t *lease;
@@ -149,9 +230,55 @@ static void receive_release(agent_supervisor_t *sv,
     agent_claim_wake(sv);
 }
 
+/* The one that was alone in the statement; behind the others for its next try.
+ */
+static void count_failure(agent_supervisor_t *sv, agent_release_t *release)
+{
+    agent_release_ring_t *ring = &sv->releases.waiting;
+
+    if (++release->failures == MAX_FAILURES && release->error == NULL) {
+        agent_report_write(sv, AGENT_LOG_ERR, "AGT0372", 0,
+                           "run %.36s could not be given back in time: it ends "
+                           "in error",
+                           release->key.run_id);
+        release->error = "release_timeout";
+        release->reason = "The run could not be given back to the queue in "
+                          "time.";
+        release->failures = 0;
+    }
+    else if (release->error != NULL) {
+        apr_interval_time_t pause = apr_time_from_sec(release->failures)
+            * release->failures;
+
+        release->retry_at = sv->now + (pause < MAX_PAUSE ? pause : MAX_PAUSE);
+    }
+    APR_RING_REMOVE(release, link);
+    APR_RING_INSERT_TAIL(ring, release, agent_release_t, link);
+}
+
 static void fail_release(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    sv->releases.retry_at = agent_database_retry_at(sv, failure);
+    agent_release_queue_t *queue = &sv->releases;
+    bool may_pass = failure == AGENT_FAILURE_RETRY
+        || failure == AGENT_FAILURE_SETUP;
+    bool is_alone = queue->in_flight == 1;
+    agent_release_t *release;
+    agent_release_t *next;
+
+    if (!may_pass) {
+        queue->limit = is_alone ? 1 : queue->in_flight / 2;
+    }
+    AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
+    {
+        if (release->sent) {
+            release->sent = false;
+            release->retry_at = agent_database_retry_at(sv, failure);
+            if (!may_pass && is_alone) {
+                count_failure(sv, release);
+                return;
+            }
+        }
+    }
 }
 
 const agent_operation_t agent_release_operation = {

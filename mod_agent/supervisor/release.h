@@ -16,9 +16,14 @@ typedef struct agent_release_t {
     agent_lease_key_t key;
     char account_id[AGENT_UUID_SIZE];
     bool counted;
+    /* Runs that its next runner may execute at once with it; 0: as before. */
+    int company;
     const char *reason;
-    /* Number of the last batch that may hold something of the run. */
-    apr_uint64_t after_batch;
+    /* Not given back: it ends in error, with this code and the reason. */
+    const char *error;
+    /* How often it failed alone. */
+    int failures;
+    apr_time_t retry_at;
     bool sent;
 } agent_release_t;
 
@@ -28,7 +33,9 @@ typedef struct agent_release_ring_t agent_release_ring_t;
 typedef struct agent_release_queue_t {
     agent_release_ring_t waiting;
     agent_release_ring_t unused;
-    apr_time_t retry_at;
+    /* Runs of the next statement, and of the one in flight. */
+    int limit;
+    int in_flight;
 } agent_release_queue_t;
 
 extern const agent_operation_t agent_release_operation;
@@ -36,6 +43,12 @@ extern const agent_operation_t agent_release_operation;
 void agent_release_init(agent_supervisor_t *sv);
 void agent_release_add(agent_supervisor_t *sv, const agent_lease_t *lease,
                        bool counted, const char *reason);
+
+/* Ends the run in error whatever else was asked for it, with a statement that
+ * does as little as possible. error and message: constants. */
+void agent_release_give_up(agent_supervisor_t *sv, const agent_lease_t *lease,
+                           const char *error, const char *message);
+
 bool agent_release_is_empty(const agent_supervisor_t *sv);
 
 /* Tells who waits for runs that were released (by whichever statement) and are

@@ -65,6 +65,7 @@ static void become_fenced(agent_supervisor_t *sv)
     agent_runner_kill_all(sv, AGENT_LOSS_FORGET, "fenced");
     /* Whatever is in flight there would be refused. */
     agent_database_close(&sv->bulk);
+    sv->worker.is_setting_aside = false;
     agent_batch_clear(sv);
     agent_release_clear(sv);
     agent_lease_forget_all(sv);
@@ -206,15 +207,9 @@ static apr_status_t send_sweep(agent_supervisor_t *sv,
 static void receive_sweep(agent_supervisor_t *sv,
                           const agent_db_result_t *result)
 {
-    if (agent_db_rows(result) == 0) {
-        return;
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        agent_worker_add_dead(sv, agent_db_value(result, row, 0), true);
     }
-    agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0326", 0,
-                       "released %d runs of workers whose lease had ended",
-                       agent_db_rows(result));
-    agent_release_tell(sv, result);
-    sv->worker.sweep_at = sv->now;
-    agent_claim_wake(sv);
 }
 
 static void fail_sweep(agent_supervisor_t *sv, agent_failure_t failure)

@@ -17,22 +17,37 @@
 typedef enum agent_worker_state_t {
     /* Not registered; dead predecessors are not looked for yet. */
     AGENT_WORKER_NEW,
-    /* The workers in `dead` are buried one after the other. */
-    AGENT_WORKER_BURYING,
     AGENT_WORKER_REGISTERING,
     AGENT_WORKER_LIVE,
+    /* We are in `dead`. */
+    AGENT_WORKER_LEAVING,
     /* Buried by ourselves: nothing is left to do. */
     AGENT_WORKER_LEFT
 } agent_worker_state_t;
+
+/* More are found at the next sweep. */
+#define AGENT_DEAD_MAX 64
+
+/* A worker to bury: the number in the database, as text. */
+typedef struct agent_dead_t {
+    char id[24];
+    /* Its lease has ended, on whatever host. */
+    bool is_swept;
+    int failures;
+} agent_dead_t;
 
 typedef struct agent_worker_t {
     agent_worker_state_t state;
     /* The number in the database, as text. */
     char id[24];
     char boot_id[AGENT_PROCESS_BOOT_SIZE];
-    /* Numbers of workers to bury, as text; in pool. */
+    /* Workers to bury, one after the other, whatever our own state; at most
+     * AGENT_DEAD_MAX of agent_dead_t. */
     apr_array_header_t *dead;
-    apr_pool_t *pool;
+    /* Runs of the next burial; when it may be sent; it sets a run aside. */
+    int bury_limit;
+    apr_time_t bury_at;
+    bool is_setting_aside;
     /* When the last renewal that succeeded was sent. */
     apr_time_t renewed_at;
     apr_time_t sent_at;
@@ -78,6 +93,10 @@ apr_time_t agent_worker_next_tick(const agent_supervisor_t *sv);
 
 /* The answer to a claim was lost. */
 void agent_worker_doubt(agent_supervisor_t *sv);
+
+/* For worker.c: a worker to bury, unless it is known already. */
+void agent_worker_add_dead(agent_supervisor_t *sv, const char *worker_id,
+                           bool is_swept);
 
 /* Buries ourselves, not counted: all runs we hold go back to the queue. */
 void agent_worker_leave(agent_supervisor_t *sv);

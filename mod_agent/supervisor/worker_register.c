@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the start to the first lease: dead predecessors on this host are
- * buried, so that their runs need not wait for a lease to end, then this
- * process registers. And the way out: burying ourselves.
+ * From the start to the first lease: dead predecessors on this host are found,
+ * so that their runs need not wait for a lease to end, and this process
+ * registers. Burying: the dead, and ourselves on the way out. It goes on beside
+ * everything else, so that a worker that is hard to bury keeps no host down.
  */
 #include "worker.h"
 
@@ -13,19 +14,39 @@
 
 #include "state.h"
 
-/* bury_worker releases so many runs in one call. */
-#define BURY_BATCH 100
+/* Runs of one burial; fewer after one that took too long. */
+#define MAX_BURIAL 100
+/* A worker of which nothing can be given back waits for the next sweep. */
+#define MAX_FAILURES 3
 
 void agent_worker_init(agent_supervisor_t *sv)
 {
-    apr_pool_create(&sv->worker.pool, sv->pool);
-    sv->worker.dead = apr_array_make(sv->worker.pool, 4, sizeof(char *));
+    sv->worker.dead = apr_array_make(sv->pool, AGENT_DEAD_MAX,
+                                     sizeof(agent_dead_t));
+    sv->worker.bury_limit = MAX_BURIAL;
 }
 
-static void add_dead(agent_supervisor_t *sv, const char *worker_id)
+static agent_dead_t *get_dead(const agent_supervisor_t *sv, int index)
 {
-    APR_ARRAY_PUSH(sv->worker.dead, const char *) = apr_pstrdup(sv->worker.pool,
-                                                                worker_id);
+    return &APR_ARRAY_IDX(sv->worker.dead, index, agent_dead_t);
+}
+
+void agent_worker_add_dead(agent_supervisor_t *sv, const char *worker_id,
+                           bool is_swept)
+{
+    agent_dead_t *dead;
+
+    for (int i = 0; i < sv->worker.dead->nelts; i++) {
+        if (strcmp(get_dead(sv, i)->id, worker_id) == 0) {
+            return;
+        }
+    }
+    if (sv->worker.dead->nelts < AGENT_DEAD_MAX) {
+        dead = apr_array_push(sv->worker.dead);
+        memset(dead, 0, sizeof(*dead));
+        apr_cpystrn(dead->id, worker_id, sizeof(dead->id));
+        dead->is_swept = is_swept;
+    }
 }
 
 static apr_int64_t read_number(const agent_db_result_t *result, int row,
@@ -82,8 +103,6 @@ static void receive_list(agent_supervisor_t *sv,
 {
     agent_worker_t *worker = &sv->worker;
 
-    apr_pool_clear(worker->pool);
-    worker->dead = apr_array_make(worker->pool, 4, sizeof(char *));
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *id = agent_db_value(result, row, 0);
         const char *boot = agent_db_value(result, row, 1);
@@ -94,11 +113,10 @@ static void receive_list(agent_supervisor_t *sv,
                                "worker %s of this host (process %d) is gone: "
                                "releasing its runs",
                                id, (int)pid);
-            add_dead(sv, id);
+            agent_worker_add_dead(sv, id, false);
         }
     }
-    worker->state = worker->dead->nelts > 0 ? AGENT_WORKER_BURYING
-                                            : AGENT_WORKER_REGISTERING;
+    worker->state = AGENT_WORKER_REGISTERING;
 }
 
 static void fail_setup(agent_supervisor_t *sv, agent_failure_t failure)
@@ -111,58 +129,150 @@ const agent_operation_t agent_list_operation = {
 
 /* ---- burying ---- */
 
+static bool is_self(const agent_supervisor_t *sv, const agent_dead_t *dead)
+{
+    return sv->worker.state == AGENT_WORKER_LEAVING
+        && strcmp(dead->id, sv->worker.id) == 0;
+}
+
 static apr_time_t due_bury(agent_supervisor_t *sv)
 {
-    return sv->worker.state == AGENT_WORKER_BURYING ? sv->worker.retry_at
-                                                    : AGENT_NEVER;
+    return sv->worker.dead->nelts > 0 ? sv->worker.bury_at : AGENT_NEVER;
+}
+
+/* The run that is the first to be given back is ended instead. */
+static apr_status_t set_aside(agent_supervisor_t *sv, const agent_dead_t *dead,
+                              agent_database_t *database, agent_error_t **err)
+{
+    const char *params[6] = {dead->id,
+                             NULL,
+                             NULL,
+                             NULL,
+                             "release_timeout",
+                             "The run could not be given back to the queue in "
+                             "time."};
+
+    return agent_db_send(database->db, AGENT_SQL_FAIL_RUN, params, err,
+                         database->scratch);
 }
 
 static apr_status_t send_bury(agent_supervisor_t *sv,
                               agent_database_t *database, agent_error_t **err)
 {
-    agent_worker_t *worker = &sv->worker;
-    const char *params[2];
+    const agent_dead_t *dead = get_dead(sv, 0);
+    const char *params[3];
 
-    params[0] = APR_ARRAY_IDX(worker->dead, 0, const char *);
+    if (sv->worker.is_setting_aside) {
+        return set_aside(sv, dead, database, err);
+    }
+    params[0] = dead->id;
     /* What died took its runs with it; what we leave on purpose did not. */
-    params[1] = strcmp(params[0], worker->id) == 0 ? "false" : "true";
+    params[1] = is_self(sv, dead) ? "false" : "true";
+    params[2] = apr_itoa(database->scratch, sv->worker.bury_limit);
     return agent_db_send(database->db, AGENT_SQL_BURY_WORKER, params, err,
                          database->scratch);
+}
+
+static void end_burial(agent_supervisor_t *sv)
+{
+    agent_worker_t *worker = &sv->worker;
+
+    if (is_self(sv, get_dead(sv, 0))) {
+        worker->state = sv->mode == AGENT_MODE_RUNNING
+            ? AGENT_WORKER_REGISTERING
+            : AGENT_WORKER_LEFT;
+    }
+    worker->dead->nelts--;
+    memmove(get_dead(sv, 0), get_dead(sv, 1),
+            (size_t)worker->dead->nelts * sizeof(agent_dead_t));
+    worker->bury_limit = MAX_BURIAL;
+}
+
+static void report_sweep(agent_supervisor_t *sv, int count)
+{
+    if (get_dead(sv, 0)->is_swept && count > 0) {
+        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0326", 0,
+                           "released %d runs of a worker whose lease had ended",
+                           count);
+    }
 }
 
 static void receive_bury(agent_supervisor_t *sv,
                          const agent_db_result_t *result)
 {
     agent_worker_t *worker = &sv->worker;
+    int count = agent_db_rows(result);
 
     agent_release_tell(sv, result);
-    if (agent_db_rows(result) >= BURY_BATCH) {
+    agent_claim_wake(sv);
+    if (worker->is_setting_aside) {
+        worker->is_setting_aside = false;
         return;
     }
-    for (int i = 1; i < worker->dead->nelts; i++) {
-        APR_ARRAY_IDX(worker->dead, i - 1, const char *) = APR_ARRAY_IDX(
-            worker->dead, i, const char *);
+    report_sweep(sv, count);
+    if (count < worker->bury_limit) {
+        end_burial(sv);
     }
-    worker->dead->nelts--;
-    if (worker->dead->nelts == 0) {
-        worker->state = sv->mode == AGENT_MODE_RUNNING
-            ? AGENT_WORKER_REGISTERING
-            : AGENT_WORKER_LEFT;
+    else if (worker->bury_limit < MAX_BURIAL) {
+        worker->bury_limit *= 2;
+    }
+}
+
+/* Not even one run can be given back, nor ended: others first. */
+static void put_off(agent_supervisor_t *sv)
+{
+    agent_dead_t first = *get_dead(sv, 0);
+    bool is_last_try = ++first.failures >= MAX_FAILURES;
+
+    end_burial(sv);
+    if (!is_last_try && sv->worker.state == AGENT_WORKER_LIVE) {
+        APR_ARRAY_PUSH(sv->worker.dead, agent_dead_t) = first;
+    }
+}
+
+static void fail_bury(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    agent_worker_t *worker = &sv->worker;
+
+    worker->bury_at = agent_database_retry_at(sv, failure);
+    if (failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_SETUP) {
+        return;
+    }
+    if (worker->is_setting_aside) {
+        worker->is_setting_aside = false;
+        put_off(sv);
+    }
+    else if (worker->bury_limit > 1) {
+        worker->bury_limit /= 2;
+    }
+    else {
+        agent_report_write(sv, AGENT_LOG_ERR, "AGT0373", 0,
+                           "a run of worker %s could not be given back in "
+                           "time: it ends in error",
+                           get_dead(sv, 0)->id);
+        worker->is_setting_aside = true;
     }
 }
 
 const agent_operation_t agent_bury_operation = {
-    "bury_worker", due_bury, send_bury, receive_bury, fail_setup};
+    "bury_worker", due_bury, send_bury, receive_bury, fail_bury};
+
+static bool is_burying(const agent_supervisor_t *sv)
+{
+    return sv->bulk.state == AGENT_DATABASE_BUSY
+        && sv->bulk.operation == &agent_bury_operation;
+}
 
 void agent_worker_leave(agent_supervisor_t *sv)
 {
     agent_worker_t *worker = &sv->worker;
 
     if (worker->state == AGENT_WORKER_LIVE) {
-        worker->dead->nelts = 0;
-        add_dead(sv, worker->id);
-        worker->state = AGENT_WORKER_BURYING;
-        worker->retry_at = sv->now;
+        /* But for the one in flight the others are found again by a sweep. */
+        worker->dead->nelts = is_burying(sv) ? 1 : 0;
+        agent_worker_add_dead(sv, worker->id, false);
+        worker->state = AGENT_WORKER_LEAVING;
+        worker->bury_at = sv->now;
         worker->is_in_doubt = false;
     }
     else {

@@ -1,10 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Marks a worker as dead and gives away what it was delivering and up to 100 of its runs. In
--- batches, so that a large backlog is many short transactions: call again while there are 100.
+-- Marks a worker as dead and gives away what it was delivering and up to p_limit of its runs, always the
+-- same first ones. In batches, so that a large backlog is many short transactions: call again while there
+-- are as many. When one run takes too long, agent.fail_run sets it aside.
 -- Returns: the runs released as agent.release_leases. p_counted false: the lost attempts do not count (drain).
 -- Locks:   the worker, then rows of the outbox, then threads, queue rows and records of its runs.
-create or replace function agent.bury_worker(p_worker_id bigint, p_counted boolean)
-returns table (run_id uuid, thread_id uuid, outcome text)
+create or replace function agent.bury_worker(
+    p_worker_id bigint,
+    p_counted boolean,
+    p_limit integer
+) returns table (run_id uuid, thread_id uuid, outcome text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
@@ -27,15 +31,16 @@ begin
               from agent.run_queue q
              where q.worker_id = p_worker_id
                and q.state = 2
-             limit 100
+             order by q.run_id
+             limit p_limit
            ) x;
     return query
         select l.run_id, l.thread_id, l.outcome
           from agent.release_leases(
                    p_worker_id, v_keys, p_counted, 'worker_lost',
-                   format('the worker on host %s was lost', coalesce(v_node, 'unknown'))) l;
+                   format('the worker on host %s was lost', coalesce(v_node, 'unknown')), null) l;
 end
 $function$;
 
-comment on function agent.bury_worker(bigint, boolean) is
-    'Marks a worker dead and releases up to 100 of its runs.';
+comment on function agent.bury_worker(bigint, boolean, integer) is
+    'Marks a worker dead and releases some of its runs.';

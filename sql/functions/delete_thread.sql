@@ -72,6 +72,9 @@ begin
     delete from agent.checkpoint_blobs b
      where b.account_id = p_account_id
        and b.thread_id = p_thread_id;
+    delete from agent.blob_sweeps b
+     where b.account_id = p_account_id
+       and b.thread_id = p_thread_id;
     delete from agent.thread_expiries e
      where e.account_id = p_account_id
        and e.thread_id = p_thread_id;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Removes the record, the events and the checkpoints of a run that is in no queue.
--- A checkpoint of another run that followed one of them is attached to the nearest one that stays.
+-- Their values go later (agent.sweep_blobs). A checkpoint of another run that followed one of them is attached to the nearest one that stays.
 -- Returns: the nearest checkpoint that stays, going up from the head, when the head was the run's.
 -- Locks:   the caller holds the thread; takes the record.
 create or replace function agent.discard_run(
@@ -61,17 +61,11 @@ begin
      where c.account_id = p_account_id
        and c.thread_id = p_thread_id
        and c.run_id = p_run_id;
+    -- Which values only these had is to be found by comparing with all that stay: later, not here.
     if found then
-        delete from agent.checkpoint_blobs b
-         where b.account_id = p_account_id
-           and b.thread_id = p_thread_id
-           and b.digest not in (
-                select d.digest
-                  from agent.checkpoints c
-                 cross join lateral unnest(c.channels) v
-                 cross join lateral unnest(v.digests) d (digest)
-                 where c.account_id = p_account_id
-                   and c.thread_id = p_thread_id);
+        insert into agent.blob_sweeps (account_id, thread_id, due_at)
+        values (p_account_id, p_thread_id, agent.now())
+            on conflict (account_id, thread_id) do nothing;
     end if;
 
     delete from agent.runs r

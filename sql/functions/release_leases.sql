@@ -9,7 +9,8 @@ create or replace function agent.release_leases(
     p_keys agent.run_report[],
     p_counted boolean,
     p_error text,
-    p_reason text
+    p_reason text,
+    p_company smallint
 ) returns table (run_id uuid, thread_id uuid, outcome text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -49,7 +50,7 @@ begin
                 false, null)::agent.run_end]);
             outcome := 'error';
         else
-            perform agent.requeue_run(v_row, p_counted);
+            perform agent.requeue_run(v_row, p_counted, p_company);
             outcome := 'requeued';
         end if;
         return next;
@@ -71,5 +72,5 @@ begin
 end
 $function$;
 
-comment on function agent.release_leases(bigint, agent.run_report[], boolean, text, text) is
+comment on function agent.release_leases(bigint, agent.run_report[], boolean, text, text, smallint) is
     'Gives back leased runs: ready again, or final.';

@@ -67,4 +67,18 @@ comment on column agent.checkpoint_blobs.thread_id is
 comment on column agent.checkpoint_blobs.digest is 'First 128 bits of the SHA-256 of content.';
 comment on column agent.checkpoint_blobs.content is 'JSON text of the value.';
 
+create table agent.blob_sweeps (
+    account_id  uuid        not null,
+    thread_id   uuid        not null,
+    due_at      timestamptz not null,
+    constraint blob_sweeps_pkey primary key (account_id, thread_id)
+);
+comment on table agent.blob_sweeps is
+    'Threads some of whose checkpoints were removed: agent.sweep_blobs removes the values that only those had.';
+comment on column agent.blob_sweeps.account_id is 'Owner.';
+comment on column agent.blob_sweeps.thread_id is 'The thread.';
+comment on column agent.blob_sweeps.due_at is 'Not before then.';
+create index blob_sweeps_due on agent.blob_sweeps (due_at);
+comment on index agent.blob_sweeps_due is 'What is to be swept next.';
+
 insert into agent.schema_version (version, name) values (5, 'create_checkpoints');

@@ -88,11 +88,11 @@ $$;
 
 create function public.release(p_run integer) returns text language sql as $$
     select outcome
-      from public.worker w, agent.release_runs(w.worker_id, json_build_array(public.item(p_run, '{}')), false, 'x')
+      from public.worker w, agent.release_runs(w.worker_id, json_build_array(public.item(p_run, '{}')), false, 'x', null)
 $$;
 
 create function public.bury() returns integer language sql as $$
-    select count(*)::integer from public.worker w, agent.bury_worker(w.worker_id, false)
+    select count(*)::integer from public.worker w, agent.bury_worker(w.worker_id, false, 100)
 $$;
 
 -- What all of it came to.

@@ -117,7 +117,7 @@ subtest 'nobody deadlocks, and every run ends' => sub {
             's', null, 'type', 'end', 'status', 'success')), '[]') from (select * from agent.run_queue
             where state = 2 order by random() limit 4) q));",
         release => "perform agent.release_runs($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch)), '[]')
-            from (select * from agent.run_queue where state = 2 order by random() limit 1) q), false, 'x');",
+            from (select * from agent.run_queue where state = 2 order by random() limit 1) q), false, 'x', null);",
     );
     my @sessions = map { my $part = $_; map { [ $part, $db->session ] } 1, 2 } sort keys %parts;
     for (@sessions) {

@@ -171,7 +171,7 @@ subtest 'a release waits for a batch that is being saved, and a batch for a rele
     my $item = AgentSQL::encode([ AgentSQL::Play::item($claim) ]);
     my $event = AgentSQL::encode([ AgentSQL::Play::event($claim, 0, 'custom', 1) ]);
     $sessions[0]->query('begin');
-    $sessions[0]->query("select * from agent.release_runs($worker, '$item', false, 'x')");
+    $sessions[0]->query("select * from agent.release_runs($worker, '$item', false, 'x', null)");
     $sessions[1]->send("select outcome from agent.save_batch($worker, '$event')");
     $sessions[0]->query('commit');
     is $sessions[1]->receive, 'fenced', 'the lease is looked at after the wait';

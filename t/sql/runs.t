@@ -259,8 +259,10 @@ subtest 'deleting a run takes its events and checkpoints, and the state falls ba
     is_deeply $play->messages($thread), [ 0 .. 3 ];
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $ids[3];
     is $play->thread_status($thread), 'interrupted', 'the status follows the state';
+    is $session->value('select agent.sweep_blobs()'), 1, 'a sweep finds the thread';
     is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread'"), 4,
         'values that nothing shows any more are gone';
+    is $session->value('select agent.sweep_blobs()'), 0, 'and the next one nothing';
     is +($play->api('delete_run', $thread, $claims[2]{run_id}))[0], 'run_not_found', 'twice';
 
     is +($play->api('delete_run', $thread, $claims[1]{run_id}))[0], 'ok', 'the only run';

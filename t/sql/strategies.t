@@ -133,6 +133,7 @@ subtest 'rollback removes every unfinished run and restores the state from befor
     is_deeply $play->messages($thread), ['kept'], 'the head is restored';
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $base;
     is_deeply [ $play->events($thread, $old[0]) ], [], 'its events are gone';
+    $play->session->query('select agent.sweep_blobs()');
     is $play->session->value(
         "select count(*) from agent.checkpoint_blobs where content like '%discarded%'"), 0, 'its values too';
     is $play->session->value("select status from agent.usage_events where run_id = '$old[0]'"), 'rolled_back',

@@ -324,7 +324,7 @@ static void *run_thief(void *data)
         " lateral agent.release_runs(q.worker_id, json_build_array("
         "     json_build_object('a', q.account_id, 'r', q.run_id, 'e', "
         "q.epoch)),"
-        "     false, 'stolen') r";
+        "     false, 'stolen', null) r";
     PGconn *conn = connect_database();
 
     while (query_long(conn, "select count(*) from agent.run_queue") > 0) {

@@ -183,7 +183,7 @@ sub release {
     my ($self, $worker, $counted, @runs) = @_;
     my $items = AgentSQL::encode([ map { item($_) } @runs ]);
     return { map { @$_ } $self->{session}->query(
-            "select run_id, outcome from agent.release_runs($worker, '$items', $counted, 'its runner was killed')") };
+            "select run_id, outcome from agent.release_runs($worker, '$items', $counted, 'its runner was killed', null)") };
 }
 
 # {run_id => verdict} of check_leases.

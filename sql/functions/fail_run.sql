@@ -1,0 +1,48 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Ends a leased run in error because the database could not do in time what was asked for it: save its
+-- output, give it back, roll it back. It does no more than a usual end: a cancel is not looked at, checkpoints
+-- and events stay. p_run_id null: the first of the worker's runs, the one that a burial could not give back.
+-- Returns: the run with outcome error; no row when the lease is not held any more.
+-- Locks:   the thread, then the queue row, then the record.
+create or replace function agent.fail_run(
+    p_worker_id bigint,
+    p_account_id uuid,
+    p_run_id uuid,
+    p_epoch integer,
+    p_error text,
+    p_message text
+) returns table (run_id uuid, thread_id uuid, outcome text)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+#variable_conflict use_column
+declare
+    v_key agent.run_report;
+    v_row agent.run_queue;
+begin
+    if p_run_id is not null then
+        v_key := row(p_account_id, p_run_id, p_epoch, true, null, null, null);
+    else
+        select q.account_id, q.run_id, q.epoch, true, null, null, null into v_key
+          from agent.run_queue q
+         where q.worker_id = p_worker_id
+           and q.state = 2
+         order by q.run_id
+         limit 1;
+    end if;
+    perform agent.lock_leases(p_worker_id, array[v_key]);
+    select q.* into v_row
+      from agent.find_lease(p_worker_id, v_key.account_id, v_key.run_id, v_key.epoch) q;
+    if not found then
+        return;
+    end if;
+    perform agent.finish_runs(null, array[row(
+        v_row.account_id, v_row.thread_id, v_row.run_id, 'error',
+        json_build_object('error', p_error, 'message', p_message), false, null)::agent.run_end]);
+    return query select v_row.run_id, v_row.thread_id, 'error';
+end
+$function$;
+
+comment on function agent.fail_run(bigint, uuid, uuid, integer, text, text) is
+    'Ends a leased run in error, whatever else was asked for it.';

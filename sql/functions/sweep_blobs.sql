@@ -1,0 +1,75 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Removes values that no checkpoint of their thread has any longer, of one thread: any of the ten longest
+-- due, so that one which cannot be swept does not keep others waiting. A thread with more than 10 million
+-- references from checkpoints to values, some two seconds of work under its lock, is put off by a day: what
+-- its removed checkpoints had goes with the thread.
+-- Returns: threads that were looked at, 0 or 1: call again while it is 1.
+-- Locks:   the thread and its row here, skipping locked ones.
+create or replace function agent.sweep_blobs() returns integer
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    c_references constant bigint := 10000000;
+    v_now   timestamptz := agent.now();
+    v_row   agent.blob_sweeps;
+    v_bytes bigint;
+begin
+    select d.* into v_row
+      from (
+            select b.*
+              from agent.blob_sweeps b
+             where b.due_at <= v_now
+             order by b.due_at
+             limit 10
+           ) d
+     order by random()
+     limit 1;
+    if not found then
+        return 0;
+    end if;
+
+    perform from agent.threads t
+      where t.account_id = v_row.account_id
+        and t.thread_id = v_row.thread_id
+        for no key update skip locked;
+    if not found then
+        update agent.blob_sweeps b
+           set due_at = v_now + interval '10 seconds'
+         where b.account_id = v_row.account_id
+           and b.thread_id = v_row.thread_id;
+        return 1;
+    end if;
+
+    -- As stored: nothing is read for this.
+    select sum(pg_column_size(c.channels)) into v_bytes
+      from agent.checkpoints c
+     where c.account_id = v_row.account_id
+       and c.thread_id = v_row.thread_id;
+    if v_bytes / 16 > c_references then
+        update agent.blob_sweeps b
+           set due_at = v_now + interval '1 day'
+         where b.account_id = v_row.account_id
+           and b.thread_id = v_row.thread_id;
+        return 1;
+    end if;
+
+    delete from agent.checkpoint_blobs b
+     where b.account_id = v_row.account_id
+       and b.thread_id = v_row.thread_id
+       and b.digest not in (
+            select d.digest
+              from agent.checkpoints c
+             cross join lateral unnest(c.channels) v
+             cross join lateral unnest(v.digests) d (digest)
+             where c.account_id = v_row.account_id
+               and c.thread_id = v_row.thread_id);
+    delete from agent.blob_sweeps b
+     where b.account_id = v_row.account_id
+       and b.thread_id = v_row.thread_id;
+    return 1;
+end
+$function$;
+
+comment on function agent.sweep_blobs() is 'Removes values that no checkpoint has any longer.';
