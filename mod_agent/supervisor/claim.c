@@ -78,7 +78,7 @@ static apr_status_t send_claim(agent_supervisor_t *sv,
         : apr_psprintf(pool, "%" APR_INT64_T_FMT, claim->mark - SLACK);
     params[4] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
                              agent_start_claim_bytes(sv));
-    params[5] = "true";
+    params[5] = agent_runner_takes_suspects(sv) ? "true" : "false";
     return agent_db_send(database->db, AGENT_SQL_CLAIM_RUNS, params, err, pool);
 }
 
@@ -119,14 +119,20 @@ static void refuse_twin(agent_supervisor_t *sv, agent_lease_t *old)
     }
 }
 
+static agent_runner_t *find_runner(agent_supervisor_t *sv, int company)
+{
+    return company > 0 ? agent_runner_for_suspect(sv, company)
+                       : agent_runner_least_loaded(sv);
+}
+
 static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
                      int row)
 {
-    agent_runner_t *runner = agent_runner_least_loaded(sv);
     const char *run_id = agent_db_value(result, row, COL_RUN);
     apr_int64_t ready_seq = read_integer(result, row, COL_READY_SEQ, 0);
     agent_lease_key_t key = {
         .epoch = (apr_int32_t)read_integer(result, row, COL_EPOCH, 0)};
+    agent_runner_t *runner;
     agent_lease_t *lease;
     const char *start;
 
@@ -142,6 +148,7 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     if (key.epoch > 1) {
         agent_batch_forget(sv, run_id, key.epoch);
     }
+    runner = find_runner(sv, (int)read_integer(result, row, COL_COMPANY, 0));
     lease = agent_lease_add(sv, &key, runner);
     read_lease(lease, result, row);
     if (runner == NULL) {
@@ -150,7 +157,7 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
         return;
     }
     start = agent_db_value(result, row, COL_START);
-    if (start != NULL) {
+    if (start != NULL && runner->state == AGENT_RUNNER_READY) {
         agent_start_hand_over(sv, lease, start);
     }
 }

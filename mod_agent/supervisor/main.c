@@ -48,7 +48,7 @@ static agent_supervisor_t *make_supervisor(
     sv->config = config;
     sv->parent_pid = getppid();
     sv->now = agent_process_clock();
-    sv->timing.ping_interval = or_default(timing->ping_interval, 30);
+    sv->timing.ping_interval = or_default(timing->ping_interval, 10);
     sv->timing.ping_timeout = or_default(timing->ping_timeout, 15);
     sv->timing.ready_timeout = or_default(timing->ready_timeout, 30);
     sv->timing.cancel_grace = or_default(timing->cancel_grace, 10);

@@ -20,6 +20,9 @@
 #define SHORT_LIFE apr_time_from_sec(1)
 #define FIRST_WAIT apr_time_from_msec(100)
 #define MAX_WAIT   apr_time_from_sec(5)
+/* Runners for suspects at once: four groups of each of three sizes, and some.
+ */
+#define MAX_SUSPECT_RUNNERS 16
 /* For a killed process to disappear before its runs are given back anyway. */
 #define KILL_PATIENCE apr_time_from_sec(5)
 
@@ -30,16 +33,30 @@ void agent_runner_init(agent_supervisor_t *sv)
 
 /* ---- counting ---- */
 
-static int count_runners(const agent_supervisor_t *sv, bool useful_only)
+/* All that have not ended; the ordinary ones that take runs, or will; those for
+ * suspects. */
+typedef enum count_t { COUNT_ALL, COUNT_USEFUL, COUNT_SUSPECT } count_t;
+
+static bool is_counted(const agent_runner_t *runner, count_t what)
+{
+    switch (what) {
+    case COUNT_USEFUL:
+        return runner->state <= AGENT_RUNNER_READY && runner->company == 0;
+    case COUNT_SUSPECT:
+        return runner->state < AGENT_RUNNER_DEAD && runner->company > 0;
+    default:
+        return true;
+    }
+}
+
+static int count_runners(const agent_supervisor_t *sv, count_t what)
 {
     agent_runner_t *runner;
     int count = 0;
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        if (!useful_only || runner->state <= AGENT_RUNNER_READY) {
-            count++;
-        }
+        count += is_counted(runner, what);
     }
     return count;
 }
@@ -51,7 +68,7 @@ int agent_runner_free_slots(const agent_supervisor_t *sv)
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        if (runner->state == AGENT_RUNNER_READY
+        if (runner->state == AGENT_RUNNER_READY && runner->company == 0
             && runner->slots > runner->active) {
             count += runner->slots - runner->active;
         }
@@ -66,13 +83,20 @@ agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv)
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        if (runner->state == AGENT_RUNNER_READY
+        if (runner->state == AGENT_RUNNER_READY && runner->company == 0
             && runner->active < runner->slots
             && (best == NULL || runner->active < best->active)) {
             best = runner;
         }
     }
     return best;
+}
+
+bool agent_runner_takes_suspects(const agent_supervisor_t *sv)
+{
+    return sv->mode == AGENT_MODE_RUNNING
+        && count_runners(sv, COUNT_SUSPECT) < MAX_SUSPECT_RUNNERS
+        && count_runners(sv, COUNT_ALL) < AGENT_RUNNERS_MAX;
 }
 
 /* ---- starting ---- */
@@ -147,15 +171,17 @@ static void count_failure(agent_supervisor_t *sv)
     }
 }
 
-static void start_runner(agent_supervisor_t *sv)
+/* NULL when it could not be started. */
+static agent_runner_t *start_runner(agent_supervisor_t *sv, int company)
 {
     int pipes[AGENT_SPAWNER_FDS][2];
     int theirs[AGENT_SPAWNER_FDS];
-    agent_runner_t *runner;
+    agent_runner_t *runner = NULL;
     apr_status_t rv = make_pipes(pipes);
 
     if (rv == APR_SUCCESS) {
         runner = make_runner(sv, pipes);
+        runner->company = company;
         theirs[AGENT_SPAWNER_IN] = pipes[AGENT_SPAWNER_IN][0];
         theirs[AGENT_SPAWNER_OUT] = pipes[AGENT_SPAWNER_OUT][1];
         theirs[AGENT_SPAWNER_LOG] = pipes[AGENT_SPAWNER_LOG][1];
@@ -171,22 +197,39 @@ static void start_runner(agent_supervisor_t *sv)
         count_failure(sv);
         agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0334", rv,
                             "a runner could not be started");
+        return NULL;
     }
+    return runner;
+}
+
+agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv, int company)
+{
+    agent_runner_t *runner;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->company == company && runner->state <= AGENT_RUNNER_READY
+            && runner->active < company
+            && (runner->slots == 0 || runner->active < runner->slots)) {
+            return runner;
+        }
+    }
+    return agent_runner_takes_suspects(sv) ? start_runner(sv, company) : NULL;
 }
 
 apr_time_t agent_runner_replenish(agent_supervisor_t *sv)
 {
-    int missing = sv->config->runners - count_runners(sv, true);
+    int missing = sv->config->runners - count_runners(sv, COUNT_USEFUL);
 
     if (sv->mode != AGENT_MODE_RUNNING || missing <= 0
-        || count_runners(sv, false) >= AGENT_RUNNERS_MAX) {
+        || count_runners(sv, COUNT_ALL) >= AGENT_RUNNERS_MAX) {
         return AGENT_NEVER;
     }
     if (sv->runners.start_at > sv->now) {
         return sv->runners.start_at;
     }
     while (missing-- > 0 && sv->runners.start_at <= sv->now) {
-        start_runner(sv);
+        start_runner(sv, 0);
     }
     return sv->now;
 }
@@ -217,12 +260,44 @@ void agent_runner_breach(agent_supervisor_t *sv, agent_runner_t *runner,
                       "the runner broke the protocol");
 }
 
+/* Runs that it was given, whatever has become of them on our side: each may be
+ * what it died of. */
+static int count_started(const agent_runner_t *runner)
+{
+    const agent_lease_t *lease;
+    int count = 0;
+
+    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    {
+        count += lease->is_started;
+    }
+    return count;
+}
+
+static void release_lost(agent_supervisor_t *sv, const agent_runner_t *runner,
+                         agent_lease_t *lease, int suspects)
+{
+    bool is_suspect = runner->loss == AGENT_LOSS_COUNTED && lease->is_started
+        && lease->cause != AGENT_CAUSE_DRAIN;
+
+    if (is_suspect && suspects > 1) {
+        lease->next_company = (suspects + 3) / 4;
+    }
+    agent_lease_release(sv, lease, is_suspect && suspects == 1, runner->reason);
+}
+
 void agent_runner_give_back(agent_supervisor_t *sv, agent_runner_t *runner)
 {
+    int suspects = count_started(runner);
+
+    if (runner->loss == AGENT_LOSS_COUNTED && suspects > 1) {
+        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0374", 0,
+                           "runner %d ended with %d runs: they are tried "
+                           "again, at most %d together",
+                           (int)runner->pid, suspects, (suspects + 3) / 4);
+    }
     while (!APR_RING_EMPTY(&runner->leases, agent_lease_t, link)) {
         agent_lease_t *lease = APR_RING_FIRST(&runner->leases);
-        bool counted = runner->loss == AGENT_LOSS_COUNTED && lease->is_started
-            && lease->cause != AGENT_CAUSE_DRAIN;
 
         if (lease->state != AGENT_LEASE_HELD) {
             /* Its fate is decided. */
@@ -234,7 +309,7 @@ void agent_runner_give_back(agent_supervisor_t *sv, agent_runner_t *runner)
             agent_lease_time_out(sv, lease);
         }
         else {
-            agent_lease_release(sv, lease, counted, runner->reason);
+            release_lost(sv, runner, lease, suspects);
         }
         agent_lease_detach(sv, lease);
     }
@@ -267,7 +342,8 @@ static void describe_status(char *text, size_t size, int status)
 static void end_runner(agent_supervisor_t *sv, agent_runner_t *runner,
                        int status)
 {
-    bool wanted = runner->loss != AGENT_LOSS_COUNTED;
+    /* The death of one for suspects is no reason to start others later. */
+    bool wanted = runner->loss != AGENT_LOSS_COUNTED || runner->company > 0;
     char how[64];
 
     if (runner->state == AGENT_RUNNER_DEAD) {
@@ -344,6 +420,8 @@ void agent_runner_receive_news(agent_supervisor_t *sv)
             agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0336",
                                 APR_FROM_OS_ERROR(value),
                                 "the spawner could not start a runner");
+            runner->loss = AGENT_LOSS_UNCOUNTED;
+            agent_runner_give_back(sv, runner);
             runner->state = AGENT_RUNNER_DEAD;
             count_failure(sv);
         }

@@ -48,6 +48,8 @@ struct agent_runner_t {
     /* 0 until the spawner has told it. */
     pid_t pid;
     agent_runner_state_t state;
+    /* Started for runs that may share it with so few; 0: for any run. */
+    int company;
     int in_fd;
     int out_fd;
     int log_fd;
@@ -97,6 +99,16 @@ int agent_runner_free_slots(const agent_supervisor_t *sv);
  * free when a claim was sent may be gone when its answer comes. */
 agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv);
 
+/*
+ * For a run whose runner died while it executed several: a runner that has only
+ * such runs, at most `company` of them. Started when there is none with room;
+ * it may not be ready yet, and ends when it is idle. NULL when none can be had.
+ */
+agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv, int company);
+
+/* Another such runner can be started. */
+bool agent_runner_takes_suspects(const agent_supervisor_t *sv);
+
 /* News of the spawner. */
 void agent_runner_receive_news(agent_supervisor_t *sv);
 
@@ -116,7 +128,12 @@ void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner);
 void agent_runner_kill(agent_supervisor_t *sv, agent_runner_t *runner,
                        agent_loss_t loss, const char *reason);
 
-/* Takes its runs from a runner that is not listened to any more. */
+/*
+ * Takes its runs from a runner that is not listened to any more. Where an
+ * attempt is to be counted, it is counted when the runner executed nothing
+ * else; with others beside it nobody knows whose fault it was: they are tried
+ * again, uncounted, a quarter of them together, until one is alone.
+ */
 void agent_runner_give_back(agent_supervisor_t *sv, agent_runner_t *runner);
 
 /* It broke the protocol: killed, its runs count the attempt. */

@@ -22,7 +22,7 @@
  * machines have a reason to change these.
  */
 typedef struct agent_supervisor_timing_t {
-    /* Between two pings of a runner (30 s), and for its answer (15 s). */
+    /* Between two pings of a runner (10 s), and for its answer (15 s). */
     apr_interval_time_t ping_interval;
     apr_interval_time_t ping_timeout;
     /* For a new runner to say `ready` (30 s). */

@@ -70,9 +70,10 @@ sub wait_all {
 subtest 'fifty states of 7 MB begin one after the other, beside the small runs of others' => sub {
     my @large = create_large_runs(50, 700, { do => 'noop' });
     my $sv = TestSupervisor->start($pg, lease_sec => 8, timing_ms => fast_timing());
+    $sv->wait_ready;
+    my $before = resident_bytes($sv->pid);
     my @small;
     my $cost = cost_of([ $sv->pid ], sub {
-        $sv->wait_ready;
         for (1 .. 5) {
             push @small, create_run({ do => 'noop' });
             $sv->wake;
@@ -83,8 +84,79 @@ subtest 'fifty states of 7 MB begin one after the other, beside the small runs o
     cmp_ok last_end(@small), '<', last_end(@large), 'who comes later with little is served before the last of them';
     is sql('select max(attempts) from agent.usage_events'), 1, 'each at its first attempt';
     unlike $sv->log_text, qr/AGT0315/, 'no claim is lost';
-    cmp_ok $cost->{peak_bytes} / $MB, '<', 128 * memory_scale(), 'the supervisor has a part of them in memory';
-    note sprintf 'peak %.0f MB', $cost->{peak_bytes} / $MB;
+    my $peak = ($before + $cost->{peak_bytes}) / $MB;
+    cmp_ok $peak, '<', 128 * memory_scale(), 'the supervisor has a part of them in memory';
+    note sprintf 'peak %.0f MB', $peak;
+    is $sv->stop, 0, 'end';
+};
+
+# From now on a rollback takes longer than any statement may.
+sub break_rollback {
+    sql('alter function agent.discard_run(uuid, uuid, uuid) rename to discard_run_kept');
+    return sql('create function agent.discard_run(uuid, uuid, uuid) returns uuid language plpgsql as '
+        . "'begin perform pg_sleep(3600); return null; end'");
+}
+
+sub mend_rollback {
+    sql('drop function agent.discard_run(uuid, uuid, uuid)');
+    return sql('alter function agent.discard_run_kept(uuid, uuid, uuid) rename to discard_run');
+}
+
+sub roll_back {
+    my ($run) = @_;
+    my $thread = run_field($run, 'thread_id');
+    return is sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '$thread', '$run', 'rollback')"),
+        'ok', 'its rollback is asked for';
+}
+
+sub start_hanging {
+    my ($sv) = @_;
+    my $run = create_run({ do => 'hang' });
+    $sv->wake;
+    wait_for('it to run', sub { events_of($run) == 2 });
+    return $run;
+}
+
+subtest 'a rollback that always takes too long ends its run in error, and nobody else\'s' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 6, timing_ms => fast_timing());
+    $sv->wait_ready;
+    my $run = start_hanging($sv);
+    my $other = start_hanging($sv);
+    break_rollback();
+    roll_back($run);
+    $sv->wake('C');
+    my @small;
+    for (1 .. 5) {
+        push @small, create_run({ do => 'step' });
+        $sv->wake;
+        wait_status($small[-1], 'success');
+    }
+    wait_status($run, 'error');
+    is run_field($run, "error->>'error'"), 'output_timeout', 'which says why';
+    cmp_ok last_end(@small), '<', last_end($run), 'others end before it';
+    is status_of($other), 'pending', 'another one goes on';
+    is sql("select attempts from agent.run_queue where run_id = '$other'"), 1, 'at its first attempt';
+    mend_rollback();
+    is $sv->stop, 0, 'end';
+    sql('delete from agent.run_queue');
+};
+
+subtest 'nor does it keep the next supervisor of the host from executing runs' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 6, timing_ms => fast_timing());
+    $sv->wait_ready;
+    my $run = start_hanging($sv);
+    break_rollback();
+    $sv->stop('KILL');
+    roll_back($run);
+    $sv->launch;
+    $sv->{ended} = 0;
+    my $small = create_run({ do => 'noop' });
+    wait_status($small, 'success');
+    wait_status($run, 'error');
+    is run_field($run, "error->>'error'"), 'release_timeout', 'the run that cannot be given back ends in error';
+    cmp_ok last_end($small), '<', last_end($run), 'after runs that came later';
+    like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be given back in time/, 'the log says so';
+    mend_rollback();
     is $sv->stop, 0, 'end';
 };
 

@@ -74,6 +74,32 @@ subtest 'only the run that kills its runner is lost, at the third attempt' => su
     wait_status($after, 'success');
 };
 
+subtest 'a run that kills its runner each time costs the runs beside it no attempt' => sub {
+    my $gate = make_gate();
+    my @others = map { create_run({ do => 'gate', path => $gate }) } 1 .. 20;
+    $sv->wake;
+    wait_for('the others to run', sub { !grep { events_of($_) < 2 } @others });
+    my $poison = create_run({ do => 'abort' });
+    $sv->wake;
+    wait_status($poison, 'error');
+    is sql("select error->>'error' from agent.runs where run_id = '$poison'"), 'poison', 'as poison';
+    is sql("select attempts from agent.usage_events where run_id = '$poison'"), 3,
+        'after three attempts at which it was alone';
+    like $sv->log_text, qr/AGT0374: runner \d+ ended with 21 runs: they are tried again, at most 6 together/,
+        'before, it was looked for in groups';
+    wait_for('the others to run again', sub {
+        sql('select count(*) from agent.run_queue where state = 2 and attempts = 1') == @others;
+    });
+    my $new = create_run({ do => 'report' });
+    $sv->wake;
+    wait_status($new, 'success');
+    wait_for('all of them to hold the gate', sub { !grep { (events_of($_))[-1][0] ne 'custom' } @others });
+    open_gate($gate);
+    wait_status($_, 'success') for @others;
+    is sql("select max(attempts) from agent.usage_events where run_id in ('" . join("', '", @others) . "')"), 1,
+        'all others end at their first attempt';
+};
+
 subtest 'a flood on standard error is cut, the run is not' => sub {
     my $began = clock_gettime(CLOCK_MONOTONIC);
     my $run = create_run({ do => 'stderr', count => 20_000 });
