@@ -27,11 +27,15 @@ begin
                x.account_id, x.run_id, x.epoch, true, null, null, null)::agent.run_report)
       into v_keys
       from (
-            select q.account_id, q.run_id, q.epoch
-              from agent.run_queue q
-             where q.worker_id = p_worker_id
-               and q.state = 2
-             order by q.run_id
+            select l.*
+              from (
+                    -- All that it holds, by their index: in the order of another one it could be a scan.
+                    select q.account_id, q.run_id, q.epoch
+                      from agent.run_queue q
+                     where q.worker_id = p_worker_id
+                    offset 0
+                   ) l
+             order by l.run_id
              limit p_limit
            ) x;
     return query

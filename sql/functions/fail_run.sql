@@ -24,11 +24,14 @@ begin
     if p_run_id is not null then
         v_key := row(p_account_id, p_run_id, p_epoch, true, null, null, null);
     else
-        select q.account_id, q.run_id, q.epoch, true, null, null, null into v_key
-          from agent.run_queue q
-         where q.worker_id = p_worker_id
-           and q.state = 2
-         order by q.run_id
+        select l.account_id, l.run_id, l.epoch, true, null, null, null into v_key
+          from (
+                select q.account_id, q.run_id, q.epoch
+                  from agent.run_queue q
+                 where q.worker_id = p_worker_id
+                offset 0
+               ) l
+         order by l.run_id
          limit 1;
     end if;
     perform agent.lock_leases(p_worker_id, array[v_key]);

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Puts into the outbox what those among the ended runs that have a webhook are to tell: the
 -- run as it is after its end, when it began and ended, and the values it reached. A run on a
--- temporary thread tells no values; one that was rolled back tells interrupted, and that it is gone.
+-- temporary thread tells no values, one with more than 1 MiB of them that they are omitted; one that was
+-- rolled back tells interrupted, and that it is gone.
 -- Returns: nothing.
 -- Locks:   the new rows. The records must be final already, or about to be removed by a rollback;
 --          their queue rows must still be there.
@@ -14,9 +15,11 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_now  timestamptz := agent.now();
-    v_run  agent.runs;
-    v_body json;
+    c_values_bytes constant integer := 1048576;
+    v_now        timestamptz := agent.now();
+    v_run        agent.runs;
+    v_checkpoint agent.checkpoints;
+    v_body       json;
 begin
     for v_run in
         select r.*
@@ -47,13 +50,20 @@ begin
         if p_rolled_back then
             v_body := agent.concat_objects(v_body, '{"rolled_back": true, "values": null}');
         elsif not v_run.temporary then
-            v_body := agent.concat_objects(v_body, json_build_object('values', (
-                select v.content
-                  from agent.checkpoints c
-                 cross join lateral agent.compose_values(c.account_id, c.thread_id, c.channels) v
-                 where c.account_id = v_run.account_id
-                   and c.thread_id = v_run.thread_id
-                   and c.checkpoint_id = v_run.last_checkpoint_id)));
+            select c.* into v_checkpoint
+              from agent.checkpoints c
+             where c.account_id = v_run.account_id
+               and c.thread_id = v_run.thread_id
+               and c.checkpoint_id = v_run.last_checkpoint_id;
+            -- Each attempt sends it all: a small request must not make the server send much.
+            v_body := agent.concat_objects(v_body, case
+                when v_checkpoint.state_bytes > c_values_bytes
+                    then '{"values": null, "values_omitted": true}'
+                else json_build_object('values', (
+                    select v.content
+                      from agent.compose_values(
+                               v_checkpoint.account_id, v_checkpoint.thread_id, v_checkpoint.channels) v))
+                end);
         end if;
         insert into agent.webhook_outbox (
             account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at)

@@ -31,8 +31,7 @@ begin
        and w.dead_at < v_now - interval '7 days'
        and not exists (
             select from agent.run_queue q
-             where q.worker_id = w.worker_id
-               and q.state = 2);
+             where q.worker_id = w.worker_id);
 
     return query
         select w.worker_id
@@ -40,8 +39,7 @@ begin
          where w.state = 3
            and exists (
                 select from agent.run_queue q
-                 where q.worker_id = w.worker_id
-                   and q.state = 2)
+                 where q.worker_id = w.worker_id)
          order by w.worker_id;
 end
 $function$;

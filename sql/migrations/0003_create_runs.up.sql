@@ -189,7 +189,8 @@ comment on index agent.run_queue_delayed is 'Ready runs whose time has not come.
 create index run_queue_blocked on agent.run_queue (account_id, thread_id, thread_seq)
     where state = 0;
 comment on index agent.run_queue_blocked is 'The next run of a thread.';
-create index run_queue_leased on agent.run_queue (worker_id) where state = 2;
-comment on index agent.run_queue_leased is 'The runs of a worker, for its burial.';
+create index run_queue_leased on agent.run_queue (worker_id) where worker_id is not null;
+comment on index agent.run_queue_leased is
+    'The runs of a worker, for its burial: found by the worker alone, for which no other index will do.';
 
 insert into agent.schema_version (version, name) values (3, 'create_runs');

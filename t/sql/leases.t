@@ -51,6 +51,65 @@ subtest 'the low-water mark hides what is below it' => sub {
     is $claim->{ready_seq}, $ready_seq;
 };
 
+subtest 'a claim composes what fits its bytes, the rest is asked for by the run' => sub {
+    my $other = $play->worker;
+    my ($small, $large) = map { $play->thread } 1 .. 2;
+    my @runs = map { $play->run($_) } $small, $large;
+    for my $claim ($play->claim($other)) {
+        $play->save($other,
+            AgentSQL::Play::checkpoint($claim, messages => [ 'x' x ($claim->{thread_id} eq $large ? 5000 : 5) ]),
+            AgentSQL::Play::finish($claim));
+    }
+    my @next = map { $play->run($_) } $large, $small;
+    my %claims = map { $_->{run_id} => $_ } $play->claim($other, max_bytes => 4000);
+    like $claims{ $next[1] }{start}, qr/"type" : "start"/, 'the small one';
+    is $claims{ $next[0] }{start}, undef, 'not the large one';
+    cmp_ok $claims{ $next[0] }{start_bytes}, '>', 5000, 'whose length is known';
+    cmp_ok $claims{ $next[0] }{start_bytes}, '<', 8000, 'about';
+    my $items = AgentSQL::encode([ map { AgentSQL::Play::item($_) } values %claims ]);
+    my %starts = map { $_->[0] => $_ } $play->session->query("select * from agent.compose_starts($other, '$items')");
+    is scalar keys %starts, 2, 'both can be asked for';
+    is_deeply AgentSQL::decode($starts{ $next[1] }[2]), AgentSQL::decode($claims{ $next[1] }{start}), 'with the same answer';
+    like $starts{ $next[0] }[2], qr/x{5000}/;
+    is $starts{ $next[0] }[1], $claims{ $next[0] }{epoch};
+    is_deeply [ $play->session->query("select * from agent.compose_starts($worker, '$items')") ], [],
+        'only by the worker that holds them';
+    $play->save($other, map { AgentSQL::Play::finish($_) } values %claims);
+};
+
+subtest 'a run that shares its runner with few is claimed only where such a runner can be had' => sub {
+    my $other = $play->worker;
+    my $run = $play->run($play->thread);
+    my ($claim) = $play->claim($other);
+    my $items = AgentSQL::encode([ AgentSQL::Play::item($claim) ]);
+    is_deeply [ $play->session->query("select outcome from agent.release_runs($other, '$items', false, 'x', 25::smallint)") ],
+        [ ['requeued'] ];
+    is_deeply [ $play->claim($other, suspects => 'false') ], [];
+    ($claim) = $play->claim($other);
+    is_deeply [ @{$claim}{qw(run_id company attempt)} ], [ $run, 25, 1 ], 'with the number, the attempt not counted';
+    $play->release($other, 'true', $claim);
+    is $play->queue($run)->{company}, 25, 'which stays until another one is said';
+    $play->session->query('update agent.run_queue set not_before = null');
+    ($claim) = $play->claim($other);
+    $play->save($other, AgentSQL::Play::finish($claim));
+};
+
+subtest 'a run can be ended in error whatever was asked for it' => sub {
+    my $other = $play->worker;
+    my $thread = $play->thread;
+    my ($run) = ($play->run($thread));
+    my ($claim) = $play->claim($other);
+    $play->save($other, AgentSQL::Play::checkpoint($claim, messages => ['kept']));
+    is +($play->api('cancel_run', $thread, $run, 'rollback'))[0], 'ok';
+    my $stranger = $play->worker;
+    is_deeply [ $play->session->query("select * from agent.fail_run($stranger, null, null, null, 'x', 'y')") ], [],
+        'by its worker only';
+    is_deeply [ $play->session->query("select * from agent.fail_run($other, null, null, null, 'x', 'y')") ],
+        [ [ $run, $thread, 'error' ] ];
+    is_deeply $play->body('get_run', $thread, $run)->{error}, { error => 'x', message => 'y' };
+    is_deeply $play->messages($thread), ['kept'], 'its checkpoints stay';
+};
+
 subtest 'two workers never get the same run' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $other = $db->session;

@@ -53,6 +53,8 @@ sub life {
     my ($play, $worker, $measure) = @_;
     my $session = $play->session;
     my @claims = $measure->('claim_runs', sub { $play->claim($worker, limit => 50) });
+    my $items = AgentSQL::encode([ map { AgentSQL::Play::item($_) } @claims ]);
+    $measure->('compose_starts (many)', sub { $session->query("select * from agent.compose_starts($worker, '$items')") });
     my @batch = map { my $claim = $_; my $id = AgentSQL::uuid(); (
         AgentSQL::Play::event($claim, 0, 'metadata', {}),
         AgentSQL::Play::checkpoint($claim, id => $id, messages => [ 'question', 'answer' ]),
@@ -101,6 +103,12 @@ sub life {
     $measure->('sweep_webhooks', sub { $session->query("select agent.sweep_webhooks('1 day')") });
     $measure->('release_webhooks', sub { $session->query("select agent.release_webhooks($worker)") });
     $measure->('delete_run', sub { $play->api('delete_run', $thread, $run) });
+    $measure->('sweep_blobs', sub { $session->query('select agent.sweep_blobs()') });
+    my $dead = $play->worker;
+    $play->run($play->thread) for 1 .. 2;
+    my @held = $play->claim($dead, limit => 2);
+    $measure->('fail_run', sub { $session->query("select * from agent.fail_run($dead, null, null, null, 'x', 'y')") });
+    $measure->('bury_worker', sub { $session->query("select * from agent.bury_worker($dead, true, 100)") });
     $measure->('delete_thread', sub { $play->api('delete_thread', $new) });
     return scalar @claims;
 }

@@ -203,4 +203,21 @@ subtest 'what makes no sense without a thread has no effect' => sub {
     is AgentSQL::decode($body)->{kwargs}{config}{configurable}{checkpoint_id}, undef;
 };
 
+subtest 'threads that somebody holds do not keep others from being deleted' => sub {
+    my $other = $db->session;
+    at('22:00:00');
+    1 while expire();
+    my @runs = map { [ $play->stateless ] } 1 .. 27;
+    is +($play->api('cancel_run', @{$_}, 'interrupt'))[0], 'ok' for @runs;
+    at('23:00:00');
+    $other->query('begin');
+    $other->query("select from agent.threads where thread_id in ('"
+        . join("', '", map { $_->[0] } @runs[ 0 .. 24 ]) . "') for update");
+    is expire(), 2, 'the others are deleted';
+    is expire(), 0, 'and those that are held are not asked for again at once';
+    $other->query('rollback');
+    is expire(), 25, 'but later';
+    $session->query('reset agent.now');
+};
+
 done_testing;

@@ -193,6 +193,17 @@ subtest 'a cancelled run whose worker was lost' => sub {
     }
 };
 
+subtest 'values of more than 1 MiB are not sent to a receiver again and again' => sub {
+    my $thread = $play->thread;
+    my $run = hooked_run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => [ 'x' x 1_048_600 ]),
+        AgentSQL::Play::finish($claim));
+    my $body = only_row($run)->{body};
+    is $body->{values}, undef, 'the receiver asks for them';
+    ok $body->{values_omitted}, 'when it is told so';
+};
+
 subtest 'a run on a temporary thread tells no values, and its thread may go at once' => sub {
     my ($thread, $run) = $play->stateless(webhook => $URL);
     my ($claim) = $play->claim($worker);
