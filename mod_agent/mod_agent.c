@@ -217,8 +217,14 @@ static apr_status_t start_waits(agent_child_t *child, server_rec *server,
     const agent_server_config_t *config = child->config;
     const agent_log_t log = agent_daemon_log();
     const agent_waits_limits_t limits = {
-        agent_capacity_waiters(config), agent_capacity_blocked(config),
-        agent_capacity_beats(), find_heartbeat(server)};
+        .parked = agent_capacity_waiters(config),
+        .blocked = agent_capacity_blocked(config),
+        .threads = {.least = agent_capacity_least_turns(),
+                    .most = agent_capacity_most_turns(),
+                    .reserve = agent_capacity_most_turns(),
+                    .count_idle = agent_capacity_count_idle,
+                    .baton = agent_capacity_make_slot(pool)},
+        .heartbeat = find_heartbeat(server)};
 
     agent_park_start(agent_config_parking(config));
     return agent_waits_create(&child->waits, find_conninfo(config, pool),

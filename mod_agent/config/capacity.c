@@ -4,8 +4,10 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <ap_mpm.h>
+#include <scoreboard.h>
 
 #include "../private.h"
 
@@ -16,6 +18,8 @@
 /* Of a child, for all but requests that wait: log files, listeners, database
  * connections, clients that do not wait. */
 #define OTHER_DESCRIPTORS 500
+/* Of the threads. */
+#define LEAST_TURNS_PART 8
 
 static int query_mpm(int what, int fallback)
 {
@@ -79,12 +83,65 @@ int agent_capacity_blocked(const agent_server_config_t *config)
                                      : half;
 }
 
-/* A quarter leaves threads to the requests that do not wait. */
-int agent_capacity_beats(void)
+/* Turns go on slowly where requests that do not wait keep the threads busy. */
+int agent_capacity_least_turns(void)
 {
     int threads = get_threads();
 
-    return threads > 4 ? threads / 4 : 1;
+    return threads > LEAST_TURNS_PART ? threads / LEAST_TURNS_PART : 1;
+}
+
+int agent_capacity_most_turns(void)
+{
+    int threads = get_threads();
+
+    return threads > 1 ? threads / 2 : 1;
+}
+
+struct agent_capacity_slot_t {
+    int threads;
+    /* Of the scoreboard's children; -1 = not known yet. */
+    int child;
+};
+
+agent_capacity_slot_t *agent_capacity_make_slot(apr_pool_t *pool)
+{
+    agent_capacity_slot_t *slot = apr_palloc(pool, sizeof(*slot));
+
+    slot->threads = get_threads();
+    slot->child = -1;
+    return slot;
+}
+
+/* The parent writes the process id when the child runs already. */
+static int find_child(void)
+{
+    int limit = query_mpm(AP_MPMQ_HARD_LIMIT_DAEMONS, 0);
+    pid_t pid = getpid();
+
+    for (int i = 0; i < limit; i++) {
+        if (ap_scoreboard_image->parent[i].pid == pid) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int agent_capacity_count_idle(void *data)
+{
+    agent_capacity_slot_t *slot = data;
+    int idle = 0;
+
+    if (slot->child < 0) {
+        slot->child = ap_scoreboard_image != NULL ? find_child() : -1;
+    }
+    for (int i = 0; slot->child >= 0 && i < slot->threads; i++) {
+        const worker_score *score = ap_get_scoreboard_worker_from_indexes(
+            slot->child, i);
+
+        idle += score != NULL && score->status == SERVER_READY;
+    }
+    return idle;
 }
 
 /* A child that was gracefully stopped keeps its slot until its last request has

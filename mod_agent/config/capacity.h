@@ -15,8 +15,20 @@ int agent_capacity_waiters(const agent_server_config_t *config);
 /* Those of them that may hold a thread. */
 int agent_capacity_blocked(const agent_server_config_t *config);
 
-/* Threads that their signs of life may ask for together. */
-int agent_capacity_beats(void);
+/* Threads of this child that may take turns of requests that wait without one,
+ * whatever else it does, and the most that may when many are idle. */
+int agent_capacity_least_turns(void);
+int agent_capacity_most_turns(void);
+
+/* Where the scoreboard has this child. */
+typedef struct agent_capacity_slot_t agent_capacity_slot_t;
+
+/* In pool; in child_init. */
+agent_capacity_slot_t *agent_capacity_make_slot(apr_pool_t *pool);
+
+/* Threads of this child that are idle now; 0 while that is not known. Calls
+ * must not overlap. slot: an agent_capacity_slot_t. */
+int agent_capacity_count_idle(void *slot);
 
 /* Logs what of the MPM's configuration is too small for requests that wait. */
 void agent_capacity_check(const agent_server_config_t *config,

@@ -19,6 +19,7 @@
 #include <http_protocol.h>
 #include <http_request.h>
 #include <mpm_common.h>
+#include <scoreboard.h>
 
 #include "../private.h"
 #include "output.h"
@@ -190,8 +191,7 @@ static int advance(conn_rec *c, park_t *park)
         if (park->is_done) {
             return finish(park);
         }
-        why = park->wants_more ? take_reason_to_look(park->waiter)
-                               : agent_wait_take_or_rest(park->waiter);
+        why = agent_wait_take_or_rest(park->waiter, park->wants_more);
         if (c->aborted) {
             why = AGENT_WAIT_GONE;
         }
@@ -292,6 +292,8 @@ static int process_connection(conn_rec *c)
         return DECLINED;
     }
     if (park->r != NULL) {
+        /* Who counts idle threads must not count this one. */
+        ap_update_child_status(c->sbh, SERVER_BUSY_WRITE, NULL);
         restore_client(c, park);
         return advance(c, park);
     }

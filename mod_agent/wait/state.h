@@ -28,6 +28,9 @@ struct agent_waiter_t {
     /* The next with the same key. */
     agent_waiter_t *next;
     APR_RING_ENTRY(agent_waiter_t) link;
+    /* In waits->woken, when is_queued. */
+    APR_RING_ENTRY(agent_waiter_t) queue;
+    bool is_queued;
     apr_time_t heartbeat_at;
     unsigned beats;
     /* Bits 1 << agent_wait_t. */
@@ -44,8 +47,9 @@ struct agent_waiter_t {
     bool entered;
     /* It has nothing to do: its next turn needs a thread. */
     bool rests;
-    /* One of waits->beats_out. */
-    bool is_beat_out;
+    /* One of waits->turns_out, and of waits->turns_pending. */
+    bool is_out;
+    bool is_pending;
     int wake_fd;
 };
 
@@ -54,6 +58,7 @@ APR_RING_HEAD(agent_waiter_ring_t, agent_waiter_t);
 struct agent_waits_t {
     agent_log_t log;
     apr_interval_time_t heartbeat;
+    agent_wait_threads_t threads;
     struct agent_listener_t *listener;
     agent_pool_t *db;
     /* Of agent_waits_make_pool(). */
@@ -75,8 +80,9 @@ struct agent_waits_t {
     struct agent_waiter_ring_t by_heartbeat; /* the earliest first */
     int count;                               /* of the ring */
     apr_time_t beats_at; /* no heartbeats before: they are spread */
-    int beats_most;      /* that may ask for threads together */
-    int beats_out;       /* that are, until their turns have ended */
+    struct agent_waiter_ring_t woken; /* parked, not dispatched, in order */
+    int turns_out;     /* of parked waiters, from dispatch to end of turn */
+    int turns_pending; /* those of them that have not begun */
     apr_uint64_t last_serial;
     int free_parked;
     int free_blocked;
@@ -88,9 +94,24 @@ struct agent_waits_t {
     apr_time_t complained_at;
 };
 
+/* ---- turns.c ---- */
+
+/* A waiter gets a reason for its next turn, and its place in the queue. */
 void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason);
-void agent_wait_drop_coming_locked(agent_waiter_t *waiter);
 void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason);
+
+/*
+ * The waiter gives its thread back until it is dispatched. False: it has a
+ * reason for a turn and nobody is queued, so it goes on with this thread.
+ */
+bool agent_wait_rest_locked(agent_waiter_t *waiter);
+
+/* A turn takes its reasons; it has ended, or there will be none. The end
+ * dispatches the next waiter. */
+void agent_wait_begin_turn_locked(agent_waiter_t *waiter);
+void agent_wait_end_turn_locked(agent_waiter_t *waiter);
+
+void agent_wait_drop_coming_locked(agent_waiter_t *waiter);
 /* The watch thread looks again at what is due. */
 void agent_wait_nudge(const agent_waits_t *waits);
 

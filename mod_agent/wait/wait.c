@@ -14,28 +14,7 @@
 /* Free memory that the allocator does not give back. */
 #define KEPT_BYTES (8 * 1024 * 1024)
 
-/* ---- waking ---- */
-
-/* Only the first reason since it last took wakes the waiter. */
-void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason)
-{
-    bool awake = waiter->reasons != 0;
-
-    waiter->reasons |= 1U << reason;
-    if (!awake) {
-        (void)!eventfd_write(waiter->wake_fd, 1);
-    }
-}
-
-void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason)
-{
-    agent_waiter_t *waiter;
-
-    APR_RING_FOREACH(waiter, &waits->by_heartbeat, agent_waiter_t, link)
-    {
-        agent_wait_wake_locked(waiter, reason);
-    }
-}
+/* ---- turns ---- */
 
 static void destroy_events(apr_array_header_t *events)
 {
@@ -57,7 +36,7 @@ static agent_wait_t take_locked(agent_waiter_t *waiter)
     unsigned reasons = waiter->reasons;
     agent_wait_t first = AGENT_WAIT_GONE;
 
-    waiter->rests = false;
+    agent_wait_begin_turn_locked(waiter);
     waiter->reasons = 0;
     waiter->taken = waiter->coming;
     waiter->coming = NULL;
@@ -72,7 +51,7 @@ static agent_wait_t take_locked(agent_waiter_t *waiter)
         : first;
 }
 
-static agent_wait_t take(agent_waiter_t *waiter, bool may_rest)
+agent_wait_t agent_wait_take(agent_waiter_t *waiter)
 {
     agent_wait_t reason;
     eventfd_t count;
@@ -80,19 +59,30 @@ static agent_wait_t take(agent_waiter_t *waiter, bool may_rest)
     apr_thread_mutex_lock(waiter->waits->mutex);
     (void)!eventfd_read(waiter->wake_fd, &count);
     reason = take_locked(waiter);
-    waiter->rests = may_rest && reason == AGENT_WAIT_NOTHING;
     apr_thread_mutex_unlock(waiter->waits->mutex);
     return reason;
 }
 
-agent_wait_t agent_wait_take(agent_waiter_t *waiter)
+/* One that is out was dispatched: whoever is queued comes after it. */
+agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter, bool has_more)
 {
-    return take(waiter, false);
-}
+    agent_wait_t reason = AGENT_WAIT_NOTHING;
+    eventfd_t count;
 
-agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter)
-{
-    return take(waiter, true);
+    apr_thread_mutex_lock(waiter->waits->mutex);
+    (void)!eventfd_read(waiter->wake_fd, &count);
+    if (has_more) {
+        waiter->reasons |= 1U << AGENT_WAIT_WOKEN;
+    }
+    /* What it was woken for was found by an earlier turn. */
+    if (waiter->is_out && waiter->reasons == 0) {
+        agent_wait_end_turn_locked(waiter);
+    }
+    if (waiter->is_out || !agent_wait_rest_locked(waiter)) {
+        reason = take_locked(waiter);
+    }
+    apr_thread_mutex_unlock(waiter->waits->mutex);
+    return reason;
 }
 
 /* Not a condition variable: the prefork MPM ends a child from a signal handler,
@@ -114,21 +104,13 @@ const apr_array_header_t *agent_wait_news(const agent_waiter_t *waiter)
     return waiter->taken;
 }
 
-static void end_beat_locked(agent_waiter_t *waiter)
-{
-    if (waiter->is_beat_out) {
-        waiter->is_beat_out = false;
-        waiter->waits->beats_out--;
-    }
-}
-
 void agent_wait_end_turn(agent_waiter_t *waiter)
 {
     destroy_events(waiter->taken);
     waiter->taken = NULL;
-    if (waiter->is_beat_out) {
+    if (waiter->is_out) {
         apr_thread_mutex_lock(waiter->waits->mutex);
-        end_beat_locked(waiter);
+        agent_wait_end_turn_locked(waiter);
         apr_thread_mutex_unlock(waiter->waits->mutex);
     }
 }
@@ -227,7 +209,7 @@ static void unchain_locked(agent_waits_t *waits, const agent_waiter_t *waiter)
 static void leave_locked(agent_waits_t *waits, agent_waiter_t *waiter)
 {
     waiter->entered = false;
-    end_beat_locked(waiter);
+    agent_wait_end_turn_locked(waiter);
     agent_wait_drop_coming_locked(waiter);
     unchain_locked(waits, waiter);
     APR_RING_REMOVE(waiter, link);
@@ -402,10 +384,11 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
     waits->heartbeat = limits->heartbeat;
     waits->free_parked = limits->parked;
     waits->free_blocked = limits->blocked;
-    waits->beats_most = limits->beats;
+    waits->threads = limits->threads;
     waits->by_key = apr_hash_make(pool);
     waits->by_serial = apr_hash_make(pool);
     APR_RING_INIT(&waits->by_heartbeat, agent_waiter_t, link);
+    APR_RING_INIT(&waits->woken, agent_waiter_t, queue);
     return waits;
 }
 

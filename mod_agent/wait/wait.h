@@ -45,13 +45,25 @@ typedef struct agent_wait_event_t {
     const char *data;
 } agent_wait_event_t;
 
+/*
+ * The threads of a child that parked waiters may take turns on: least, whatever
+ * else the child does; up to most, while more than reserve are idle.
+ */
+typedef struct agent_wait_threads_t {
+    int least;
+    int most;
+    int reserve;
+    /* Called with the lock of the waits held. */
+    int (*count_idle)(void *baton);
+    void *baton;
+} agent_wait_threads_t;
+
 /* What a child's waiting may cost. */
 typedef struct agent_waits_limits_t {
     /* Requests without a thread, and requests that each hold one. */
     int parked;
     int blocked;
-    /* Threads that signs of life may ask for together. */
-    int beats;
+    agent_wait_threads_t threads;
     /* Between two signs of life of one request. */
     apr_interval_time_t heartbeat;
 } agent_waits_limits_t;
@@ -104,9 +116,12 @@ int agent_wait_descriptor(const agent_waiter_t *waiter);
 /* Why the waiter was woken since it last took; NOTHING when it was not. */
 agent_wait_t agent_wait_take(agent_waiter_t *waiter);
 
-/* The same by the thread that leaves the waiter if that is NOTHING: what comes
- * next needs one again. */
-agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter);
+/*
+ * The same by the thread that leaves the waiter if that is NOTHING: it is then
+ * dispatched for its next turn, at once if others were queued before it.
+ * has_more: it has a turn to take, WOKEN, whatever happened.
+ */
+agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter, bool has_more);
 
 /* Blocks until there is something to take, and takes it. */
 agent_wait_t agent_wait_block(agent_waiter_t *waiter);

@@ -23,8 +23,6 @@
  * twice as many as would be due if they were even. */
 #define SLICE       apr_time_from_msec(10)
 #define LEAST_BEATS 8
-/* Later than this part of the interval they take twice the threads. */
-#define LATE 4
 
 static apr_status_t watch_fd(const agent_waits_t *waits, int fd,
                              apr_uint64_t serial, uint32_t events)
@@ -115,17 +113,6 @@ static bool is_due(const agent_waits_t *waits, const agent_waiter_t *waiter,
         || waiter->heartbeat_at > now + 2 * waits->heartbeat;
 }
 
-/* A burst must not take all threads of the child: while none is idle, httpd
- * closes connections that wait for their next request. Lateness weighs more. */
-static int find_room_locked(const agent_waits_t *waits, apr_time_t now)
-{
-    const agent_waiter_t *first = APR_RING_FIRST(&waits->by_heartbeat);
-    bool late = first->heartbeat_at + waits->heartbeat / LATE < now;
-    int room = (late ? 2 : 1) * waits->beats_most - waits->beats_out;
-
-    return room > 0 ? room : 0;
-}
-
 static bool has_to_look_locked(agent_waiter_t *waiter)
 {
     return ++waiter->beats % BEATS_PER_REVIEW == 0
@@ -139,23 +126,17 @@ static void send_heartbeat_locked(agent_waits_t *waits, agent_waiter_t *waiter,
     APR_RING_REMOVE(waiter, link);
     waiter->heartbeat_at = now + waits->heartbeat;
     APR_RING_INSERT_TAIL(&waits->by_heartbeat, waiter, agent_waiter_t, link);
-    if (waiter->rests && waiter->reasons == 0) {
-        waiter->is_beat_out = true;
-        waits->beats_out++;
-    }
     agent_wait_wake_locked(waiter,
                            has_to_look_locked(waiter) ? AGENT_WAIT_HEARTBEAT
                                                       : AGENT_WAIT_SIGN);
 }
 
 /* How many may be sent in the slice that begins. */
-static int find_share_locked(const agent_waits_t *waits, apr_time_t now)
+static int find_share_locked(const agent_waits_t *waits)
 {
     int share = (int)(2 * waits->count * SLICE / waits->heartbeat);
-    int room = find_room_locked(waits, now);
 
-    share = share > LEAST_BEATS ? share : LEAST_BEATS;
-    return share < room ? share : room;
+    return share > LEAST_BEATS ? share : LEAST_BEATS;
 }
 
 static void send_heartbeats_locked(agent_waits_t *waits, apr_time_t now)
@@ -166,7 +147,7 @@ static void send_heartbeats_locked(agent_waits_t *waits, apr_time_t now)
         || (now < waits->beats_at && waits->beats_at <= now + SLICE)) {
         return;
     }
-    left = find_share_locked(waits, now);
+    left = find_share_locked(waits);
     while (!APR_RING_EMPTY(&waits->by_heartbeat, agent_waiter_t, link)
            && is_due(waits, APR_RING_FIRST(&waits->by_heartbeat), now)) {
         if (left-- == 0) {

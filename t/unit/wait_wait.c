@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_agent/wait/wait.c */
+/* OBJECTS: ../mod_agent/wait/turns.c */
 /* OBJECTS: ../mod_agent/wait/hear.c */
 /* OBJECTS: ../mod_agent/wait/news.c */
 /* OBJECTS: ../mod_agent/wait/watch.c */
@@ -84,6 +85,14 @@ static void write_nothing(void *baton, agent_log_level_t level, const char *id,
 {
 }
 
+/* Threads of the child that have nothing to do. */
+static int idle = 100;
+
+static int count_idle(void *baton)
+{
+    return idle;
+}
+
 typedef struct site_t {
     apr_pool_t *pool;
     agent_waits_t *waits;
@@ -91,7 +100,10 @@ typedef struct site_t {
 
 static void open_site(site_t *site, apr_interval_time_t heartbeat)
 {
-    const agent_waits_limits_t limits = {2, 1, 1, heartbeat};
+    const agent_waits_limits_t limits = {.parked = 2,
+                                         .blocked = 1,
+                                         .threads = {1, 3, 1, count_idle, NULL},
+                                         .heartbeat = heartbeat};
     const agent_log_t log = {write_nothing, NULL};
     bool hears;
 
@@ -107,6 +119,14 @@ static void open_site(site_t *site, apr_interval_time_t heartbeat)
     } while (!hears);
 }
 
+/* As after a turn that left nothing to do. */
+static void rest(agent_waiter_t *waiter)
+{
+    while (agent_wait_take_or_rest(waiter, false) != AGENT_WAIT_NOTHING) {
+        agent_wait_end_turn(waiter);
+    }
+}
+
 static agent_waiter_t *enter(const site_t *site, const char *key, int fd,
                              bool is_stream)
 {
@@ -118,10 +138,12 @@ static agent_waiter_t *enter(const site_t *site, const char *key, int fd,
     agent_waiter_t *waiter = NULL;
     agent_error_t *err;
 
-    return agent_wait_enter(&waiter, site->waits, &entry, &err, site->pool)
-            == APR_SUCCESS
-        ? waiter
-        : NULL;
+    if (agent_wait_enter(&waiter, site->waits, &entry, &err, site->pool)
+        != APR_SUCCESS) {
+        return NULL;
+    }
+    rest(waiter);
+    return waiter;
 }
 
 static void allow(const site_t *site, int count)
@@ -138,11 +160,28 @@ static void wait_for_wake(agent_waiter_t *waiter)
     assert_int_equal(poll(&fd, 1, 120000), 1);
 }
 
-/* Waits for the waiter to be woken; why. */
+static bool is_dispatched(const agent_waiter_t *waiter)
+{
+    struct pollfd fd = {agent_wait_descriptor(waiter), POLLIN, 0};
+
+    return poll(&fd, 1, 0) == 1;
+}
+
+/* Waits for the waiter to be dispatched; why it was woken. */
 static agent_wait_t take(agent_waiter_t *waiter)
 {
     wait_for_wake(waiter);
     return agent_wait_take(waiter);
+}
+
+/* The same for one whose turn ends at once, and that rests again. */
+static agent_wait_t take_and_rest(agent_waiter_t *waiter)
+{
+    agent_wait_t why = take(waiter);
+
+    agent_wait_end_turn(waiter);
+    rest(waiter);
+    return why;
 }
 
 /* How many signs of life were due so far. */
@@ -202,8 +241,8 @@ static void the_gravest_reason_comes_first_and_all_are_taken(void **state)
     agent_wait_wake_locked(waiter, AGENT_WAIT_HEARTBEAT);
     agent_wait_wake_locked(waiter, AGENT_WAIT_GONE);
     apr_thread_mutex_unlock(site.waits->mutex);
-    assert_int_equal(take(waiter), AGENT_WAIT_GONE);
-    assert_int_equal(agent_wait_take(waiter), AGENT_WAIT_NOTHING);
+    assert_int_equal(take_and_rest(waiter), AGENT_WAIT_GONE);
+    assert_int_equal(waiter->reasons, 0);
     /* Neither the look nor the sign is left out. */
     apr_thread_mutex_lock(site.waits->mutex);
     agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
@@ -241,14 +280,18 @@ static void signs_of_life_are_due_and_every_sixth_is_a_look(void **state)
         bool looks = false;
 
         /* Who is late takes the reasons of several at once. */
+        wait_for_wake(waiter);
         do {
             agent_wait_t why;
 
-            wait_for_wake(waiter);
             beats = count_beats(&site, waiter);
-            why = agent_wait_take(waiter);
-            assert_true(why == AGENT_WAIT_HEARTBEAT || why == AGENT_WAIT_SIGN);
-            looks = looks || why == AGENT_WAIT_HEARTBEAT;
+            while ((why = agent_wait_take_or_rest(waiter, false))
+                   != AGENT_WAIT_NOTHING) {
+                assert_true(why == AGENT_WAIT_HEARTBEAT
+                            || why == AGENT_WAIT_SIGN);
+                looks = looks || why == AGENT_WAIT_HEARTBEAT;
+                agent_wait_end_turn(waiter);
+            }
         } while (count_beats(&site, waiter) != beats);
         assert_int_equal(looks, beats / 6 > last / 6);
         last = beats;
@@ -281,72 +324,140 @@ static void ends_that_nobody_told_of_are_asked_for_together(void **state)
     play(0, NULL);
     queries = 0;
     while (queries == 0) {
-        assert_int_equal(take(waiter), AGENT_WAIT_SIGN);
+        assert_int_equal(take_and_rest(waiter), AGENT_WAIT_SIGN);
         assert_false(is_sent_to_look(&site, waiter));
     }
     assert_true(count_beats(&site, waiter) >= 6);
     play(1, ended);
     while (!is_sent_to_look(&site, waiter)) {
-        assert_int_equal(take(waiter), AGENT_WAIT_SIGN);
+        assert_int_equal(take_and_rest(waiter), AGENT_WAIT_SIGN);
     }
     /* Until it has looked, each review is a look of its own. */
     assert_false(agent_wait_want_review_locked(waiter));
     apr_pool_destroy(site.pool);
 }
 
-#define CROWD 3
+#define CROWD 5
 
-/* One may ask for a thread at a time, or two when they are late: who of the
- * crowd has to wait then; -1 = nobody. */
-static int find_left_out(const site_t *site, agent_waiter_t *const *crowd)
+/* A crowd of parked waiters that have nothing to do. */
+static void enter_crowd(const site_t *site, agent_waiter_t **crowd)
 {
-    int left_out = -1;
-    int out;
-
-    do {
-        sched_yield();
-        apr_thread_mutex_lock(site->waits->mutex);
-        out = site->waits->beats_out;
-        for (int i = 0; i < CROWD; i++) {
-            left_out = crowd[i]->reasons == 0 ? i : left_out;
-        }
-        apr_thread_mutex_unlock(site->waits->mutex);
-    } while (out < CROWD - 1);
-    return left_out;
+    allow(site, CROWD);
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = enter(site, RUN, -1, false);
+        assert_int_equal(agent_wait_take_or_rest(crowd[i], false),
+                         AGENT_WAIT_NOTHING);
+    }
 }
 
-static int count_beats_out(const site_t *site)
+/* Which of them were dispatched and have not begun, as bits. */
+static unsigned find_dispatched(agent_waiter_t *const *crowd)
 {
-    int out;
+    unsigned dispatched = 0;
 
+    for (int i = 0; i < CROWD; i++) {
+        dispatched |= is_dispatched(crowd[i]) ? 1U << i : 0;
+    }
+    return dispatched;
+}
+
+static void wake_in_order(const site_t *site, agent_waiter_t *const *crowd)
+{
     apr_thread_mutex_lock(site->waits->mutex);
-    out = site->waits->beats_out;
+    for (int i = 0; i < CROWD; i++) {
+        agent_wait_wake_locked(crowd[i], AGENT_WAIT_WOKEN);
+        /* Again: nobody queues twice. */
+        agent_wait_wake_locked(crowd[i], AGENT_WAIT_GONE);
+    }
     apr_thread_mutex_unlock(site->waits->mutex);
-    return out;
 }
 
-static void signs_of_life_ask_for_few_threads_together(void **state)
+/* Begins the turn of one that was dispatched, and ends it. */
+static void take_turn(agent_waiter_t *waiter)
+{
+    assert_int_equal(take(waiter), AGENT_WAIT_GONE);
+    agent_wait_end_turn(waiter);
+}
+
+static void few_of_the_woken_are_dispatched_at_once(void **state)
 {
     site_t site;
     agent_waiter_t *crowd[CROWD];
-    int last;
 
-    open_site(&site, apr_time_from_msec(20));
-    allow(&site, CROWD);
-    for (int i = 0; i < CROWD; i++) {
-        crowd[i] = enter(&site, RUN, -1, false);
-        while (agent_wait_take_or_rest(crowd[i]) != AGENT_WAIT_NOTHING) {
-        }
-    }
-    last = find_left_out(&site, crowd);
-    assert_int_not_equal(last, -1);
-    assert_int_not_equal(take(crowd[(last + 1) % CROWD]), AGENT_WAIT_NOTHING);
-    assert_int_equal(count_beats_out(&site), CROWD - 1);
-    agent_wait_end_turn(crowd[(last + 1) % CROWD]);
-    wait_for_wake(crowd[last]);
-    assert_int_equal(count_beats_out(&site), CROWD - 1);
-    agent_wait_leave(crowd[(last + 2) % CROWD]);
-    assert_int_equal(count_beats_out(&site), CROWD - 2);
+    open_site(&site, apr_time_from_sec(3600));
+    enter_crowd(&site, crowd);
+    wake_in_order(&site, crowd);
+    assert_int_equal(find_dispatched(crowd), 1U << 0 | 1U << 1 | 1U << 2);
+    take_turn(crowd[1]);
+    assert_int_equal(find_dispatched(crowd), 1U << 0 | 1U << 2 | 1U << 3);
+    /* One that leaves makes room as well, wherever it is. */
+    agent_wait_leave(crowd[0]);
+    assert_int_equal(site.waits->turns_out, 3);
+    take_turn(crowd[4]);
+    agent_wait_leave(crowd[3]);
+    take_turn(crowd[2]);
+    assert_int_equal(site.waits->turns_out, 0);
+    assert_int_equal(site.waits->turns_pending, 0);
+    apr_pool_destroy(site.pool);
+}
+
+static void threads_are_left_to_requests(void **state)
+{
+    site_t site;
+    agent_waiter_t *crowd[CROWD];
+
+    open_site(&site, apr_time_from_sec(3600));
+    enter_crowd(&site, crowd);
+    /* One more than the reserve, and that one is asked for. */
+    idle = 2;
+    wake_in_order(&site, crowd);
+    assert_int_equal(find_dispatched(crowd), 1U << 0);
+    /* All are busy: the least goes on. */
+    idle = 0;
+    take_turn(crowd[0]);
+    assert_int_equal(find_dispatched(crowd), 1U << 1);
+    idle = 100;
+    take_turn(crowd[1]);
+    assert_int_equal(find_dispatched(crowd), 1U << 2 | 1U << 3 | 1U << 4);
+    apr_pool_destroy(site.pool);
+}
+
+static void polls_without_a_database_take_the_least(void **state)
+{
+    site_t site;
+    agent_waiter_t *crowd[CROWD];
+
+    open_site(&site, apr_time_from_sec(3600));
+    enter_crowd(&site, crowd);
+    apr_thread_mutex_lock(site.waits->mutex);
+    site.waits->hearing = false;
+    site.waits->look_at = apr_time_now() + apr_time_from_sec(3600);
+    apr_thread_mutex_unlock(site.waits->mutex);
+    wake_in_order(&site, crowd);
+    assert_int_equal(find_dispatched(crowd), 1U << 0);
+    apr_pool_destroy(site.pool);
+}
+
+static void a_turn_after_the_other_is_for_those_before(void **state)
+{
+    site_t site;
+    agent_waiter_t *crowd[CROWD];
+
+    open_site(&site, apr_time_from_sec(3600));
+    enter_crowd(&site, crowd);
+    wake_in_order(&site, crowd);
+    take_turn(crowd[0]);
+    /* 4 is queued: 0 gives its thread back, and comes after it. */
+    assert_int_equal(agent_wait_take_or_rest(crowd[0], true),
+                     AGENT_WAIT_NOTHING);
+    take_turn(crowd[1]);
+    assert_int_equal(find_dispatched(crowd), 1U << 2 | 1U << 3 | 1U << 4);
+    take_turn(crowd[2]);
+    assert_int_equal(find_dispatched(crowd), 1U << 0 | 1U << 3 | 1U << 4);
+    assert_int_equal(take(crowd[0]), AGENT_WAIT_WOKEN);
+    agent_wait_end_turn(crowd[0]);
+    /* Nobody is queued now. */
+    assert_int_equal(agent_wait_take_or_rest(crowd[0], true), AGENT_WAIT_WOKEN);
     apr_pool_destroy(site.pool);
 }
 
@@ -361,7 +472,7 @@ static void streams_stop_at_once_and_others_after_the_grace(void **state)
     join = enter(&site, RUN, -1, false);
     agent_waits_stop(site.waits, apr_time_from_sec(3600));
     assert_int_equal(take(stream), AGENT_WAIT_STOPPING);
-    assert_int_equal(agent_wait_take(join), AGENT_WAIT_NOTHING);
+    assert_false(is_dispatched(join));
     agent_wait_leave(stream);
     assert_null(enter(&site, RUN, -1, false));
     agent_waits_stop(site.waits, 0);
@@ -379,12 +490,12 @@ static void those_who_wait_for_a_key_are_woken(void **state)
     first = enter(&site, RUN, -1, false);
     other = enter(&site, OTHER, -1, false);
     notify(&site, RUN);
-    assert_int_equal(take(first), AGENT_WAIT_WOKEN);
-    assert_int_equal(agent_wait_take(other), AGENT_WAIT_NOTHING);
+    assert_int_equal(take_and_rest(first), AGENT_WAIT_WOKEN);
+    assert_false(is_dispatched(other));
     agent_wait_expect_end(other);
     notify(&site, RUN " " OTHER);
-    assert_int_equal(take(first), AGENT_WAIT_WOKEN);
-    assert_int_equal(take(other), AGENT_WAIT_WOKEN);
+    assert_int_equal(take_and_rest(first), AGENT_WAIT_WOKEN);
+    assert_int_equal(take_and_rest(other), AGENT_WAIT_WOKEN);
     apr_pool_destroy(site.pool);
 }
 
@@ -457,17 +568,17 @@ static void streams_look_for_themselves_when_it_is_not_simple(void **state)
     agent_wait_bring_news(stream, 6);
     play(1, hole);
     notify(&site, RUN);
-    assert_int_equal(take(stream), AGENT_WAIT_WOKEN);
+    assert_int_equal(take_and_rest(stream), AGENT_WAIT_WOKEN);
     agent_wait_bring_news(stream, 6);
     play(2, unsaid);
     notify(&site, RUN);
-    assert_int_equal(take(stream), AGENT_WAIT_WOKEN);
+    assert_int_equal(take_and_rest(stream), AGENT_WAIT_WOKEN);
     assert_null(agent_wait_news(stream));
     agent_wait_bring_news(stream, 6);
     query_fails = true;
     notify(&site, RUN);
     query_fails = false;
-    assert_int_equal(take(stream), AGENT_WAIT_WOKEN);
+    assert_int_equal(take_and_rest(stream), AGENT_WAIT_WOKEN);
     apr_pool_destroy(site.pool);
 }
 
@@ -479,7 +590,10 @@ int main(void)
         CHECK_TEST(a_client_that_leaves_is_seen),
         CHECK_TEST(signs_of_life_are_due_and_every_sixth_is_a_look),
         CHECK_TEST(ends_that_nobody_told_of_are_asked_for_together),
-        CHECK_TEST(signs_of_life_ask_for_few_threads_together),
+        CHECK_TEST(few_of_the_woken_are_dispatched_at_once),
+        CHECK_TEST(threads_are_left_to_requests),
+        CHECK_TEST(polls_without_a_database_take_the_least),
+        CHECK_TEST(a_turn_after_the_other_is_for_those_before),
         CHECK_TEST(streams_stop_at_once_and_others_after_the_grace),
         CHECK_TEST(those_who_wait_for_a_key_are_woken),
         CHECK_TEST(news_is_brought_to_those_who_asked),

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who of the woken waiters may ask for a thread; see state.h.
+ *
+ * Parked waiters that are woken queue here, and few of them are dispatched at a
+ * time: httpd closes connections that are kept for their next request, also
+ * with that request on its way, as soon as it looks for a thread and none is
+ * idle. A turn that ends dispatches the next waiter. A waiter that blocks has
+ * its thread and does not queue.
+ */
+#include "state.h"
+
+#include <sys/eventfd.h>
+
+static void signal_waiter(const agent_waiter_t *waiter)
+{
+    (void)!eventfd_write(waiter->wake_fd, 1);
+}
+
+/* Threads that have nothing to do and will not be asked by those dispatched. */
+static int count_idle_locked(const agent_waits_t *waits)
+{
+    const agent_wait_threads_t *threads = &waits->threads;
+
+    return threads->count_idle(threads->baton) - waits->turns_pending;
+}
+
+/* While PostgreSQL is lost, turns that find nothing get no more than needed. */
+static bool may_dispatch_locked(const agent_waits_t *waits)
+{
+    const agent_wait_threads_t *threads = &waits->threads;
+
+    return waits->turns_out < threads->least
+        || (waits->turns_out < threads->most && waits->hearing
+            && count_idle_locked(waits) > threads->reserve);
+}
+
+static void dequeue_locked(agent_waiter_t *waiter)
+{
+    if (waiter->is_queued) {
+        waiter->is_queued = false;
+        APR_RING_REMOVE(waiter, queue);
+    }
+}
+
+static void dispatch_locked(agent_waits_t *waits)
+{
+    while (!APR_RING_EMPTY(&waits->woken, agent_waiter_t, queue)
+           && may_dispatch_locked(waits)) {
+        agent_waiter_t *waiter = APR_RING_FIRST(&waits->woken);
+
+        dequeue_locked(waiter);
+        waiter->is_out = true;
+        waiter->is_pending = true;
+        waits->turns_out++;
+        waits->turns_pending++;
+        signal_waiter(waiter);
+    }
+}
+
+static void enqueue_locked(agent_waiter_t *waiter)
+{
+    waiter->rests = false;
+    waiter->is_queued = true;
+    APR_RING_INSERT_TAIL(&waiter->waits->woken, waiter, agent_waiter_t, queue);
+    dispatch_locked(waiter->waits);
+}
+
+/* A waiter in the midst of its turn takes its reasons when that has ended. */
+void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason)
+{
+    bool is_first = waiter->reasons == 0;
+
+    waiter->reasons |= 1U << reason;
+    if (!waiter->entry.parked) {
+        if (is_first) {
+            signal_waiter(waiter);
+        }
+    }
+    else if (waiter->rests) {
+        enqueue_locked(waiter);
+    }
+}
+
+void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason)
+{
+    agent_waiter_t *waiter;
+
+    APR_RING_FOREACH(waiter, &waits->by_heartbeat, agent_waiter_t, link)
+    {
+        agent_wait_wake_locked(waiter, reason);
+    }
+}
+
+bool agent_wait_rest_locked(agent_waiter_t *waiter)
+{
+    waiter->rests = true;
+    if (waiter->reasons != 0) {
+        /* Its thread is for whoever was woken before it. */
+        if (APR_RING_EMPTY(&waiter->waits->woken, agent_waiter_t, queue)) {
+            waiter->rests = false;
+            return false;
+        }
+        enqueue_locked(waiter);
+    }
+    return true;
+}
+
+void agent_wait_begin_turn_locked(agent_waiter_t *waiter)
+{
+    waiter->rests = false;
+    dequeue_locked(waiter);
+    if (waiter->is_pending) {
+        waiter->is_pending = false;
+        waiter->waits->turns_pending--;
+    }
+}
+
+void agent_wait_end_turn_locked(agent_waiter_t *waiter)
+{
+    agent_wait_begin_turn_locked(waiter);
+    if (waiter->is_out) {
+        waiter->is_out = false;
+        waiter->waits->turns_out--;
+    }
+    dispatch_locked(waiter->waits);
+}

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+# Many waiting requests that are woken at once: the threads that they take turns
+# on must not all be theirs, since httpd closes connections that are kept for
+# their next request when it has no idle thread.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Crowd;
+use AgentTest::Database;
+use AgentTest::Postgres;
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+my $WAITERS = 500;
+my $OTHERS  = 30;
+
+my $FRAME = <<'CONF';
+StartServers 1
+ServerLimit 3
+ThreadsPerChild 64
+ThreadLimit 64
+MinSpareThreads 1
+MaxSpareThreads 64
+MaxRequestWorkers 64
+CONF
+
+sub path { return AgentTest::Client::run_path($_[0]) }
+
+# Those who wait for the run and, once they are answered, ask for something else
+# on the same connection; the ids of who is through come in @{$through}.
+sub add_waiters {
+    my ($crowd, $run, $through) = @_;
+    for (1 .. $WAITERS) {
+        my $answers = 0;
+        my $member = $crowd->add(sub {
+            my ($answer) = @_;
+            push @{$through}, $answer if ++$answers == 2;
+            return $answers == 1 && $answer->{status} == 200
+                ? AgentTest::Crowd::request('GET', '/info') : undef;
+        });
+        $crowd->ask($member, AgentTest::Crowd::request('GET', path($run) . '/join'));
+    }
+    # The head of each answer.
+    $crowd->run(sub { !grep { $_->{seen} !~ /\r\n\r\n/ } values %{ $crowd->{members} } });
+    return;
+}
+
+# Those who ask again and again, until $$stops.
+sub add_others {
+    my ($crowd, $request, $served, $stops) = @_;
+    for (1 .. $OTHERS) {
+        my $member = $crowd->add(sub {
+            my ($answer) = @_;
+            ${$served}++ if $answer->{status} == 200;
+            return ${$stops} ? undef : $request;
+        });
+        $crowd->ask($member, $request);
+    }
+    return;
+}
+
+subtest 'wakes: no request is lost while all who wait for a run are woken' => sub {
+    my ($server, $client);
+    $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . $FRAME);
+    $server->start;
+    $client = AgentTest::Client->new(url => $server->url);
+    my $run = $client->start_run('sleep 600000');
+    my $waiting = AgentTest::Crowd->new($client);
+    my ($served, $stops, @through) = (0, 0);
+    add_waiters($waiting, $run, \@through);
+    # The others are in the same process, so that all are served in one loop.
+    my $crowd = $waiting;
+    add_others($crowd, AgentTest::Crowd::request('POST', '/threads', '{}'),
+        \$served, \$stops);
+    $crowd->run(sub { $served >= 10 * $OTHERS });
+    $client->post(path($run) . '/cancel');
+    $crowd->run(sub { @through + $crowd->{lost} >= $WAITERS });
+    my $before = $served;
+    $crowd->run(sub { $served >= $before + 10 * $OTHERS || $crowd->{lost} });
+    $stops = 1;
+    $crowd->run(sub { !grep { $_->{asks} } values %{ $crowd->{members} } });
+    is $crowd->{lost}, 0, 'neither of those who ask for something else';
+    is scalar(grep { $_->{status} == 200 } @through), $WAITERS,
+        'nor the next one of those who were woken';
+    is scalar(keys %{ $crowd->{members} }), $WAITERS + $OTHERS,
+        'and all connections are kept';
+};
+
+subtest 'wakes: no request is lost while those who wait poll' => sub {
+    my $postgres = AgentTest::Postgres->new;
+    local $ENV{PGHOST} = $postgres->host;
+    my $server = AgentTest::Server->new(database => $postgres->conninfo,
+        config => AgentTest::Server::shared_config() . $FRAME);
+    $server->start;
+    my $client = AgentTest::Client->new(url => $server->url);
+    my $run = $client->start_run('sleep 600000');
+    my $crowd = AgentTest::Crowd->new($client);
+    my ($served, $stops, @through) = (0, 0);
+    add_waiters($crowd, $run, \@through);
+    add_others($crowd, AgentTest::Crowd::request('GET', '/ok'), \$served, \$stops);
+    $postgres->stop;
+    my $sees_loss = sub { $server->error_log =~ /AGT0201/ };
+    $crowd->run(sub { $crowd->{lost} || ($served >= 100 * $OTHERS && $sees_loss->()) });
+    # Three polls of each.
+    my $end = time + 4;
+    $crowd->run(sub { time > $end || $crowd->{lost} });
+    is $crowd->{lost}, 0, 'while PostgreSQL is down';
+    $postgres->start;
+    wait_for('the database', sub { $client->get('/threads/' . $run->{thread_id})->{status} == 200 });
+    $client->post(path($run) . '/cancel');
+    $crowd->run(sub { @through + $crowd->{lost} >= $WAITERS });
+    $stops = 1;
+    $crowd->run(sub { !grep { $_->{asks} } values %{ $crowd->{members} } });
+    is $crowd->{lost}, 0, 'nor when it is back and the run ends';
+    is scalar(grep { $_->{status} == 200 } @through), $WAITERS, 'all are answered';
+    is scalar(keys %{ $crowd->{members} }), $WAITERS + $OTHERS, 'all connections are kept';
+};
+
+done_testing;
