@@ -216,9 +216,13 @@ static apr_status_t start_waits(agent_child_t *child, server_rec *server,
 {
     const agent_server_config_t *config = child->config;
     const agent_log_t log = agent_daemon_log();
+    int parked = agent_capacity_waiters(config);
+    int blocked = agent_capacity_blocked(config);
     const agent_waits_limits_t limits = {
-        .parked = agent_capacity_waiters(config),
-        .blocked = agent_capacity_blocked(config),
+        .parked = parked,
+        .blocked = blocked,
+        .parked_per_address = agent_capacity_per_address(config, parked),
+        .blocked_per_address = agent_capacity_per_address(config, blocked),
         .threads = {.least = agent_capacity_least_turns(),
                     .most = agent_capacity_most_turns(),
                     .reserve = agent_capacity_most_turns(),
@@ -226,9 +230,12 @@ static apr_status_t start_waits(agent_child_t *child, server_rec *server,
                     .baton = agent_capacity_make_slot(pool)},
         .heartbeat = find_heartbeat(server)};
 
-    agent_park_start(agent_config_parking(config));
-    return agent_waits_create(&child->waits, find_conninfo(config, pool),
-                              child->db, &limits, &log, pool);
+    apr_status_t rv = agent_park_start(agent_config_parking(config), pool);
+
+    return rv != APR_SUCCESS
+        ? rv
+        : agent_waits_create(&child->waits, find_conninfo(config, pool),
+                             child->db, &limits, &log, pool);
 }
 
 static apr_status_t init_child(agent_child_t *child, server_rec *server,

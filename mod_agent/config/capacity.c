@@ -18,6 +18,9 @@
 /* Of a child, for all but requests that wait: log files, listeners, database
  * connections, clients that do not wait. */
 #define OTHER_DESCRIPTORS 500
+/* Of the places; but a browser with a few pages needs some. */
+#define ADDRESS_PART      4
+#define LEAST_PER_ADDRESS 8
 /* Of the threads. */
 #define LEAST_TURNS_PART 8
 
@@ -81,6 +84,15 @@ int agent_capacity_blocked(const agent_server_config_t *config)
     /* The other half keeps answering requests that do not wait. */
     return config->max_waiters != -1 ? at_most(config->max_waiters, half)
                                      : half;
+}
+
+int agent_capacity_per_address(const agent_server_config_t *config, int places)
+{
+    if (config->waiters_per_address != -1) {
+        return config->waiters_per_address;
+    }
+    return places > ADDRESS_PART * LEAST_PER_ADDRESS ? places / ADDRESS_PART
+                                                     : LEAST_PER_ADDRESS;
 }
 
 /* Turns go on slowly where requests that do not wait keep the threads busy. */

@@ -15,6 +15,9 @@ int agent_capacity_waiters(const agent_server_config_t *config);
 /* Those of them that may hold a thread. */
 int agent_capacity_blocked(const agent_server_config_t *config);
 
+/* Of so many places, those that one client address may have; 0 = any number. */
+int agent_capacity_per_address(const agent_server_config_t *config, int places);
+
 /* Threads of this child that may take turns of requests that wait without one,
  * whatever else it does, and the most that may when many are idle. */
 int agent_capacity_least_turns(void);

@@ -25,6 +25,7 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->runner_slots = -1;
     config->runner_memory = -1;
     config->max_waiters = -1;
+    config->waiters_per_address = -1;
     config->parking = -1;
     config->pool_size = -1;
     config->retention_days = -1;

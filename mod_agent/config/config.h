@@ -56,6 +56,7 @@ typedef struct agent_server_config_t {
     int runner_slots;
     apr_int64_t runner_memory;
     int max_waiters; /* see capacity.h */
+    int waiters_per_address;
     int parking;
     int pool_size;
     int retention_days;

@@ -287,6 +287,8 @@ static const number_t runners = NUMBER(runners, 1, 64, 0);
 static const number_t runner_slots = NUMBER(runner_slots, 1, 10000, 0);
 static const number_t max_waiters = NUMBER(max_waiters, 1, AGENT_MAX_WAITERS,
                                            0);
+static const number_t waiters_per_address = NUMBER(waiters_per_address, 0,
+                                                   AGENT_MAX_WAITERS, 0);
 static const number_t pool_size = NUMBER(pool_size, 1, 10000, 0);
 static const number_t pool_wait = NUMBER(pool_wait, 0, 60000, MSEC);
 static const number_t query_timeout = NUMBER(query_timeout, 10, 600000, MSEC);
@@ -352,6 +354,10 @@ const command_rec agent_directives[] = {
         "requests of one child that may wait for runs at once "
         "(default: what the MPM and open files have room for, at most "
         "10000)"),
+    AP_INIT_TAKE1("AgentMaxWaitersPerAddress", set_number,
+                  DATA(waiters_per_address), RSRC_CONF,
+                  "those of them that one client address may have, 0 for any "
+                  "number (default: a quarter, at least 8)"),
     AP_INIT_FLAG("AgentParking", set_flag, DATA(parking), RSRC_CONF,
                  "On: a request that waits holds no thread, where the MPM "
                  "allows it (default: On)"),

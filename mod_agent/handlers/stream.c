@@ -34,19 +34,10 @@ static void add_event(apr_array_header_t *texts, const stream_t *stream,
                       const agent_wait_event_t *event, apr_pool_t *scratch)
 {
     if (agent_stream_shows(stream->modes, event->name)) {
-        APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(
-            apr_psprintf(scratch, "%" APR_INT64_T_FMT, event->seq), event->name,
-            event->data, scratch);
+        agent_stream_add(texts,
+                         apr_psprintf(scratch, "%" APR_INT64_T_FMT, event->seq),
+                         event->name, event->data, scratch);
     }
-}
-
-static apr_status_t write_events(const stream_t *stream,
-                                 apr_array_header_t *texts, apr_pool_t *scratch)
-{
-    return texts->nelts == 0
-        ? APR_SUCCESS
-        : agent_response_write(stream->follow.call,
-                               apr_array_pstrcat(scratch, texts, 0));
 }
 
 static apr_status_t send_events(stream_t *stream,
@@ -71,14 +62,13 @@ static apr_status_t send_events(stream_t *stream,
         /* The state that stands for lost events was not asked for by mode. */
         in_gap = in_gap || strcmp(event.name, "gap") == 0;
         if (in_gap) {
-            APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(
-                id, event.name, event.data, scratch);
+            agent_stream_add(texts, id, event.name, event.data, scratch);
         }
         else {
             add_event(texts, stream, &event, scratch);
         }
     }
-    return write_events(stream, texts, scratch);
+    return agent_stream_send(stream->follow.call, texts, scratch);
 }
 
 /* What the last row of a look says of the next one. */
@@ -139,7 +129,7 @@ static apr_status_t send_news(agent_follow_t *follow,
             add_event(texts, stream, event, scratch);
         }
     }
-    return write_events(stream, texts, scratch) == APR_SUCCESS
+    return agent_stream_send(stream->follow.call, texts, scratch) == APR_SUCCESS
         ? APR_EAGAIN
         : APR_ECONNABORTED;
 }

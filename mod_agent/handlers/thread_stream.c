@@ -79,8 +79,7 @@ static apr_status_t add_state(apr_array_header_t *texts,
                                          &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
-        APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(
-            id, "state_update", state, scratch);
+        agent_stream_add(texts, id, "state_update", state, scratch);
         return APR_SUCCESS;
     }
     /* Rolled back since: there is nothing to show. */
@@ -104,8 +103,8 @@ static apr_status_t add_end(apr_array_header_t *texts,
                        checkpoint_id, scratch);
     }
     if (rv == APR_SUCCESS && stream->tells_ends) {
-        APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(
-            id, "run_done",
+        agent_stream_add(
+            texts, id, "run_done",
             print_end(stream,
                       agent_db_value(events, row, AGENT_THREAD_EVENT_STATUS),
                       scratch),
@@ -128,8 +127,7 @@ static apr_status_t add_row(apr_array_header_t *texts, thread_stream_t *stream,
         apr_cpystrn(stream->run_id, run_id, sizeof(stream->run_id));
     }
     if (name != NULL) {
-        APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(id, name, data,
-                                                                 scratch);
+        agent_stream_add(texts, id, name, data, scratch);
     }
     else if (agent_db_value(events, row, AGENT_THREAD_EVENT_STATUS) != NULL) {
         rv = add_end(texts, stream, events, row, scratch);
@@ -181,10 +179,7 @@ static apr_status_t send_rows(int *rows, thread_stream_t *stream,
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (texts->nelts > 0
-        && agent_response_write(stream->follow.call,
-                                apr_array_pstrcat(scratch, texts, 0))
-            != APR_SUCCESS) {
+    if (agent_stream_send(stream->follow.call, texts, scratch) != APR_SUCCESS) {
         return APR_ECONNABORTED;
     }
     if (*rows > 0) {

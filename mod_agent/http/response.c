@@ -12,16 +12,24 @@
 #include <http_protocol.h>
 #include <util_filter.h>
 
-/* One brigade for the whole response: a long stream must not grow. Whatever the
- * filters report, there is nobody to send to any more: APR_ECONNABORTED. */
+/* One brigade for the whole response: a long stream must not grow. */
+static apr_bucket_brigade *get_brigade(agent_call_t *call)
+{
+    if (call->brigade == NULL) {
+        call->brigade = apr_brigade_create(call->pool,
+                                           call->r->connection->bucket_alloc);
+    }
+    return call->brigade;
+}
+
+/* Whatever the filters report, there is nobody to send to any more:
+ * APR_ECONNABORTED. */
 static apr_status_t pass(agent_call_t *call, apr_bucket *content, int flush)
 {
     apr_bucket_alloc_t *alloc = call->r->connection->bucket_alloc;
     apr_status_t rv;
 
-    if (call->brigade == NULL) {
-        call->brigade = apr_brigade_create(call->pool, alloc);
-    }
+    get_brigade(call);
     if (content != NULL) {
         APR_BRIGADE_INSERT_TAIL(call->brigade, content);
     }
@@ -117,6 +125,20 @@ apr_status_t agent_response_write(agent_call_t *call, const char *text)
                 apr_bucket_transient_create(text, strlen(text),
                                             call->r->connection->bucket_alloc),
                 1);
+}
+
+apr_status_t agent_response_write_parts(agent_call_t *call,
+                                        const char *const *parts)
+{
+    apr_bucket_alloc_t *alloc = call->r->connection->bucket_alloc;
+
+    for (; *parts != NULL; parts++) {
+        apr_bucket *bucket = apr_bucket_transient_create(*parts, strlen(*parts),
+                                                         alloc);
+
+        APR_BRIGADE_INSERT_TAIL(get_brigade(call), bucket);
+    }
+    return pass(call, NULL, 1);
 }
 
 /* Where the end of the connection is the end of the body (HTTP/1.0, as proxies

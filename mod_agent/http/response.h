@@ -42,6 +42,10 @@ apr_status_t agent_response_begin(agent_call_t *call, const char *type);
  * when the client is gone. */
 apr_status_t agent_response_write(agent_call_t *call, const char *text);
 
+/* The same of several texts, in order; ended by NULL. */
+apr_status_t agent_response_write_parts(agent_call_t *call,
+                                        const char *const *parts);
+
 /*
  * Ends a response that cannot be completed, so that the client sees it cut and
  * not as finished. Returns what the handler returns to httpd.

@@ -9,6 +9,9 @@
 #include "request.h"
 #include "response.h"
 
+/* From here on copying costs more than it saves. */
+#define LARGE_BYTES (32 * 1024)
+
 apr_status_t agent_stream_begin(agent_call_t *call)
 {
     return agent_response_begin(call, "text/event-stream");
@@ -29,6 +32,44 @@ const char *agent_stream_event(const char *id, const char *event,
         }
     }
     return text;
+}
+
+void agent_stream_add(apr_array_header_t *texts, const char *id,
+                      const char *event, const char *data, apr_pool_t *pool)
+{
+    if (strlen(data) < LARGE_BYTES || strpbrk(data, "\r\n") != NULL) {
+        APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(id, event,
+                                                                 data, pool);
+        return;
+    }
+    APR_ARRAY_PUSH(texts, const char *) = apr_pstrcat(pool, "event: ", event,
+                                                      "\ndata: ", NULL);
+    APR_ARRAY_PUSH(texts, const char *) = data;
+    APR_ARRAY_PUSH(texts, const char *) = apr_pstrcat(
+        pool, id ? "\nid: " : "", id ? id : "", "\n\n", NULL);
+}
+
+static bool has_large(const apr_array_header_t *texts)
+{
+    for (int i = 0; i < texts->nelts; i++) {
+        if (strlen(APR_ARRAY_IDX(texts, i, const char *)) >= LARGE_BYTES) {
+            return true;
+        }
+    }
+    return false;
+}
+
+apr_status_t agent_stream_send(agent_call_t *call, apr_array_header_t *texts,
+                               apr_pool_t *pool)
+{
+    if (texts->nelts == 0) {
+        return APR_SUCCESS;
+    }
+    if (!has_large(texts)) {
+        return agent_response_write(call, apr_array_pstrcat(pool, texts, 0));
+    }
+    APR_ARRAY_PUSH(texts, const char *) = NULL;
+    return agent_response_write_parts(call, (const char *const *)texts->elts);
 }
 
 /* The mode that an event belongs to; NULL = none. */

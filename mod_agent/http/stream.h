@@ -19,6 +19,17 @@ const char *agent_stream_event(const char *id, const char *event,
                                const char *data, apr_pool_t *pool);
 
 /*
+ * Adds an event to texts (of const char *), which agent_stream_send() sends at
+ * once; data is borrowed until then. A large event is not copied.
+ */
+void agent_stream_add(apr_array_header_t *texts, const char *id,
+                      const char *event, const char *data, apr_pool_t *pool);
+
+/* APR_ECONNABORTED when the client is gone. */
+apr_status_t agent_stream_send(agent_call_t *call, apr_array_header_t *texts,
+                               apr_pool_t *pool);
+
+/*
  * Whether an event is one of the NULL-terminated stream modes (NULL = all). A
  * name may end with the namespace of a subgraph: `values|NAMESPACE`. What
  * belongs to no mode (metadata, error, ...) is always shown.

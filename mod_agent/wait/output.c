@@ -17,6 +17,9 @@
 #include <http_core.h>
 #include <util_filter.h>
 
+#include "../private.h"
+#include "held.h"
+
 #define FILTER_NAME "AGENT_OUTPUT"
 
 /* Well below the 64 KB of FlushMaxThreshold. */
@@ -30,9 +33,13 @@ struct agent_output_t {
     apr_bucket_brigade *held;
     /* On its way to the last filter. */
     apr_bucket_brigade *piece;
+    agent_holder_t *holder;
 };
 
 static ap_filter_rec_t *filter_record;
+
+/* Set in child_init. */
+static agent_held_t *child_held;
 
 /* True when there was one. */
 static bool take_flushes_out(apr_bucket_brigade *bb)
@@ -96,6 +103,30 @@ static void write_set_aside(const agent_output_t *output)
     last->frec->filter_func.out_func(last, NULL);
 }
 
+void agent_output_drop(agent_output_t *output, conn_rec *c)
+{
+    apr_brigade_cleanup(output->held);
+    if (!agent_held_update(output->holder, 0, -1)) {
+        ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, c,
+                      AGENT_LOGNO(0721) "cut: the client does not read, and "
+                                        "this child holds too much for such "
+                                        "clients");
+    }
+}
+
+/* Sets c->aborted when the child holds too much, and much of it here. */
+static void count_held(const agent_output_t *output, conn_rec *c)
+{
+    apr_off_t length = 0;
+    apr_os_sock_t fd;
+
+    apr_brigade_length(output->held, 0, &length);
+    if (apr_os_sock_get(&fd, ap_get_conn_socket(c)) == APR_SUCCESS
+        && !agent_held_update(output->holder, (apr_size_t)length, fd)) {
+        c->aborted = 1;
+    }
+}
+
 bool agent_output_send(agent_output_t *output, conn_rec *c)
 {
     if (c->data_in_output_filters) {
@@ -106,8 +137,11 @@ bool agent_output_send(agent_output_t *output, conn_rec *c)
         pass_piece(output, c);
         write_set_aside(output);
     }
+    if (!c->aborted) {
+        count_held(output, c);
+    }
     if (c->aborted) {
-        apr_brigade_cleanup(output->held);
+        agent_output_drop(output, c);
     }
     return !c->aborted
         && (c->data_in_output_filters || !APR_BRIGADE_EMPTY(output->held));
@@ -121,6 +155,7 @@ static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
 
     if (!output->holds) {
         APR_BRIGADE_PREPEND(bb, output->held);
+        agent_held_update(output->holder, 0, -1);
         return ap_pass_brigade(filter->next, bb);
     }
     flushes = take_flushes_out(bb);
@@ -137,12 +172,18 @@ void agent_output_register(void)
                                               AP_FTYPE_NETWORK - 1);
 }
 
+apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool)
+{
+    return agent_held_create(&child_held, budget_bytes, pool);
+}
+
 agent_output_t *agent_output_add(conn_rec *c)
 {
     agent_output_t *output = apr_pcalloc(c->pool, sizeof(*output));
 
     output->held = apr_brigade_create(c->pool, c->bucket_alloc);
     output->piece = apr_brigade_create(c->pool, c->bucket_alloc);
+    output->holder = agent_held_add(child_held, c->pool);
     output->filter = ap_add_output_filter_handle(filter_record, output, NULL,
                                                  c);
     return output;

@@ -15,9 +15,16 @@ typedef struct agent_output_t agent_output_t;
 /* Registers the filter; once, when the module's hooks are. */
 void agent_output_register(void);
 
+/* In child_init, before any connection: the bytes that the child may hold for
+ * clients that do not read. */
+apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool);
+
 /* Puts the filter in front of the network, before the first request; in
  * c->pool. It lets everything through until it is told to hold. */
 agent_output_t *agent_output_add(conn_rec *c);
+
+/* The connection is about to be closed: nothing is held for its client. */
+void agent_output_drop(agent_output_t *output, conn_rec *c);
 
 /* Begins to hold, or ends it: what is still held then goes out with the next
  * brigade. */
@@ -25,7 +32,8 @@ void agent_output_hold(agent_output_t *output, bool holds);
 
 /*
  * Sends what the socket takes now. True when something is left: again when the
- * socket is writable. After an error c->aborted is set and nothing is left.
+ * socket is writable. After an error, or when the child holds too much for
+ * clients, c->aborted is set and nothing is left.
  */
 bool agent_output_send(agent_output_t *output, conn_rec *c);
 

@@ -24,6 +24,9 @@
 #include "../private.h"
 #include "output.h"
 
+/* For clients of one child that do not read. */
+#define HELD_BYTES (64 * 1024 * 1024)
+
 /* Of one connection. */
 typedef struct park_t {
     agent_output_t *output;
@@ -232,10 +235,33 @@ static park_t *find_place(const request_rec *r)
         : NULL;
 }
 
+/* An IPv4 address, or the network of an IPv6 address: one client has as many
+ * addresses of its /64 as it likes. */
+static apr_uint64_t find_address(const request_rec *r)
+{
+    const apr_sockaddr_t *client = r->useragent_addr;
+    const unsigned char *bytes = client->ipaddr_ptr;
+    int first = 0;
+    int last = client->ipaddr_len;
+    apr_uint64_t address = 0;
+
+    if (client->family == APR_INET6) {
+        bool mapped = IN6_IS_ADDR_V4MAPPED(&client->sa.sin6.sin6_addr);
+
+        first = mapped ? 12 : 0;
+        last = mapped ? 16 : 8;
+    }
+    for (int i = first; i < last; i++) {
+        address = address << 8 | bytes[i];
+    }
+    return address;
+}
+
 apr_status_t agent_park_check(const request_rec *r, agent_waits_t *waits,
                               agent_error_t **err)
 {
-    return agent_wait_check(waits, find_place(r) != NULL, err, r->pool);
+    return agent_wait_check(waits, find_place(r) != NULL, find_address(r), err,
+                            r->pool);
 }
 
 apr_status_t agent_park(int *result, request_rec *r,
@@ -244,6 +270,7 @@ apr_status_t agent_park(int *result, request_rec *r,
     park_t *park = find_place(r);
     const agent_wait_entry_t entry = {.key = parking->key,
                                       .account_id = parking->account_id,
+                                      .address = find_address(r),
                                       .client_fd = r->connection->master == NULL
                                           ? find_descriptor(r->connection)
                                           : -1,
@@ -318,6 +345,9 @@ static int close_connection(conn_rec *c)
 {
     park_t *park = c->master == NULL ? find_park(c) : NULL;
 
+    if (park != NULL) {
+        agent_output_drop(park->output, c);
+    }
     if (park != NULL && park->r != NULL) {
         restore_client(c, park);
         c->aborted = 1;
@@ -338,11 +368,12 @@ void agent_park_register(apr_pool_t *pool)
     agent_output_register();
 }
 
-void agent_park_start(bool enabled)
+apr_status_t agent_park_start(bool enabled, apr_pool_t *pool)
 {
     int can_wait = 0;
 
     can_park = enabled
         && ap_mpm_query(AP_MPMQ_CAN_WAITIO, &can_wait) == APR_SUCCESS
         && can_wait;
+    return agent_output_start(HELD_BYTES, pool);
 }

@@ -45,7 +45,7 @@ typedef struct agent_parking_t {
 /* Called with the module's hooks, and in child_init with the directive's
  * value. */
 void agent_park_register(apr_pool_t *pool);
-void agent_park_start(bool enabled);
+apr_status_t agent_park_start(bool enabled, apr_pool_t *pool);
 
 /*
  * Whether a request could wait now; else err is why not. For who is about to

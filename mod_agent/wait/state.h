@@ -86,6 +86,10 @@ struct agent_waits_t {
     apr_uint64_t last_serial;
     int free_parked;
     int free_blocked;
+    apr_hash_t *by_address; /* address.c */
+    struct agent_wait_address_t *free_address;
+    int parked_per_address; /* 0 = any number; these two never change */
+    int blocked_per_address;
     bool stopping;
     bool stopped;
     apr_time_t stop_at;
@@ -110,6 +114,16 @@ bool agent_wait_rest_locked(agent_waiter_t *waiter);
  * dispatches the next waiter. */
 void agent_wait_begin_turn_locked(agent_waiter_t *waiter);
 void agent_wait_end_turn_locked(agent_waiter_t *waiter);
+
+/* ---- address.c ---- */
+
+void agent_wait_make_addresses(agent_waits_t *waits, apr_pool_t *pool);
+
+/* Whether the address may have one more waiter; it has one more, one less. */
+bool agent_wait_may_enter_from_locked(const agent_waits_t *waits, bool parked,
+                                      apr_uint64_t address);
+void agent_wait_enter_from_locked(agent_waits_t *waits, apr_uint64_t address);
+void agent_wait_leave_from_locked(agent_waits_t *waits, apr_uint64_t address);
 
 void agent_wait_drop_coming_locked(agent_waiter_t *waiter);
 /* The watch thread looks again at what is due. */

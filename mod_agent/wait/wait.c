@@ -151,22 +151,26 @@ static int *find_free_locked(agent_waits_t *waits, bool parked)
 }
 
 /* AGENT_E_COUNT = there is room. */
-static agent_error_id_t check_locked(agent_waits_t *waits, bool parked)
+static agent_error_id_t check_locked(agent_waits_t *waits, bool parked,
+                                     apr_uint64_t address)
 {
     if (waits->stopping) {
         return AGENT_E_SHUTTING_DOWN;
     }
-    return *find_free_locked(waits, parked) > 0 ? AGENT_E_COUNT
-                                                : AGENT_E_OVERLOADED;
+    return *find_free_locked(waits, parked) > 0
+            && agent_wait_may_enter_from_locked(waits, parked, address)
+        ? AGENT_E_COUNT
+        : AGENT_E_OVERLOADED;
 }
 
 apr_status_t agent_wait_check(agent_waits_t *waits, bool parked,
-                              agent_error_t **err, apr_pool_t *pool)
+                              apr_uint64_t address, agent_error_t **err,
+                              apr_pool_t *pool)
 {
     agent_error_id_t refusal;
 
     apr_thread_mutex_lock(waits->mutex);
-    refusal = check_locked(waits, parked);
+    refusal = check_locked(waits, parked, address);
     apr_thread_mutex_unlock(waits->mutex);
     return refusal == AGENT_E_COUNT
         ? APR_SUCCESS
@@ -184,6 +188,7 @@ static void enter_locked(agent_waits_t *waits, agent_waiter_t *waiter)
     APR_RING_INSERT_TAIL(&waits->by_heartbeat, waiter, agent_waiter_t, link);
     waits->count++;
     --*find_free_locked(waits, waiter->entry.parked);
+    agent_wait_enter_from_locked(waits, waiter->entry.address);
     if (waiter->entry.client_fd >= 0) {
         apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
                      waiter);
@@ -215,6 +220,7 @@ static void leave_locked(agent_waits_t *waits, agent_waiter_t *waiter)
     APR_RING_REMOVE(waiter, link);
     waits->count--;
     ++*find_free_locked(waits, waiter->entry.parked);
+    agent_wait_leave_from_locked(waits, waiter->entry.address);
     if (waiter->entry.client_fd >= 0) {
         apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
                      NULL);
@@ -256,7 +262,7 @@ static agent_error_id_t try_enter(agent_waits_t *waits, agent_waiter_t *waiter)
 
     apr_thread_mutex_lock(waits->mutex);
     is_first = APR_RING_EMPTY(&waits->by_heartbeat, agent_waiter_t, link);
-    refusal = check_locked(waits, waiter->entry.parked);
+    refusal = check_locked(waits, waiter->entry.parked, waiter->entry.address);
     if (refusal == AGENT_E_COUNT) {
         enter_locked(waits, waiter);
     }
@@ -384,6 +390,9 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
     waits->heartbeat = limits->heartbeat;
     waits->free_parked = limits->parked;
     waits->free_blocked = limits->blocked;
+    waits->parked_per_address = limits->parked_per_address;
+    waits->blocked_per_address = limits->blocked_per_address;
+    agent_wait_make_addresses(waits, pool);
     waits->threads = limits->threads;
     waits->by_key = apr_hash_make(pool);
     waits->by_serial = apr_hash_make(pool);

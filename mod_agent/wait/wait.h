@@ -63,6 +63,9 @@ typedef struct agent_waits_limits_t {
     /* Requests without a thread, and requests that each hold one. */
     int parked;
     int blocked;
+    /* Those of one client address; 0 = any number. */
+    int parked_per_address;
+    int blocked_per_address;
     agent_wait_threads_t threads;
     /* Between two signs of life of one request. */
     apr_interval_time_t heartbeat;
@@ -74,6 +77,8 @@ typedef struct agent_wait_entry_t {
     const char *key;
     /* Whose it is; borrowed. */
     const char *account_id;
+    /* Names the client's address, or network, among all. */
+    apr_uint64_t address;
     /* The client's socket, to see it leave; -1 = not watched. */
     int client_fd;
     /* Woken through agent_wait_descriptor(); otherwise it blocks. */
@@ -99,11 +104,12 @@ void agent_waits_stop(agent_waits_t *waits, apr_interval_time_t grace);
 
 /* Whether a waiter could enter now; else err is why not. */
 apr_status_t agent_wait_check(agent_waits_t *waits, bool parked,
-                              agent_error_t **err, apr_pool_t *pool);
+                              apr_uint64_t address, agent_error_t **err,
+                              apr_pool_t *pool);
 
 /*
  * Registers a waiter, in pool, until agent_wait_leave() or the pool's end.
- * Errors: OVERLOADED when the limit is reached or descriptors have run out,
+ * Errors: OVERLOADED when a limit is reached or descriptors have run out,
  * SHUTTING_DOWN.
  */
 apr_status_t agent_wait_enter(agent_waiter_t **out, agent_waits_t *waits,

@@ -75,7 +75,7 @@ for my $good (
         'AgentDBConnectTimeout 100', 'AgentRunners 2', 'AgentRunnerSlots 1',
         'AgentRunnerMemory 64m',
         'AgentRunTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1',
-        'AgentMaxWaiters 1', 'AgentParking Off', 'AgentMaxBody 1024', 'AgentPrefix /agents',
+        'AgentMaxWaiters 1', 'AgentMaxWaitersPerAddress 0', 'AgentParking Off', 'AgentMaxBody 1024', 'AgentPrefix /agents',
         'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"',
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', ''),
     graph('AgentModel demo') . join("\n", 'AgentWebhooks Off',

@@ -32,6 +32,7 @@ MaxKeepAliveRequests 0
 DBDKeep 32
 DBDMax 32
 AgentMaxWaiters 32
+AgentMaxWaitersPerAddress 0
 CONF
 
 sub new {

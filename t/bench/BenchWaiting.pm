@@ -44,6 +44,7 @@ MaxKeepAliveRequests 0
 DBDKeep $THREADS
 DBDMax $THREADS
 AgentMaxWaiters $MAX_WAITERS
+AgentMaxWaitersPerAddress 0
 CONF
 
 # {waiters, kb_each, one => [microseconds, sorted], all => the same,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_agent/wait/wait.c */
 /* OBJECTS: ../mod_agent/wait/turns.c */
+/* OBJECTS: ../mod_agent/wait/address.c */
 /* OBJECTS: ../mod_agent/wait/hear.c */
 /* OBJECTS: ../mod_agent/wait/news.c */
 /* OBJECTS: ../mod_agent/wait/watch.c */

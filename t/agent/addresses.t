@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# How many requests of one client may wait.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+my ($server, $client) = AgentTest::Server->start_with_client(
+    'AgentMaxWaitersPerAddress 3',
+    'LoadModule remoteip_module "${MODULES}/mod_remoteip.so"',
+    'RemoteIPHeader X-Forwarded-For',
+    'RemoteIPInternalProxy 127.0.0.1');
+my $thread = $client->create_thread->{thread_id};
+
+# A stream of a client with this address; its connection, and the answer's head.
+sub open_stream {
+    my ($address) = @_;
+    my $socket = $client->connection;
+    syswrite $socket, "GET /threads/$thread/stream HTTP/1.1\r\nHost: localhost\r\n"
+        . "X-Forwarded-For: $address\r\n\r\n";
+    return ($socket, AgentTest::Client::read_until($socket, qr/\r\n\r\n/));
+}
+
+my @open;
+sub status_of {
+    my ($address) = @_;
+    my ($socket, $head) = open_stream($address);
+    push @open, $socket;
+    my ($status) = $head =~ m{\AHTTP/1.1 (\d+)};
+    return $status;
+}
+
+is_deeply [ map { status_of('192.0.2.1') } 1 .. 4 ], [ 200, 200, 200, 503 ],
+    'waiters: one address has AgentMaxWaitersPerAddress of them';
+my (undef, $head) = open_stream('192.0.2.1');
+like $head, qr/^Retry-After: \d+\r$/mi, 'waiters: who has too many is told when to come again';
+is status_of('192.0.2.2'), 200, 'waiters: other addresses are served';
+is_deeply [ map { status_of("2001:db8:0:1::$_") } 1 .. 4 ], [ 200, 200, 200, 503 ],
+    'waiters: an IPv6 network of 64 bits is one address';
+is status_of('2001:db8:0:2::1'), 200, 'waiters: the next network is another one';
+
+my $refused = $client->request('POST', "/threads/$thread/runs/wait",
+    { assistant_id => 'agent', input => { messages => [] } },
+    { 'X-Forwarded-For' => '192.0.2.1' });
+is $refused->{json}{code}, 'too_many_waiters',
+    'waiters: no run is made for an address that has too many';
+is $client->get("/threads/$thread/runs")->{body}, '[]', 'waiters: none was stored';
+
+close $open[0];
+ok wait_for('a place', sub { status_of('192.0.2.1') == 200 }),
+    'waiters: one that leaves makes room';
+
+close $_ for @open;
+undef $server;
+done_testing;
