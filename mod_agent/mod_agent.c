@@ -5,6 +5,7 @@
  * The module's record and its hooks; everything else is in the folders beside
  * this file.
  */
+#include <malloc.h>
 #include <string.h>
 #include <strings.h>
 
@@ -36,6 +37,9 @@
 /* Between two signs of life of a request that waits; SDKs take silence of three
  * times this for a dead connection. */
 #define HEARTBEAT apr_time_from_sec(5)
+
+/* Allocations of so many bytes go back to the system when they are freed. */
+#define MMAP_FROM (256 * 1024)
 
 /* SetHandler agent */
 static const char handler_name[] = "agent";
@@ -255,6 +259,10 @@ static void start_child(apr_pool_t *pool, server_rec *server)
 {
     agent_child_t *child = apr_pcalloc(pool, sizeof(*child));
     apr_status_t rv;
+
+    /* Otherwise one large result raises it to 32 MB, and what many threads free
+     * stays with their arenas. */
+    mallopt(M_MMAP_THRESHOLD, MMAP_FROM);
 
     child->config = agent_config_server(server);
     child->wake_fd = agent_daemon_child_init(server);
