@@ -17,6 +17,7 @@
 #include <http_protocol.h>
 #include <http_request.h>
 #include <mpm_common.h>
+#include <scoreboard.h>
 #include <mod_dbd.h>
 
 #include "config/capacity.h"
@@ -215,6 +216,28 @@ static apr_interval_time_t find_heartbeat(const server_rec *server)
     return heartbeat;
 }
 
+/* Set in child_init: the generation that this child belongs to. */
+static ap_generation_t own_generation;
+
+static bool is_child_ending(void)
+{
+    int state = AP_MPMQ_RUNNING;
+
+    return ap_get_scoreboard_global()->running_generation != own_generation
+        || (ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS
+            && state == AP_MPMQ_STOPPING);
+}
+
+/* The prefork MPM runs child_stopping when the child's request has ended, which
+ * is too late for one that waits. */
+static bool is_told_of_end(void)
+{
+    int threaded = 0;
+
+    return ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded) == APR_SUCCESS
+        && threaded != AP_MPMQ_NOT_SUPPORTED;
+}
+
 static apr_status_t start_waits(agent_child_t *child, server_rec *server,
                                 apr_pool_t *pool)
 {
@@ -232,7 +255,9 @@ static apr_status_t start_waits(agent_child_t *child, server_rec *server,
                     .reserve = agent_capacity_most_turns(),
                     .count_idle = agent_capacity_count_idle,
                     .baton = agent_capacity_make_slot(pool)},
-        .heartbeat = find_heartbeat(server)};
+        .heartbeat = find_heartbeat(server),
+        .is_ending = is_told_of_end() ? NULL : is_child_ending,
+        .grace = agent_config_drain_timeout(config)};
 
     apr_status_t rv = agent_park_start(agent_config_parking(config), pool);
 
@@ -264,6 +289,7 @@ static void start_child(apr_pool_t *pool, server_rec *server)
      * stays with their arenas. */
     mallopt(M_MMAP_THRESHOLD, MMAP_FROM);
 
+    own_generation = ap_get_scoreboard_global()->running_generation;
     child->config = agent_config_server(server);
     child->wake_fd = agent_daemon_child_init(server);
     if (child->config->graphs->nelts == 0) {

@@ -58,6 +58,8 @@ APR_RING_HEAD(agent_waiter_ring_t, agent_waiter_t);
 struct agent_waits_t {
     agent_log_t log;
     apr_interval_time_t heartbeat;
+    bool (*is_ending)(void);
+    apr_interval_time_t grace;
     agent_wait_threads_t threads;
     struct agent_listener_t *listener;
     agent_pool_t *db;
@@ -93,6 +95,7 @@ struct agent_waits_t {
     bool stopping;
     bool stopped;
     apr_time_t stop_at;
+    apr_time_t ask_at; /* whether this child is ending */
     bool hearing;
     apr_time_t look_at; /* the next look while deaf */
     apr_time_t complained_at;
@@ -126,6 +129,7 @@ void agent_wait_enter_from_locked(agent_waits_t *waits, apr_uint64_t address);
 void agent_wait_leave_from_locked(agent_waits_t *waits, apr_uint64_t address);
 
 void agent_wait_drop_coming_locked(agent_waiter_t *waiter);
+void agent_wait_stop_locked(agent_waits_t *waits, apr_interval_time_t grace);
 /* The watch thread looks again at what is due. */
 void agent_wait_nudge(const agent_waits_t *waits);
 

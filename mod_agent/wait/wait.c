@@ -394,6 +394,8 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
     waits->blocked_per_address = limits->blocked_per_address;
     agent_wait_make_addresses(waits, pool);
     waits->threads = limits->threads;
+    waits->is_ending = limits->is_ending;
+    waits->grace = limits->grace;
     waits->by_key = apr_hash_make(pool);
     waits->by_serial = apr_hash_make(pool);
     APR_RING_INIT(&waits->by_heartbeat, agent_waiter_t, link);
@@ -447,12 +449,17 @@ static void stop_streams_locked(agent_waits_t *waits)
     }
 }
 
-void agent_waits_stop(agent_waits_t *waits, apr_interval_time_t grace)
+void agent_wait_stop_locked(agent_waits_t *waits, apr_interval_time_t grace)
 {
-    apr_thread_mutex_lock(waits->mutex);
     waits->stopping = true;
     waits->stop_at = apr_time_now() + grace;
     stop_streams_locked(waits);
+}
+
+void agent_waits_stop(agent_waits_t *waits, apr_interval_time_t grace)
+{
+    apr_thread_mutex_lock(waits->mutex);
+    agent_wait_stop_locked(waits, grace);
     apr_thread_mutex_unlock(waits->mutex);
     agent_wait_nudge(waits);
 }

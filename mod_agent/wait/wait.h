@@ -69,6 +69,10 @@ typedef struct agent_waits_limits_t {
     agent_wait_threads_t threads;
     /* Between two signs of life of one request. */
     apr_interval_time_t heartbeat;
+    /* Whether this child is to end, asked each second where the MPM does not
+     * say so, and the grace of agent_waits_stop() then; NULL = it says so. */
+    bool (*is_ending)(void);
+    apr_interval_time_t grace;
 } agent_waits_limits_t;
 
 /* Who waits, and for what. */

@@ -21,8 +21,9 @@
 #define BEATS_PER_REVIEW 6
 /* Heartbeats of clients that came together are spread: in each slice of time
  * twice as many as would be due if they were even. */
-#define SLICE       apr_time_from_msec(10)
-#define LEAST_BEATS 8
+#define SLICE        apr_time_from_msec(10)
+#define LEAST_BEATS  8
+#define ASK_INTERVAL apr_time_from_sec(1)
 
 static apr_status_t watch_fd(const agent_waits_t *waits, int fd,
                              apr_uint64_t serial, uint32_t events)
@@ -70,6 +71,12 @@ void agent_wait_nudge(const agent_waits_t *waits)
     (void)!eventfd_write(waits->nudge_fd, 1);
 }
 
+/* The child's end is the watch thread's to find out. */
+static bool has_to_ask(const agent_waits_t *waits)
+{
+    return waits->is_ending != NULL && !waits->stopping;
+}
+
 /* When something is due; 0 = nothing is. */
 static apr_time_t find_due_locked(const agent_waits_t *waits)
 {
@@ -81,6 +88,9 @@ static apr_time_t find_due_locked(const agent_waits_t *waits)
     }
     if (!waits->hearing && due != 0 && waits->look_at < due) {
         due = waits->look_at;
+    }
+    if (has_to_ask(waits) && due != 0 && waits->ask_at < due) {
+        due = waits->ask_at;
     }
     if (waits->stopping && !waits->stopped
         && (due == 0 || waits->stop_at < due)) {
@@ -164,6 +174,12 @@ static void do_what_is_due_locked(agent_waits_t *waits, apr_time_t now)
     if (!waits->hearing && waits->look_at <= now) {
         waits->look_at = now + AGENT_WAIT_DEAF_INTERVAL;
         agent_wait_wake_all_locked(waits, AGENT_WAIT_WOKEN);
+    }
+    if (has_to_ask(waits) && waits->ask_at <= now) {
+        waits->ask_at = now + ASK_INTERVAL;
+        if (waits->is_ending()) {
+            agent_wait_stop_locked(waits, waits->grace);
+        }
     }
     if (waits->stopping && !waits->stopped && waits->stop_at <= now) {
         waits->stopped = true;

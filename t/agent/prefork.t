@@ -33,7 +33,8 @@ sub start_prefork {
     });
     my $conf = slurp($server->{conf}) =~ s{"\$\{ROOT\}/t/conf/httpd.conf"}{"$frame"}r;
     open my $out, '>', $server->{conf} or die "$server->{conf}: $!\n";
-    print {$out} $conf, "StartServers 8\nMinSpareServers 1\nMaxRequestWorkers 8\n";
+    print {$out} $conf, "StartServers 8\nMinSpareServers 1\nMaxRequestWorkers 8\n"
+        . "ServerLimit 24\nAgentDrainTimeout 1\n";
     close $out;
     $server->start;
     return $server;
@@ -54,6 +55,18 @@ kill TERM => @children;
 AgentTest::Client::read_to_end($_) for @joins, $stream;
 wait_for('the children to end', sub { !grep { is_alive($_) } @children });
 pass 'a child that is told to end does, also while its request waits';
+
+wait_for('new children', sub { eval { $client->get('/ok')->{status} == 200 } });
+$run = $client->start_run('sleep 600000');
+my $join = $client->begin('GET', path($run) . '/join');
+my $thread_stream = $client->begin('GET', "/threads/$run->{thread_id}/stream");
+AgentTest::Client::read_until($_, qr/\r\n\r\n/) for $join, $thread_stream;
+$server->graceful;
+unlike AgentTest::Client::read_to_end($thread_stream), qr/\r\n0\r\n\r\n\z/,
+    'prefork: a graceful restart cuts streams';
+unlike AgentTest::Client::read_to_end($join), qr/\r\n0\r\n\r\n\z/,
+    'prefork: joins are cut when AgentDrainTimeout is over';
+is $client->get('/ok')->{status}, 200, 'prefork: the new children serve';
 
 undef $server;
 done_testing;
