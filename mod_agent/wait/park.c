@@ -12,6 +12,8 @@
  */
 #include "park.h"
 
+#include <unistd.h>
+
 #include <ap_mpm.h>
 #include <apr_portable.h>
 #include <http_connection.h>
@@ -67,20 +69,34 @@ static void restore_client(conn_rec *c, park_t *park)
     }
 }
 
-static apr_status_t restore_before_close(void *data)
-{
-    conn_rec *c = data;
-
-    restore_client(c, find_park(c));
-    return APR_SUCCESS;
-}
-
 static int find_descriptor(const conn_rec *c)
 {
     apr_os_sock_t fd = -1;
 
     apr_os_sock_get(&fd, ap_get_conn_socket((conn_rec *)c));
     return fd;
+}
+
+/* The MPM could not poll the eventfd and has closed it, as the socket of the
+ * connection: the client's is left, and nobody else closes it. */
+static void close_client(park_t *park)
+{
+    agent_wait_lose_descriptor(park->waiter);
+    agent_wait_leave(park->waiter);
+    close(park->client_fd);
+    park->client_fd = -1;
+}
+
+static apr_status_t restore_before_close(void *data)
+{
+    conn_rec *c = data;
+    park_t *park = find_park(c);
+
+    if (park->client_fd >= 0 && find_descriptor(c) < 0) {
+        close_client(park);
+    }
+    restore_client(c, park);
+    return APR_SUCCESS;
 }
 
 /* ---- turns ---- */

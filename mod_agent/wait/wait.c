@@ -135,6 +135,13 @@ int agent_wait_descriptor(const agent_waiter_t *waiter)
     return waiter->wake_fd;
 }
 
+void agent_wait_lose_descriptor(agent_waiter_t *waiter)
+{
+    apr_thread_mutex_lock(waiter->waits->mutex);
+    waiter->wake_fd = -1;
+    apr_thread_mutex_unlock(waiter->waits->mutex);
+}
+
 /* ---- entering and leaving ---- */
 
 /* The key of a chain must be the text of its first waiter, which lives as long

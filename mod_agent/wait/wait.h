@@ -123,6 +123,9 @@ apr_status_t agent_wait_enter(agent_waiter_t **out, agent_waits_t *waits,
 /* Readable while a parked waiter has something to take. */
 int agent_wait_descriptor(const agent_waiter_t *waiter);
 
+/* Somebody else has closed the descriptor. */
+void agent_wait_lose_descriptor(agent_waiter_t *waiter);
+
 /* Why the waiter was woken since it last took; NOTHING when it was not. */
 agent_wait_t agent_wait_take(agent_waiter_t *waiter);
 
