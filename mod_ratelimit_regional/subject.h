@@ -105,9 +105,9 @@ size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
 
 /*
  * The bytes of who brings the subject's keys, for the share of the table that
- * one address may hold; their number. Borrowed from the subject. Of IPv6 at most
- * the first 64 bits, whatever identities are told apart by: a client has all
- * addresses of such a network.
+ * one address may hold; their number. Borrowed from the subject. Of IPv6 at
+ * most the first 64 bits, whatever identities are told apart by: a client has
+ * all addresses of such a network.
  */
 size_t rlr_subject_holder(const void **holder, const rlr_subject_t *subject);
 

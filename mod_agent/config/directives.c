@@ -357,7 +357,7 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentMaxWaitersPerAddress", set_number,
                   DATA(waiters_per_address), RSRC_CONF,
                   "those of them that one client address may have, 0 for any "
-                  "number (default: a quarter, at least 8)"),
+                  "number (default: a quarter of them, at least 8)"),
     AP_INIT_FLAG("AgentParking", set_flag, DATA(parking), RSRC_CONF,
                  "On: a request that waits holds no thread, where the MPM "
                  "allows it (default: On)"),

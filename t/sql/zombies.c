@@ -104,10 +104,11 @@ static void pause_at_random(unsigned *seed)
 static void claim_runs(worker_t *worker)
 {
     const char *params[1] = {worker->worker_id};
-    PGresult *result = query(worker->conn,
-                             "select run_id, epoch, last_event_seq"
-                             " from agent.claim_runs($1, '{agent}', 6, 0, 1000000, true)",
-                             1, params);
+    PGresult *result = query(
+        worker->conn,
+        "select run_id, epoch, last_event_seq"
+        " from agent.claim_runs($1, '{agent}', 6, 0, 1000000, true)",
+        1, params);
 
     worker->count = PQntuples(result);
     for (int i = 0; i < worker->count; i++) {
