@@ -142,6 +142,16 @@ for my $bad ("2\n{}\r\n0\r\n\r\n", "0x2\r\n{}\r\n0\r\n\r\n",
     like raw_post('/threads', 'Transfer-Encoding: chunked', $bad),
         qr/\A4/, 'bad chunking is refused: ' . printable($bad);
 }
+
+# RFC 9112, 6.3: the chunks count, and the connection is good for nothing more.
+{
+    my $answers = $client->exchange("POST /threads HTTP/1.1\r\n$HOST\r\n"
+        . "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n"
+        . "2\r\n{}\r\n0\r\n\r\nGET /ok HTTP/1.1\r\n$HOST\r\n\r\n");
+    is scalar(() = $answers =~ m{^HTTP/1\.1 }mg), 1,
+        'nothing is served after a body with both lengths';
+    like $answers, qr/^Connection: close\r$/m, 'whose connection is closed';
+}
 is raw_post('/threads', "Content-Length: $_", '{}'), 400,
     "Content-Length: $_ is 400" for ('-1', '+2', '0x2', '2, 2', '1e1', '9' x 20);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/scan.c core/scan_key.c core/unescape.c */
+/* OBJECTS: core/ */
 /* The strict JSON scan: what passes, what does not, and where it stopped. */
 #include "check.h"
 
