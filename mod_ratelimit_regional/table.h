@@ -85,7 +85,8 @@ typedef struct rlr_table_answer_t {
 } rlr_table_answer_t;
 
 /* Bytes that a segment needs. `slots` is rounded up to a multiple of 8, and to
- * RLR_TABLE_SLOTS_MIN; plan for 0.7 of them in use. 0: out of range. */
+ * RLR_TABLE_SLOTS_MIN; plan for 0.6 of them in use by short
+ * intervals, 0.35 by longer ones. 0: out of range. */
 size_t rlr_table_size(uint32_t slots, uint32_t rules);
 
 /*
