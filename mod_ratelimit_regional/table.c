@@ -5,12 +5,11 @@
  * once more with the locks of the key's sets. See table.h.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getcpu() */
+#define _GNU_SOURCE /* sched_getcpu() in table_count.h */
 #endif
 #include "table.h"
 
-#include <sched.h>
-
+#include "table_count.h"
 #include "table_place.h"
 
 typedef enum ask_t { ASK_ADMIT, ASK_PEEK } ask_t;
@@ -414,54 +413,6 @@ static rlr_table_slot_t *ask(call_t *call, rlr_table_answer_t *answer)
     return ask_with_locks(call, answer);
 }
 
-/* Another processor's clock may be ahead, or this thread was stopped between
- * the decision and its note. */
-#define NOTICED_AHEAD_MS 1000U
-
-/* One refusal per window and interval is worth a line in the log. The only
- * write of a refusal, and at most once in an interval. */
-static bool note_refusal(rlr_table_slot_t *slot, const rlr_decision_t *decision,
-                         rlr_limit_t limit)
-{
-    uint32_t now = (uint32_t)decision->at_ms;
-    uint32_t noticed = atomic_load_explicit(&slot->noticed,
-                                            memory_order_relaxed);
-
-    return now - noticed >= limit.interval_sec * 1000
-        && noticed - now > NOTICED_AHEAD_MS
-        && atomic_compare_exchange_strong_explicit(&slot->noticed, &noticed,
-                                                   now, memory_order_relaxed,
-                                                   memory_order_relaxed);
-}
-
-/* Relaxed: sums for people, no other memory depends on them. */
-static void add_one(_Atomic uint64_t *counter)
-{
-    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
-
-static void count_answer(const rlr_table_t *table,
-                         const rlr_table_request_t *request,
-                         const rlr_table_answer_t *answer)
-{
-    rlr_table_counter_t *line =
-        &table->counters[(size_t)request->rule * RLR_TABLE_STRIPES
-                         + (uint32_t)sched_getcpu() % RLR_TABLE_STRIPES];
-
-    if (answer->decision.admitted) {
-        add_one(&line->allowed);
-    }
-    else if (request->dry_run) {
-        add_one(&line->would_refuse);
-    }
-    else {
-        add_one(&line->refused);
-    }
-    if (answer->overflow) {
-        add_one(&line->overflow);
-    }
-}
-
 /* The answer when none can be computed: never a free pass. */
 static void refuse_blindly(rlr_table_answer_t *answer)
 {
@@ -490,10 +441,10 @@ void rlr_table_admit(const rlr_table_t *table,
         refuse_blindly(answer);
     }
     else if (!answer->decision.admitted) {
-        answer->first_refusal = note_refusal(slot, &answer->decision,
-                                             request->limit);
+        answer->first_refusal = rlr_table_note_refusal(slot, &answer->decision,
+                                                       request->limit);
     }
-    count_answer(table, request, answer);
+    rlr_table_count_answer(table, request, answer);
 }
 
 void rlr_table_peek(const rlr_table_t *table,

@@ -6,9 +6,8 @@
  * is never evicted. Nobody's keys take more than a sixteenth of the slots; a
  * key that gets none is counted together with all others of its rule and its
  * holder, the address that brought it, and if the table has no slot for this
- * counter either, in one of 16 overflow windows of the rule. Look-ups and
- * decisions take no lock; a new key does. Nothing here allocates or knows about
- * httpd.
+ * counter either, in one of 16 overflow windows of the rule. Decisions take no
+ * lock; a new key does. Nothing here allocates or knows about httpd.
  *
  * table_segment.h has the layout, table_share.h how many slots an address
  * holds, table_walk.h what looks at the whole table: counters, numbers of keys.
@@ -64,8 +63,7 @@ typedef struct rlr_table_request_t {
     /* Bytes that differ for different identities: put lengths before parts. */
     const void *identity;
     size_t identity_length;
-    /* Whoever brings the key: the bytes of its address. NULL and 0: nobody,
-     * whose keys have no bound but the table. */
+    /* Who brings the key: its address. NULL and 0: nobody, without bound. */
     const void *holder;
     size_t holder_length;
     rlr_limit_t limit; /* the rule's, or this key's own */
@@ -74,19 +72,16 @@ typedef struct rlr_table_request_t {
 
 typedef struct rlr_table_answer_t {
     rlr_decision_t decision;
-    /* The key had no slot and was charged to the counter that all such keys of
-     * its rule and holder share. */
+    /* The key had no slot and was charged to a counter that it shares. */
     bool overflow;
-    /* The reason: the holder has its share of the slots. */
-    bool at_share;
+    bool at_share; /* the reason: the holder has its share of the slots */
     /* Refused, and the first such answer for this window in an interval: the
      * one to log. Never set by rlr_table_peek(). */
     bool first_refusal;
 } rlr_table_answer_t;
 
 /* Bytes that a segment needs. `slots` is rounded up to a multiple of 8, and to
- * RLR_TABLE_SLOTS_MIN; plan for 0.6 of them in use by short
- * intervals, 0.35 by longer ones. 0: out of range. */
+ * RLR_TABLE_SLOTS_MIN; plan for 0.6 of them in use. 0: out of range. */
 size_t rlr_table_size(uint32_t slots, uint32_t rules);
 
 /*
@@ -124,8 +119,7 @@ rlr_table_status_t rlr_table_carry_over(const rlr_table_t *table,
                                         const rlr_table_t *old,
                                         const rlr_clock_t *clock);
 
-/* The segment's secret, RLR_TABLE_SECRET_SIZE bytes, borrowed from the segment:
- * only for rlr_table_create(). */
+/* The segment's secret, borrowed from it: only for rlr_table_create(). */
 const unsigned char *rlr_table_secret(const rlr_table_t *table);
 
 /*

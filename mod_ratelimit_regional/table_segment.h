@@ -34,15 +34,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "siphash.h"
 #include "table.h"
+#include "table_key.h"
 #include "window_rebuild.h"
 
 #define RLR_TABLE_WAYS      8U
-#define RLR_TABLE_CHOICES   3
 #define RLR_TABLE_SET_LOCKS 256U
-/* Overflow windows of a rule, locks for rebuilding them, counter lines. */
-#define RLR_TABLE_GROUPS  16U
+/* Counter lines of a rule. */
 #define RLR_TABLE_STRIPES 16U
 /* Overflow windows are nobody's own. */
 #define RLR_TABLE_OVERFLOW_OWNER 0U
@@ -101,45 +99,6 @@ typedef struct rlr_table_slot_t {
 _Static_assert(sizeof(rlr_table_segment_t) == 64, "the header is one line");
 _Static_assert(sizeof(rlr_table_tags_t) == 64, "a set's tags are one line");
 _Static_assert(sizeof(rlr_table_slot_t) == 320, "a slot is five lines");
-
-/* A key, as the table knows it. */
-typedef struct rlr_table_key_t {
-    uint64_t tag;
-    uint64_t owner;
-    uint64_t holder; /* set where a slot is to be claimed; 0: nobody */
-    uint32_t rule;
-    uint32_t sets[RLR_TABLE_CHOICES]; /* where its slot may be */
-} rlr_table_key_t;
-
-/* The sets follow from the owner alone, so that a slot can be carried over to
- * a segment of another size. The odd factor (of the golden ratio) makes a third
- * number of the two halves. */
-static inline void rlr_table_key_place(rlr_table_key_t *key,
-                                       const rlr_table_t *table)
-{
-    uint64_t third = key->owner * 0x9e3779b97f4a7c15U;
-
-    key->sets[0] = (uint32_t)((key->owner >> 32) * table->sets >> 32);
-    key->sets[1] = (uint32_t)((key->owner & 0xffffffffU) * table->sets >> 32);
-    key->sets[2] = (uint32_t)((third >> 32) * table->sets >> 32);
-}
-
-/* The key of an identity with this hash; nobody holds it. */
-static inline void rlr_table_key_fill(rlr_table_key_t *key,
-                                      const rlr_table_t *table, uint32_t rule,
-                                      rlr_siphash_t hash)
-{
-    key->rule = rule;
-    key->tag = hash.first != 0 ? hash.first : 1;
-    key->owner = hash.second;
-    key->holder = 0;
-    rlr_table_key_place(key, table);
-}
-
-static inline uint32_t rlr_table_key_group(const rlr_table_key_t *key)
-{
-    return (uint32_t)(key->tag >> 60) % RLR_TABLE_GROUPS;
-}
 
 static inline rlr_table_slot_t *rlr_table_slot(const rlr_table_t *table,
                                                uint32_t set, uint32_t way)

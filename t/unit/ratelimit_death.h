@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps a process through a request and judges what it would leave behind if it
+ * died after each of its writes. */
+#ifndef AGENT_T_UNIT_RATELIMIT_DEATH_H
+#define AGENT_T_UNIT_RATELIMIT_DEATH_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../mod_ratelimit_regional/table_segment.h"
+#include "ratelimit_segment.h"
+
+/* What the kernel makes of a lock whose owner died (FUTEX_OWNER_DIED). */
+#define OWNER_DIED 0x40000000
+
+/* Where a death is tried: what there is before, what the child does, and what
+ * must be true afterwards. */
+typedef struct scene_t {
+    uint32_t slots;
+    void (*prepare)(segment_t *segment);
+    void (*act)(segment_t *segment);
+    void (*judge)(segment_t *segment);
+} scene_t;
+
+/* The thread sanitizer adds so many instructions that it would take minutes. */
+#if defined(__SANITIZE_THREAD__)
+#define CAN_STEP 0
+#else
+#define CAN_STEP 1
+#endif
+
+/* The child, stopped right before its request; 0 where tracing is forbidden
+ * and nothing can be tried. */
+static pid_t start_child(const scene_t *scene, segment_t *segment)
+{
+    pid_t pid = CAN_STEP ? fork() : -1;
+    int status;
+
+    if (pid < 0) {
+        return 0;
+    }
+    if (pid == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
+            _exit(77);
+        }
+        raise(SIGSTOP);
+        scene->act(segment);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFSTOPPED(status) ? pid : 0;
+}
+
+/* One instruction; false when the child has ended. */
+static bool step_child(pid_t pid)
+{
+    int status;
+
+    ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL);
+    waitpid(pid, &status, 0);
+    return WIFSTOPPED(status);
+}
+
+/* The table that the child leaves if it dies now. */
+static segment_t bury(const segment_t *segment, void *memory, pid_t pid)
+{
+    segment_t left = *segment;
+    uint32_t locks = RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS;
+
+    memcpy(memory, segment->memory, segment->size);
+    left.memory = memory;
+    assert_int_equal(rlr_table_attach(&left.table, memory, left.size,
+                                      segment_rules, 3, left.rules),
+                     RLR_TABLE_OK);
+    /* The child's view, not that of a later configuration. */
+    left.table.generation = segment->table.generation;
+    for (uint32_t i = 0; i < locks; i++) {
+        int *word = &left.table.locks[i].mutex.__data.__lock;
+
+        if ((*word & OWNER_MASK) == pid) {
+            *word = OWNER_DIED;
+        }
+    }
+    return left;
+}
+
+static void judge_death(const scene_t *scene, const segment_t *segment,
+                        void *memory, pid_t pid)
+{
+    segment_t left = bury(segment, memory, pid);
+
+    left.clock.baton = &left.time;
+    assert_null(rlr_table_validate(&left.table, &left.clock));
+    scene->judge(&left);
+    assert_null(rlr_table_validate(&left.table, &left.clock));
+}
+
+/* Whatever a lock belongs to changes only while the child holds it. */
+static void judge_locks(const segment_t *segment, const void *last, pid_t pid)
+{
+    const rlr_table_t *table = &segment->table;
+    const char *base = segment->memory;
+    const char *before = last;
+
+    for (uint32_t set = 0; set < table->sets; set++) {
+        size_t tags = (size_t)((const char *)&table->tags[set] - base);
+        int owner = table->locks[set % RLR_TABLE_SET_LOCKS].mutex.__data.__lock;
+        bool changed = memcmp(base + tags, before + tags, 64) != 0;
+
+        for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+            const rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+            const rlr_table_slot_t *old = (const void *)(before
+                                                         + ((const char *)slot
+                                                            - base));
+
+            changed = changed || slot->window.owner != old->window.owner
+                || slot->window.limit != old->window.limit;
+        }
+        assert_true(!changed || (owner & OWNER_MASK) == pid);
+    }
+}
+
+#endif
