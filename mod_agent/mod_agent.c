@@ -85,12 +85,16 @@ static int handle_request(request_rec *r)
  * document root, at five system calls a request. */
 static int skip_files(request_rec *r)
 {
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    ap_conf_vector_t *config = r->per_dir_config;
+    const char *handler;
 
-    /* SetHandler becomes r->handler only later. */
-    return core->handler != NULL && strcmp(core->handler, handler_name) == 0
-        ? OK
-        : DECLINED;
+    /* httpd has forgotten the location for the sake of <Directory>, and looks
+     * for it once more afterwards; what it found is cached. */
+    ap_location_walk(r);
+    handler = agent_config_handler(r);
+    r->per_dir_config = config;
+    return handler != NULL && strcmp(handler, handler_name) == 0 ? OK
+                                                                 : DECLINED;
 }
 
 /* The connection string for what is not a request: given, or mod_dbd's. */

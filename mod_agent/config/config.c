@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <apr_strings.h>
+#include <ap_expr.h>
+#include <http_core.h>
 
 #include "../private.h"
 
@@ -93,6 +95,19 @@ void agent_config_forget_keys(agent_server_config_t *config)
 const agent_dir_config_t *agent_config_dir(const request_rec *r)
 {
     return ap_get_module_config(r->per_dir_config, &agent_module);
+}
+
+const char *agent_config_handler(request_rec *r)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    const char *problem = NULL;
+    const char *handler;
+
+    if (core->expr_handler == NULL) {
+        return core->handler;
+    }
+    handler = ap_expr_str_exec(r, core->expr_handler, &problem);
+    return problem == NULL ? handler : NULL;
 }
 
 const char *agent_config_node(const agent_server_config_t *config,

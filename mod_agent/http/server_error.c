@@ -11,7 +11,6 @@
 #include <apr_buckets.h>
 #include <apr_lib.h>
 #include <apr_strings.h>
-#include <ap_expr.h>
 #include <http_core.h>
 #include <http_protocol.h>
 #include <http_request.h>
@@ -20,6 +19,7 @@
 
 #include "../core/error.h"
 #include "../core/json.h"
+#include "../config/config.h"
 #include "browser.h"
 
 #define FILTER_NAME "AGENT_SERVER_ERROR"
@@ -30,20 +30,6 @@ static ap_filter_rec_t *error_filter;
 static const char *api_handler;
 
 /* ---- which requests ---- */
-
-/* What the location's SetHandler says, or NULL. */
-static const char *find_handler(request_rec *r)
-{
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-    const char *problem = NULL;
-    const char *handler;
-
-    if (core->expr_handler == NULL) {
-        return core->handler;
-    }
-    handler = ap_expr_str_exec(r, core->expr_handler, &problem);
-    return problem == NULL ? handler : NULL;
-}
 
 /* Errors of reading the request come before httpd has looked for its location:
  * the path tells where it would have gone, and what has none (a request line
@@ -67,7 +53,7 @@ static bool is_for_api(request_rec *r)
     const char *handler;
 
     find_location(r);
-    handler = find_handler(r);
+    handler = agent_config_handler(r);
     return handler != NULL && strcmp(handler, api_handler) == 0;
 }
 

@@ -245,6 +245,24 @@ subtest 'a Host that is not the server\'s is 421' => sub {
         'the log has the name that was asked for';
 };
 
+subtest 'a refusal of the limiter can be read by a page, and stays as it is' => sub {
+    my $limited = AgentTest::Server->new(config => AgentTest::Server::shared_config() . <<'CONF');
+LoadModule ratelimit_regional_module "${BUILD_DIR}/mod_ratelimit_regional.so"
+RateLimitRule once =/info key=ip us=1/3600
+RateLimitRegion us
+<Location "/">
+    AgentAllowOrigin https://app.example.com
+</Location>
+CONF
+    $limited->start;
+    my $to = AgentTest::Client->new(url => $limited->url);
+    my ($served, $refused) = map { ask($to, 'GET /info', { Origin => 'https://app.example.com' }) } 1 .. 2;
+    is_deeply [ $served->{status}, $refused->{status} ], [ 200, 429 ], 'the second one is too many';
+    is $refused->{headers}{'content-type'}, 'application/problem+json', 'it has the limiter\'s form';
+    is $refused->{headers}{'access-control-allow-origin'}, 'https://app.example.com',
+        'and the API\'s CORS headers';
+};
+
 subtest 'HTTP/2: :authority is the Host' => sub {
     my $h2 = AgentTest::Server->new(config => AgentTest::Server::shared_config()
         . qq(LoadModule http2_module "\${MODULES}/mod_http2.so"\nProtocols h2c http/1.1\n));

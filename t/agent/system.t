@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Server;
 use Test::More;
 
 my $client = AgentTest::Client->new;
@@ -18,5 +19,16 @@ is $checked->{status}, 200, 'GET /ok?check_db=1 reaches the database';
 my $info = $client->get('/info');
 is $info->{status}, 200, 'GET /info is answered 200';
 ok $info->{json}{version}, 'GET /info names the version';
+
+subtest 'the paths of the API are not looked for below DocumentRoot' => sub {
+    my $server = AgentTest::Server->new;
+    $server->start;
+    my $folder = "$server->{dir}/htdocs/threads";
+    mkdir $folder or die "$folder: $!\n";
+    chmod 0, $folder or die "$folder: $!\n";
+    my $to = AgentTest::Client->new(url => $server->url);
+    is $to->post('/threads', {})->{status}, 200, 'a folder of that name is in nobody\'s way';
+    is $to->get('/threads/x/y')->{json}{code}, 'not_found', 'nor is one that nobody may enter';
+};
 
 done_testing;
