@@ -97,8 +97,7 @@ void agent_config_forget_keys(agent_server_config_t *config);
 /* The location's configuration of a request; borrowed from it. */
 const agent_dir_config_t *agent_config_dir(const request_rec *r);
 
-/* What SetHandler says in the request's location, as far as it is known; NULL
- * for nothing. r->handler says so only later. */
+/* What the location's SetHandler says, or NULL; r->handler says it later. */
 const char *agent_config_handler(request_rec *r);
 
 const char *agent_config_node(const agent_server_config_t *config,
