@@ -33,7 +33,6 @@ const char *agent_scan_pointer(const agent_scan_t *scan, apr_pool_t *pool)
 {
     const char *pointer = "";
 
-    /* Sixteen levels find any place a person can have meant. */
     /* Bounded: sixteen levels find any place a person can have meant. */
     for (unsigned i = 0; i < scan->depth && i < 16; i++) {
         const agent_scan_level_t *level = &scan->levels[i];

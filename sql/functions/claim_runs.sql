@@ -9,7 +9,8 @@
 --          goes on (-1: from 0); deadline_sec null = the worker's own limit.
 --          No rows for a worker that is not live.
 -- Locks:   the worker (share, so that a burial sees what was claimed), then queue rows, skipping
---          locked ones. Commits asynchronously: a lost claim leaves the run ready.
+--          locked ones, and records of runs that have waited past midnight. Commits asynchronously:
+--          a lost claim leaves the run ready.
 create or replace function agent.claim_runs(
     p_worker_id bigint,
     p_graph_ids text[],
@@ -38,7 +39,8 @@ set plan_cache_mode = force_generic_plan
 as $function$
 #variable_conflict use_column
 declare
-    v_now timestamptz := agent.now();
+    v_now   timestamptz := agent.now();
+    v_today date := (v_now at time zone 'UTC')::date;
 begin
     -- Most calls of an idle worker end here: nothing is locked, nothing is written.
     if not exists (
@@ -91,7 +93,9 @@ begin
                    worker_id = p_worker_id,
                    epoch = q.epoch + 1,
                    attempts = q.attempts + 1,
-                   started_at = coalesce(q.started_at, v_now)
+                   started_at = coalesce(q.started_at, v_now),
+                   -- The day of its creation may be over and dropped.
+                   events_bucket = case when q.epoch = 0 then v_today else q.events_bucket end
              where q.ctid = any (array(
                     select r.ctid
                       from unnest(p_graph_ids) g (graph_id)
@@ -110,6 +114,21 @@ begin
                      order by r.ready_seq
                      limit p_limit))
             returning q.*
+        ),
+        moved as (
+            update agent.runs r
+               set events_bucket = v_today
+              from claimed q
+             cross join lateral (
+                    select x.ctid, x.events_bucket
+                      from agent.runs x
+                     where x.run_id = q.run_id
+                       and x.account_id is not distinct from q.account_id
+                     limit 1
+                   ) i
+             where q.epoch = 1
+               and i.events_bucket <> v_today
+               and r.ctid = i.ctid
         ),
         measured as (
             select q.*, b.bytes, sum(b.bytes) over (order by b.bytes, q.run_id) as together

@@ -16,7 +16,7 @@ begin
     execute format(
         'alter table agent.run_events attach partition agent.%I for values from (%L) to (%L)',
         p_name, p_day, p_day + 1);
-    execute format('comment on table agent.%I is %L', p_name, 'Events of runs created on ' || p_day);
+    execute format('comment on table agent.%I is %L', p_name, 'Events of runs that began on ' || p_day);
 end
 $function$;
 

@@ -37,7 +37,9 @@ begin
          order by 2
     loop
         exit when v_day >= ((agent.now() - p_retention) at time zone 'UTC')::date;
-        continue when exists (select from agent.run_queue q where q.events_bucket = v_day);
+        -- A run that has not begun has no events, and will write to the day of its beginning.
+        continue when exists (
+            select from agent.run_queue q where q.events_bucket = v_day and q.epoch > 0);
         execute format('drop table agent.%I', v_name);
         v_changes := v_changes + 1;
     end loop;

@@ -86,7 +86,8 @@ comment on column agent.runs.last_checkpoint_id is
     'Last checkpoint that the run saved; set at its end.';
 comment on column agent.runs.last_event_seq is
     'Number of its last event, -1 for none; set at its end.';
-comment on column agent.runs.events_bucket is 'Day partition of its events, fixed at creation.';
+comment on column agent.runs.events_bucket is
+    'Day partition of its events: the day of its creation, then of its first attempt.';
 comment on column agent.runs.error is 'Object with error and message when the run failed.';
 comment on column agent.runs.cancelled is 'True when a cancel led to the final status.';
 comment on column agent.runs.idempotency_key is 'Key of the creating request, or null.';

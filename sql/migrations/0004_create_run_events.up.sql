@@ -21,7 +21,8 @@ comment on table agent.run_events is
     'What a run streamed. One fenced writer per run, numbers without gaps from 0: '
     'a reader''s cursor is "seq greater than the last one seen".';
 comment on column agent.run_events.account_id is 'Owner.';
-comment on column agent.run_events.bucket is 'Day of the run''s creation; chooses the partition.';
+comment on column agent.run_events.bucket is
+    'Day of the run''s first attempt; chooses the partition.';
 comment on column agent.run_events.run_id is 'The run.';
 comment on column agent.run_events.seq is 'Number of the event within the run.';
 comment on column agent.run_events.epoch is 'Lease under which it was written.';

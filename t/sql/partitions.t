@@ -55,7 +55,7 @@ subtest 'maintenance keeps seven days ahead and can be repeated' => sub {
     is_deeply partitions(), [ (map { "run_events_203003$_" } qw(01 02 03 04 05 06 07 08 09)), 'run_events_default' ];
 };
 
-subtest 'events go into the partition of the day of the run\'s creation' => sub {
+subtest 'events go into the partition of the day on which the run began' => sub {
     my ($thread, $run) = run_of_the_day();
     is $session->value("select tableoid::regclass from agent.run_events where run_id = '$run'"),
         'agent.run_events_20300302';
@@ -84,6 +84,45 @@ subtest 'a day to which an unfinished run still writes is kept' => sub {
     is scalar $play->events($thread, $run), 1;
     maintain();
     ok !grep({ $_ eq 'run_events_20300305' } @{ partitions() }), 'until it has ended';
+};
+
+subtest 'a run that waits keeps no day, and writes to the day on which it begins' => sub {
+    today('2030-04-01');
+    maintain();
+    my ($thread, $other) = map { $play->thread } 1, 2;
+    my $delayed = $play->run($thread, request => { after_seconds => 30 * 86_400 });
+    my $blocked = $play->run($thread, strategy => 'enqueue');
+    today('2030-04-10');
+    maintain();
+    ok !grep({ $_ eq 'run_events_20300401' } @{ partitions() }), 'the day of its creation is dropped';
+
+    today('2030-05-02');
+    maintain();
+    for my $run ($delayed, $blocked) {
+        my ($claim) = $play->claim($worker);
+        is $claim->{run_id}, $run;
+        $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 1));
+        is $session->value("select tableoid::regclass from agent.run_events where run_id = '$run'"),
+            'agent.run_events_20300502';
+        is scalar $play->events($thread, $run), 1, 'its events can be read';
+        $play->save($worker, AgentSQL::Play::finish($claim));
+        is $play->status($thread, $run), 'success';
+    }
+};
+
+subtest 'an attempt that follows another one writes where that has written' => sub {
+    today('2030-05-03');
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 1));
+    $play->release($worker, 'false', $claim);
+    today('2030-05-04');
+    ($claim) = $play->claim($worker);
+    is $claim->{last_event_seq}, 0, 'the numbers go on';
+    $play->save($worker, AgentSQL::Play::event($claim, 1, 'custom', 2), AgentSQL::Play::finish($claim));
+    is scalar $play->events($thread, $run), 2;
+    is $session->value("select count(distinct bucket) from agent.run_events where run_id = '$run'"), 1;
 };
 
 subtest 'events of a day without a partition are kept too, and move when it is made' => sub {
