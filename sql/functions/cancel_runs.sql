@@ -2,6 +2,7 @@
 -- POST /runs/cancel with the ids of runs of one thread. Those that are final already stay as they are.
 -- Returns: ok, changed: the thread and the runs that ended here; run_not_found when none of the runs
 --          is there.
+-- Bound:   ids of p_run_ids, of which the server accepts 1,000.
 -- Locks:   the thread, then the queue rows, then the records.
 create or replace function agent.cancel_runs(
     p_account_id uuid,

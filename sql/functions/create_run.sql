@@ -5,6 +5,7 @@
 --          thread_not_found, assistant_not_found, checkpoint_not_found, thread_busy,
 --          idempotency_mismatch. changed: the thread and the runs that ended for this one, null for
 --          none.
+-- Bound:   one run record, and ids of the unfinished runs of one thread.
 -- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.
 create or replace function agent.create_run(
     p_account_id uuid,

@@ -6,6 +6,7 @@
 --          no such run. more: the rows were cut off at p_limit, or near 64 KB of data; ask again.
 --          An event that names a checkpoint shows its values. When the retention has dropped what
 --          comes after the cursor, agent.compose_gap's rows stand for it.
+-- Bound:   64 KB of data and one event, or composed state, more.
 -- Locks:   none.
 create or replace function agent.read_events(
     p_account_id uuid,

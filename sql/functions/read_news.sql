@@ -3,8 +3,9 @@
 -- its account at the same place of the arrays, those after its cursor. Only what takes no composing
 -- is read here; whoever gets a row without an event looks with agent.read_events.
 -- Returns: rows in order of seq within each run. event null: look, there is something else (the
---          values of a checkpoint, a final status, more than p_limit events, a run that is gone). No
---          row: nothing new.
+--          values of a checkpoint, a large event, a final status, more than p_limit events, a run that
+--          is gone). No row: nothing new.
+-- Bound:   of each run p_limit + 1 events of 16 KB.
 -- Locks:   none.
 create or replace function agent.read_news(
     p_account_ids uuid[],
@@ -18,13 +19,15 @@ set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force
 as $function$
     select u.run_id,
            e.seq,
-           case when e.seq - u.seq <= p_limit and e.data is not null then e.event end,
-           e.data
+           case when e.is_small and e.seq - u.seq <= p_limit then e.event end,
+           case when e.is_small then e.data end
       from unnest(p_account_ids, p_run_ids, p_afters) u (account_id, run_id, seq)
       join agent.runs r on r.run_id = u.run_id
        and r.account_id is not distinct from u.account_id
      cross join lateral (
-            select x.seq, x.event, x.data
+            -- Its length is known without its being read.
+            select x.seq, x.event, x.data,
+                   x.data is not null and octet_length(x.data) <= 16384 as is_small
               from agent.run_events x
              where x.account_id = r.account_id
                and x.bucket = r.events_bucket

@@ -15,6 +15,7 @@
 --          more: the rows were cut off at p_limit, or near 64 KB of data; ask again.
 --          When the retention has dropped events after the cursor, agent.compose_gap's rows stand
 --          for them; from (0, -1) such runs are left out.
+-- Bound:   64 KB of data and what agent.read_events returns for one run.
 -- Locks:   none.
 create or replace function agent.read_thread_events(
     p_account_id uuid,

@@ -329,4 +329,17 @@ subtest 'a reader under load sees every event of every run once, in order' => su
         "select thread_seq from agent.runs where thread_id = '$thread'") ], [], 'every run that is there has ended';
 };
 
+subtest 'news of a run has small events; whoever gets another row reads for himself' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    $play->save($worker,
+        AgentSQL::Play::event($claim, 0, 'custom', 'x' x 16_000),
+        AgentSQL::Play::event($claim, 1, 'custom', 'x' x 17_000));
+    is_deeply [ $session->query("select seq, event, octet_length(data) from agent.read_news(
+            array['$AgentSQL::ACCOUNT']::uuid[], array['$run']::uuid[], array[-1], 100)") ],
+        [ [ 0, 'custom', 16_002 ], [ 1, '', '' ] ];
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
 done_testing;
