@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many waiters each client address has; see state.h. */
-#include "state.h"
+/* How many waiters each client address has; see address.h. */
+#include "address.h"
 
 struct agent_wait_address_t {
     apr_uint64_t address;

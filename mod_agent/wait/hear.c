@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 
 #include "../db/listen.h"
+#include "turns.h"
 
 /* Between two complaints about the connection. */
 #define QUIET_TIME apr_time_from_sec(60)

@@ -16,6 +16,8 @@
 
 #include <apr_strings.h>
 
+#include "turns.h"
+
 /* Of one run at once; more are looked up. */
 #define EVENTS_MAX 100
 /* Waiting for one stream; a client that reads so slowly looks for itself. */

@@ -101,33 +101,6 @@ struct agent_waits_t {
     apr_time_t complained_at;
 };
 
-/* ---- turns.c ---- */
-
-/* A waiter gets a reason for its next turn, and its place in the queue. */
-void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason);
-void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason);
-
-/*
- * The waiter gives its thread back until it is dispatched. False: it has a
- * reason for a turn and nobody is queued, so it goes on with this thread.
- */
-bool agent_wait_rest_locked(agent_waiter_t *waiter);
-
-/* A turn takes its reasons; it has ended, or there will be none. The end
- * dispatches the next waiter. */
-void agent_wait_begin_turn_locked(agent_waiter_t *waiter);
-void agent_wait_end_turn_locked(agent_waiter_t *waiter);
-
-/* ---- address.c ---- */
-
-void agent_wait_make_addresses(agent_waits_t *waits, apr_pool_t *pool);
-
-/* Whether the address may have one more waiter; it has one more, one less. */
-bool agent_wait_may_enter_from_locked(const agent_waits_t *waits, bool parked,
-                                      apr_uint64_t address);
-void agent_wait_enter_from_locked(agent_waits_t *waits, apr_uint64_t address);
-void agent_wait_leave_from_locked(agent_waits_t *waits, apr_uint64_t address);
-
 void agent_wait_drop_coming_locked(agent_waiter_t *waiter);
 void agent_wait_stop_locked(agent_waits_t *waits, apr_interval_time_t grace);
 /* The watch thread looks again at what is due. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who of the woken waiters may ask for a thread; see state.h.
+ * Who of the woken waiters may ask for a thread; see turns.h.
  *
  * Parked waiters that are woken queue here, and few of them are dispatched at a
  * time: httpd closes connections that are kept for their next request, also
@@ -8,7 +8,7 @@
  * idle. A turn that ends dispatches the next waiter. A waiter that blocks has
  * its thread and does not queue.
  */
-#include "state.h"
+#include "turns.h"
 
 #include <sys/eventfd.h>
 

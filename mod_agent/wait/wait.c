@@ -11,6 +11,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "address.h"
+#include "turns.h"
+
 /* Free memory that the allocator does not give back. */
 #define KEPT_BYTES (8 * 1024 * 1024)
 

@@ -11,6 +11,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "turns.h"
+
 /* In the place of a waiter's serial number. */
 #define END_SERIAL   0
 #define NUDGE_SERIAL 1

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "../../mod_agent/db/listen.h"
-#include "../../mod_agent/wait/state.h"
+#include "../../mod_agent/wait/turns.h"
 
 #define RUN   "01890000-0000-7000-8000-000000000001"
 #define OTHER "01890000-0000-7000-8000-000000000002"

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who of the woken waiters gets a thread; see turns.c. Each function is called
+ * with the lock of the waits held. */
+#ifndef AGENT_WAIT_TURNS_H
+#define AGENT_WAIT_TURNS_H
+
+#include "state.h"
+
+/* A waiter gets a reason for its next turn, and its place in the queue. */
+void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason);
+void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason);
+
+/*
+ * The waiter gives its thread back until it is dispatched. False: it has a
+ * reason for a turn and nobody is queued, so it goes on with this thread.
+ */
+bool agent_wait_rest_locked(agent_waiter_t *waiter);
+
+/* A turn takes its reasons; it has ended, or there will be none. The end
+ * dispatches the next waiter. */
+void agent_wait_begin_turn_locked(agent_waiter_t *waiter);
+void agent_wait_end_turn_locked(agent_waiter_t *waiter);
+
+#endif
