@@ -71,7 +71,7 @@ for my $what (qw(stream join)) {
                 @stalled = map { stall($client, path($run) . "/$what") } 1 .. $READERS;
                 # The kernel's buffers take up to 4 MB of each.
                 wait_for('many of them to be cut', sub {
-                    count_cut($server) - $cut_before >= $READERS / 4 }, 60);
+                    count_cut($server) - $cut_before >= $READERS / 4 });
                 $read = $client->get(path($run) . "/$what")->{body};
             });
         });
