@@ -340,9 +340,10 @@ static void ends_that_nobody_told_of_are_asked_for_together(void **state)
 
 #define CROWD 5
 
-/* A crowd of parked waiters that have nothing to do. */
-static void enter_crowd(const site_t *site, agent_waiter_t **crowd)
+/* A site with a crowd of parked waiters that have nothing to do. */
+static void enter_crowd(site_t *site, agent_waiter_t **crowd)
 {
+    open_site(site, apr_time_from_sec(3600));
     allow(site, CROWD);
     for (int i = 0; i < CROWD; i++) {
         crowd[i] = enter(site, RUN, -1, false);
@@ -367,7 +368,6 @@ static void wake_in_order(const site_t *site, agent_waiter_t *const *crowd)
     apr_thread_mutex_lock(site->waits->mutex);
     for (int i = 0; i < CROWD; i++) {
         agent_wait_wake_locked(crowd[i], AGENT_WAIT_WOKEN);
-        /* Again: nobody queues twice. */
         agent_wait_wake_locked(crowd[i], AGENT_WAIT_GONE);
     }
     apr_thread_mutex_unlock(site->waits->mutex);
@@ -385,13 +385,11 @@ static void few_of_the_woken_are_dispatched_at_once(void **state)
     site_t site;
     agent_waiter_t *crowd[CROWD];
 
-    open_site(&site, apr_time_from_sec(3600));
     enter_crowd(&site, crowd);
     wake_in_order(&site, crowd);
     assert_int_equal(find_dispatched(crowd), 1U << 0 | 1U << 1 | 1U << 2);
     take_turn(crowd[1]);
     assert_int_equal(find_dispatched(crowd), 1U << 0 | 1U << 2 | 1U << 3);
-    /* One that leaves makes room as well, wherever it is. */
     agent_wait_leave(crowd[0]);
     assert_int_equal(site.waits->turns_out, 3);
     take_turn(crowd[4]);
@@ -407,7 +405,6 @@ static void threads_are_left_to_requests(void **state)
     site_t site;
     agent_waiter_t *crowd[CROWD];
 
-    open_site(&site, apr_time_from_sec(3600));
     enter_crowd(&site, crowd);
     /* One more than the reserve, and that one is asked for. */
     idle = 2;
@@ -428,7 +425,6 @@ static void polls_without_a_database_take_the_least(void **state)
     site_t site;
     agent_waiter_t *crowd[CROWD];
 
-    open_site(&site, apr_time_from_sec(3600));
     enter_crowd(&site, crowd);
     apr_thread_mutex_lock(site.waits->mutex);
     site.waits->hearing = false;
@@ -444,7 +440,6 @@ static void a_turn_after_the_other_is_for_those_before(void **state)
     site_t site;
     agent_waiter_t *crowd[CROWD];
 
-    open_site(&site, apr_time_from_sec(3600));
     enter_crowd(&site, crowd);
     wake_in_order(&site, crowd);
     take_turn(crowd[0]);
@@ -457,7 +452,6 @@ static void a_turn_after_the_other_is_for_those_before(void **state)
     assert_int_equal(find_dispatched(crowd), 1U << 0 | 1U << 3 | 1U << 4);
     assert_int_equal(take(crowd[0]), AGENT_WAIT_WOKEN);
     agent_wait_end_turn(crowd[0]);
-    /* Nobody is queued now. */
     assert_int_equal(agent_wait_take_or_rest(crowd[0], true), AGENT_WAIT_WOKEN);
     apr_pool_destroy(site.pool);
 }
