@@ -2,6 +2,7 @@
 /* The ways out; see drain.h. */
 #include "drain.h"
 
+#include "runner_io.h"
 #include "state.h"
 
 /* For the last words to the database after a drain. */

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #endif
 #include "runner.h"
+#include "runner_io.h"
 
 #include <errno.h>
 #include <fcntl.h>

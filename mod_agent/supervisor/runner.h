@@ -99,11 +99,9 @@ int agent_runner_free_slots(const agent_supervisor_t *sv);
  * free when a claim was sent may be gone when its answer comes. */
 agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv);
 
-/*
- * For a run whose runner died while it executed several: a runner that has only
+/* For a run whose runner died while it executed several: a runner that has only
  * such runs, at most `company` of them. Started when there is none with room;
- * it may not be ready yet, and ends when it is idle. NULL when none can be had.
- */
+ * it may not be ready yet, and ends when idle. NULL when none can be had. */
 agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv, int company);
 
 /* Another such runner can be started. */
@@ -148,20 +146,5 @@ void agent_runner_signal_all(agent_supervisor_t *sv, int number);
 
 /* All runners finish what they have and end. */
 void agent_runner_drain_all(agent_supervisor_t *sv);
-
-/* For runner.c: pipes (runner_io.c). Reads to the end, or what is there. */
-void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);
-void agent_runner_close(agent_runner_t *runner);
-
-/* A whole line without its newline (runner_line.c). */
-void agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
-                            const char *text, apr_size_t length);
-
-/* What came on its standard output and error (runner_log.c). */
-void agent_runner_take_log(agent_supervisor_t *sv, agent_runner_t *runner,
-                           const char *bytes, apr_size_t length);
-/* Reports what was left out, now and then. */
-void agent_runner_tick_log(agent_supervisor_t *sv, agent_runner_t *runner);
-void agent_runner_end_log(agent_supervisor_t *sv, agent_runner_t *runner);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watching runners while they live: readiness, pings, replacement. */
 #include "runner.h"
+#include "runner_io.h"
 
 #include <signal.h>
 

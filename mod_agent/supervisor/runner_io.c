@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "runner_io.h"
 #include "state.h"
 
 /* Read at once, so that one runner does not keep others waiting. */

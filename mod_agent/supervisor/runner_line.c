@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a runner says, and what follows from it; see runner.h. */
 #include "runner.h"
+#include "runner_io.h"
 
 #include "state.h"
 

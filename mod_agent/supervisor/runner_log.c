@@ -8,6 +8,7 @@
 #include <apr_strings.h>
 
 #include "runner.h"
+#include "runner_io.h"
 #include "state.h"
 
 #define MAX_LINE 8000

@@ -90,6 +90,23 @@ subtest 'fifty states of 7 MB begin one after the other, beside the small runs o
     is $sv->stop, 0, 'end';
 };
 
+subtest 'all runs can be cancelled while large ones are claimed and begin' => sub {
+    my @large = create_large_runs(20, 700, { do => 'hang' });
+    my $sv = TestSupervisor->start($pg, lease_sec => 8, timing_ms => fast_timing());
+    $sv->wait_ready;
+    wait_for('the first to be claimed', sub { sql('select count(*) from agent.run_queue where state = 2') });
+    my $code;
+    do {
+        # As the server has it.
+        $code = sql("set lock_timeout = '2s'; select code from agent.cancel_runs_by_status("
+            . "'$TestSupervisor::ACCOUNT', 'all', 'interrupt', 'ffffffff-ffff-ffff-ffff-ffffffffffff')");
+        is $code, 'ok', 'is accepted';
+    } while $code ne 'ok';
+    $sv->wake('C');
+    wait_all('interrupted', @large);
+    is $sv->stop, 0, 'end';
+};
+
 # From now on a rollback takes longer than any statement may.
 sub break_rollback {
     sql('alter function agent.discard_run(uuid, uuid, uuid) rename to discard_run_kept');

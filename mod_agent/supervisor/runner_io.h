@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes through the pipes of a runner; for runner*.c alone. */
+#ifndef AGENT_SUPERVISOR_RUNNER_IO_H
+#define AGENT_SUPERVISOR_RUNNER_IO_H
+
+#include "runner.h"
+
+/* Reads to the end, or what is there (runner_io.c). */
+void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);
+void agent_runner_close(agent_runner_t *runner);
+
+/* A whole line without its newline (runner_line.c). */
+void agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
+                            const char *text, apr_size_t length);
+
+/* What came on its standard output and error (runner_log.c). */
+void agent_runner_take_log(agent_supervisor_t *sv, agent_runner_t *runner,
+                           const char *bytes, apr_size_t length);
+/* Reports what was left out, now and then. */
+void agent_runner_tick_log(agent_supervisor_t *sv, agent_runner_t *runner);
+void agent_runner_end_log(agent_supervisor_t *sv, agent_runner_t *runner);
+
+#endif
