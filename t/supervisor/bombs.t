@@ -95,13 +95,10 @@ subtest 'all runs can be cancelled while large ones are claimed and begin' => su
     my $sv = TestSupervisor->start($pg, lease_sec => 8, timing_ms => fast_timing());
     $sv->wait_ready;
     wait_for('the first to be claimed', sub { sql('select count(*) from agent.run_queue where state = 2') });
-    my $code;
-    do {
-        # As the server has it.
-        $code = sql("set lock_timeout = '2s'; select code from agent.cancel_runs_by_status("
-            . "'$TestSupervisor::ACCOUNT', 'all', 'interrupt', 'ffffffff-ffff-ffff-ffff-ffffffffffff')");
-        is $code, 'ok', 'is accepted';
-    } while $code ne 'ok';
+    # With the limit of the server: more is answered 503.
+    is sql("set lock_timeout = '2s'; select code from agent.cancel_runs_by_status("
+        . "'$TestSupervisor::ACCOUNT', 'all', 'interrupt', 'ffffffff-ffff-ffff-ffff-ffffffffffff')"),
+        'ok', 'is accepted';
     $sv->wake('C');
     wait_all('interrupted', @large);
     is $sv->stop, 0, 'end';
