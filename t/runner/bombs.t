@@ -117,10 +117,10 @@ my $cost = is_cheap('the demo model is told to use 100,000 tools', 30, 'error',
 is $cost->{error}{message}, 'The demo model was asked for more than 128 calls of tools.',
     '... and says how many it may use';
 
-my $objects = join ',', ('{}') x 700_000;
-is_cheap('the demo model is told to use a tool with 700,000 objects', 30, 'success',
+my $objects = join ',', ('{}') x 600_000;
+is_cheap('the demo model is told to use a tool with 600,000 objects', 30, 'success',
     input => human(qq(use clock {"a":[$objects]})));
-is_cheap('a call in the form of a function has 700,000 objects for arguments', 30, 'error',
+is_cheap('a call in the form of a function has 600,000 objects for arguments', 30, 'error',
     input => messages(qq({"role":"ai","content":"","tool_calls":[{"function":{"name":"a",)
         . qq("arguments":"{\\"a\\":[$objects]}"}}]})));
 
