@@ -143,13 +143,6 @@ static inline agent_waiter_t *enter(const site_t *site, const char *key, int fd,
     return waiter;
 }
 
-static inline void allow(const site_t *site, int count)
-{
-    apr_thread_mutex_lock(site->waits->mutex);
-    site->waits->free_parked = count;
-    apr_thread_mutex_unlock(site->waits->mutex);
-}
-
 static inline void wait_for_wake(agent_waiter_t *waiter)
 {
     struct pollfd fd = {agent_wait_descriptor(waiter), POLLIN, 0};
@@ -169,16 +162,6 @@ static inline agent_wait_t take(agent_waiter_t *waiter)
 {
     wait_for_wake(waiter);
     return agent_wait_take(waiter);
-}
-
-/* The same for one whose turn ends at once, and that rests again. */
-static inline agent_wait_t take_and_rest(agent_waiter_t *waiter)
-{
-    agent_wait_t why = take(waiter);
-
-    agent_wait_end_turn(waiter);
-    rest(waiter);
-    return why;
 }
 
 #endif

@@ -12,6 +12,13 @@
 
 #define CROWD 5
 
+static void allow(const site_t *site, int count)
+{
+    apr_thread_mutex_lock(site->waits->mutex);
+    site->waits->free_parked = count;
+    apr_thread_mutex_unlock(site->waits->mutex);
+}
+
 /* A site with a crowd of parked waiters that have nothing to do. */
 static void enter_crowd(site_t *site, agent_waiter_t **crowd)
 {

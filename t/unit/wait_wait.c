@@ -14,6 +14,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* The same for one whose turn ends at once, and that rests again. */
+static agent_wait_t take_and_rest(agent_waiter_t *waiter)
+{
+    agent_wait_t why = take(waiter);
+
+    agent_wait_end_turn(waiter);
+    rest(waiter);
+    return why;
+}
+
 /* How many signs of life were due so far. */
 static unsigned count_beats(const site_t *site, const agent_waiter_t *waiter)
 {
