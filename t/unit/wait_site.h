@@ -4,6 +4,7 @@
 #define WAIT_SITE_H
 
 #include "check.h"
+#include "wait_database.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -16,39 +17,6 @@
 
 #define RUN   "01890000-0000-7000-8000-000000000001"
 #define OTHER "01890000-0000-7000-8000-000000000002"
-
-/* What the next query answers: rows of run id, number, name, data. */
-struct agent_db_result_t {
-    int rows;
-    const char *cells[8][4];
-};
-
-static agent_db_result_t answer;
-static bool query_fails;
-static int queries;
-
-apr_status_t agent_pool_query(agent_db_result_t **result,
-                              agent_pool_t *connections,
-                              agent_statement_t statement,
-                              const char *const *params, agent_error_t **err,
-                              apr_pool_t *pool)
-{
-    *result = &answer;
-    queries++;
-    return query_fails
-        ? agent_error_set(err, AGENT_E_UNAVAILABLE, NULL, NULL, pool)
-        : APR_SUCCESS;
-}
-
-int agent_db_rows(const agent_db_result_t *result)
-{
-    return result->rows;
-}
-
-const char *agent_db_value(const agent_db_result_t *result, int row, int column)
-{
-    return result->cells[row][column];
-}
 
 /* A connection on which nothing comes by itself. */
 struct agent_listener_t {

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The database of the waiters' tests: queries are answered by the test. */
+#ifndef WAIT_DATABASE_H
+#define WAIT_DATABASE_H
+
+#include "../../mod_agent/db/pool.h"
+
+/* What the next query answers: rows of run id, number, name, data. */
+struct agent_db_result_t {
+    int rows;
+    const char *cells[8][4];
+};
+
+static agent_db_result_t answer;
+static bool query_fails;
+static int queries;
+
+apr_status_t agent_pool_query(agent_db_result_t **result,
+                              agent_pool_t *connections,
+                              agent_statement_t statement,
+                              const char *const *params, agent_error_t **err,
+                              apr_pool_t *pool)
+{
+    *result = &answer;
+    queries++;
+    return query_fails
+        ? agent_error_set(err, AGENT_E_UNAVAILABLE, NULL, NULL, pool)
+        : APR_SUCCESS;
+}
+
+int agent_db_rows(const agent_db_result_t *result)
+{
+    return result->rows;
+}
+
+const char *agent_db_value(const agent_db_result_t *result, int row, int column)
+{
+    return result->cells[row][column];
+}
+
+#endif
