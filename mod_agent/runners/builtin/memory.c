@@ -67,14 +67,14 @@ void *malloc(size_t size)
     return check(__libc_malloc(size), size);
 }
 
-void *calloc(size_t count, size_t size)
+void *calloc(size_t nmemb, size_t size)
 {
-    return check(__libc_calloc(count, size), count > 0 ? size : 0);
+    return check(__libc_calloc(nmemb, size), nmemb > 0 ? size : 0);
 }
 
-void *realloc(void *old, size_t size)
+void *realloc(void *ptr, size_t size)
 {
-    return check(__libc_realloc(old, size), size);
+    return check(__libc_realloc(ptr, size), size);
 }
 
 #endif

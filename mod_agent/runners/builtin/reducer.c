@@ -159,7 +159,7 @@ static apr_status_t load_list(merge_t *merge, json_object *list,
 static apr_status_t apply_given(merge_t *merge, json_object *given,
                                 const char *where, runner_problem_t **problem)
 {
-    json_object *message;
+    json_object *message = NULL;
 
     if (read_message(&message, merge, given, where, problem) != APR_SUCCESS) {
         return APR_EGENERAL;
