@@ -50,33 +50,37 @@ void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
     queue->count++;
 }
 
+/* What stands behind the last entry. */
+static bool is_end(const runner_queue_t *queue,
+                   const runner_queue_entry_t *entry)
+{
+    return entry
+        == APR_RING_SENTINEL(&queue->entries, runner_queue_entry_t, link);
+}
+
 runner_queue_entry_t *runner_queue_find(const runner_queue_t *queue,
                                         size_t held)
 {
-    runner_queue_entry_t *entry;
+    runner_queue_entry_t *entry = APR_RING_FIRST(&queue->entries);
 
-    APR_RING_FOREACH(entry, &queue->entries, runner_queue_entry_t, link)
-    {
-        if (runner_queue_admits(queue, held, entry->weight)) {
-            return entry;
-        }
+    while (!is_end(queue, entry)
+           && !runner_queue_admits(queue, held, entry->weight)) {
+        entry = APR_RING_NEXT(entry, link);
     }
-    return NULL;
+    return is_end(queue, entry) ? NULL : entry;
 }
 
 runner_queue_entry_t *runner_queue_find_run(const runner_queue_t *queue,
                                             const char *run_id)
 {
-    runner_queue_entry_t *entry;
+    runner_queue_entry_t *entry = APR_RING_FIRST(&queue->entries);
 
-    APR_RING_FOREACH(entry, &queue->entries, runner_queue_entry_t, link)
-    {
-        if (memmem(entry->text, entry->length, run_id, strlen(run_id))
-            != NULL) {
-            return entry;
-        }
+    while (!is_end(queue, entry)
+           && memmem(entry->text, entry->length, run_id, strlen(run_id))
+               == NULL) {
+        entry = APR_RING_NEXT(entry, link);
     }
-    return NULL;
+    return is_end(queue, entry) ? NULL : entry;
 }
 
 void runner_queue_remove(runner_queue_t *queue, runner_queue_entry_t *entry)
