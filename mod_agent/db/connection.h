@@ -24,6 +24,9 @@ struct agent_db_t {
     /* The result being received, kept until the last one came. */
     PGresult *partial;
     char sqlstate[6];
+    /* Bytes of the largest statement that agent_db_query() has sent, or of the
+     * largest result: what the connection's buffers were enlarged to. */
+    apr_size_t carried;
 };
 
 /* libpq's message without its last newline, in pool. */

@@ -3,6 +3,7 @@
 #include "pool.h"
 
 #include <apr_dbd.h>
+#include <apr_hash.h>
 #include <apr_optional.h>
 #include <apr_thread_cond.h>
 #include <apr_thread_mutex.h>
@@ -10,8 +11,17 @@
 #include <httpd.h>
 #include <mod_dbd.h>
 
+#include "connection.h"
+
+/* What connections may keep of the largest texts they carried, beyond what is
+ * small; all of them together, and of one. */
+#define KEPT_BYTES  ((apr_size_t)1024 * 1024)
+#define SMALL_BYTES ((apr_size_t)64 * 1024)
+
 struct agent_pool_t {
     server_rec *server;
+    /* What mod_dbd connects with; NULL = connections are not renewed. */
+    const char *params;
     agent_db_limits_t limits;
     apr_interval_time_t wait;
     apr_thread_mutex_t *mutex;
@@ -23,14 +33,25 @@ struct agent_pool_t {
     /* While down, one request at a time asks again; the others fail at once
      * instead of queueing behind a connect that may take seconds. */
     bool probing;
+    apr_size_t kept_bytes;
     /* mod_dbd's functions, looked up once. */
     APR_OPTIONAL_FN_TYPE(ap_dbd_open) * open;
     APR_OPTIONAL_FN_TYPE(ap_dbd_close) * close;
 };
 
+/* Our side of one of mod_dbd's connections. */
+typedef struct wrapper_t {
+    agent_pool_t *connections;
+    agent_db_t *db;
+    /* What connections->kept_bytes counts for it. */
+    apr_size_t kept_bytes;
+    apr_pool_t *pool;
+} wrapper_t;
+
 static const char wrapper_key[] = "agent_db";
 
-apr_status_t agent_pool_create(agent_pool_t **out, void *server, int size,
+apr_status_t agent_pool_create(agent_pool_t **out, void *server,
+                               const char *params, int size,
                                apr_interval_time_t wait,
                                const agent_db_limits_t *limits,
                                apr_pool_t *pool)
@@ -39,6 +60,7 @@ apr_status_t agent_pool_create(agent_pool_t **out, void *server, int size,
     apr_status_t rv;
 
     made->server = server;
+    made->params = params;
     made->limits = *limits;
     made->wait = wait;
     made->free = size;
@@ -107,20 +129,88 @@ static void leave(agent_pool_t *connections, bool reached)
     apr_thread_mutex_unlock(connections->mutex);
 }
 
-/* Our side of a connection lives as long as the connection itself. */
-static agent_db_t *find_wrapper(const agent_pool_t *connections,
-                                ap_dbd_t *handle)
+/* Returns what all of them keep. */
+static apr_size_t count_kept(wrapper_t *wrapper, apr_size_t bytes)
 {
-    void *db = NULL;
+    agent_pool_t *connections = wrapper->connections;
+    apr_size_t all;
 
-    apr_pool_userdata_get(&db, wrapper_key, handle->pool);
-    if (db == NULL) {
-        db = agent_db_wrap(
-            apr_dbd_native_handle(handle->driver, handle->handle),
-            &connections->limits, handle->pool);
-        apr_pool_userdata_setn(db, wrapper_key, NULL, handle->pool);
+    apr_thread_mutex_lock(connections->mutex);
+    connections->kept_bytes += bytes - wrapper->kept_bytes;
+    all = connections->kept_bytes;
+    apr_thread_mutex_unlock(connections->mutex);
+    wrapper->kept_bytes = bytes;
+    return all;
+}
+
+static apr_status_t forget_kept(void *data)
+{
+    count_kept(data, 0);
+    return APR_SUCCESS;
+}
+
+static wrapper_t *make_wrapper(agent_pool_t *connections, ap_dbd_t *handle)
+{
+    apr_pool_t *pool;
+    wrapper_t *wrapper;
+
+    apr_pool_create(&pool, handle->pool);
+    wrapper = apr_pcalloc(pool, sizeof(*wrapper));
+    wrapper->connections = connections;
+    wrapper->pool = pool;
+    wrapper->db = agent_db_wrap(
+        apr_dbd_native_handle(handle->driver, handle->handle),
+        &connections->limits, pool);
+    apr_pool_cleanup_register(pool, wrapper, forget_kept,
+                              apr_pool_cleanup_null);
+    apr_pool_userdata_setn(wrapper, wrapper_key, NULL, handle->pool);
+    return wrapper;
+}
+
+/* Our side of a connection lives as long as the connection itself. */
+static wrapper_t *find_wrapper(agent_pool_t *connections, ap_dbd_t *handle)
+{
+    void *wrapper = NULL;
+
+    apr_pool_userdata_get(&wrapper, wrapper_key, handle->pool);
+    return wrapper != NULL ? wrapper : make_wrapper(connections, handle);
+}
+
+/* ---- connections that have carried much ---- */
+
+/* libpq never makes its buffers smaller: only a new connection has small ones.
+ * The new handle's few bytes stay in the handle's pool, which mod_dbd's own
+ * cleanup needs. */
+static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
+{
+    const char *message = NULL;
+    apr_dbd_t *fresh = NULL;
+
+    if (apr_dbd_open_ex(handle->driver, handle->pool,
+                        wrapper->connections->params, &fresh, &message)
+        != APR_SUCCESS) {
+        return;
     }
-    return db;
+    apr_dbd_close(handle->driver, handle->handle);
+    handle->handle = fresh;
+    apr_pool_userdata_setn(NULL, wrapper_key, NULL, handle->pool);
+    apr_pool_destroy(wrapper->pool);
+}
+
+/* Before the connection is given back. What others have prepared on it would be
+ * lost. */
+static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
+{
+    agent_pool_t *connections = wrapper->connections;
+    apr_size_t bytes = wrapper->db->carried;
+
+    if (bytes < SMALL_BYTES || bytes <= wrapper->kept_bytes) {
+        return;
+    }
+    if (count_kept(wrapper, bytes) > KEPT_BYTES && connections->params != NULL
+        && apr_hash_count(handle->prepared) == 0) {
+        renew(wrapper, handle);
+    }
 }
 
 apr_status_t agent_pool_query(agent_db_result_t **result,
@@ -131,7 +221,7 @@ apr_status_t agent_pool_query(agent_db_result_t **result,
 {
     apr_status_t rv = enter(connections, err, pool);
     ap_dbd_t *handle;
-    agent_db_t *db;
+    wrapper_t *wrapper;
     bool reached;
 
     if (rv != APR_SUCCESS) {
@@ -145,9 +235,10 @@ apr_status_t agent_pool_query(agent_db_result_t **result,
                                "message)",
                                pool);
     }
-    db = find_wrapper(connections, handle);
-    rv = agent_db_query(result, db, statement, params, err, pool);
-    reached = !agent_db_unreachable(db);
+    wrapper = find_wrapper(connections, handle);
+    rv = agent_db_query(result, wrapper->db, statement, params, err, pool);
+    reached = !agent_db_unreachable(wrapper->db);
+    limit_kept(wrapper, handle);
     connections->close(connections->server, handle);
     leave(connections, reached);
     return rv;

@@ -13,10 +13,13 @@ typedef struct agent_pool_t agent_pool_t;
 
 /*
  * Makes the pool in child_init. server: the main server_rec, as mod_dbd wants
- * it. size: connections in use at once, at most mod_dbd's DBDMax. wait: how
- * long a request may wait for one of them.
+ * it. params: mod_dbd's connection string, for connections that are made anew
+ * after they have carried large texts; NULL = they are not. size: connections
+ * in use at once, at most mod_dbd's DBDMax. wait: how long a request may wait
+ * for one of them.
  */
-apr_status_t agent_pool_create(agent_pool_t **out, void *server, int size,
+apr_status_t agent_pool_create(agent_pool_t **out, void *server,
+                               const char *params, int size,
                                apr_interval_time_t wait,
                                const agent_db_limits_t *limits,
                                apr_pool_t *pool);

@@ -307,6 +307,24 @@ static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
     return rv == APR_SUCCESS ? await_result(result, db, err, pool) : rv;
 }
 
+static void note_carried(agent_db_t *db, apr_size_t bytes)
+{
+    if (bytes > db->carried) {
+        db->carried = bytes;
+    }
+}
+
+static void note_params(agent_db_t *db, agent_statement_t statement,
+                        const char *const *params)
+{
+    apr_size_t bytes = 0;
+
+    for (int i = 0; i < statement_rows[statement].params; i++) {
+        bytes += params[i] != NULL ? strlen(params[i]) : 0;
+    }
+    note_carried(db, bytes);
+}
+
 /* Whether the statement that just failed may be sent once more. */
 static bool may_repeat(agent_db_t *db, agent_statement_t statement,
                        agent_error_id_t error)
@@ -343,8 +361,12 @@ apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
 {
     apr_status_t rv = APR_EGENERAL;
 
+    note_params(db, statement, params);
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         rv = query_once(result, db, statement, params, err, pool);
+        if (rv == APR_SUCCESS) {
+            note_carried(db, PQresultMemorySize((*result)->rows));
+        }
         if (rv == APR_SUCCESS || !may_repeat(db, statement, (*err)->id)) {
             return rv;
         }
