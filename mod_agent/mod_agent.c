@@ -22,8 +22,10 @@
 
 #include "config/capacity.h"
 #include "config/directives.h"
+#include "core/heap.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
+#include "http/body.h"
 #include "http/browser.h"
 #include "http/problem.h"
 #include "http/response.h"
@@ -50,7 +52,7 @@ static agent_child_t *current_child;
 
 static int answer(agent_call_t *call)
 {
-    if (agent_browser_check(call) != APR_SUCCESS) {
+    if (call->err != NULL) {
         return agent_problem_send(call);
     }
     if (agent_browser_is_preflight(call)) {
@@ -78,7 +80,10 @@ static int handle_request(request_rec *r)
     call->db = current_child->db;
     call->account_id = AGENT_ACCOUNT_DEFAULT;
     call->ids[0] = call->account_id;
-    return answer(call);
+    /* What it refuses is answered when the body is there: httpd would read it
+     * with a thread. */
+    agent_browser_check(call);
+    return agent_body_receive(call, answer);
 }
 
 /* The paths of the API are no files: httpd need not look for them below the
@@ -259,6 +264,7 @@ static apr_status_t start_waits(agent_child_t *child, server_rec *server,
                     .reserve = agent_capacity_most_turns(),
                     .count_idle = agent_capacity_count_idle,
                     .baton = agent_capacity_make_slot(pool)},
+        .reading = agent_capacity_reading(config),
         .heartbeat = find_heartbeat(server),
         .is_ending = is_told_of_end() ? NULL : is_child_ending,
         .grace = agent_config_drain_timeout(config)};
@@ -271,6 +277,16 @@ static apr_status_t start_waits(agent_child_t *child, server_rec *server,
                              child->db, &limits, &log, pool);
 }
 
+/* What mod_dbd connects with; NULL where it does more with a new connection. */
+static const char *find_renewal_params(apr_pool_t *pool)
+{
+    const char *args = agent_config_other_directive("DBDParams");
+
+    return args != NULL && agent_config_other_directive("DBDInitSQL") == NULL
+        ? ap_getword_conf(pool, &args)
+        : NULL;
+}
+
 static apr_status_t init_child(agent_child_t *child, server_rec *server,
                                apr_pool_t *pool)
 {
@@ -278,9 +294,14 @@ static apr_status_t init_child(agent_child_t *child, server_rec *server,
     const agent_db_limits_t limits = {agent_config_connect_timeout(config),
                                       agent_config_query_timeout(config)};
     apr_status_t rv = agent_pool_create(
-        &child->db, server, agent_config_pool_size(config, find_dbd_max(pool)),
+        &child->db, server, find_renewal_params(pool),
+        agent_config_pool_size(config, find_dbd_max(pool)),
         agent_config_pool_wait(config), &limits, pool);
 
+    if (rv == APR_SUCCESS) {
+        rv = agent_bodies_create(&child->bodies, agent_capacity_body_bytes(),
+                                 pool);
+    }
     return rv != APR_SUCCESS ? rv : start_waits(child, server, pool);
 }
 
@@ -299,6 +320,7 @@ static void start_child(apr_pool_t *pool, server_rec *server)
     if (child->config->graphs->nelts == 0) {
         return;
     }
+    agent_heap_start();
     child->logged = apr_pcalloc(pool, sizeof(*child->logged));
     child->graph_names = agent_config_graph_names(child->config, pool);
     rv = init_child(child, server, pool);
@@ -334,6 +356,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
     agent_park_register(pool);
     agent_server_error_register(handler_name);
+    agent_body_register();
     ap_hook_handler(handle_request, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

@@ -15,6 +15,9 @@
 #define MOST_WAITERS 10000
 /* The event MPM's own default. */
 #define DEFAULT_WORKER_FACTOR 2
+/* AgentMaxBody unless it says otherwise; and where threads are few. */
+#define BODY_BYTES   (4 * 1024 * 1024)
+#define LEAST_BODIES 4
 /* Of a child, for all but requests that wait: log files, listeners, database
  * connections, clients that do not wait. */
 #define OTHER_DESCRIPTORS 500
@@ -86,6 +89,11 @@ int agent_capacity_blocked(const agent_server_config_t *config)
                                      : half;
 }
 
+int agent_capacity_reading(const agent_server_config_t *config)
+{
+    return (agent_capacity_waiters(config) + 1) / 2;
+}
+
 int agent_capacity_per_address(const agent_server_config_t *config, int places)
 {
     if (config->waiters_per_address != -1) {
@@ -154,6 +162,14 @@ int agent_capacity_count_idle(void *data)
         idle += score != NULL && score->status == SERVER_READY;
     }
     return idle;
+}
+
+/* As much as the threads would hold if each of them read one. */
+apr_int64_t agent_capacity_body_bytes(void)
+{
+    int bodies = get_threads() > LEAST_BODIES ? get_threads() : LEAST_BODIES;
+
+    return (apr_int64_t)bodies * BODY_BYTES;
 }
 
 /* A child that was gracefully stopped keeps its slot until its last request has

@@ -33,6 +33,13 @@ agent_capacity_slot_t *agent_capacity_make_slot(apr_pool_t *pool);
  * must not overlap. slot: an agent_capacity_slot_t. */
 int agent_capacity_count_idle(void *slot);
 
+/* Requests that may wait for their clients besides: half as many. */
+int agent_capacity_reading(const agent_server_config_t *config);
+
+/* Bytes that the bodies of one child may have together: 4 MB for each thread,
+ * at least 16 MB. */
+apr_int64_t agent_capacity_body_bytes(void);
+
 /* Logs what of the MPM's configuration is too small for requests that wait. */
 void agent_capacity_check(const agent_server_config_t *config,
                           server_rec *server);

@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 
 #include "../core/json.h"
+#include "../http/body.h"
 #include "../http/problem.h"
 #include "../http/response.h"
 #include "../model/run.h"
@@ -175,6 +176,7 @@ static int start(agent_call_t *call, bool answers_values, bool cancels)
     await->call = call;
     await->answers_values = answers_values;
     await->cancels = cancels;
+    agent_body_release(call);
     if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
         return answer_at_once(await);
     }

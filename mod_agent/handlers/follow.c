@@ -7,6 +7,7 @@
  */
 #include "follow.h"
 
+#include "../http/body.h"
 #include "../http/problem.h"
 #include "../http/response.h"
 #include "../http/stream.h"
@@ -154,6 +155,7 @@ int agent_follow(agent_follow_t *follow)
                                      .baton = follow};
     int result = OK;
 
+    agent_body_release(call);
     if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
         fail(follow);
     }

@@ -21,6 +21,10 @@ typedef struct agent_problem_memory_t {
     _Atomic unsigned kept[AGENT_E_COUNT];
 } agent_problem_memory_t;
 
+/* What the bodies of a child may take, and the one of a request; see body.h. */
+typedef struct agent_bodies_t agent_bodies_t;
+typedef struct agent_body_t agent_body_t;
+
 /* Made in child_init, read-only afterwards. */
 typedef struct agent_child_t {
     agent_server_config_t *config;
@@ -30,8 +34,10 @@ typedef struct agent_child_t {
     const char *const *graph_names;
     /* Write end of the supervisor's wake socket; -1 when there is none. */
     int wake_fd;
-    /* The one part that changes: what problem.c logged when. */
+    /* The parts that change: what problem.c logged when, and what body.c may
+     * still take. */
     agent_problem_memory_t *logged;
+    agent_bodies_t *bodies;
 } agent_child_t;
 
 typedef struct agent_call_t {
@@ -46,9 +52,11 @@ typedef struct agent_call_t {
     const char *ids[AGENT_MAX_PARAMS];
     /* The query string: name -> value; repeated names are kept in order. */
     apr_table_t *query;
-    /* The body as sent, after agent_request_body(), and what the handler's
-     * check found in it; both may be NULL. */
+    /* The body as sent, "" without one, and what the handler's check found in
+     * it; fields may be NULL. */
     const char *body;
+    apr_size_t body_length;
+    agent_body_t *received;
     const agent_fields_t *fields;
     /* What is being sent; NULL before the first bucket. */
     apr_bucket_brigade *brigade;

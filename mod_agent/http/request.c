@@ -20,29 +20,10 @@ static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
     return agent_error_set(&call->err, id, detail, NULL, call->pool);
 }
 
-static apr_status_t refuse_size(agent_call_t *call)
-{
-    call->r->connection->keepalive = AP_CONN_CLOSE;
-    return agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
-                            "The body is larger than %" APR_SIZE_T_FMT
-                            " bytes.",
-                            agent_config_max_body(call->dir));
-}
-
 static apr_status_t refuse_coding(agent_call_t *call)
 {
     call->r->connection->keepalive = AP_CONN_CLOSE;
     return refuse(call, AGENT_E_MEDIA_TYPE, NULL);
-}
-
-static apr_status_t check_transfer(agent_call_t *call)
-{
-    const char *coding = apr_table_get(call->r->headers_in,
-                                       "Transfer-Encoding");
-
-    return coding == NULL || strcasecmp(coding, "chunked") == 0
-        ? APR_SUCCESS
-        : refuse_coding(call);
 }
 
 /* What was read. Nothing here unpacks a body, and a coding that is not undone
@@ -58,115 +39,16 @@ static apr_status_t check_content(agent_call_t *call)
         : refuse_coding(call);
 }
 
-static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
-{
-    int status = ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
-
-    call->r->connection->keepalive = AP_CONN_CLOSE;
-    if (status == AP_FILTER_ERROR) {
-        call->is_answered = true;
-        return refuse(call, AGENT_E_BAD_REQUEST, "httpd refused the body.");
-    }
-    if (status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
-        return refuse_size(call);
-    }
-    return refuse(call, AGENT_E_BAD_REQUEST,
-                  status == HTTP_REQUEST_TIME_OUT
-                      ? "The body did not arrive in time."
-                      : "The body ended too early or is badly chunked.");
-}
-
-/* Adds what a brigade holds to the body; *done at the end of the body. */
-static apr_status_t take_brigade(agent_call_t *call,
-                                 apr_bucket_brigade *arrived,
-                                 apr_bucket_brigade *body, apr_off_t *length,
-                                 bool *done)
-{
-    while (!APR_BRIGADE_EMPTY(arrived)) {
-        apr_bucket *bucket = APR_BRIGADE_FIRST(arrived);
-        const char *data;
-        apr_size_t size;
-
-        if (APR_BUCKET_IS_EOS(bucket)) {
-            *done = true;
-            return APR_SUCCESS;
-        }
-        if (!APR_BUCKET_IS_METADATA(bucket)) {
-            apr_status_t rv = apr_bucket_read(bucket, &data, &size,
-                                              APR_BLOCK_READ);
-
-            if (rv != APR_SUCCESS) {
-                return refuse_read(call, rv);
-            }
-            *length += (apr_off_t)size;
-            if (*length > (apr_off_t)agent_config_max_body(call->dir)) {
-                return refuse_size(call);
-            }
-            apr_bucket_setaside(bucket, call->pool);
-            APR_BUCKET_REMOVE(bucket);
-            APR_BRIGADE_INSERT_TAIL(body, bucket);
-            continue;
-        }
-        apr_bucket_delete(bucket);
-    }
-    return APR_SUCCESS;
-}
-
-static apr_status_t read_body(agent_call_t *call, apr_size_t *length)
-{
-    apr_bucket_alloc_t *alloc = call->r->connection->bucket_alloc;
-    apr_bucket_brigade *arrived = apr_brigade_create(call->pool, alloc);
-    apr_bucket_brigade *body = apr_brigade_create(call->pool, alloc);
-    apr_off_t total = 0;
-    bool done = false;
-    char *text;
-
-    while (!done) {
-        apr_status_t rv = ap_get_brigade(call->r->input_filters, arrived,
-                                         AP_MODE_READBYTES, APR_BLOCK_READ,
-                                         HUGE_STRING_LEN);
-
-        if (rv != APR_SUCCESS) {
-            return refuse_read(call, rv);
-        }
-        rv = take_brigade(call, arrived, body, &total, &done);
-        if (rv != APR_SUCCESS) {
-            return rv;
-        }
-    }
-    *length = (apr_size_t)total;
-    text = apr_palloc(call->pool, *length + 1);
-    apr_brigade_flatten(body, text, length);
-    text[*length] = '\0';
-    apr_brigade_destroy(body);
-    call->body = text;
-    return APR_SUCCESS;
-}
-
 static bool is_blank(const char *text, apr_size_t length)
 {
     return strspn(text, " \t\r\n") == length;
 }
 
-static apr_status_t check_length(agent_call_t *call)
-{
-    const char *announced = apr_table_get(call->r->headers_in,
-                                          "Content-Length");
-
-    return announced != NULL
-            && apr_atoi64(announced)
-                > (apr_int64_t)agent_config_max_body(call->dir)
-        ? refuse_size(call)
-        : APR_SUCCESS;
-}
-
 apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call)
 {
-    apr_size_t length = 0;
+    apr_size_t length = call->body_length;
 
-    if (check_transfer(call) != APR_SUCCESS || check_length(call) != APR_SUCCESS
-        || read_body(call, &length) != APR_SUCCESS
-        || check_content(call) != APR_SUCCESS) {
+    if (check_content(call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     if (is_blank(call->body, length)) {

@@ -6,9 +6,9 @@
 #include "call.h"
 
 /*
- * Reads the body (at most AgentMaxBody bytes) into call->body and scans it
- * strictly; nothing is built of it. *value: the body's one value, as its schema
- * wants it. An empty body is taken as {}.
+ * Scans call->body strictly; nothing is built of it. *value: the body's one
+ * value, as its schema wants it. An empty body is taken as {}: call->body then
+ * says so.
  */
 apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
 

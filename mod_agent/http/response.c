@@ -12,6 +12,8 @@
 #include <http_protocol.h>
 #include <util_filter.h>
 
+#include "../core/heap.h"
+
 /* One brigade for the whole response: a long stream must not grow. */
 static apr_bucket_brigade *get_brigade(agent_call_t *call)
 {
@@ -57,6 +59,9 @@ int agent_response_json(agent_call_t *call, int status, const char *body)
     request_rec *r = call->r;
     apr_size_t length = strlen(body);
 
+    if (length > AGENT_HEAP_LARGE) {
+        agent_heap_trim_after(call->pool);
+    }
     begin_content(call, status, "application/json");
     ap_set_content_length(r, (apr_off_t)length);
     /* The text lives in the request's pool, which outlives the brigade. */

@@ -29,6 +29,8 @@ typedef struct agent_waits_limits_t {
     int parked_per_address;
     int blocked_per_address;
     agent_wait_threads_t threads;
+    /* Requests that wait for their clients to send the rest; at least 1. */
+    int reading;
     /* Between two signs of life of one request. */
     apr_interval_time_t heartbeat;
     /* Whether this child is to end, asked each second where the MPM does not

@@ -25,6 +25,7 @@
 
 #include "../private.h"
 #include "output.h"
+#include "place.h"
 
 /* For clients of one child that do not read. */
 #define HELD_BYTES (64 * 1024 * 1024)
@@ -42,6 +43,10 @@ typedef struct park_t {
     bool is_done;
     /* The client's descriptor while the waiter's stands in for it, else -1. */
     int client_fd;
+    /* The request whose client has not sent all of it; NULL = none. */
+    request_rec *unread;
+    agent_reading_t reading;
+    agent_place_t *place;
 } park_t;
 
 /* Set in child_init. */
@@ -304,6 +309,92 @@ apr_status_t agent_park(int *result, request_rec *r,
     return APR_SUCCESS;
 }
 
+/* ---- requests that wait for their client ---- */
+
+bool agent_park_can_read(const request_rec *r)
+{
+    return find_place(r) != NULL;
+}
+
+static apr_status_t forget_reading(void *data)
+{
+    const request_rec *r = data;
+    park_t *park = find_park(r->connection);
+
+    agent_place_return(park->place);
+    park->unread = NULL;
+    return APR_SUCCESS;
+}
+
+/* httpd asks only when it reads with a thread that waits. */
+static void ask_for_body(request_rec *r)
+{
+    int status = r->status;
+    const char *line = r->status_line;
+
+    r->status = HTTP_CONTINUE;
+    r->status_line = NULL;
+    ap_send_interim_response(r, 0);
+    r->status = status;
+    r->status_line = line;
+}
+
+int agent_park_read(request_rec *r, const agent_reading_t *reading)
+{
+    park_t *park = find_place(r);
+
+    park->unread = r;
+    park->reading = *reading;
+    park->place = agent_place_take(reading->waits,
+                                   find_descriptor(r->connection), r->pool);
+    apr_pool_cleanup_register(r->pool, r, forget_reading,
+                              apr_pool_cleanup_null);
+    if (r->expecting_100) {
+        agent_output_hold(park->output, true);
+        ask_for_body(r);
+        agent_output_hold(park->output, false);
+    }
+    return SUSPENDED;
+}
+
+static int wait_for_client(conn_rec *c, park_t *park)
+{
+    return wait_in_mpm(c,
+                       agent_output_send(park->output, c)
+                           ? CONN_SENSE_WANT_WRITE
+                           : CONN_SENSE_WANT_READ);
+}
+
+/* From here on it is a request like others, which may park. */
+static int end_reading(conn_rec *c, park_t *park, apr_status_t rv)
+{
+    request_rec *r = park->unread;
+    int result;
+
+    if (!agent_place_return(park->place)) {
+        rv = APR_EBUSY;
+    }
+    apr_pool_cleanup_run(r->pool, r, forget_reading);
+    park->nested = true;
+    result = park->reading.go_on(park->reading.baton, rv);
+    park->nested = false;
+    if (result == SUSPENDED) {
+        return advance(c, park);
+    }
+    /* What httpd does itself after a handler. */
+    ap_die(result, r);
+    ap_process_request_after_handler(r);
+    return OK;
+}
+
+static int read_more(conn_rec *c, park_t *park)
+{
+    apr_status_t rv = park->reading.read(park->reading.baton);
+
+    return rv == APR_EAGAIN ? wait_for_client(c, park)
+                            : end_reading(c, park, rv);
+}
+
 /* ---- hooks ---- */
 
 static park_t *make_park(conn_rec *c)
@@ -340,9 +431,15 @@ static int process_connection(conn_rec *c)
         restore_client(c, park);
         return advance(c, park);
     }
+    if (park->unread != NULL) {
+        return read_more(c, park);
+    }
     park->nested = true;
     rv = ap_run_process_connection(c);
     park->nested = false;
+    if (park->unread != NULL) {
+        return wait_for_client(c, park);
+    }
     return park->r != NULL ? advance(c, park) : rv;
 }
 
@@ -355,8 +452,8 @@ static void resume_connection(conn_rec *c, request_rec *r)
     }
 }
 
-/* The MPM gives up on a parked connection: its client did not read for the
- * time of Timeout. */
+/* The MPM gives up on a parked connection: its client did not read, or did not
+ * send, for the time of Timeout. */
 static int close_connection(conn_rec *c)
 {
     park_t *park = c->master == NULL ? find_park(c) : NULL;
@@ -369,6 +466,10 @@ static int close_connection(conn_rec *c)
         c->aborted = 1;
         take_turn(&park->parking, park->waiter, AGENT_WAIT_GONE);
         ap_process_request_after_handler(leave(park));
+    }
+    if (park != NULL && park->unread != NULL) {
+        end_reading(c, park, APR_TIMEUP);
+        c->cs->state = CONN_STATE_LINGER;
     }
     return OK;
 }

@@ -42,6 +42,21 @@ typedef struct agent_parking_t {
     void *baton;
 } agent_parking_t;
 
+/* What becomes of a request whose client has not sent all of it. */
+typedef struct agent_reading_t {
+    agent_waits_t *waits;
+    /* Reads what is there without blocking; APR_EAGAIN: more is to come. */
+    apr_status_t (*read)(void *baton);
+    /*
+     * Once, with what read() said in the end: what a handler does; SUSPENDED
+     * when it is parked. APR_TIMEUP: nothing came for the time of Timeout;
+     * APR_EBUSY: others were to have its place.
+     */
+    int (*go_on)(void *baton, apr_status_t rv);
+    /* In the request's pool. */
+    void *baton;
+} agent_reading_t;
+
 /* Called with the module's hooks, and in child_init with the directive's
  * value. */
 void agent_park_register(apr_pool_t *pool);
@@ -61,5 +76,16 @@ apr_status_t agent_park_check(const request_rec *r, agent_waits_t *waits,
  */
 apr_status_t agent_park(int *result, request_rec *r,
                         const agent_parking_t *parking, agent_error_t **err);
+
+/* Whether a request could wait for the rest of its body without a thread. */
+bool agent_park_can_read(const request_rec *r);
+
+/*
+ * From now on read() is called when the client has sent more, in any worker. A
+ * client that waits to be asked for its body is asked. Returns what the handler
+ * must return to httpd. The end of this child does not stop the request: it is
+ * bounded by Timeout and mod_reqtimeout.
+ */
+int agent_park_read(request_rec *r, const agent_reading_t *reading);
 
 #endif

@@ -11,6 +11,7 @@
 #include <apr_thread_mutex.h>
 #include <apr_thread_proc.h>
 
+#include "place.h"
 #include "wait.h"
 
 /* How often waiters look while no notification can be heard. */
@@ -53,7 +54,17 @@ struct agent_waiter_t {
     int wake_fd;
 };
 
+/* Of a request that waits for its client; under the mutex. */
+struct agent_place_t {
+    APR_RING_ENTRY(agent_place_t) link;
+    agent_waits_t *waits;
+    int client_fd;
+    bool is_held;
+    bool is_lost;
+};
+
 APR_RING_HEAD(agent_waiter_ring_t, agent_waiter_t);
+APR_RING_HEAD(agent_place_ring_t, agent_place_t);
 
 struct agent_waits_t {
     agent_log_t log;
@@ -92,6 +103,8 @@ struct agent_waits_t {
     struct agent_wait_address_t *free_address;
     int parked_per_address; /* 0 = any number; these two never change */
     int blocked_per_address;
+    struct agent_place_ring_t places; /* the oldest first */
+    int free_places;
     bool stopping;
     bool stopped;
     apr_time_t stop_at;

@@ -406,6 +406,8 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
     waits->threads = limits->threads;
     waits->is_ending = limits->is_ending;
     waits->grace = limits->grace;
+    waits->free_places = limits->reading;
+    APR_RING_INIT(&waits->places, agent_place_t, link);
     waits->by_key = apr_hash_make(pool);
     waits->by_serial = apr_hash_make(pool);
     APR_RING_INIT(&waits->by_heartbeat, agent_waiter_t, link);

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Receives bodies; see body.h. */
+#include "body.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <strings.h>
+
+#include <apr_allocator.h>
+#include <apr_buckets.h>
+#include <apr_strings.h>
+#include <apr_thread_mutex.h>
+#include <http_protocol.h>
+#include <util_filter.h>
+
+#include "../core/heap.h"
+#include "../wait/park.h"
+#include "last_chunk.h"
+#include "problem.h"
+
+/* The first buffer, in the request's own pool: most bodies are smaller. */
+#define FIRST_BYTES ((apr_size_t)8 * 1024)
+/* Reads in a row that may bring nothing although there is something: a filter
+ * that unpacks may need many small pieces before it has anything to give. */
+#define EMPTY_READS 100000
+
+/* Free memory that the buffers' allocator does not give back. */
+#define KEPT_BYTES ((apr_size_t)512 * 1024)
+
+struct agent_bodies_t {
+    /* Of all large buffers: what a connection's own allocator keeps is kept as
+     * often as there are connections. */
+    apr_allocator_t *allocator;
+    _Atomic apr_int64_t free_bytes;
+};
+
+struct agent_body_t {
+    agent_call_t *call;
+    int (*then)(agent_call_t *call);
+    apr_bucket_brigade *arrived;
+    char *text;
+    apr_size_t length;
+    apr_size_t capacity;
+    /* Of text, once it is larger than the first buffer; else NULL. Its own:
+     * what a buffer leaves when it grows must not stay in the request's. */
+    apr_pool_t *pool;
+    bool is_complete;
+};
+
+/* ---- refusing ---- */
+
+static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
+                           const char *detail)
+{
+    call->r->connection->keepalive = AP_CONN_CLOSE;
+    return agent_error_set(&call->err, id, detail, NULL, call->pool);
+}
+
+static apr_status_t refuse_size(agent_call_t *call)
+{
+    return refuse(call, AGENT_E_TOO_LARGE,
+                  apr_psprintf(call->pool,
+                               "The body is larger than %" APR_SIZE_T_FMT
+                               " bytes.",
+                               agent_config_max_body(call->dir)));
+}
+
+static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
+{
+    int status = ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+
+    if (status == AP_FILTER_ERROR) {
+        call->is_answered = true;
+        return refuse(call, AGENT_E_BAD_REQUEST, "httpd refused the body.");
+    }
+    if (status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
+        return refuse_size(call);
+    }
+    if (status == HTTP_REQUEST_TIME_OUT) {
+        return refuse(call, AGENT_E_LATE, NULL);
+    }
+    return refuse(call, AGENT_E_BAD_REQUEST,
+                  "The body ended too early or is badly chunked.");
+}
+
+/* ---- the buffer ---- */
+
+static bool take_bytes(agent_bodies_t *bodies, apr_size_t bytes)
+{
+    apr_int64_t left = atomic_fetch_sub(&bodies->free_bytes,
+                                        (apr_int64_t)bytes);
+
+    if (left < (apr_int64_t)bytes) {
+        atomic_fetch_add(&bodies->free_bytes, (apr_int64_t)bytes);
+        return false;
+    }
+    return true;
+}
+
+static apr_status_t destroy_buffer(void *data)
+{
+    agent_body_t *body = data;
+
+    if (body->pool != NULL) {
+        apr_pool_destroy(body->pool);
+        atomic_fetch_add(&body->call->child->bodies->free_bytes,
+                         (apr_int64_t)body->capacity);
+        body->pool = NULL;
+    }
+    body->text = NULL;
+    body->length = 0;
+    body->capacity = 0;
+    return APR_SUCCESS;
+}
+
+/* What the client has announced; of no use once more than that has come out of
+ * a filter that unpacks. */
+static apr_size_t find_announced(const agent_body_t *body, apr_size_t wanted)
+{
+    const char *text = apr_table_get(body->call->r->headers_in,
+                                     "Content-Length");
+    apr_int64_t announced = text != NULL ? apr_atoi64(text) : 0;
+
+    return announced >= (apr_int64_t)wanted ? (apr_size_t)announced
+                                            : APR_SIZE_MAX;
+}
+
+/* Doubled, so that all copies together are as long as the text; never for what
+ * is only announced. */
+static apr_size_t find_capacity(const agent_body_t *body, apr_size_t wanted)
+{
+    apr_size_t announced = find_announced(body, wanted);
+    apr_size_t capacity = 2 * body->capacity;
+
+    if (capacity < FIRST_BYTES) {
+        capacity = FIRST_BYTES;
+    }
+    if (capacity > announced) {
+        capacity = announced;
+    }
+    return capacity > wanted ? capacity : wanted;
+}
+
+static void move_text(agent_body_t *body, char *text, apr_size_t capacity)
+{
+    if (body->length > 0) {
+        memcpy(text, body->text, body->length);
+    }
+    body->text = text;
+    body->capacity = capacity;
+}
+
+static apr_pool_t *make_buffer_pool(const agent_call_t *call)
+{
+    apr_pool_t *pool;
+
+    apr_pool_create_unmanaged_ex(&pool, apr_pool_abort_get(call->pool),
+                                 call->child->bodies->allocator);
+    return pool;
+}
+
+static apr_status_t grow_in_own_pool(agent_body_t *body, apr_size_t capacity)
+{
+    agent_call_t *call = body->call;
+    apr_pool_t *old = body->pool;
+    apr_size_t counted = old != NULL ? body->capacity : 0;
+
+    if (!take_bytes(call->child->bodies, capacity - counted)) {
+        return refuse(call, AGENT_E_OVERLOADED,
+                      "Too many large bodies are under way.");
+    }
+    body->pool = make_buffer_pool(call);
+    move_text(body, apr_palloc(body->pool, capacity + 1), capacity);
+    if (old != NULL) {
+        apr_pool_destroy(old);
+    }
+    else {
+        apr_pool_cleanup_register(call->pool, body, destroy_buffer,
+                                  apr_pool_cleanup_null);
+    }
+    if (counted <= AGENT_HEAP_LARGE && capacity > AGENT_HEAP_LARGE) {
+        agent_heap_trim_after(call->pool);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t grow(agent_body_t *body, apr_size_t wanted)
+{
+    apr_size_t capacity = find_capacity(body, wanted);
+
+    if (capacity > FIRST_BYTES) {
+        return grow_in_own_pool(body, capacity);
+    }
+    move_text(body, apr_palloc(body->call->pool, capacity + 1), capacity);
+    return APR_SUCCESS;
+}
+
+static apr_status_t append(agent_body_t *body, const char *data,
+                           apr_size_t size)
+{
+    agent_call_t *call = body->call;
+
+    if (size > agent_config_max_body(call->dir) - body->length) {
+        return refuse_size(call);
+    }
+    if (size > body->capacity - body->length) {
+        apr_status_t rv = grow(body, body->length + size);
+
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+    }
+    memcpy(body->text + body->length, data, size);
+    body->length += size;
+    /* The client did not wait to be asked for more (RFC 9110, 10.1.1). */
+    call->r->expecting_100 = 0;
+    return APR_SUCCESS;
+}
+
+/* ---- reading ---- */
+
+static apr_status_t take_bucket(agent_body_t *body, apr_bucket *bucket)
+{
+    const char *data;
+    apr_size_t size;
+    apr_status_t rv;
+
+    if (APR_BUCKET_IS_METADATA(bucket)) {
+        body->is_complete = APR_BUCKET_IS_EOS(bucket);
+        return APR_SUCCESS;
+    }
+    rv = apr_bucket_read(bucket, &data, &size, APR_BLOCK_READ);
+    if (rv != APR_SUCCESS) {
+        return refuse_read(body->call, rv);
+    }
+    return size > 0 ? append(body, data, size) : APR_SUCCESS;
+}
+
+static apr_status_t take_arrived(agent_body_t *body)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && !body->is_complete
+           && !APR_BRIGADE_EMPTY(body->arrived)) {
+        apr_bucket *bucket = APR_BRIGADE_FIRST(body->arrived);
+
+        rv = take_bucket(body, bucket);
+        apr_bucket_delete(bucket);
+    }
+    apr_brigade_cleanup(body->arrived);
+    return rv;
+}
+
+/* Something that no poll would show may lie in a filter of the connection. An
+ * error is something, too: the next read tells it. */
+static bool is_input_left(const agent_body_t *body)
+{
+    apr_status_t rv = ap_get_brigade(body->call->r->connection->input_filters,
+                                     body->arrived, AP_MODE_SPECULATIVE,
+                                     APR_NONBLOCK_READ, 1);
+    bool found = rv == APR_SUCCESS ? !APR_BRIGADE_EMPTY(body->arrived)
+                                   : !APR_STATUS_IS_EAGAIN(rv);
+
+    apr_brigade_cleanup(body->arrived);
+    return found;
+}
+
+static apr_status_t read_once(agent_body_t *body, apr_read_type_e block)
+{
+    int empty = 0;
+    apr_status_t rv;
+
+    do {
+        rv = ap_get_brigade(body->call->r->input_filters, body->arrived,
+                            AP_MODE_READBYTES, block, HUGE_STRING_LEN);
+    } while (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(body->arrived)
+             && block == APR_NONBLOCK_READ && ++empty < EMPTY_READS
+             && is_input_left(body));
+    if (block == APR_NONBLOCK_READ
+        && (APR_STATUS_IS_EAGAIN(rv)
+            || (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(body->arrived)))) {
+        return APR_EAGAIN;
+    }
+    return rv == APR_SUCCESS ? take_arrived(body) : refuse_read(body->call, rv);
+}
+
+/* APR_EAGAIN: all that is there was read, and more is to come. */
+static apr_status_t read_all(agent_body_t *body, apr_read_type_e block)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && !body->is_complete) {
+        rv = read_once(body, block);
+    }
+    return rv;
+}
+
+/* ---- receiving ---- */
+
+/* Where the body is complete, or refused. */
+static int conclude(agent_body_t *body, apr_status_t rv)
+{
+    agent_call_t *call = body->call;
+
+    if (rv != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    if (body->length > 0) {
+        body->text[body->length] = '\0';
+        call->body = body->text;
+        call->body_length = body->length;
+    }
+    return body->then(call);
+}
+
+static apr_status_t read_more(void *baton)
+{
+    return read_all(baton, APR_NONBLOCK_READ);
+}
+
+static int go_on(void *baton, apr_status_t rv)
+{
+    agent_body_t *body = baton;
+
+    if (body->is_complete) {
+        rv = APR_SUCCESS;
+    }
+    else if (rv == APR_TIMEUP) {
+        rv = refuse(body->call, AGENT_E_LATE, NULL);
+    }
+    else if (rv == APR_EBUSY) {
+        rv = refuse(body->call, AGENT_E_OVERLOADED,
+                    "Too many requests wait for the rest of their body, and "
+                    "this one has waited longest.");
+    }
+    return conclude(body, rv);
+}
+
+static int wait_for_rest(agent_body_t *body)
+{
+    agent_call_t *call = body->call;
+    const agent_reading_t reading = {call->child->waits, read_more, go_on,
+                                     body};
+
+    return agent_park_read(call->r, &reading);
+}
+
+/* Also of a request that needs none: httpd would read it, with a thread, before
+ * the next request of the connection. */
+static bool has_body(const request_rec *r)
+{
+    const char *length = apr_table_get(r->headers_in, "Content-Length");
+
+    return (length != NULL && strcmp(length, "0") != 0)
+        || apr_table_get(r->headers_in, "Transfer-Encoding") != NULL;
+}
+
+static apr_status_t check_head(agent_call_t *call)
+{
+    const char *length = apr_table_get(call->r->headers_in, "Content-Length");
+    const char *coding = apr_table_get(call->r->headers_in,
+                                       "Transfer-Encoding");
+
+    if (coding != NULL && strcasecmp(coding, "chunked") != 0) {
+        return refuse(call, AGENT_E_MEDIA_TYPE, NULL);
+    }
+    return length != NULL
+            && apr_atoi64(length)
+                > (apr_int64_t)agent_config_max_body(call->dir)
+        ? refuse_size(call)
+        : APR_SUCCESS;
+}
+
+static int receive(agent_body_t *body)
+{
+    request_rec *r = body->call->r;
+    bool can_wait = agent_park_can_read(r);
+    apr_status_t rv;
+
+    if (can_wait && apr_table_get(r->headers_in, "Transfer-Encoding") != NULL) {
+        agent_last_chunk_add(r);
+    }
+    rv = read_all(body, can_wait ? APR_NONBLOCK_READ : APR_BLOCK_READ);
+    return can_wait && rv == APR_EAGAIN ? wait_for_rest(body)
+                                        : conclude(body, rv);
+}
+
+int agent_body_receive(agent_call_t *call, int (*then)(agent_call_t *call))
+{
+    agent_body_t *body;
+
+    call->body = "";
+    if (!has_body(call->r)) {
+        return then(call);
+    }
+    if (check_head(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    body = apr_pcalloc(call->pool, sizeof(*body));
+    body->call = call;
+    body->then = then;
+    body->arrived = apr_brigade_create(call->pool,
+                                       call->r->connection->bucket_alloc);
+    call->received = body;
+    return receive(body);
+}
+
+void agent_body_release(agent_call_t *call)
+{
+    call->body = "";
+    call->body_length = 0;
+    if (call->received != NULL) {
+        destroy_buffer(call->received);
+    }
+}
+
+static apr_status_t destroy_allocator(void *allocator)
+{
+    apr_allocator_destroy(allocator);
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
+                                 apr_pool_t *pool)
+{
+    agent_bodies_t *bodies = apr_pcalloc(pool, sizeof(*bodies));
+    apr_thread_mutex_t *mutex;
+    apr_status_t rv = apr_thread_mutex_create(&mutex, APR_THREAD_MUTEX_DEFAULT,
+                                              pool);
+
+    if (rv == APR_SUCCESS) {
+        rv = apr_allocator_create(&bodies->allocator);
+    }
+    if (rv == APR_SUCCESS) {
+        apr_pool_cleanup_register(pool, bodies->allocator, destroy_allocator,
+                                  apr_pool_cleanup_null);
+        apr_allocator_mutex_set(bodies->allocator, mutex);
+        apr_allocator_max_free_set(bodies->allocator, KEPT_BYTES);
+        atomic_init(&bodies->free_bytes, bytes);
+    }
+    *out = bodies;
+    return rv;
+}
+
+void agent_body_register(void)
+{
+    agent_last_chunk_register();
+}
