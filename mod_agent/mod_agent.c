@@ -5,7 +5,6 @@
  * The module's record and its hooks; everything else is in the folders beside
  * this file.
  */
-#include <malloc.h>
 #include <string.h>
 #include <strings.h>
 
@@ -41,8 +40,6 @@
  * times this for a dead connection. */
 #define HEARTBEAT apr_time_from_sec(5)
 
-/* Allocations of so many bytes go back to the system when they are freed. */
-#define MMAP_FROM (256 * 1024)
 
 /* SetHandler agent */
 static const char handler_name[] = "agent";
@@ -309,10 +306,6 @@ static void start_child(apr_pool_t *pool, server_rec *server)
 {
     agent_child_t *child = apr_pcalloc(pool, sizeof(*child));
     apr_status_t rv;
-
-    /* Otherwise one large result raises it to 32 MB, and what many threads free
-     * stays with their arenas. */
-    mallopt(M_MMAP_THRESHOLD, MMAP_FROM);
 
     own_generation = ap_get_scoreboard_global()->running_generation;
     child->config = agent_config_server(server);
