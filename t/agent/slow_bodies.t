@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+# Bodies that come slowly: they hold no thread, whatever they are made of and
+# wherever they stop, and little memory.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Cost;
+use AgentTest::Database;
+use AgentTest::Env ();
+use AgentTest::Process qw(descendants_of httpd_children);
+use AgentTest::Server;
+use AgentTest::Wait;
+use File::Temp qw(tempdir);
+use IO::Compress::Gzip qw(gzip);
+use IO::Select;
+use IPC::Open2 qw(open2);
+use POSIX ();
+use Socket qw(SOL_SOCKET SO_LINGER);
+use Test::More;
+
+my $CONTINUE = qr{\AHTTP/1\.1 100 Continue\r\n\r\n\z};
+my $GOES_ON = 'AsyncRequestWorkerFactor 400';
+
+sub read_until { return AgentTest::Client::read_until(@_) }
+
+sub head {
+    my ($method, $path, @headers) = @_;
+    return join("\r\n", "$method $path HTTP/1.1", 'Host: x', @headers) . "\r\n\r\n";
+}
+
+# A request whose body the server waits for: it has asked for it.
+sub begin_waiting {
+    my ($client, $method, $path, @headers) = @_;
+    my $socket = $client->connection;
+    syswrite $socket, head($method, $path, 'Expect: 100-continue', @headers);
+    return $socket if read_until($socket, qr/\r\n\r\n/) =~ $CONTINUE;
+    return;
+}
+
+# The next answer with a length.
+sub read_answer {
+    my ($socket) = @_;
+    my $seen = '';
+    $seen .= read_until($socket, qr/./s) while $seen !~ /\r\n\r\n/;
+    my ($length) = $seen =~ /^Content-Length: (\d+)/m;
+    my $end = index($seen, "\r\n\r\n") + 4 + ($length // 0);
+    $seen .= read_until($socket, qr/./s) while length $seen < $end;
+    return AgentTest::Client::parse_response($seen);
+}
+
+sub count_descriptors {
+    my ($server) = @_;
+    my @open = map { glob "/proc/$_/fd/*" } descendants_of($server->httpd_pid);
+    return scalar @open;
+}
+
+# In a process of its own: everybody sends 60 bytes ten times a second.
+sub trickle {
+    my (@sockets) = @_;
+    my $pid = fork // die "fork: $!\n";
+    return $pid if $pid;
+    local $SIG{PIPE} = 'IGNORE';
+    while (1) {
+        syswrite $_, ' ' x 60 for @sockets;
+        select undef, undef, undef, 0.1;
+    }
+    POSIX::_exit(0);
+}
+
+subtest '300 clients that send 600 bytes a second' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client($GOES_ON,
+        'AgentMaxWaiters 600', 'RequestReadTimeout body=600');
+    $client->join_run($client->start_run('hello'));
+    my $before = count_descriptors($server);
+    my @paths = ('/threads', '/runs/wait', '/ok', '/nowhere');
+    for my $round (1, 2) {
+        my @slow = map { begin_waiting($client, 'POST', $paths[ $_ % @paths ],
+            'Content-Length: 4000000') } 1 .. 300;
+        is scalar @slow, 300, 'all wait without a thread, in four threads';
+        my $pid = trickle(@slow);
+        my $served = beside($client, 20, sub { });
+        is $served, 20, 'and every request and run beside them is answered';
+        kill KILL => $pid;
+        waitpid $pid, 0;
+        close $_ for @slow;
+        wait_for('the last connections to end', sub {
+            count_descriptors($server) <= $before + 16 });
+        pass 'when they have left the server is as before';
+    }
+};
+
+subtest 'more slow clients than half of AgentMaxWaiters' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client('AgentMaxWaiters 4');
+    my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 3;
+    is scalar @slow, 3, 'do not keep out those who come later';
+    my $refused = AgentTest::Client::parse_response(AgentTest::Client::read_to_end($slow[0]));
+    is $refused->{status}, 503, 'who has waited longest is told to come again';
+    is $refused->{json}{code}, 'too_many_waiters', 'and why';
+    is $refused->{headers}{'retry-after'}, 1, 'and when';
+    syswrite $_, '{}' for @slow[ 1, 2 ];
+    is scalar(grep { read_answer($_)->{status} == 200 } @slow[ 1, 2 ]), 2,
+        'others are answered';
+};
+
+subtest 'large bodies that are under way together' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client($GOES_ON);
+    my @slow = map {
+        my $socket = begin_waiting($client, 'POST', '/threads', 'Content-Length: 4194304');
+        syswrite $socket, ' ' x 2_500_000;
+        $socket;
+    } 1 .. 4;
+    my $small = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
+    syswrite $small, '{}';
+    is read_answer($small)->{status}, 200, 'small ones are always received';
+    for my $socket (@slow) {
+        syswrite $socket, ' ' x (4_194_304 - 2_500_000 - 2) . '{}';
+        is read_answer($socket)->{status}, 200, 'and each of them, in its time';
+    }
+    is $client->post('/threads', ' ' x 2_000_000)->{status}, 200,
+        'then others are received again';
+};
+
+subtest 'what comes after a slow body' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    my $socket = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
+    syswrite $socket, '{';
+    syswrite $socket, '}' . head('GET', '/info');
+    my $first = read_until($socket, qr/"server":"mod_agent"/);
+    like $first, qr{\AHTTP/1\.1 200.*"thread_id".*HTTP/1\.1 200}s,
+        'on its connection is answered in order';
+    syswrite $socket, head('POST', '/threads', 'Content-Length: 2', 'Expect: 100-continue');
+    like read_until($socket, qr/\r\n\r\n/), $CONTINUE, 'also when it is slow again';
+    syswrite $socket, '{}';
+    is read_answer($socket)->{status}, 200, '...';
+    syswrite $socket, head('POST', '/threads', 'Content-Length: 2', 'Expect: 100-continue')
+        . '{}';
+    my $answer = read_answer($socket);
+    is $answer->{status}, 200, 'a body that does not wait to be asked for is taken';
+    isnt $answer->{headers}{connection}, 'close', 'and its connection kept';
+};
+
+subtest 'a run that is made by a slow body' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    my $body = '{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"hello"}]}}';
+    for my $what (qw(wait stream)) {
+        my @sockets = map { begin_waiting($client, 'POST', "/runs/$what", 'Connection: close',
+            'Content-Length: ' . length $body) } 1 .. 8;
+        is scalar @sockets, 8, 'more than there are threads';
+        syswrite $_, substr $body, 0, 40 for @sockets;
+        syswrite $_, substr $body, 40 for @sockets;
+        my @ends = map { AgentTest::Client::read_to_end($_) } @sockets;
+        is scalar(grep { /"messages".*\r\n0\r\n\r\n\z/s } @ends), 8,
+            "is waited for as by any other $what";
+    }
+};
+
+subtest 'chunked bodies' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    my @stopped = map { begin_waiting($client, 'POST', '/threads',
+        'Transfer-Encoding: chunked') } 1 .. 12;
+    # Three clients each stop at the same place.
+    my @places = ("2\r\n{}\r\n0", "2\r\n{}\r\n000;a=b\r\n", "2\r\n{}\r\n0\r\nX-A: b\r\n",
+        "1\r\n{\r\n1\r\n}");
+    my @rests = ("\r\n\r\n", "\r\n", "X-B: c\r\n\r\n", "\r\n0\r\n\r\n");
+    syswrite $stopped[$_], $places[ $_ % 4 ] for 0 .. $#stopped;
+    is $client->get('/ok')->{status}, 200, 'that stop anywhere hold no thread';
+    syswrite $stopped[$_], $rests[ $_ % 4 ] for 0 .. $#stopped;
+    is scalar(grep { read_answer($_)->{status} == 200 } @stopped), 12,
+        'and are taken when their end comes';
+
+    my $bytes = head('POST', '/threads', 'Transfer-Encoding: chunked')
+        . "1;x=\"y\"\r\n{\r\n01\r\n}\r\n00\r\nA: b\r\nC: d\r\n\r\n" . head('GET', '/info');
+    my $socket = $client->connection;
+    for my $byte (split //, $bytes) {
+        syswrite $socket, $byte;
+        $client->get('/ok');
+    }
+    like read_until($socket, qr/"server":"mod_agent"/),
+        qr{\AHTTP/1\.1 200.*"thread_id".*HTTP/1\.1 200}s,
+        'also byte by byte, with trailers, and a request after them';
+    my $endless = begin_waiting($client, 'POST', '/threads', 'Transfer-Encoding: chunked');
+    syswrite $endless, "0\r\n" . ("X-A: b\r\n" x 4000);
+    is read_answer($endless)->{status}, 400, 'trailers without an end are refused';
+    my $large = begin_waiting($client, 'POST', '/threads', 'Transfer-Encoding: chunked');
+    syswrite $large, sprintf "%x\r\n%s", 4_194_304, ' ' x 4_194_304;
+    syswrite $large, "\r\n1\r\n \r\n";
+    is read_answer($large)->{status}, 413, 'more than AgentMaxBody is refused';
+};
+
+subtest 'the memory of a body' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    $client->post('/threads', {});
+    for my $size (1_048_576, 4_194_304) {
+        for my $chunk (1, $size) {
+            my $cost = cost_of([ httpd_children($server->httpd_pid) ], sub {
+                my $socket = $client->connection;
+                my $rest = ' ' x ($size - 2) . '[]';
+                syswrite $socket, head('POST', '/threads', 'Connection: close',
+                    'Transfer-Encoding: chunked');
+                while (length $rest) {
+                    my $piece = substr $rest, 0, 10_000 * $chunk, '';
+                    my $bytes = $piece =~ s/(.{$chunk})/sprintf "%x\r\n%s\r\n", length $1, $1/gers
+                        if $chunk == 1;
+                    syswrite $socket, $bytes // sprintf "%x\r\n%s\r\n", length $piece, $piece;
+                }
+                syswrite $socket, "0\r\n\r\n";
+                return AgentTest::Client::parse_response(
+                    AgentTest::Client::read_to_end($socket));
+            });
+            is $cost->{result}{status}, 422, "of $size bytes in pieces of $chunk";
+            cmp_ok $cost->{peak_bytes}, '<', memory_scale() * (3 * $size + 1_048_576),
+                'is at most three times its bytes';
+        }
+    }
+};
+
+subtest 'TLS' => sub {
+    my $dir = tempdir(CLEANUP => 1);
+    chmod 0755, $dir;
+    my $made = qx(openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost \\
+        -keyout $dir/key -out $dir/cert 2>&1);
+    die "openssl: $made\n" if $?;
+    chmod 0644, "$dir/key";
+    my $port = AgentTest::Env::free_port();
+    my ($server, $client) = AgentTest::Server->start_with_client(
+        'LoadModule ssl_module "${MODULES}/mod_ssl.so"', "Listen 127.0.0.1:$port",
+        "<VirtualHost 127.0.0.1:$port>", 'SSLEngine on',
+        "SSLCertificateFile $dir/cert", "SSLCertificateKeyFile $dir/key", '</VirtualHost>');
+    my $end = ' ' x 50_000 . '{}';
+    my @talks;
+    for my $version (('-tls1_2', '-tls1_3') x 4) {
+        my $pid = open2(my $from, my $to, 'openssl', 's_client', '-quiet', $version,
+            '-connect', "127.0.0.1:$port", '-verify_quiet');
+        $to->autoflush;
+        print {$to} head('POST', '/threads', 'Expect: 100-continue',
+            'Content-Length: ' . (60_000 + length $end));
+        read_until($from, qr/100 Continue\r\n\r\n/);
+        print {$to} ' ' x 60_000;
+        push @talks, [ $pid, $from, $to ];
+    }
+    is $client->get('/ok')->{status}, 200, 'bodies that stop hold no thread';
+    # The next request in the same record as the end of the body.
+    print { $_->[2] } $end . head('GET', '/info') for @talks;
+    is scalar(grep { read_until($_->[1], qr/"server":"mod_agent"/)
+        =~ m{\AHTTP/1\.1 200.*"thread_id".*HTTP/1\.1 200}s } @talks), 8,
+        'and all of what lies ready is read';
+    for my $talk (@talks) {
+        close $talk->[2];
+        kill TERM => $talk->[0];
+        waitpid $talk->[0], 0;
+    }
+};
+
+subtest 'a filter that unpacks' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client(
+        'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
+        '<Location "/">', 'SetInputFilter DEFLATE', '</Location>');
+    my $text = '{"x":"' . join('', map { chr 97 + rand 26 } 1 .. 100_000) . '"}';
+    gzip(\$text, \my $packed) or die;
+    my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Encoding: gzip',
+        $_ ? 'Transfer-Encoding: chunked' : 'Content-Length: ' . length $packed) } (0, 1) x 4;
+    syswrite $slow[$_], $_ % 2 ? "1\r\n" . substr($packed, 0, 1) . "\r\n"
+        : substr $packed, 0, 1 for 0 .. 7;
+    is $client->get('/ok')->{status}, 200, 'holds no thread while it waits';
+    my $rest = substr($packed, 1) =~ s/(.)/1\r\n$1\r\n/gsr . "0\r\n\r\n";
+    syswrite $slow[$_], $_ % 2 ? $rest : substr $packed, 1 for 0 .. 7;
+    is scalar(grep { read_answer($_)->{status} == 200 } @slow), 8,
+        'and gives what it has, also of pieces of one byte';
+};
+
+subtest 'clients that are too slow' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client('Timeout 2',
+        'RequestReadTimeout body=1-2,MinRate=1000');
+    my $silent = begin_waiting($client, 'POST', '/threads', 'Content-Length: 100');
+    my $answer = AgentTest::Client::parse_response(AgentTest::Client::read_to_end($silent));
+    is $answer->{status}, 408, 'are answered when nothing has come for the time of Timeout';
+    is $answer->{json}{code}, 'request_timeout', 'with the reason';
+    my $steady = begin_waiting($client, 'POST', '/threads', 'Content-Length: 100000');
+    local $SIG{PIPE} = 'IGNORE';
+    # Until mod_reqtimeout has had enough: it looks when something comes.
+    wait_for('the answer', sub {
+        syswrite $steady, ' ';
+        return IO::Select->new($steady)->can_read(0.1);
+    });
+    is read_answer($steady)->{status}, 408, 'or when less has come than RequestReadTimeout asks for';
+    my $next = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
+    ok $next, 'others wait all the same';
+};
+
+subtest 'a client that leaves in the middle' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client('AgentMaxWaiters 4');
+    my $count = sql('select count(*) from agent.threads');
+    for my $reset (0, 1) {
+        my $gone = wait_for('a place', sub { begin_waiting($client, 'POST', '/threads',
+            'Transfer-Encoding: chunked') });
+        syswrite $gone, "2\r\n{}\r\n";
+        setsockopt $gone, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0 if $reset;
+        close $gone;
+    }
+    wait_for('its place', sub { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') });
+    is sql('select count(*) from agent.threads'), $count, 'has asked for nothing';
+};
+
+subtest 'a graceful restart' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 8;
+    my ($old) = httpd_children($server->httpd_pid);
+    $server->graceful;
+    wait_for('the new generation', sub {
+        grep { $_ != $old } httpd_children($server->httpd_pid) });
+    is $client->get('/ok')->{status}, 200, 'serves others';
+    syswrite $_, '{}' for @slow;
+    is scalar(grep { read_answer($_)->{status} == 200 } @slow), 8,
+        'and who was sending still';
+    wait_for('the old child to end', sub {
+        !grep { $_ == $old } httpd_children($server->httpd_pid) });
+    pass 'then the old child ends';
+};
+
+subtest 'a stop' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 8;
+    $server->stop;
+    is AgentTest::Client::read_to_end($slow[0]), '', 'ends slow clients';
+};
+
+subtest 'where requests cannot wait without a thread' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client('AgentParking Off');
+    my $slow = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
+    is $client->get('/ok')->{status}, 200, 'others are answered';
+    syswrite $slow, '{}';
+    is read_answer($slow)->{status}, 200, 'and slow bodies taken';
+};
+
+done_testing;
