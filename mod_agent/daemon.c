@@ -35,6 +35,7 @@
 #include <mpm_common.h>
 #include <unixd.h>
 
+#include "config/graph.h"
 #include "private.h"
 #include "supervisor/supervisor.h"
 

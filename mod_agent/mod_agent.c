@@ -21,6 +21,7 @@
 
 #include "config/capacity.h"
 #include "config/directives.h"
+#include "config/graph.h"
 #include "core/heap.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
@@ -39,7 +40,6 @@
 /* Between two signs of life of a request that waits; SDKs take silence of three
  * times this for a dead connection. */
 #define HEARTBEAT apr_time_from_sec(5)
-
 
 /* SetHandler agent */
 static const char handler_name[] = "agent";

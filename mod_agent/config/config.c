@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creates, merges and reads the configuration; see config.h. */
 #include "config.h"
+#include "graph.h"
 
 #include <string.h>
 #include <strings.h>

@@ -133,22 +133,6 @@ apr_size_t agent_config_max_body(const agent_dir_config_t *config);
 const apr_array_header_t *agent_config_origins(
     const agent_dir_config_t *config);
 
-/* The graph of that name, or NULL. */
-const agent_graph_t *agent_config_find_graph(
-    const agent_server_config_t *config, const char *name);
-
-/* The graph whose own assistant has that (lower case) id, or NULL. */
-const agent_graph_t *agent_config_find_assistant(
-    const agent_server_config_t *config, const char *assistant_id);
-
-/* All graphs as the `graphs` object of the runner protocol's hello, in pool. */
-const char *agent_config_graphs_json(const agent_server_config_t *config,
-                                     apr_pool_t *pool);
-
-/* NULL-terminated names of all graphs, in pool. */
-const char *const *agent_config_graph_names(const agent_server_config_t *config,
-                                            apr_pool_t *pool);
-
 /*
  * The first argument of a directive of another module at server level, as
  * written (mod_dbd keeps DBDParams and DBDMax to itself); NULL when absent.

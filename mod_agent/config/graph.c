@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* <AgentGraph NAME> and the directives inside it. */
-#include "config.h"
+#include "graph.h"
 #include "directives.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configured graphs as the runner protocol's hello carries them. */
-#include "config.h"
+#include "graph.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
 #include <apr_sha1.h>
 #include <apr_strings.h>
 
+#include "../config/graph.h"
 #include "../core/uuid.h"
 #include "../http/request.h"
 #include "../model/schema.h"
