@@ -155,16 +155,23 @@ static bool refuse(agent_supervisor_t *sv, agent_lease_t *lease,
     return true;
 }
 
+static const char *print_scan_error(const agent_scan_t *scan, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "No runner can be given this: %s %s.",
+                        agent_scan_pointer(scan, pool),
+                        agent_scan_reason(scan->code));
+}
+
 /*
  * The one place that judges what a runner would be given. A line that breaks
- * the protocol would end the runner, with everybody's runs: rows may be older
- * than the checks of requests, or written by hand.
+ * the protocol, or whose tree takes all of its memory, would end the runner,
+ * with everybody's runs: rows may be older than the checks of requests, or
+ * written by hand.
  */
 static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
                          const char *start, apr_size_t length)
 {
-    agent_scan_t scan = {.code = AGENT_SCAN_OK};
-    bool is_refused = false;
+    agent_scan_t scan = {.max_weight = AGENT_START_WEIGHT};
     apr_pool_t *pool;
 
     if (length > AGENT_PROTOCOL_MAX_LINE) {
@@ -172,16 +179,19 @@ static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
                       "The thread's state and the run's input are larger than "
                       "a runner can be given (8 MiB).");
     }
-    apr_pool_create(&pool, sv->pool);
-    if (!agent_scan_json(&scan, start, length)) {
-        is_refused = refuse(sv, lease, "invalid_start",
-                            apr_psprintf(pool,
-                                         "No runner can be given this: %s %s.",
-                                         agent_scan_pointer(&scan, pool),
-                                         agent_scan_reason(scan.code)));
+    if (agent_scan_json(&scan, start, length)) {
+        return false;
     }
+    if (scan.code == AGENT_SCAN_TOO_HEAVY) {
+        return refuse(sv, lease, "state_too_large",
+                      "The thread's state and the run's input have more values "
+                      "than a runner can hold: in memory they would take more "
+                      "than 384 MB.");
+    }
+    apr_pool_create(&pool, sv->pool);
+    refuse(sv, lease, "invalid_start", print_scan_error(&scan, pool));
     apr_pool_destroy(pool);
-    return is_refused;
+    return true;
 }
 
 static void announce(agent_supervisor_t *sv, agent_lease_t *lease)

@@ -19,6 +19,10 @@
  * always wait. */
 #define AGENT_START_RUNNER_BYTES 16000000
 #define AGENT_START_ALL_BYTES    48000000
+/* What the tree of one line may take in its runner, in bytes (core/scan.h):
+ * that of the largest state the built-in graph has (256 MB), of the largest
+ * input (96 MB), and a little. */
+#define AGENT_START_WEIGHT ((size_t)384 * 1024 * 1024)
 
 typedef struct agent_start_queue_t {
     /* Leases that wait for their line. */

@@ -220,7 +220,8 @@ sub create_thread {
 }
 
 # create_run({ do => ... } [, thread => id, strategy => ..., webhook => url]):
-# the run's id. pad => N makes the input that much longer.
+# the run's id. pad => N makes the input that much longer, objects => N gives it
+# so many empty ones.
 sub create_run {
     my ($input, %args) = @_;
     my $run = uuid();
@@ -229,8 +230,11 @@ sub create_run {
         $thread = uuid();
         create_thread($thread);
     }
-    my $request = literal(encode_json({ input => { %{$input}, pad => '@' }, webhook => $args{webhook} }));
-    $request = "replace($request, '\@', repeat('x', " . ($args{pad} // 0) . "))::json";
+    my $request = literal(encode_json(
+        { input => { %{$input}, pad => '@', objects => ['#'] }, webhook => $args{webhook} }));
+    my $objects = "'{}' || repeat(',{}', " . ($args{objects} // 0) . ')';
+    $request = "replace(replace($request, '\"#\"', $objects), '\@', repeat('x', "
+        . ($args{pad} // 0) . '))::json';
     my $strategy = $args{strategy} // 'reject';
     my $graph = $args{graph} // 'agent';
     my $code = sql("select code from agent.create_run('$ACCOUNT', '$thread', '$run', '" . uuid()

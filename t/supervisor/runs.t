@@ -113,6 +113,14 @@ subtest 'a run that is too large for the protocol' => sub {
     wait_status($fits, 'success');
 };
 
+subtest 'a run whose values would take all memory of a runner' => sub {
+    my $run = create_run({ do => 'noop' }, objects => 600_000);
+    $sv->wake;
+    wait_status($run, 'error');
+    is sql("select error->>'error' from agent.runs where run_id = '$run'"), 'state_too_large', 'with its reason';
+    unlike $sv->log_text, qr/AGT0331/, 'no runner ends';
+};
+
 subtest 'a run whose start would break the protocol' => sub {
     my $thread = uuid();
     # As it may stand in rows that no request has made.
