@@ -4,12 +4,12 @@
 /* OBJECTS: runners/builtin/value.c runners/builtin/text.c */
 /* OBJECTS: runners/builtin/halves.c runners/builtin/problem.c */
 /*
- * Reads random bodies, each twice, with one of its dimensions doubled; for
- * growth.t, which runs this under callgrind and judges.
+ * Reads random bodies, each twice, with one of its dimensions doubled two times
+ * over; for growth.t, which runs this under callgrind and judges.
  *
  *   growth SEED CASES
  *
- * Prints a line for each reading, "CASE FUNCTION DIMENSION DOUBLED TEXT BYTES":
+ * Prints a line for each reading, "CASE FUNCTION DIMENSION GROWN TEXT BYTES":
  * the length of the text and the bytes that were allocated. callgrind writes
  * the instructions of each to a file of its own, in the same order.
  */
@@ -146,8 +146,8 @@ static void draw_body(body_t *body)
     body->size[KEY] = 1 + (draw(3) ? draw(10) : draw(100));
     body->size[STRING] = draw(3) ? draw(20) : draw(300);
     body->size[ESCAPES] = draw(2) ? 0 : draw(20);
-    body->size[DIGITS] = 1 + draw(17);
-    body->size[DEPTH] = draw(50);
+    body->size[DIGITS] = 1 + draw(9);
+    body->size[DEPTH] = draw(25);
     body->size[ITEMS] = count_items(body);
 }
 
@@ -316,6 +316,9 @@ static void read_messages(const char *text, apr_pool_t *pool)
              && runner_messages_add(&merged, NULL, given, &problem, pool)
                  == APR_SUCCESS,
          "messages are refused");
+    for (size_t i = 0; i < json_object_array_length(merged); i++) {
+        runner_message_text(json_object_array_get_idx(merged, i), pool);
+    }
     json_object_put(merged);
 }
 
@@ -347,24 +350,24 @@ static void run_case(int number)
     dimension_t dimension = (dimension_t)draw(DIMENSIONS);
 
     draw_body(&body);
-    for (int doubled = 0; doubled < 2; doubled++) {
+    for (int grown = 0; grown < 2; grown++) {
         char *text = print_body(&body);
 
         snprintf(label, sizeof(label), "%d request %s %d", number,
-                 dimension_names[dimension], doubled);
+                 dimension_names[dimension], grown);
         measure(read_request, text, label);
         snprintf(label, sizeof(label), "%d line %s %d", number,
-                 dimension_names[dimension], doubled);
+                 dimension_names[dimension], grown);
         measure(read_line, text, label);
         free(text);
         if (body.item == ITEM_MESSAGE || body.item == ITEM_BLOCKS) {
             text = print_messages(&body);
             snprintf(label, sizeof(label), "%d messages %s %d", number,
-                     dimension_names[dimension], doubled);
+                     dimension_names[dimension], grown);
             measure(read_messages, text, label);
             free(text);
         }
-        body.size[dimension] *= 2;
+        body.size[dimension] *= 4;
     }
 }
 
