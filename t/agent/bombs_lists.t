@@ -18,7 +18,9 @@ my $MB = 1_000_000;
 
 # One child and one connection, so that one httpd and one backend do it all;
 # their sizes are looked at while the answer is on its way.
-my ($server, $client) = AgentTest::Server->start_with_client('DBDMax 1', 'DBDKeep 1');
+# DBDInitSQL keeps the connection, which is otherwise made anew after each of
+# these answers, so that its backend can be looked at afterwards.
+my ($server, $client) = AgentTest::Server->start_with_client('DBDMax 1', 'DBDKeep 1', 'DBDInitSQL "select 1"');
 my $thread = $client->create_thread->{thread_id};
 
 sub backend_pids {

@@ -25,7 +25,7 @@ sub read_until { return AgentTest::Client::read_until(@_) }
 
 sub head {
     my ($method, $path, @headers) = @_;
-    return join("\r\n", "$method $path HTTP/1.1", 'Host: x', @headers) . "\r\n\r\n";
+    return join("\r\n", "$method $path HTTP/1.1", 'Host: localhost', @headers) . "\r\n\r\n";
 }
 
 # A request whose body the server waits for: it has asked for it.
