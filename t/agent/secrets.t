@@ -83,5 +83,5 @@ wait_for('old children to end', sub { !grep { $old{$_} } httpd_children($parent)
 children_are_clean('after a restart');
 $client->join_run($client->start_run('Hello'));
 
-$server->stop;
+undef $server;
 done_testing;
