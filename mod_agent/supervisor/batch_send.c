@@ -6,6 +6,7 @@
  */
 #include "batch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "state.h"
@@ -118,6 +119,10 @@ static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
     apr_pool_t *pool = database->scratch;
     const char *params[2];
 
+    if (batch == NULL) {
+        /* The turn that asked for it has found one due. */
+        abort();
+    }
     params[0] = sv->worker.id;
     if (batch->has_dead) {
         params[1] = copy_live_items(batch, pool);

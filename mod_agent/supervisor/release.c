@@ -2,6 +2,7 @@
 /* Giving runs back; see release.h. */
 #include "release.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -181,6 +182,10 @@ static apr_status_t send_release(agent_supervisor_t *sv,
 {
     agent_release_t *first = find_due(sv);
 
+    if (first == NULL) {
+        /* The turn that asked for it has found one due. */
+        abort();
+    }
     return first->error != NULL ? send_end(sv, first, database, err)
                                 : send_several(sv, first, database, err);
 }

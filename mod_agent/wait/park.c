@@ -341,7 +341,7 @@ static void ask_for_body(request_rec *r)
 
 int agent_park_read(request_rec *r, const agent_reading_t *reading)
 {
-    park_t *park = find_place(r);
+    park_t *park = find_park(r->connection);
 
     park->unread = r;
     park->reading = *reading;

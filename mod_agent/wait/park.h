@@ -81,10 +81,11 @@ apr_status_t agent_park(int *result, request_rec *r,
 bool agent_park_can_read(const request_rec *r);
 
 /*
- * From now on read() is called when the client has sent more, in any worker. A
- * client that waits to be asked for its body is asked. Returns what the handler
- * must return to httpd. The end of this child does not stop the request: it is
- * bounded by Timeout and mod_reqtimeout.
+ * Only where agent_park_can_read() is true. From now on read() is called when
+ * the client has sent more, in any worker. A client that waits to be asked for
+ * its body is asked. Returns what the handler must return to httpd. The end of
+ * this child does not stop the request: it is bounded by Timeout and
+ * mod_reqtimeout.
  */
 int agent_park_read(request_rec *r, const agent_reading_t *reading);
 
