@@ -13,10 +13,12 @@
 
 #include "connection.h"
 
-/* What connections may keep of the largest texts they carried, beyond what is
- * small; all of them together, and of one. */
+/* What connections may keep of the largest texts they carried: all of them
+ * together, beyond what each may for itself. A new connection takes some
+ * milliseconds, as a text of that size does; for smaller ones it would be most
+ * of the request. */
 #define KEPT_BYTES  ((apr_size_t)1024 * 1024)
-#define SMALL_BYTES ((apr_size_t)64 * 1024)
+#define SMALL_BYTES ((apr_size_t)512 * 1024)
 
 struct agent_pool_t {
     server_rec *server;
@@ -238,7 +240,9 @@ apr_status_t agent_pool_query(agent_db_result_t **result,
     wrapper = find_wrapper(connections, handle);
     rv = agent_db_query(result, wrapper->db, statement, params, err, pool);
     reached = !agent_db_unreachable(wrapper->db);
-    limit_kept(wrapper, handle);
+    if (reached) {
+        limit_kept(wrapper, handle);
+    }
     connections->close(connections->server, handle);
     leave(connections, reached);
     return rv;

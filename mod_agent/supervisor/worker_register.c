@@ -271,6 +271,11 @@ void agent_worker_leave(agent_supervisor_t *sv)
         /* But for the one in flight the others are found again by a sweep. */
         worker->dead->nelts = is_burying(sv) ? 1 : 0;
         agent_worker_add_dead(sv, worker->id, false);
+        if (!is_burying(sv)) {
+            /* What went wrong was another worker's. */
+            worker->is_setting_aside = false;
+            worker->bury_limit = MAX_BURIAL;
+        }
         worker->state = AGENT_WORKER_LEAVING;
         worker->bury_at = sv->now;
         worker->is_in_doubt = false;

@@ -425,9 +425,13 @@ static int process_connection(conn_rec *c)
     if (park->nested) {
         return DECLINED;
     }
-    if (park->r != NULL) {
+    if (park->r != NULL || park->unread != NULL) {
         /* Who counts idle threads must not count this one. */
-        ap_update_child_status(c->sbh, SERVER_BUSY_WRITE, NULL);
+        ap_update_child_status(
+            c->sbh, park->r != NULL ? SERVER_BUSY_WRITE : SERVER_BUSY_READ,
+            NULL);
+    }
+    if (park->r != NULL) {
         restore_client(c, park);
         return advance(c, park);
     }

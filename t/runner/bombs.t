@@ -21,6 +21,7 @@ my %graphs = (
     openai => graph(model => $server->model('openai', 'ok')),
     claude => graph(model => $server->model('anthropic', 'ok')),
     tools  => graph(tools => [ map { $server->tool($_) } qw(json gate) ]),
+    get    => graph(tools => [ { %{ $server->tool('gate') }, method => 'GET' } ]),
     map { $_ => graph(model => $server->model('openai', $_)) } qw(bytes ids names calls));
 
 # A start line; JSON text stands where a field is a reference to it.
@@ -132,6 +133,12 @@ $cost = is_cheap('a command goes to the node tools with 60,000 calls', 250, 'err
         . qq({"role":"ai","content":"","tool_calls":[$storm]}]}})));
 is $cost->{error}{error}, 'ToolCallLimitExceededError', '... and is told that they are too many';
 is $server->count_requests, 0, '... no tool was called';
+
+my $arguments = join ',', map { qq("argument$_":$_) } 1 .. 100_000;
+is_cheap('the arguments of a tool are too many for a URL', 100, 'success',
+    graph_id => 'get', command => \(qq({"goto":"tools","update":{"messages":[)
+        . qq({"role":"ai","content":"","tool_calls":[{"name":"gate","args":{$arguments},"id":"c"}]}]}})));
+is $server->count_requests, 0, '... it is not called';
 
 # Its start line is short: what counts is the reply, which has 1 MiB.
 {

@@ -69,7 +69,7 @@ sub wait_all {
 
 subtest 'fifty states of 7 MB begin one after the other, beside the small runs of others' => sub {
     my @large = create_large_runs(50, 700, { do => 'noop' });
-    my $sv = TestSupervisor->start($pg, lease_sec => 8, timing_ms => fast_timing());
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
     $sv->wait_ready;
     my $before = resident_bytes($sv->pid);
     my @small;
@@ -92,7 +92,7 @@ subtest 'fifty states of 7 MB begin one after the other, beside the small runs o
 
 subtest 'all runs can be cancelled while large ones are claimed and begin' => sub {
     my @large = create_large_runs(20, 700, { do => 'hang' });
-    my $sv = TestSupervisor->start($pg, lease_sec => 8, timing_ms => fast_timing());
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
     $sv->wait_ready;
     wait_for('the first to be claimed', sub { sql('select count(*) from agent.run_queue where state = 2') });
     # With the limit of the server: more is answered 503.

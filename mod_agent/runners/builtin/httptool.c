@@ -16,6 +16,8 @@
 
 /* How much of an error page a model is shown. */
 #define ERROR_TEXT_MAX 2000
+/* Of a URL. */
+#define QUERY_MAX ((size_t)64 * 1024)
 
 static bool is_success(int status)
 {
@@ -127,23 +129,64 @@ static void end_reply(void *baton, const runner_reply_t *reply)
     }
 }
 
-/* The arguments as query parameters behind the tool's URL. */
+/* False when the query would be longer than servers take. */
+static bool append_encoded(runner_buffer_t *query, const char *text)
+{
+    char *encoded;
+    bool fits;
+
+    if (strlen(text) > QUERY_MAX) {
+        return false;
+    }
+    encoded = curl_easy_escape(NULL, text, 0);
+    fits = encoded != NULL && query->length + strlen(encoded) <= QUERY_MAX;
+    if (fits) {
+        runner_buffer_append(query, encoded, strlen(encoded));
+    }
+    curl_free(encoded);
+    return fits;
+}
+
+/* The arguments as query parameters, after those that the URL has. In one
+ * piece: libcurl would copy all of them for each one that is added. */
+static bool append_arguments(runner_buffer_t *query, json_object *arguments)
+{
+    json_object_object_foreach(arguments, key, value)
+    {
+        const char *text = json_object_get_string(value);
+
+        runner_buffer_append(query, "&", query->length > 0 ? 1 : 0);
+        if (!append_encoded(query, key)) {
+            return false;
+        }
+        runner_buffer_append(query, "=", 1);
+        if (!append_encoded(query, text != NULL ? text : "null")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* NULL when the arguments are too long for one. */
 static const char *make_query_url(const runner_job_t *job)
 {
     CURLU *url = curl_url();
     char *text = NULL;
-    const char *result = job->tool->url;
+    const char *result = NULL;
+    runner_buffer_t query;
 
+    runner_buffer_init(&query, job->jobs->pool);
     curl_url_set(url, CURLUPART_URL, job->tool->url, 0);
-    json_object_object_foreach(job->args, key, value)
-    {
-        const char *pair = apr_pstrcat(job->jobs->pool, key, "=",
-                                       json_object_get_string(value), NULL);
-
-        curl_url_set(url, CURLUPART_QUERY, pair,
-                     CURLU_APPENDQUERY | CURLU_URLENCODE);
+    if (curl_url_get(url, CURLUPART_QUERY, &text, 0) == CURLUE_OK) {
+        runner_buffer_append(&query, text, strlen(text));
+        curl_free(text);
+        text = NULL;
     }
-    if (curl_url_get(url, CURLUPART_URL, &text, 0) == CURLUE_OK) {
+    if (append_arguments(&query, job->args)
+        && curl_url_set(url, CURLUPART_QUERY,
+                        query.length > 0 ? runner_buffer_text(&query) : NULL, 0)
+            == CURLUE_OK
+        && curl_url_get(url, CURLUPART_URL, &text, 0) == CURLUE_OK) {
         result = apr_pstrdup(job->jobs->pool, text);
     }
     curl_free(text);
@@ -180,6 +223,13 @@ void runner_job_start_http(runner_job_t *job)
     add_header(&request, job, "X-Agent-Thread-Id", job->jobs->thread_id);
     if (strcmp(request.method, "GET") == 0) {
         request.url = make_query_url(job);
+        if (request.url == NULL) {
+            runner_job_finish(
+                job, true,
+                apr_pstrcat(pool, "The arguments of the tool ", job->name,
+                            " are too long for a URL (64 KB).", NULL));
+            return;
+        }
     }
     else {
         request.body = agent_json_print(job->args, pool);

@@ -19,11 +19,14 @@ use IO::Poll qw(POLLIN POLLHUP POLLERR);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $LIMIT_SEC = 300;
+# Next requests under way: beyond its threads, less those that take turns of
+# waiting requests, httpd closes kept connections whatever a module does.
+my $NEXT_MAX = 30;
 
 sub new {
     my ($class, $client) = @_;
     return bless { client => $client, poll => IO::Poll->new, answered => 0,
-        lost => 0, members => {} }, $class;
+        lost => 0, members => {}, next => [], under_way => 0 }, $class;
 }
 
 sub request {
@@ -68,7 +71,7 @@ sub answer_length {
 sub end_member {
     my ($self, $member) = @_;
     $self->{lost}++ if $member->{asks};
-    $member->{asks} = 0;
+    $self->end_request($member);
     $member->{closed} = 1;
     $self->{poll}->remove($member->{socket});
     delete $self->{members}{ fileno $member->{socket} };
@@ -85,9 +88,30 @@ sub read_member {
         my $answer = AgentTest::Client::parse_response(
             substr $member->{seen}, 0, $length, '');
         $self->{answered}++;
-        $member->{asks} = 0;
+        $self->end_request($member);
         my $next = $member->{on_answer}->($answer);
-        $self->ask($member, $next) if defined $next;
+        push @{ $self->{next} }, [ $member, $next ] if defined $next;
+    }
+    $self->ask_next;
+    return;
+}
+
+sub end_request {
+    my ($self, $member) = @_;
+    $member->{asks} = 0;
+    $self->{under_way}-- if delete $member->{is_next};
+    return;
+}
+
+# In the order in which they were answered.
+sub ask_next {
+    my ($self) = @_;
+    while ($self->{under_way} < $NEXT_MAX && @{ $self->{next} }) {
+        my ($member, $bytes) = @{ shift @{ $self->{next} } };
+        next if $member->{closed};
+        $self->{under_way}++;
+        $member->{is_next} = 1;
+        $self->ask($member, $bytes);
     }
     return;
 }
