@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "table_segment.h"
 
@@ -175,10 +176,31 @@ const unsigned char *rlr_table_secret(const rlr_table_t *table)
     return table->segment->secret;
 }
 
+/*
+ * Takes the lock, and never sleeps for it longer than a second at a time. An
+ * unlock wakes one thread that waits. If another thread takes the lock before
+ * that one runs, and the process of that one is killed then, neither the kernel
+ * nor the C library wakes the next: it would sleep beside a free lock until
+ * somebody else has to wait for the same one.
+ */
+static int take(pthread_mutex_t *mutex)
+{
+    int rv = pthread_mutex_trylock(mutex);
+
+    while (rv == EBUSY || rv == ETIMEDOUT) {
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        rv = pthread_mutex_timedlock(mutex, &until);
+    }
+    return rv;
+}
+
 static bool lock(const rlr_table_t *table, uint32_t index)
 {
     pthread_mutex_t *mutex = &table->locks[index].mutex;
-    int rv = pthread_mutex_lock(mutex);
+    int rv = take(mutex);
 
     if (rv == EOWNERDEAD) {
         /* First: who dies before the next line leaves it to the next one. */

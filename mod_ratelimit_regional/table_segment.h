@@ -6,13 +6,9 @@
  * header), each part on a 64-byte border:
  *
  *    header      magic, layout version, counts, secret, generation
- *    locks       256 + 16 robust process-shared mutexes. Lock i belongs to the
- *                sets s with s % 256 == i: to every write of a tag or holder
- * and every rebuild of a window in them. A new key takes those of its three
- * sets, and of the three of its address's counter if it needs that, in rising
- * order; then, if need be, one of the last 16, which belong to the rebuilding
- * of overflow windows. rules       per rule 24 bytes: hash of its name, which
- * is also the key of its identities' hashes, written by attach only; until when
+ *    locks       256 + 16 robust process-shared mutexes, see below
+ *    rules       per rule 24 bytes: hash of its name, which is also the key of
+ *                its identities' hashes, written by attach only; until when
  *                something may count that was charged without a slot
  *    counters    per rule 16 lines of 64 bytes; who counts adds to the line of
  *                the processor it runs on; no lock
@@ -23,6 +19,16 @@
  *                0 = free
  *    slots       per set 8 x 320 bytes: rule, generation, window, whose owner
  *                is the second half of the hash, holder
+ *
+ * Lock i belongs to the sets s with s % 256 == i: to every write of a tag or
+ * holder and every rebuild of a window in them. The last 16 belong to the
+ * rebuilding of overflow windows. Locks are taken in rising order, so that no
+ * two threads wait for each other: a new key takes those of its three sets, and
+ * of the three of its address's counter if it needs that, then one of the last
+ * 16; a repair of the shares takes those of all sets; a sweep takes one at a
+ * time. Nobody begins a sweep or a repair of a segment while he holds a lock of
+ * it. Carrying over holds a lock of the old segment while it takes those of the
+ * new one, never the other way round.
  *
  * Of the eight slots of a set five are for all keys, one is for keys of short
  * intervals, so that those of an hour cannot fill the table for an hour, one

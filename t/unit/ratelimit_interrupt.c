@@ -396,6 +396,47 @@ static void a_limit_that_changes_loses_no_admission(void **state)
          true);
 }
 
+/* ---- A slot taken back ---- */
+
+/* The address that asks has its share of four, all of them over. */
+static void prepare_share_over(stage_t *stage)
+{
+    segment_make(&stage->segment, 64, 3);
+    stage->segment.clock.baton = &stage->segment.time;
+    stage->segment.holder = 1;
+    for (uint64_t key = 1000; key < 1004; key++) {
+        segment_ask(&stage->segment, key, five);
+    }
+    stage->segment.time.us += 11000000;
+}
+
+/* The others of the address come with new keys, and sweep too. */
+static void sweep_first(stage_t *stage)
+{
+    if (!is_locked(&stage->segment)) {
+        for (uint64_t key = 2000; key < 2006; key++) {
+            stage->admitted += segment_ask(&stage->segment, key, five)
+                                   .decision.admitted;
+        }
+    }
+}
+
+/* Each slot is counted once, and no other. */
+static const char *judge_shares(stage_t *stage)
+{
+    DEMAND(stage->decision.at_ms != 0);
+    DEMAND(segment_excess(&stage->segment.table) == 0);
+    use_up(stage, 8);
+    use_up(stage, 7);
+    DEMAND(segment_excess(&stage->segment.table) == 0);
+    return drop_table(stage);
+}
+
+static void two_sweeps_give_a_slot_back_once(void **state)
+{
+    play(prepare_share_over, ask_table, sweep_first, judge_shares, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,7 +449,8 @@ int main(void)
         CHECK_TEST(a_place_that_was_given_away_is_not_charged),
         CHECK_TEST(a_key_placed_meanwhile_is_found_again),
         CHECK_TEST(a_key_that_wakes_keeps_its_place),
-        CHECK_TEST(a_limit_that_changes_loses_no_admission)};
+        CHECK_TEST(a_limit_that_changes_loses_no_admission),
+        CHECK_TEST(two_sweeps_give_a_slot_back_once)};
 
     return CHECK_RUN(tests);
 }

@@ -34,19 +34,4 @@ typedef struct stage_t {
 typedef void (*part_t)(stage_t *stage);
 typedef const char *(*judge_t)(stage_t *stage);
 
-/* The locks that the parent holds are the child's in its own world. */
-static inline void stage_inherit_locks(const rlr_table_t *table, pid_t parent)
-{
-    uint32_t locks = RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS;
-
-    for (uint32_t i = 0; table->locks != NULL && i < locks; i++) {
-        pthread_mutex_t *mutex = &table->locks[i].mutex;
-
-        if ((mutex->__data.__lock & OWNER_MASK) == parent) {
-            mutex->__data.__lock = getpid();
-            mutex->__data.__owner = getpid();
-        }
-    }
-}
-
 #endif

@@ -12,17 +12,13 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "ratelimit_stage.h"
-
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-#define HAS_TRAPS 1
-#else
-#define HAS_TRAPS 0
-#endif
+#include "ratelimit_step.h"
 
 #define TRAP_FLAG 0x100
 
@@ -37,45 +33,35 @@ static struct {
 } trap;
 
 #if HAS_TRAPS
+/*
+ * A child that is its parent as far as the C library knows. fork() would give
+ * it a thread number of its own; where the parent has just loaded its number
+ * to lock a mutex, the child would lock it by the parent's number, could not
+ * unlock it by its own, and would wait for it for ever.
+ */
+static pid_t fork_same(void)
+{
+    return (pid_t)syscall(SYS_fork);
+}
+
 static void handle_trap(int signal_number, siginfo_t *info, void *context)
 {
     ucontext_t *registers = context;
-    pid_t parent = getpid();
     pid_t pid;
     int status;
 
     if (trap.instructions++ % trap.stride != 0) {
         return;
     }
-    pid = fork();
+    pid = fork_same();
     if (pid == 0) {
         trap.is_child = true;
         registers->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
         trap.interruption(trap.stage);
-        stage_inherit_locks(&trap.stage->segment.table, parent);
         return;
     }
     waitpid(pid, &status, 0);
     trap.problems += status != 0;
-}
-
-/* The red zone below the stack pointer may be in use. */
-static inline void set_trap_flag(void)
-{
-    __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t"
-                     "orq $0x100, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp"
-                     :
-                     :
-                     : "memory", "cc");
-}
-
-static inline void clear_trap_flag(void)
-{
-    __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t"
-                     "andq $~0x100, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp"
-                     :
-                     :
-                     : "memory", "cc");
 }
 #endif
 
