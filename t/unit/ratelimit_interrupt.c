@@ -437,6 +437,58 @@ static void two_sweeps_give_a_slot_back_once(void **state)
     play(prepare_share_over, ask_table, sweep_first, judge_shares, true);
 }
 
+/* Dead slots go to another address after the sweep has seen them. */
+static void take_for_another(stage_t *stage)
+{
+    if (!is_locked(&stage->segment)) {
+        stage->segment.holder = 2;
+        for (uint64_t key = 3000; key < 3004; key++) {
+            use_up(stage, key);
+        }
+        stage->segment.holder = 1;
+    }
+}
+
+static const char *judge_another(stage_t *stage)
+{
+    stage->segment.holder = 2;
+    for (uint64_t key = 3000; key < 3004; key++) {
+        uint32_t admitted = use_up(stage, key);
+
+        DEMAND(admitted == 0 || admitted == 5);
+    }
+    stage->segment.holder = 1;
+    return judge_shares(stage);
+}
+
+static void a_slot_that_another_address_took_stays_its_own(void **state)
+{
+    play(prepare_share_over, ask_table, take_for_another, judge_another, true);
+}
+
+static void a_key_that_wakes_is_not_taken_back(void **state)
+{
+    play(prepare_share_over, ask_table, wake_all, judge_all_count, true);
+}
+
+static void ask_known(stage_t *stage)
+{
+    stage->decision = segment_ask(&stage->segment, 1000, five).decision;
+}
+
+static const char *judge_known(stage_t *stage)
+{
+    DEMAND(stage->decision.admitted);
+    DEMAND(use_up(stage, 1000) <= 4);
+    DEMAND(segment_excess(&stage->segment.table) == 0);
+    return drop_table(stage);
+}
+
+static void a_key_whose_slot_is_taken_back_meanwhile_is_counted(void **state)
+{
+    play(prepare_share_over, ask_known, sweep_first, judge_known, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,7 +502,10 @@ int main(void)
         CHECK_TEST(a_key_placed_meanwhile_is_found_again),
         CHECK_TEST(a_key_that_wakes_keeps_its_place),
         CHECK_TEST(a_limit_that_changes_loses_no_admission),
-        CHECK_TEST(two_sweeps_give_a_slot_back_once)};
+        CHECK_TEST(two_sweeps_give_a_slot_back_once),
+        CHECK_TEST(a_slot_that_another_address_took_stays_its_own),
+        CHECK_TEST(a_key_that_wakes_is_not_taken_back),
+        CHECK_TEST(a_key_whose_slot_is_taken_back_meanwhile_is_counted)};
 
     return CHECK_RUN(tests);
 }

@@ -294,6 +294,96 @@ static void shares_are_right_again_after_processes_were_killed(void **state)
     drop_shared(shared);
 }
 
+/* Every request a new key of one of three addresses, which all have their share
+ * most of the time: nearly each one sweeps. */
+static void bring_new_keys(void *baton, int worker)
+{
+    shared_t *shared = baton;
+    uint64_t seed = (uint64_t)worker * 31 + shared->done[worker] + 1;
+
+    for (uint32_t i = 0; i < shared->each / 8; i++) {
+        atomic_fetch_add(&shared->clock.us, sim_random(&seed) % 100000);
+        if (ask(shared, 0, sim_random(&seed)).overflow) {
+            shared->overflow++;
+        }
+        shared->done[worker]++;
+    }
+}
+
+static void *bring_in_thread(void *baton)
+{
+    const crowd_task_t *task = baton;
+
+    bring_new_keys(task->shared, task->worker);
+    return NULL;
+}
+
+/* A process of two threads: both die when it is killed. */
+static void bring_by_two(void *baton, int worker)
+{
+    crowd_task_t task = {NULL, baton, worker};
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, bring_in_thread, &task) != 0) {
+        _exit(5);
+    }
+    bring_new_keys(baton, worker);
+    pthread_join(thread, NULL);
+}
+
+static shared_t *make_sweeping(void)
+{
+    shared_t *shared = make_shared(256, 1, three, get_share());
+
+    shared->holders = 3;
+    return shared;
+}
+
+/* More were swept up than there are slots, and each slot is counted once. */
+static void judge_sweeps(shared_t *shared)
+{
+    uint64_t asked = 0;
+
+    for (int i = 0; i < CROWD_SIZE; i++) {
+        asked += shared->done[i];
+    }
+    assert_true(shared->overflow > 100);
+    assert_true(asked - shared->overflow > 1000);
+    for (uint64_t key = 10000; key < 10100; key++) {
+        ask(shared, 1, key);
+    }
+    assert_int_equal(segment_excess(&shared->views[0]), 0);
+    drop_shared(shared);
+}
+
+static void sweeps_meet_between_threads(void **state)
+{
+    shared_t *shared = make_sweeping();
+
+    crowd_run_threads(bring_new_keys, shared);
+    assert_int_equal(segment_excess(&shared->views[0]), 0);
+    judge_sweeps(shared);
+}
+
+static void sweeps_meet_between_processes_of_threads(void **state)
+{
+    shared_t *shared = make_sweeping();
+
+    assert_int_equal(crowd_run_processes(bring_by_two, shared, 0, 1), 0);
+    assert_int_equal(segment_excess(&shared->views[0]), 0);
+    judge_sweeps(shared);
+}
+
+static void sweeps_and_repairs_meet_where_processes_are_killed(void **state)
+{
+    int kills = (int)(200 * sim_effort()) + 20;
+    shared_t *shared = make_sweeping();
+
+    assert_true(crowd_run_processes(bring_by_two, shared, kills, 2)
+                > kills / 20);
+    judge_sweeps(shared);
+}
+
 static void fast_time_makes_every_window_dead_at_once(void **state)
 {
     shared_t *shared = make_shared(64, 256, three, get_share());
@@ -352,6 +442,9 @@ int main(void)
         CHECK_TEST(places_used_again_move_no_count_between_threads),
         CHECK_TEST(addresses_keep_to_their_shares_between_threads),
         CHECK_TEST(shares_are_right_again_after_processes_were_killed),
+        CHECK_TEST(sweeps_meet_between_threads),
+        CHECK_TEST(sweeps_meet_between_processes_of_threads),
+        CHECK_TEST(sweeps_and_repairs_meet_where_processes_are_killed),
         CHECK_TEST(fast_time_makes_every_window_dead_at_once),
         CHECK_TEST(two_configurations_at_once_keep_to_the_greater_count),
         CHECK_TEST(processes_that_are_killed_lose_no_count_and_no_lock)};
