@@ -122,7 +122,7 @@ static bool is_recounted(const rlr_table_t *table)
 /*
  * Makes all counters anew, with all locks held, so that nobody changes a
  * holder. Decisions about known keys take no lock and go on; new keys wait for
- * the walk (1 ms for 65,536 slots, 0.8 s for the 16,777,216 of the largest
+ * the walk (1 ms for 65,536 slots, 2 s for the 16,777,216 of the largest
  * table), which one of them makes for all. A process that dies on the way
  * leaves its locks, and the mark, to the next one, who begins again. False: a
  * lock failed.

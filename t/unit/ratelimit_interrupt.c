@@ -222,27 +222,6 @@ static void make_table(stage_t *stage)
     stage->segment.clock.baton = &stage->segment.time;
 }
 
-static const char *drop_table(stage_t *stage)
-{
-    const char *problem = rlr_table_validate(&stage->segment.table,
-                                             &stage->segment.clock);
-
-    munmap(stage->segment.memory, stage->segment.size);
-    return problem;
-}
-
-/* Somebody who holds a lock cannot be interrupted by who needs it. */
-static bool is_locked(const segment_t *segment)
-{
-    uint32_t locks = RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS;
-    bool locked = false;
-
-    for (uint32_t i = 0; i < locks; i++) {
-        locked = locked || segment->table.locks[i].mutex.__data.__lock != 0;
-    }
-    return locked;
-}
-
 static uint32_t use_up(stage_t *stage, uint64_t key)
 {
     uint32_t admitted = 0;
@@ -263,7 +242,7 @@ static void prepare_known_and_over(stage_t *stage)
 /* All places go to other keys, which use their counts up. */
 static void take_all_places(stage_t *stage)
 {
-    for (uint64_t key = 100; !is_locked(&stage->segment) && key < 160; key++) {
+    for (uint64_t key = 100; !stage_is_locked(stage) && key < 160; key++) {
         use_up(stage, key);
     }
 }
@@ -284,7 +263,7 @@ static const char *judge_taken(stage_t *stage)
             DEMAND(use_up(stage, key) == 5);
         }
     }
-    return drop_table(stage);
+    return stage_drop_table(stage);
 }
 
 static void a_place_that_was_given_away_is_not_charged(void **state)
@@ -295,7 +274,7 @@ static void a_place_that_was_given_away_is_not_charged(void **state)
 /* Another process places the same key first and uses it up. */
 static void place_first(stage_t *stage)
 {
-    if (!is_locked(&stage->segment)) {
+    if (!stage_is_locked(stage)) {
         stage->admitted = use_up(stage, 7);
     }
 }
@@ -305,7 +284,7 @@ static const char *judge_once(stage_t *stage)
     stage->admitted += stage->decision.admitted;
     stage->admitted += use_up(stage, 7);
     DEMAND(stage->admitted == 5);
-    return drop_table(stage);
+    return stage_drop_table(stage);
 }
 
 static void a_key_placed_meanwhile_is_found_again(void **state)
@@ -358,7 +337,7 @@ static const char *judge_all_count(stage_t *stage)
         held += copy.count;
     }
     DEMAND(held == stage->admitted + stage->decision.admitted);
-    return drop_table(stage);
+    return stage_drop_table(stage);
 }
 
 static void a_key_that_wakes_keeps_its_place(void **state)
@@ -386,7 +365,7 @@ static const char *judge_new_limit(stage_t *stage)
 
     DEMAND(stage->decision.admitted);
     DEMAND(remaining == 8 - 3 - 1 - stage->admitted);
-    return drop_table(stage);
+    return stage_drop_table(stage);
 }
 
 static void a_limit_that_changes_loses_no_admission(void **state)
@@ -413,7 +392,7 @@ static void prepare_share_over(stage_t *stage)
 /* The others of the address come with new keys, and sweep too. */
 static void sweep_first(stage_t *stage)
 {
-    if (!is_locked(&stage->segment)) {
+    if (!stage_is_locked(stage)) {
         for (uint64_t key = 2000; key < 2006; key++) {
             stage->admitted += segment_ask(&stage->segment, key, five)
                                    .decision.admitted;
@@ -429,7 +408,7 @@ static const char *judge_shares(stage_t *stage)
     use_up(stage, 8);
     use_up(stage, 7);
     DEMAND(segment_excess(&stage->segment.table) == 0);
-    return drop_table(stage);
+    return stage_drop_table(stage);
 }
 
 static void two_sweeps_give_a_slot_back_once(void **state)
@@ -440,7 +419,7 @@ static void two_sweeps_give_a_slot_back_once(void **state)
 /* Dead slots go to another address after the sweep has seen them. */
 static void take_for_another(stage_t *stage)
 {
-    if (!is_locked(&stage->segment)) {
+    if (!stage_is_locked(stage)) {
         stage->segment.holder = 2;
         for (uint64_t key = 3000; key < 3004; key++) {
             use_up(stage, key);
@@ -481,7 +460,7 @@ static const char *judge_known(stage_t *stage)
     DEMAND(stage->decision.admitted);
     DEMAND(use_up(stage, 1000) <= 4);
     DEMAND(segment_excess(&stage->segment.table) == 0);
-    return drop_table(stage);
+    return stage_drop_table(stage);
 }
 
 static void a_key_whose_slot_is_taken_back_meanwhile_is_counted(void **state)

@@ -34,4 +34,26 @@ typedef struct stage_t {
 typedef void (*part_t)(stage_t *stage);
 typedef const char *(*judge_t)(stage_t *stage);
 
+/* Somebody who holds a lock cannot be interrupted by who needs it. */
+static inline bool stage_is_locked(const stage_t *stage)
+{
+    uint32_t locks = RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS;
+    bool locked = false;
+
+    for (uint32_t i = 0; i < locks; i++) {
+        locked = locked
+            || stage->segment.table.locks[i].mutex.__data.__lock != 0;
+    }
+    return locked;
+}
+
+static inline const char *stage_drop_table(stage_t *stage)
+{
+    const char *problem = rlr_table_validate(&stage->segment.table,
+                                             &stage->segment.clock);
+
+    munmap(stage->segment.memory, stage->segment.size);
+    return problem;
+}
+
 #endif

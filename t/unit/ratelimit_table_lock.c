@@ -148,14 +148,13 @@ static bool kill_at(part_t prepare, part_t work, unsigned instruction)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-/* With the address sanitizer there are more instructions, of one thing. */
+/* Fewer deaths than instructions, for each of them begins from the start. */
 static unsigned get_width(unsigned width)
 {
 #if defined(__SANITIZE_ADDRESS__)
-    return 9 * width;
-#else
-    return sim_effort() < 3 ? width : width / 5;
+    width *= 3;
 #endif
+    return sim_effort() < 3 ? width : width / 5;
 }
 
 /* Odd steps, so that each instruction of a part that is run again and again, as
@@ -168,7 +167,7 @@ static void kill_everywhere(part_t prepare, part_t work, unsigned step)
         deaths++;
     }
     print_message("# %u deaths\n", deaths);
-    assert_true(!HAS_TRAPS || deaths > 10);
+    assert_true(!HAS_TRAPS || deaths >= 10);
 }
 
 static void a_sweep_is_left_at_any_instruction(void **state)
@@ -218,9 +217,12 @@ static void lock_and_leave(segment_t *segment)
  * forbidden and nothing can be tried. */
 static pid_t start_traced(segment_t *segment)
 {
-    pid_t pid = fork();
+    pid_t pid = HAS_TRAPS ? fork() : -1;
     int status;
 
+    if (pid < 0) {
+        return 0;
+    }
     if (pid == 0) {
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
             _exit(77);
