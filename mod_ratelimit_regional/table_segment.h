@@ -25,10 +25,9 @@
  * rebuilding of overflow windows. Locks are taken in rising order, so that no
  * two threads wait for each other: a new key takes those of its three sets, and
  * of the three of its address's counter if it needs that, then one of the last
- * 16; a repair of the shares takes those of all sets; a sweep takes one at a
- * time. Nobody begins a sweep or a repair of a segment while he holds a lock of
- * it. Carrying over holds a lock of the old segment while it takes those of the
- * new one, never the other way round.
+ * 16; a repair of the shares takes all sets'; a sweep takes one at a time.
+ * Neither begins while a lock of the segment is held. Carrying over holds one
+ * of the old segment while it takes the new one's, never the other way round.
  *
  * Of the eight slots of a set five are for all keys, one is for keys of short
  * intervals, so that those of an hour cannot fill the table for an hour, one
