@@ -20,8 +20,12 @@ use Test::More;
 
 my $CONTINUE = qr{\AHTTP/1\.1 100 Continue\r\n\r\n\z};
 my $GOES_ON = 'AsyncRequestWorkerFactor 400';
+# No test but that of these limits depends on how long something takes.
+my @PATIENT = ('Timeout 600', 'RequestReadTimeout body=600');
 
 sub read_until { return AgentTest::Client::read_until(@_) }
+
+sub start_patient { return AgentTest::Server->start_with_client(@PATIENT, @_) }
 
 sub head {
     my ($method, $path, @headers) = @_;
@@ -68,8 +72,7 @@ sub trickle {
 }
 
 subtest '300 clients that send 600 bytes a second' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client($GOES_ON,
-        'AgentMaxWaiters 600', 'RequestReadTimeout body=600');
+    my ($server, $client) = start_patient($GOES_ON, 'AgentMaxWaiters 600');
     $client->join_run($client->start_run('hello'));
     my $before = count_descriptors($server);
     my @paths = ('/threads', '/runs/wait', '/ok', '/nowhere');
@@ -90,7 +93,7 @@ subtest '300 clients that send 600 bytes a second' => sub {
 };
 
 subtest 'more slow clients than half of AgentMaxWaiters' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client('AgentMaxWaiters 4');
+    my ($server, $client) = start_patient('AgentMaxWaiters 4');
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 3;
     is scalar @slow, 3, 'do not keep out those who come later';
     my $refused = AgentTest::Client::parse_response(AgentTest::Client::read_to_end($slow[0]));
@@ -103,12 +106,19 @@ subtest 'more slow clients than half of AgentMaxWaiters' => sub {
 };
 
 subtest 'large bodies that are under way together' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client($GOES_ON);
+    my ($server, $client) = start_patient($GOES_ON);
     my @slow = map {
         my $socket = begin_waiting($client, 'POST', '/threads', 'Content-Length: 4194304');
         syswrite $socket, ' ' x 2_500_000;
         $socket;
     } 1 .. 4;
+    wait_for('the server to read what has come', sub { !$server->count_unread });
+    pass 'are read as they come';
+    my $late = begin_waiting($client, 'POST', '/threads', 'Content-Length: 10000');
+    syswrite $late, ' ' x 10_000;
+    my $refused = read_answer($late);
+    is $refused->{status}, 503, 'take 4 MB for each thread: one more is told to come again';
+    is $refused->{json}{code}, 'too_many_waiters', 'and why';
     my $small = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
     syswrite $small, '{}';
     is read_answer($small)->{status}, 200, 'small ones are always received';
@@ -121,7 +131,7 @@ subtest 'large bodies that are under way together' => sub {
 };
 
 subtest 'what comes after a slow body' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client();
+    my ($server, $client) = start_patient();
     my $socket = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
     syswrite $socket, '{';
     syswrite $socket, '}' . head('GET', '/info');
@@ -140,7 +150,7 @@ subtest 'what comes after a slow body' => sub {
 };
 
 subtest 'a run that is made by a slow body' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client();
+    my ($server, $client) = start_patient();
     my $body = '{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"hello"}]}}';
     for my $what (qw(wait stream)) {
         my @sockets = map { begin_waiting($client, 'POST', "/runs/$what", 'Connection: close',
@@ -155,7 +165,7 @@ subtest 'a run that is made by a slow body' => sub {
 };
 
 subtest 'chunked bodies' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client();
+    my ($server, $client) = start_patient();
     my @stopped = map { begin_waiting($client, 'POST', '/threads',
         'Transfer-Encoding: chunked') } 1 .. 12;
     # Three clients each stop at the same place.
@@ -188,7 +198,7 @@ subtest 'chunked bodies' => sub {
 };
 
 subtest 'the memory of a body' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client();
+    my ($server, $client) = start_patient();
     $client->post('/threads', {});
     for my $size (1_048_576, 4_194_304) {
         for my $chunk (1, $size) {
@@ -222,7 +232,7 @@ subtest 'TLS' => sub {
     die "openssl: $made\n" if $?;
     chmod 0644, "$dir/key";
     my $port = AgentTest::Env::free_port();
-    my ($server, $client) = AgentTest::Server->start_with_client(
+    my ($server, $client) = start_patient(
         'LoadModule ssl_module "${MODULES}/mod_ssl.so"', "Listen 127.0.0.1:$port",
         "<VirtualHost 127.0.0.1:$port>", 'SSLEngine on',
         "SSLCertificateFile $dir/cert", "SSLCertificateKeyFile $dir/key", '</VirtualHost>');
@@ -252,7 +262,7 @@ subtest 'TLS' => sub {
 };
 
 subtest 'a filter that unpacks' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client(
+    my ($server, $client) = start_patient(
         'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
         '<Location "/">', 'SetInputFilter DEFLATE', '</Location>');
     my $text = '{"x":"' . join('', map { chr 97 + rand 26 } 1 .. 100_000) . '"}';
@@ -288,7 +298,7 @@ subtest 'clients that are too slow' => sub {
 };
 
 subtest 'a client that leaves in the middle' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client('AgentMaxWaiters 4');
+    my ($server, $client) = start_patient('AgentMaxWaiters 4');
     my $count = sql('select count(*) from agent.threads');
     for my $reset (0, 1) {
         my $gone = wait_for('a place', sub { begin_waiting($client, 'POST', '/threads',
@@ -302,7 +312,7 @@ subtest 'a client that leaves in the middle' => sub {
 };
 
 subtest 'a graceful restart' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client();
+    my ($server, $client) = start_patient();
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 8;
     my ($old) = httpd_children($server->httpd_pid);
     $server->graceful;
@@ -318,14 +328,14 @@ subtest 'a graceful restart' => sub {
 };
 
 subtest 'a stop' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client();
+    my ($server, $client) = start_patient();
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 8;
     $server->stop;
     is AgentTest::Client::read_to_end($slow[0]), '', 'ends slow clients';
 };
 
 subtest 'where requests cannot wait without a thread' => sub {
-    my ($server, $client) = AgentTest::Server->start_with_client('AgentParking Off');
+    my ($server, $client) = start_patient('AgentParking Off');
     my $slow = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
     is $client->get('/ok')->{status}, 200, 'others are answered';
     syswrite $slow, '{}';

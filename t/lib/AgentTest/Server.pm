@@ -25,6 +25,7 @@ use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
+use List::Util qw(sum0);
 use Test::Builder;
 
 # What every test server runs: httpd, or the wrapper that preloads a sanitizer
@@ -126,12 +127,29 @@ sub start {
 
 sub graceful { my ($self) = @_; return $self->control('-k', 'graceful') }
 
+# Rows of /proc/net/tcp: [number, local address, remote address, state, bytes
+# "sent but not received:received but not read", ...].
+sub connections {
+    my ($self) = @_;
+    my $address = sprintf '0100007F:%04X', $self->{port};
+    my @rows = map { [split] } split /\n/, slurp('/proc/net/tcp');
+    return { server => [ grep { $_->[1] eq $address && $_->[3] ne '0A' } @rows ],
+        clients => [ grep { $_->[2] eq $address } @rows ] };
+}
+
 # Connections that a client has closed and httpd has not: CLOSE_WAIT.
 sub count_abandoned {
     my ($self) = @_;
-    my $local = sprintf '0100007F:%04X', $self->{port};
-    my @fields = map { [split] } split /\n/, slurp('/proc/net/tcp');
-    return scalar grep { $_->[1] eq $local && $_->[3] eq '08' } @fields;
+    return scalar grep { $_->[3] eq '08' } @{ $self->connections->{server} };
+}
+
+# Bytes that clients have sent and httpd has not read. Two looks: what the first
+# finds on its way may have arrived by the second.
+sub count_unread {
+    my ($self) = @_;
+    my $sent = sum0(map { hex((split /:/, $_->[4])[0]) } @{ $self->connections->{clients} });
+    return $sent
+        + sum0(map { hex((split /:/, $_->[4])[1]) } @{ $self->connections->{server} });
 }
 
 # Waits for the parent and everything it had started. httpd's event MPM may
