@@ -30,8 +30,8 @@ typedef struct agent_capacity_slot_t agent_capacity_slot_t;
 agent_capacity_slot_t *agent_capacity_make_slot(apr_pool_t *pool);
 
 /* Threads of this child that are idle now; 0 while that is not known. Calls
- * must not overlap. slot: an agent_capacity_slot_t. */
-int agent_capacity_count_idle(void *slot);
+ * must not overlap. data: an agent_capacity_slot_t. */
+int agent_capacity_count_idle(void *data);
 
 /* Requests that may wait for their clients besides: half as many. */
 int agent_capacity_reading(const agent_server_config_t *config);

@@ -228,7 +228,7 @@ apr_status_t agent_schema_runs(const agent_fields_t *const **runs, int *count,
     if (*count == 0 || *count > AGENT_MANY_RUNS) {
         return agent_check_refuse(&place, "an array of 1 to 1000 runs");
     }
-    list = apr_pcalloc(pool, (apr_size_t)*count * sizeof(*list));
+    list = apr_pcalloc(pool, (apr_size_t)*count * sizeof(void *));
     for (int i = 0; agent_element_next(&run, &at); i++) {
         agent_place_t below = agent_place_at(&place, i);
         apr_status_t rv = check_run(&list[i], run, &below);

@@ -131,13 +131,14 @@ static agent_batch_t *last_shared(const agent_supervisor_t *sv)
 {
     agent_batch_t *batch = APR_RING_LAST(&sv->batches.waiting);
 
-    while (batch != APR_RING_SENTINEL(&sv->batches.waiting, agent_batch_t, link)
-           && batch->is_lane) {
-        batch = APR_RING_PREV(batch, link);
+    for (;
+         batch != APR_RING_SENTINEL(&sv->batches.waiting, agent_batch_t, link);
+         batch = APR_RING_PREV(batch, link)) {
+        if (!batch->is_lane) {
+            return batch;
+        }
     }
-    return batch == APR_RING_SENTINEL(&sv->batches.waiting, agent_batch_t, link)
-        ? NULL
-        : batch;
+    return NULL;
 }
 
 /* A lane waits for what its run said before, which is therefore sent now. */

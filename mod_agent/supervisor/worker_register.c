@@ -144,13 +144,10 @@ static apr_time_t due_bury(agent_supervisor_t *sv)
 static apr_status_t set_aside(agent_supervisor_t *sv, const agent_dead_t *dead,
                               agent_database_t *database, agent_error_t **err)
 {
-    const char *params[6] = {dead->id,
-                             NULL,
-                             NULL,
-                             NULL,
-                             "release_timeout",
-                             "The run could not be given back to the queue in "
-                             "time."};
+    static const char message[] =
+        "The run could not be given back to the queue in time.";
+    const char *params[6] = {dead->id,          NULL,   NULL, NULL,
+                             "release_timeout", message};
 
     return agent_db_send(database->db, AGENT_SQL_FAIL_RUN, params, err,
                          database->scratch);

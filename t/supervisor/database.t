@@ -161,10 +161,10 @@ subtest 'runners that were stopped go on after a renewal in time' => sub {
     $sv->wait_log(qr/AGT0323/);
     $pg->start;
     $sv->wait_log(qr/AGT0325/);
+    is sql("select agent.renew_worker($other, 3600, false)"), 'ok', 'others have the time to renew theirs';
     open_gate($gate);
     wait_status($run, 'success');
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'at its first attempt';
-    is sql("select agent.renew_worker($other, 3600, false)"), 'ok', 'others have the time to renew theirs';
     is $sv->stop, 0, 'end';
     sql("delete from agent.workers where worker_id = $other");
 };
