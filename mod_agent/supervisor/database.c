@@ -108,6 +108,8 @@ static void finish_connect(agent_supervisor_t *sv, agent_database_t *database)
     if (database->was_connected) {
         agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0312", 0,
                            "connected to the database again");
+        /* Whichever connection is first. */
+        agent_worker_delay_sweep(sv);
     }
     database->state = AGENT_DATABASE_IDLE;
     database->events = POLLIN;

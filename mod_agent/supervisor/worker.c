@@ -25,11 +25,14 @@ bool agent_worker_is_live(const agent_supervisor_t *sv)
     return sv->worker.state == AGENT_WORKER_LIVE;
 }
 
+void agent_worker_delay_sweep(agent_supervisor_t *sv)
+{
+    sv->worker.sweep_at = agent_database_after(sv, SWEEP_INTERVAL);
+}
+
 void agent_worker_reconnected(agent_supervisor_t *sv)
 {
     sv->worker.renew_at = sv->now;
-    /* Others may have been without the database too: they renew first. */
-    sv->worker.sweep_at = agent_database_after(sv, SWEEP_INTERVAL);
     /* A crash of the database may have undone the last claims. */
     agent_check_wake(sv);
     agent_claim_wake(sv);

@@ -82,6 +82,10 @@ const char *agent_worker_retention(const agent_supervisor_t *sv,
 /* Registered and not known to be fenced. */
 bool agent_worker_is_live(const agent_supervisor_t *sv);
 
+/* After the database was away: other workers may have been without it too, and
+ * renew their leases before this one looks for those that have ended. */
+void agent_worker_delay_sweep(agent_supervisor_t *sv);
+
 /* A new connection is there: renew before anything else. */
 void agent_worker_reconnected(agent_supervisor_t *sv);
 
