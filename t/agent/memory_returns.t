@@ -27,6 +27,7 @@ CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 my @children = httpd_children($server->httpd_pid);
+is scalar @children, 1, 'one child has all the requests';
 
 # All at once, so that each takes a thread of its own; how many were answered 200.
 sub together {

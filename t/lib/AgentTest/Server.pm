@@ -120,8 +120,10 @@ sub start {
     wait_for('httpd to listen', sub {
         IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}")
     });
-    # It listens before it writes its pid.
+    # It listens before it writes its pid, and writes that before it has children.
     wait_for('httpd to write its pid', sub { $self->httpd_pid });
+    wait_for('httpd to have a child',
+        sub { AgentTest::Process::httpd_children($self->httpd_pid) });
     return;
 }
 
