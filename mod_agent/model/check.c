@@ -20,37 +20,38 @@
 /* Longest text of a value that may be short enough without its escapes. */
 #define METADATA_TEXT_BYTES (8 * AGENT_METADATA_VALUE_BYTES)
 
-static const char *print_pointer(const agent_place_t *place)
+static const char *print_pointer(const agent_json_path_t *path)
 {
     const char *above;
 
-    if (place->above == NULL) {
+    if (path->above == NULL) {
         return "";
     }
-    above = print_pointer(place->above);
-    return place->key != NULL
-        ? apr_pstrcat(place->pool, above, "/", place->key, NULL)
-        : apr_psprintf(place->pool, "%s/%d", above, place->index);
+    above = print_pointer(path->above);
+    return path->key != NULL
+        ? apr_pstrcat(path->pool, above, "/", path->key, NULL)
+        : apr_psprintf(path->pool, "%s/%d", above, path->index);
 }
 
-apr_status_t agent_check_refuse(const agent_place_t *place,
+apr_status_t agent_check_refuse(const agent_json_path_t *path,
                                 const char *expected)
 {
-    const char *pointer = print_pointer(place);
+    const char *pointer = print_pointer(path);
 
-    return agent_error_setf(place->err, AGENT_E_INVALID, place->pool,
+    return agent_error_setf(path->err, AGENT_E_INVALID, path->pool,
                             "%s: expected %s.", *pointer ? pointer : "/",
                             expected);
 }
 
-agent_place_t agent_place_below(const agent_place_t *place, const char *key)
+agent_json_path_t agent_json_path_below(const agent_json_path_t *path,
+                                        const char *key)
 {
-    return (agent_place_t){place, key, 0, place->err, place->pool};
+    return (agent_json_path_t){path, key, 0, path->err, path->pool};
 }
 
-agent_place_t agent_place_at(const agent_place_t *place, int index)
+agent_json_path_t agent_json_path_at(const agent_json_path_t *path, int index)
 {
-    return (agent_place_t){place, NULL, index, place->err, place->pool};
+    return (agent_json_path_t){path, NULL, index, path->err, path->pool};
 }
 
 void agent_check_find(agent_raw_t *values, const agent_check_t *members,
@@ -72,10 +73,10 @@ void agent_check_find(agent_raw_t *values, const agent_check_t *members,
 
 apr_status_t agent_check_members(const agent_check_t *members,
                                  agent_raw_t *values,
-                                 const agent_place_t *place)
+                                 const agent_json_path_t *path)
 {
     for (; members->key != NULL; members++, values++) {
-        agent_place_t below = agent_place_below(place, members->key);
+        agent_json_path_t below = agent_json_path_below(path, members->key);
         apr_status_t rv = APR_SUCCESS;
 
         if (values->length > 0) {
@@ -92,28 +93,28 @@ apr_status_t agent_check_members(const agent_check_t *members,
 }
 
 apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
-                             const agent_place_t *place)
+                             const agent_json_path_t *path)
 {
     return APR_SUCCESS;
 }
 
 apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
-                                const agent_place_t *place)
+                                const agent_json_path_t *path)
 {
     agent_raw_t values[AGENT_CHECK_MEMBERS] = {{NULL, 0}};
 
     if (agent_raw_kind(value) != AGENT_RAW_OBJECT) {
-        return agent_check_refuse(place, "an object");
+        return agent_check_refuse(path, "an object");
     }
     if (check->members == NULL) {
         return APR_SUCCESS;
     }
     agent_check_find(values, check->members, value);
-    return agent_check_members(check->members, values, place);
+    return agent_check_members(check->members, values, path);
 }
 
 apr_status_t agent_check_text(const agent_check_t *check, agent_raw_t value,
-                              const agent_place_t *place)
+                              const agent_json_path_t *path)
 {
     apr_size_t length = agent_raw_string_length(value);
 
@@ -121,30 +122,30 @@ apr_status_t agent_check_text(const agent_check_t *check, agent_raw_t value,
         || length < (apr_size_t)check->low
         || length > (apr_size_t)check->high) {
         return agent_check_refuse(
-            place,
-            apr_psprintf(place->pool, "a string of %d to %d bytes",
+            path,
+            apr_psprintf(path->pool, "a string of %d to %d bytes",
                          (int)check->low, (int)check->high));
     }
     return APR_SUCCESS;
 }
 
 apr_status_t agent_check_uuid(const agent_check_t *check, agent_raw_t value,
-                              const agent_place_t *place)
+                              const agent_json_path_t *path)
 {
     char id[AGENT_UUID_SIZE];
 
     return agent_raw_string_length(value) == AGENT_UUID_SIZE - 1
-            && agent_uuid_parse(id, agent_raw_string(value, place->pool))
+            && agent_uuid_parse(id, agent_raw_string(value, path->pool))
         ? APR_SUCCESS
-        : agent_check_refuse(place, "a UUID");
+        : agent_check_refuse(path, "a UUID");
 }
 
 apr_status_t agent_check_flag(const agent_check_t *check, agent_raw_t value,
-                              const agent_place_t *place)
+                              const agent_json_path_t *path)
 {
     return agent_raw_kind(value) == AGENT_RAW_BOOLEAN
         ? APR_SUCCESS
-        : agent_check_refuse(place, "true or false");
+        : agent_check_refuse(path, "true or false");
 }
 
 /* What json-c makes of a value; NULL when its text is longer than most. */
@@ -164,16 +165,16 @@ static json_object *read_small(agent_raw_t value, apr_size_t most,
 }
 
 apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
-                                const agent_place_t *place)
+                                const agent_json_path_t *path)
 {
     json_object *object = agent_raw_kind(value) == AGENT_RAW_NUMBER
-        ? read_small(value, NUMBER_BYTES, place->pool)
+        ? read_small(value, NUMBER_BYTES, path->pool)
         : NULL;
     double number = json_object_get_double(object);
 
     if (object == NULL || !(number >= check->low && number <= check->high)) {
-        return agent_check_refuse(place,
-                                  apr_psprintf(place->pool,
+        return agent_check_refuse(path,
+                                  apr_psprintf(path->pool,
                                                "a number from %.0f to %.0f",
                                                check->low, check->high));
     }
@@ -181,17 +182,17 @@ apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_integer(const agent_check_t *check, agent_raw_t value,
-                                 const agent_place_t *place)
+                                 const agent_json_path_t *path)
 {
     if (agent_raw_kind(value) != AGENT_RAW_NUMBER
         || strcspn(value.text, ".eE") < value.length) {
-        return agent_check_refuse(place, "a whole number");
+        return agent_check_refuse(path, "a whole number");
     }
-    return agent_check_number(check, value, place);
+    return agent_check_number(check, value, path);
 }
 
 apr_status_t agent_check_word(const agent_check_t *check, agent_raw_t value,
-                              const agent_place_t *place)
+                              const agent_json_path_t *path)
 {
     for (const char *const *word = check->words; *word != NULL; word++) {
         if (agent_raw_equals(value, *word)) {
@@ -199,35 +200,35 @@ apr_status_t agent_check_word(const agent_check_t *check, agent_raw_t value,
         }
     }
     return agent_check_refuse(
-        place, agent_schema_print_words(check->words, place->pool));
+        path, agent_schema_print_words(check->words, path->pool));
 }
 
 apr_status_t agent_check_url(const agent_check_t *check, agent_raw_t value,
-                             const agent_place_t *place)
+                             const agent_json_path_t *path)
 {
     agent_egress_target_t target;
     const char *expected = "a URL";
 
     if (agent_raw_kind(value) == AGENT_RAW_STRING) {
         expected = agent_egress_read_url(
-            &target, agent_raw_string(value, place->pool), place->pool);
+            &target, agent_raw_string(value, path->pool), path->pool);
     }
-    return expected ? agent_check_refuse(place, expected) : APR_SUCCESS;
+    return expected ? agent_check_refuse(path, expected) : APR_SUCCESS;
 }
 
 /* Checks each element of an array, of which there may be at most so many. */
 static apr_status_t check_elements(const agent_check_t *check,
                                    agent_raw_t array, int most,
                                    const char *expected,
-                                   const agent_place_t *place)
+                                   const agent_json_path_t *path)
 {
     const char *at = array.text;
     agent_raw_t element;
 
     for (int i = 0; agent_element_next(&element, &at); i++) {
-        agent_place_t below = agent_place_at(place, i);
+        agent_json_path_t below = agent_json_path_at(path, i);
         apr_status_t rv = i < most ? check->check(check, element, &below)
-                                   : agent_check_refuse(place, expected);
+                                   : agent_check_refuse(path, expected);
 
         if (rv != APR_SUCCESS) {
             return rv;
@@ -239,60 +240,60 @@ static apr_status_t check_elements(const agent_check_t *check,
 /* One word, or an array of them: the React hook sends an empty one where a page
  * looks at no event. */
 apr_status_t agent_check_words(const agent_check_t *check, agent_raw_t value,
-                               const agent_place_t *place)
+                               const agent_json_path_t *path)
 {
     const agent_check_t word = {.check = agent_check_word,
                                 .words = check->words};
 
     return agent_raw_kind(value) == AGENT_RAW_ARRAY
-        ? check_elements(&word, value, 64, "at most 64 elements", place)
-        : agent_check_word(check, value, place);
+        ? check_elements(&word, value, 64, "at most 64 elements", path)
+        : agent_check_word(check, value, path);
 }
 
 static apr_status_t check_string(const agent_check_t *check, agent_raw_t value,
-                                 const agent_place_t *place)
+                                 const agent_json_path_t *path)
 {
     return agent_raw_kind(value) == AGENT_RAW_STRING
         ? APR_SUCCESS
-        : agent_check_refuse(place, "a string");
+        : agent_check_refuse(path, "a string");
 }
 
 apr_status_t agent_check_texts(const agent_check_t *check, agent_raw_t value,
-                               const agent_place_t *place)
+                               const agent_json_path_t *path)
 {
     const agent_check_t text = {.check = check_string};
 
     return agent_raw_kind(value) == AGENT_RAW_ARRAY
-        ? check_elements(&text, value, INT_MAX, NULL, place)
-        : agent_check_refuse(place, "an array of strings");
+        ? check_elements(&text, value, INT_MAX, NULL, path)
+        : agent_check_refuse(path, "an array of strings");
 }
 
 static apr_status_t check_key(const agent_check_t *check, agent_raw_t value,
-                              const agent_place_t *place)
+                              const agent_json_path_t *path)
 {
     apr_size_t length = agent_raw_string_length(value);
 
     if (agent_raw_kind(value) != AGENT_RAW_STRING) {
-        return agent_check_refuse(place, "a string");
+        return agent_check_refuse(path, "a string");
     }
     return length >= 1 && length <= 64
         ? APR_SUCCESS
-        : agent_check_refuse(place->above, "strings of 1 to 64 bytes");
+        : agent_check_refuse(path->above, "strings of 1 to 64 bytes");
 }
 
 /* Each becomes part of an address. */
 apr_status_t agent_check_keys(const agent_check_t *check, agent_raw_t value,
-                              const agent_place_t *place)
+                              const agent_json_path_t *path)
 {
     const agent_check_t key = {.check = check_key};
 
     return agent_raw_kind(value) == AGENT_RAW_ARRAY
-        ? check_elements(&key, value, 64, "at most 64 strings", place)
-        : agent_check_refuse(place, "an array of strings");
+        ? check_elements(&key, value, 64, "at most 64 strings", path)
+        : agent_check_refuse(path, "an array of strings");
 }
 
 apr_status_t agent_check_uuids(const agent_check_t *check, agent_raw_t value,
-                               const agent_place_t *place)
+                               const agent_json_path_t *path)
 {
     static const char expected[] = "an array of 1 to 1000 UUIDs";
     const agent_check_t uuid = {.check = agent_check_uuid};
@@ -301,19 +302,19 @@ apr_status_t agent_check_uuids(const agent_check_t *check, agent_raw_t value,
 
     return agent_raw_kind(value) == AGENT_RAW_ARRAY
             && agent_element_next(&first, &at)
-        ? check_elements(&uuid, value, AGENT_MANY_RUNS, expected, place)
-        : agent_check_refuse(place, expected);
+        ? check_elements(&uuid, value, AGENT_MANY_RUNS, expected, path)
+        : agent_check_refuse(path, expected);
 }
 
 apr_status_t agent_check_nodes(const agent_check_t *check, agent_raw_t value,
-                               const agent_place_t *place)
+                               const agent_json_path_t *path)
 {
     if (agent_raw_kind(value) == AGENT_RAW_STRING) {
         return agent_raw_equals(value, "*")
             ? APR_SUCCESS
-            : agent_check_refuse(place, "\"*\" or an array of strings");
+            : agent_check_refuse(path, "\"*\" or an array of strings");
     }
-    return agent_check_texts(check, value, place);
+    return agent_check_texts(check, value, path);
 }
 
 /* Bytes of the value without white space and needless escapes. */
@@ -338,13 +339,13 @@ static apr_size_t measure_value(agent_raw_t value, apr_pool_t *pool)
 }
 
 apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
-                                  const agent_place_t *place)
+                                  const agent_json_path_t *path)
 {
     const char *at = value.text;
     agent_member_t member;
 
     if (agent_raw_kind(value) != AGENT_RAW_OBJECT) {
-        return agent_check_refuse(place, "an object");
+        return agent_check_refuse(path, "an object");
     }
     for (int i = 0; agent_member_next(&member, &at); i++) {
         agent_raw_t raw = {member.value, member.value_length};
@@ -352,14 +353,14 @@ apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
         apr_size_t length = agent_raw_string_length(key);
 
         if (i == AGENT_METADATA_KEYS) {
-            return agent_check_refuse(place, "at most 64 keys");
+            return agent_check_refuse(path, "at most 64 keys");
         }
         if (length == 0 || length > AGENT_METADATA_KEY_BYTES) {
-            return agent_check_refuse(place, "keys of 1 to 64 bytes");
+            return agent_check_refuse(path, "keys of 1 to 64 bytes");
         }
-        if (measure_value(raw, place->pool) > AGENT_METADATA_VALUE_BYTES) {
-            agent_place_t below = agent_place_below(
-                place, agent_raw_string(key, place->pool));
+        if (measure_value(raw, path->pool) > AGENT_METADATA_VALUE_BYTES) {
+            agent_json_path_t below = agent_json_path_below(
+                path, agent_raw_string(key, path->pool));
 
             return agent_check_refuse(&below, "at most 512 bytes of JSON");
         }

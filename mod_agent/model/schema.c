@@ -146,23 +146,23 @@ const char *agent_field_string(const agent_fields_t *fields, const char *key,
 
 static apr_status_t check_body(const agent_fields_t **out,
                                const agent_check_t *members, agent_raw_t body,
-                               const agent_place_t *place)
+                               const agent_json_path_t *path)
 {
-    agent_fields_t *fields = apr_palloc(place->pool, sizeof(*fields));
+    agent_fields_t *fields = apr_palloc(path->pool, sizeof(*fields));
     apr_size_t count = 0;
 
     if (agent_raw_kind(body) != AGENT_RAW_OBJECT) {
-        return agent_check_refuse(place, "an object");
+        return agent_check_refuse(path, "an object");
     }
     while (members[count].key != NULL) {
         count++;
     }
     fields->members = members;
-    fields->values = apr_pcalloc(place->pool, count * sizeof(agent_raw_t));
-    fields->pool = place->pool;
+    fields->values = apr_pcalloc(path->pool, count * sizeof(agent_raw_t));
+    fields->pool = path->pool;
     *out = fields;
     agent_check_find(fields->values, members, body);
-    return agent_check_members(members, fields->values, place);
+    return agent_check_members(members, fields->values, path);
 }
 
 static bool has_field(const agent_fields_t *fields, const char *key)
@@ -174,19 +174,19 @@ apr_status_t agent_schema_thread(const agent_fields_t **fields,
                                  agent_raw_t body, agent_error_t **err,
                                  apr_pool_t *pool)
 {
-    agent_place_t place = {.err = err, .pool = pool};
+    agent_json_path_t path = {.err = err, .pool = pool};
 
-    return check_body(fields, thread_members, body, &place);
+    return check_body(fields, thread_members, body, &path);
 }
 
 static apr_status_t check_run(const agent_fields_t **fields, agent_raw_t body,
-                              const agent_place_t *place)
+                              const agent_json_path_t *path)
 {
-    apr_status_t rv = check_body(fields, run_members, body, place);
+    apr_status_t rv = check_body(fields, run_members, body, path);
 
     if (rv == APR_SUCCESS && has_field(*fields, "input")
         && has_field(*fields, "command")) {
-        agent_place_t command = agent_place_below(place, "command");
+        agent_json_path_t command = agent_json_path_below(path, "command");
 
         return agent_check_refuse(&command, "no input beside it");
     }
@@ -196,9 +196,9 @@ static apr_status_t check_run(const agent_fields_t **fields, agent_raw_t body,
 apr_status_t agent_schema_run(const agent_fields_t **fields, agent_raw_t body,
                               agent_error_t **err, apr_pool_t *pool)
 {
-    agent_place_t place = {.err = err, .pool = pool};
+    agent_json_path_t path = {.err = err, .pool = pool};
 
-    return check_run(fields, body, &place);
+    return check_run(fields, body, &path);
 }
 
 /* Elements of an array, at most one more than most. */
@@ -219,18 +219,18 @@ apr_status_t agent_schema_runs(const agent_fields_t *const **runs, int *count,
                                agent_raw_t body, agent_error_t **err,
                                apr_pool_t *pool)
 {
-    agent_place_t place = {.err = err, .pool = pool};
+    agent_json_path_t path = {.err = err, .pool = pool};
     const char *at = body.text;
     const agent_fields_t **list;
     agent_raw_t run;
 
     *count = count_elements(body, AGENT_MANY_RUNS);
     if (*count == 0 || *count > AGENT_MANY_RUNS) {
-        return agent_check_refuse(&place, "an array of 1 to 1000 runs");
+        return agent_check_refuse(&path, "an array of 1 to 1000 runs");
     }
     list = apr_pcalloc(pool, (apr_size_t)*count * sizeof(void *));
     for (int i = 0; agent_element_next(&run, &at); i++) {
-        agent_place_t below = agent_place_at(&place, i);
+        agent_json_path_t below = agent_json_path_at(&path, i);
         apr_status_t rv = check_run(&list[i], run, &below);
 
         if (rv != APR_SUCCESS) {
@@ -245,8 +245,8 @@ apr_status_t agent_schema_cancel(const agent_fields_t **fields,
                                  agent_raw_t body, agent_error_t **err,
                                  apr_pool_t *pool)
 {
-    agent_place_t place = {.err = err, .pool = pool};
-    apr_status_t rv = check_body(fields, cancel_members, body, &place);
+    agent_json_path_t path = {.err = err, .pool = pool};
+    apr_status_t rv = check_body(fields, cancel_members, body, &path);
     bool has_runs;
 
     if (rv != APR_SUCCESS) {
@@ -255,7 +255,7 @@ apr_status_t agent_schema_cancel(const agent_fields_t **fields,
     has_runs = has_field(*fields, "run_ids");
     if (has_field(*fields, "thread_id") != has_runs
         || has_runs == has_field(*fields, "status")) {
-        return agent_check_refuse(&place,
+        return agent_check_refuse(&path,
                                   "either status, or thread_id and run_ids");
     }
     return APR_SUCCESS;
