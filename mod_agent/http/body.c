@@ -6,13 +6,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include <apr_allocator.h>
 #include <apr_buckets.h>
 #include <apr_strings.h>
-#include <apr_thread_mutex.h>
 #include <http_protocol.h>
 #include <util_filter.h>
 
+#include "../core/allocator.h"
 #include "../core/heap.h"
 #include "../wait/park.h"
 #include "last_chunk.h"
@@ -152,11 +151,7 @@ static void move_text(agent_body_t *body, char *text, apr_size_t capacity)
 
 static apr_pool_t *make_buffer_pool(const agent_call_t *call)
 {
-    apr_pool_t *pool;
-
-    apr_pool_create_unmanaged_ex(&pool, apr_pool_abort_get(call->pool),
-                                 call->child->bodies->allocator);
-    return pool;
+    return agent_allocator_make_pool(call->child->bodies->allocator);
 }
 
 static apr_status_t grow_in_own_pool(agent_body_t *body, apr_size_t capacity)
@@ -414,32 +409,14 @@ void agent_body_release(agent_call_t *call)
     }
 }
 
-static apr_status_t destroy_allocator(void *allocator)
-{
-    apr_allocator_destroy(allocator);
-    return APR_SUCCESS;
-}
-
 apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
                                  apr_pool_t *pool)
 {
     agent_bodies_t *bodies = apr_pcalloc(pool, sizeof(*bodies));
-    apr_thread_mutex_t *mutex;
-    apr_status_t rv = apr_thread_mutex_create(&mutex, APR_THREAD_MUTEX_DEFAULT,
-                                              pool);
 
-    if (rv == APR_SUCCESS) {
-        rv = apr_allocator_create(&bodies->allocator);
-    }
-    if (rv == APR_SUCCESS) {
-        apr_pool_cleanup_register(pool, bodies->allocator, destroy_allocator,
-                                  apr_pool_cleanup_null);
-        apr_allocator_mutex_set(bodies->allocator, mutex);
-        apr_allocator_max_free_set(bodies->allocator, KEPT_BYTES);
-        atomic_init(&bodies->free_bytes, bytes);
-    }
+    atomic_init(&bodies->free_bytes, bytes);
     *out = bodies;
-    return rv;
+    return agent_allocator_create(&bodies->allocator, KEPT_BYTES, pool);
 }
 
 void agent_body_register(void)

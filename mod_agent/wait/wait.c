@@ -6,11 +6,11 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../core/allocator.h"
 #include "address.h"
 #include "turns.h"
 
@@ -351,44 +351,9 @@ static apr_status_t end_threads(void *data)
     return APR_SUCCESS;
 }
 
-static apr_status_t destroy_allocator(void *allocator)
-{
-    apr_allocator_destroy(allocator);
-    return APR_SUCCESS;
-}
-
-/* One allocator for all turns and events: APR takes memory from the system with
- * mmap, which costs every thread of the process some time. */
-static apr_status_t make_allocator(agent_waits_t *waits, apr_pool_t *pool)
-{
-    apr_thread_mutex_t *mutex;
-    apr_status_t rv = apr_thread_mutex_create(&mutex, APR_THREAD_MUTEX_DEFAULT,
-                                              pool);
-
-    if (rv == APR_SUCCESS) {
-        rv = apr_allocator_create(&waits->allocator);
-    }
-    if (rv == APR_SUCCESS) {
-        apr_pool_cleanup_register(pool, waits->allocator, destroy_allocator,
-                                  apr_pool_cleanup_null);
-        apr_allocator_mutex_set(waits->allocator, mutex);
-        apr_allocator_max_free_set(waits->allocator, KEPT_BYTES);
-    }
-    return rv;
-}
-
-/* As httpd does with its own pools. */
-static int abort_without_memory(int status)
-{
-    abort();
-}
-
 apr_pool_t *agent_waits_make_pool(agent_waits_t *waits)
 {
-    apr_pool_t *pool;
-
-    apr_pool_create_unmanaged_ex(&pool, abort_without_memory, waits->allocator);
-    return pool;
+    return agent_allocator_make_pool(waits->allocator);
 }
 
 static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
@@ -424,8 +389,10 @@ apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
     apr_status_t rv = apr_thread_mutex_create(&waits->mutex,
                                               APR_THREAD_MUTEX_DEFAULT, pool);
 
+    /* One for all turns and events: APR takes memory from the system with
+     * mmap, which costs every thread of the process some time. */
     if (rv == APR_SUCCESS) {
-        rv = make_allocator(waits, pool);
+        rv = agent_allocator_create(&waits->allocator, KEPT_BYTES, pool);
     }
     if (rv == APR_SUCCESS && pipe2(waits->end_fds, O_CLOEXEC) != 0) {
         rv = apr_get_os_error();

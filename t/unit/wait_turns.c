@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_agent/wait/wait.c */
+/* OBJECTS: ../mod_agent/core/allocator.c */
 /* OBJECTS: ../mod_agent/wait/turns.c */
 /* OBJECTS: ../mod_agent/wait/address.c */
 /* OBJECTS: ../mod_agent/wait/hear.c */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pools that one thread makes and any other destroys. Those of one allocator
+ * share its free memory, of which it keeps a bounded part.
+ */
+#ifndef AGENT_CORE_ALLOCATOR_H
+#define AGENT_CORE_ALLOCATOR_H
+
+#include <apr_allocator.h>
+#include <apr_pools.h>
+
+/* An allocator with a lock of its own, until pool ends. It gives free memory
+ * beyond kept_bytes back to the system. */
+apr_status_t agent_allocator_create(apr_allocator_t **out,
+                                    apr_size_t kept_bytes, apr_pool_t *pool);
+
+/* A pool without a parent: the caller must destroy it, before the allocator's
+ * own pool ends. Never NULL: without memory the process aborts, as httpd does
+ * with its own pools. */
+apr_pool_t *agent_allocator_make_pool(apr_allocator_t *allocator);
+
+#endif
