@@ -2,17 +2,20 @@
 /* Receives bodies; see body.h. */
 #include "body.h"
 
-#include <stdatomic.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include <apr_buckets.h>
+#include <apr_portable.h>
 #include <apr_strings.h>
+#include <http_core.h>
 #include <http_protocol.h>
 #include <util_filter.h>
 
 #include "../core/allocator.h"
 #include "../core/heap.h"
+#include "../wait/budget.h"
 #include "../wait/park.h"
 #include "last_chunk.h"
 #include "problem.h"
@@ -30,7 +33,7 @@ struct agent_bodies_t {
     /* Of all large buffers: what a connection's own allocator keeps is kept as
      * often as there are connections. */
     apr_allocator_t *allocator;
-    _Atomic apr_int64_t free_bytes;
+    agent_budget_t *budget;
 };
 
 struct agent_body_t {
@@ -43,6 +46,8 @@ struct agent_body_t {
     /* Of text, once it is larger than the first buffer; else NULL. Its own:
      * what a buffer leaves when it grows must not stay in the request's. */
     apr_pool_t *pool;
+    /* Of the child's budget, as long as that buffer; else NULL. */
+    agent_share_t *share;
     bool is_complete;
 };
 
@@ -84,31 +89,22 @@ static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
 
 /* ---- the buffer ---- */
 
-static bool take_bytes(agent_bodies_t *bodies, apr_size_t bytes)
-{
-    apr_int64_t left = atomic_fetch_sub(&bodies->free_bytes,
-                                        (apr_int64_t)bytes);
-
-    if (left < (apr_int64_t)bytes) {
-        atomic_fetch_add(&bodies->free_bytes, (apr_int64_t)bytes);
-        return false;
-    }
-    return true;
-}
-
-static apr_status_t destroy_buffer(void *data)
+static void drop_buffer(void *data)
 {
     agent_body_t *body = data;
 
     if (body->pool != NULL) {
         apr_pool_destroy(body->pool);
-        atomic_fetch_add(&body->call->child->bodies->free_bytes,
-                         (apr_int64_t)body->capacity);
         body->pool = NULL;
     }
     body->text = NULL;
     body->length = 0;
     body->capacity = 0;
+}
+
+static apr_status_t destroy_buffer(void *body)
+{
+    drop_buffer(body);
     return APR_SUCCESS;
 }
 
@@ -125,10 +121,11 @@ static apr_size_t find_announced(const agent_body_t *body, apr_size_t wanted)
 }
 
 /* Doubled, so that all copies together are as long as the text; never for what
- * is only announced. */
+ * is only announced, nor beyond what may come. */
 static apr_size_t find_capacity(const agent_body_t *body, apr_size_t wanted)
 {
     apr_size_t announced = find_announced(body, wanted);
+    apr_size_t most = agent_config_max_body(body->call->dir);
     apr_size_t capacity = 2 * body->capacity;
 
     if (capacity < FIRST_BYTES) {
@@ -136,6 +133,9 @@ static apr_size_t find_capacity(const agent_body_t *body, apr_size_t wanted)
     }
     if (capacity > announced) {
         capacity = announced;
+    }
+    if (capacity > most) {
+        capacity = most;
     }
     return capacity > wanted ? capacity : wanted;
 }
@@ -154,40 +154,45 @@ static apr_pool_t *make_buffer_pool(const agent_call_t *call)
     return agent_allocator_make_pool(call->child->bodies->allocator);
 }
 
-static apr_status_t grow_in_own_pool(agent_body_t *body, apr_size_t capacity)
+static void begin_share(agent_body_t *body)
 {
     agent_call_t *call = body->call;
+    const agent_share_cut_t cut = {drop_buffer, body, SHUT_RD};
+
+    apr_pool_cleanup_register(call->pool, body, destroy_buffer,
+                              apr_pool_cleanup_null);
+    body->share = agent_share_add(call->child->bodies->budget, &cut,
+                                  call->pool);
+}
+
+static void grow_in_own_pool(agent_body_t *body, apr_size_t capacity)
+{
     apr_pool_t *old = body->pool;
     apr_size_t counted = old != NULL ? body->capacity : 0;
 
-    if (!take_bytes(call->child->bodies, capacity - counted)) {
-        return refuse(call, AGENT_E_OVERLOADED,
-                      "Too many large bodies are under way.");
+    if (body->share == NULL) {
+        begin_share(body);
     }
-    body->pool = make_buffer_pool(call);
+    agent_share_set(body->share, capacity);
+    body->pool = make_buffer_pool(body->call);
     move_text(body, apr_palloc(body->pool, capacity + 1), capacity);
     if (old != NULL) {
         apr_pool_destroy(old);
     }
-    else {
-        apr_pool_cleanup_register(call->pool, body, destroy_buffer,
-                                  apr_pool_cleanup_null);
-    }
     if (counted <= AGENT_HEAP_LARGE && capacity > AGENT_HEAP_LARGE) {
-        agent_heap_trim_after(call->pool);
+        agent_heap_trim_after(body->call->pool);
     }
-    return APR_SUCCESS;
 }
 
-static apr_status_t grow(agent_body_t *body, apr_size_t wanted)
+static void grow(agent_body_t *body, apr_size_t wanted)
 {
     apr_size_t capacity = find_capacity(body, wanted);
 
     if (capacity > FIRST_BYTES) {
-        return grow_in_own_pool(body, capacity);
+        grow_in_own_pool(body, capacity);
+        return;
     }
     move_text(body, apr_palloc(body->call->pool, capacity + 1), capacity);
-    return APR_SUCCESS;
 }
 
 static apr_status_t append(agent_body_t *body, const char *data,
@@ -199,11 +204,7 @@ static apr_status_t append(agent_body_t *body, const char *data,
         return refuse_size(call);
     }
     if (size > body->capacity - body->length) {
-        apr_status_t rv = grow(body, body->length + size);
-
-        if (rv != APR_SUCCESS) {
-            return rv;
-        }
+        grow(body, body->length + size);
     }
     memcpy(body->text + body->length, data, size);
     body->length += size;
@@ -308,27 +309,70 @@ static int conclude(agent_body_t *body, apr_status_t rv)
     return body->then(call);
 }
 
+/* The connection is about to be given to the MPM. */
+static void pause_share(const agent_body_t *body)
+{
+    apr_os_sock_t fd;
+
+    if (body->share != NULL
+        && apr_os_sock_get(&fd, ap_get_conn_socket(body->call->r->connection))
+            == APR_SUCCESS) {
+        agent_share_wait(body->share, fd);
+    }
+}
+
+/* APR_ENOSPC: the body was cut while it waited. */
+static apr_status_t resume_share(const agent_body_t *body)
+{
+    return body->share == NULL || agent_share_resume(body->share) ? APR_SUCCESS
+                                                                  : APR_ENOSPC;
+}
+
 static apr_status_t read_more(void *baton)
 {
-    return read_all(baton, APR_NONBLOCK_READ);
+    agent_body_t *body = baton;
+    apr_size_t before = body->length;
+    apr_status_t rv = resume_share(body);
+
+    if (rv == APR_SUCCESS) {
+        rv = read_all(body, APR_NONBLOCK_READ);
+    }
+    if (rv == APR_EAGAIN) {
+        if (body->share != NULL && body->length > before) {
+            agent_share_progress(body->share);
+        }
+        pause_share(body);
+    }
+    return rv;
+}
+
+/* Why the wait for the rest of the body has ended without it. */
+static apr_status_t refuse_wait(agent_call_t *call, apr_status_t rv)
+{
+    switch (rv) {
+    case APR_TIMEUP:
+        return refuse(call, AGENT_E_LATE, NULL);
+    case APR_ENOSPC:
+        return refuse(call, AGENT_E_LATE,
+                      "The body did not arrive in time: others needed the "
+                      "memory that its part took.");
+    case APR_EBUSY:
+        return refuse(call, AGENT_E_OVERLOADED,
+                      "Too many requests wait for the rest of their bodies: "
+                      "of this one nothing has come for longest.");
+    default:
+        return rv;
+    }
 }
 
 static int go_on(void *baton, apr_status_t rv)
 {
     agent_body_t *body = baton;
 
-    if (body->is_complete) {
-        rv = APR_SUCCESS;
-    }
-    else if (rv == APR_TIMEUP) {
-        rv = refuse(body->call, AGENT_E_LATE, NULL);
-    }
-    else if (rv == APR_EBUSY) {
-        rv = refuse(body->call, AGENT_E_OVERLOADED,
-                    "Too many requests wait for the rest of their body, and "
-                    "this one has waited longest.");
-    }
-    return conclude(body, rv);
+    /* Not by read_more() when the MPM gives up. */
+    resume_share(body);
+    return conclude(
+        body, body->is_complete ? APR_SUCCESS : refuse_wait(body->call, rv));
 }
 
 static int wait_for_rest(agent_body_t *body)
@@ -337,6 +381,7 @@ static int wait_for_rest(agent_body_t *body)
     const agent_reading_t reading = {call->child->waits, read_more, go_on,
                                      body};
 
+    pause_share(body);
     return agent_park_read(call->r, &reading);
 }
 
@@ -405,7 +450,10 @@ void agent_body_release(agent_call_t *call)
     call->body = "";
     call->body_length = 0;
     if (call->received != NULL) {
-        destroy_buffer(call->received);
+        drop_buffer(call->received);
+        if (call->received->share != NULL) {
+            agent_share_set(call->received->share, 0);
+        }
     }
 }
 
@@ -413,10 +461,13 @@ apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
                                  apr_pool_t *pool)
 {
     agent_bodies_t *bodies = apr_pcalloc(pool, sizeof(*bodies));
+    apr_status_t rv = agent_budget_create(&bodies->budget, (apr_size_t)bytes,
+                                          pool);
 
-    atomic_init(&bodies->free_bytes, bytes);
     *out = bodies;
-    return agent_allocator_create(&bodies->allocator, KEPT_BYTES, pool);
+    return rv == APR_SUCCESS
+        ? agent_allocator_create(&bodies->allocator, KEPT_BYTES, pool)
+        : rv;
 }
 
 void agent_body_register(void)

@@ -11,6 +11,7 @@
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <apr_portable.h>
 #include <http_connection.h>
@@ -18,7 +19,7 @@
 #include <util_filter.h>
 
 #include "../private.h"
-#include "held.h"
+#include "budget.h"
 
 #define FILTER_NAME "AGENT_OUTPUT"
 
@@ -26,6 +27,9 @@
 #define PIECE_BYTES (32 * 1024)
 /* What every send buffer has room for. */
 #define SMALL_BYTES 4096
+/* Output of one write that is counted before it is copied; what is smaller is
+ * counted if the socket does not take it. */
+#define LARGE_BYTES (64 * 1024)
 
 struct agent_output_t {
     ap_filter_t *filter;
@@ -33,13 +37,14 @@ struct agent_output_t {
     apr_bucket_brigade *held;
     /* On its way to the last filter. */
     apr_bucket_brigade *piece;
-    agent_holder_t *holder;
+    /* Of held. */
+    agent_share_t *share;
 };
 
 static ap_filter_rec_t *filter_record;
 
 /* Set in child_init. */
-static agent_held_t *child_held;
+static agent_budget_t *child_budget;
 
 /* True when there was one. */
 static bool take_flushes_out(apr_bucket_brigade *bb)
@@ -103,10 +108,20 @@ static void write_set_aside(const agent_output_t *output)
     last->frec->filter_func.out_func(last, NULL);
 }
 
-void agent_output_drop(agent_output_t *output, conn_rec *c)
+static apr_size_t count_bytes(apr_bucket_brigade *bb)
 {
-    apr_brigade_cleanup(output->held);
-    if (!agent_held_update(output->holder, 0, -1)) {
+    apr_off_t length = 0;
+
+    apr_brigade_length(bb, 0, &length);
+    return length > 0 ? (apr_size_t)length : 0;
+}
+
+/* What is held is this thread's again; c->aborted is set when it was dropped
+ * since the connection was given to the MPM. */
+static void resume(const agent_output_t *output, conn_rec *c)
+{
+    if (!agent_share_resume(output->share)) {
+        c->aborted = 1;
         ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, c,
                       AGENT_LOGNO(0721) "cut: the client does not read, and "
                                         "this child holds too much for such "
@@ -114,22 +129,33 @@ void agent_output_drop(agent_output_t *output, conn_rec *c)
     }
 }
 
-/* Sets c->aborted when the child holds too much, and much of it here. */
-static void count_held(const agent_output_t *output, conn_rec *c)
+static void drop_held(void *output)
 {
-    apr_off_t length = 0;
+    apr_brigade_cleanup(((agent_output_t *)output)->held);
+}
+
+void agent_output_drop(agent_output_t *output, conn_rec *c)
+{
+    resume(output, c);
+    drop_held(output);
+    agent_share_set(output->share, 0);
+}
+
+void agent_output_wait(const agent_output_t *output, const conn_rec *c)
+{
     apr_os_sock_t fd;
 
-    apr_brigade_length(output->held, 0, &length);
-    if (apr_os_sock_get(&fd, ap_get_conn_socket(c)) == APR_SUCCESS
-        && !agent_held_update(output->holder, (apr_size_t)length, fd)) {
-        c->aborted = 1;
+    if (!APR_BRIGADE_EMPTY(output->held)
+        && apr_os_sock_get(&fd, ap_get_conn_socket((conn_rec *)c))
+            == APR_SUCCESS) {
+        agent_share_wait(output->share, fd);
     }
 }
 
 bool agent_output_send(agent_output_t *output, conn_rec *c)
 {
-    if (c->data_in_output_filters) {
+    resume(output, c);
+    if (!c->aborted && c->data_in_output_filters) {
         write_set_aside(output);
     }
     while (!c->aborted && !c->data_in_output_filters
@@ -137,14 +163,25 @@ bool agent_output_send(agent_output_t *output, conn_rec *c)
         pass_piece(output, c);
         write_set_aside(output);
     }
-    if (!c->aborted) {
-        count_held(output, c);
-    }
     if (c->aborted) {
-        agent_output_drop(output, c);
+        drop_held(output);
     }
+    agent_share_set(output->share, count_bytes(output->held));
     return !c->aborted
         && (c->data_in_output_filters || !APR_BRIGADE_EMPTY(output->held));
+}
+
+/* Large output is a copy of what the request has: others make room for it
+ * first. */
+static apr_status_t hold(agent_output_t *output, ap_filter_t *filter,
+                         apr_bucket_brigade *bb)
+{
+    apr_size_t bytes = count_bytes(bb);
+
+    if (bytes > LARGE_BYTES) {
+        agent_share_set(output->share, bytes + count_bytes(output->held));
+    }
+    return ap_save_brigade(filter, &output->held, &bb, filter->c->pool);
 }
 
 static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
@@ -153,13 +190,14 @@ static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
     apr_status_t rv;
     bool flushes;
 
+    resume(output, filter->c);
     if (!output->holds) {
         APR_BRIGADE_PREPEND(bb, output->held);
-        agent_held_update(output->holder, 0, -1);
+        agent_share_set(output->share, 0);
         return ap_pass_brigade(filter->next, bb);
     }
     flushes = take_flushes_out(bb);
-    rv = ap_save_brigade(filter, &output->held, &bb, filter->c->pool);
+    rv = hold(output, filter, bb);
     if (rv == APR_SUCCESS && flushes) {
         agent_output_send(output, filter->c);
     }
@@ -174,16 +212,17 @@ void agent_output_register(void)
 
 apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool)
 {
-    return agent_held_create(&child_held, budget_bytes, pool);
+    return agent_budget_create(&child_budget, budget_bytes, pool);
 }
 
 agent_output_t *agent_output_add(conn_rec *c)
 {
     agent_output_t *output = apr_pcalloc(c->pool, sizeof(*output));
+    const agent_share_cut_t cut = {drop_held, output, SHUT_RDWR};
 
     output->held = apr_brigade_create(c->pool, c->bucket_alloc);
     output->piece = apr_brigade_create(c->pool, c->bucket_alloc);
-    output->holder = agent_held_add(child_held, c->pool);
+    output->share = agent_share_add(child_budget, &cut, c->pool);
     output->filter = ap_add_output_filter_handle(filter_record, output, NULL,
                                                  c);
     return output;

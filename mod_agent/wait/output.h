@@ -23,6 +23,10 @@ apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool);
  * c->pool. It lets everything through until it is told to hold. */
 agent_output_t *agent_output_add(conn_rec *c);
 
+/* The connection is given to the MPM: until a function of this header is called
+ * for it again, what is held may be dropped, and the client cut. */
+void agent_output_wait(const agent_output_t *output, const conn_rec *c);
+
 /* The connection is about to be closed: nothing is held for its client. */
 void agent_output_drop(agent_output_t *output, conn_rec *c);
 
@@ -32,8 +36,8 @@ void agent_output_hold(agent_output_t *output, bool holds);
 
 /*
  * Sends what the socket takes now. True when something is left: again when the
- * socket is writable. After an error, or when the child holds too much for
- * clients, c->aborted is set and nothing is left.
+ * socket is writable. After an error, or when the client was cut, c->aborted is
+ * set and nothing is left.
  */
 bool agent_output_send(agent_output_t *output, conn_rec *c);
 

@@ -158,6 +158,7 @@ static int run_blocked(const agent_parking_t *parking, agent_waiter_t *waiter,
 
 static int wait_in_mpm(conn_rec *c, conn_sense_e sense)
 {
+    agent_output_wait(find_park(c)->output, c);
     c->cs->sense = sense;
     c->cs->state = CONN_STATE_ASYNC_WAITIO;
     return OK;

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes that a child holds for slow clients; see budget.h. */
+#include "budget.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <apr_ring.h>
+#include <apr_thread_mutex.h>
+#include <apr_time.h>
+
+struct agent_share_t {
+    /* In budget->waiting, unless it is cut. */
+    APR_RING_ENTRY(agent_share_t) link;
+    agent_budget_t *budget;
+    agent_share_cut_t cut;
+    /* The owner's alone while the share is in use. */
+    apr_size_t bytes;
+    apr_time_t progress_at;
+    /* A duplicate of the client's socket, so that no other connection can have
+     * its number; -1 = the share has not waited. */
+    int fd;
+    bool waits;
+    bool is_cut;
+};
+
+APR_RING_HEAD(share_ring_t, agent_share_t);
+
+struct agent_budget_t {
+    apr_thread_mutex_t *mutex;
+    apr_size_t most;
+    /* Under mutex: */
+    apr_size_t bytes;
+    struct share_ring_t waiting;
+};
+
+apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
+                                 apr_pool_t *pool)
+{
+    agent_budget_t *budget = apr_pcalloc(pool, sizeof(*budget));
+
+    budget->most = bytes;
+    APR_RING_INIT(&budget->waiting, agent_share_t, link);
+    *out = budget;
+    return apr_thread_mutex_create(&budget->mutex, APR_THREAD_MUTEX_DEFAULT,
+                                   pool);
+}
+
+static double weigh(const agent_share_t *share, apr_time_t now)
+{
+    return (double)share->bytes * (double)(now - share->progress_at + 1);
+}
+
+/* NULL = nothing waits. */
+static agent_share_t *find_heaviest_locked(agent_budget_t *budget,
+                                           apr_time_t now)
+{
+    agent_share_t *heaviest = NULL;
+    agent_share_t *share;
+
+    APR_RING_FOREACH(share, &budget->waiting, agent_share_t, link)
+    {
+        if (heaviest == NULL || weigh(share, now) > weigh(heaviest, now)) {
+            heaviest = share;
+        }
+    }
+    return heaviest;
+}
+
+static void cut_locked(agent_share_t *share)
+{
+    APR_RING_REMOVE(share, link);
+    share->cut.drop(share->cut.baton);
+    share->budget->bytes -= share->bytes;
+    share->bytes = 0;
+    share->is_cut = true;
+    if (share->fd >= 0) {
+        shutdown(share->fd, share->cut.shutdown);
+    }
+}
+
+static void make_room_locked(agent_budget_t *budget)
+{
+    apr_time_t now = apr_time_now();
+
+    while (budget->bytes > budget->most) {
+        agent_share_t *heaviest = find_heaviest_locked(budget, now);
+
+        if (heaviest == NULL) {
+            return;
+        }
+        cut_locked(heaviest);
+    }
+}
+
+static void forget_client(agent_share_t *share)
+{
+    if (share->fd >= 0) {
+        close(share->fd);
+        share->fd = -1;
+    }
+}
+
+void agent_share_progress(agent_share_t *share)
+{
+    share->progress_at = apr_time_now();
+}
+
+void agent_share_set(agent_share_t *share, apr_size_t bytes)
+{
+    agent_budget_t *budget = share->budget;
+
+    if (bytes == share->bytes) {
+        return;
+    }
+    if (share->bytes == 0 || bytes < share->bytes) {
+        agent_share_progress(share);
+    }
+    apr_thread_mutex_lock(budget->mutex);
+    budget->bytes += bytes;
+    budget->bytes -= share->bytes;
+    if (bytes > share->bytes) {
+        make_room_locked(budget);
+    }
+    apr_thread_mutex_unlock(budget->mutex);
+    share->bytes = bytes;
+    if (bytes == 0) {
+        forget_client(share);
+    }
+}
+
+void agent_share_wait(agent_share_t *share, int fd)
+{
+    agent_budget_t *budget = share->budget;
+
+    if (share->bytes == 0) {
+        return;
+    }
+    if (share->fd < 0) {
+        share->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    }
+    share->waits = true;
+    apr_thread_mutex_lock(budget->mutex);
+    APR_RING_INSERT_TAIL(&budget->waiting, share, agent_share_t, link);
+    make_room_locked(budget);
+    apr_thread_mutex_unlock(budget->mutex);
+}
+
+bool agent_share_resume(agent_share_t *share)
+{
+    bool was_cut;
+
+    if (!share->waits) {
+        return true;
+    }
+    share->waits = false;
+    apr_thread_mutex_lock(share->budget->mutex);
+    was_cut = share->is_cut;
+    if (!was_cut) {
+        APR_RING_REMOVE(share, link);
+    }
+    apr_thread_mutex_unlock(share->budget->mutex);
+    share->is_cut = false;
+    if (was_cut) {
+        forget_client(share);
+    }
+    return !was_cut;
+}
+
+static apr_status_t leave_with_pool(void *share)
+{
+    agent_share_resume(share);
+    agent_share_set(share, 0);
+    return APR_SUCCESS;
+}
+
+agent_share_t *agent_share_add(agent_budget_t *budget,
+                               const agent_share_cut_t *cut, apr_pool_t *pool)
+{
+    agent_share_t *share = apr_pcalloc(pool, sizeof(*share));
+
+    share->budget = budget;
+    share->cut = *cut;
+    share->progress_at = apr_time_now();
+    share->fd = -1;
+    /* Before what it holds is freed with the pool. */
+    apr_pool_pre_cleanup_register(pool, share, leave_with_pool);
+    return share;
+}
