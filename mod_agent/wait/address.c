@@ -1,72 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many waiters each client address has; see address.h. */
+/* How many waiters or slots each client address has; see address.h. */
 #include "address.h"
 
-struct agent_wait_address_t {
-    apr_uint64_t address;
-    int count;
-    /* Of the free ones. */
-    struct agent_wait_address_t *next;
-};
+#include <stdbool.h>
 
-typedef struct agent_wait_address_t address_t;
+#include <netinet/in.h>
 
-void agent_wait_make_addresses(agent_waits_t *waits, apr_pool_t *pool)
+apr_uint64_t agent_address_number(const apr_sockaddr_t *client)
 {
-    waits->by_address = apr_hash_make(pool);
-    waits->free_address = NULL;
+    const unsigned char *bytes = client->ipaddr_ptr;
+    int first = 0;
+    int last = client->ipaddr_len;
+    apr_uint64_t number = 0;
+
+    if (client->family == APR_INET6) {
+        bool mapped = IN6_IS_ADDR_V4MAPPED(&client->sa.sin6.sin6_addr);
+
+        first = mapped ? 12 : 0;
+        last = mapped ? 16 : 8;
+    }
+    for (int i = first; i < last; i++) {
+        number = number << 8 | bytes[i];
+    }
+    return number;
 }
 
-static address_t *find_locked(const agent_waits_t *waits, apr_uint64_t address)
+void agent_addresses_make(agent_addresses_t *addresses, apr_pool_t *pool)
 {
-    return apr_hash_get(waits->by_address, &address, sizeof(address));
+    addresses->by_number = apr_hash_make(pool);
+    addresses->free = NULL;
 }
 
-bool agent_wait_may_enter_from_locked(const agent_waits_t *waits, bool parked,
-                                      apr_uint64_t address)
+static agent_address_t *find(const agent_addresses_t *addresses,
+                             apr_uint64_t number)
 {
-    int most = parked ? waits->parked_per_address : waits->blocked_per_address;
-    const address_t *found = find_locked(waits, address);
+    return apr_hash_get(addresses->by_number, &number, sizeof(number));
+}
 
-    return most == 0 || found == NULL || found->count < most;
+int agent_addresses_count(const agent_addresses_t *addresses,
+                          apr_uint64_t number)
+{
+    const agent_address_t *found = find(addresses, number);
+
+    return found != NULL ? found->count : 0;
 }
 
 /* There are never more than waiters at one time: freed ones are used again. */
-static address_t *make_locked(agent_waits_t *waits, apr_uint64_t address)
+static agent_address_t *make(agent_addresses_t *addresses, apr_uint64_t number)
 {
-    address_t *made = waits->free_address;
+    agent_address_t *made = addresses->free;
 
     if (made != NULL) {
-        waits->free_address = made->next;
+        addresses->free = made->next;
     }
     else {
-        made = apr_palloc(apr_hash_pool_get(waits->by_address), sizeof(*made));
+        made = apr_palloc(apr_hash_pool_get(addresses->by_number),
+                          sizeof(*made));
     }
-    made->address = address;
+    made->number = number;
     made->count = 0;
-    apr_hash_set(waits->by_address, &made->address, sizeof(made->address),
+    apr_hash_set(addresses->by_number, &made->number, sizeof(made->number),
                  made);
     return made;
 }
 
-void agent_wait_enter_from_locked(agent_waits_t *waits, apr_uint64_t address)
+agent_address_t *agent_addresses_enter(agent_addresses_t *addresses,
+                                       apr_uint64_t number)
 {
-    address_t *found = find_locked(waits, address);
+    agent_address_t *found = find(addresses, number);
 
     if (found == NULL) {
-        found = make_locked(waits, address);
+        found = make(addresses, number);
     }
     found->count++;
+    return found;
 }
 
-void agent_wait_leave_from_locked(agent_waits_t *waits, apr_uint64_t address)
+void agent_addresses_leave(agent_addresses_t *addresses, apr_uint64_t number)
 {
-    address_t *found = find_locked(waits, address);
+    agent_address_t *found = find(addresses, number);
 
     if (--found->count == 0) {
-        apr_hash_set(waits->by_address, &found->address, sizeof(found->address),
-                     NULL);
-        found->next = waits->free_address;
-        waits->free_address = found;
+        apr_hash_set(addresses->by_number, &found->number,
+                     sizeof(found->number), NULL);
+        found->next = addresses->free;
+        addresses->free = found;
     }
 }

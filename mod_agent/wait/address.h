@@ -1,16 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many waiters each client address has; see address.c. */
+/* Client addresses, and how many waiters or slots each of them has. Nothing
+ * here locks: the caller has a lock for what it counts. */
 #ifndef AGENT_WAIT_ADDRESS_H
 #define AGENT_WAIT_ADDRESS_H
 
-#include "state.h"
+#include <apr_hash.h>
+#include <apr_network_io.h>
 
-void agent_wait_make_addresses(agent_waits_t *waits, apr_pool_t *pool);
+typedef struct agent_address_t {
+    apr_uint64_t number;
+    int count;
+    /* Of the free ones. */
+    struct agent_address_t *next;
+} agent_address_t;
 
-/* Whether the address may have one more waiter; it has one more, one less. */
-bool agent_wait_may_enter_from_locked(const agent_waits_t *waits, bool parked,
-                                      apr_uint64_t address);
-void agent_wait_enter_from_locked(agent_waits_t *waits, apr_uint64_t address);
-void agent_wait_leave_from_locked(agent_waits_t *waits, apr_uint64_t address);
+typedef struct agent_addresses_t {
+    apr_hash_t *by_number;
+    agent_address_t *free;
+} agent_addresses_t;
+
+/* An IPv4 address, or the network of an IPv6 address: one client has as many
+ * addresses of its /64 as it likes. */
+apr_uint64_t agent_address_number(const apr_sockaddr_t *client);
+
+void agent_addresses_make(agent_addresses_t *addresses, apr_pool_t *pool);
+
+int agent_addresses_count(const agent_addresses_t *addresses,
+                          apr_uint64_t number);
+
+/* One more; the address stays the same until its last one has left. */
+agent_address_t *agent_addresses_enter(agent_addresses_t *addresses,
+                                       apr_uint64_t number);
+void agent_addresses_leave(agent_addresses_t *addresses, apr_uint64_t number);
 
 #endif

@@ -24,8 +24,8 @@
 #include <scoreboard.h>
 
 #include "../private.h"
+#include "address.h"
 #include "output.h"
-#include "place.h"
 
 /* For clients of one child that do not read. */
 #define HELD_BYTES (64 * 1024 * 1024)
@@ -46,7 +46,7 @@ typedef struct park_t {
     /* The request whose client has not sent all of it; NULL = none. */
     request_rec *unread;
     agent_reading_t reading;
-    agent_place_t *place;
+    agent_body_slot_t *slot;
 } park_t;
 
 /* Set in child_init. */
@@ -244,9 +244,9 @@ static int begin(park_t *park, request_rec *r, const agent_parking_t *parking,
     return OK;
 }
 
-/* The connection's place to park, if this request may use it. After an internal
+/* Of the connection, if this request may park. After an internal
  * redirect httpd does not expect a handler to suspend. */
-static park_t *find_place(const request_rec *r)
+static park_t *find_usable_park(const request_rec *r)
 {
     const conn_rec *c = r->connection;
     park_t *park = c->master == NULL ? find_park(c) : NULL;
@@ -257,39 +257,22 @@ static park_t *find_place(const request_rec *r)
         : NULL;
 }
 
-/* An IPv4 address, or the network of an IPv6 address: one client has as many
- * addresses of its /64 as it likes. */
 static apr_uint64_t find_address(const request_rec *r)
 {
-    const apr_sockaddr_t *client = r->useragent_addr;
-    const unsigned char *bytes = client->ipaddr_ptr;
-    int first = 0;
-    int last = client->ipaddr_len;
-    apr_uint64_t address = 0;
-
-    if (client->family == APR_INET6) {
-        bool mapped = IN6_IS_ADDR_V4MAPPED(&client->sa.sin6.sin6_addr);
-
-        first = mapped ? 12 : 0;
-        last = mapped ? 16 : 8;
-    }
-    for (int i = first; i < last; i++) {
-        address = address << 8 | bytes[i];
-    }
-    return address;
+    return agent_address_number(r->useragent_addr);
 }
 
 apr_status_t agent_park_check(const request_rec *r, agent_waits_t *waits,
                               agent_error_t **err)
 {
-    return agent_wait_check(waits, find_place(r) != NULL, find_address(r), err,
-                            r->pool);
+    return agent_wait_check(waits, find_usable_park(r) != NULL, find_address(r),
+                            err, r->pool);
 }
 
 apr_status_t agent_park(int *result, request_rec *r,
                         const agent_parking_t *parking, agent_error_t **err)
 {
-    park_t *park = find_place(r);
+    park_t *park = find_usable_park(r);
     const agent_wait_entry_t entry = {.key = parking->key,
                                       .account_id = parking->account_id,
                                       .address = find_address(r),
@@ -314,7 +297,7 @@ apr_status_t agent_park(int *result, request_rec *r,
 
 bool agent_park_can_read(const request_rec *r)
 {
-    return find_place(r) != NULL;
+    return find_usable_park(r) != NULL;
 }
 
 static apr_status_t forget_reading(void *data)
@@ -322,7 +305,7 @@ static apr_status_t forget_reading(void *data)
     const request_rec *r = data;
     park_t *park = find_park(r->connection);
 
-    agent_place_return(park->place);
+    agent_body_slot_return(park->slot);
     park->unread = NULL;
     return APR_SUCCESS;
 }
@@ -346,8 +329,9 @@ int agent_park_read(request_rec *r, const agent_reading_t *reading)
 
     park->unread = r;
     park->reading = *reading;
-    park->place = agent_place_take(reading->waits,
-                                   find_descriptor(r->connection), r->pool);
+    park->slot = agent_body_slot_take(agent_waits_body_slots(reading->waits),
+                                      find_address(r),
+                                      find_descriptor(r->connection), r->pool);
     apr_pool_cleanup_register(r->pool, r, forget_reading,
                               apr_pool_cleanup_null);
     if (r->expecting_100) {
@@ -372,7 +356,7 @@ static int end_reading(conn_rec *c, park_t *park, apr_status_t rv)
     request_rec *r = park->unread;
     int result;
 
-    if (!agent_place_return(park->place)) {
+    if (!agent_body_slot_return(park->slot)) {
         rv = APR_EBUSY;
     }
     apr_pool_cleanup_run(r->pool, r, forget_reading);
@@ -390,8 +374,10 @@ static int end_reading(conn_rec *c, park_t *park, apr_status_t rv)
 
 static int read_more(conn_rec *c, park_t *park)
 {
-    apr_status_t rv = park->reading.read(park->reading.baton);
+    apr_status_t rv;
 
+    agent_body_slot_progress(park->slot);
+    rv = park->reading.read(park->reading.baton);
     return rv == APR_EAGAIN ? wait_for_client(c, park)
                             : end_reading(c, park, rv);
 }

@@ -50,7 +50,7 @@ typedef struct agent_reading_t {
     /*
      * Once, with what read() said in the end: what a handler does; SUSPENDED
      * when it is parked. APR_TIMEUP: nothing came for the time of Timeout;
-     * APR_EBUSY: others were to have its place.
+     * APR_EBUSY: its slot was taken for another request.
      */
     int (*go_on)(void *baton, apr_status_t rv);
     /* In the request's pool. */

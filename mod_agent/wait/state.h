@@ -11,7 +11,8 @@
 #include <apr_thread_mutex.h>
 #include <apr_thread_proc.h>
 
-#include "place.h"
+#include "address.h"
+#include "body_slot.h"
 #include "wait.h"
 
 /* How often waiters look while no notification can be heard. */
@@ -54,17 +55,7 @@ struct agent_waiter_t {
     int wake_fd;
 };
 
-/* Of a request that waits for its client; under the mutex. */
-struct agent_place_t {
-    APR_RING_ENTRY(agent_place_t) link;
-    agent_waits_t *waits;
-    int client_fd;
-    bool is_held;
-    bool is_lost;
-};
-
 APR_RING_HEAD(agent_waiter_ring_t, agent_waiter_t);
-APR_RING_HEAD(agent_place_ring_t, agent_place_t);
 
 struct agent_waits_t {
     agent_log_t log;
@@ -74,6 +65,7 @@ struct agent_waits_t {
     agent_wait_threads_t threads;
     struct agent_listener_t *listener;
     agent_pool_t *db;
+    agent_body_slots_t *body_slots;
     /* Of agent_waits_make_pool(). */
     apr_allocator_t *allocator;
     /* The hear thread's own: what it asks for now; see news.c. */
@@ -99,12 +91,9 @@ struct agent_waits_t {
     apr_uint64_t last_serial;
     int free_parked;
     int free_blocked;
-    apr_hash_t *by_address; /* address.c */
-    struct agent_wait_address_t *free_address;
-    int parked_per_address; /* 0 = any number; these two never change */
+    agent_addresses_t addresses; /* of the waiters */
+    int parked_per_address;      /* 0 = any number; these two never change */
     int blocked_per_address;
-    struct agent_place_ring_t places; /* the oldest first */
-    int free_places;
     bool stopping;
     bool stopped;
     apr_time_t stop_at;

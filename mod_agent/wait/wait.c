@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "../core/allocator.h"
-#include "address.h"
 #include "turns.h"
 
 /* Free memory that the allocator does not give back. */
@@ -160,6 +159,16 @@ static int *find_free_locked(agent_waits_t *waits, bool parked)
     return parked ? &waits->free_parked : &waits->free_blocked;
 }
 
+/* The address may not have one more. */
+static bool is_full_locked(const agent_waits_t *waits, bool parked,
+                           apr_uint64_t address)
+{
+    int most = parked ? waits->parked_per_address : waits->blocked_per_address;
+
+    return most != 0
+        && agent_addresses_count(&waits->addresses, address) >= most;
+}
+
 /* AGENT_E_COUNT = there is room. */
 static agent_error_id_t check_locked(agent_waits_t *waits, bool parked,
                                      apr_uint64_t address)
@@ -168,7 +177,7 @@ static agent_error_id_t check_locked(agent_waits_t *waits, bool parked,
         return AGENT_E_SHUTTING_DOWN;
     }
     return *find_free_locked(waits, parked) > 0
-            && agent_wait_may_enter_from_locked(waits, parked, address)
+            && !is_full_locked(waits, parked, address)
         ? AGENT_E_COUNT
         : AGENT_E_OVERLOADED;
 }
@@ -198,7 +207,7 @@ static void enter_locked(agent_waits_t *waits, agent_waiter_t *waiter)
     APR_RING_INSERT_TAIL(&waits->by_heartbeat, waiter, agent_waiter_t, link);
     waits->count++;
     --*find_free_locked(waits, waiter->entry.parked);
-    agent_wait_enter_from_locked(waits, waiter->entry.address);
+    agent_addresses_enter(&waits->addresses, waiter->entry.address);
     if (waiter->entry.client_fd >= 0) {
         apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
                      waiter);
@@ -230,7 +239,7 @@ static void leave_locked(agent_waits_t *waits, agent_waiter_t *waiter)
     APR_RING_REMOVE(waiter, link);
     waits->count--;
     ++*find_free_locked(waits, waiter->entry.parked);
-    agent_wait_leave_from_locked(waits, waiter->entry.address);
+    agent_addresses_leave(&waits->addresses, waiter->entry.address);
     if (waiter->entry.client_fd >= 0) {
         apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
                      NULL);
@@ -356,6 +365,11 @@ apr_pool_t *agent_waits_make_pool(agent_waits_t *waits)
     return agent_allocator_make_pool(waits->allocator);
 }
 
+agent_body_slots_t *agent_waits_body_slots(const agent_waits_t *waits)
+{
+    return waits->body_slots;
+}
+
 static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
                                  const agent_log_t *log, apr_pool_t *pool)
 {
@@ -367,12 +381,10 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
     waits->free_blocked = limits->blocked;
     waits->parked_per_address = limits->parked_per_address;
     waits->blocked_per_address = limits->blocked_per_address;
-    agent_wait_make_addresses(waits, pool);
+    agent_addresses_make(&waits->addresses, pool);
     waits->threads = limits->threads;
     waits->is_ending = limits->is_ending;
     waits->grace = limits->grace;
-    waits->free_places = limits->reading;
-    APR_RING_INIT(&waits->places, agent_place_t, link);
     waits->by_key = apr_hash_make(pool);
     waits->by_serial = apr_hash_make(pool);
     APR_RING_INIT(&waits->by_heartbeat, agent_waiter_t, link);
@@ -393,6 +405,9 @@ apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
      * mmap, which costs every thread of the process some time. */
     if (rv == APR_SUCCESS) {
         rv = agent_allocator_create(&waits->allocator, KEPT_BYTES, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = agent_body_slots_create(&waits->body_slots, limits->reading, pool);
     }
     if (rv == APR_SUCCESS && pipe2(waits->end_fds, O_CLOEXEC) != 0) {
         rv = apr_get_os_error();

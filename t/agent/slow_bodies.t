@@ -35,7 +35,11 @@ sub head {
 # A request whose body the server waits for: it has asked for it.
 sub begin_waiting {
     my ($client, $method, $path, @headers) = @_;
-    my $socket = $client->connection;
+    return ask_to_wait($client->connection, $method, $path, @headers);
+}
+
+sub ask_to_wait {
+    my ($socket, $method, $path, @headers) = @_;
     syswrite $socket, head($method, $path, 'Expect: 100-continue', @headers);
     return $socket if read_until($socket, qr/\r\n\r\n/) =~ $CONTINUE;
     return;
@@ -105,29 +109,83 @@ subtest 'more slow clients than half of AgentMaxWaiters' => sub {
         'others are answered';
 };
 
-subtest 'large bodies that are under way together' => sub {
-    my ($server, $client) = start_patient($GOES_ON);
-    my @slow = map {
-        my $socket = begin_waiting($client, 'POST', '/threads', 'Content-Length: 4194304');
-        syswrite $socket, ' ' x 2_500_000;
-        $socket;
-    } 1 .. 4;
+subtest 'slots for slow clients' => sub {
+    my ($server, $client) = start_patient('AgentMaxWaiters 8');
+    my $wait_from = sub { ask_to_wait($client->connection(LocalAddr => $_[0]),
+        'POST', '/threads', 'Content-Length: 2') };
+    my $other = $wait_from->('127.0.0.2');
+    my @slow = map { $wait_from->('127.0.0.1') } 1 .. 12;
+    my $late = $wait_from->('127.0.0.3');
+    syswrite $_, '{}' for $other, $late;
+    is read_answer($other)->{status}, 200,
+        'are not lost to another address, however many it wants';
+    is read_answer($late)->{status}, 200, 'and new addresses get one';
+    is scalar(grep { read_answer($_)->{status} == 503 } @slow[ 0 .. 9 ]), 10,
+        'the address that has most of them loses one';
+    syswrite $_, '{}' for @slow[ 10, 11 ];
+    is scalar(grep { read_answer($_)->{status} == 200 } @slow[ 10, 11 ]), 2,
+        'the one whose client has sent nothing for longest';
+};
+
+# Begins a body of 4 MB, which takes as much of the server when 2.5 MB have come.
+my ($LARGE, $PART) = (4_194_304, 2_500_000);
+
+sub begin_large {
+    my ($server, $client) = @_;
+    my $socket = begin_waiting($client, 'POST', '/threads', "Content-Length: $LARGE");
+    send_part($server, $socket, $PART);
+    return $socket;
+}
+
+sub send_part {
+    my ($server, $socket, $bytes) = @_;
+    syswrite $socket, ' ' x $bytes;
     wait_for('the server to read what has come', sub { !$server->count_unread });
-    pass 'are read as they come';
-    my $late = begin_waiting($client, 'POST', '/threads', 'Content-Length: 10000');
-    syswrite $late, ' ' x 10_000;
-    my $refused = read_answer($late);
-    is $refused->{status}, 503, 'take 4 MB for each thread: one more is told to come again';
-    is $refused->{json}{code}, 'too_many_waiters', 'and why';
-    my $small = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
-    syswrite $small, '{}';
-    is read_answer($small)->{status}, 200, 'small ones are always received';
-    for my $socket (@slow) {
-        syswrite $socket, ' ' x (4_194_304 - 2_500_000 - 2) . '{}';
-        is read_answer($socket)->{status}, 200, 'and each of them, in its time';
+    return;
+}
+
+sub end_large {
+    my ($socket, $sent) = @_;
+    syswrite $socket, ' ' x ($LARGE - $sent - 2) . '{}';
+    return read_answer($socket)->{status};
+}
+
+subtest 'large bodies that stop' => sub {
+    my ($server, $client) = start_patient($GOES_ON);
+    my @stopped = map { begin_large($server, $client) } 1 .. 4;
+    is $client->post('/threads', ' ' x 1_000_000)->{status}, 200,
+        'and take all that a child has for bodies: a body of 1 MB is received';
+    my $cut = read_answer(shift @stopped);
+    is $cut->{status}, 408, 'the one that has stopped for longest is cut';
+    is $cut->{json}{code}, 'request_timeout', 'and told so';
+    like $cut->{json}{detail}, qr/memory/, 'and why';
+    is $client->post('/threads', ' ' x 4_000_000)->{status}, 200, 'one of 4 MB is received';
+    is scalar(grep { end_large($_, $PART) == 200 } @stopped), 3,
+        'the others are received when they go on';
+
+    my $cost = cost_of([ httpd_children($server->httpd_pid) ], sub {
+        @stopped = map { begin_large($server, $client) } 1 .. 40 });
+    cmp_ok $cost->{peak_bytes}, '<', memory_scale() * 32 * 1_048_576,
+        'however many there are, they take a bounded part of memory';
+    is scalar(grep { read_answer($_)->{status} == 408 } @stopped[ 0 .. 35 ]), 36,
+        'the oldest are cut';
+    is scalar(grep { end_large($_, $PART) == 200 } @stopped[ 36 .. 39 ]), 4,
+        'the newest are received';
+};
+
+subtest 'a large body that comes slowly and steadily' => sub {
+    my ($server, $client) = start_patient($GOES_ON);
+    my @stopped = map { begin_large($server, $client) } 1 .. 3;
+    my $steady = begin_large($server, $client);
+    my $sent = $PART;
+    for (1 .. 6) {
+        send_part($server, $steady, 1000);
+        $sent += 1000;
+        push @stopped, begin_large($server, $client);
     }
-    is $client->post('/threads', ' ' x 2_000_000)->{status}, 200,
-        'then others are received again';
+    is scalar(grep { read_answer($_)->{status} == 408 } @stopped[ 0 .. 5 ]), 6,
+        'is not cut before those that have stopped';
+    is end_large($steady, $sent), 200, 'and is received in the end';
 };
 
 subtest 'what comes after a slow body' => sub {

@@ -3,6 +3,7 @@
 /* OBJECTS: ../mod_agent/core/allocator.c */
 /* OBJECTS: ../mod_agent/wait/turns.c */
 /* OBJECTS: ../mod_agent/wait/address.c */
+/* OBJECTS: ../mod_agent/wait/body_slot.c */
 /* OBJECTS: ../mod_agent/wait/hear.c */
 /* OBJECTS: ../mod_agent/wait/news.c */
 /* OBJECTS: ../mod_agent/wait/watch.c */

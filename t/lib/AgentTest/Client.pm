@@ -61,10 +61,11 @@ sub answer {
 
 # --- Raw bytes ----------------------------------------------------------------
 
+# connection(LocalAddr => '127.0.0.2'): as a client of that address.
 sub connection {
-    my ($self) = @_;
+    my ($self, %options) = @_;
     return IO::Socket::INET->new(PeerAddr => $self->{address},
-        Timeout => $TIMEOUT_SEC) // croak "no connection to $self->{address}: $!";
+        Timeout => $TIMEOUT_SEC, %options) // croak "no connection to $self->{address}: $!";
 }
 
 # Sends the bytes and returns all that comes back until the server closes.

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots of requests that wait for the rest of their bodies; see body_slot.h. */
+#include "body_slot.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <apr_ring.h>
+#include <apr_thread_mutex.h>
+
+#include "address.h"
+
+struct agent_body_slot_t {
+    APR_RING_ENTRY(agent_body_slot_t) link;
+    agent_body_slots_t *slots;
+    /* Under the mutex: */
+    agent_address_t *address;
+    /* A duplicate of the client's socket, so that no other connection can have
+     * its number. */
+    int fd;
+    bool is_held;
+    bool is_lost;
+};
+
+APR_RING_HEAD(slot_ring_t, agent_body_slot_t);
+
+struct agent_body_slots_t {
+    apr_thread_mutex_t *mutex;
+    /* Under mutex: */
+    struct slot_ring_t ring; /* the longest without progress first */
+    int free;
+    agent_addresses_t addresses;
+};
+
+apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
+                                     apr_pool_t *pool)
+{
+    agent_body_slots_t *slots = apr_pcalloc(pool, sizeof(*slots));
+
+    slots->free = count;
+    APR_RING_INIT(&slots->ring, agent_body_slot_t, link);
+    agent_addresses_make(&slots->addresses, pool);
+    *out = slots;
+    return apr_thread_mutex_create(&slots->mutex, APR_THREAD_MUTEX_DEFAULT,
+                                   pool);
+}
+
+static void leave_locked(agent_body_slot_t *slot)
+{
+    agent_body_slots_t *slots = slot->slots;
+
+    APR_RING_REMOVE(slot, link);
+    slot->is_held = false;
+    slots->free++;
+    agent_addresses_leave(&slots->addresses, slot->address->number);
+    if (slot->fd >= 0) {
+        close(slot->fd);
+    }
+}
+
+/* Of the address with the most slots, the longest without progress. */
+static agent_body_slot_t *choose_victim_locked(const agent_body_slots_t *slots)
+{
+    agent_body_slot_t *victim = APR_RING_FIRST(&slots->ring);
+    agent_body_slot_t *slot;
+
+    APR_RING_FOREACH(slot, &slots->ring, agent_body_slot_t, link)
+    {
+        if (slot->address->count > victim->address->count) {
+            victim = slot;
+        }
+    }
+    return victim;
+}
+
+/* The MPM has the connection, and takes the end of its input for something to
+ * read: the request's next turn tells the client. */
+static void evict_locked(agent_body_slot_t *slot)
+{
+    slot->is_lost = true;
+    shutdown(slot->fd, SHUT_RD);
+    leave_locked(slot);
+}
+
+/* Counted for its address before it is in the ring: with one slot each, an
+ * address that wants a second one loses its own. */
+static void enter_locked(agent_body_slots_t *slots, agent_body_slot_t *slot,
+                         apr_uint64_t address)
+{
+    slot->address = agent_addresses_enter(&slots->addresses, address);
+    if (slots->free == 0) {
+        evict_locked(choose_victim_locked(slots));
+    }
+    slots->free--;
+    slot->is_held = true;
+    APR_RING_INSERT_TAIL(&slots->ring, slot, agent_body_slot_t, link);
+}
+
+agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
+                                        apr_uint64_t address, int client_fd,
+                                        apr_pool_t *pool)
+{
+    agent_body_slot_t *slot = apr_pcalloc(pool, sizeof(*slot));
+
+    slot->slots = slots;
+    slot->fd = fcntl(client_fd, F_DUPFD_CLOEXEC, 0);
+    apr_thread_mutex_lock(slots->mutex);
+    enter_locked(slots, slot, address);
+    apr_thread_mutex_unlock(slots->mutex);
+    return slot;
+}
+
+void agent_body_slot_progress(agent_body_slot_t *slot)
+{
+    agent_body_slots_t *slots = slot->slots;
+
+    apr_thread_mutex_lock(slots->mutex);
+    if (slot->is_held) {
+        APR_RING_REMOVE(slot, link);
+        APR_RING_INSERT_TAIL(&slots->ring, slot, agent_body_slot_t, link);
+    }
+    apr_thread_mutex_unlock(slots->mutex);
+}
+
+bool agent_body_slot_return(agent_body_slot_t *slot)
+{
+    apr_thread_mutex_lock(slot->slots->mutex);
+    if (slot->is_held) {
+        leave_locked(slot);
+    }
+    apr_thread_mutex_unlock(slot->slots->mutex);
+    return !slot->is_lost;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_agent/wait/budget.c */
+/* OBJECTS: ../mod_agent/wait/body_slot.c */
+/* OBJECTS: ../mod_agent/wait/address.c */
+/* Who is cut when slow clients hold too much, or take too many slots. */
+#include "check.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <apr_time.h>
+
+#include "../../mod_agent/wait/address.h"
+#include "../../mod_agent/wait/body_slot.h"
+#include "../../mod_agent/wait/budget.h"
+
+#define CLIENTS 4
+/* Many times what a test can be held up, in any unit. */
+#define MUCH 1000000000
+
+/* Connections: [0] is the child's end, [1] the client's. */
+typedef struct crowd_t {
+    apr_pool_t *pool;
+    int sockets[CLIENTS][2];
+    int dropped[CLIENTS];
+    agent_share_t *shares[CLIENTS];
+} crowd_t;
+
+static void drop(void *baton)
+{
+    ++*(int *)baton;
+}
+
+static void open_crowd(crowd_t *crowd)
+{
+    *crowd = (crowd_t){NULL};
+    apr_pool_create(&crowd->pool, NULL);
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+                                    crowd->sockets[i]),
+                         0);
+    }
+}
+
+static void close_crowd(crowd_t *crowd)
+{
+    apr_pool_destroy(crowd->pool);
+    for (int i = 0; i < CLIENTS; i++) {
+        close(crowd->sockets[i][0]);
+        close(crowd->sockets[i][1]);
+    }
+}
+
+/* Whether the child's end reads the end of the client's input. */
+static bool is_shut(const crowd_t *crowd, int i)
+{
+    struct pollfd fd = {crowd->sockets[i][0], POLLIN, 0};
+
+    return poll(&fd, 1, 0) == 1;
+}
+
+static void share_budget(crowd_t *crowd, apr_size_t bytes)
+{
+    agent_budget_t *budget;
+
+    open_crowd(crowd);
+    assert_int_equal(agent_budget_create(&budget, bytes, crowd->pool),
+                     APR_SUCCESS);
+    for (int i = 0; i < CLIENTS; i++) {
+        const agent_share_cut_t cut = {drop, &crowd->dropped[i], SHUT_RD};
+
+        crowd->shares[i] = agent_share_add(budget, &cut, crowd->pool);
+    }
+}
+
+static void hold(crowd_t *crowd, int i, apr_size_t bytes)
+{
+    agent_share_set(crowd->shares[i], bytes);
+    agent_share_wait(crowd->shares[i], crowd->sockets[i][0]);
+}
+
+/* Their clocks must differ. */
+static void let_time_pass(void)
+{
+    apr_time_t now = apr_time_now();
+
+    while (apr_time_now() == now) {
+    }
+}
+
+static void the_largest_is_cut(void **state)
+{
+    crowd_t crowd;
+
+    share_budget(&crowd, 2 * MUCH);
+    /* Waits a little longer than the large one. */
+    hold(&crowd, 0, 1);
+    hold(&crowd, 1, MUCH);
+    hold(&crowd, 2, 1);
+    assert_int_equal(crowd.dropped[1], 0);
+    agent_share_set(crowd.shares[3], 2 * MUCH - 2);
+    assert_int_equal(crowd.dropped[1], 1);
+    assert_true(is_shut(&crowd, 1));
+    assert_false(agent_share_resume(crowd.shares[1]));
+    assert_true(agent_share_resume(crowd.shares[1]));
+    assert_true(agent_share_resume(crowd.shares[0]));
+    assert_true(agent_share_resume(crowd.shares[2]));
+    assert_int_equal(crowd.dropped[0] + crowd.dropped[2] + crowd.dropped[3], 0);
+    close_crowd(&crowd);
+}
+
+static void the_longest_without_progress_is_cut(void **state)
+{
+    crowd_t crowd;
+
+    share_budget(&crowd, 100);
+    hold(&crowd, 0, 50);
+    hold(&crowd, 1, 50);
+    let_time_pass();
+    assert_true(agent_share_resume(crowd.shares[0]));
+    agent_share_progress(crowd.shares[0]);
+    agent_share_wait(crowd.shares[0], crowd.sockets[0][0]);
+    agent_share_set(crowd.shares[2], 10);
+    assert_int_equal(crowd.dropped[0], 0);
+    assert_int_equal(crowd.dropped[1], 1);
+    close_crowd(&crowd);
+}
+
+static void what_is_in_use_is_never_cut(void **state)
+{
+    crowd_t crowd;
+
+    share_budget(&crowd, 100);
+    agent_share_set(crowd.shares[0], 90);
+    agent_share_set(crowd.shares[1], 90);
+    assert_int_equal(crowd.dropped[0] + crowd.dropped[1], 0);
+    /* The first that waits is too much beside the other. */
+    agent_share_wait(crowd.shares[0], crowd.sockets[0][0]);
+    assert_int_equal(crowd.dropped[0], 1);
+    agent_share_wait(crowd.shares[1], crowd.sockets[1][0]);
+    assert_int_equal(crowd.dropped[1], 0);
+    assert_true(agent_share_resume(crowd.shares[1]));
+    close_crowd(&crowd);
+}
+
+static void the_address_with_most_slots_loses_one(void **state)
+{
+    crowd_t crowd;
+    agent_body_slots_t *slots;
+    agent_body_slot_t *taken[CLIENTS];
+    /* The first is another client's, and waits longest. */
+    const apr_uint64_t addresses[CLIENTS] = {2, 1, 1, 1};
+
+    open_crowd(&crowd);
+    assert_int_equal(agent_body_slots_create(&slots, 3, crowd.pool),
+                     APR_SUCCESS);
+    for (int i = 0; i < 3; i++) {
+        taken[i] = agent_body_slot_take(slots, addresses[i],
+                                        crowd.sockets[i][0], crowd.pool);
+    }
+    agent_body_slot_progress(taken[1]);
+    taken[3] = agent_body_slot_take(slots, addresses[3], crowd.sockets[3][0],
+                                    crowd.pool);
+    assert_true(is_shut(&crowd, 2));
+    assert_false(agent_body_slot_return(taken[2]));
+    assert_true(agent_body_slot_return(taken[0]));
+    assert_true(agent_body_slot_return(taken[1]));
+    assert_true(agent_body_slot_return(taken[3]));
+    assert_false(is_shut(&crowd, 0) || is_shut(&crowd, 1));
+    close_crowd(&crowd);
+}
+
+static void an_address_does_not_push_out_another_one(void **state)
+{
+    crowd_t crowd;
+    agent_body_slots_t *slots;
+    agent_body_slot_t *taken[CLIENTS];
+    const apr_uint64_t addresses[CLIENTS] = {2, 1, 1, 3};
+
+    open_crowd(&crowd);
+    assert_int_equal(agent_body_slots_create(&slots, 2, crowd.pool),
+                     APR_SUCCESS);
+    for (int i = 0; i < CLIENTS; i++) {
+        taken[i] = agent_body_slot_take(slots, addresses[i],
+                                        crowd.sockets[i][0], crowd.pool);
+        /* With one slot each, a second one costs its own address. */
+        assert_int_equal(is_shut(&crowd, 1), i >= 2);
+        assert_int_equal(is_shut(&crowd, 0), i >= 3);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(agent_body_slot_return(taken[i]), i >= 2);
+    }
+    close_crowd(&crowd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(the_largest_is_cut),
+        CHECK_TEST(the_longest_without_progress_is_cut),
+        CHECK_TEST(what_is_in_use_is_never_cut),
+        CHECK_TEST(the_address_with_most_slots_loses_one),
+        CHECK_TEST(an_address_does_not_push_out_another_one),
+    };
+
+    return CHECK_RUN(tests);
+}
