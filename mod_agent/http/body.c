@@ -22,8 +22,8 @@
 
 /* The first buffer, in the request's own pool: most bodies are smaller. */
 #define FIRST_BYTES ((apr_size_t)8 * 1024)
-/* Reads in a row that may bring nothing although there is something: a filter
- * that unpacks may need many small pieces before it has anything to give. */
+/* Empty reads in succession while input is pending: a filter that decompresses
+ * may take many small pieces before it returns a byte. */
 #define EMPTY_READS 100000
 
 /* Free memory that the buffers' allocator does not give back. */

@@ -15,21 +15,25 @@
 /* Registers the filter that it needs; once, when the module's hooks are. */
 void agent_body_register(void);
 
-/* In child_init. bytes: what the bodies of all its requests may have together,
- * but for the first 8 KB of each. */
+/*
+ * In child_init. bytes: the budget for the bodies of all its requests, not
+ * counting the first 8 KB of each. When it is full, incomplete bodies that wait
+ * for their clients are cut; see wait/budget.h.
+ */
 apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
                                  apr_pool_t *pool);
 
 /*
  * Reads the body, at most AgentMaxBody bytes, into call->body, and calls
  * then(call), in this thread or later in another. A body that cannot be read is
- * answered here: 400, 408, 413, 415, or 503 when too many bodies are under way.
+ * answered here: 400, 408, 413, 415, or 503 when it has lost its slot.
  * Reading and growing takes at most 3 times the body's bytes, of which the
  * text alone stays. Returns what the handler returns to httpd.
  */
 int agent_body_receive(agent_call_t *call, int (*then)(agent_call_t *call));
 
-/* The text is not read any more: before a request waits for hours. */
+/* Frees the body before the request waits for its run, which may take hours.
+ * The handler must have read all it needs of call->body. */
 void agent_body_release(agent_call_t *call);
 
 #endif

@@ -74,8 +74,8 @@ static agent_body_slot_t *choose_victim_locked(const agent_body_slots_t *slots)
     return victim;
 }
 
-/* The MPM has the connection, and takes the end of its input for something to
- * read: the request's next turn tells the client. */
+/* The MPM polls the socket: it sees the end of the input and calls the request,
+ * which then answers its client. */
 static void evict_locked(agent_body_slot_t *slot)
 {
     slot->is_lost = true;

@@ -29,12 +29,13 @@ typedef struct agent_waits_limits_t {
     int parked_per_address;
     int blocked_per_address;
     agent_wait_threads_t threads;
-    /* Requests that wait for their clients to send the rest; at least 1. */
+    /* Requests that wait for the rest of their bodies; at least 1. */
     int reading;
     /* Between two signs of life of one request. */
     apr_interval_time_t heartbeat;
-    /* Whether this child is to end, asked each second where the MPM does not
-     * say so, and the grace of agent_waits_stop() then; NULL = it says so. */
+    /* For an MPM that announces the end of a child too late (prefork): polled
+     * each second; when it returns true, the waiters are stopped as by
+     * agent_waits_stop() with this grace. NULL = it is not needed. */
     bool (*is_ending)(void);
     apr_interval_time_t grace;
 } agent_waits_limits_t;

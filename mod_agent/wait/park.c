@@ -127,8 +127,8 @@ static void take_parked_turn(park_t *park, agent_wait_t why)
     park->wants_more = turn == AGENT_TURN_MORE;
 }
 
-/* Why the next turn is taken, where the last one has more to do: what brings no
- * look must not take the place of one. */
+/* The reason for another turn when the last one left more to do. That turn must
+ * look, which AGENT_WAIT_SIGN alone would not make it do. */
 static agent_wait_t take_reason_to_look(agent_waiter_t *waiter)
 {
     agent_wait_t why = agent_wait_take(waiter);

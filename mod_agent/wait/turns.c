@@ -17,7 +17,7 @@ static void signal_waiter(const agent_waiter_t *waiter)
     (void)!eventfd_write(waiter->wake_fd, 1);
 }
 
-/* Threads that have nothing to do and will not be asked by those dispatched. */
+/* Idle threads, less those that dispatched waiters are about to take. */
 static int count_idle_locked(const agent_waits_t *waits)
 {
     const agent_wait_threads_t *threads = &waits->threads;

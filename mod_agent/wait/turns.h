@@ -6,7 +6,7 @@
 
 #include "state.h"
 
-/* A waiter gets a reason for its next turn, and its place in the queue. */
+/* Adds a reason for the waiter to take a turn, and queues it if it is idle. */
 void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason);
 void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason);
 
