@@ -80,7 +80,7 @@ static void finish(const await_t *await, apr_status_t rv, const char *body,
         finish_begun(await, rv, body, scratch);
     }
     else if (rv == APR_SUCCESS && await->answers_values) {
-        agent_response_json(call, HTTP_OK, apr_pstrdup(call->pool, body));
+        agent_response_json_once(call, HTTP_OK, body);
     }
     /* A run that was rolled back has ended by not being there. */
     else if (!await->answers_values

@@ -54,22 +54,33 @@ static void begin_content(agent_call_t *call, int status, const char *type)
     ap_set_content_type(call->r, type);
 }
 
-int agent_response_json(agent_call_t *call, int status, const char *body)
+static int send_json(agent_call_t *call, int status, apr_bucket *body,
+                     int flush)
 {
-    request_rec *r = call->r;
-    apr_size_t length = strlen(body);
-
-    if (length > AGENT_HEAP_LARGE) {
+    if (body->length > AGENT_HEAP_LARGE) {
         agent_heap_trim_after(call->pool);
     }
     begin_content(call, status, "application/json");
-    ap_set_content_length(r, (apr_off_t)length);
-    /* The text lives in the request's pool, which outlives the brigade. */
-    pass(call,
-         apr_bucket_pool_create(body, length, r->pool,
-                                r->connection->bucket_alloc),
-         0);
+    ap_set_content_length(call->r, (apr_off_t)body->length);
+    pass(call, body, flush);
     return OK;
+}
+
+int agent_response_json(agent_call_t *call, int status, const char *body)
+{
+    /* The text lives in the request's pool, which outlives the brigade. */
+    return send_json(call, status,
+                     apr_bucket_pool_create(body, strlen(body), call->pool,
+                                            call->r->connection->bucket_alloc),
+                     0);
+}
+
+int agent_response_json_once(agent_call_t *call, int status, const char *body)
+{
+    return send_json(call, status,
+                     apr_bucket_transient_create(
+                         body, strlen(body), call->r->connection->bucket_alloc),
+                     1);
 }
 
 void agent_response_next(agent_call_t *call, const char *offset)

@@ -9,6 +9,10 @@
  * OK. */
 int agent_response_json(agent_call_t *call, int status, const char *body);
 
+/* The same for a text that the caller frees after this: what the client does
+ * not take at once is copied, where the connection holds its output. */
+int agent_response_json_once(agent_call_t *call, int status, const char *body);
+
 /* X-Pagination-Next: the offset (in call->pool) at which a list goes on after
  * what the response holds; NULL where that is its end. */
 void agent_response_next(agent_call_t *call, const char *offset);

@@ -27,9 +27,8 @@
 #define PIECE_BYTES (32 * 1024)
 /* What every send buffer has room for. */
 #define SMALL_BYTES 4096
-/* Output of one write that is counted before it is copied; what is smaller is
- * counted if the socket does not take it. */
-#define LARGE_BYTES (64 * 1024)
+/* Of one bucket that is held; less is not counted before it is copied. */
+#define COPY_BYTES (64 * 1024)
 
 struct agent_output_t {
     ap_filter_t *filter;
@@ -171,17 +170,33 @@ bool agent_output_send(agent_output_t *output, conn_rec *c)
         && (c->data_in_output_filters || !APR_BRIGADE_EMPTY(output->held));
 }
 
-/* Large output is a copy of what the request has: others make room for it
- * first. */
-static apr_status_t hold(agent_output_t *output, ap_filter_t *filter,
-                         apr_bucket_brigade *bb)
+/* A copy is freed as a whole: what the client takes of a large text must not
+ * keep all of it. */
+static void split_texts(apr_bucket_brigade *bb)
 {
-    apr_size_t bytes = count_bytes(bb);
+    apr_bucket *bucket;
 
-    if (bytes > LARGE_BYTES) {
-        agent_share_set(output->share, bytes + count_bytes(output->held));
+    for (bucket = APR_BRIGADE_FIRST(bb); bucket != APR_BRIGADE_SENTINEL(bb);
+         bucket = APR_BUCKET_NEXT(bucket)) {
+        if (APR_BUCKET_IS_TRANSIENT(bucket) && bucket->length > COPY_BYTES) {
+            apr_bucket_split(bucket, COPY_BYTES);
+        }
     }
-    return ap_save_brigade(filter, &output->held, &bb, filter->c->pool);
+}
+
+/* Copies what the socket did not take and the request is about to free. Others
+ * make room for it first. */
+static apr_status_t copy_rest(agent_output_t *output, ap_filter_t *filter)
+{
+    apr_size_t bytes = count_bytes(output->held);
+
+    if (bytes > COPY_BYTES) {
+        agent_share_set(output->share, bytes);
+    }
+    split_texts(output->held);
+    APR_BRIGADE_CONCAT(output->piece, output->held);
+    return ap_save_brigade(filter, &output->held, &output->piece,
+                           filter->c->pool);
 }
 
 static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
@@ -197,10 +212,11 @@ static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
         return ap_pass_brigade(filter->next, bb);
     }
     flushes = take_flushes_out(bb);
-    rv = hold(output, filter, bb);
-    if (rv == APR_SUCCESS && flushes) {
+    APR_BRIGADE_CONCAT(output->held, bb);
+    if (flushes) {
         agent_output_send(output, filter->c);
     }
+    rv = copy_rest(output, filter);
     return filter->c->aborted ? APR_ECONNABORTED : rv;
 }
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Clients that read a part of a large answer: the child holds the rest of it,
+# and no more, as long as its budget for all of them allows.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Cost;
+use AgentTest::Process qw(httpd_children);
+use AgentTest::Server;
+use AgentTest::Wait;
+use IO::Handle;
+use Socket qw(SOL_SOCKET SO_RCVBUF);
+use Test::More;
+
+my $READERS = 80;
+my $TEXT    = 2_600_000;
+# The budget of a child, and what its threads and connections keep beside it.
+my $BUDGET = 64 * 1024 * 1024;
+my $KEPT   = 48 * 1024 * 1024;
+
+my ($server, $client) = AgentTest::Server->start_with_client('AsyncRequestWorkerFactor 400');
+my $thread = $client->create_thread->{thread_id};
+my $run;
+for (1 .. 2) {
+    $run = $client->create_run($thread, 'x' x $TEXT);
+    $client->join_run($run);
+}
+my ($child) = httpd_children($server->httpd_pid);
+
+# Asks, and leaves the answer in the smallest buffer there is: the kernel's own
+# take most of it.
+sub stall {
+    my ($path) = @_;
+    my $socket = $client->connection;
+    setsockopt $socket, SOL_SOCKET, SO_RCVBUF, pack 'i', 4096;
+    syswrite $socket, "GET $path HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    return $socket;
+}
+
+sub count_cut { return scalar(() = $server->error_log =~ /AGT0721/g) }
+
+for my $what (qw(stream join)) {
+    subtest "slow readers: what the child holds for each $what" => sub {
+        my $path = AgentTest::Client::run_path($run) . "/$what";
+        $client->get($path);
+        my ($before, $cut) = (resident_bytes($child), count_cut());
+        my @stalled = map { stall($path) } 1 .. $READERS;
+        wait_for('the budget to be full', sub { count_cut() - $cut >= $READERS / 5 });
+        cmp_ok resident_bytes($child) - $before, '<', memory_scale() * ($BUDGET + $KEPT),
+            'is what its client has not taken, and no more';
+        is $client->get('/ok')->{status}, 200, 'others are served';
+    };
+}
+
+undef $server;
+done_testing;
