@@ -9,12 +9,15 @@ use AgentTest::Postgres;
 use AgentTest::Process;
 use AgentTest::Server;
 use HTTP::Tiny;
+use List::Util qw(max);
 use Test::More;
 
 my $RUNS = 60;
 # Compressible, so that 240 MB of answers take little to store.
 my $INPUT_BYTES = 4_000_000;
 my $MB = 1_000_000;
+# Some six times what it takes; all 240 MB would take more than twice as much.
+my $CPU_SEC = 1.5 * memory_scale();
 
 # One child and one connection, so that one httpd and one backend do it all;
 # their sizes are looked at while the answer is on its way.
@@ -52,15 +55,18 @@ for (1 .. $RUNS) {
 list('limit=1');
 my @pids = (httpd_children($server->httpd_pid), backend_pids());
 cmp_ok scalar @pids, '>=', 2, 'a child and its backend';
-my $cost;
-my $served = beside($client, 5, sub { $cost = cost_of(\@pids, sub { list('limit=1000') }) });
-is $served, 5, 'other requests and runs are served beside a list of large runs';
-my $answer = $cost->{result};
+my @costs;
+served_beside($client, 5, 'other requests and runs are served beside lists of large runs',
+    sub { push @costs, cost_of(\@pids, sub { list('limit=1000') }) });
+my $answer = $costs[0]{result};
 is $answer->{status}, 200;
 cmp_ok length $answer->{content}, '<', 20 * $MB, 'a list of runs stops at some 16 MB';
 cmp_ok length $answer->{content}, '>', 10 * $MB;
-note sprintf 'peak of child and backend: %.0f MB, %.2f s', $cost->{peak_bytes} / $MB, $cost->{cpu_sec};
-cmp_ok $cost->{peak_bytes}, '<', 200 * $MB * memory_scale(), 'and takes a fixed part of the memory';
+my $peak_bytes = max(map { $_->{peak_bytes} } @costs);
+my $cpu_sec = max(map { $_->{cpu_sec} } @costs);
+note sprintf 'peak of child and backend: %.0f MB, %.2f s', $peak_bytes / $MB, $cpu_sec;
+cmp_ok $peak_bytes, '<', 200 * $MB * memory_scale(), 'and takes a fixed part of the memory';
+cmp_ok $cpu_sec, '<', $CPU_SEC, 'and of the processor time';
 
 subtest 'X-Pagination-Next leads through all runs' => sub {
     my %seen;

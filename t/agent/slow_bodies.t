@@ -85,8 +85,8 @@ subtest '300 clients that send 600 bytes a second' => sub {
             'Content-Length: 4000000') } 1 .. 300;
         is scalar @slow, 300, 'all wait without a thread, in four threads';
         my $pid = trickle(@slow);
-        my $served = beside($client, 20, sub { });
-        is $served, 20, 'and every request and run beside them is answered';
+        is scalar(grep { eval { serve_one($client); 1 } || diag $@ } 1 .. 20), 20,
+            'and every request and run beside them is answered';
         kill KILL => $pid;
         waitpid $pid, 0;
         close $_ for @slow;

@@ -5,19 +5,26 @@
 #
 #   my $cost = cost_of([ httpd_children() ], sub { $client->post(...) });
 #   cmp_ok($cost->{peak_bytes}, '<', 4 * length $body, '...');
-#   my $served = beside($client, 20, sub { ... });
+#   served_beside($client, 20, 'others are served beside it', sub { ... });
 package AgentTest::Cost;
 use strict;
 use warnings;
 use Carp qw(croak);
 use AgentTest::Env qw(slurp is_sanitized);
 use Exporter 'import';
+use IO::Handle;
+use IO::Select;
 use List::Util qw(sum0);
 use POSIX qw(sysconf _SC_CLK_TCK);
+use Test::Builder;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
-our @EXPORT = qw(cost_of resident_bytes cpu_sec beside memory_scale);
+our @EXPORT = qw(cost_of resident_bytes cpu_sec served_beside serve_one
+    memory_scale);
 
 my $TICKS = sysconf(_SC_CLK_TCK);
+# When nobody is served beside an action however often it is called.
+my $MOST_CALLS = 50;
 
 # Shadow memory and quarantine: a sanitizer's build may use so many times the
 # bytes that the bounds of the tests are stated for.
@@ -76,35 +83,103 @@ sub cost_of {
         result => $result };
 }
 
-# beside($client, $count, sub { ... }): somebody else makes $count requests and
-# runs, one after the other, while the sub is under way; returns how many of
-# them were served right. How fast is measured in t/bench.
-sub beside {
-    my ($client, $count, $action) = @_;
-    my $pid = open(my $reader, '-|') // croak "fork: $!";
-    if (!$pid) {
-        my $served = 0;
-        for (1 .. $count) {
-            $served += eval { serve_one($client) } ? 1 : 0;
+# served_beside($client, $least, $title, sub { ... }): a test. Somebody else
+# makes requests and runs, one after the other, for as long as the sub is under
+# way. All of them must be served right, and so many must have begun and ended
+# between the sub's begin and its end; a sub that is too short for that is
+# called again. Who is let through only when the sub has ended is not served
+# beside it. How fast they are is measured in t/bench.
+sub served_beside {
+    my ($client, $least, $title, $action) = @_;
+    my $test = Test::Builder->new;
+    my $bystander = start_bystander($client);
+    my @spans;
+    my $died = !eval {
+        # The first is over before the sub begins.
+        read_requests($bystander, 1);
+        for (1 .. $MOST_CALLS) {
+            my $begin = clock_gettime(CLOCK_MONOTONIC);
+            $action->();
+            push @spans, [ $begin, clock_gettime(CLOCK_MONOTONIC) ];
+            read_requests($bystander, 0);
+            last if count_within($bystander, @spans) >= $least;
         }
-        print $served;
-        close STDOUT;
+        1;
+    } && $@;
+    end_bystander($bystander);
+    die $died if $died;
+    my @failed = map { $_->{error} || () } @{ $bystander->{requests} };
+    my $within = count_within($bystander, @spans);
+    return $test->ok(!@failed && $within >= $least, $title)
+        || $test->diag("$within of $least were served while it was under way",
+            map { "\n$_" } @failed);
+}
+
+# Of the bystander's requests those that lie in one of the spans of time.
+sub count_within {
+    my ($bystander, @spans) = @_;
+    return scalar grep {
+        my $request = $_;
+        grep { $request->{begin} >= $_->[0] && $request->{end} <= $_->[1] }
+            @spans
+    } @{ $bystander->{requests} };
+}
+
+# A process that makes requests until the pipe from us is closed, and writes a
+# line about each: when it began and ended, and what was wrong with it.
+sub start_bystander {
+    my ($client) = @_;
+    pipe my $stop, my $go_on or croak "pipe: $!";
+    my $pid = open(my $lines, '-|') // croak "fork: $!";
+    if (!$pid) {
+        close $go_on;
+        STDOUT->autoflush;
+        while (!IO::Select->new($stop)->can_read(0)) {
+            my $begin = clock_gettime(CLOCK_MONOTONIC);
+            my $error = eval { serve_one($client); 1 } ? '' : $@ =~ s/\s+/ /gr;
+            printf "%.6f %.6f %s\n", $begin, clock_gettime(CLOCK_MONOTONIC),
+                substr $error, 0, 1000;
+        }
         # Not exit: the parent's servers are not ours to stop.
         POSIX::_exit(0);
     }
-    my $died = !eval { $action->(); 1 } && $@;
-    my $served = <$reader>;
-    close $reader;
-    croak $died if $died;
-    return $served // 0;
+    return { lines => $lines, go_on => $go_on, read => '', requests => [] };
 }
 
+# Waits until there are so many, then takes all that have been told of.
+sub read_requests {
+    my ($bystander, $least) = @_;
+    my $lines = $bystander->{lines};
+    my $requests = $bystander->{requests};
+    while (@{$requests} < $least || IO::Select->new($lines)->can_read(0)) {
+        sysread $lines, $bystander->{read}, 65_536, length $bystander->{read}
+            or croak 'the bystander has ended';
+        while ($bystander->{read} =~ s/\A(\S+) (\S+) (.*)\n//) {
+            push @{$requests}, { begin => $1, end => $2, error => $3 };
+        }
+    }
+    return;
+}
+
+sub end_bystander {
+    my ($bystander) = @_;
+    close $bystander->{go_on};
+    eval { read_requests($bystander, 1 + @{ $bystander->{requests} }) while 1 };
+    close $bystander->{lines};
+    return;
+}
+
+# A request and a run of somebody who wants nothing special; dies unless both are
+# served right.
 sub serve_one {
     my ($client) = @_;
-    return 0 if $client->get('/ok')->{status} != 200;
+    my $ok = $client->get('/ok');
+    croak "GET /ok was answered $ok->{status}: $ok->{body}" if $ok->{status} != 200;
     my $run = $client->start_run('hello');
     $client->join_run($run);
-    return $client->get_run($run)->{status} eq 'success';
+    my $status = $client->get_run($run)->{status};
+    croak "a run ended as $status" if $status ne 'success';
+    return;
 }
 
 1;
