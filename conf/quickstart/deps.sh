@@ -29,6 +29,7 @@ run|ca-certificates|file_is_there '/etc/ssl/certs/ca-certificates.crt'
 run|perl|perl -MJSON::PP -e1
 test|libapache2-mod-perl2|perl -MApache::TestRun -e1
 test|libwww-perl|perl -MLWP::UserAgent -e1
+test|libcpanel-json-xs-perl|perl -MCpanel::JSON::XS -e1
 test|libcmocka-dev|pkg-config --exists cmocka
 test|universal-ctags|have ctags
 test|clang-format|have clang-format
@@ -43,6 +44,7 @@ lint|libclang-rt-dev|file_is_there '/usr/lib/llvm-*/lib/clang/*/lib/linux/libcla
 lint|clang-tidy|have clang-tidy
 lint|cppcheck|have cppcheck
 lint|shellcheck|have shellcheck
+bench|libcpanel-json-xs-perl|perl -MCpanel::JSON::XS -e1
 bench|wrk|have wrk
 bench|nodejs|have node
 bench|npm|have npm

@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $client = AgentTest::Client->new;
@@ -28,7 +28,7 @@ is_deeply [ map { $client->join_run($_)->{messages}[0]{content} } @runs ],
     [ map { "text $_" } 1 .. 20 ], 'all are executed';
 
 my ($one) = @{ batch(run_body('alone', input => undef))->{json} };
-is_deeply $one->{kwargs}{temporary}, JSON::PP::true, 'their threads are temporary by default';
+is_deeply $one->{kwargs}{temporary}, Cpanel::JSON::XS::true, 'their threads are temporary by default';
 
 my $raw = '[{"assistant_id":"agent","input":{"a":1.10,"b":9007199254740993}},'
     . '{"assistant_id":"agent","input":[1,2]}]';

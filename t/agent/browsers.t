@@ -9,7 +9,7 @@ use AgentTest::Database;
 use AgentTest::Env qw(free_port);
 use AgentTest::Server;
 use AgentTest::Wait;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $EVIL = 'https://evil.example';

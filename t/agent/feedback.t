@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use AgentTest::Client;
 use AgentTest::Server;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
@@ -24,7 +24,7 @@ sub url { my ($run, $key) = @_; return "https://f.example.com/r/$run?k=$key" }
 sub last_event {
     my ($body) = @_;
     my ($event, $data) = (grep { /^event:/m } split /\n\n/, $body)[-1] =~ /^event: (.*)\ndata: (.*)$/m;
-    return ($event, JSON::PP->new->utf8->allow_nonref->decode($data));
+    return ($event, Cpanel::JSON::XS->new->utf8->allow_nonref->decode($data));
 }
 
 my $thread = $client->create_thread->{thread_id};

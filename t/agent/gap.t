@@ -6,7 +6,7 @@ use warnings;
 use AgentTest::Client;
 use AgentTest::Database;
 use AgentTest::Server;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $server = AgentTest::Server->new;
@@ -17,7 +17,7 @@ sub events {
     my ($body) = @_;
     return map {
         my %event = /^(event|data|id): (.*)$/mg;
-        $event{data} = JSON::PP->new->utf8->allow_nonref->decode($event{data});
+        $event{data} = Cpanel::JSON::XS->new->utf8->allow_nonref->decode($event{data});
         \%event;
     } grep { /^event:/m } split /\n\n/, $body;
 }

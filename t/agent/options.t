@@ -83,11 +83,11 @@ subtest 'on_completion' => sub {
 
 subtest 'stream_subgraphs' => sub {
     my $thread = $client->create_thread->{thread_id};
-    my $stream = $client->post("/threads/$thread/runs/stream", body('hello', stream_subgraphs => JSON::PP::true));
+    my $stream = $client->post("/threads/$thread/runs/stream", body('hello', stream_subgraphs => Cpanel::JSON::XS::true));
     is $stream->{status}, 200, 'is taken';
     is_deeply [ grep { /\|/ } $stream->{body} =~ /^event: (.*)$/mg ], [], 'and changes nothing for a graph without subgraphs';
     my ($run) = @{ $client->get("/threads/$thread/runs")->{json} };
-    is_deeply $run->{kwargs}{subgraphs}, JSON::PP::true, 'the record shows it';
+    is_deeply $run->{kwargs}{subgraphs}, Cpanel::JSON::XS::true, 'the record shows it';
 };
 
 done_testing;

@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $client = AgentTest::Client->new;
@@ -45,7 +45,7 @@ is_deeply $kwargs->{config}{configurable}, {
     thread_id => $thread, assistant_id => $ASSISTANT, checkpoint_id => undef,
 }, 'kwargs.config.configurable names run, user, graph, thread, assistant';
 is $kwargs->{webhook}, undef, 'kwargs.webhook is null by default';
-is_deeply $kwargs->{temporary}, JSON::PP::false,
+is_deeply $kwargs->{temporary}, Cpanel::JSON::XS::false,
     'kwargs.temporary is false by default';
 is_deeply $kwargs->{stream_mode}, ['values'],
     'kwargs.stream_mode is ["values"] by default';

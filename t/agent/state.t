@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $client = AgentTest::Client->new;
@@ -65,7 +65,7 @@ for my $message (@messages) {
         "$type: response_metadata is an object";
     ok exists $message->{name}, "$type: name is there";
 }
-ok JSON::PP::is_bool($_->{example}), "$_->{type}: example is a boolean"
+ok Cpanel::JSON::XS::is_bool($_->{example}), "$_->{type}: example is a boolean"
     for $human, $call, $answer;
 
 for my $ai ($call, $answer) {

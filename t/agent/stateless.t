@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $client = AgentTest::Client->new;
@@ -24,13 +24,13 @@ is $run->{status}, 'pending', 'it is answered at once';
 like $run->{thread_id}, qr/\A$UUID\z/, 'its record names the thread it got';
 is $answer->{headers}{'content-location'}, "/runs/$run->{run_id}",
     'Content-Location is the run alone';
-is_deeply $run->{kwargs}{temporary}, JSON::PP::true, 'it is temporary';
+is_deeply $run->{kwargs}{temporary}, Cpanel::JSON::XS::true, 'it is temporary';
 is $client->join_run($run)->{messages}[0]{content}, 'hello',
     'and executed like any other';
 is $client->get_run($run)->{status}, 'success', 'its record can still be read';
 
 my $kept = create('hello', on_completion => 'keep')->{json};
-is_deeply $kept->{kwargs}{temporary}, JSON::PP::false,
+is_deeply $kept->{kwargs}{temporary}, Cpanel::JSON::XS::false,
     'on_completion keep makes a thread that stays';
 $client->join_run($kept);
 is $client->create_run($kept->{thread_id}, 'more')->{thread_id},

@@ -5,7 +5,7 @@ use warnings;
 use AgentTest::Client;
 use AgentTest::Gate;
 use AgentTest::Server;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $gate = AgentTest::Gate->new;
@@ -21,7 +21,7 @@ sub events {
     my ($body) = @_;
     return map {
         my %event = /^(event|data|id): (.*)$/mg;
-        $event{data} = JSON::PP->new->utf8->allow_nonref->decode($event{data});
+        $event{data} = Cpanel::JSON::XS->new->utf8->allow_nonref->decode($event{data});
         \%event;
     } grep { /^event:/m } split /\n\n/, $body;
 }

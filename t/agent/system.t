@@ -10,7 +10,7 @@ my $client = AgentTest::Client->new;
 
 my $ok = $client->get('/ok');
 is $ok->{status}, 200, 'GET /ok is answered 200';
-is_deeply $ok->{json}, { ok => JSON::PP::true }, 'GET /ok says ok';
+is_deeply $ok->{json}, { ok => Cpanel::JSON::XS::true }, 'GET /ok says ok';
 like $ok->{headers}{'content-type'}, qr{^application/json}, 'as JSON';
 
 my $checked = $client->get('/ok?check_db=1');

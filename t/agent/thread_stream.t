@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $client = AgentTest::Client->new;
@@ -48,7 +48,7 @@ sub read_to {
         my $taken = $stream->{taken} // 0;
         for my $i ($taken .. $#all) {
             push @events, { %{ $all[$i] },
-                data => JSON::PP->new->utf8->allow_nonref->decode($all[$i]{data}) };
+                data => Cpanel::JSON::XS->new->utf8->allow_nonref->decode($all[$i]{data}) };
             if ($all[$i]{event} eq $name) {
                 $stream->{taken} = $i + 1;
                 return @events;

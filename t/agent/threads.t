@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $client = AgentTest::Client->new;

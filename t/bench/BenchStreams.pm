@@ -9,7 +9,7 @@ use AgentTest::Env qw(build_dir);
 use AgentTest::Server;
 use BenchPostgres;
 use Exporter 'import';
-use JSON::PP;
+use Cpanel::JSON::XS;
 
 our @EXPORT_OK = qw(measure_streams);
 
@@ -49,7 +49,7 @@ sub measure_streams {
     my $count = $plan->{streams};
     my $line = qx(@{[ build_dir() ]}/bench/streams $httpd->{port} $count $ticks $EVERY_MS $WARM_UP_MS);
     die "the load generator failed\n" if $?;
-    my $result = JSON::PP->new->decode($line);
+    my $result = Cpanel::JSON::XS->new->decode($line);
     my $after = transactions($postgres);
     undef $httpd;
     return {

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use AgentTest::Env qw(root);
 use AgentTest::Source;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my %LINES = (c => 500, h => 150, sql => 500, pm => 500, pl => 500, sh => 500);

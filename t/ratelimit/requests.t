@@ -3,7 +3,7 @@
 # comes behind: caches, proxies, redirects, included pages, HTTP/2.
 use strict;
 use warnings;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use RateLimitTest;
 use Test::More;
 

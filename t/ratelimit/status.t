@@ -109,7 +109,7 @@ is_deeply answer("?method=POST&path=/runs/query&api-key=$other"), {
     region => 'us', method => 'POST', path => '/runs/query', outcome => 'admitted',
     rule => 'query', key => 'api-key', identity => "api-key $other", count => 3,
     interval_sec => 60, remaining => 3, wait_ms => 0, reset_ms => 0,
-    overflow => JSON::PP::false() }, 'which rule would this request hit, and what is left?';
+    overflow => Cpanel::JSON::XS::false() }, 'which rule would this request hit, and what is left?';
 my $asked = answer("?method=POST&path=/runs/query&api-key=$hash");
 is $asked->{outcome}, 'refused', 'a key that has used up its limit';
 my $passed_sec = clock_gettime(CLOCK_MONOTONIC) - $began;

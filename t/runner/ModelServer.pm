@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use AgentTest::Env qw(root);
 use HTTP::Tiny;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use POSIX ();
 
 my %KEYS = (anthropic => 'test-key-anthropic', openai => 'test-key-openai');

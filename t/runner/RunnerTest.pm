@@ -11,7 +11,7 @@ use Exporter 'import';
 use Fcntl qw(F_DUPFD F_SETFL F_GETFL O_NONBLOCK);
 use IO::Handle;
 use IO::Select;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use POSIX qw(:sys_wait_h);
 
 our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
@@ -20,7 +20,7 @@ our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
 use constant TIMEOUT => 120;
 use constant LINE_MAX => 8 * 1024 * 1024;
 
-my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 
 # Where the output of the runner under test may be looked at.
 sub program { return $ENV{AGENT_TEST_RUNNER} || build_dir() . '/agent-runner' }
@@ -302,7 +302,7 @@ sub human {
 }
 
 # A message that tells the model test server what to do.
-sub script { return human('script ' . JSON::PP->new->canonical->encode({@_})) }
+sub script { return human('script ' . Cpanel::JSON::XS->new->canonical->encode({@_})) }
 
 sub start_line {
     my (%fields) = @_;

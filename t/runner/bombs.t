@@ -9,7 +9,7 @@ use lib $FindBin::Bin;
 use AgentTest::Cost;
 use File::Temp qw(tempdir);
 use HostileServer;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use RunnerTest qw(graph human start_line is_sanitized);
 use Test::More;
 

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use RunnerTest qw(graph human messages_of last_message lines_of events_of
     continue_from new_uuid start_line);
 use Test::More;

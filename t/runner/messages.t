@@ -5,7 +5,7 @@ use warnings;
 use utf8;
 use FindBin;
 use lib $FindBin::Bin;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use RunnerTest qw(graph human messages_of last_message run_graph lines_of);
 use Test::More;
 
@@ -30,7 +30,7 @@ sub has_all_fields {
     my ($message, $title) = @_;
     is_deeply [ sort keys %{$message} ], $KEYS{ $message->{type} }, "$title: every field";
     like $message->{id}, qr/\S/, "$title: an id";
-    ok JSON::PP::is_bool($message->{example}), "$title: example is a boolean";
+    ok Cpanel::JSON::XS::is_bool($message->{example}), "$title: example is a boolean";
     is ref $message->{$_}, 'HASH', "$title: $_ is an object"
         for grep { exists $message->{$_} }
             qw(additional_kwargs response_metadata usage_metadata artifact);
@@ -96,7 +96,7 @@ is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'one message ne
 }
 {
     my ($message) = read_input([ { role => 'user', content => 'x', id => 'm1', name => 'Ann',
-        example => JSON::PP::true, additional_kwargs => { a => 1 }, colour => 'red',
+        example => Cpanel::JSON::XS::true, additional_kwargs => { a => 1 }, colour => 'red',
         response_metadata => { b => 2 } } ]);
     is_deeply [ @{$message}{qw(id name)} ], [ 'm1', 'Ann' ], 'id and name are kept';
     ok $message->{example}, 'example is kept';
@@ -129,7 +129,7 @@ for my $case (@refusals) {
     like $lines[-1]{error}{message}, $reason, '... which says where';
     is scalar lines_of('checkpoint', @lines), 0, '... and leaves the state alone';
 }
-for my $input (5, 'Hello', [], JSON::PP::true) {
+for my $input (5, 'Hello', [], Cpanel::JSON::XS::true) {
     my @lines = $runner->run(input => $input);
     like $lines[-1]{error}{message}, qr/input of graph agent is an object/,
         encode_json([$input]) . ' is no input';

@@ -6,7 +6,7 @@ use warnings;
 use utf8;
 use FindBin;
 use lib $FindBin::Bin;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use ModelServer;
 use RunnerTest qw(graph human script messages_of last_message lines_of events_of continue_from);
 use Test::More;
@@ -165,7 +165,7 @@ for my $vendor (@VENDORS) {
         'anthropic: calls, with names and ids that the API takes';
     is_deeply $body->{messages}[2]{content}, [
         { type => 'tool_result', tool_use_id => 'id_1', content => 'fine' },
-        { type => 'tool_result', tool_use_id => 'id_2', content => 'broken', is_error => JSON::PP::true } ],
+        { type => 'tool_result', tool_use_id => 'id_2', content => 'broken', is_error => Cpanel::JSON::XS::true } ],
         'anthropic: results';
     run(graph_id => 'anthropic', input => human('Hello'));
     my $call = last_call();
@@ -209,7 +209,7 @@ for my $vendor (@VENDORS) {
     run(graph_id => 'openai', input => human('Hello'));
     my $call = last_call();
     is $call->{headers}{authorization}, 'Bearer test-key-openai', 'openai: Authorization';
-    is_deeply $call->{body}{stream_options}, { include_usage => JSON::PP::true }, 'openai: usage';
+    is_deeply $call->{body}{stream_options}, { include_usage => Cpanel::JSON::XS::true }, 'openai: usage';
     is $call->{body}{max_tokens}, 1000, 'openai: max_tokens for a compatible server';
     is_deeply [ sort keys %{ $call->{body}{tools}[0]{function} } ], [qw(description name parameters)],
         'openai: a tool';

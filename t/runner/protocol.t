@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use POSIX ();
 use RunnerTest qw(graph start_line human new_uuid lines_of last_message);
 use Test::More;

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use ModelServer;
 use RunnerTest qw(graph human script messages_of last_message lines_of events_of continue_from);
 use Test::More;

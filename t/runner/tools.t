@@ -7,7 +7,7 @@ use utf8;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(free_port);
-use JSON::PP;
+use Cpanel::JSON::XS;
 use ModelServer;
 use RunnerTest qw(graph human messages_of last_message lines_of events_of);
 use Test::More;
@@ -102,7 +102,7 @@ is use_tool('dirty')->{content}, "a\x{fffd}b\x{fffd}c\x{fffd}\x{fffd}\x{fffd}d",
 # What a tool with these lines says: its message, its custom events.
 sub progress {
     my ($lines, %more) = @_;
-    my $args = JSON::PP->new->canonical->encode({ lines => $lines, %more });
+    my $args = Cpanel::JSON::XS->new->canonical->encode({ lines => $lines, %more });
     my @lines = $runner->run(input => human("use progress $args"),
         stream_modes => [qw(custom updates)]);
     my ($tool) = grep { $_->{type} eq 'tool' } messages_of(@lines);

@@ -63,8 +63,8 @@ subtest 'request fields arrive in the record and in the start message' => sub {
         input => { x => 1 }, command => { resume => 1 }, metadata => { m => 1 },
         config => { tags => ['t'], recursion_limit => 7, configurable => { run_id => 'forged', own => 2 } },
         context => { c => 1 }, webhook => 'http://x/', interrupt_before => ['tools'], interrupt_after => '*',
-        stream_mode => [ 'updates', 'custom' ], stream_subgraphs => JSON::PP::true,
-        stream_resumable => JSON::PP::true, feedback_keys => ['k'], durability => 'sync',
+        stream_mode => [ 'updates', 'custom' ], stream_subgraphs => Cpanel::JSON::XS::true,
+        stream_resumable => Cpanel::JSON::XS::true, feedback_keys => ['k'], durability => 'sync',
     });
     my $kwargs = $play->body('get_run', $thread, $run)->{kwargs};
     is $kwargs->{config}{configurable}{run_id}, $run, 'ids cannot be forged';

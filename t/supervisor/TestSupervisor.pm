@@ -16,7 +16,7 @@ use File::Path qw(remove_tree);
 use File::Temp qw(tempdir);
 use IO::Handle;
 use IO::Socket::UNIX;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use POSIX qw(WNOHANG mkfifo);
 use Socket qw(SOCK_DGRAM);
 
@@ -291,7 +291,7 @@ sub events_of {
     for (sql("select seq, event, data from agent.run_events where run_id = '$run' order by seq")) {
         my ($seq, $event, $data) = split /\t/, $_, 3;
         croak "event $seq of $run stands at " . scalar @events if $seq != @events;
-        push @events, [ $event, length $data ? JSON::PP->new->allow_nonref->decode($data) : undef ];
+        push @events, [ $event, length $data ? Cpanel::JSON::XS->new->allow_nonref->decode($data) : undef ];
     }
     return @events;
 }

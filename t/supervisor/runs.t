@@ -7,7 +7,7 @@ use lib $FindBin::Bin;
 use AgentTest::Database;
 use AgentTest::Env qw(is_root slurp);
 use AgentTest::Wait;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use Test::More;
 use TestSupervisor;
 
@@ -20,7 +20,7 @@ subtest 'a run goes through' => sub {
     $sv->wake;
     wait_status($run, 'success');
     is_deeply [ events_of($run) ],
-        [ [ metadata => { run_id => $run, attempt => 1 } ], [ values => { done => JSON::PP::true } ] ],
+        [ [ metadata => { run_id => $run, attempt => 1 } ], [ values => { done => Cpanel::JSON::XS::true } ] ],
         'its events begin with metadata';
     is run_field($run, 'last_event_seq'), 1, 'the number of the last event is known';
     is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'its checkpoint is saved';

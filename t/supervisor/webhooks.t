@@ -11,7 +11,7 @@ use AgentTest::Wait;
 use Digest::SHA qw(hmac_sha256);
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use MIME::Base64 qw(encode_base64);
 use POSIX ();
 use Test::More;

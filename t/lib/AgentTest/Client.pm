@@ -11,10 +11,10 @@ use warnings;
 use Carp qw(croak);
 use HTTP::Tiny;
 use IO::Socket::INET;
-use JSON::PP;
+use Cpanel::JSON::XS;
 
 my $TIMEOUT_SEC = 120;
-my $JSON = JSON::PP->new->utf8->allow_nonref->canonical;
+my $JSON = Cpanel::JSON::XS->new->utf8->allow_nonref->canonical;
 
 sub new {
     my ($class, %args) = @_;

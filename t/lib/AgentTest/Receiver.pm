@@ -18,7 +18,7 @@ use Carp qw(croak);
 use File::Temp qw(tempfile);
 use IO::Select;
 use IO::Socket::INET;
-use JSON::PP;
+use Cpanel::JSON::XS;
 use POSIX ();
 
 sub new {

@@ -8,7 +8,7 @@ use warnings;
 
 use Cwd qw(abs_path);
 use File::Basename qw(dirname);
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Time::HiRes ();
 use AgentSQL::Session;
 
@@ -18,7 +18,7 @@ our $APP = 'agent_test_app';
 our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
 our $ASSISTANT = 'fe096781-5601-53d2-b2f6-0d3403f7e9ca';
 
-my $JSON = JSON::PP->new->canonical->allow_nonref;
+my $JSON = Cpanel::JSON::XS->new->canonical->allow_nonref;
 my @databases;
 my $counter = 0;
 
