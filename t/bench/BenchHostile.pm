@@ -68,7 +68,10 @@ my @ATTACKS = (
 # ratios to the quiet rounds beside them.
 sub measure_hostile {
     my (undef, $plan) = @_;
-    return [ map { measure_attack($plan, @{$_}) } @ATTACKS ];
+    return [ map {
+        print {*STDERR} "  beside $_->[0] ...\n";
+        measure_attack($plan, @{$_})
+    } @ATTACKS ];
 }
 
 # A server of its own, so that no attack finds what another one left.
