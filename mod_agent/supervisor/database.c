@@ -42,7 +42,8 @@ apr_time_t agent_database_retry_at(agent_supervisor_t *sv,
     }
 }
 
-void agent_database_close(agent_database_t *database)
+/* The connection alone. */
+static void disconnect(agent_database_t *database)
 {
     if (database->db != NULL) {
         agent_db_close(database->db);
@@ -50,6 +51,19 @@ void agent_database_close(agent_database_t *database)
     }
     apr_pool_clear(database->pool);
     database->state = AGENT_DATABASE_DOWN;
+}
+
+void agent_database_close(agent_supervisor_t *sv, agent_database_t *database,
+                          agent_failure_t failure)
+{
+    bool is_waited_for = database->state == AGENT_DATABASE_BUSY
+        && database->operation != NULL;
+
+    disconnect(database);
+    if (is_waited_for) {
+        database->operation->fail(sv, failure);
+    }
+    apr_pool_clear(database->scratch);
 }
 
 int agent_database_fd(const agent_database_t *database)
@@ -100,7 +114,7 @@ static void fail_connect(agent_supervisor_t *sv, agent_database_t *database,
         sv, wait < LONGEST_BACKOFF ? wait : LONGEST_BACKOFF);
     agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0310", 0,
                         "cannot connect to the database: %s", reason);
-    agent_database_close(database);
+    disconnect(database);
 }
 
 static void finish_connect(agent_supervisor_t *sv, agent_database_t *database)
@@ -194,12 +208,12 @@ static agent_failure_t classify(const agent_database_t *database)
 }
 
 static void lose_connection(agent_supervisor_t *sv, agent_database_t *database,
-                            const char *reason)
+                            agent_failure_t failure, const char *reason)
 {
     agent_report_repeat(sv, AGENT_LOG_WARNING, "AGT0311", 0,
                         "connection to the database lost: %s", reason);
-    agent_database_close(database);
     database->connect_at = sv->now;
+    agent_database_close(sv, database, failure);
 }
 
 static void fail_statement(agent_supervisor_t *sv, agent_database_t *database,
@@ -213,16 +227,15 @@ static void fail_statement(agent_supervisor_t *sv, agent_database_t *database,
         fail_connect(sv, database, "its limits could not be set");
         return;
     }
-    database->state = AGENT_DATABASE_IDLE;
     if (farewell || !agent_db_alive(database->db)) {
-        lose_connection(sv, database, reason_of(err));
+        lose_connection(sv, database, failure, reason_of(err));
+        return;
     }
-    else {
-        agent_report_repeat(
-            sv, failure == AGENT_FAILURE_RETRY ? AGENT_LOG_INFO : AGENT_LOG_ERR,
-            "AGT0313", 0, "%s failed: %s", database->operation->name,
-            reason_of(err));
-    }
+    database->state = AGENT_DATABASE_IDLE;
+    agent_report_repeat(
+        sv, failure == AGENT_FAILURE_RETRY ? AGENT_LOG_INFO : AGENT_LOG_ERR,
+        "AGT0313", 0, "%s failed: %s", database->operation->name,
+        reason_of(err));
     database->operation->fail(sv, failure);
 }
 
@@ -386,7 +399,8 @@ void agent_database_ready(agent_supervisor_t *sv, agent_database_t *database)
         break;
     case AGENT_DATABASE_IDLE:
         /* Nobody asked, so it is the server's farewell. */
-        lose_connection(sv, database, "closed by the server");
+        lose_connection(sv, database, AGENT_FAILURE_LOST,
+                        "closed by the server");
         break;
     default:
         break;
@@ -405,9 +419,8 @@ static void give_up(agent_supervisor_t *sv, agent_database_t *database)
         fail_connect(sv, database, "no answer in time");
         return;
     }
-    lose_connection(sv, database, "a statement was not answered in time");
-    database->operation->fail(sv, AGENT_FAILURE_LOST);
-    apr_pool_clear(database->scratch);
+    lose_connection(sv, database, AGENT_FAILURE_LOST,
+                    "a statement was not answered in time");
 }
 
 apr_time_t agent_database_step(agent_supervisor_t *sv,

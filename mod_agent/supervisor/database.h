@@ -19,7 +19,8 @@ typedef enum agent_failure_t {
     AGENT_FAILURE_LOST,
     /* Not executed: it took longer than a statement may. */
     AGENT_FAILURE_TIMEOUT,
-    /* Not executed, and the next try may succeed: locks, restarts. */
+    /* The next try may succeed. The database did not execute it (locks,
+     * restarts), or we have closed the connection under it. */
     AGENT_FAILURE_RETRY,
     /* The database refuses what it was given. */
     AGENT_FAILURE_DATA,
@@ -95,7 +96,10 @@ void agent_database_ready(agent_supervisor_t *sv, agent_database_t *database);
 /* The descriptor to poll; -1: none. */
 int agent_database_fd(const agent_database_t *database);
 
-void agent_database_close(agent_database_t *database);
+/* Closes the connection, if there is one; it is made again when it is time to.
+ * The operation in flight has failed so. */
+void agent_database_close(agent_supervisor_t *sv, agent_database_t *database,
+                          agent_failure_t failure);
 
 /* A good time to try again after a failure. */
 apr_time_t agent_database_retry_at(agent_supervisor_t *sv,

@@ -278,8 +278,8 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
             turn(sv);
         }
         agent_webhook_close(sv);
-        agent_database_close(&sv->database);
-        agent_database_close(&sv->bulk);
+        agent_database_close(sv, &sv->database, AGENT_FAILURE_RETRY);
+        agent_database_close(sv, &sv->bulk, AGENT_FAILURE_RETRY);
         agent_spawner_stop(&sv->spawner, SPAWNER_MS);
         status = sv->exit_code;
         agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0302", 0,

@@ -186,7 +186,8 @@ static void receive_claim(agent_supervisor_t *sv,
     if (next < table->claim_at) {
         table->claim_at = next;
     }
-    for (int row = 0; row < rows; row++) {
+    /* Else we began to leave meanwhile: our burial gives them back. */
+    for (int row = 0; sv->mode == AGENT_MODE_RUNNING && row < rows; row++) {
         take_delivery(sv, result, row);
     }
 }

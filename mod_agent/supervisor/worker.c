@@ -67,8 +67,7 @@ static void become_fenced(agent_supervisor_t *sv)
                        sv->worker.id);
     agent_runner_kill_all(sv, AGENT_LOSS_FORGET, "fenced");
     /* Whatever is in flight there would be refused. */
-    agent_database_close(&sv->bulk);
-    sv->worker.is_setting_aside = false;
+    agent_database_close(sv, &sv->bulk, AGENT_FAILURE_RETRY);
     agent_batch_clear(sv);
     agent_release_clear(sv);
     agent_lease_forget_all(sv);

@@ -20,6 +20,7 @@
 #include "../../mod_agent/supervisor/buffer.h"
 #include "../../mod_agent/supervisor/process.h"
 #include "../../mod_agent/supervisor/protocol.h"
+#include "../../mod_agent/supervisor/state.h"
 
 #define RUN "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
 #define ID  "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""
@@ -305,6 +306,103 @@ static void the_memory_of_a_process_is_read(void **state)
     assert_int_equal(agent_process_resident(0x7fffffff), -1);
 }
 
+/* ---- connections ---- */
+
+static int losses;
+static agent_failure_t last_failure;
+
+static void note_loss(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    losses++;
+    last_failure = failure;
+}
+
+static const agent_operation_t noted_operation = {.name = "noted",
+                                                  .fail = note_loss};
+
+static agent_supervisor_t *make_supervisor(apr_pool_t *pool)
+{
+    agent_supervisor_t *sv = apr_pcalloc(pool, sizeof(*sv));
+
+    sv->pool = pool;
+    sv->mode = AGENT_MODE_RUNNING;
+    agent_database_init(sv, &sv->database, agent_operations);
+    agent_database_init(sv, &sv->bulk, agent_bulk_operations);
+    agent_worker_init(sv);
+    return sv;
+}
+
+static void an_operation_hears_that_its_connection_was_closed(void **state)
+{
+    agent_supervisor_t *sv = make_supervisor(*state);
+    agent_database_t *databases[] = {&sv->database, &sv->bulk};
+
+    for (int i = 0; i < 2; i++) {
+        losses = 0;
+        databases[i]->operation = &noted_operation;
+        databases[i]->state = AGENT_DATABASE_BUSY;
+        agent_database_close(sv, databases[i], AGENT_FAILURE_RETRY);
+        assert_int_equal(databases[i]->state, AGENT_DATABASE_DOWN);
+        assert_int_equal(losses, 1);
+        assert_int_equal(last_failure, AGENT_FAILURE_RETRY);
+        /* Its answer came, or its loss was told, before. */
+        agent_database_close(sv, databases[i], AGENT_FAILURE_RETRY);
+        databases[i]->state = AGENT_DATABASE_IDLE;
+        agent_database_close(sv, databases[i], AGENT_FAILURE_RETRY);
+        assert_int_equal(losses, 1);
+    }
+}
+
+/* ---- leaving ---- */
+
+/* A worker that could bury another one only run by run, and not even so. */
+static agent_supervisor_t *make_undertaker(apr_pool_t *pool)
+{
+    agent_supervisor_t *sv = make_supervisor(pool);
+
+    apr_cpystrn(sv->worker.id, "7", sizeof(sv->worker.id));
+    sv->worker.state = AGENT_WORKER_LIVE;
+    agent_worker_add_dead(sv, "5", true);
+    agent_worker_add_dead(sv, "6", true);
+    sv->worker.bury_limit = 1;
+    sv->worker.is_setting_aside = true;
+    return sv;
+}
+
+static const char *get_dead_id(const agent_supervisor_t *sv, int index)
+{
+    return APR_ARRAY_IDX(sv->worker.dead, index, agent_dead_t).id;
+}
+
+static void a_worker_that_leaves_ends_no_run_of_its_own(void **state)
+{
+    agent_supervisor_t *sv = make_undertaker(*state);
+
+    agent_worker_leave(sv);
+    assert_int_equal(sv->worker.dead->nelts, 1);
+    assert_string_equal(get_dead_id(sv, 0), "7");
+    assert_false(sv->worker.is_setting_aside);
+    assert_true(sv->worker.bury_limit > 1);
+}
+
+static void a_burial_under_way_stays_what_it_is(void **state)
+{
+    agent_supervisor_t *sv = make_undertaker(*state);
+
+    sv->bulk.operation = &agent_bury_operation;
+    sv->bulk.state = AGENT_DATABASE_BUSY;
+    agent_worker_leave(sv);
+    assert_int_equal(sv->worker.dead->nelts, 2);
+    assert_string_equal(get_dead_id(sv, 0), "5");
+    assert_string_equal(get_dead_id(sv, 1), "7");
+    assert_true(sv->worker.is_setting_aside);
+    assert_int_equal(sv->worker.bury_limit, 1);
+    /* Its loss, which is nobody's fault, asks for the same again. */
+    agent_database_close(sv, &sv->bulk, AGENT_FAILURE_RETRY);
+    assert_string_equal(get_dead_id(sv, 0), "5");
+    assert_true(sv->worker.is_setting_aside);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +416,9 @@ int main(void)
         CHECK_TEST(descriptors_are_closed_without_close_range),
         CHECK_TEST(descriptors_that_cannot_be_closed_are_reported),
         CHECK_TEST(the_memory_of_a_process_is_read),
+        CHECK_TEST(an_operation_hears_that_its_connection_was_closed),
+        CHECK_TEST(a_worker_that_leaves_ends_no_run_of_its_own),
+        CHECK_TEST(a_burial_under_way_stays_what_it_is),
     };
 
     return CHECK_RUN(tests);

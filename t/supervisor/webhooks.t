@@ -80,6 +80,28 @@ sub signature_of {
     return 'v1,' . encode_base64(hmac_sha256($signed, $KEY), '');
 }
 
+my $WAITING = "from pg_stat_activity where wait_event_type = 'Lock' and query like '%claim_webhooks%'";
+
+# A session whose lock keeps a claim of deliveries waiting until it is closed.
+sub hold_claims {
+    my ($statement) = @_;
+    open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
+    print {$lock} "begin; $statement;\n";
+    $lock->flush;
+    return $lock;
+}
+
+sub add_delivery {
+    my ($url) = @_;
+    return sql('insert into agent.webhook_outbox (account_id, run_id, thread_id, url, body, body_bytes, due_at, '
+        . "created_at) select '$TestSupervisor::ACCOUNT', gen_random_uuid(), gen_random_uuid(), '$url', '{}', 2, "
+        . 'now(), now()');
+}
+
+sub wait_claiming {
+    return wait_for('the claim to wait', sub { sql("select count(*) $WAITING") });
+}
+
 behaviour 'what a receiver gets' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender();
@@ -253,6 +275,23 @@ behaviour 'a supervisor that is killed in the middle of a delivery loses nothing
     $next->stop;
 };
 
+behaviour 'a worker that is declared dead while it claims deliveries claims again under its next number' => sub {
+    my $receiver = AgentTest::Receiver->new;
+    my $sv = start_sender({}, lease_sec => 8);
+    my $lock = hold_claims('lock table agent.webhook_outbox in access exclusive mode');
+    wait_claiming();
+    sql('update agent.workers set state = 3, dead_at = now() where state = 1');
+    $sv->wait_log(qr/AGT0322/);
+    # What was asked under the first number must not take the delivery.
+    sql("select pg_terminate_backend(pid, 10000) $WAITING");
+    close $lock or die "psql failed\n";
+    add_delivery($receiver->url);
+    wait_for('the delivery', sub { $receiver->requests });
+    wait_for('its end', sub { sql('select count(*) from agent.webhook_outbox') == 0 });
+    pass 'no run had to end for it';
+    is $sv->stop, 0, 'end';
+};
+
 behaviour 'SIGTERM gives a delivery back at once' => sub {
     my $receiver = AgentTest::Receiver->new({ hang => 1 }, 200);
     my $sv = start_sender({ timeout_ms => 60_000 });
@@ -279,6 +318,26 @@ behaviour 'a drain waits for the end of deliveries and begins none' => sub {
     is outbox($run, 'last_error'), 'no answer in time', 'what was under way has ended';
     is outbox($late, 'attempts'), 0, 'what came later has not begun';
     sql('delete from agent.webhook_outbox');
+};
+
+behaviour 'what is claimed while a drain begins is given back, not begun' => sub {
+    my $receiver = AgentTest::Receiver->new({ hang => 1 });
+    my $sv = start_sender({ timeout_ms => 300_000 }, lease_sec => 40);
+    my $gate = make_gate();
+    my $run = create_run({ do => 'gate', path => $gate });
+    $sv->wake;
+    wait_for('a run that keeps the drain waiting', sub { events_of($run) >= 2 });
+    my $lock = hold_claims('select from agent.workers for update');
+    add_delivery($receiver->url);
+    wait_claiming();
+    $sv->signal('USR1');
+    $sv->wait_log(qr/AGT0350/);
+    close $lock or die "psql failed\n";
+    open_gate($gate);
+    is $sv->wait_exit, 0, 'end';
+    unlike $sv->log_text, qr/AGT0353/, 'it leaves nothing undone';
+    is sql('select worker_id is null and due_at <= now() from agent.webhook_outbox'), 't', 'the delivery is due';
+    is $receiver->connections, 0, 'nobody was called';
 };
 
 behaviour 'receivers that never answer leave room for the others' => sub {
