@@ -46,14 +46,44 @@ void agent_claim_wake(agent_supervisor_t *sv)
     sv->claim.due_at = sv->now;
 }
 
+/* Suspects have runners of their own. They are looked for each second, not
+ * whenever some other run becomes ready. */
+static apr_time_t due_for_suspects(const agent_supervisor_t *sv)
+{
+    const agent_claim_t *claim = &sv->claim;
+
+    if (agent_runner_suspect_places(sv) == 0) {
+        return AGENT_NEVER;
+    }
+    return claim->due_at > claim->full_scan_at ? claim->due_at
+                                               : claim->full_scan_at;
+}
+
 static apr_time_t due_claim(agent_supervisor_t *sv)
 {
     if (sv->mode != AGENT_MODE_RUNNING || !agent_worker_is_live(sv)
         || sv->worker.is_stopped || sv->worker.is_in_doubt
-        || agent_batch_is_full(sv) || agent_runner_free_slots(sv) == 0) {
+        || agent_batch_is_full(sv)) {
         return AGENT_NEVER;
     }
-    return sv->claim.due_at;
+    return agent_runner_free_slots(sv) > 0 ? sv->claim.due_at
+                                           : due_for_suspects(sv);
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* What there is room for. */
+static void set_limits(agent_supervisor_t *sv)
+{
+    agent_claim_t *claim = &sv->claim;
+
+    claim->ordinary = smaller(agent_runner_free_slots(sv), claim->most);
+    claim->suspects = smaller(agent_runner_suspect_places(sv), claim->most);
+    claim->limit = claim->ordinary > claim->suspects ? claim->ordinary
+                                                     : claim->suspects;
 }
 
 static apr_status_t send_claim(agent_supervisor_t *sv,
@@ -61,24 +91,23 @@ static apr_status_t send_claim(agent_supervisor_t *sv,
 {
     agent_claim_t *claim = &sv->claim;
     apr_pool_t *pool = database->scratch;
-    int free_slots = agent_runner_free_slots(sv);
     bool full_scan = claim->full_scan_at <= sv->now;
     const char *params[6];
 
     claim->due_at = AGENT_NEVER;
-    claim->limit = free_slots < claim->most ? free_slots : claim->most;
+    set_limits(sv);
     if (full_scan) {
         claim->full_scan_at = sv->now + INTERVAL;
     }
     params[0] = sv->worker.id;
     params[1] = claim->graph_ids;
-    params[2] = apr_itoa(pool, claim->limit);
+    params[2] = apr_itoa(pool, claim->ordinary);
     params[3] = full_scan || claim->mark < SLACK
         ? "0"
         : apr_psprintf(pool, "%" APR_INT64_T_FMT, claim->mark - SLACK);
     params[4] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
                              agent_start_claim_bytes(sv));
-    params[5] = agent_runner_takes_suspects(sv) ? "true" : "false";
+    params[5] = apr_itoa(pool, claim->suspects);
     return agent_db_send(database->db, AGENT_SQL_CLAIM_RUNS, params, err, pool);
 }
 
@@ -162,11 +191,24 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     }
 }
 
+/* There may be more of the same kind. */
+static bool is_full(const agent_claim_t *claim, const agent_db_result_t *result)
+{
+    int rows = agent_db_rows(result);
+    int suspects = 0;
+
+    for (int row = 0; row < rows; row++) {
+        suspects += agent_db_value(result, row, COL_COMPANY) != NULL;
+    }
+    return (claim->ordinary > 0 && rows - suspects == claim->ordinary)
+        || (claim->suspects > 0 && suspects == claim->suspects);
+}
+
 static void receive_claim(agent_supervisor_t *sv,
                           const agent_db_result_t *result)
 {
     int rows = agent_db_rows(result);
-    apr_time_t next = rows == sv->claim.limit
+    apr_time_t next = is_full(&sv->claim, result)
         ? sv->now
         : agent_database_after(sv, INTERVAL);
 

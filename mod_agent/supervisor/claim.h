@@ -13,8 +13,11 @@ typedef struct agent_claim_t {
      * (dead index entries), but for a full scan each second. */
     apr_int64_t mark;
     apr_time_t full_scan_at;
-    /* What is asked for by the statement in flight; what may be asked for: less
+    /* What is asked for by the statement in flight, of ordinary runs and of
+     * suspects; the larger of the two; what may be asked for of each: less
      * after one that took too long. */
+    int ordinary;
+    int suspects;
     int limit;
     int most;
 } agent_claim_t;

@@ -34,15 +34,22 @@ void agent_runner_init(agent_supervisor_t *sv)
 
 /* ---- counting ---- */
 
-/* All that have not ended; the ordinary ones that take runs, or will; those for
- * suspects. */
-typedef enum count_t { COUNT_ALL, COUNT_USEFUL, COUNT_SUSPECT } count_t;
+/* All that have not ended; the ordinary ones that take runs, or will; of these
+ * those that take them now; those for suspects. */
+typedef enum count_t {
+    COUNT_ALL,
+    COUNT_USEFUL,
+    COUNT_READY,
+    COUNT_SUSPECT
+} count_t;
 
 static bool is_counted(const agent_runner_t *runner, count_t what)
 {
     switch (what) {
     case COUNT_USEFUL:
         return runner->state <= AGENT_RUNNER_READY && runner->company == 0;
+    case COUNT_READY:
+        return runner->state == AGENT_RUNNER_READY && runner->company == 0;
     case COUNT_SUSPECT:
         return runner->state < AGENT_RUNNER_DEAD && runner->company > 0;
     default:
@@ -93,11 +100,20 @@ agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv)
     return best;
 }
 
-bool agent_runner_takes_suspects(const agent_supervisor_t *sv)
+/* Runners for suspects that can still be started. */
+static int count_startable(const agent_supervisor_t *sv)
 {
-    return sv->mode == AGENT_MODE_RUNNING
-        && count_runners(sv, COUNT_SUSPECT) < MAX_SUSPECT_RUNNERS
-        && count_runners(sv, COUNT_ALL) < AGENT_RUNNERS_MAX;
+    int own = MAX_SUSPECT_RUNNERS - count_runners(sv, COUNT_SUSPECT);
+    int all = AGENT_RUNNERS_MAX - count_runners(sv, COUNT_ALL);
+    int count = own < all ? own : all;
+
+    return sv->mode == AGENT_MODE_RUNNING && count > 0 ? count : 0;
+}
+
+int agent_runner_suspect_places(const agent_supervisor_t *sv)
+{
+    /* Where none comes up at all, those for suspects would not either. */
+    return count_runners(sv, COUNT_READY) > 0 ? count_startable(sv) : 0;
 }
 
 /* ---- starting ---- */
@@ -215,7 +231,7 @@ agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv, int company)
             return runner;
         }
     }
-    return agent_runner_takes_suspects(sv) ? start_runner(sv, company) : NULL;
+    return count_startable(sv) > 0 ? start_runner(sv, company) : NULL;
 }
 
 apr_time_t agent_runner_replenish(agent_supervisor_t *sv)

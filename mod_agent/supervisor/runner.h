@@ -104,8 +104,9 @@ agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv);
  * it may not be ready yet, and ends when idle. NULL when none can be had. */
 agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv, int company);
 
-/* Another such runner can be started. */
-bool agent_runner_takes_suspects(const agent_supervisor_t *sv);
+/* Such runs that could be started now, however few may share a runner: one for
+ * each such runner that can still be started. None while no runner is ready. */
+int agent_runner_suspect_places(const agent_supervisor_t *sv);
 
 /* News of the spawner. */
 void agent_runner_receive_news(agent_supervisor_t *sv);

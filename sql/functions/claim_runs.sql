@@ -3,7 +3,8 @@
 -- scans: what a thread may run next was decided when the run before it ended.
 -- Messages that start a run are composed here, while rows are locked, only for runs with little state,
 -- as many as p_max_bytes have room for; agent.compose_starts has the others. Runs that must not share a
--- runner with all others (company) are left alone when p_with_suspects is false.
+-- runner with all others (company) are counted apart, at most p_suspects of them: neither kind keeps the
+-- other waiting.
 -- Returns: one row per run. start is the protocol's line for the runner, null when it is to be asked
 --          for; start_bytes is its length, about; last_event_seq is where the numbering of its events
 --          goes on (-1: from 0); deadline_sec null = the worker's own limit.
@@ -17,7 +18,7 @@ create or replace function agent.claim_runs(
     p_limit integer,
     p_min_ready_seq bigint,
     p_max_bytes bigint,
-    p_with_suspects boolean
+    p_suspects integer
 ) returns table (
     account_id uuid,
     run_id uuid,
@@ -49,9 +50,21 @@ begin
                     select from agent.run_queue c
                      where c.state = 1
                        and c.not_before is null
+                       and c.company is null
                        and c.graph_id = g.graph_id
                        and c.ready_seq > p_min_ready_seq
-                     limit 1
+                     limit least(p_limit, 1)
+                   ) r)
+       and not exists (
+            select from unnest(p_graph_ids) g (graph_id)
+             cross join lateral (
+                    select from agent.run_queue c
+                     where c.state = 1
+                       and c.not_before is null
+                       and c.company is not null
+                       and c.graph_id = g.graph_id
+                       and c.ready_seq > p_min_ready_seq
+                     limit least(p_suspects, 1)
                    ) r)
        and not exists (
             select from agent.run_queue d
@@ -104,15 +117,32 @@ begin
                               from agent.run_queue c
                              where c.state = 1
                                and c.not_before is null
+                               and c.company is null
                                and c.graph_id = g.graph_id
                                and c.ready_seq > p_min_ready_seq
-                               and (c.company is null or p_with_suspects)
                              order by c.ready_seq
                              limit p_limit
                                for no key update skip locked
                            ) r
                      order by r.ready_seq
-                     limit p_limit))
+                     limit p_limit)
+                 || array(
+                    select r.ctid
+                      from unnest(p_graph_ids) g (graph_id)
+                     cross join lateral (
+                            select c.ctid, c.ready_seq
+                              from agent.run_queue c
+                             where c.state = 1
+                               and c.not_before is null
+                               and c.company is not null
+                               and c.graph_id = g.graph_id
+                               and c.ready_seq > p_min_ready_seq
+                             order by c.ready_seq
+                             limit p_suspects
+                               for no key update skip locked
+                           ) r
+                     order by r.ready_seq
+                     limit p_suspects))
             returning q.*
         ),
         moved as (
@@ -153,5 +183,5 @@ begin
 end
 $function$;
 
-comment on function agent.claim_runs(bigint, text[], integer, bigint, bigint, boolean) is
+comment on function agent.claim_runs(bigint, text[], integer, bigint, bigint, integer) is
     'Leases ready runs to a worker.';

@@ -181,9 +181,13 @@ create unique index run_queue_one_active on agent.run_queue (account_id, thread_
 comment on index agent.run_queue_one_active is
     'At most one active run per thread, as a database rule.';
 create index run_queue_ready on agent.run_queue (graph_id, ready_seq)
-    where state = 1 and not_before is null;
+    where state = 1 and not_before is null and company is null;
 comment on index agent.run_queue_ready is
     'What claim_runs scans; blocked, delayed and leased runs are not in it.';
+create index run_queue_suspects on agent.run_queue (graph_id, ready_seq)
+    where state = 1 and not_before is null and company is not null;
+comment on index agent.run_queue_suspects is
+    'The same for runs that wait for a runner of their own kind.';
 create index run_queue_delayed on agent.run_queue (not_before)
     where state = 1 and not_before is not null;
 comment on index agent.run_queue_delayed is 'Ready runs whose time has not come.';

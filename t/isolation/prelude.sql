@@ -57,7 +57,7 @@ $$;
 -- Numbers of the claimed runs.
 create function public.claim(p_limit integer) returns text language sql as $$
     select coalesce(string_agg(right(c.run_id::text, 1), ' ' order by c.run_id), 'none')
-      from public.worker w, agent.claim_runs(w.worker_id, '{agent}', p_limit, 0, 1000000, true) c
+      from public.worker w, agent.claim_runs(w.worker_id, '{agent}', p_limit, 0, 1000000, 16) c
 $$;
 
 create function public.item(p_run integer, p_message json) returns json language sql as $$

@@ -112,7 +112,7 @@ subtest 'nobody deadlocks, and every run ends' => sub {
             ('{interrupt,rollback}'::text[])[1 + random()], '$LAST');",
         by_ids => "perform agent.cancel_runs($account, t.id, array(select run_id from agent.runs r where r.thread_id = t.id
             order by random() limit 5), ('{interrupt,rollback}'::text[])[1 + random()]) from (select ($list)[1 + random() * 5] as id) t;",
-        claim => "perform agent.claim_runs($worker, '{agent}', 3, 0, 1000000, true);",
+        claim => "perform agent.claim_runs($worker, '{agent}', 3, 0, 1000000, 16);",
         finish => "perform agent.save_batch($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch,
             's', null, 'type', 'end', 'status', 'success')), '[]') from (select * from agent.run_queue
             where state = 2 order by random() limit 4) q));",

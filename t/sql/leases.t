@@ -84,7 +84,7 @@ subtest 'a run that shares its runner with few is claimed only where such a runn
     my $items = AgentSQL::encode([ AgentSQL::Play::item($claim) ]);
     is_deeply [ $play->session->query("select outcome from agent.release_runs($other, '$items', false, 'x', 25::smallint)") ],
         [ ['requeued'] ];
-    is_deeply [ $play->claim($other, suspects => 'false') ], [];
+    is_deeply [ $play->claim($other, suspects => 0) ], [];
     ($claim) = $play->claim($other);
     is_deeply [ @{$claim}{qw(run_id company attempt)} ], [ $run, 25, 1 ], 'with the number, the attempt not counted';
     $play->release($other, 'true', $claim);
@@ -92,6 +92,21 @@ subtest 'a run that shares its runner with few is claimed only where such a runn
     $play->session->query('update agent.run_queue set not_before = null');
     ($claim) = $play->claim($other);
     $play->save($other, AgentSQL::Play::finish($claim));
+};
+
+subtest 'runs that share their runner with few and all others are claimed up to a number of their own' => sub {
+    my $other = $play->worker;
+    my @suspects = map { $play->run($play->thread) } 1 .. 5;
+    $play->session->query('update agent.run_queue set company = 1');
+    my @runs = map { $play->run($play->thread) } 1 .. 4;
+    my $claimed = sub { [ map { $_->{run_id} } $play->claim($other, @_) ] };
+    is_deeply $claimed->(limit => 1, suspects => 0), [ $runs[0] ], 'what waits for another runner is in nobody\'s way';
+    is_deeply $claimed->(limit => 0, suspects => 2), [ @suspects[ 0, 1 ] ], 'and need not wait for a place of the others';
+    is_deeply [ sort @{ $claimed->(limit => 2, suspects => 1) } ], [ sort @runs[ 1, 2 ], $suspects[2] ], 'both at once';
+    is_deeply $claimed->(limit => 0, suspects => 0), [];
+    is_deeply [ sort @{ $claimed->() } ], [ sort $runs[3], @suspects[ 3, 4 ] ], 'none is forgotten';
+    $play->session->query("select * from agent.bury_worker($other, false, 100)");
+    finish_all();
 };
 
 subtest 'a run can be ended in error whatever was asked for it' => sub {
@@ -114,7 +129,7 @@ subtest 'two workers never get the same run' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $other = $db->session;
     $other->query('begin');
-    my @first = $other->query("select run_id from agent.claim_runs($worker, '{agent}', 2, 0, 1000000, true)");
+    my @first = $other->query("select run_id from agent.claim_runs($worker, '{agent}', 2, 0, 1000000, 16)");
     my @second = $play->claim($play->worker, limit => 4);
     $other->query('commit');
     is_deeply [ map { $_->[0] } @first ], [ @runs[0, 1] ];

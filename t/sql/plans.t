@@ -200,10 +200,11 @@ subtest 'the plan of a claim is index scans and a tid scan: no table scan, no ha
     $session->query($_) for split /;\n/, $LOAD;
     my $worker = AgentSQL::Play->new($session)->worker;
     $session->query('set client_min_messages = log');
-    $session->send("select count(*) from agent.claim_runs($worker, '{agent}', 50, 0, 1000000, true)");
+    $session->send("select count(*) from agent.claim_runs($worker, '{agent}', 50, 0, 1000000, 16)");
     my ($plan) = grep { /with claimed as/ } split /^LOG: /m, $session->receive;
     like $plan, qr/Update on run_queue/, 'there is a plan to look at';
     like $plan, qr/Index Scan using run_queue_ready on run_queue/;
+    like $plan, qr/Index Scan using run_queue_suspects on run_queue/;
     like $plan, qr/Tid Scan on run_queue/;
     like $plan, qr/Index Scan using runs_pkey on runs/;
     unlike $plan, qr/Seq Scan|Hash|Merge|Bitmap/;

@@ -164,7 +164,7 @@ subtest 'a burial waits for a claim and finds what it claimed' => sub {
     my $run = $play->run($play->thread);
     my @sessions = map { $db->session } 1, 2;
     $sessions[0]->query('begin');
-    is scalar $sessions[0]->query("select run_id from agent.claim_runs($worker, '{agent}', 9, 0, 1000000, true)"), 1;
+    is scalar $sessions[0]->query("select run_id from agent.claim_runs($worker, '{agent}', 9, 0, 1000000, 16)"), 1;
     $sessions[1]->send("select outcome from agent.bury_worker($worker, false, 100)");
     $sessions[0]->query('commit');
     is $sessions[1]->receive, 'requeued';

@@ -107,7 +107,7 @@ static void claim_runs(worker_t *worker)
     PGresult *result = query(
         worker->conn,
         "select run_id, epoch, last_event_seq"
-        " from agent.claim_runs($1, '{agent}', 6, 0, 1000000, true)",
+        " from agent.claim_runs($1, '{agent}', 6, 0, 1000000, 16)",
         1, params);
 
     worker->count = PQntuples(result);

@@ -195,7 +195,7 @@ subtest 'runs that end because their worker is lost are told of' => sub {
     my $lost = sql("select agent.register_worker('elsewhere', 'boot', 1, 1, 10, -60, '{agent}')");
     my $run = create_run({ do => 'noop' });
     my $thread = run_field($run, 'thread_id');
-    sql("select count(*) from agent.claim_runs($lost, '{agent}', 1, 0, 1000000, true)");
+    sql("select count(*) from agent.claim_runs($lost, '{agent}', 1, 0, 1000000, 16)");
     sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '$thread', '$run', 'interrupt')");
     my $sv = TestSupervisor->start($pg);
     wait_status($run, 'interrupted');

@@ -100,6 +100,46 @@ subtest 'a run that kills its runner each time costs the runs beside it no attem
         'all others end at their first attempt';
 };
 
+# Runs as the death of a runner with several leaves them: each to be tried alone.
+sub make_suspects {
+    my ($graph, $count, $input) = @_;
+    my @runs = map { create_run($input, graph => $graph) } 1 .. $count;
+    sql("update agent.run_queue set company = 1 where graph_id = '$graph' and state = 1");
+    return @runs;
+}
+
+subtest 'no more runs that are to be tried alone are claimed than runners can be started for them' => sub {
+    my $gate = make_gate();
+    my @first = make_suspects('many', 16, { do => 'gate', path => $gate });
+    my @suspects = (@first, make_suspects('many', 24, { do => 'noop' }));
+    my @runs = map { create_run({ do => 'noop' }, graph => 'many') } 1 .. 5;
+    my $many = TestSupervisor->start($pg, node => 'node-5', graphs => { many => {} }, timing_ms => fast_timing());
+    wait_status($_, 'success') for @runs;
+    pass 'ordinary runs go on beside them';
+    my $held = "select count(*) from agent.run_queue where graph_id = 'many' and state = 2";
+    wait_for('16 of them to run', sub { sql($held) == 16 && !grep { events_of($_) < 2 } @first });
+    wait_status(create_run({ do => 'noop' }, graph => 'many'), 'success') for 1 .. 3;
+    is sql($held), 16, 'the others wait in the queue';
+    open_gate($gate);
+    wait_status($_, 'success') for @suspects;
+    is sql("select max(epoch) from agent.usage_events where run_id in ('" . join("', '", @suspects) . "')"), 1,
+        'and are claimed when there is a runner for them, once';
+    is $many->stop, 0, 'end';
+};
+
+subtest 'a run that is to be tried alone needs no place that ordinary runs take' => sub {
+    my $full = TestSupervisor->start($pg, node => 'node-6', graphs => { full => {} }, slots => 1, timing_ms => fast_timing());
+    $full->wait_ready;
+    my $gate = make_gate();
+    my ($long, $next) = map { create_run({ do => 'gate', path => $gate }, graph => 'full') } 1 .. 2;
+    wait_for('the only place to be taken', sub { events_of($long) >= 2 });
+    sql("update agent.run_queue set company = 1 where run_id = '$next'");
+    wait_for('the other one to run beside it', sub { events_of($next) >= 2 });
+    open_gate($gate);
+    wait_status($_, 'success') for $long, $next;
+    is $full->stop, 0, 'end';
+};
+
 subtest 'a flood on standard error is cut, the run is not' => sub {
     my $began = clock_gettime(CLOCK_MONOTONIC);
     my $run = create_run({ do => 'stderr', count => 20_000 });

@@ -165,9 +165,9 @@ sub worker {
 sub claim {
     my ($self, $worker, %with) = @_;
     return map { AgentSQL::decode($_->[0]) } $self->{session}->query(sprintf(
-        "select row_to_json(c) from agent.claim_runs(%d, '%s', %d, %d, %d, %s) c",
-        $worker, $with{graphs} || '{agent}', $with{limit} || 50, $with{min} || 0,
-        $with{max_bytes} // 1_000_000, $with{suspects} // 'true'));
+        "select row_to_json(c) from agent.claim_runs(%d, '%s', %d, %d, %d, %d) c",
+        $worker, $with{graphs} || '{agent}', $with{limit} // 50, $with{min} || 0,
+        $with{max_bytes} // 1_000_000, $with{suspects} // 16));
 }
 
 # Sends a batch; returns {run_id => [outcome, finished]}.
