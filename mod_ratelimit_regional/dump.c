@@ -16,14 +16,22 @@
 
 static const char *list_matches(const rlr_rule_t *rule, apr_pool_t *pool)
 {
-    const char *list = "";
+    static const char comma[] = ", ";
+    int count = rule->matches->nelts;
+    apr_array_header_t *parts = apr_array_make(pool, 2 * count,
+                                               sizeof(struct iovec));
 
-    for (int i = 0; i < rule->matches->nelts; i++) {
-        list = apr_pstrcat(pool, list, i > 0 ? ", " : "",
-                           APR_ARRAY_IDX(rule->matches, i, rlr_match_t).source,
-                           NULL);
+    for (int i = 0; i < count; i++) {
+        const char *source = APR_ARRAY_IDX(rule->matches, i, rlr_match_t)
+                                 .source;
+
+        APR_ARRAY_PUSH(parts, struct iovec) = (struct iovec){
+            (void *)comma, i > 0 ? strlen(comma) : 0};
+        APR_ARRAY_PUSH(parts, struct iovec) = (struct iovec){(void *)source,
+                                                             strlen(source)};
     }
-    return list;
+    return apr_pstrcatv(pool, (const struct iovec *)parts->elts,
+                        (apr_size_t)parts->nelts, NULL);
 }
 
 static const char *print_limit(const rlr_rule_t *rule, const char *region,
@@ -43,6 +51,7 @@ static void add_head(apr_array_header_t *cells,
 {
     APR_ARRAY_PUSH(cells, const char *) = "Match (method)";
     APR_ARRAY_PUSH(cells, const char *) = "Identity key";
+    /* Bounded: a head for each region. */
     for (int i = 0; i < regions->nelts; i++) {
         APR_ARRAY_PUSH(cells, const char *) = apr_psprintf(
             pool, "%s limit", APR_ARRAY_IDX(regions, i, const char *));

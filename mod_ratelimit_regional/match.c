@@ -296,18 +296,20 @@ char rlr_match_second(const rlr_match_t *match)
 static const char *make_sample(const rlr_match_t *match, apr_pool_t *pool)
 {
     const char *rest = match->text;
-    const char *sample = "";
+    const char *word;
+    /* A UUID is as long as six such words. */
+    char *sample = apr_palloc(pool, strlen(rest) * 6 + 1);
+    char *end = sample;
 
-    for (;;) {
-        const char *word = strstr(rest, uuid_word);
-
-        if (word == NULL) {
-            return apr_pstrcat(pool, sample, rest, NULL);
-        }
-        sample = apr_psprintf(pool, "%s%.*s%s", sample, (int)(word - rest),
-                              rest, sample_uuid);
-        rest = word + UUID_WORD_LENGTH;
+    for (; (word = strstr(rest, uuid_word)) != NULL;
+         rest = word + UUID_WORD_LENGTH) {
+        memcpy(end, rest, (size_t)(word - rest));
+        end += word - rest;
+        memcpy(end, sample_uuid, UUID_LENGTH);
+        end += UUID_LENGTH;
     }
+    memcpy(end, rest, strlen(rest) + 1);
+    return sample;
 }
 
 /* Whether patterns of the one kind can cover some of the other at all. */

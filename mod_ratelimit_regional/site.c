@@ -61,6 +61,7 @@ static const char *check_region(const rlr_config_t *config, apr_pool_t *pool)
 static const char *check_rule_engines(const rlr_config_t *config,
                                       apr_pool_t *pool)
 {
+    /* Bounded: the first error is the last. */
     for (int i = 0; i < config->rule_engines->nelts; i++) {
         const rlr_rule_engine_t *entry = &APR_ARRAY_IDX(config->rule_engines, i,
                                                         rlr_rule_engine_t);
@@ -77,6 +78,7 @@ static const char *check_rule_engines(const rlr_config_t *config,
 
 static const char *check_overrides(const rlr_global_t *global, apr_pool_t *pool)
 {
+    /* Bounded: the first error is the last. */
     for (int i = 0; i < global->overrides->nelts; i++) {
         const rlr_override_t *entry = &APR_ARRAY_IDX(global->overrides, i,
                                                      rlr_override_t);

@@ -45,6 +45,7 @@ static apr_array_header_t *find_covers(const rlr_site_t *site,
     const rlr_rule_t *rule = rules[index];
     apr_array_header_t *covers = apr_array_make(pool, 4, sizeof(const char *));
 
+    /* Bounded: a name for each match of the configuration, at the start. */
     for (int i = 0; i < rule->matches->nelts; i++) {
         const rlr_match_t *match = &APR_ARRAY_IDX(rule->matches, i,
                                                   rlr_match_t);
@@ -79,6 +80,7 @@ static void check_site(const rlr_site_t *site, server_rec *server,
 {
     const rlr_rule_t *const *rules = list_rules(site, pool);
 
+    /* Bounded: a name for each rule of the configuration, at the start. */
     for (int i = 1; i < site->rules->nelts; i++) {
         const apr_array_header_t *covers = find_covers(site, rules, i, server,
                                                        said, pool);
@@ -140,6 +142,7 @@ void rlr_site_warn(server_rec *main_server, apr_pool_t *pool)
     if (rlr_config_get(main_server)->global->rules->nelts == 0) {
         return;
     }
+    /* Bounded: a name for each server of the configuration, at the start. */
     for (server_rec *server = main_server; server != NULL;
          server = server->next) {
         const rlr_site_t *site = rlr_config_get(server)->site;

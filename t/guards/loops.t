@@ -10,6 +10,8 @@ use AgentTest::Source;
 use Test::More;
 
 my $GROWS = qr/\bapr_(?:pstrcat|psprintf|pvsprintf)\(/;
+# What begins a loop: of C, and the macros over rings and JSON objects.
+my $LOOP = qr/for \(|while \(|do \{|AGENT_RING_EACH\w*\(|APR_RING_FOREACH\w*\(|json_object_object_foreach\w*\s*\(/;
 
 # The loops of a file as clang-format leaves them: [number of the first line,
 # lines of it and of what stands before it, up to its closing brace].
@@ -17,7 +19,7 @@ sub loops_of {
     my (@lines) = @_;
     my @loops;
     for my $at (0 .. $#lines) {
-        my ($indent) = $lines[$at] =~ /^(\s+)(?:for \(|while \(|do \{)/ or next;
+        my ($indent) = $lines[$at] =~ /^(\s+)(?:$LOOP)/ or next;
         my $end = $at;
         $end++ while $end < $#lines && $lines[$end] !~ /^$indent\}/;
         my $begin = $at;
@@ -39,6 +41,10 @@ my %samples = (
     "    while (x) {\n        if (y) {\n            t = apr_psprintf(p, f);\n        }\n    }\n" => 1,
     "    /* Bounded: the table has ten rows. */\n    for (;;) {\n        t = apr_pstrcat(p, t);\n    }\n" => 0,
     "    for (;;) {\n        add(b, x);\n    }\n    t = apr_pstrcat(p, t, x, NULL);\n"      => 0,
+    "    AGENT_RING_EACH(a, &r, t, link)\n    {\n        t = apr_pstrcat(p, t, x, NULL);\n    }\n" => 1,
+    "    APR_RING_FOREACH_SAFE(a, n, &r, t, link)\n    {\n        t = apr_psprintf(p, f);\n    }\n" => 1,
+    "    json_object_object_foreach (o, k, v) {\n        t = apr_pstrcat(p, t, k, NULL);\n    }\n" => 1,
+    "    json_object_object_foreach(o, k, v)\n    {\n        t = apr_pstrcat(p, t, k, NULL);\n    }\n" => 1,
 );
 for my $sample (sort keys %samples) {
     my @found = grep { is_unbounded(@{$_}[ 1 .. $#{$_} ]) } loops_of(split /\n/, $sample);
@@ -47,7 +53,7 @@ for my $sample (sort keys %samples) {
 
 chdir root() or die root() . ": $!\n";
 my @found;
-for my $file (source_files(qr{^mod_agent/.*\.c\z})) {
+for my $file (source_files(qr{^mod_(?:agent|ratelimit_regional)/.*\.[ch]\z})) {
     for my $loop (loops_of(split /\n/, slurp($file))) {
         my ($line, @lines) = @{$loop};
         push @found, "$file:$line" if is_unbounded(@lines);
