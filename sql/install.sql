@@ -143,6 +143,7 @@ select :version < 12 as is_missing \gset
 \ir functions/render_checkpoint.sql
 \ir functions/digest_text.sql
 \ir functions/compose_values.sql
+\ir functions/choose_start.sql
 \ir functions/compose_start.sql
 \ir functions/start_bytes.sql
 \ir functions/split_values.sql

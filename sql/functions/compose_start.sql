@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Internal. The message that starts an attempt of a run at its runner. A retry goes on from the run's
--- own last checkpoint, which has the input already. Each table is looked up by its key behind a limit,
--- so that no statistics can turn the look-ups of many runs into a scan.
+-- Internal. The message that starts an attempt of a run at its runner, where agent.choose_start says.
+-- Each table is looked up by its key behind a limit, so that no statistics can turn the look-ups of many
+-- runs into a scan.
 -- Returns: one row: the protocol's line, without a line break.
 -- Locks:   none.
 create or replace function agent.compose_start(
@@ -23,8 +23,8 @@ as $function$
                'thread_id', p_thread_id,
                'graph_id', p_graph_id,
                'assistant_id', r.assistant_id,
-               'input', case when not t.is_retry then r.input end,
-               'command', case when not t.is_retry then r.command end,
+               'input', case when not c.is_retry then r.input end,
+               'command', case when not c.is_retry then r.command end,
                'config', r.config,
                'context', coalesce(r.context, '{}'),
                'stream_modes', r.stream_mode,
@@ -45,23 +45,14 @@ as $function$
                and x.account_id is not distinct from p_account_id
              limit 1
            ) r
-     cross join lateral (
-            select x.head_checkpoint_id,
-                   x.head_run_id is not distinct from p_run_id as is_retry
-              from agent.threads x
-             where x.account_id = p_account_id
-               and x.thread_id = p_thread_id
-             limit 1
-           ) t
+     cross join lateral agent.choose_start(
+            p_account_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
       left join lateral (
             select x.*
               from agent.checkpoints x
              where x.account_id = p_account_id
                and x.thread_id = p_thread_id
-               and x.checkpoint_id = case
-                       when t.is_retry then t.head_checkpoint_id
-                       else coalesce(r.start_checkpoint_id, t.head_checkpoint_id)
-                   end
+               and x.checkpoint_id = c.checkpoint_id
              limit 1
            ) k on true
      cross join lateral agent.compose_values(p_account_id, p_thread_id, k.channels) v

@@ -16,29 +16,20 @@ as $function$
     select 1024 + coalesce(p_request_bytes, 8388608)
            + case when k.checkpoint_id is null then 0 else coalesce(k.state_bytes, 8388608) end
       from (
-            select x.head_checkpoint_id,
-                   x.head_run_id is not distinct from p_run_id as is_retry
-              from agent.threads x
-             where x.account_id = p_account_id
-               and x.thread_id = p_thread_id
-             limit 1
-           ) t
-     cross join lateral (
-            select case
-                       when t.is_retry then t.head_checkpoint_id
-                       else coalesce(x.start_checkpoint_id, t.head_checkpoint_id)
-                   end as checkpoint_id
+            select x.start_checkpoint_id
               from agent.runs x
              where x.run_id = p_run_id
                and x.account_id is not distinct from p_account_id
              limit 1
            ) r
+     cross join lateral agent.choose_start(
+            p_account_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
       left join lateral (
             select x.checkpoint_id, x.state_bytes
               from agent.checkpoints x
              where x.account_id = p_account_id
                and x.thread_id = p_thread_id
-               and x.checkpoint_id = r.checkpoint_id
+               and x.checkpoint_id = c.checkpoint_id
              limit 1
            ) k on true
 $function$;

@@ -136,6 +136,36 @@ subtest 'two workers never get the same run' => sub {
     is_deeply [ map { $_->{run_id} } @second ], [ @runs[2, 3] ], 'and do not wait for each other';
 };
 
+subtest 'the length of a start line is that of the state which the line has' => sub {
+    my $other = $play->worker;
+    my $thread = $play->thread;
+    # The checkpoints of a thread, small ones and a large one in between.
+    my %id = map { $_ => AgentSQL::uuid() } my @sizes = (10, 20_000, 3000);
+    for my $size (@sizes) {
+        $play->run($thread);
+        my ($claim) = $play->claim($other);
+        $play->save($other, AgentSQL::Play::checkpoint($claim, id => $id{$size}, messages => [ 'x' x $size ]),
+            AgentSQL::Play::finish($claim));
+    }
+    my $agree = sub {
+        my ($size, $why) = @_;
+        my ($claim) = $play->claim($other);
+        my $start = AgentSQL::decode($claim->{start});
+        is length $start->{values}{messages}[0]{content}, $size, "$why: the line has it";
+        cmp_ok abs($claim->{start_bytes} - length $claim->{start}), '<', 1500, 'and so has its length';
+        return $claim;
+    };
+    $play->run($thread);
+    my $claim = $agree->(3000, 'the head');
+    $play->save($other, AgentSQL::Play::finish($claim));
+    $play->run($thread, request => { checkpoint => { checkpoint_id => $id{20_000} } });
+    $claim = $agree->(20_000, 'the checkpoint that was asked for');
+    $play->save($other, AgentSQL::Play::checkpoint($claim, messages => [ 'x' x 7000 ]));
+    $play->release($other, 'false', $claim);
+    $claim = $agree->(7000, 'the last one of the attempt before');
+    $play->save($other, AgentSQL::Play::finish($claim));
+};
+
 subtest 'a first attempt starts with the input, epoch 1, attempt 1 and events from 0' => sub {
     my $thread = $play->thread;
     $play->run($thread, request => { input => 'x' });
