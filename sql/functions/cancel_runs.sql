@@ -3,6 +3,7 @@
 -- Returns: ok, changed: the thread and the runs that ended here; run_not_found when none of the runs
 --          is there.
 -- Bound:   ids of p_run_ids, of which the server accepts 1,000.
+--          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h.
 -- Locks:   the thread, then the queue rows, then the records.
 create or replace function agent.cancel_runs(
     p_account_id uuid,

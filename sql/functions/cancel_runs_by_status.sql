@@ -5,7 +5,7 @@
 -- Returns: ok with the id of the last run that was looked at, changed: threads and runs that ended
 --          here; run_not_found when there are no more before p_before. p_status: pending = not begun,
 --          running = a worker executes it, all = both.
--- Bound:   ids of 100 runs and their threads.
+-- Bound:   ids of 100 runs and their threads. Held by `limit 100`.
 -- Locks:   the threads, then the queue rows, each in the order of their keys, then the records.
 create or replace function agent.cancel_runs_by_status(
     p_account_id uuid,

@@ -4,6 +4,7 @@
 -- graphs that the server executes.
 -- Returns: ok with the array of run records in the order of the requests; assistant_not_found.
 -- Bound:   the bytes of p_requests and 2 KB a request, of which the server accepts 1,000.
+--          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h.
 -- Locks:   the new rows; assistants that are new too come first, in the order of their keys.
 create or replace function agent.create_stateless_runs(
     p_account_id uuid,

@@ -5,6 +5,7 @@
 --          p_status null = any; p_select null = whole records, else only these fields.
 -- Bound:   16 MB of whole records, of which p_select takes its part, but at least one record. Records
 --          are read one by one: what comes after the bound stays where it is stored.
+--          Held by `c_bytes   constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
 create or replace function agent.list_runs(
     p_account_id uuid,

@@ -7,6 +7,7 @@
 --          An event that names a checkpoint shows its values. When the retention has dropped what
 --          comes after the cursor, agent.compose_gap's rows stand for it.
 -- Bound:   64 KB of data and one event, or composed state, more.
+--          Held by `v_bytes  integer := 65536` and `more := v_left <= 0 or v_bytes <= 0`.
 -- Locks:   none.
 create or replace function agent.read_events(
     p_account_id uuid,

@@ -6,6 +6,7 @@
 --          values of a checkpoint, a large event, a final status, more than p_limit events, a run that
 --          is gone). No row: nothing new.
 -- Bound:   of each run p_limit + 1 events of 16 KB.
+--          Held by `octet_length(x.data) <= 16384` and `limit p_limit + 1`.
 -- Locks:   none.
 create or replace function agent.read_news(
     p_account_ids uuid[],

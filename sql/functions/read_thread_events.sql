@@ -16,6 +16,7 @@
 --          When the retention has dropped events after the cursor, agent.compose_gap's rows stand
 --          for them; from (0, -1) such runs are left out.
 -- Bound:   64 KB of data and what agent.read_events returns for one run.
+--          Held by `v_bytes  integer := 65536`, `more := v_left <= 0 or v_bytes <= 0` and `exit when more`.
 -- Locks:   none.
 create or replace function agent.read_thread_events(
     p_account_id uuid,

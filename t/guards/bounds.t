@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A function that the server calls and that collects several rows says in its
-# header how much it returns at most: what a client asks for has a bound in
-# bytes, not in records alone.
+# header how much it returns at most, and which piece of code holds that: what
+# a client asks for has a bound in bytes, not in records alone. The code stands
+# in the function itself, or in the file that is named with it.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -27,9 +28,32 @@ for my $statement (split /^(?=AGENT_STATEMENT\()/m, $statements) {
 }
 is join(' ', grep { !$api{$_} } sort keys %sent), '', 'and they are all that handlers call';
 
-for my $name (sort keys %api) {
-    my $text = slurp(root() . "/sql/functions/$name.sql");
-    ok $text !~ /\b(?:$COLLECTS)\b/i || $text =~ /^-- Bound:   \S/m, $name;
+# What is wrong with the bound of a function, given its text; '' when nothing is.
+sub fault_of {
+    my ($text) = @_;
+    return '' if $text !~ /\b(?:$COLLECTS)\b/i;
+    my ($bound) = $text =~ /^(-- Bound:   \S.*\n(?:-- {10}.*\n)*)/m or return 'no bound';
+    my ($held) = $bound =~ s/\n--\s+/ /gr =~ /Held by (.*)/ or return 'nothing holds the bound';
+    my ($code) = $text =~ /^create or replace function(.*)/ms;
+    my @pieces = $held =~ /`([^`]+)`(?: in (\S+?)\.?(?=\s|$))?/g or return 'no code is named';
+    while (my ($piece, $file) = splice @pieces, 0, 2) {
+        my $where = defined $file ? slurp(root() . "/$file") : $code =~ s/--.*//gr;
+        return "`$piece` is not there" if index($where, $piece) < 0;
+    }
+    return '';
 }
+
+my $FUNCTION = "create or replace function f() returns setof text as 'select x limit 10 -- limit 20';\n";
+my %samples = (
+    "-- Bound:   ten.\n--          Held by `limit 10`.\n" => '',
+    "-- Bound:   twenty. Held by `limit 20`.\n"            => '`limit 20` is not there',
+    "-- Bound:   ten. Held by `limit 10` and\n--          `sum`.\n" => '`sum` is not there',
+    "-- Bound:   ten. Held by `# a client asks for has a bound` in t/guards/bounds.t.\n"   => '',
+    "-- Bound:   ten.\n-- Locks:   none. Held by `limit 10`.\n" => 'nothing holds the bound',
+    "-- Returns: rows.\n" => 'no bound',
+);
+is fault_of($_ . $FUNCTION), $samples{$_}, "the check judges a sample right: $_" for sort keys %samples;
+
+is fault_of(slurp(root() . "/sql/functions/$_.sql")), '', $_ for sort keys %api;
 
 done_testing;
