@@ -15,7 +15,7 @@
  */
 #define EVENT_INTERVAL apr_time_from_msec(25)
 #define SHORT_WAIT     apr_time_from_msec(2)
-/* So much needs no more company; it may still get it until it is sent. */
+/* So much is sent at once; more may still join it until it is. */
 #define ENOUGH_BYTES ((apr_size_t)64 * 1024)
 
 void agent_batch_init(agent_supervisor_t *sv)

@@ -27,7 +27,7 @@
 #define AGENT_BATCH_MAX_WAITING ((apr_size_t)32 * 1024 * 1024)
 
 typedef enum agent_item_kind_t {
-    /* Waits for company: it comes with the start of each run. */
+    /* Waits for others: it comes with the start of each run. */
     AGENT_ITEM_METADATA,
     AGENT_ITEM_EVENT,
     AGENT_ITEM_CHECKPOINT,

@@ -24,7 +24,7 @@ enum {
     COL_READY_SEQ,
     COL_LAST_SEQ,
     COL_DEADLINE,
-    COL_COMPANY,
+    COL_MAX_SHARED,
     COL_START_BYTES,
     COL_START
 };
@@ -148,10 +148,10 @@ static void refuse_twin(agent_supervisor_t *sv, agent_lease_t *old)
     }
 }
 
-static agent_runner_t *find_runner(agent_supervisor_t *sv, int company)
+static agent_runner_t *find_runner(agent_supervisor_t *sv, int max_shared)
 {
-    return company > 0 ? agent_runner_for_suspect(sv, company)
-                       : agent_runner_least_loaded(sv);
+    return max_shared > 0 ? agent_runner_for_suspect(sv, max_shared)
+                          : agent_runner_least_loaded(sv);
 }
 
 static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
@@ -177,7 +177,7 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     if (key.epoch > 1) {
         agent_batch_forget(sv, run_id, key.epoch);
     }
-    runner = find_runner(sv, (int)read_integer(result, row, COL_COMPANY, 0));
+    runner = find_runner(sv, (int)read_integer(result, row, COL_MAX_SHARED, 0));
     lease = agent_lease_add(sv, &key, runner);
     read_lease(lease, result, row);
     if (runner == NULL) {
@@ -198,7 +198,7 @@ static bool is_full(const agent_claim_t *claim, const agent_db_result_t *result)
     int suspects = 0;
 
     for (int row = 0; row < rows; row++) {
-        suspects += agent_db_value(result, row, COL_COMPANY) != NULL;
+        suspects += agent_db_value(result, row, COL_MAX_SHARED) != NULL;
     }
     return (claim->ordinary > 0 && rows - suspects == claim->ordinary)
         || (claim->suspects > 0 && suspects == claim->suspects);

@@ -52,8 +52,8 @@ struct agent_lease_t {
     bool is_start_sent;
     /* The runner was given it. */
     bool is_started;
-    /* Runs that its next runner may execute at once with it; 0: any number. */
-    int next_company;
+    /* Runs, itself included, that may share its next runner; 0: any number. */
+    int next_max_shared;
     /* Its longest execution in seconds, 0: the worker's own limit. */
     apr_int64_t limit_sec;
     /* The database refused its output once. */

@@ -59,7 +59,7 @@ void agent_release_add(agent_supervisor_t *sv, const agent_lease_t *lease,
     agent_release_t *release = add_release(sv, lease, reason);
 
     release->counted = counted;
-    release->company = lease->next_company;
+    release->max_shared = lease->next_max_shared;
     agent_batch_hurry(sv);
 }
 
@@ -121,7 +121,7 @@ static bool goes_along(const agent_supervisor_t *sv,
                        const agent_release_t *release)
 {
     return release->error == NULL && release->counted == first->counted
-        && release->company == first->company
+        && release->max_shared == first->max_shared
         && strcmp(release->reason, first->reason) == 0 && is_due(sv, release);
 }
 
@@ -170,8 +170,9 @@ static apr_status_t send_several(agent_supervisor_t *sv,
     params[1] = agent_buffer_text(&items);
     params[2] = first->counted ? "true" : "false";
     params[3] = first->reason;
-    params[4] = first->company > 0 ? apr_itoa(database->scratch, first->company)
-                                   : NULL;
+    params[4] = first->max_shared > 0
+        ? apr_itoa(database->scratch, first->max_shared)
+        : NULL;
     return agent_db_send(database->db, AGENT_SQL_RELEASE_RUNS, params, err,
                          database->scratch);
 }

@@ -16,8 +16,8 @@ typedef struct agent_release_t {
     agent_lease_key_t key;
     char account_id[AGENT_UUID_SIZE];
     bool counted;
-    /* Runs that its next runner may execute at once with it; 0: as before. */
-    int company;
+    /* Runs, itself included, that may share its next runner; 0: as before. */
+    int max_shared;
     const char *reason;
     /* Not given back: it ends in error, with this code and the reason. */
     const char *error;

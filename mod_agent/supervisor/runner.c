@@ -47,11 +47,11 @@ static bool is_counted(const agent_runner_t *runner, count_t what)
 {
     switch (what) {
     case COUNT_USEFUL:
-        return runner->state <= AGENT_RUNNER_READY && runner->company == 0;
+        return runner->state <= AGENT_RUNNER_READY && runner->max_shared == 0;
     case COUNT_READY:
-        return runner->state == AGENT_RUNNER_READY && runner->company == 0;
+        return runner->state == AGENT_RUNNER_READY && runner->max_shared == 0;
     case COUNT_SUSPECT:
-        return runner->state < AGENT_RUNNER_DEAD && runner->company > 0;
+        return runner->state < AGENT_RUNNER_DEAD && runner->max_shared > 0;
     default:
         return true;
     }
@@ -76,7 +76,7 @@ int agent_runner_free_slots(const agent_supervisor_t *sv)
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        if (runner->state == AGENT_RUNNER_READY && runner->company == 0
+        if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
             && runner->slots > runner->active) {
             count += runner->slots - runner->active;
         }
@@ -91,7 +91,7 @@ agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv)
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        if (runner->state == AGENT_RUNNER_READY && runner->company == 0
+        if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
             && runner->active < runner->slots
             && (best == NULL || runner->active < best->active)) {
             best = runner;
@@ -189,7 +189,7 @@ static void count_failure(agent_supervisor_t *sv)
 }
 
 /* NULL when it could not be started. */
-static agent_runner_t *start_runner(agent_supervisor_t *sv, int company)
+static agent_runner_t *start_runner(agent_supervisor_t *sv, int max_shared)
 {
     int pipes[AGENT_SPAWNER_FDS][2];
     int theirs[AGENT_SPAWNER_FDS];
@@ -198,7 +198,7 @@ static agent_runner_t *start_runner(agent_supervisor_t *sv, int company)
 
     if (rv == APR_SUCCESS) {
         runner = make_runner(sv, pipes);
-        runner->company = company;
+        runner->max_shared = max_shared;
         theirs[AGENT_SPAWNER_IN] = pipes[AGENT_SPAWNER_IN][0];
         theirs[AGENT_SPAWNER_OUT] = pipes[AGENT_SPAWNER_OUT][1];
         theirs[AGENT_SPAWNER_LOG] = pipes[AGENT_SPAWNER_LOG][1];
@@ -219,19 +219,20 @@ static agent_runner_t *start_runner(agent_supervisor_t *sv, int company)
     return runner;
 }
 
-agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv, int company)
+agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv, int max_shared)
 {
     agent_runner_t *runner;
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        if (runner->company == company && runner->state <= AGENT_RUNNER_READY
-            && runner->active < company
+        if (runner->max_shared == max_shared
+            && runner->state <= AGENT_RUNNER_READY
+            && runner->active < max_shared
             && (runner->slots == 0 || runner->active < runner->slots)) {
             return runner;
         }
     }
-    return count_startable(sv) > 0 ? start_runner(sv, company) : NULL;
+    return count_startable(sv) > 0 ? start_runner(sv, max_shared) : NULL;
 }
 
 apr_time_t agent_runner_replenish(agent_supervisor_t *sv)
@@ -298,7 +299,7 @@ static void release_lost(agent_supervisor_t *sv, const agent_runner_t *runner,
         && lease->cause != AGENT_CAUSE_DRAIN;
 
     if (is_suspect && suspects > 1) {
-        lease->next_company = (suspects + 3) / 4;
+        lease->next_max_shared = (suspects + 3) / 4;
     }
     agent_lease_release(sv, lease, is_suspect && suspects == 1, runner->reason);
 }
@@ -360,7 +361,7 @@ static void end_runner(agent_supervisor_t *sv, agent_runner_t *runner,
                        int status)
 {
     /* The death of one for suspects is no reason to start others later. */
-    bool wanted = runner->loss != AGENT_LOSS_COUNTED || runner->company > 0;
+    bool wanted = runner->loss != AGENT_LOSS_COUNTED || runner->max_shared > 0;
     char how[64];
 
     if (runner->state == AGENT_RUNNER_DEAD) {

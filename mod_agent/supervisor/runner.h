@@ -48,8 +48,8 @@ struct agent_runner_t {
     /* 0 until the spawner has told it. */
     pid_t pid;
     agent_runner_state_t state;
-    /* Started for runs that may share it with so few; 0: for any run. */
-    int company;
+    /* Started for suspects, so many of which may share it; 0: for any run. */
+    int max_shared;
     int in_fd;
     int out_fd;
     int log_fd;
@@ -100,9 +100,11 @@ int agent_runner_free_slots(const agent_supervisor_t *sv);
 agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv);
 
 /* For a run whose runner died while it executed several: a runner that has only
- * such runs, at most `company` of them. Started when there is none with room;
- * it may not be ready yet, and ends when idle. NULL when none can be had. */
-agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv, int company);
+ * such runs, at most `max_shared` of them. Started when there is none with
+ * room; it may not be ready yet, and ends when idle. NULL when none can be had.
+ */
+agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv,
+                                         int max_shared);
 
 /* Such runs that could be started now, however few may share a runner: one for
  * each such runner that can still be started. None while no runner is ready. */

@@ -152,7 +152,7 @@ static void check_runner(agent_supervisor_t *sv, agent_runner_t *runner)
         agent_runner_kill(sv, runner, AGENT_LOSS_COUNTED,
                           "the runner took more memory than it may");
     }
-    else if (runner->company > 0 && runner->state == AGENT_RUNNER_READY
+    else if (runner->max_shared > 0 && runner->state == AGENT_RUNNER_READY
              && runner->active == 0) {
         agent_runner_kill(sv, runner, AGENT_LOSS_UNCOUNTED,
                           "the runner is not needed any longer");

@@ -3,8 +3,8 @@
 -- scans: what a thread may run next was decided when the run before it ended.
 -- Messages that start a run are composed here, while rows are locked, only for runs with little state,
 -- as many as p_max_bytes have room for; agent.compose_starts has the others. Runs that must not share a
--- runner with all others (company) are counted apart, at most p_suspects of them: neither kind keeps the
--- other waiting.
+-- runner with all others (max_shared) are counted apart, at most p_suspects of them: neither kind keeps
+-- the other waiting.
 -- Returns: one row per run. start is the protocol's line for the runner, null when it is to be asked
 --          for; start_bytes is its length, about; last_event_seq is where the numbering of its events
 --          goes on (-1: from 0); deadline_sec null = the worker's own limit.
@@ -29,7 +29,7 @@ create or replace function agent.claim_runs(
     ready_seq bigint,
     last_event_seq bigint,
     deadline_sec integer,
-    company smallint,
+    max_shared smallint,
     start_bytes bigint,
     start text
 )
@@ -50,7 +50,7 @@ begin
                     select from agent.run_queue c
                      where c.state = 1
                        and c.not_before is null
-                       and c.company is null
+                       and c.max_shared is null
                        and c.graph_id = g.graph_id
                        and c.ready_seq > p_min_ready_seq
                      limit least(p_limit, 1)
@@ -61,7 +61,7 @@ begin
                     select from agent.run_queue c
                      where c.state = 1
                        and c.not_before is null
-                       and c.company is not null
+                       and c.max_shared is not null
                        and c.graph_id = g.graph_id
                        and c.ready_seq > p_min_ready_seq
                      limit least(p_suspects, 1)
@@ -117,7 +117,7 @@ begin
                               from agent.run_queue c
                              where c.state = 1
                                and c.not_before is null
-                               and c.company is null
+                               and c.max_shared is null
                                and c.graph_id = g.graph_id
                                and c.ready_seq > p_min_ready_seq
                              order by c.ready_seq
@@ -134,7 +134,7 @@ begin
                               from agent.run_queue c
                              where c.state = 1
                                and c.not_before is null
-                               and c.company is not null
+                               and c.max_shared is not null
                                and c.graph_id = g.graph_id
                                and c.ready_seq > p_min_ready_seq
                              order by c.ready_seq
@@ -172,7 +172,7 @@ begin
                    when q.epoch = 1 then -1
                    else agent.last_event_seq(q.account_id, q.events_bucket, q.run_id)
                end,
-               q.timeout_sec, q.company, q.bytes,
+               q.timeout_sec, q.max_shared, q.bytes,
                -- Not a join, whose condition would be looked at after its work.
                case when q.together <= p_max_bytes then (
                    select s.start

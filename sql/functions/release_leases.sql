@@ -10,7 +10,7 @@ create or replace function agent.release_leases(
     p_counted boolean,
     p_error text,
     p_reason text,
-    p_company smallint
+    p_max_shared smallint
 ) returns table (run_id uuid, thread_id uuid, outcome text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -50,7 +50,7 @@ begin
                 false, null)::agent.run_end]);
             outcome := 'error';
         else
-            perform agent.requeue_run(v_row, p_counted, p_company);
+            perform agent.requeue_run(v_row, p_counted, p_max_shared);
             outcome := 'requeued';
         end if;
         return next;

@@ -3,15 +3,15 @@
 -- Returns: one row per item: requeued, error (attempts used up: code poison), interrupted,
 --          rolled_back (a cancel was asked for), gone (not held any more). p_items:
 --          [{"a": account_id, "r": run_id, "e": epoch}, ...]. p_reason completes the sentence
---          "at the last one ...". p_company: runs that a runner may execute at once with one of these from
---          now on; null: as before.
+--          "at the last one ...". p_max_shared: runs, itself included, that may share the runner
+--          of one of these from now on; null: as before.
 -- Locks:   the threads, then the queue rows, then the records.
 create or replace function agent.release_runs(
     p_worker_id bigint,
     p_items json,
     p_counted boolean,
     p_reason text,
-    p_company smallint
+    p_max_shared smallint
 ) returns table (run_id uuid, thread_id uuid, outcome text)
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -23,7 +23,7 @@ begin
                    array(
                        select row(i.a, i.r, i.e, true, null, null, null)::agent.run_report
                          from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)),
-                   p_counted, 'poison', p_reason, p_company) l;
+                   p_counted, 'poison', p_reason, p_max_shared) l;
 end
 $function$;
 

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Makes a leased run ready again. A counted loss waits 1, 5, 25 seconds (+-20 %, so that
--- runs lost together do not come back together); an uncounted one is available at once. p_company null:
--- as it was.
+-- runs lost together do not come back together); an uncounted one is available at once.
+-- p_max_shared null: as it was.
 -- Returns: nothing.
 -- Locks:   the caller holds the queue row.
 create or replace function agent.requeue_run(
     p_row agent.run_queue,
     p_counted boolean,
-    p_company smallint
+    p_max_shared smallint
 ) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
@@ -18,7 +18,7 @@ begin
        set state = 1,
            worker_id = null,
            ready_seq = nextval('agent.run_ready_seq'),
-           company = coalesce(p_company, q.company),
+           max_shared = coalesce(p_max_shared, q.max_shared),
            attempts = q.attempts - case when p_counted then 0 else 1 end,
            not_before = case when p_counted then
                agent.now()

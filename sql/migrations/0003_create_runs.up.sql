@@ -126,13 +126,13 @@ create table agent.run_queue (
     base_checkpoint_id   uuid,
     started_at           timestamptz,
     request_bytes        integer,
-    company              smallint,
+    max_shared           smallint,
     constraint run_queue_pkey primary key (run_id, account_id),
     constraint run_queue_state_check check (state in (0, 1, 2)),
     constraint run_queue_cancel_check check (cancel in (0, 1, 2)),
     constraint run_queue_ready_check check (state <> 1 or ready_seq is not null),
     constraint run_queue_leased_check check ((state = 2) = (worker_id is not null)),
-    constraint run_queue_company_check check (company > 0)
+    constraint run_queue_max_shared_check check (max_shared > 0)
 ) with (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0,
@@ -173,7 +173,7 @@ comment on column agent.run_queue.base_checkpoint_id is
 comment on column agent.run_queue.started_at is 'When its first attempt was claimed.';
 comment on column agent.run_queue.request_bytes is
     'Length of what its request adds to the message that starts it; null when it was not measured.';
-comment on column agent.run_queue.company is
+comment on column agent.run_queue.max_shared is
     'Runs that its runner may execute at once, itself included, since it was on a runner that died; null for any number.';
 
 create unique index run_queue_one_active on agent.run_queue (account_id, thread_id)
@@ -181,11 +181,11 @@ create unique index run_queue_one_active on agent.run_queue (account_id, thread_
 comment on index agent.run_queue_one_active is
     'At most one active run per thread, as a database rule.';
 create index run_queue_ready on agent.run_queue (graph_id, ready_seq)
-    where state = 1 and not_before is null and company is null;
+    where state = 1 and not_before is null and max_shared is null;
 comment on index agent.run_queue_ready is
     'What claim_runs scans; blocked, delayed and leased runs are not in it.';
 create index run_queue_suspects on agent.run_queue (graph_id, ready_seq)
-    where state = 1 and not_before is null and company is not null;
+    where state = 1 and not_before is null and max_shared is not null;
 comment on index agent.run_queue_suspects is
     'The same for runs that wait for a runner of their own kind.';
 create index run_queue_delayed on agent.run_queue (not_before)

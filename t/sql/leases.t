@@ -86,9 +86,9 @@ subtest 'a run that shares its runner with few is claimed only where such a runn
         [ ['requeued'] ];
     is_deeply [ $play->claim($other, suspects => 0) ], [];
     ($claim) = $play->claim($other);
-    is_deeply [ @{$claim}{qw(run_id company attempt)} ], [ $run, 25, 1 ], 'with the number, the attempt not counted';
+    is_deeply [ @{$claim}{qw(run_id max_shared attempt)} ], [ $run, 25, 1 ], 'with the number, the attempt not counted';
     $play->release($other, 'true', $claim);
-    is $play->queue($run)->{company}, 25, 'which stays until another one is said';
+    is $play->queue($run)->{max_shared}, 25, 'which stays until another one is said';
     $play->session->query('update agent.run_queue set not_before = null');
     ($claim) = $play->claim($other);
     $play->save($other, AgentSQL::Play::finish($claim));
@@ -97,7 +97,7 @@ subtest 'a run that shares its runner with few is claimed only where such a runn
 subtest 'runs that share their runner with few and all others are claimed up to a number of their own' => sub {
     my $other = $play->worker;
     my @suspects = map { $play->run($play->thread) } 1 .. 5;
-    $play->session->query('update agent.run_queue set company = 1');
+    $play->session->query('update agent.run_queue set max_shared = 1');
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $claimed = sub { [ map { $_->{run_id} } $play->claim($other, @_) ] };
     is_deeply $claimed->(limit => 1, suspects => 0), [ $runs[0] ], 'what waits for another runner is in nobody\'s way';

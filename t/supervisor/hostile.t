@@ -104,7 +104,7 @@ subtest 'a run that kills its runner each time costs the runs beside it no attem
 sub make_suspects {
     my ($graph, $count, $input) = @_;
     my @runs = map { create_run($input, graph => $graph) } 1 .. $count;
-    sql("update agent.run_queue set company = 1 where graph_id = '$graph' and state = 1");
+    sql("update agent.run_queue set max_shared = 1 where graph_id = '$graph' and state = 1");
     return @runs;
 }
 
@@ -133,7 +133,7 @@ subtest 'a run that is to be tried alone needs no place that ordinary runs take'
     my $gate = make_gate();
     my ($long, $next) = map { create_run({ do => 'gate', path => $gate }, graph => 'full') } 1 .. 2;
     wait_for('the only place to be taken', sub { events_of($long) >= 2 });
-    sql("update agent.run_queue set company = 1 where run_id = '$next'");
+    sql("update agent.run_queue set max_shared = 1 where run_id = '$next'");
     wait_for('the other one to run beside it', sub { events_of($next) >= 2 });
     open_gate($gate);
     wait_status($_, 'success') for $long, $next;
