@@ -99,15 +99,13 @@ int agent_runner_free_slots(const agent_supervisor_t *sv);
  * free when a claim was sent may be gone when its answer comes. */
 agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv);
 
-/* For a run whose runner died while it executed several: a runner that has only
- * such runs, at most `max_shared` of them. Started when there is none with
- * room; it may not be ready yet, and ends when idle. NULL when none can be had.
- */
+/* For a suspect: a runner that has only such, at most max_shared of them,
+ * perhaps a new one that is not ready yet. NULL when none can be had. */
 agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv,
                                          int max_shared);
 
-/* Such runs that could be started now, however few may share a runner: one for
- * each such runner that can still be started. None while no runner is ready. */
+/* Suspects that could be started now: one for each runner that still can be.
+ * None while no runner is ready. */
 int agent_runner_suspect_places(const agent_supervisor_t *sv);
 
 /* News of the spawner. */
@@ -130,10 +128,9 @@ void agent_runner_kill(agent_supervisor_t *sv, agent_runner_t *runner,
                        agent_loss_t loss, const char *reason);
 
 /*
- * Takes its runs from a runner that is not listened to any more. Where an
- * attempt is to be counted, it is counted when the runner executed nothing
- * else; with others beside it nobody knows whose fault it was: they are tried
- * again, uncounted, a quarter of them together, until one is alone.
+ * Takes its runs from a runner that is not listened to any more. An attempt
+ * that is to be counted is, when the runner executed nothing else; several are
+ * suspects: tried again, uncounted, a quarter together, until one is alone.
  */
 void agent_runner_give_back(agent_supervisor_t *sv, agent_runner_t *runner);
 
