@@ -34,7 +34,7 @@ static apr_status_t send_check(agent_supervisor_t *sv,
         AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD) {
-                agent_lease_print(&items, lease);
+                agent_lease_print(&items, &lease->key, lease->account_id);
             }
         }
     }

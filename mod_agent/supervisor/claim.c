@@ -33,7 +33,7 @@ void agent_claim_init(agent_supervisor_t *sv)
 {
     apr_size_t count = 0;
 
-    sv->claim.most = MAX_CLAIM;
+    agent_limit_init(&sv->claim.limit, MAX_CLAIM);
     while (sv->config->graph_ids[count] != NULL) {
         count++;
     }
@@ -76,13 +76,14 @@ static int smaller(int a, int b)
 }
 
 /* What there is room for. */
-static void set_limits(agent_supervisor_t *sv)
+static void ask_for_room(agent_supervisor_t *sv)
 {
     agent_claim_t *claim = &sv->claim;
 
-    claim->ordinary = smaller(agent_runner_free_slots(sv), claim->most);
-    claim->suspects = smaller(agent_runner_suspect_places(sv), claim->most);
-    claim->limit = claim->ordinary > claim->suspects ? claim->ordinary
+    claim->ordinary = smaller(agent_runner_free_slots(sv), claim->limit.now);
+    claim->suspects = smaller(agent_runner_suspect_places(sv),
+                              claim->limit.now);
+    claim->asked = claim->ordinary > claim->suspects ? claim->ordinary
                                                      : claim->suspects;
 }
 
@@ -95,7 +96,7 @@ static apr_status_t send_claim(agent_supervisor_t *sv,
     const char *params[6];
 
     claim->due_at = AGENT_NEVER;
-    set_limits(sv);
+    ask_for_room(sv);
     if (full_scan) {
         claim->full_scan_at = sv->now + INTERVAL;
     }
@@ -216,8 +217,7 @@ static void receive_claim(agent_supervisor_t *sv,
     if (next < sv->claim.due_at) {
         sv->claim.due_at = next;
     }
-    sv->claim.most = sv->claim.most < MAX_CLAIM / 2 ? sv->claim.most * 2
-                                                    : MAX_CLAIM;
+    agent_limit_raise(&sv->claim.limit);
     for (int row = 0; row < rows; row++) {
         take_run(sv, result, row);
     }
@@ -226,9 +226,8 @@ static void receive_claim(agent_supervisor_t *sv,
 static void fail_claim(agent_supervisor_t *sv, agent_failure_t failure)
 {
     sv->claim.due_at = agent_database_retry_at(sv, failure);
-    if ((failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT)
-        && sv->claim.limit > 1) {
-        sv->claim.most = sv->claim.limit / 2;
+    if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
+        agent_limit_lower(&sv->claim.limit, sv->claim.asked);
     }
     if (failure == AGENT_FAILURE_LOST) {
         /* Runs may be leased to us that we do not know of. */

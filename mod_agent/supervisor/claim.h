@@ -4,6 +4,7 @@
 #define AGENT_SUPERVISOR_CLAIM_H
 
 #include "database.h"
+#include "limit.h"
 
 typedef struct agent_claim_t {
     apr_time_t due_at;
@@ -13,13 +14,12 @@ typedef struct agent_claim_t {
      * (dead index entries), but for a full scan each second. */
     apr_int64_t mark;
     apr_time_t full_scan_at;
-    /* What is asked for by the statement in flight, of ordinary runs and of
-     * suspects; the larger of the two; what may be asked for of each: less
-     * after one that took too long. */
+    /* Rows that the next statement may ask for; what the one in flight asks
+     * for, of ordinary runs, of suspects, and the larger of the two. */
+    agent_limit_t limit;
     int ordinary;
     int suspects;
-    int limit;
-    int most;
+    int asked;
 } agent_claim_t;
 
 extern const agent_operation_t agent_claim_operation;

@@ -92,12 +92,12 @@ void agent_lease_start(agent_supervisor_t *sv, agent_lease_t *lease)
     lease->deadline = deadline_of(sv, lease->limit_sec);
 }
 
-void agent_lease_print(agent_buffer_t *items, const agent_lease_t *lease)
+void agent_lease_print(agent_buffer_t *items, const agent_lease_key_t *key,
+                       const char *account_id)
 {
     agent_buffer_print(items, "%s{\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d}",
-                       agent_buffer_length(items) > 0 ? "," : "[",
-                       lease->account_id, lease->key.run_id,
-                       (int)lease->key.epoch);
+                       agent_buffer_length(items) > 0 ? "," : "[", account_id,
+                       key->run_id, (int)key->epoch);
 }
 
 void agent_lease_detach(agent_supervisor_t *sv, agent_lease_t *lease)

@@ -91,9 +91,10 @@ agent_lease_t *agent_lease_add(agent_supervisor_t *sv,
 /* Its start line is handed over: the runner may end it, its time counts. */
 void agent_lease_start(agent_supervisor_t *sv, agent_lease_t *lease);
 
-/* Adds it to the JSON array of items that statements about leases take; the
- * last bracket is the caller's. */
-void agent_lease_print(agent_buffer_t *items, const agent_lease_t *lease);
+/* Appends a lease to the JSON array that statements about leases take; the
+ * caller appends the closing bracket. */
+void agent_lease_print(agent_buffer_t *items, const agent_lease_key_t *key,
+                       const char *account_id);
 
 /* NULL when there is no such lease. */
 agent_lease_t *agent_lease_find(agent_supervisor_t *sv,

@@ -23,7 +23,7 @@ void agent_release_init(agent_supervisor_t *sv)
 {
     APR_RING_INIT(&sv->releases.waiting, agent_release_t, link);
     APR_RING_INIT(&sv->releases.unused, agent_release_t, link);
-    sv->releases.limit = MAX_RELEASES;
+    agent_limit_init(&sv->releases.limit, MAX_RELEASES);
 }
 
 bool agent_release_is_empty(const agent_supervisor_t *sv)
@@ -156,12 +156,11 @@ static apr_status_t send_several(agent_supervisor_t *sv,
     agent_buffer_init(&items, database->scratch);
     AGENT_RING_EACH(release, &queue->waiting, agent_release_t, link)
     {
-        release->sent = count < queue->limit && goes_along(sv, first, release);
+        release->sent = count < queue->limit.now
+            && goes_along(sv, first, release);
         if (release->sent) {
-            agent_buffer_print(&items,
-                               "%s{\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d}",
-                               count++ > 0 ? "," : "[", release->account_id,
-                               release->key.run_id, (int)release->key.epoch);
+            agent_lease_print(&items, &release->key, release->account_id);
+            count++;
         }
     }
     agent_buffer_append(&items, "]", 2);
@@ -217,8 +216,7 @@ static void receive_release(agent_supervisor_t *sv,
                            agent_db_value(result, row, COL_OUTCOME));
     }
     agent_release_tell(sv, result);
-    queue->limit = queue->limit < MAX_RELEASES / 2 ? queue->limit * 2
-                                                   : MAX_RELEASES;
+    agent_limit_raise(&queue->limit);
     AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {
         agent_lease_t *lease;
@@ -272,7 +270,7 @@ static void fail_release(agent_supervisor_t *sv, agent_failure_t failure)
     agent_release_t *next;
 
     if (!may_pass) {
-        queue->limit = is_alone ? 1 : queue->in_flight / 2;
+        agent_limit_lower(&queue->limit, queue->in_flight);
     }
     AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {

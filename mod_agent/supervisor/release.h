@@ -9,6 +9,7 @@
 
 #include "database.h"
 #include "lease.h"
+#include "limit.h"
 #include "ring.h"
 
 typedef struct agent_release_t {
@@ -34,7 +35,7 @@ typedef struct agent_release_queue_t {
     agent_release_ring_t waiting;
     agent_release_ring_t unused;
     /* Runs of the next statement, and of the one in flight. */
-    int limit;
+    agent_limit_t limit;
     int in_flight;
 } agent_release_queue_t;
 

@@ -17,7 +17,7 @@ enum { COL_RUN, COL_EPOCH, COL_START };
 
 void agent_start_init(agent_supervisor_t *sv)
 {
-    sv->starts.limit = MAX_STARTS;
+    agent_limit_init(&sv->starts.limit, MAX_STARTS);
 }
 
 /* ---- room ---- */
@@ -74,7 +74,7 @@ static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
         if (!waits(lease)) {
             continue;
         }
-        if (portion->count >= sv->starts.limit
+        if (portion->count >= sv->starts.limit.now
             || !has_room(portion->bytes, lease->start_bytes, AGENT_START_BYTES)
             || !has_room(input, lease->start_bytes, AGENT_START_RUNNER_BYTES)
             || !has_room(portion->input, lease->start_bytes,
@@ -136,7 +136,7 @@ static apr_status_t send_start(agent_supervisor_t *sv,
                                              agent_lease_t *);
 
         lease->is_start_sent = true;
-        agent_lease_print(&items, lease);
+        agent_lease_print(&items, &lease->key, lease->account_id);
     }
     agent_buffer_append(&items, "]", 2);
     sv->starts.sent = portion.count;
@@ -262,8 +262,6 @@ static void for_each_sent(agent_supervisor_t *sv, visit_t *visit)
 static void receive_start(agent_supervisor_t *sv,
                           const agent_db_result_t *result)
 {
-    agent_start_queue_t *queue = &sv->starts;
-
     for (int row = 0; row < agent_db_rows(result); row++) {
         agent_lease_key_t key = {.epoch = (apr_int32_t)apr_atoi64(
                                      agent_db_value(result, row, COL_EPOCH))};
@@ -279,8 +277,7 @@ static void receive_start(agent_supervisor_t *sv,
     }
     /* What has no row is not ours any more. */
     for_each_sent(sv, agent_lease_lose);
-    queue->limit = queue->limit < MAX_STARTS / 2 ? queue->limit * 2
-                                                 : MAX_STARTS;
+    agent_limit_raise(&sv->starts.limit);
 }
 
 /* Behind the others of its runner, for the next try. */
@@ -322,7 +319,7 @@ static void fail_start(agent_supervisor_t *sv, agent_failure_t failure)
     queue->retry_at = agent_database_retry_at(sv, failure);
     for_each_sent(sv, may_pass || queue->sent > 1 ? keep : count_failure);
     if (!may_pass) {
-        queue->limit = queue->sent > 1 ? queue->sent / 2 : 1;
+        agent_limit_lower(&queue->limit, queue->sent);
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "database.h"
 #include "lease.h"
+#include "limit.h"
 
 /* What a claim composes while it holds its locks. */
 #define AGENT_START_CLAIM_BYTES 1000000
@@ -28,7 +29,7 @@ typedef struct agent_start_queue_t {
     /* Leases that wait for their line. */
     int waiting;
     /* Runs that the next statement, and the one in flight, may compose. */
-    int limit;
+    agent_limit_t limit;
     int sent;
     apr_time_t retry_at;
 } agent_start_queue_t;

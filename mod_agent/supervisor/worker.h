@@ -12,6 +12,7 @@
 #include <apr_tables.h>
 
 #include "database.h"
+#include "limit.h"
 #include "process.h"
 
 typedef enum agent_worker_state_t {
@@ -45,7 +46,7 @@ typedef struct agent_worker_t {
      * AGENT_DEAD_MAX of agent_dead_t. */
     apr_array_header_t *dead;
     /* Runs of the next burial; when it may be sent; it sets a run aside. */
-    int bury_limit;
+    agent_limit_t bury_limit;
     apr_time_t bury_at;
     bool is_setting_aside;
     /* When the last renewal that succeeded was sent. */

@@ -23,7 +23,7 @@ void agent_worker_init(agent_supervisor_t *sv)
 {
     sv->worker.dead = apr_array_make(sv->pool, AGENT_DEAD_MAX,
                                      sizeof(agent_dead_t));
-    sv->worker.bury_limit = MAX_BURIAL;
+    agent_limit_init(&sv->worker.bury_limit, MAX_BURIAL);
 }
 
 static agent_dead_t *get_dead(const agent_supervisor_t *sv, int index)
@@ -165,7 +165,7 @@ static apr_status_t send_bury(agent_supervisor_t *sv,
     params[0] = dead->id;
     /* What died took its runs with it; what we leave on purpose did not. */
     params[1] = is_self(sv, dead) ? "false" : "true";
-    params[2] = apr_itoa(database->scratch, sv->worker.bury_limit);
+    params[2] = apr_itoa(database->scratch, sv->worker.bury_limit.now);
     return agent_db_send(database->db, AGENT_SQL_BURY_WORKER, params, err,
                          database->scratch);
 }
@@ -182,7 +182,7 @@ static void end_burial(agent_supervisor_t *sv)
     worker->dead->nelts--;
     memmove(get_dead(sv, 0), get_dead(sv, 1),
             (size_t)worker->dead->nelts * sizeof(agent_dead_t));
-    worker->bury_limit = MAX_BURIAL;
+    agent_limit_init(&worker->bury_limit, MAX_BURIAL);
 }
 
 static void report_sweep(agent_supervisor_t *sv, int count)
@@ -207,11 +207,11 @@ static void receive_bury(agent_supervisor_t *sv,
         return;
     }
     report_sweep(sv, count);
-    if (count < worker->bury_limit) {
+    if (count < worker->bury_limit.now) {
         end_burial(sv);
     }
-    else if (worker->bury_limit < MAX_BURIAL) {
-        worker->bury_limit *= 2;
+    else {
+        agent_limit_raise(&worker->bury_limit);
     }
 }
 
@@ -239,8 +239,8 @@ static void fail_bury(agent_supervisor_t *sv, agent_failure_t failure)
         worker->is_setting_aside = false;
         put_off(sv);
     }
-    else if (worker->bury_limit > 1) {
-        worker->bury_limit /= 2;
+    else if (worker->bury_limit.now > 1) {
+        agent_limit_lower(&worker->bury_limit, worker->bury_limit.now);
     }
     else {
         agent_report_write(sv, AGENT_LOG_ERR, "AGT0373", 0,
@@ -271,7 +271,7 @@ void agent_worker_leave(agent_supervisor_t *sv)
         if (!is_burying(sv)) {
             /* What went wrong was another worker's. */
             worker->is_setting_aside = false;
-            worker->bury_limit = MAX_BURIAL;
+            agent_limit_init(&worker->bury_limit, MAX_BURIAL);
         }
         worker->state = AGENT_WORKER_LEAVING;
         worker->bury_at = sv->now;

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/limit.c */
+/* How many rows a statement asks for after others failed or succeeded. */
+#include "check.h"
+
+#include "../../mod_agent/supervisor/limit.h"
+
+static void the_first_statement_asks_for_the_maximum(void **state)
+{
+    agent_limit_t limit;
+
+    agent_limit_init(&limit, 50);
+    assert_int_equal(limit.now, 50);
+    agent_limit_raise(&limit);
+    assert_int_equal(limit.now, 50);
+}
+
+static void each_failure_halves_it_down_to_one(void **state)
+{
+    static const int expected[] = {25, 12, 6, 3, 1, 1, 1};
+    agent_limit_t limit;
+
+    agent_limit_init(&limit, 50);
+    for (int i = 0; i < 7; i++) {
+        agent_limit_lower(&limit, limit.now);
+        assert_int_equal(limit.now, expected[i]);
+    }
+}
+
+/* A statement with fewer rows than allowed failed too: allow half of those. */
+static void a_failure_halves_what_was_asked_for(void **state)
+{
+    agent_limit_t limit;
+
+    agent_limit_init(&limit, 200);
+    agent_limit_lower(&limit, 8);
+    assert_int_equal(limit.now, 4);
+    agent_limit_lower(&limit, 0);
+    assert_int_equal(limit.now, 1);
+}
+
+static void each_success_doubles_it_up_to_the_maximum(void **state)
+{
+    static const int expected[] = {2, 4, 8, 16, 32, 64, 100, 100};
+    agent_limit_t limit;
+
+    agent_limit_init(&limit, 100);
+    agent_limit_lower(&limit, 1);
+    for (int i = 0; i < 8; i++) {
+        agent_limit_raise(&limit);
+        assert_int_equal(limit.now, expected[i]);
+    }
+}
+
+static void a_maximum_of_one_stays_one(void **state)
+{
+    agent_limit_t limit;
+
+    agent_limit_init(&limit, 1);
+    agent_limit_raise(&limit);
+    assert_int_equal(limit.now, 1);
+    agent_limit_lower(&limit, 1);
+    assert_int_equal(limit.now, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(the_first_statement_asks_for_the_maximum),
+        CHECK_TEST(each_failure_halves_it_down_to_one),
+        CHECK_TEST(a_failure_halves_what_was_asked_for),
+        CHECK_TEST(each_success_doubles_it_up_to_the_maximum),
+        CHECK_TEST(a_maximum_of_one_stays_one),
+    };
+
+    return CHECK_RUN(tests);
+}
