@@ -187,7 +187,8 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
         return;
     }
     start = agent_db_value(result, row, COL_START);
-    if (start != NULL && runner->state == AGENT_RUNNER_READY) {
+    if (start != NULL && runner->state == AGENT_RUNNER_READY
+        && agent_start_may_pass(sv, lease)) {
         agent_start_hand_over(sv, lease, start);
     }
 }

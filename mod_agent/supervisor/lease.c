@@ -89,6 +89,7 @@ void agent_lease_start(agent_supervisor_t *sv, agent_lease_t *lease)
 {
     stop_waiting(sv, lease);
     lease->is_started = true;
+    lease->runner->started_bytes += lease->start_bytes;
     lease->deadline = deadline_of(sv, lease->limit_sec);
 }
 
@@ -106,6 +107,8 @@ void agent_lease_detach(agent_supervisor_t *sv, agent_lease_t *lease)
         stop_waiting(sv, lease);
         APR_RING_REMOVE(lease, link);
         lease->runner->active--;
+        lease->runner->started_bytes -= lease->is_started ? lease->start_bytes
+                                                          : 0;
         lease->runner = NULL;
         drop_if_over(sv, lease);
     }

@@ -45,7 +45,8 @@ struct agent_lease_t {
     char account_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     int attempt;
-    /* Its start line, in bytes, about; how often asking for it alone failed. */
+    /* Length of its start line, an estimate until it is started; how often
+     * asking for it alone failed. */
     apr_size_t start_bytes;
     int start_failures;
     /* The statement in flight asks for that line. */

@@ -63,6 +63,8 @@ struct agent_runner_t {
     /* Number of those. */
     int active;
     int slots;
+    /* Sum of the start lines of those that it was given. */
+    apr_size_t started_bytes;
     agent_loss_t loss;
     const char *reason;
     apr_time_t started_at;

@@ -46,12 +46,54 @@ static bool has_room(apr_size_t waiting, apr_size_t more, apr_size_t most)
     return waiting == 0 || waiting + more <= most;
 }
 
-/* ---- what is sent ---- */
-
 static bool waits(const agent_lease_t *lease)
 {
     return lease->state == AGENT_LEASE_HELD && !lease->is_started;
 }
+
+static apr_size_t started_max(const agent_supervisor_t *sv)
+{
+    apr_size_t memory = sv->config->runner_memory > 0
+        ? (apr_size_t)sv->config->runner_memory
+        : AGENT_START_MEMORY_DEFAULT;
+
+    return memory / AGENT_START_MEMORY_PART;
+}
+
+/* It starts beside any others. */
+static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
+{
+    return lease->start_bytes <= AGENT_START_SMALL_BYTES
+        || lease->start_bytes
+        <= started_max(sv) / (apr_size_t)lease->runner->slots;
+}
+
+/* The first run that waits at a runner and is not small; NULL: none. */
+static const agent_lease_t *find_first_large(const agent_supervisor_t *sv,
+                                             const agent_runner_t *runner)
+{
+    const agent_lease_t *lease;
+
+    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    {
+        if (waits(lease) && !is_small(sv, lease)) {
+            return lease;
+        }
+    }
+    return NULL;
+}
+
+bool agent_start_may_pass(const agent_supervisor_t *sv,
+                          const agent_lease_t *lease)
+{
+    const agent_runner_t *runner = lease->runner;
+
+    return is_small(sv, lease)
+        || (has_room(runner->started_bytes, lease->start_bytes, started_max(sv))
+            && find_first_large(sv, runner) == lease);
+}
+
+/* ---- what is sent ---- */
 
 /* A statement's part of the runs that wait. */
 typedef struct portion_t {
@@ -63,20 +105,42 @@ typedef struct portion_t {
     apr_size_t input;
 } portion_t;
 
+/* What a runner has, with the part of the portion that is for it. */
+typedef struct load_t {
+    apr_size_t input;
+    apr_size_t started;
+    /* A run waits until others end: later ones do not take the room that they
+     * leave. */
+    bool is_full;
+} load_t;
+
+static bool must_wait(load_t *load, const agent_supervisor_t *sv,
+                      const agent_lease_t *lease)
+{
+    if (is_small(sv, lease)) {
+        return false;
+    }
+    load->is_full |= !has_room(load->started, lease->start_bytes,
+                               started_max(sv));
+    return load->is_full;
+}
+
 static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
                            agent_runner_t *runner)
 {
-    apr_size_t input = agent_buffer_length(&runner->input);
+    load_t load = {.input = agent_buffer_length(&runner->input),
+                   .started = runner->started_bytes};
     agent_lease_t *lease;
 
     AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
     {
-        if (!waits(lease)) {
+        if (!waits(lease) || must_wait(&load, sv, lease)) {
             continue;
         }
         if (portion->count >= sv->starts.limit.now
             || !has_room(portion->bytes, lease->start_bytes, AGENT_START_BYTES)
-            || !has_room(input, lease->start_bytes, AGENT_START_RUNNER_BYTES)
+            || !has_room(load.input, lease->start_bytes,
+                         AGENT_START_RUNNER_BYTES)
             || !has_room(portion->input, lease->start_bytes,
                          AGENT_START_ALL_BYTES)) {
             return;
@@ -87,7 +151,8 @@ static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
         portion->count++;
         portion->bytes += lease->start_bytes;
         portion->input += lease->start_bytes;
-        input += lease->start_bytes;
+        load.input += lease->start_bytes;
+        load.started += lease->start_bytes;
     }
 }
 
@@ -216,6 +281,7 @@ void agent_start_hand_over(agent_supervisor_t *sv, agent_lease_t *lease,
         agent_lease_detach(sv, lease);
         return;
     }
+    lease->start_bytes = length;
     agent_lease_start(sv, lease);
     agent_buffer_append(input, start, length);
     agent_buffer_append(input, "\n", 1);

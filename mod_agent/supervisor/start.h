@@ -20,6 +20,17 @@
  * always wait. */
 #define AGENT_START_RUNNER_BYTES 16000000
 #define AGENT_START_ALL_BYTES    48000000
+/*
+ * A runner keeps the state of a run, as a text or as a tree many times as
+ * large, until the run ends: the start lines of its unfinished runs together
+ * are at most this part of AgentRunnerMemory. One run may always start, and so
+ * may one whose line is no longer than an equal share of the slots, or than
+ * AGENT_START_SMALL_BYTES: with these the sum is at most twice as much.
+ */
+#define AGENT_START_MEMORY_PART 16
+/* Taken for AgentRunnerMemory when there is no limit. */
+#define AGENT_START_MEMORY_DEFAULT ((apr_size_t)1024 * 1024 * 1024)
+#define AGENT_START_SMALL_BYTES    ((apr_size_t)64 * 1024)
 /* What the tree of one line may take in its runner, in bytes (core/scan.h):
  * that of the largest state the built-in graph has (256 MB), of the largest
  * input (96 MB), and a little. */
@@ -40,6 +51,11 @@ void agent_start_init(agent_supervisor_t *sv);
 
 /* Bytes of start lines that a claim may compose now. */
 apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv);
+
+/* Whether the line of a lease that was just claimed can be handed over at once:
+ * its runner has room for it, and no other run waits for that room. */
+bool agent_start_may_pass(const agent_supervisor_t *sv,
+                          const agent_lease_t *lease);
 
 /* Hands the line to the lease's runner; from now on the runner may end the run,
  * and its time counts. A line that no runner can be given ends the run. */

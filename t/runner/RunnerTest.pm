@@ -235,13 +235,15 @@ sub count_ends {
 
 # Sends lines as they are and reads until that many runs have ended, without
 # looking at anything but their ends; returns those, by run. For amounts that
-# Perl's JSON takes long for.
+# Perl's JSON takes long for. $more, when given, returns the next lines as long as
+# there are any.
 sub ends_of {
-    my ($self, $bytes, $count) = @_;
+    my ($self, $bytes, $count, $more) = @_;
     my (%ends, $sent);
     my $text = '';
     local $SIG{PIPE} = 'IGNORE';
     while (keys %ends < $count) {
+        $bytes = $more->() // '' if $more && !length $bytes;
         $sent = length $bytes ? syswrite $self->{out}, $bytes, 1 << 18 : 0;
         die "the runner ended: $self->{log_text}\n" if !defined $sent && $!{EPIPE};
         substr $bytes, 0, $sent, '' if $sent;

@@ -265,6 +265,31 @@ subtest 'large runs wait for one another, small ones do not' => sub {
     is $runner->finish, 0, 'after a drain the runner ends';
 };
 
+subtest 'start lines of 7 MB wait in the pipe while a runner has no memory for them' => sub {
+    my $count = is_sanitized() ? 10 : 100;
+    my $runner = is_sanitized() ? RunnerTest->new(graphs => \%graphs) : limited_runner('-d 262144');
+    my $message = '{"type":"human","content":"' . 'a' x 10_000 . '","id":"%d","name":null,'
+        . '"additional_kwargs":{},"response_metadata":{},"example":false}';
+    my $values = '{"messages":[' . join(',', map { sprintf $message, $_ } 1 .. 690) . ']}';
+    # It holds some 90 MB of the 128 MB that runs and lines may have together.
+    my @lines = (large_line('sleep 10000'))[1];
+    my $left = $count;
+    my $ends;
+    my $cost = cost_of([ $runner->pid ], sub {
+        $ends = $runner->ends_of('', $count + 1, sub {
+            return shift @lines if @lines;
+            return if --$left < 0;
+            return (line_of(input => human('Hello'), stream_modes => [], durability => 'exit',
+                values => \$values))[1];
+        });
+    });
+    is scalar(grep { $_->{status} eq 'success' } values %{$ends}), $count + 1, 'all end well';
+    cmp_ok $cost->{peak_bytes}, '<', 192 * MB * memory_scale(), 'the runner stays below its limit';
+    cmp_ok $cost->{cpu_sec}, '<', (1 + 1e-7 * $count * length $values) * memory_scale(),
+        'a tenth of a microsecond of the processor for each byte';
+    note sprintf 'peak %.0f MB, processor %.1f s', $cost->{peak_bytes} / MB, $cost->{cpu_sec};
+};
+
 # ---- a model server ----
 
 is_cheap('a model server sends its answer byte by byte', 100, 'success', graph_id => 'bytes',

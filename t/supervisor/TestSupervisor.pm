@@ -221,7 +221,7 @@ sub create_thread {
 
 # create_run({ do => ... } [, thread => id, strategy => ..., webhook => url]):
 # the run's id. pad => N makes the input that much longer, objects => N gives it
-# so many empty ones.
+# so many empty ones; request => {...} has more fields of the request.
 sub create_run {
     my ($input, %args) = @_;
     my $run = uuid();
@@ -231,7 +231,8 @@ sub create_run {
         create_thread($thread);
     }
     my $request = literal(encode_json(
-        { input => { %{$input}, pad => '@', objects => ['#'] }, webhook => $args{webhook} }));
+        { input => { %{$input}, pad => '@', objects => ['#'] }, webhook => $args{webhook},
+            %{ $args{request} // {} } }));
     my $objects = "'{}' || repeat(',{}', " . ($args{objects} // 0) . ')';
     $request = "replace(replace($request, '\"#\"', $objects), '\@', repeat('x', "
         . ($args{pad} // 0) . '))::json';

@@ -7,6 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Cost;
 use AgentTest::Database;
+use AgentTest::Env qw(build_dir is_sanitized);
 use AgentTest::Wait;
 use List::Util qw(max);
 use Test::More;
@@ -15,9 +16,15 @@ use TestSupervisor;
 my $MB = 1024 * 1024;
 my $pg = start_cluster();
 
-# Threads whose state has so many messages of 10 KB, with one run each.
+# Threads whose state has so many messages of 10 KB, with one run each. With
+# chat => 1 they are those of a conversation, $bytes long each; other arguments
+# are those of create_run.
 sub create_large_runs {
-    my ($count, $messages, $input) = @_;
+    my ($count, $messages, $input, %args) = @_;
+    my $bytes = delete $args{bytes} // 10_000;
+    my $content = !delete $args{chat} ? "to_json(repeat('x', $bytes) || n)::text"
+        : "json_build_object('type', 'human', 'content', repeat('x', $bytes - 150), 'id', n::text, 'name', null, "
+        . "'additional_kwargs', '{}'::json, 'response_metadata', '{}'::json, 'example', false)::text";
     my @threads = map { uuid() } 1 .. $count;
     create_thread($_) for @threads;
     my $list = join ', ', map { "('$_'::uuid)" } @threads;
@@ -28,7 +35,7 @@ sub create_large_runs {
             select '$TestSupervisor::ACCOUNT', k.thread_id, agent.digest_text(c.content), c.content
               from k
              cross join lateral (
-                    select to_json(repeat('x', 10000) || n)::text as content
+                    select $content as content
                       from generate_series(1, $messages) n
                    ) c
             returning thread_id, digest
@@ -38,7 +45,7 @@ sub create_large_runs {
                 metadata, state_bytes, created_at)
             select '$TestSupervisor::ACCOUNT', b.thread_id, b.thread_id, b.thread_id,
                    array[row('messages', true, array_agg(b.digest))::agent.channel_value],
-                   '[]', '[]', '{}', $messages * 10000, now()
+                   '[]', '[]', '{}', $messages * $bytes, now()
               from b
              group by b.thread_id
             returning thread_id
@@ -48,7 +55,7 @@ sub create_large_runs {
           from c
          where t.thread_id = c.thread_id
 SQL
-    return map { create_run($input, thread => $_) } @threads;
+    return map { create_run($input, %args, thread => $_) } @threads;
 }
 
 sub quoted { return join ', ', map { "'$_'" } @_ }
@@ -87,6 +94,55 @@ subtest 'fifty states of 7 MB begin one after the other, beside the small runs o
     my $peak = ($before + $cost->{peak_bytes}) / $MB;
     cmp_ok $peak, '<', 128 * memory_scale(), 'the supervisor has a part of them in memory';
     note sprintf 'peak %.0f MB', $peak;
+    is $sv->stop, 0, 'end';
+};
+
+sub count_given {
+    my (@runs) = @_;
+    return sql('select count(distinct run_id) from agent.run_events where run_id in (' . quoted(@runs) . ')');
+}
+
+sub cancel {
+    my ($sv, @runs) = @_;
+    sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '" . run_field($_, 'thread_id')
+        . "', '$_', 'interrupt')") for @runs;
+    return $sv->wake('C');
+}
+
+subtest 'large runs wait until others of their runner have ended, small ones start' => sub {
+    # 8 x 7 MB are below a sixteenth of 1 GB, 10 are above it.
+    my @large = create_large_runs(20, 700, { do => 'hang' });
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
+    $sv->wait_ready;
+    wait_for('the first to run', sub { count_given(@large) >= 8 });
+    for (1 .. 3) {
+        my $small = create_run({ do => 'noop' });
+        $sv->wake;
+        wait_status($small, 'success');
+    }
+    my $given = count_given(@large);
+    cmp_ok $given, '<', 10, 'the runner has a sixteenth of its memory of them';
+    my @first = sql('select distinct run_id from agent.run_events where run_id in (' . quoted(@large) . ')');
+    cancel($sv, @first);
+    wait_for('others to take their place', sub { count_given(@large) >= 2 * $given });
+    is count_given(@large), 2 * $given, 'when they have ended as many others start';
+    cancel($sv, @large);
+    wait_all('interrupted', @large);
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'twenty states of 7 MB, started at once, fit a built-in runner of 128 MB' => sub {
+    my $input = { messages => [ { role => 'user', content => 'sleep 500' } ] };
+    my @large = create_large_runs(is_sanitized() ? 5 : 20, 400, $input, chat => 1, bytes => 17_700,
+        request => { durability => 'exit', stream_mode => ['updates'] });
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing(),
+        runner => build_dir() . '/agent-runner', runner_memory => 128 * $MB,
+        graphs => { agent => { kind => 'builtin', model => { provider => 'demo' } } });
+    $sv->wait_ready;
+    wait_all('success', @large);
+    is sql('select max(attempts) from agent.usage_events where run_id in (' . quoted(@large) . ')'), 1,
+        'each at its first attempt';
+    unlike $sv->log_text, qr/AGT0331/, 'the runner lives';
     is $sv->stop, 0, 'end';
 };
 

@@ -10,28 +10,37 @@
 
 #include <apr_strings.h>
 
-static size_t find_held_max(void)
+static size_t find_memory(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
 
     getrlimit(RLIMIT_DATA, &limit);
-    return limit.rlim_cur == RLIM_INFINITY ? RUNNER_QUEUE_HELD_DEFAULT
-                                           : (size_t)(limit.rlim_cur / 2);
+    return limit.rlim_cur == RLIM_INFINITY ? RUNNER_QUEUE_MEMORY_DEFAULT
+                                           : (size_t)limit.rlim_cur;
 }
 
 void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool)
 {
+    size_t memory = find_memory();
+
     queue->pool = pool;
     queue->count = 0;
-    queue->held_max = find_held_max();
+    queue->bytes = 0;
+    queue->bytes_max = memory / 4;
+    queue->held_max = memory / 2;
     APR_RING_INIT(&queue->entries, runner_queue_entry_t, link);
+}
+
+bool runner_queue_is_full(const runner_queue_t *queue)
+{
+    return queue->bytes >= queue->bytes_max;
 }
 
 bool runner_queue_admits(const runner_queue_t *queue, size_t held,
                          size_t weight)
 {
     return held == 0 || weight <= RUNNER_QUEUE_SMALL
-        || held + weight <= queue->held_max;
+        || held + queue->bytes + weight <= queue->held_max;
 }
 
 void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
@@ -48,6 +57,7 @@ void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
     entry->weight = weight;
     APR_RING_INSERT_TAIL(&queue->entries, entry, runner_queue_entry_t, link);
     queue->count++;
+    queue->bytes += length;
 }
 
 /* What stands behind the last entry. */
@@ -87,4 +97,5 @@ void runner_queue_remove(runner_queue_t *queue, runner_queue_entry_t *entry)
 {
     APR_RING_REMOVE(entry, link);
     queue->count--;
+    queue->bytes -= entry->length;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Start lines that wait for memory. A run keeps the tree of its state, up to 30
- * times the text, until it ends: what runs hold together stays below half of
- * what the process may take (AgentRunnerMemory), so that one that computes has
- * the other half. A run that waits for it is a text.
+ * times the text, until it ends: what runs hold together, with the texts of
+ * those that wait, stays below half of what the process may take
+ * (AgentRunnerMemory), so that one that computes has the other half. Texts
+ * alone are at most a quarter: then nothing more is read. The supervisor stops
+ * before that (supervisor/start.h), since a runner that does not read answers
+ * no ping.
  */
 #ifndef AGENT_RUNNER_QUEUE_H
 #define AGENT_RUNNER_QUEUE_H
@@ -14,8 +17,8 @@
 #include <apr_pools.h>
 #include <apr_ring.h>
 
-/* What runs may hold together when the process has no limit. */
-#define RUNNER_QUEUE_HELD_DEFAULT ((size_t)512 * 1024 * 1024)
+/* Taken for the memory of the process when it has no limit. */
+#define RUNNER_QUEUE_MEMORY_DEFAULT ((size_t)1024 * 1024 * 1024)
 /* A run that holds no more than this never waits. */
 #define RUNNER_QUEUE_SMALL ((size_t)1024 * 1024)
 
@@ -36,11 +39,17 @@ typedef struct runner_queue_t {
     apr_pool_t *pool;
     runner_queue_ring_t entries;
     int count;
-    /* What runs may hold together. */
+    /* Length of all texts together, and its bound. */
+    size_t bytes;
+    size_t bytes_max;
+    /* What runs and texts may hold together. */
     size_t held_max;
 } runner_queue_t;
 
 void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool);
+
+/* Whether so much waits that no line may be read. */
+bool runner_queue_is_full(const runner_queue_t *queue);
 
 /* Whether a run of that weight may begin beside those that hold so much. */
 bool runner_queue_admits(const runner_queue_t *queue, size_t held,

@@ -300,13 +300,19 @@ static void take_line(runner_t *runner, const char *text, size_t length)
     }
 }
 
+/* Nothing is read: its answer, or its state, would have no room. */
+static bool is_input_held(const runner_t *runner)
+{
+    return runner_wire_is_full(&runner->wire)
+        || runner_queue_is_full(&runner->queue);
+}
+
 static void take_lines(runner_t *runner)
 {
     size_t length = 0;
     char *line;
 
-    while (!runner->is_over && !runner_wire_is_full(&runner->wire)
-           && length < LINE_LARGE
+    while (!runner->is_over && !is_input_held(runner) && length < LINE_LARGE
            && (line = runner_wire_line(&runner->wire, &length)) != NULL) {
         take_line(runner, line, length);
     }
@@ -343,8 +349,7 @@ static void read_lines(runner_t *runner)
     apr_status_t rv;
 
     take_lines(runner);
-    if (runner->is_over || has_lines(runner)
-        || runner_wire_is_full(&runner->wire)) {
+    if (runner->is_over || has_lines(runner) || is_input_held(runner)) {
         return;
     }
     rv = runner_wire_read(&runner->wire);
@@ -399,7 +404,7 @@ static int get_timeout_ms(const runner_t *runner, apr_time_t wake_at)
     if (runner_wire_is_full(&runner->wire)) {
         return WAIT_LONGEST_MS;
     }
-    if (wake_at <= now || has_lines(runner)
+    if (wake_at <= now || (has_lines(runner) && !is_input_held(runner))
         || runner_queue_find(&runner->queue, measure_held(runner)) != NULL
         || runner_http_is_ready(runner->http)) {
         return 0;
@@ -417,7 +422,7 @@ static void wait_for_work(runner_t *runner, apr_time_t wake_at)
     unsigned count = 0;
 
     memset(descriptors, 0, sizeof(descriptors));
-    if (!runner_wire_is_full(&runner->wire)) {
+    if (!is_input_held(runner)) {
         descriptors[count].fd = runner->wire.in_fd;
         descriptors[count++].events = CURL_WAIT_POLLIN;
     }
