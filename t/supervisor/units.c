@@ -364,7 +364,7 @@ static agent_supervisor_t *make_undertaker(apr_pool_t *pool)
     sv->worker.state = AGENT_WORKER_LIVE;
     agent_worker_add_dead(sv, "5", true);
     agent_worker_add_dead(sv, "6", true);
-    sv->worker.bury_limit = 1;
+    sv->worker.bury_limit.now = 1;
     sv->worker.is_setting_aside = true;
     return sv;
 }
@@ -382,7 +382,7 @@ static void a_worker_that_leaves_ends_no_run_of_its_own(void **state)
     assert_int_equal(sv->worker.dead->nelts, 1);
     assert_string_equal(get_dead_id(sv, 0), "7");
     assert_false(sv->worker.is_setting_aside);
-    assert_true(sv->worker.bury_limit > 1);
+    assert_true(sv->worker.bury_limit.now > 1);
 }
 
 static void a_burial_under_way_stays_what_it_is(void **state)
@@ -396,11 +396,32 @@ static void a_burial_under_way_stays_what_it_is(void **state)
     assert_string_equal(get_dead_id(sv, 0), "5");
     assert_string_equal(get_dead_id(sv, 1), "7");
     assert_true(sv->worker.is_setting_aside);
-    assert_int_equal(sv->worker.bury_limit, 1);
+    assert_int_equal(sv->worker.bury_limit.now, 1);
     /* Its loss, which is nobody's fault, asks for the same again. */
     agent_database_close(sv, &sv->bulk, AGENT_FAILURE_RETRY);
     assert_string_equal(get_dead_id(sv, 0), "5");
     assert_true(sv->worker.is_setting_aside);
+}
+
+/* ---- start lines ---- */
+
+/* One that cannot be killed at once, since the system holds it up, would keep
+ * the others from getting runs. */
+static void what_a_killed_runner_did_not_read_does_not_count(void **state)
+{
+    agent_supervisor_t *sv = apr_pcalloc(*state, sizeof(*sv));
+    agent_runner_t *runner = apr_pcalloc(*state, sizeof(*runner));
+    char *line = apr_pcalloc(*state, AGENT_START_RUNNER_BYTES);
+
+    sv->spawner.fd = -1;
+    APR_RING_INIT(&sv->runners.all, agent_runner_t, link);
+    APR_RING_INSERT_TAIL(&sv->runners.all, runner, agent_runner_t, link);
+    agent_buffer_init(&runner->input, *state);
+    assert_int_equal(agent_start_claim_bytes(sv), AGENT_START_CLAIM_BYTES);
+    agent_buffer_append(&runner->input, line, AGENT_START_RUNNER_BYTES);
+    assert_int_equal(agent_start_claim_bytes(sv), 0);
+    agent_runner_kill(sv, runner, AGENT_LOSS_COUNTED, "a test");
+    assert_int_equal(agent_start_claim_bytes(sv), AGENT_START_CLAIM_BYTES);
 }
 
 int main(void)
@@ -419,6 +440,7 @@ int main(void)
         CHECK_TEST(an_operation_hears_that_its_connection_was_closed),
         CHECK_TEST(a_worker_that_leaves_ends_no_run_of_its_own),
         CHECK_TEST(a_burial_under_way_stays_what_it_is),
+        CHECK_TEST(what_a_killed_runner_did_not_read_does_not_count),
     };
 
     return CHECK_RUN(tests);
