@@ -31,7 +31,22 @@ bool agent_batch_is_empty(const agent_supervisor_t *sv)
 
 bool agent_batch_is_full(const agent_supervisor_t *sv)
 {
-    return sv->batches.bytes >= AGENT_BATCH_MAX_WAITING;
+    const agent_batch_queue_t *queue = &sv->batches;
+
+    return queue->shared_bytes >= AGENT_BATCH_MAX_SHARED
+        || queue->shared_bytes + queue->lane_bytes
+        >= AGENT_BATCH_MAX_SHARED + AGENT_BATCH_MAX_LANES;
+}
+
+bool agent_batch_has_lane_room(const agent_supervisor_t *sv)
+{
+    return sv->batches.lane_bytes < AGENT_BATCH_MAX_LANES;
+}
+
+/* The sum that a batch is counted in. */
+static apr_size_t *find_sum(agent_supervisor_t *sv, const agent_batch_t *batch)
+{
+    return batch->is_lane ? &sv->batches.lane_bytes : &sv->batches.shared_bytes;
 }
 
 bool agent_batch_has_run(const agent_supervisor_t *sv, const char *run_id)
@@ -106,7 +121,7 @@ void agent_batch_drop(agent_supervisor_t *sv, agent_batch_t *batch)
     if (batch->is_lane) {
         leave_lane(sv, batch);
     }
-    sv->batches.bytes -= agent_buffer_length(&batch->text);
+    *find_sum(sv, batch) -= agent_buffer_length(&batch->text);
     APR_RING_REMOVE(batch, link);
     apr_pool_destroy(batch->pool);
 }
@@ -164,18 +179,34 @@ static agent_batch_t *open_shared(agent_supervisor_t *sv)
     return batch;
 }
 
+static agent_batch_t *find_lane(const agent_supervisor_t *sv,
+                                const char *run_id)
+{
+    return apr_hash_count(sv->batches.lanes) > 0
+        ? apr_hash_get(sv->batches.lanes, run_id, 36)
+        : NULL;
+}
+
+static bool needs_lane(const agent_supervisor_t *sv, const agent_lease_t *lease,
+                       apr_size_t length)
+{
+    return length > AGENT_BATCH_LONG_LINE || lease->is_refused
+        || find_lane(sv, lease->key.run_id) != NULL;
+}
+
+bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
+                       apr_size_t length)
+{
+    return agent_batch_has_lane_room(sv) || !needs_lane(sv, lease, length);
+}
+
 /* The batch that takes an item of that length of that run. */
 static agent_batch_t *find_open(agent_supervisor_t *sv,
                                 const agent_lease_t *lease, apr_size_t length)
 {
     const char *run_id = lease->key.run_id;
-    bool has_lane = apr_hash_count(sv->batches.lanes) > 0
-        && apr_hash_get(sv->batches.lanes, run_id, 36) != NULL;
-    bool needs_lane = has_lane || lease->is_refused
-        || length > AGENT_BATCH_LONG_LINE;
-    agent_batch_t *batch = !needs_lane ? last_shared(sv)
-        : has_lane ? apr_hash_get(sv->batches.lanes, run_id, 36)
-                   : NULL;
+    bool is_lane = needs_lane(sv, lease, length);
+    agent_batch_t *batch = is_lane ? find_lane(sv, run_id) : last_shared(sv);
 
     if (batch != NULL && has_room(batch, length)) {
         return batch;
@@ -183,7 +214,7 @@ static agent_batch_t *find_open(agent_supervisor_t *sv,
     if (batch != NULL) {
         batch->is_sealed = true;
     }
-    return needs_lane ? open_lane(sv, run_id) : open_shared(sv);
+    return is_lane ? open_lane(sv, run_id) : open_shared(sv);
 }
 
 void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run)
@@ -212,7 +243,7 @@ void agent_batch_close_item(agent_supervisor_t *sv, agent_batch_t *batch)
                                         agent_item_t);
 
     item->length = agent_buffer_length(&batch->text) - item->offset;
-    sv->batches.bytes += item->length + 1;
+    *find_sum(sv, batch) += item->length + 1;
 }
 
 /* When a batch with an item of that kind is to be sent at the latest. */

@@ -23,8 +23,14 @@
 #define AGENT_BATCH_LANE_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS  500
 #define AGENT_BATCH_LONG_LINE  ((apr_size_t)256 * 1024)
-/* When so much waits, runners are not read any more. */
-#define AGENT_BATCH_MAX_WAITING ((apr_size_t)32 * 1024 * 1024)
+/*
+ * Bytes that may wait in shared batches, and in all lanes together. When the
+ * lanes are full, a runner whose next line belongs in one is not read on; when
+ * the shared batches are full, or both together (a batch that is taken apart
+ * moves into lanes), none is read.
+ */
+#define AGENT_BATCH_MAX_SHARED ((apr_size_t)32 * 1024 * 1024)
+#define AGENT_BATCH_MAX_LANES  ((apr_size_t)64 * 1024 * 1024)
 
 typedef enum agent_item_kind_t {
     /* Waits for others: it comes with the start of each run. */
@@ -81,8 +87,9 @@ typedef struct agent_batch_queue_t {
     agent_batch_ring_t waiting;
     /* Run id (36 bytes) -> the last batch of its lane. */
     apr_hash_t *lanes;
-    /* Bytes of all batches. */
-    apr_size_t bytes;
+    /* Bytes of the shared batches, and of the lanes. */
+    apr_size_t shared_bytes;
+    apr_size_t lane_bytes;
     /* When a shared one was sent last. */
     apr_time_t sent_at;
 } agent_batch_queue_t;
@@ -105,8 +112,16 @@ bool agent_batch_has_run(const agent_supervisor_t *sv, const char *run_id);
 
 bool agent_batch_is_empty(const agent_supervisor_t *sv);
 
-/* So much waits that runners must not be read. */
+/* So much waits that no runner may be read. */
 bool agent_batch_is_full(const agent_supervisor_t *sv);
+
+/* The lanes can take another line. */
+bool agent_batch_has_lane_room(const agent_supervisor_t *sv);
+
+/* A line of that length of the run can be added: it is for a shared batch, or
+ * the lanes have room. */
+bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
+                       apr_size_t length);
 
 /*
  * Forgets what is unsent of this run under other leases than the one with

@@ -237,6 +237,7 @@ static void turn(agent_supervisor_t *sv)
     apr_time_t until;
 
     tick(sv);
+    agent_runner_resume(sv);
     until = earlier(sv->tick_at, agent_worker_next_tick(sv));
     until = earlier(until, agent_runner_replenish(sv));
     until = earlier(until, agent_webhook_step(sv));

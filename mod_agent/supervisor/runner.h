@@ -58,6 +58,8 @@ struct agent_runner_t {
     agent_buffer_t output;
     /* Bytes of output that hold no newline. */
     apr_size_t scanned;
+    /* The first line of output waits until the lanes have room for it. */
+    bool is_held;
     agent_runner_log_t log;
     agent_lease_ring_t leases;
     /* Number of those. */
@@ -112,6 +114,9 @@ int agent_runner_suspect_places(const agent_supervisor_t *sv);
 
 /* News of the spawner. */
 void agent_runner_receive_news(agent_supervisor_t *sv);
+
+/* Goes on with the output of runners that waited for room in the lanes. */
+void agent_runner_resume(agent_supervisor_t *sv);
 
 /* Adds what all runners wait for to the poll set. */
 void agent_runner_poll(agent_supervisor_t *sv);

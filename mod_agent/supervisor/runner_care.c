@@ -127,7 +127,8 @@ static bool exceeds_memory(const agent_supervisor_t *sv,
 static void check_runner(agent_supervisor_t *sv, agent_runner_t *runner)
 {
     /* A runner that we do not read or have stopped cannot answer. */
-    bool may_answer = !sv->runners.is_full && !sv->worker.is_stopped;
+    bool may_answer = !sv->runners.is_full && !runner->is_held
+        && !sv->worker.is_stopped;
 
     if (!may_answer && runner->pong_by != AGENT_NEVER) {
         runner->pong_by = sv->now + sv->timing.ping_timeout;

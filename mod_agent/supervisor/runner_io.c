@@ -25,8 +25,21 @@ void agent_runner_close(agent_runner_t *runner)
     }
 }
 
-/* Hands on all whole lines of the output. */
-static void split_lines(agent_supervisor_t *sv, agent_runner_t *runner)
+static void hold(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    runner->is_held = true;
+    agent_report_repeat(sv, AGENT_LOG_WARNING, "AGT0354", 0,
+                        "%d MB of large output wait for the database: runner "
+                        "%d, which has more of it, is not read on until it "
+                        "takes some",
+                        (int)(sv->batches.lane_bytes / (1024 * 1024)),
+                        (int)runner->pid);
+}
+
+/* Hands on all whole lines of the output, as far as they can be kept; the last
+ * ones of a runner anyway. */
+static void split_lines(agent_supervisor_t *sv, agent_runner_t *runner,
+                        bool is_last)
 {
     agent_buffer_t *output = &runner->output;
 
@@ -47,14 +60,19 @@ static void split_lines(agent_supervisor_t *sv, agent_runner_t *runner)
             runner->scanned = length;
             return;
         }
-        agent_runner_take_line(sv, runner, text, line);
+        if (!agent_runner_take_line(sv, runner, text, line, is_last)) {
+            runner->scanned = line;
+            hold(sv, runner);
+            return;
+        }
         agent_buffer_consume(output, line + 1);
         runner->scanned = 0;
     }
 }
 
 /* One read; false when there is no more for now, or for ever. */
-static bool read_output(agent_supervisor_t *sv, agent_runner_t *runner)
+static bool read_output(agent_supervisor_t *sv, agent_runner_t *runner,
+                        bool is_last)
 {
     ssize_t got;
 
@@ -65,7 +83,7 @@ static bool read_output(agent_supervisor_t *sv, agent_runner_t *runner)
                READ_SIZE);
     if (got > 0) {
         agent_buffer_commit(&runner->output, (apr_size_t)got);
-        split_lines(sv, runner);
+        split_lines(sv, runner, is_last);
         return true;
     }
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -84,7 +102,7 @@ static void on_output(agent_supervisor_t *sv, void *baton)
 {
     agent_runner_t *runner = baton;
 
-    read_output(sv, runner);
+    read_output(sv, runner, false);
     if (runner->out_fd < 0) {
         bool expected = runner->state == AGENT_RUNNER_LEAVING
             && runner->active == 0;
@@ -144,9 +162,11 @@ static void on_log(agent_supervisor_t *sv, void *baton)
 
 void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner)
 {
+    runner->is_held = false;
+    split_lines(sv, runner, true);
     /* What is in the pipes now, not what a process that it left behind may
      * write for ever. */
-    for (int i = 0; i < MAX_LAST_READS && read_output(sv, runner); i++) {
+    for (int i = 0; i < MAX_LAST_READS && read_output(sv, runner, true); i++) {
     }
     for (int i = 0; i < MAX_LAST_READS && read_log(sv, runner); i++) {
     }
@@ -161,11 +181,25 @@ static void poll_runner(agent_supervisor_t *sv, agent_runner_t *runner)
     if (runner->state >= AGENT_RUNNER_KILLED) {
         return;
     }
-    if (runner->out_fd >= 0 && !sv->runners.is_full) {
+    if (runner->out_fd >= 0 && !sv->runners.is_full && !runner->is_held) {
         agent_poll_add(sv, runner->out_fd, POLLIN, on_output, runner);
     }
     if (runner->in_fd >= 0 && agent_buffer_length(&runner->input) > 0) {
         agent_poll_add(sv, runner->in_fd, POLLOUT, on_input, runner);
+    }
+}
+
+void agent_runner_resume(agent_supervisor_t *sv)
+{
+    agent_runner_t *runner;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->is_held && agent_batch_has_lane_room(sv)
+            && !agent_batch_is_full(sv)) {
+            runner->is_held = false;
+            split_lines(sv, runner, false);
+        }
     }
 }
 
@@ -175,10 +209,12 @@ void agent_runner_poll(agent_supervisor_t *sv)
     agent_runner_t *runner;
 
     if (is_full && !sv->runners.is_full) {
-        agent_report_repeat(sv, AGENT_LOG_WARNING, "AGT0345", 0,
-                            "%d MB of output wait for the database: runners "
-                            "are not read until it takes them",
-                            (int)(sv->batches.bytes / (1024 * 1024)));
+        agent_report_repeat(
+            sv, AGENT_LOG_WARNING, "AGT0345", 0,
+            "%d MB of output wait for the database: runners "
+            "are not read until it takes them",
+            (int)((sv->batches.shared_bytes + sv->batches.lane_bytes)
+                  / (1024 * 1024)));
     }
     sv->runners.is_full = is_full;
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)

@@ -9,9 +9,11 @@
 void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);
 void agent_runner_close(agent_runner_t *runner);
 
-/* A whole line without its newline (runner_line.c). */
-void agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
-                            const char *text, apr_size_t length);
+/* Takes a whole line without its newline (runner_line.c). False: what it says
+ * cannot be kept now; it is to be given again when the lanes have room. A last
+ * line is always taken. */
+bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
+                            const char *text, apr_size_t length, bool is_last);
 
 /* What came on its standard output and error (runner_log.c). */
 void agent_runner_take_log(agent_supervisor_t *sv, agent_runner_t *runner,

@@ -96,8 +96,21 @@ static void take_run_line(agent_supervisor_t *sv, agent_runner_t *runner,
     }
 }
 
-void agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
-                            const char *text, apr_size_t length)
+static bool must_wait(agent_supervisor_t *sv, const agent_runner_t *runner,
+                      const agent_line_t *line, apr_size_t length)
+{
+    const agent_lease_t *lease = line->type == AGENT_LINE_READY
+            || line->type == AGENT_LINE_PONG
+        ? NULL
+        : agent_lease_find(sv, &line->key);
+
+    return lease != NULL && lease->runner == runner
+        && lease->state == AGENT_LEASE_HELD
+        && !agent_batch_takes(sv, lease, length);
+}
+
+bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
+                            const char *text, apr_size_t length, bool is_last)
 {
     agent_line_t line;
     const char *wrong = agent_protocol_read(&line, text, length);
@@ -108,6 +121,9 @@ void agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
                            (int)runner->pid, (unsigned long)length);
         agent_runner_breach(sv, runner, wrong);
     }
+    else if (!is_last && must_wait(sv, runner, &line, length)) {
+        return false;
+    }
     else if (line.type == AGENT_LINE_READY) {
         take_ready(sv, runner, &line);
     }
@@ -117,4 +133,5 @@ void agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
     else {
         take_run_line(sv, runner, &line, text, length);
     }
+    return true;
 }

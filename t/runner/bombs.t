@@ -266,7 +266,7 @@ subtest 'large runs wait for one another, small ones do not' => sub {
 };
 
 subtest 'start lines of 7 MB wait in the pipe while a runner has no memory for them' => sub {
-    my $count = is_sanitized() ? 10 : 100;
+    my $count = is_sanitized() ? 10 : 60;
     my $runner = is_sanitized() ? RunnerTest->new(graphs => \%graphs) : limited_runner('-d 262144');
     my $message = '{"type":"human","content":"' . 'a' x 10_000 . '","id":"%d","name":null,'
         . '"additional_kwargs":{},"response_metadata":{},"example":false}';

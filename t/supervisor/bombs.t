@@ -160,6 +160,70 @@ subtest 'all runs can be cancelled while large ones are claimed and begin' => su
     is $sv->stop, 0, 'end';
 };
 
+# The runs say 7 MB each, which the database cannot take until this is closed.
+sub lock_out {
+    my ($gate, @runs) = @_;
+    open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
+    print {$lock} 'begin; select from agent.run_queue where run_id in (' . quoted(@runs) . ") for update;\n";
+    $lock->flush;
+    wait_for('the lock', sub {
+        sql("select count(*) from pg_stat_activity where state = 'idle in transaction' and query like '%for update%'");
+    });
+    open_gate($gate);
+    wait_for('the first to wait for it', sub {
+        sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%save_batch%'");
+    });
+    return $lock;
+}
+
+sub start_talkers {
+    my ($sv, $count, $gate) = @_;
+    my @runs = map { create_run({ do => 'gate', path => $gate, bytes => 7_000_000 }) } 1 .. $count;
+    $sv->wake;
+    wait_for('all to run', sub { !grep { events_of($_) < 2 } @runs });
+    return @runs;
+}
+
+subtest 'runs go on while 42 MB of others wait for a lock' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
+    $sv->wait_ready;
+    my $gate = make_gate();
+    my @large = start_talkers($sv, 6, $gate);
+    my $lock = lock_out($gate, @large);
+    for (1 .. 5) {
+        my $small = create_run({ do => 'stream' });
+        $sv->wake;
+        wait_status($small, 'success');
+    }
+    is scalar(grep { status_of($_) eq 'pending' } @large), 6, 'the others are not saved yet';
+    close $lock or die "psql failed\n";
+    wait_all('success', @large);
+    is scalar(grep { length sql("select data from agent.run_events where run_id = '$_' and seq = 2") != 7_000_002 } @large),
+        0, 'nothing of them is lost';
+    unlike $sv->log_text, qr/AGT0345|AGT0354/, 'no runner had to wait';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'a runner that has more large output than may wait is read on when it is saved' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
+    $sv->wait_ready;
+    my $gate = make_gate();
+    my @large = start_talkers($sv, 14, $gate);
+    my $before = resident_bytes($sv->pid);
+    my $cost = cost_of([ $sv->pid ], sub {
+        my $lock = lock_out($gate, @large);
+        $sv->wait_log(qr/AGT0354: 6\d MB of large output wait for the database/);
+        close $lock or die "psql failed\n";
+        wait_all('success', @large);
+    });
+    is sql('select max(attempts) from agent.usage_events where run_id in (' . quoted(@large) . ')'), 1,
+        'each at its first attempt';
+    my $peak = ($before + $cost->{peak_bytes}) / $MB;
+    cmp_ok $peak, '<', 192 * memory_scale(), 'the supervisor has a part of it in memory';
+    note sprintf 'peak %.0f MB, processor %.2f s', $peak, $cost->{cpu_sec};
+    is $sv->stop, 0, 'end';
+};
+
 # From now on a rollback takes longer than any statement may.
 sub break_rollback {
     sql('alter function agent.discard_run(uuid, uuid, uuid) rename to discard_run_kept');

@@ -5,10 +5,10 @@
  *
  * input.do: noop, step, stream (count), big (bytes), report, hang (ends when
  * cancelled), stuck (ignores that), gate (ends when the FIFO `path` was opened
- * and closed), child (hangs with a process of its own), and the hostile ones:
- * see `deeds` below. input.once: only under the first lease, later ones are
- * noop. hello.graphs.*.start: never_ready or exit, for a runner that cannot
- * start.
+ * and closed; says `bytes` then), child (hangs with a process of its own), and
+ * the hostile ones: see `deeds` below. input.once: only under the first lease,
+ * later ones are noop. hello.graphs.*.start: never_ready or exit, for a runner
+ * that cannot start.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,6 +37,8 @@ typedef struct run_t {
     int epoch;
     /* Says something that the database will refuse before it ends. */
     int unstorable;
+    /* Length of what it says before it ends; 0: nothing. */
+    int bytes;
     /* Polled until it hangs up; -1: none. */
     int gate;
     int stuck;
@@ -127,8 +129,22 @@ static void end(run_t *run, const char *status)
     *run = runs[--run_count];
 }
 
+static void say_much(const run_t *run, size_t bytes)
+{
+    char *data = calloc(1, bytes + 3);
+
+    memset(data, 'x', bytes + 1);
+    data[0] = '"';
+    data[bytes + 1] = '"';
+    event(run, "custom", data);
+    free(data);
+}
+
 static void pass_gate(run_t *run)
 {
+    if (run->bytes > 0) {
+        say_much(run, (size_t)run->bytes);
+    }
     if (run->unstorable) {
         event(run, "custom", "{\"unstorable\":true}");
     }
@@ -196,14 +212,7 @@ static void do_stream(run_t *run, json_object *input)
 
 static void do_big(run_t *run, json_object *input)
 {
-    size_t bytes = (size_t)get_int(input, "bytes", 1000000);
-    char *data = calloc(1, bytes + 3);
-
-    memset(data, 'x', bytes + 1);
-    data[0] = '"';
-    data[bytes + 1] = '"';
-    event(run, "custom", data);
-    free(data);
+    say_much(run, (size_t)get_int(input, "bytes", 1000000));
     end(run, "success");
 }
 
@@ -231,6 +240,7 @@ static void do_gate(run_t *run, json_object *input)
 {
     run->gate = open(get(input, "path"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     run->unstorable = get(input, "unstorable") != NULL;
+    run->bytes = get_int(input, "bytes", 0);
     do_hang(run, input);
 }
 
