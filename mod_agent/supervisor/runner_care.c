@@ -110,9 +110,10 @@ static void check_ping(agent_supervisor_t *sv, agent_runner_t *runner)
 }
 
 /*
- * RLIMIT_DATA of the spawner stops most of it; this sees what it does not
- * count: shared memory, mapped files. A look each second is no fence, but what
- * the host can stand for a second.
+ * The spawner sets RLIMIT_DATA, which stops ordinary allocations at the limit
+ * but does not count shared memory and mapped files. Resident memory includes
+ * those. It is checked once a second, so the host must be able to bear what a
+ * runner maps within a second.
  */
 static bool exceeds_memory(const agent_supervisor_t *sv,
                            const agent_runner_t *runner)

@@ -228,10 +228,10 @@ static const char *print_scan_error(const agent_scan_t *scan, apr_pool_t *pool)
 }
 
 /*
- * The one place that judges what a runner would be given. A line that breaks
- * the protocol, or whose tree takes all of its memory, would end the runner,
- * with everybody's runs: rows may be older than the checks of requests, or
- * written by hand.
+ * Checks a start line before its runner gets it. A line that breaks the
+ * protocol or exhausts the runner's memory would end the runner, and all its
+ * runs with it. Requests are checked when they arrive, but a row may be older
+ * than these checks, or written by hand.
  */
 static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
                          const char *start, apr_size_t length)
@@ -341,12 +341,12 @@ static void receive_start(agent_supervisor_t *sv,
                                   agent_db_value(result, row, COL_START));
         }
     }
-    /* What has no row is not ours any more. */
+    /* A lease that has no row in the answer has been lost. */
     for_each_sent(sv, agent_lease_lose);
     agent_limit_raise(&sv->starts.limit);
 }
 
-/* Behind the others of its runner, for the next try. */
+/* Lets the other runs of its runner be tried first. */
 static void postpone(agent_lease_t *lease)
 {
     agent_lease_ring_t *ring = &lease->runner->leases;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lines that start runs at their runners. A claim brings those of runs with
- * little state; the others are composed by statements of their own, when their
- * runner has room for them, so that no row is locked while the database
- * composes, and little waits in memory whatever the states.
+ * The lines that start runs at their runners. A claim returns those of runs
+ * with little state. The others are composed by later statements, when their
+ * runner has room for them: no row is locked while the database composes a
+ * large line, and memory does not depend on the size of states.
  */
 #ifndef AGENT_SUPERVISOR_START_H
 #define AGENT_SUPERVISOR_START_H
@@ -31,9 +31,9 @@
 /* Taken for AgentRunnerMemory when there is no limit. */
 #define AGENT_START_MEMORY_DEFAULT ((apr_size_t)1024 * 1024 * 1024)
 #define AGENT_START_SMALL_BYTES    ((apr_size_t)64 * 1024)
-/* What the tree of one line may take in its runner, in bytes (core/scan.h):
- * that of the largest state the built-in graph has (256 MB), of the largest
- * input (96 MB), and a little. */
+/* Bytes of memory that the JSON tree of one start line may take in its runner
+ * (core/scan.h). The built-in graph allows a state of 256 MB and an input of
+ * 96 MB; the rest is a margin. */
 #define AGENT_START_WEIGHT ((size_t)384 * 1024 * 1024)
 
 typedef struct agent_start_queue_t {
@@ -57,12 +57,13 @@ apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv);
 bool agent_start_may_pass(const agent_supervisor_t *sv,
                           const agent_lease_t *lease);
 
-/* Hands the line to the lease's runner; from now on the runner may end the run,
- * and its time counts. A line that no runner can be given ends the run. */
+/* Appends the start line to the input of the lease's runner and starts the
+ * run's time limit. A line that no runner can process ends the run in error
+ * instead. */
 void agent_start_hand_over(agent_supervisor_t *sv, agent_lease_t *lease,
                            const char *start);
 
-/* Gives back what has not begun at a runner that gets no more runs. */
+/* Releases the runs of a runner that are still waiting for their start line. */
 void agent_start_withdraw(agent_supervisor_t *sv, agent_runner_t *runner);
 
 #endif

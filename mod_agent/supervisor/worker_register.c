@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the start to the first lease: dead predecessors on this host are found,
- * so that their runs need not wait for a lease to end, and this process
- * registers. Burying: the dead, and ourselves on the way out. It goes on beside
- * everything else, so that a worker that is hard to bury keeps no host down.
+ * Registering this process as a worker, and burying workers: marking them as
+ * dead and releasing their runs.
+ *
+ * Before it registers, the supervisor looks for workers of this host whose
+ * process has ended, so that their runs do not wait until the lease expires. It
+ * also buries workers whose lease has expired, and itself when it leaves.
+ * Burials do not delay registration, claims or renewals, however long they take
+ * or however often they fail.
  */
 #include "worker.h"
 
@@ -16,7 +20,7 @@
 
 /* Runs of one burial; fewer after one that took too long. */
 #define MAX_BURIAL 100
-/* A worker of which nothing can be given back waits for the next sweep. */
+/* After so many failures a burial is left to the next sweep. */
 #define MAX_FAILURES 3
 
 void agent_worker_init(agent_supervisor_t *sv)
@@ -140,7 +144,7 @@ static apr_time_t due_bury(agent_supervisor_t *sv)
     return sv->worker.dead->nelts > 0 ? sv->worker.bury_at : AGENT_NEVER;
 }
 
-/* The run that is the first to be given back is ended instead. */
+/* Ends the run that the burial would release first. */
 static apr_status_t set_aside(agent_supervisor_t *sv, const agent_dead_t *dead,
                               agent_database_t *database, agent_error_t **err)
 {
@@ -163,7 +167,7 @@ static apr_status_t send_bury(agent_supervisor_t *sv,
         return set_aside(sv, dead, database, err);
     }
     params[0] = dead->id;
-    /* What died took its runs with it; what we leave on purpose did not. */
+    /* The attempt counts when the worker died, not when it left on purpose. */
     params[1] = is_self(sv, dead) ? "false" : "true";
     params[2] = apr_itoa(database->scratch, sv->worker.bury_limit.now);
     return agent_db_send(database->db, AGENT_SQL_BURY_WORKER, params, err,
@@ -215,7 +219,7 @@ static void receive_bury(agent_supervisor_t *sv,
     }
 }
 
-/* Not even one run can be given back, nor ended: others first. */
+/* A run can neither be released nor ended: bury other workers first. */
 static void put_off(agent_supervisor_t *sv)
 {
     agent_dead_t first = *get_dead(sv, 0);
@@ -265,11 +269,11 @@ void agent_worker_leave(agent_supervisor_t *sv)
     agent_worker_t *worker = &sv->worker;
 
     if (worker->state == AGENT_WORKER_LIVE) {
-        /* But for the one in flight the others are found again by a sweep. */
+        /* The next sweep finds the others again, but for the one in flight. */
         worker->dead->nelts = is_burying(sv) ? 1 : 0;
         agent_worker_add_dead(sv, worker->id, false);
         if (!is_burying(sv)) {
-            /* What went wrong was another worker's. */
+            /* Failures belonged to another worker's burial. */
             worker->is_setting_aside = false;
             agent_limit_init(&worker->bury_limit, MAX_BURIAL);
         }
