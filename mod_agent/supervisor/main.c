@@ -12,6 +12,7 @@
 #include <apr_allocator.h>
 
 #include "../core/wake.h"
+#include "runner_io.h"
 #include "state.h"
 
 #define EXIT_CONFIG 2

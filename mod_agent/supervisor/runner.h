@@ -62,11 +62,10 @@ struct agent_runner_t {
     bool is_held;
     agent_runner_log_t log;
     agent_lease_ring_t leases;
-    /* Number of those. */
+    /* Number of those; length of the start lines that it was given of them. */
     int active;
-    int slots;
-    /* Sum of the start lines of those that it was given. */
     apr_size_t started_bytes;
+    int slots;
     agent_loss_t loss;
     const char *reason;
     apr_time_t started_at;
@@ -114,12 +113,6 @@ int agent_runner_suspect_places(const agent_supervisor_t *sv);
 
 /* News of the spawner. */
 void agent_runner_receive_news(agent_supervisor_t *sv);
-
-/* Goes on with the output of runners that waited for room in the lanes. */
-void agent_runner_resume(agent_supervisor_t *sv);
-
-/* Adds what all runners wait for to the poll set. */
-void agent_runner_poll(agent_supervisor_t *sv);
 
 /* Pings, limits and memory; called each second. */
 void agent_runner_tick(agent_supervisor_t *sv);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes through the pipes of a runner; for runner*.c alone. */
+/* The pipes of runners, for the loop and runner*.c. */
 #ifndef AGENT_SUPERVISOR_RUNNER_IO_H
 #define AGENT_SUPERVISOR_RUNNER_IO_H
 
 #include "runner.h"
+
+/* Adds what all runners wait for to the poll set (runner_io.c). */
+void agent_runner_poll(agent_supervisor_t *sv);
+/* Goes on with the output of runners that waited for room in the lanes. */
+void agent_runner_resume(agent_supervisor_t *sv);
 
 /* Reads to the end, or what is there (runner_io.c). */
 void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);

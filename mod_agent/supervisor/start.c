@@ -68,6 +68,15 @@ static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
         <= started_max(sv) / (apr_size_t)lease->runner->slots;
 }
 
+/* Its runner has room for it. Nothing large starts while the lanes are half
+ * full: a run writes checkpoints as large as the state that it starts from. */
+static bool fits(const agent_supervisor_t *sv, apr_size_t started,
+                 const agent_lease_t *lease)
+{
+    return has_room(started, lease->start_bytes, started_max(sv))
+        && sv->batches.lane_bytes < AGENT_BATCH_MAX_LANES / 2;
+}
+
 /* The first run that waits at a runner and is not small; NULL: none. */
 static const agent_lease_t *find_first_large(const agent_supervisor_t *sv,
                                              const agent_runner_t *runner)
@@ -89,7 +98,7 @@ bool agent_start_may_pass(const agent_supervisor_t *sv,
     const agent_runner_t *runner = lease->runner;
 
     return is_small(sv, lease)
-        || (has_room(runner->started_bytes, lease->start_bytes, started_max(sv))
+        || (fits(sv, runner->started_bytes, lease)
             && find_first_large(sv, runner) == lease);
 }
 
@@ -120,8 +129,7 @@ static bool must_wait(load_t *load, const agent_supervisor_t *sv,
     if (is_small(sv, lease)) {
         return false;
     }
-    load->is_full |= !has_room(load->started, lease->start_bytes,
-                               started_max(sv));
+    load->is_full |= !fits(sv, load->started, lease);
     return load->is_full;
 }
 

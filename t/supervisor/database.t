@@ -205,7 +205,7 @@ subtest 'a run whose output cannot be stored' => sub {
     $sv->wait_ready;
     my $gate = make_gate();
     my @good = map { create_run({ do => 'gate', path => $gate }) } 1 .. 5;
-    my $bad = create_run({ do => 'gate', path => $gate, unstorable => 1 });
+    my $bad = create_run({ do => 'gate', path => $gate, bytes => -1 });
     $sv->wake;
     wait_for('all to run', sub { !grep { events_of($_) < 2 } @good, $bad });
 

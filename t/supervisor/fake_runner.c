@@ -4,11 +4,11 @@
  * A runner for tests: it does what a run's input tells it to, well or badly.
  *
  * input.do: noop, step, stream (count), big (bytes), report, hang (ends when
- * cancelled), stuck (ignores that), gate (ends when the FIFO `path` was opened
- * and closed; says `bytes` then), child (hangs with a process of its own), and
- * the hostile ones: see `deeds` below. input.once: only under the first lease,
- * later ones are noop. hello.graphs.*.start: never_ready or exit, for a runner
- * that cannot start.
+ * cancelled), stuck (ignores that), gate (ends, perhaps with bytes, when the
+ * FIFO `path` was opened and closed), child (hangs with a process of its own),
+ * and the hostile ones: see `deeds` below. input.once: only under the first
+ * lease, later ones are noop. hello.graphs.*.start: never_ready or exit, for a
+ * runner that cannot start.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,9 +35,7 @@ extern char **environ;
 typedef struct run_t {
     char id[37];
     int epoch;
-    /* Says something that the database will refuse before it ends. */
-    int unstorable;
-    /* Length of what it says before it ends; 0: nothing. */
+    /* Length of what it says before it ends; -1: what the database refuses. */
     int bytes;
     /* Polled until it hangs up; -1: none. */
     int gate;
@@ -129,24 +127,15 @@ static void end(run_t *run, const char *status)
     *run = runs[--run_count];
 }
 
-static void say_much(const run_t *run, size_t bytes)
-{
-    char *data = calloc(1, bytes + 3);
-
-    memset(data, 'x', bytes + 1);
-    data[0] = '"';
-    data[bytes + 1] = '"';
-    event(run, "custom", data);
-    free(data);
-}
-
 static void pass_gate(run_t *run)
 {
-    if (run->bytes > 0) {
-        say_much(run, (size_t)run->bytes);
-    }
-    if (run->unstorable) {
+    if (run->bytes < 0) {
         event(run, "custom", "{\"unstorable\":true}");
+    }
+    else if (run->bytes > 0) {
+        say("{\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%d,"
+            "\"event\":\"custom\",\"data\":\"%0*d\"}",
+            run->id, run->epoch, run->bytes, 0);
     }
     end(run, "success");
 }
@@ -212,8 +201,8 @@ static void do_stream(run_t *run, json_object *input)
 
 static void do_big(run_t *run, json_object *input)
 {
-    say_much(run, (size_t)get_int(input, "bytes", 1000000));
-    end(run, "success");
+    run->bytes = get_int(input, "bytes", 1000000);
+    pass_gate(run);
 }
 
 static void do_report(run_t *run, json_object *input)
@@ -239,7 +228,6 @@ static void do_stuck(run_t *run, json_object *input)
 static void do_gate(run_t *run, json_object *input)
 {
     run->gate = open(get(input, "path"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    run->unstorable = get(input, "unstorable") != NULL;
     run->bytes = get_int(input, "bytes", 0);
     do_hang(run, input);
 }
