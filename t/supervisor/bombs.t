@@ -58,6 +58,9 @@ SQL
     return map { create_run($input, %args, thread => $_) } @threads;
 }
 
+# Their runners have megabytes to write, or to read, before they answer a ping.
+sub patient_timing { return { %{ fast_timing() }, ping_timeout => 60_000 } }
+
 # A second, and 50 ns for each byte that passes: what it takes is a fifth of that,
 # more when other processes share the caches.
 sub is_linear {
@@ -121,7 +124,7 @@ sub cancel {
 subtest 'large runs wait until others of their runner have ended, small ones start' => sub {
     # 8 x 7 MB are below a sixteenth of 1 GB, 10 are above it.
     my @large = create_large_runs(20, 700, { do => 'hang' });
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
     $sv->wait_ready;
     wait_for('the first to run', sub { count_given(@large) >= 8 });
     my $cost = cost_of([ $sv->pid ], sub {
@@ -147,7 +150,7 @@ subtest 'twelve states of 7 MB, started at once, fit a built-in runner of 96 MB'
     my $input = { messages => [ { role => 'user', content => 'sleep 1500' } ] };
     my @large = create_large_runs(is_sanitized() ? 4 : 12, 400, $input, chat => 1, bytes => 17_700,
         request => { durability => 'exit', stream_mode => ['updates'] });
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing(),
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing(),
         runner => build_dir() . '/agent-runner', runner_memory => 96 * $MB,
         graphs => { agent => { kind => 'builtin', model => { provider => 'demo' } } });
     $sv->wait_ready;
@@ -200,7 +203,7 @@ sub start_talkers {
 }
 
 subtest 'runs go on while 42 MB of others wait for a lock' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
     my @large = start_talkers($sv, 6, $gate);
@@ -223,7 +226,7 @@ subtest 'runs go on while 42 MB of others wait for a lock' => sub {
 };
 
 subtest 'a runner that has more large output than may wait is read on when it is saved' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
     my @large = start_talkers($sv, 14, $gate);
