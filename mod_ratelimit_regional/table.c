@@ -11,6 +11,7 @@
 
 #include "table_count.h"
 #include "table_place.h"
+#include "table_repair.h"
 
 typedef enum ask_t { ASK_ADMIT, ASK_PEEK } ask_t;
 
@@ -382,6 +383,9 @@ static rlr_table_slot_t *ask_with_locks(call_t *call,
     rlr_table_slot_t *slot;
     step_t step;
 
+    if (rlr_table_is_damaged(table)) {
+        rlr_table_repair_some(table);
+    }
     do {
         const rlr_table_key_t *other = with_shared ? &call->shared : NULL;
 

@@ -10,7 +10,7 @@
  * lock; a new key does. Nothing here allocates or knows about httpd.
  *
  * table_segment.h has the layout, table_share.h how many slots an address
- * holds, table_walk.h what looks at the whole table: counters, numbers of keys.
+ * holds, table_repair.h what a death leaves to do, table_walk.h the counters.
  *
  * Death of a process at any instruction loses no admission and no lock.
  */
@@ -53,7 +53,7 @@ typedef struct rlr_table_t {
     struct rlr_table_rule_t *rule_parts;
     struct rlr_table_counter_t *counters;
     struct rlr_table_slot_t *overflow;
-    _Atomic uint32_t *shares;
+    _Atomic uint64_t *shares;
     struct rlr_table_tags_t *tags;
     struct rlr_table_slot_t *slots;
 } rlr_table_t;

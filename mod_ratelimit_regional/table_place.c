@@ -63,7 +63,8 @@ rlr_table_slot_t *rlr_table_find(const rlr_table_t *table,
 }
 
 /*
- * Gives the way to the key if its window is dead. The tag comes last: until
+ * Gives the way to the key if its window is dead and the holder has not had
+ * its share since it was asked. The tag comes last: until
  * then nobody finds the key here, and a process that dies on the way leaves a
  * slot that is nobody's, and free again when what it holds is over.
  */
@@ -79,7 +80,11 @@ static bool claim_way_locked(const rlr_table_t *table,
     rlr_window_copy_t nothing;
     uint64_t former;
 
+    if (!rlr_table_share_take(table, key->holder, set)) {
+        return false;
+    }
     if (!rlr_window_close(&nothing, &slot->window, 0, true, &frozen)) {
+        rlr_table_share_give(table, key->holder, set);
         return false;
     }
     rlr_window_begin(&slot->window, copy, &frozen);
@@ -91,7 +96,7 @@ static bool claim_way_locked(const rlr_table_t *table,
                           memory_order_relaxed);
     former = atomic_exchange_explicit(&slot->holder, key->holder,
                                       memory_order_relaxed);
-    rlr_table_share_give(table, former);
+    rlr_table_share_give(table, former, set);
     rlr_window_finish(&slot->window, key->owner, limit, copy);
     atomic_store_explicit(&table->tags[set].tag[way], key->tag,
                           memory_order_release);
@@ -196,24 +201,18 @@ rlr_table_slot_t *rlr_table_claim_locked(const rlr_table_t *table,
                                          rlr_window_copy_t *copy,
                                          const rlr_time_t *now)
 {
-    rlr_table_slot_t *slot;
-
-    if (!rlr_table_share_take(table, key->holder)) {
+    if (rlr_table_share_is_full(table, key->holder)) {
         return NULL;
     }
     rlr_window_copy_fit(copy, NULL, limit);
-    slot = claim_any_locked(table, key, limit, copy, now);
-    if (slot == NULL) {
-        rlr_table_share_give(table, key->holder);
-    }
-    return slot;
+    return claim_any_locked(table, key, limit, copy, now);
 }
 
 /* ---- Taking slots back ---- */
 
 static bool is_on_counter(const rlr_table_t *table,
                           const rlr_table_slot_t *slot,
-                          const _Atomic uint32_t *counter)
+                          const _Atomic uint64_t *counter)
 {
     uint64_t holder = atomic_load_explicit(&slot->holder, memory_order_relaxed);
 
@@ -239,12 +238,12 @@ static void take_back_locked(const rlr_table_t *table, uint32_t set,
     rlr_window_finish(&slot->window, RLR_TABLE_OVERFLOW_OWNER,
                       rlr_window_limit(&slot->window), &nothing);
     rlr_table_share_give(
-        table,
-        atomic_exchange_explicit(&slot->holder, 0, memory_order_relaxed));
+        table, atomic_exchange_explicit(&slot->holder, 0, memory_order_relaxed),
+        set);
 }
 
 static void sweep_set(const rlr_table_t *table, uint32_t set,
-                      const _Atomic uint32_t *counter, const rlr_clock_t *clock)
+                      const _Atomic uint64_t *counter, const rlr_clock_t *clock)
 {
     uint32_t found = 0;
 
@@ -268,7 +267,7 @@ static void sweep_set(const rlr_table_t *table, uint32_t set,
 void rlr_table_sweep(const rlr_table_t *table, uint64_t holder,
                      const rlr_clock_t *clock)
 {
-    const _Atomic uint32_t *counter = rlr_table_share_counter(table, holder);
+    const _Atomic uint64_t *counter = rlr_table_share_counter(table, holder);
     uint32_t first = atomic_fetch_add_explicit(
         &table->segment->hand, SWEPT_SETS, memory_order_relaxed);
 

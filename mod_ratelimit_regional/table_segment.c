@@ -9,14 +9,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "table_segment.h"
+#include "table_lock.h"
 
 /* "RLRTABLE" and a number that changes with the layout or with what the bits
  * mean. */
 #define SEGMENT_MAGIC  0x454c424154524c52U
-#define SEGMENT_LAYOUT 3U
+#define SEGMENT_LAYOUT 4U
 
-#define LOCKS (RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS)
+#define REPAIR_LOCK (RLR_TABLE_LOCKS - 1)
 
 /* Offsets from the segment's start. */
 typedef struct layout_t {
@@ -34,7 +34,7 @@ static layout_t lay_out(uint64_t sets, uint64_t rules)
     layout_t layout;
 
     layout.rules = sizeof(rlr_table_segment_t)
-        + LOCKS * sizeof(rlr_table_lock_t);
+        + RLR_TABLE_LOCKS * sizeof(rlr_table_lock_t);
     layout.counters = layout.rules
         + (rules * sizeof(rlr_table_rule_t) + 63) / 64 * 64;
     layout.overflow = layout.counters
@@ -42,7 +42,7 @@ static layout_t lay_out(uint64_t sets, uint64_t rules)
     layout.shares = layout.overflow
         + rules * RLR_TABLE_GROUPS * sizeof(rlr_table_slot_t);
     layout.tags = layout.shares
-        + (sets * RLR_TABLE_WAYS * sizeof(uint32_t) + 63) / 64 * 64;
+        + (sets * RLR_TABLE_WAYS * sizeof(uint64_t) + 63) / 64 * 64;
     layout.slots = layout.tags + sets * sizeof(rlr_table_tags_t);
     layout.size = layout.slots
         + sets * RLR_TABLE_WAYS * sizeof(rlr_table_slot_t);
@@ -78,7 +78,7 @@ static bool make_locks(rlr_table_lock_t *locks)
     made = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED)
             == 0
         && pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0;
-    for (uint32_t i = 0; made && i < LOCKS; i++) {
+    for (uint32_t i = 0; made && i < RLR_TABLE_LOCKS; i++) {
         made = pthread_mutex_init(&locks[i].mutex, &attributes) == 0;
     }
     pthread_mutexattr_destroy(&attributes);
@@ -161,7 +161,7 @@ rlr_table_status_t rlr_table_attach(rlr_table_t *table, void *memory,
     table->rule_parts = (rlr_table_rule_t *)(base + layout.rules);
     table->counters = (rlr_table_counter_t *)(base + layout.counters);
     table->overflow = (rlr_table_slot_t *)(base + layout.overflow);
-    table->shares = (_Atomic uint32_t *)(base + layout.shares);
+    table->shares = (_Atomic uint64_t *)(base + layout.shares);
     table->tags = (rlr_table_tags_t *)(base + layout.tags);
     table->slots = (rlr_table_slot_t *)(base + layout.slots);
     for (uint32_t i = 0; i < count; i++) {
@@ -211,17 +211,26 @@ static int take(pthread_mutex_t *mutex)
     return rv;
 }
 
-static bool lock(const rlr_table_t *table, uint32_t index)
+/* What take() or a trylock said of the lock; true if it is held now. */
+static bool has_taken(const rlr_table_t *table, uint32_t index, int rv)
 {
-    pthread_mutex_t *mutex = &table->locks[index].mutex;
-    int rv = take(mutex);
-
     if (rv == EOWNERDEAD) {
         /* First: who dies before the next line leaves it to the next one. */
-        rlr_table_set_damaged(table, true);
-        rv = pthread_mutex_consistent(mutex);
+        rlr_table_set_damaged(table);
+        rv = pthread_mutex_consistent(&table->locks[index].mutex);
     }
     return rv == 0;
+}
+
+static bool lock(const rlr_table_t *table, uint32_t index)
+{
+    return has_taken(table, index, take(&table->locks[index].mutex));
+}
+
+static bool try_lock(const rlr_table_t *table, uint32_t index)
+{
+    return has_taken(table, index,
+                     pthread_mutex_trylock(&table->locks[index].mutex));
 }
 
 static void unlock(const rlr_table_t *table, uint32_t index)
@@ -232,6 +241,11 @@ static void unlock(const rlr_table_t *table, uint32_t index)
 bool rlr_table_lock_set(const rlr_table_t *table, uint32_t set)
 {
     return lock(table, set % RLR_TABLE_SET_LOCKS);
+}
+
+bool rlr_table_try_lock_set(const rlr_table_t *table, uint32_t set)
+{
+    return try_lock(table, set % RLR_TABLE_SET_LOCKS);
 }
 
 void rlr_table_unlock_set(const rlr_table_t *table, uint32_t set)
@@ -247,4 +261,14 @@ bool rlr_table_lock_group(const rlr_table_t *table, uint32_t group)
 void rlr_table_unlock_group(const rlr_table_t *table, uint32_t group)
 {
     unlock(table, RLR_TABLE_SET_LOCKS + group);
+}
+
+bool rlr_table_try_lock_repair(const rlr_table_t *table)
+{
+    return try_lock(table, REPAIR_LOCK);
+}
+
+void rlr_table_unlock_repair(const rlr_table_t *table)
+{
+    unlock(table, REPAIR_LOCK);
 }

@@ -6,14 +6,14 @@
  * header), each part on a 64-byte border:
  *
  *    header      magic, layout version, counts, secret, generation
- *    locks       256 + 16 robust process-shared mutexes, see below
+ *    locks       256 + 16 + 1 robust process-shared mutexes, see below
  *    rules       per rule 24 bytes: hash of its name, which is also the key of
  *                its identities' hashes, written by attach only; until when
  *                something may count that was charged without a slot
  *    counters    per rule 16 lines of 64 bytes; who counts adds to the line of
  *                the processor it runs on; no lock
  *    overflow    per rule 16 slots, by four bits of a hash
- *    shares      per slot of the table a u32: how many slots the addresses hold
+ *    shares      per slot of the table a u64: how many slots the addresses hold
  *                whose hashes fall on it; see table_share.h
  *    tags        per set 8 x u64, one cache line: first half of the hash,
  *                0 = free
@@ -21,13 +21,14 @@
  *                is the second half of the hash, holder
  *
  * Lock i belongs to the sets s with s % 256 == i: to every write of a tag or
- * holder and every rebuild of a window in them. The last 16 belong to the
+ * holder and every rebuild of a window in them. The next 16 belong to the
  * rebuilding of overflow windows. Locks are taken in rising order, so that no
  * two threads wait for each other: a new key takes those of its three sets, and
- * of the three of its address's counter if it needs that, then one of the last
- * 16; a repair of the shares takes all sets'; a sweep takes one at a time.
- * Neither begins while a lock of the segment is held. Carrying over holds one
- * of the old segment while it takes the new one's, never the other way round.
+ * of the three of its address's counter if it needs that, then one of the 16; a
+ * sweep takes one at a time, and begins while none is held. The last lock is
+ * that of the repair (table_repair.h), which waits for no lock at all. Carrying
+ * over holds one of the old segment while it takes the new one's, never the
+ * other way round.
  *
  * Of the eight slots of a set five are for all keys, one is for keys of short
  * intervals, so that those of an hour cannot fill the table for an hour, one
@@ -45,6 +46,8 @@
 
 #define RLR_TABLE_WAYS      8U
 #define RLR_TABLE_SET_LOCKS 256U
+/* Of sets, of overflow windows, of the repair. */
+#define RLR_TABLE_LOCKS (RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS + 1)
 /* Counter lines of a rule. */
 #define RLR_TABLE_STRIPES 16U
 /* Overflow windows are nobody's own. */
@@ -57,6 +60,16 @@
 #define RLR_TABLE_WAYS_UNHELD   0xa0U
 #define RLR_TABLE_SHORT_SEC     60U
 
+/* Parts of a repair of the shares, in their order; see table_repair.h. */
+typedef enum rlr_table_repair_t {
+    RLR_TABLE_SOUND,
+    RLR_TABLE_DAMAGED, /* a lock's owner died: shares may be too high */
+    RLR_TABLE_UNCOUNT, /* no set is in the second sums yet */
+    RLR_TABLE_CLEAR,   /* the second sums become 0 */
+    RLR_TABLE_COUNT,   /* the sets are added to the second sums */
+    RLR_TABLE_APPLY    /* the second sums take the place of the first */
+} rlr_table_repair_t;
+
 typedef struct rlr_table_segment_t {
     uint64_t magic; /* written last by create */
     uint32_t layout;
@@ -65,15 +78,18 @@ typedef struct rlr_table_segment_t {
     uint32_t rules_used;
     /* Configurations attached so far. Children of older ones look at it. */
     _Atomic uint32_t generation;
-    _Atomic uint32_t damaged; /* a lock's owner died: shares may be wrong */
+    _Atomic uint32_t repair; /* rlr_table_repair_t */
     uint64_t size;
     unsigned char secret[RLR_TABLE_SECRET_SIZE];
     _Atomic uint32_t hand; /* the set where the next sweep begins */
-    uint32_t spare;
+    uint32_t repaired; /* of this part so far; the repair's lock guards it */
 } rlr_table_segment_t;
 
 typedef struct rlr_table_lock_t {
     _Alignas(64) pthread_mutex_t mutex;
+    /* The first so many of its sets are in the second sums of a repair; guarded
+     * by the lock itself. */
+    uint32_t counted;
 } rlr_table_lock_t;
 
 typedef struct rlr_table_rule_t {
@@ -102,6 +118,7 @@ typedef struct rlr_table_slot_t {
 } rlr_table_slot_t;
 
 _Static_assert(sizeof(rlr_table_segment_t) == 64, "the header is one line");
+_Static_assert(sizeof(rlr_table_lock_t) == 64, "a lock is one line");
 _Static_assert(sizeof(rlr_table_tags_t) == 64, "a set's tags are one line");
 _Static_assert(sizeof(rlr_table_slot_t) == 320, "a slot is five lines");
 
@@ -123,28 +140,5 @@ static inline uint32_t rlr_table_unnoticed(rlr_limit_t limit,
 {
     return (uint32_t)now->floor_ms - limit.interval_sec * 1000;
 }
-
-static inline bool rlr_table_is_damaged(const rlr_table_t *table)
-{
-    return atomic_load_explicit(&table->segment->damaged, memory_order_relaxed)
-        != 0;
-}
-
-/* Relaxed: whoever must see it has a lock after the one who wrote it. */
-static inline void rlr_table_set_damaged(const rlr_table_t *table, bool damaged)
-{
-    atomic_store_explicit(&table->segment->damaged, damaged,
-                          memory_order_relaxed);
-}
-
-/* The lock of one set alone. A lock whose owner died is taken over, and the
- * segment marked as damaged; see rlr_table_lock_keys(). */
-bool rlr_table_lock_set(const rlr_table_t *table, uint32_t set);
-void rlr_table_unlock_set(const rlr_table_t *table, uint32_t set);
-
-/* The lock for rebuilding the overflow windows of a group; taken after the
- * locks of sets. */
-bool rlr_table_lock_group(const rlr_table_t *table, uint32_t group);
-void rlr_table_unlock_group(const rlr_table_t *table, uint32_t group);
 
 #endif

@@ -18,7 +18,7 @@ uint64_t rlr_table_share_holder(const rlr_table_t *table, const void *bytes,
     return hash.first != 0 ? hash.first : 1;
 }
 
-_Atomic uint32_t *rlr_table_share_counter(const rlr_table_t *table,
+_Atomic uint64_t *rlr_table_share_counter(const rlr_table_t *table,
                                           uint64_t holder)
 {
     uint64_t counters = (uint64_t)table->sets * RLR_TABLE_WAYS;
@@ -31,116 +31,50 @@ static uint32_t get_share(const rlr_table_t *table)
     return table->sets * RLR_TABLE_WAYS / RLR_TABLE_SHARE;
 }
 
-/* Relaxed, here and below: a counter guards no other memory. */
-bool rlr_table_share_take(const rlr_table_t *table, uint64_t holder)
+/* One slot of the set, in the first sum and, if the set is in the second one of
+ * a repair, in that too: one atomic change of both. */
+static uint64_t get_one(const rlr_table_t *table, uint32_t set)
 {
-    _Atomic uint32_t *counter = rlr_table_share_counter(table, holder);
+    uint32_t counted = rlr_table_set_lock(table, set)->counted;
+
+    return set / RLR_TABLE_SET_LOCKS < counted ? RLR_TABLE_SHARE_SECOND + 1 : 1;
+}
+
+/* Relaxed, here and below: a counter guards no other memory. */
+bool rlr_table_share_take(const rlr_table_t *table, uint64_t holder,
+                          uint32_t set)
+{
+    _Atomic uint64_t *counter = rlr_table_share_counter(table, holder);
+    uint64_t one = get_one(table, set);
     uint32_t share = get_share(table);
-    uint32_t held = atomic_load_explicit(counter, memory_order_relaxed);
+    uint64_t held = atomic_load_explicit(counter, memory_order_relaxed);
 
     do {
-        if (holder != 0 && held >= share) {
+        if (holder != 0 && (uint32_t)held >= share) {
             return false;
         }
     } while (holder != 0
-             && !atomic_compare_exchange_weak_explicit(counter, &held, held + 1,
-                                                       memory_order_relaxed,
-                                                       memory_order_relaxed));
+             && !atomic_compare_exchange_weak_explicit(
+                 counter, &held, held + one, memory_order_relaxed,
+                 memory_order_relaxed));
     return true;
 }
 
-void rlr_table_share_give(const rlr_table_t *table, uint64_t holder)
+void rlr_table_share_give(const rlr_table_t *table, uint64_t holder,
+                          uint32_t set)
 {
     if (holder != 0) {
-        atomic_fetch_sub_explicit(rlr_table_share_counter(table, holder), 1,
-                                  memory_order_relaxed);
+        atomic_fetch_sub_explicit(rlr_table_share_counter(table, holder),
+                                  get_one(table, set), memory_order_relaxed);
     }
 }
 
 bool rlr_table_share_is_full(const rlr_table_t *table, uint64_t holder)
 {
     return holder != 0
-        && atomic_load_explicit(rlr_table_share_counter(table, holder),
-                                memory_order_relaxed)
+        && (uint32_t)atomic_load_explicit(
+               rlr_table_share_counter(table, holder), memory_order_relaxed)
         >= get_share(table);
-}
-
-/* ---- Repair ---- */
-
-static bool lock_all_sets(const rlr_table_t *table)
-{
-    for (uint32_t i = 0; i < RLR_TABLE_SET_LOCKS; i++) {
-        if (!rlr_table_lock_set(table, i)) {
-            while (i > 0) {
-                rlr_table_unlock_set(table, --i);
-            }
-            return false;
-        }
-    }
-    return true;
-}
-
-static void unlock_all_sets(const rlr_table_t *table)
-{
-    for (uint32_t i = RLR_TABLE_SET_LOCKS; i > 0; i--) {
-        rlr_table_unlock_set(table, i - 1);
-    }
-}
-
-static void count_all_locked(const rlr_table_t *table)
-{
-    size_t slots = (size_t)table->sets * RLR_TABLE_WAYS;
-
-    for (size_t i = 0; i < slots; i++) {
-        atomic_store_explicit(&table->shares[i], 0, memory_order_relaxed);
-    }
-    for (size_t i = 0; i < slots; i++) {
-        uint64_t holder = atomic_load_explicit(&table->slots[i].holder,
-                                               memory_order_relaxed);
-
-        if (holder != 0) {
-            atomic_fetch_add_explicit(rlr_table_share_counter(table, holder), 1,
-                                      memory_order_relaxed);
-        }
-    }
-}
-
-/* Has somebody else made the counters anew, while this thread waited for the
- * lock that comes first? False too if the lock failed. */
-static bool is_recounted(const rlr_table_t *table)
-{
-    bool recounted;
-
-    if (!rlr_table_lock_set(table, 0)) {
-        return false;
-    }
-    recounted = !rlr_table_is_damaged(table);
-    rlr_table_unlock_set(table, 0);
-    return recounted;
-}
-
-/*
- * Makes all counters anew, with all locks held, so that nobody changes a
- * holder. Decisions about known keys take no lock and go on; new keys wait for
- * the walk (1 ms for 65,536 slots, 2 s for the 16,777,216 of the largest
- * table), which one of them makes for all. A process that dies on the way
- * leaves its locks, and the mark, to the next one, who begins again. False: a
- * lock failed.
- */
-static bool recount(const rlr_table_t *table)
-{
-    if (is_recounted(table)) {
-        return true;
-    }
-    if (!lock_all_sets(table)) {
-        return false;
-    }
-    if (rlr_table_is_damaged(table)) {
-        count_all_locked(table);
-        rlr_table_set_damaged(table, false);
-    }
-    unlock_all_sets(table);
-    return true;
 }
 
 /* ---- The locks of keys ---- */
@@ -205,18 +139,7 @@ bool rlr_table_lock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
     locks_t locks;
 
     list_locks(&locks, key, other);
-    for (;;) {
-        if (!lock_listed(table, &locks)) {
-            return false;
-        }
-        if (!rlr_table_is_damaged(table)) {
-            return true;
-        }
-        unlock_listed(table, &locks, locks.count);
-        if (!recount(table)) {
-            return false;
-        }
-    }
+    return lock_listed(table, &locks);
 }
 
 void rlr_table_unlock_keys(const rlr_table_t *table, const rlr_table_key_t *key,

@@ -9,39 +9,46 @@
  * together. (At most 16 counters can be full: that an address meets one of
  * them has a chance of 16 in the number of slots.)
  *
- * A counter is raised before the slot has its holder and lowered after it has
- * lost it, so that it is never less than the slots it stands for, and more only
- * while a thread is between the two. A process that dies there leaves it too
- * high: whoever meets the lock of the dead has all counters made anew.
+ * A counter has two sums, and is one word, so that both change at once. The
+ * first one is what counts. It is raised before the slot has its holder and
+ * lowered after it has lost it, so that it is never less than the slots it
+ * stands for, and more only while a thread is between the two. A process that
+ * dies there leaves it one too high. Then a repair makes it anew in the second
+ * one; see table_repair.h.
  */
 #ifndef RLR_TABLE_SHARE_H
 #define RLR_TABLE_SHARE_H
 
-#include "table_segment.h"
+#include "table_lock.h"
+
+/* One in the second sum. */
+#define RLR_TABLE_SHARE_SECOND (1ULL << 32)
 
 /* The hash of whoever brings a key; 0, which is never counted, for no bytes. */
 uint64_t rlr_table_share_holder(const rlr_table_t *table, const void *bytes,
                                 size_t length);
 
-/* Counts one more slot for the holder; false if it has its share. The lock of
- * the slot's set is held. */
-bool rlr_table_share_take(const rlr_table_t *table, uint64_t holder);
+/* Counts one more slot of the set for the holder; false if it has its share.
+ * The lock of the set is held. */
+bool rlr_table_share_take(const rlr_table_t *table, uint64_t holder,
+                          uint32_t set);
 
-/* One less. The lock of the slot's set is held. */
-void rlr_table_share_give(const rlr_table_t *table, uint64_t holder);
+/* One less. The lock of the set is held. */
+void rlr_table_share_give(const rlr_table_t *table, uint64_t holder,
+                          uint32_t set);
 
 /* Has the holder its share? No lock. */
 bool rlr_table_share_is_full(const rlr_table_t *table, uint64_t holder);
 
 /* The counter of the holder; two holders may have the same one. */
-_Atomic uint32_t *rlr_table_share_counter(const rlr_table_t *table,
+_Atomic uint64_t *rlr_table_share_counter(const rlr_table_t *table,
                                           uint64_t holder);
 
 /*
  * Takes the locks of the sets of one key, or of two (`other` not NULL). False:
  * the system refused, and none is held. A lock whose owner died is taken over:
- * every write that a lock guards leaves the segment valid, and the counters
- * are repaired before this returns. The caller holds no lock.
+ * every write that a lock guards leaves the segment valid. The caller holds no
+ * lock.
  */
 bool rlr_table_lock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
                          const rlr_table_key_t *other);

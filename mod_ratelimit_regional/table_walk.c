@@ -285,8 +285,8 @@ static const char *validate_shares(const rlr_table_t *table)
 
     for (uint32_t i = 0; i < slots; i++) {
         held += table->slots[i].holder != 0;
-        counted += table->shares[i];
-        if (table->shares[i] > slots / RLR_TABLE_SHARE) {
+        counted += (uint32_t)table->shares[i];
+        if ((uint32_t)table->shares[i] > slots / RLR_TABLE_SHARE) {
             return "an address with more than its share";
         }
     }

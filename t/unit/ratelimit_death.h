@@ -68,7 +68,6 @@ static bool step_child(pid_t pid)
 static segment_t bury(const segment_t *segment, void *memory, pid_t pid)
 {
     segment_t left = *segment;
-    uint32_t locks = RLR_TABLE_SET_LOCKS + RLR_TABLE_GROUPS;
 
     memcpy(memory, segment->memory, segment->size);
     left.memory = memory;
@@ -77,7 +76,7 @@ static segment_t bury(const segment_t *segment, void *memory, pid_t pid)
                      RLR_TABLE_OK);
     /* The child's view, not that of a later configuration. */
     left.table.generation = segment->table.generation;
-    for (uint32_t i = 0; i < locks; i++) {
+    for (uint32_t i = 0; i < RLR_TABLE_LOCKS; i++) {
         int *word = &left.table.locks[i].mutex.__data.__lock;
 
         if ((*word & OWNER_MASK) == pid) {

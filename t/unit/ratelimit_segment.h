@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../../mod_ratelimit_regional/table_repair.h"
 #include "../../mod_ratelimit_regional/table_share.h"
 #include "../../mod_ratelimit_regional/table_walk.h"
 #include "ratelimit_sim.h"
@@ -14,15 +15,6 @@
 /* MAP_PRIVATE for tests that fork to try several continuations. */
 #ifndef SEGMENT_SHARING
 #define SEGMENT_SHARING MAP_SHARED
-#endif
-
-#if defined(__SANITIZE_THREAD__)
-/* It knows 64 locks of a thread at most; a repair of shares takes all 256. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-    return "detect_deadlocks=0";
-}
 #endif
 
 /* The bits of a mutex's word that say who holds it. */
@@ -123,19 +115,6 @@ static inline rlr_table_answer_t segment_peek(segment_t *segment, uint64_t key,
 
     rlr_table_peek(&segment->table, &request, &segment->clock, &answer);
     return answer;
-}
-
-/* How many more slots are counted for holders than they have. */
-static inline int64_t segment_excess(const rlr_table_t *table)
-{
-    uint32_t slots = rlr_table_places(table);
-    int64_t excess = 0;
-
-    for (uint32_t i = 0; i < slots; i++) {
-        excess += table->shares[i];
-        excess -= table->slots[i].holder != 0;
-    }
-    return excess;
 }
 
 #endif

@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/table.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_place.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_repair.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_share.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
 /* OBJECTS: ../mod_ratelimit_regional/siphash.c */
@@ -245,10 +246,10 @@ static void death_while_shares_are_counted(segment_t *segment)
 {
     death_while_an_address_takes_anothers_slot(segment);
     segment->table.shares[5] += 2;
-    rlr_table_set_damaged(&segment->table, true);
+    rlr_table_set_damaged(&segment->table);
 }
 
-/* Who meets a lock of the dead has the next new key repair what they counted.
+/* Who meets a lock of the dead has the next new keys repair what they counted.
  */
 static void judge_shares(segment_t *segment)
 {
@@ -259,6 +260,7 @@ static void judge_shares(segment_t *segment)
     }
     segment->holder = 2;
     segment_ask(segment, 3000, five);
+    segment_repair(&segment->table);
     assert_int_equal(segment_excess(&segment->table), 0);
 }
 

@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/table.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_place.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_repair.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_share.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
 /* OBJECTS: ../mod_ratelimit_regional/siphash.c */
@@ -11,7 +12,7 @@
  * brings beyond. */
 #include "check.h"
 
-#include "ratelimit_segment.h"
+#include "ratelimit_share.h"
 
 #define SLOTS 1024U
 /* What one address may hold of them. */
@@ -262,6 +263,17 @@ static void a_peek_takes_nothing(void **state)
     finish(&segment);
 }
 
+/* Counters that dead processes have left too high. */
+static void damage(segment_t *segment)
+{
+    uint32_t slots = rlr_table_places(&segment->table);
+
+    for (uint32_t i = 0; i < slots; i += 7) {
+        segment->table.shares[i] += 3;
+    }
+    rlr_table_set_damaged(&segment->table);
+}
+
 static void wrong_counts_are_repaired(void **state)
 {
     segment_t segment;
@@ -270,13 +282,90 @@ static void wrong_counts_are_repaired(void **state)
     for (uint64_t holder = 1; holder <= 5; holder++) {
         spray(&segment, holder, holder * 1000, 20 * holder, five);
     }
-    for (uint32_t i = 0; i < SLOTS; i += 7) {
-        segment.table.shares[i] += 3;
-    }
-    rlr_table_set_damaged(&segment.table, true);
-    spray(&segment, 6, 90000, 1, five);
+    damage(&segment);
+    spray(&segment, 6, 90000, 8, five);
     assert_int_equal(segment_excess(&segment.table), 0);
     assert_false(rlr_table_is_damaged(&segment.table));
+    finish(&segment);
+}
+
+/* How far the repair has come, in units of work. */
+static uint64_t get_progress(const segment_t *segment)
+{
+    const rlr_table_segment_t *header = segment->table.segment;
+    uint64_t slots = rlr_table_places(&segment->table);
+
+    switch ((rlr_table_repair_t)header->repair) {
+    case RLR_TABLE_UNCOUNT:
+        return header->repaired;
+    case RLR_TABLE_CLEAR:
+        return RLR_TABLE_SET_LOCKS + header->repaired;
+    case RLR_TABLE_COUNT:
+        return RLR_TABLE_SET_LOCKS + slots
+            + (uint64_t)header->repaired * RLR_TABLE_WAYS;
+    case RLR_TABLE_APPLY:
+        return RLR_TABLE_SET_LOCKS + 2 * slots + header->repaired;
+    case RLR_TABLE_SOUND:
+        return RLR_TABLE_SET_LOCKS + 3 * slots;
+    case RLR_TABLE_DAMAGED:
+    default:
+        return 0;
+    }
+}
+
+/* Each new key repairs a part that does not grow with the table; known keys
+ * have nothing to do with it. */
+static void a_repair_holds_no_request_up(void **state)
+{
+    uint64_t progress = 0;
+    uint64_t keys = 0;
+    segment_t segment;
+
+    segment_make(&segment, 65536, 14);
+    spray(&segment, 1, 1000, 3000, five);
+    damage(&segment);
+    segment.holder = 2;
+    while (rlr_table_is_damaged(&segment.table)) {
+        uint64_t last = progress;
+
+        assert_true(
+            segment_ask(&segment, 50000 + keys, five).decision.admitted);
+        progress = get_progress(&segment);
+        assert_in_range(progress - last, 1, RLR_TABLE_REPAIR_WORK + 8);
+        assert_true(segment_ask(&segment, 1000 + keys, five).decision.admitted);
+        assert_int_equal(get_progress(&segment), progress);
+        keys++;
+    }
+    assert_in_range(keys, 3 * 65536 / RLR_TABLE_REPAIR_WORK,
+                    3 * 65536 / RLR_TABLE_REPAIR_WORK + 4);
+    finish(&segment);
+}
+
+/* Slots go from address to address in sets that are counted and in sets that
+ * are not, and another process dies on the way. */
+static void a_repair_counts_slots_that_change_hands(void **state)
+{
+    uint64_t seed = 15;
+    uint64_t keys = 0;
+    segment_t segment;
+
+    segment_make(&segment, 8192, 15);
+    for (int round = 0; round < 20; round++) {
+        damage(&segment);
+        while (rlr_table_is_damaged(&segment.table)) {
+            for (int i = 0; i < 20; i++) {
+                spray(&segment, 1 + sim_random(&seed) % 12,
+                      sim_random(&seed) % 20000, 20, five);
+            }
+            if (++keys % 40 == 0) {
+                rlr_table_set_damaged(&segment.table);
+            }
+            segment.time.us += sim_random(&seed) % 4000000;
+        }
+        assert_int_equal(segment_excess(&segment.table), 0);
+        assert_int_equal(segment_least_excess(&segment.table), 0);
+        assert_null(rlr_table_validate(&segment.table, &segment.clock));
+    }
     finish(&segment);
 }
 
@@ -326,6 +415,8 @@ int main(void)
         CHECK_TEST(a_reset_key_keeps_its_slot_and_is_counted),
         CHECK_TEST(a_peek_takes_nothing),
         CHECK_TEST(wrong_counts_are_repaired),
+        CHECK_TEST(a_repair_holds_no_request_up),
+        CHECK_TEST(a_repair_counts_slots_that_change_hands),
         CHECK_TEST(shares_move_to_a_table_of_another_size)};
 
     return CHECK_RUN(tests);
