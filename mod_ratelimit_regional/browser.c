@@ -10,9 +10,18 @@
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_protocol.h>
+#include <http_main.h>
 #include <http_vhost.h>
 
+#include "config.h"
+#include "limit.h"
 #include "private.h"
+
+/* How one is logged. */
+typedef struct refusal_t {
+    int level;
+    uint32_t count; /* of its kind in the last minute */
+} refusal_t;
 
 /* The address that the client has connected to, and "localhost" for one of
  * this machine's own: no DNS of anybody's makes these lead elsewhere. */
@@ -69,22 +78,44 @@ static bool is_cross_site(const request_rec *r)
     return origin != NULL ? !is_own_origin(r, origin) : site != NULL;
 }
 
+/* One warning a minute: anybody who reaches the page can cause it. */
+static refusal_t note_refusal(request_rec *r, const char *warning,
+                              const char *event)
+{
+    const rlr_site_t *own = rlr_config_get(r->server)->site;
+    const rlr_site_t *site = own ? own : rlr_site_find(ap_server_conf, NULL);
+    refusal_t refusal = {APLOG_INFO, 1};
+
+    if (site != NULL) {
+        refusal.count = rlr_limit_count_minute(site, event);
+        if (rlr_limit_may_warn(site, warning)) {
+            refusal.level = APLOG_WARNING;
+        }
+    }
+    return refusal;
+}
+
 int rlr_browser_check(request_rec *r)
 {
+    refusal_t refusal;
+
     if (!is_own_host(r)) {
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+        refusal = note_refusal(r, "host", "hosts");
+        ap_log_rerror(APLOG_MARK, refusal.level, 0, r,
                       RLR_LOGNO(0204) "refused: Host %s is not a name of this "
-                                      "server (ServerName, ServerAlias)",
-                      r->hostname);
+                                      "server (ServerName, ServerAlias); %u in "
+                                      "the last minute",
+                      r->hostname, refusal.count);
         return HTTP_MISDIRECTED_REQUEST;
     }
     if (r->method_number == M_POST && is_cross_site(r)) {
         const char *origin = apr_table_get(r->headers_in, "Origin");
 
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+        refusal = note_refusal(r, "origin", "origins");
+        ap_log_rerror(APLOG_MARK, refusal.level, 0, r,
                       RLR_LOGNO(0205) "refused: a POST of another site's page, "
-                                      "Origin %s",
-                      origin ? origin : "(none)");
+                                      "Origin %s; %u in the last minute",
+                      origin ? origin : "(none)", refusal.count);
         return HTTP_FORBIDDEN;
     }
     return OK;

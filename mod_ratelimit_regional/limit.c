@@ -13,8 +13,9 @@
 #include "brake.h"
 #include "private.h"
 
-/* Of each warning. */
+/* Of each warning, and as good as none, to count what is not logged. */
 static const rlr_limit_t warning_limit = {1, 60};
+static const rlr_limit_t minute_limit = {1000000, 60};
 
 const char *rlr_outcome_word(rlr_outcome_t outcome)
 {
@@ -226,16 +227,28 @@ int rlr_limit_reset(const rlr_site_t *site, rlr_subject_t *subject,
     return count;
 }
 
-bool rlr_limit_may_warn(const rlr_site_t *site, const char *warning)
+static rlr_decision_t charge_warning(const rlr_site_t *site,
+                                     const char *identity, rlr_limit_t limit)
 {
     rlr_table_request_t request;
     rlr_table_answer_t answer;
 
     memset(&request, 0, sizeof(request));
     request.rule = site->warning_slot;
-    request.identity = warning;
-    request.identity_length = strlen(warning);
-    request.limit = warning_limit;
+    request.identity = identity;
+    request.identity_length = strlen(identity);
+    request.limit = limit;
     rlr_table_admit(site->table, &request, &rlr_clock_monotonic, &answer);
-    return answer.decision.admitted;
+    return answer.decision;
+}
+
+bool rlr_limit_may_warn(const rlr_site_t *site, const char *warning)
+{
+    return charge_warning(site, warning, warning_limit).admitted;
+}
+
+uint32_t rlr_limit_count_minute(const rlr_site_t *site, const char *event)
+{
+    return minute_limit.count
+        - charge_warning(site, event, minute_limit).remaining;
 }

@@ -51,9 +51,13 @@ int rlr_limit_reset(const rlr_site_t *site, rlr_subject_t *subject,
 /* none, exempt, admitted, refused or would-refuse. */
 const char *rlr_outcome_word(rlr_outcome_t outcome);
 
-/* Whether it is time for the warning of this name: once a minute, in one
- * process. */
+/* Whether it is time for the warning of this name: once a minute, in all
+ * processes together. */
 bool rlr_limit_may_warn(const rlr_site_t *site, const char *warning);
+
+/* Counts an event and says how many of this name the last minute had, in all
+ * processes. No warning has the same name. */
+uint32_t rlr_limit_count_minute(const rlr_site_t *site, const char *event);
 
 /* Milliseconds as the whole seconds that they begin. */
 unsigned rlr_limit_seconds(uint32_t ms);

@@ -12,6 +12,7 @@
  * answer and all later ones are as if the two had come one after the other. */
 #include "check.h"
 
+#include "ratelimit_share.h"
 #include "ratelimit_trap.h"
 
 static const rlr_limit_t five = {5, 10};

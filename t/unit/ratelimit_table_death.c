@@ -18,6 +18,7 @@
 #include "check.h"
 
 #include "ratelimit_death.h"
+#include "ratelimit_share.h"
 
 static const rlr_limit_t five = {5, 10};
 static const rlr_limit_t eight = {8, 10};
