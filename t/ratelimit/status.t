@@ -230,7 +230,12 @@ is $server->ask('GET', '/limits', { %ADMIN, Host => $_ })->{status}, 421,
 is $server->ask('GET', '/limits', { %ADMIN, Host => $_ })->{status}, 200,
     "who calls us $_ may" for ('localhost', 'LOCALHOST.', '127.0.0.1', "localhost:$server->{port}");
 like $server->error_log, qr/RLR0204: refused: Host evil\.example is not a name/, 'the log has the name';
-like $server->error_log, qr/RLR0205: refused: a POST .* Origin null/, 'and the origin';
+like $server->error_log, qr/RLR0205: refused: a POST .* Origin \S+; \d+ in the last minute/,
+    'and the origin, and how often this happened';
+for my $number (qw(RLR0204 RLR0205)) {
+    my @warnings = $server->error_log =~ /^.*:warn\].*$number: refused:.*$/mg;
+    is scalar @warnings, 1, "one $number a minute is a warning";
+}
 is post("action=reset&api-key=$hash", Origin => 'http://localhost')->{status}, 200,
     'one of our own does';
 is post('x' x 20_000)->{status}, 413, 'a form has a size';

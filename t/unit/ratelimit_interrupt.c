@@ -12,8 +12,8 @@
  * answer and all later ones are as if the two had come one after the other. */
 #include "check.h"
 
-#include "ratelimit_share.h"
 #include "ratelimit_trap.h"
+#include "ratelimit_share.h"
 
 static const rlr_limit_t five = {5, 10};
 static const rlr_limit_t eight = {8, 10};
