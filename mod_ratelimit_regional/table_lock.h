@@ -28,7 +28,8 @@ static inline rlr_table_lock_t *rlr_table_set_lock(const rlr_table_t *table,
 }
 
 /* The lock of one set alone. A lock whose owner died is taken over, here and
- * below, and the segment marked as damaged. */
+ * below, and the segment marked as damaged. False: the owner lives and has not
+ * released it for three seconds, or the system refused. */
 bool rlr_table_lock_set(const rlr_table_t *table, uint32_t set);
 /* The same, but false too while somebody else has the lock. */
 bool rlr_table_try_lock_set(const rlr_table_t *table, uint32_t set);

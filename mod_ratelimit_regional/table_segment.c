@@ -18,6 +18,10 @@
 
 #define REPAIR_LOCK (RLR_TABLE_LOCKS - 1)
 
+/* Of a second each, to wait for a lock; more than one, since a whole machine
+ * may be stopped for longer than that. */
+#define TURNS 3
+
 /* Offsets from the segment's start. */
 typedef struct layout_t {
     uint64_t rules;
@@ -199,13 +203,14 @@ static int take_soon(pthread_mutex_t *mutex)
  * unlock wakes one thread that waits. If another thread takes the lock before
  * that one runs, and the process of that one is killed then, neither the kernel
  * nor the C library wakes the next: it would sleep beside a free lock until
- * somebody else has to wait for the same one.
+ * somebody else has to wait for the same one. It gives up after some turns: a
+ * process that is stopped with a lock must not stop all others one by one.
  */
 static int take(pthread_mutex_t *mutex)
 {
     int rv = pthread_mutex_trylock(mutex);
 
-    while (rv == EBUSY || rv == ETIMEDOUT) {
+    for (int i = 0; i < TURNS && (rv == EBUSY || rv == ETIMEDOUT); i++) {
         rv = take_soon(mutex);
     }
     return rv;

@@ -46,9 +46,9 @@ _Atomic uint64_t *rlr_table_share_counter(const rlr_table_t *table,
 
 /*
  * Takes the locks of the sets of one key, or of two (`other` not NULL). False:
- * the system refused, and none is held. A lock whose owner died is taken over:
- * every write that a lock guards leaves the segment valid. The caller holds no
- * lock.
+ * one was not to be had (see rlr_table_lock_set()), and none is held. A lock
+ * whose owner died is taken over: every write that a lock guards leaves the
+ * segment valid. The caller holds no lock.
  */
 bool rlr_table_lock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
                          const rlr_table_key_t *other);
