@@ -29,6 +29,9 @@
 
 /* For clients of one child that do not read. */
 #define HELD_BYTES (64 * 1024 * 1024)
+/* mod_http2 sets c->aborted when a stream is reset or its client has gone, and
+ * wakes nobody: between two looks at it. */
+#define ABORTED_INTERVAL_MS 100
 
 /* Of one connection. */
 typedef struct park_t {
@@ -139,6 +142,17 @@ static agent_wait_t take_reason_to_look(agent_waiter_t *waiter)
     return why < AGENT_WAIT_WOKEN ? why : AGENT_WAIT_WOKEN;
 }
 
+static agent_wait_t block(agent_waiter_t *waiter, const conn_rec *c)
+{
+    int timeout_ms = c->master != NULL ? ABORTED_INTERVAL_MS : -1;
+    agent_wait_t why;
+
+    do {
+        why = agent_wait_block(waiter, timeout_ms);
+    } while (why == AGENT_WAIT_NOTHING && !c->aborted);
+    return why;
+}
+
 static int run_blocked(const agent_parking_t *parking, agent_waiter_t *waiter,
                        const conn_rec *c)
 {
@@ -146,7 +160,7 @@ static int run_blocked(const agent_parking_t *parking, agent_waiter_t *waiter,
 
     while (turn != AGENT_TURN_DONE) {
         agent_wait_t why = turn == AGENT_TURN_MORE ? take_reason_to_look(waiter)
-                                                   : agent_wait_block(waiter);
+                                                   : block(waiter, c);
 
         turn = take_turn(parking, waiter, c->aborted ? AGENT_WAIT_GONE : why);
     }
@@ -257,30 +271,27 @@ static park_t *find_usable_park(const request_rec *r)
         : NULL;
 }
 
-static apr_uint64_t find_address(const request_rec *r)
-{
-    return agent_address_number(r->useragent_addr);
-}
-
 apr_status_t agent_park_check(const request_rec *r, agent_waits_t *waits,
                               agent_error_t **err)
 {
-    return agent_wait_check(waits, find_usable_park(r) != NULL, find_address(r),
-                            err, r->pool);
+    return agent_wait_check(waits, find_usable_park(r) != NULL,
+                            agent_address_number(r->useragent_addr), err,
+                            r->pool);
 }
 
 apr_status_t agent_park(int *result, request_rec *r,
                         const agent_parking_t *parking, agent_error_t **err)
 {
     park_t *park = find_usable_park(r);
-    const agent_wait_entry_t entry = {.key = parking->key,
-                                      .account_id = parking->account_id,
-                                      .address = find_address(r),
-                                      .client_fd = r->connection->master == NULL
-                                          ? find_descriptor(r->connection)
-                                          : -1,
-                                      .parked = park != NULL,
-                                      .is_stream = parking->is_stream};
+    const agent_wait_entry_t entry = {
+        .key = parking->key,
+        .account_id = parking->account_id,
+        .address = agent_address_number(r->useragent_addr),
+        .client_fd = r->connection->master == NULL
+            ? find_descriptor(r->connection)
+            : -1,
+        .parked = park != NULL,
+        .is_stream = parking->is_stream};
     agent_waiter_t *waiter;
     apr_status_t rv = agent_wait_enter(&waiter, parking->waits, &entry, err,
                                        r->pool);
@@ -330,7 +341,7 @@ int agent_park_read(request_rec *r, const agent_reading_t *reading)
     park->unread = r;
     park->reading = *reading;
     park->slot = agent_body_slot_take(agent_waits_body_slots(reading->waits),
-                                      find_address(r),
+                                      agent_address_number(r->useragent_addr),
                                       find_descriptor(r->connection), r->pool);
     apr_pool_cleanup_register(r->pool, r, forget_reading,
                               apr_pool_cleanup_null);

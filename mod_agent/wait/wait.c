@@ -89,16 +89,12 @@ agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter, bool has_more)
 
 /* Not a condition variable: the prefork MPM ends a child from a signal handler,
  * and what somebody waits for cannot be destroyed by himself. */
-agent_wait_t agent_wait_block(agent_waiter_t *waiter)
+agent_wait_t agent_wait_block(agent_waiter_t *waiter, int timeout_ms)
 {
     struct pollfd waker = {.fd = waiter->wake_fd, .events = POLLIN};
-    agent_wait_t reason;
 
-    do {
-        poll(&waker, 1, -1);
-        reason = agent_wait_take(waiter);
-    } while (reason == AGENT_WAIT_NOTHING);
-    return reason;
+    return poll(&waker, 1, timeout_ms) > 0 ? agent_wait_take(waiter)
+                                           : AGENT_WAIT_NOTHING;
 }
 
 const apr_array_header_t *agent_wait_news(const agent_waiter_t *waiter)

@@ -108,8 +108,9 @@ agent_wait_t agent_wait_take(agent_waiter_t *waiter);
  */
 agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter, bool has_more);
 
-/* Blocks until there is something to take, and takes it. */
-agent_wait_t agent_wait_block(agent_waiter_t *waiter);
+/* Blocks until there is something to take, and takes it; after timeout_ms, or
+ * a signal, NOTHING. timeout_ms: -1 = none. */
+agent_wait_t agent_wait_block(agent_waiter_t *waiter, int timeout_ms);
 
 /*
  * From now on the events after number after of the run that the waiter waits
