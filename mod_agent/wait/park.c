@@ -25,13 +25,11 @@
 
 #include "../private.h"
 #include "address.h"
+#include "input.h"
 #include "output.h"
 
 /* For clients of one child that do not read. */
 #define HELD_BYTES (64 * 1024 * 1024)
-/* mod_http2 sets c->aborted when a stream is reset or its client has gone, and
- * wakes nobody: between two looks at it. */
-#define ABORTED_INTERVAL_MS 100
 
 /* Of one connection. */
 typedef struct park_t {
@@ -107,65 +105,13 @@ static apr_status_t restore_before_close(void *data)
     return APR_SUCCESS;
 }
 
-/* ---- turns ---- */
-
-static agent_turn_t take_turn(const agent_parking_t *parking,
-                              agent_waiter_t *waiter, agent_wait_t why)
-{
-    /* Not the request's: one that is parked must not grow. */
-    apr_pool_t *scratch = agent_waits_make_pool(parking->waits);
-    agent_turn_t turn = parking->take_turn(parking->baton, why, waiter,
-                                           scratch);
-
-    apr_pool_destroy(scratch);
-    agent_wait_end_turn(waiter);
-    return why <= AGENT_WAIT_STOPPING ? AGENT_TURN_DONE : turn;
-}
-
 static void take_parked_turn(park_t *park, agent_wait_t why)
 {
-    agent_turn_t turn = take_turn(&park->parking, park->waiter, why);
+    agent_turn_t turn = agent_block_take_turn(&park->parking, park->waiter,
+                                              why);
 
     park->is_done = turn == AGENT_TURN_DONE;
     park->wants_more = turn == AGENT_TURN_MORE;
-}
-
-/* The reason for another turn when the last one left more to do. That turn must
- * look, which AGENT_WAIT_SIGN alone would not make it do. */
-static agent_wait_t take_reason_to_look(agent_waiter_t *waiter)
-{
-    agent_wait_t why = agent_wait_take(waiter);
-
-    if (why == AGENT_WAIT_SIGN) {
-        return AGENT_WAIT_HEARTBEAT;
-    }
-    return why < AGENT_WAIT_WOKEN ? why : AGENT_WAIT_WOKEN;
-}
-
-static agent_wait_t block(agent_waiter_t *waiter, const conn_rec *c)
-{
-    int timeout_ms = c->master != NULL ? ABORTED_INTERVAL_MS : -1;
-    agent_wait_t why;
-
-    do {
-        why = agent_wait_block(waiter, timeout_ms);
-    } while (why == AGENT_WAIT_NOTHING && !c->aborted);
-    return why;
-}
-
-static int run_blocked(const agent_parking_t *parking, agent_waiter_t *waiter,
-                       const conn_rec *c)
-{
-    agent_turn_t turn = take_turn(parking, waiter, AGENT_WAIT_WOKEN);
-
-    while (turn != AGENT_TURN_DONE) {
-        agent_wait_t why = turn == AGENT_TURN_MORE ? take_reason_to_look(waiter)
-                                                   : block(waiter, c);
-
-        turn = take_turn(parking, waiter, c->aborted ? AGENT_WAIT_GONE : why);
-    }
-    agent_wait_leave(waiter);
-    return OK;
 }
 
 /* ---- parking ---- */
@@ -218,6 +164,17 @@ static int finish(park_t *park)
     return OK;
 }
 
+static agent_wait_t take_or_rest(conn_rec *c, const park_t *park)
+{
+    agent_wait_t why;
+
+    do {
+        why = agent_wait_take_or_rest(park->waiter, park->wants_more);
+    } while (why == AGENT_WAIT_INPUT
+             && !agent_input_has_left(c, park->parking.waits, park->waiter));
+    return c->aborted || why == AGENT_WAIT_INPUT ? AGENT_WAIT_GONE : why;
+}
+
 /* Takes turns until there is something to wait for. */
 static int advance(conn_rec *c, park_t *park)
 {
@@ -230,11 +187,8 @@ static int advance(conn_rec *c, park_t *park)
         if (park->is_done) {
             return finish(park);
         }
-        why = agent_wait_take_or_rest(park->waiter, park->wants_more);
-        if (c->aborted) {
-            why = AGENT_WAIT_GONE;
-        }
-        else if (why == AGENT_WAIT_NOTHING) {
+        why = take_or_rest(c, park);
+        if (why == AGENT_WAIT_NOTHING) {
             return wait_until_woken(c, park);
         }
         take_parked_turn(park, why);
@@ -290,6 +244,7 @@ apr_status_t agent_park(int *result, request_rec *r,
         .client_fd = r->connection->master == NULL
             ? find_descriptor(r->connection)
             : -1,
+        .watches_input = agent_input_may_end(r->connection),
         .parked = park != NULL,
         .is_stream = parking->is_stream};
     agent_waiter_t *waiter;
@@ -299,8 +254,13 @@ apr_status_t agent_park(int *result, request_rec *r,
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    *result = park != NULL ? begin(park, r, parking, waiter)
-                           : run_blocked(parking, waiter, r->connection);
+    *result = OK;
+    if (park == NULL) {
+        agent_block_run(parking, waiter, r->connection);
+    }
+    else {
+        *result = begin(park, r, parking, waiter);
+    }
     return APR_SUCCESS;
 }
 
@@ -466,7 +426,7 @@ static int close_connection(conn_rec *c)
     if (park != NULL && park->r != NULL) {
         restore_client(c, park);
         c->aborted = 1;
-        take_turn(&park->parking, park->waiter, AGENT_WAIT_GONE);
+        agent_block_take_turn(&park->parking, park->waiter, AGENT_WAIT_GONE);
         ap_process_request_after_handler(leave(park));
     }
     if (park != NULL && park->unread != NULL) {

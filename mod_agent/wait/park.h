@@ -12,35 +12,7 @@
 
 #include <httpd.h>
 
-#include "wait.h"
-
-typedef enum agent_turn_t {
-    /* Again when the waiter is woken. */
-    AGENT_TURN_WAIT,
-    /* Again as soon as what was written is sent. */
-    AGENT_TURN_MORE,
-    /* The response is complete. */
-    AGENT_TURN_DONE
-} agent_turn_t;
-
-/*
- * One turn: at most some 64 KB written. why is never NOTHING; after GONE and
- * STOPPING there is no other turn. scratch lives until it returns.
- */
-typedef agent_turn_t (*agent_turn_fn_t)(void *baton, agent_wait_t why,
-                                        agent_waiter_t *waiter,
-                                        apr_pool_t *scratch);
-
-typedef struct agent_parking_t {
-    agent_waits_t *waits;
-    /* Id of a run or of a thread, in the request's pool. */
-    const char *key;
-    const char *account_id;
-    bool is_stream;
-    agent_turn_fn_t take_turn;
-    /* In the request's pool. */
-    void *baton;
-} agent_parking_t;
+#include "block.h"
 
 /* What becomes of a request whose client has not sent all of it. */
 typedef struct agent_reading_t {

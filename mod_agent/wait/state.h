@@ -126,6 +126,8 @@ struct agent_listener_t *agent_wait_make_listener(agent_waits_t *waits,
 apr_status_t agent_wait_open_watch(agent_waits_t *waits);
 apr_status_t agent_wait_watch_client(agent_waits_t *waits,
                                      const agent_waiter_t *waiter);
+void agent_wait_watch_again(const agent_waits_t *waits,
+                            const agent_waiter_t *waiter, bool reads);
 void agent_wait_forget_client(agent_waits_t *waits,
                               const agent_waiter_t *waiter);
 

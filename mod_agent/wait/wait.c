@@ -39,13 +39,15 @@ static agent_wait_t take_locked(agent_waiter_t *waiter)
     agent_wait_t first = AGENT_WAIT_GONE;
 
     agent_wait_begin_turn_locked(waiter);
-    waiter->reasons = 0;
     waiter->taken = waiter->coming;
     waiter->coming = NULL;
     waiter->coming_bytes = 0;
     while (first < AGENT_WAIT_NOTHING && (reasons & 1U << first) == 0) {
         first++;
     }
+    waiter->reasons = first < AGENT_WAIT_INPUT
+        ? reasons & 1U << AGENT_WAIT_INPUT
+        : 0;
     /* A look alone may show nothing. */
     return (reasons & 1U << AGENT_WAIT_SIGN) != 0 && first < AGENT_WAIT_SIGN
             && first > AGENT_WAIT_HEARTBEAT
@@ -59,8 +61,10 @@ agent_wait_t agent_wait_take(agent_waiter_t *waiter)
     eventfd_t count;
 
     apr_thread_mutex_lock(waiter->waits->mutex);
-    (void)!eventfd_read(waiter->wake_fd, &count);
     reason = take_locked(waiter);
+    if (waiter->reasons == 0) {
+        (void)!eventfd_read(waiter->wake_fd, &count);
+    }
     apr_thread_mutex_unlock(waiter->waits->mutex);
     return reason;
 }
@@ -126,6 +130,11 @@ void agent_wait_bring_news(agent_waiter_t *waiter, apr_int64_t after)
 void agent_wait_expect_end(agent_waiter_t *waiter)
 {
     agent_wait_bring_news(waiter, AGENT_WAIT_END_ONLY);
+}
+
+void agent_wait_watch_input(const agent_waiter_t *waiter, bool reads)
+{
+    agent_wait_watch_again(waiter->waits, waiter, reads);
 }
 
 int agent_wait_descriptor(const agent_waiter_t *waiter)
@@ -207,6 +216,9 @@ static void enter_locked(agent_waits_t *waits, agent_waiter_t *waiter)
     if (waiter->entry.client_fd >= 0) {
         apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
                      waiter);
+    }
+    if (waiter->entry.watches_input) {
+        agent_wait_wake_locked(waiter, AGENT_WAIT_INPUT);
     }
 }
 

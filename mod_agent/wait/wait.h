@@ -36,6 +36,9 @@ typedef enum agent_wait_t {
     AGENT_WAIT_NEWS,
     /* Time to show the client a sign of life, no more. */
     AGENT_WAIT_SIGN,
+    /* The client has sent something: agent_wait_watch_input(). It is kept for
+     * another turn when there is a reason before it. */
+    AGENT_WAIT_INPUT,
     /* Nothing happened. */
     AGENT_WAIT_NOTHING
 } agent_wait_t;
@@ -57,6 +60,9 @@ typedef struct agent_wait_entry_t {
     apr_uint64_t address;
     /* The client's socket, to see it leave; -1 = not watched. */
     int client_fd;
+    /* What the client sends is a reason too: INPUT, the first at once, for
+     * what has been read from its socket and not been looked at. */
+    bool watches_input;
     /* Woken through agent_wait_descriptor(); otherwise it blocks. */
     bool parked;
     /* Stopped with the child's end at once, without grace. */
@@ -111,6 +117,13 @@ agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter, bool has_more);
 /* Blocks until there is something to take, and takes it; after timeout_ms, or
  * a signal, NOTHING. timeout_ms: -1 = none. */
 agent_wait_t agent_wait_block(agent_waiter_t *waiter, int timeout_ms);
+
+/*
+ * After INPUT was taken: the client is watched again. reads: what else it sends
+ * is a reason once more, as everything that came before has been read;
+ * otherwise only that it leaves is one.
+ */
+void agent_wait_watch_input(const agent_waiter_t *waiter, bool reads);
 
 /*
  * From now on the events after number after of the run that the waiter waits

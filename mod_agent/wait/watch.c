@@ -27,12 +27,12 @@
 #define LEAST_BEATS  8
 #define ASK_INTERVAL apr_time_from_sec(1)
 
-static apr_status_t watch_fd(const agent_waits_t *waits, int fd,
+static apr_status_t watch_fd(const agent_waits_t *waits, int operation, int fd,
                              apr_uint64_t serial, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.u64 = serial};
 
-    return epoll_ctl(waits->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0
+    return epoll_ctl(waits->epoll_fd, operation, fd, &event) == 0
         ? APR_SUCCESS
         : apr_get_os_error();
 }
@@ -47,10 +47,10 @@ apr_status_t agent_wait_open_watch(agent_waits_t *waits)
     if (waits->epoll_fd < 0 || waits->nudge_fd < 0) {
         return apr_get_os_error();
     }
-    rv = watch_fd(waits, waits->end_fds[0], END_SERIAL, EPOLLIN);
-    return rv != APR_SUCCESS
-        ? rv
-        : watch_fd(waits, waits->nudge_fd, NUDGE_SERIAL, EPOLLIN);
+    rv = watch_fd(waits, EPOLL_CTL_ADD, waits->end_fds[0], END_SERIAL, EPOLLIN);
+    return rv != APR_SUCCESS ? rv
+                             : watch_fd(waits, EPOLL_CTL_ADD, waits->nudge_fd,
+                                        NUDGE_SERIAL, EPOLLIN);
 }
 
 /* A client that has shut down its side is taken for gone, as any proxy does.
@@ -58,8 +58,15 @@ apr_status_t agent_wait_open_watch(agent_waits_t *waits)
 apr_status_t agent_wait_watch_client(agent_waits_t *waits,
                                      const agent_waiter_t *waiter)
 {
-    return watch_fd(waits, waiter->entry.client_fd, waiter->serial,
-                    EPOLLRDHUP | EPOLLONESHOT);
+    return watch_fd(waits, EPOLL_CTL_ADD, waiter->entry.client_fd,
+                    waiter->serial, EPOLLRDHUP | EPOLLONESHOT);
+}
+
+void agent_wait_watch_again(const agent_waits_t *waits,
+                            const agent_waiter_t *waiter, bool reads)
+{
+    watch_fd(waits, EPOLL_CTL_MOD, waiter->entry.client_fd, waiter->serial,
+             (reads ? EPOLLIN : 0) | EPOLLRDHUP | EPOLLONESHOT);
 }
 
 void agent_wait_forget_client(agent_waits_t *waits,
@@ -190,8 +197,10 @@ static void do_what_is_due_locked(agent_waits_t *waits, apr_time_t now)
 }
 
 /* False when the thread must end. */
-static bool handle_event_locked(agent_waits_t *waits, apr_uint64_t serial)
+static bool handle_event_locked(agent_waits_t *waits,
+                                const struct epoll_event *event)
 {
+    apr_uint64_t serial = event->data.u64;
     agent_waiter_t *waiter;
     eventfd_t count;
 
@@ -201,7 +210,9 @@ static bool handle_event_locked(agent_waits_t *waits, apr_uint64_t serial)
     else if (serial != END_SERIAL) {
         waiter = apr_hash_get(waits->by_serial, &serial, sizeof(serial));
         if (waiter != NULL) {
-            agent_wait_wake_locked(waiter, AGENT_WAIT_GONE);
+            agent_wait_wake_locked(waiter,
+                                   event->events == EPOLLIN ? AGENT_WAIT_INPUT
+                                                            : AGENT_WAIT_GONE);
         }
     }
     return serial != END_SERIAL;
@@ -219,7 +230,7 @@ void *APR_THREAD_FUNC agent_wait_watch(apr_thread_t *thread, void *data)
 
         apr_thread_mutex_lock(waits->mutex);
         for (int i = 0; i < count; i++) {
-            goes_on = handle_event_locked(waits, events[i].data.u64) && goes_on;
+            goes_on = handle_event_locked(waits, &events[i]) && goes_on;
         }
         do_what_is_due_locked(waits, apr_time_now());
         apr_thread_mutex_unlock(waits->mutex);

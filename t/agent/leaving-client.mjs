@@ -4,8 +4,10 @@
 //
 //   http2 URL   get NAME PATH: a stream; prints "NAME STATUS" at its headers
 //               reset NAME: RST_STREAM, the connection stays
-//   tls URL     send JSON: a string of bytes; prints all that it receives
+//   tls URL VERSION
+//               send JSON: a string of bytes; prints all that it receives
 //               notify: close_notify, the TCP connection stays open
+//               leave JSON: both of them at once
 import http2 from 'node:http2';
 import net from 'node:net';
 import readline from 'node:readline';
@@ -54,6 +56,7 @@ function startTls(url, version) {
     return {
         send(words) { client.write(JSON.parse(words.join(' '))); },
         notify() { client.end(); },
+        leave(words) { client.end(JSON.parse(words.join(' '))); },
     };
 }
 

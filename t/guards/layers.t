@@ -40,7 +40,7 @@ sub headers_from {
 }
 
 is headers_from($httpd_headers,
-    grep { m{\Amod_agent/(?!(?:config|http|handlers)/|(?:db/pool|wait/(?:park|output))\.[ch]\z).*/} } @c_files), '',
+    grep { m{\Amod_agent/(?!(?:config|http|handlers)/|(?:db/pool|wait/(?:park|output|input|block))\.[ch]\z).*/} } @c_files), '',
     "httpd's headers only at the top, in config, http, handlers, db/pool, wait/park";
 
 # The limiter: what counts, and what reads rules and paths.
