@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Nginx;
 use AgentTest::Server;
 use Compress::Zlib qw(memGzip);
 use Errno qw(ECONNRESET);
@@ -47,6 +48,29 @@ subtest 'a proxy that collects what it is sent' => sub {
         like $head, qr/^X-Accel-Buffering: no\r$/m, "is asked to pass a $what on at once";
     }
     $client->post(path($run) . '/cancel');
+};
+
+subtest 'nginx, as it comes' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client();
+    my $nginx = AgentTest::Nginx->new($server->url);
+    my $through = AgentTest::Client->new(url => $nginx->url);
+    my $run = $client->start_run('sleep 600000');
+    my $join = $through->begin('GET', path($run) . '/join');
+    my $stream = $through->begin('GET', path($run) . '/stream');
+    like AgentTest::Client::read_until($stream, qr/event: values/), qr/event: metadata/,
+        'passes events on while their run goes on';
+    AgentTest::Client::read_until($join, qr/\r\n\r\n/);
+    $client->post(path($run) . '/cancel');
+    like AgentTest::Client::read_to_end($join), qr/"messages"/, 'and the answer of a join';
+    for my $what (qw(join stream)) {
+        $run = $client->start_run('sleep 600000');
+        my $left = $through->begin('GET', path($run) . "/$what?cancel_on_disconnect=true");
+        AgentTest::Client::read_until($left, qr/\r\n\r\n/);
+        close $left;
+        $client->join_run($run);
+        is $client->get_run($run)->{status}, 'interrupted',
+            "tells the server when the client of a $what has left";
+    }
 };
 
 subtest 'a cache that keeps what nobody forbade to keep' => sub {

@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use AgentTest::Client;
 use AgentTest::Crowd;
-use AgentTest::Database;
+use AgentTest::Nginx;
 use AgentTest::Postgres;
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -28,9 +28,11 @@ CONF
 sub path { return AgentTest::Client::run_path($_[0]) }
 
 # Those who wait for the run and, once they are answered, ask for something else
-# on the same connection; the ids of who is through come in @{$through}.
+# on the same connection; the ids of who is through come in @{$through}. Returns
+# the members.
 sub add_waiters {
     my ($crowd, $run, $through) = @_;
+    my @members;
     for (1 .. $WAITERS) {
         my $answers = 0;
         my $member = $crowd->add(sub {
@@ -40,19 +42,22 @@ sub add_waiters {
                 ? AgentTest::Crowd::request('GET', '/info') : undef;
         });
         $crowd->ask($member, AgentTest::Crowd::request('GET', path($run) . '/join'));
+        push @members, $member;
     }
     # The head of each answer.
     $crowd->run(sub { !grep { $_->{seen} !~ /\r\n\r\n/ } values %{ $crowd->{members} } });
-    return;
+    return @members;
 }
 
-# Those who ask again and again, until $$stops.
+# Those who ask again and again, until $$stops. A proxy answers 502 where httpd
+# has closed a connection on a request: that is lost, too.
 sub add_others {
     my ($crowd, $request, $served, $stops) = @_;
     for (1 .. $OTHERS) {
         my $member = $crowd->add(sub {
             my ($answer) = @_;
             ${$served}++ if $answer->{status} == 200;
+            $crowd->{lost}++ if $answer->{status} != 200;
             return ${$stops} ? undef : $request;
         });
         $crowd->ask($member, $request);
@@ -60,17 +65,19 @@ sub add_others {
     return;
 }
 
-subtest 'wakes: no request is lost while all who wait for a run are woken' => sub {
-    my ($server, $client);
-    $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . $FRAME);
+# The crowd's requests go to $entry($server), the test's own to the server.
+sub wake_all {
+    my ($entry) = @_;
+    my $server = AgentTest::Server->new(
+        config => AgentTest::Server::shared_config() . $FRAME);
     $server->start;
-    $client = AgentTest::Client->new(url => $server->url);
+    my $client = AgentTest::Client->new(url => $server->url);
     my $run = $client->start_run('sleep 600000');
-    my $waiting = AgentTest::Crowd->new($client);
+    my $proxy = $entry->($server);
+    my $crowd = AgentTest::Crowd->new(AgentTest::Client->new(url => $proxy->url));
     my ($served, $stops, @through) = (0, 0);
-    add_waiters($waiting, $run, \@through);
+    add_waiters($crowd, $run, \@through);
     # The others are in the same process, so that all are served in one loop.
-    my $crowd = $waiting;
     add_others($crowd, AgentTest::Crowd::request('POST', '/threads', '{}'),
         \$served, \$stops);
     $crowd->run(sub { $served >= 10 * $OTHERS });
@@ -85,6 +92,17 @@ subtest 'wakes: no request is lost while all who wait for a run are woken' => su
         'nor the next one of those who were woken';
     is scalar(keys %{ $crowd->{members} }), $WAITERS + $OTHERS,
         'and all connections are kept';
+    return;
+}
+
+subtest 'wakes: no request is lost while all who wait for a run are woken' => sub {
+    wake_all(sub { return $_[0] });
+};
+
+subtest 'wakes: nor any that nginx sends over connections that it keeps' => sub {
+    # Where it keeps fewer, it closes the others as soon as their waits end, and
+    # each close takes a thread.
+    wake_all(sub { return AgentTest::Nginx->new($_[0]->url, kept => $WAITERS + $OTHERS) });
 };
 
 subtest 'wakes: no request is lost while those who wait poll' => sub {
@@ -97,14 +115,18 @@ subtest 'wakes: no request is lost while those who wait poll' => sub {
     my $run = $client->start_run('sleep 600000');
     my $crowd = AgentTest::Crowd->new($client);
     my ($served, $stops, @through) = (0, 0);
-    add_waiters($crowd, $run, \@through);
+    my @waiters = add_waiters($crowd, $run, \@through);
     add_others($crowd, AgentTest::Crowd::request('GET', '/ok'), \$served, \$stops);
     $postgres->stop;
     my $sees_loss = sub { $server->error_log =~ /AGT0201/ };
     $crowd->run(sub { $crowd->{lost} || ($served >= 100 * $OTHERS && $sees_loss->()) });
-    # Three polls of each.
-    my $end = time + 4;
-    $crowd->run(sub { time > $end || $crowd->{lost} });
+    # From one heartbeat to the next each of them polls several times.
+    for (1 .. 2) {
+        my %length = map { $_ => length $_->{seen} } @waiters;
+        $crowd->run(sub {
+            $crowd->{lost} || !grep { length $_->{seen} == $length{$_} } @waiters;
+        });
+    }
     is $crowd->{lost}, 0, 'while PostgreSQL is down';
     $postgres->start;
     wait_for('the database', sub { $client->get('/threads/' . $run->{thread_id})->{status} == 200 });
