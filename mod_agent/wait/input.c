@@ -8,6 +8,8 @@
 #include <http_ssl.h>
 #include <util_filter.h>
 
+#include "state.h"
+
 bool agent_input_may_end(conn_rec *c)
 {
     return c->master == NULL && ap_ssl_conn_is_ssl(c);
@@ -57,6 +59,6 @@ bool agent_input_has_left(conn_rec *c, agent_waits_t *waits,
     }
     /* Its next request is read when this one has been answered, and until then
      * hides what comes after it. */
-    agent_wait_watch_input(waiter, is_empty);
+    agent_wait_watch_again(waits, waiter, is_empty);
     return false;
 }

@@ -126,6 +126,8 @@ struct agent_listener_t *agent_wait_make_listener(agent_waits_t *waits,
 apr_status_t agent_wait_open_watch(agent_waits_t *waits);
 apr_status_t agent_wait_watch_client(agent_waits_t *waits,
                                      const agent_waiter_t *waiter);
+/* After INPUT was taken. reads: what else the client sends is a reason again,
+ * as all that came before was read; else only that it leaves is one. */
 void agent_wait_watch_again(const agent_waits_t *waits,
                             const agent_waiter_t *waiter, bool reads);
 void agent_wait_forget_client(agent_waits_t *waits,

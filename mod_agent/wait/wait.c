@@ -132,11 +132,6 @@ void agent_wait_expect_end(agent_waiter_t *waiter)
     agent_wait_bring_news(waiter, AGENT_WAIT_END_ONLY);
 }
 
-void agent_wait_watch_input(const agent_waiter_t *waiter, bool reads)
-{
-    agent_wait_watch_again(waiter->waits, waiter, reads);
-}
-
 int agent_wait_descriptor(const agent_waiter_t *waiter)
 {
     return waiter->wake_fd;

@@ -36,7 +36,7 @@ typedef enum agent_wait_t {
     AGENT_WAIT_NEWS,
     /* Time to show the client a sign of life, no more. */
     AGENT_WAIT_SIGN,
-    /* The client has sent something: agent_wait_watch_input(). It is kept for
+    /* The client has sent something: see input.h. It is kept for
      * another turn when there is a reason before it. */
     AGENT_WAIT_INPUT,
     /* Nothing happened. */
@@ -117,13 +117,6 @@ agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter, bool has_more);
 /* Blocks until there is something to take, and takes it; after timeout_ms, or
  * a signal, NOTHING. timeout_ms: -1 = none. */
 agent_wait_t agent_wait_block(agent_waiter_t *waiter, int timeout_ms);
-
-/*
- * After INPUT was taken: the client is watched again. reads: what else it sends
- * is a reason once more, as everything that came before has been read;
- * otherwise only that it leaves is one.
- */
-void agent_wait_watch_input(const agent_waiter_t *waiter, bool reads);
 
 /*
  * From now on the events after number after of the run that the waiter waits

@@ -80,13 +80,14 @@ subtest 'a supervisor that cannot be started is started later' => sub {
     $client->join_run($run);
     is $client->get_run($run)->{status}, 'success', 'and executed afterwards';
 
+    my $before = $failures->();
     $refuse->();
     kill KILL => supervisor_pid($parent);
-    wait_for('another attempt to fail', sub { $failures->() == 2 });
+    wait_for('another attempt to fail', sub { $failures->() > $before });
     # Its children stay away as well: the MPM waits 10 s between attempts.
     $server->graceful;
-    wait_for('the restart', sub { $server->error_log =~ /AH00493/ });
-    wait_for('an attempt of the next generation', sub { $failures->() == 3 });
+    wait_for('an attempt of the next generation',
+        sub { $server->error_log =~ /AH00493.*AGT0402/s });
     unlink $refused;
     $run = wait_for('a child', sub { eval { $client->start_run('hello') } });
     $client->join_run($run);
