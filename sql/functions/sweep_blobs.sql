@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Removes values that no checkpoint of their thread has any longer, of one thread: any of the ten longest
 -- due, so that one which cannot be swept does not keep others waiting. A thread with more than 10 million
--- references from checkpoints to values, some two seconds of work under its lock, is put off by a day: what
--- its removed checkpoints had goes with the thread.
+-- references from checkpoints to values, some seconds of work under its lock, is put off by a day: what its
+-- removed checkpoints had goes with the thread.
 -- Returns: threads that were looked at, 0 or 1: call again while it is 1.
 -- Locks:   the thread and its row here, skipping locked ones.
 create or replace function agent.sweep_blobs() returns integer
@@ -12,9 +12,10 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     c_references constant bigint := 10000000;
-    v_now   timestamptz := agent.now();
-    v_row   agent.blob_sweeps;
-    v_bytes bigint;
+    v_now     timestamptz := agent.now();
+    v_row     agent.blob_sweeps;
+    v_bytes   bigint;
+    v_orphans uuid[];
 begin
     select d.* into v_row
       from (
@@ -55,16 +56,26 @@ begin
         return 1;
     end if;
 
-    delete from agent.checkpoint_blobs b
-     where b.account_id = v_row.account_id
-       and b.thread_id = v_row.thread_id
-       and b.digest not in (
+    -- EXCEPT hashes or sorts, whatever the planner expects; NOT IN compares each value with each reference
+    -- where it expects more than work_mem holds.
+    select array_agg(o.digest) into v_orphans
+      from (
+            select b.digest
+              from agent.checkpoint_blobs b
+             where b.account_id = v_row.account_id
+               and b.thread_id = v_row.thread_id
+            except
             select d.digest
               from agent.checkpoints c
              cross join lateral unnest(c.channels) v
              cross join lateral unnest(v.digests) d (digest)
              where c.account_id = v_row.account_id
-               and c.thread_id = v_row.thread_id);
+               and c.thread_id = v_row.thread_id
+           ) o;
+    delete from agent.checkpoint_blobs b
+     where b.account_id = v_row.account_id
+       and b.thread_id = v_row.thread_id
+       and b.digest = any (v_orphans);
     delete from agent.blob_sweeps b
      where b.account_id = v_row.account_id
        and b.thread_id = v_row.thread_id;
