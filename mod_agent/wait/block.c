@@ -32,8 +32,8 @@ static agent_wait_t judge(agent_wait_t why, conn_rec *c, agent_waits_t *waits,
                                                   : AGENT_WAIT_NOTHING;
 }
 
-/* Why the next turn is taken, where the last one has more to do: what brings no
- * look must not take the place of one. */
+/* The reason for another turn when the last one left more to do. That turn must
+ * look, which AGENT_WAIT_SIGN alone would not make it do. */
 static agent_wait_t take_reason_to_look(const agent_parking_t *parking,
                                         agent_waiter_t *waiter, conn_rec *c)
 {

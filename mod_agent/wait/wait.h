@@ -36,8 +36,7 @@ typedef enum agent_wait_t {
     AGENT_WAIT_NEWS,
     /* Time to show the client a sign of life, no more. */
     AGENT_WAIT_SIGN,
-    /* The client has sent something: see input.h. It is kept for
-     * another turn when there is a reason before it. */
+    /* The client has sent something (input.h); kept while others go first. */
     AGENT_WAIT_INPUT,
     /* Nothing happened. */
     AGENT_WAIT_NOTHING
@@ -98,12 +97,9 @@ apr_status_t agent_wait_enter(agent_waiter_t **out, agent_waits_t *waits,
                               const agent_wait_entry_t *entry,
                               agent_error_t **err, apr_pool_t *pool);
 
-/* Readable while a parked waiter has something to take. */
+/* Readable while a parked waiter has something to take; lose: it is closed. */
 int agent_wait_descriptor(const agent_waiter_t *waiter);
-
-/* Somebody else has closed the descriptor. */
 void agent_wait_lose_descriptor(agent_waiter_t *waiter);
-
 /* Why the waiter was woken since it last took; NOTHING when it was not. */
 agent_wait_t agent_wait_take(agent_waiter_t *waiter);
 
