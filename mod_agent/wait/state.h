@@ -91,7 +91,9 @@ struct agent_waits_t {
     apr_uint64_t last_serial;
     int free_parked;
     int free_blocked;
-    agent_addresses_t addresses; /* of the waiters */
+    /* Of the waiters that are parked, and of those that block. */
+    agent_addresses_t parked_addresses;
+    agent_addresses_t blocked_addresses;
     int parked_per_address;      /* 0 = any number; these two never change */
     int blocked_per_address;
     bool stopping;

@@ -159,14 +159,19 @@ static int *find_free_locked(agent_waits_t *waits, bool parked)
     return parked ? &waits->free_parked : &waits->free_blocked;
 }
 
+static agent_addresses_t *get_addresses(agent_waits_t *waits, bool parked)
+{
+    return parked ? &waits->parked_addresses : &waits->blocked_addresses;
+}
+
 /* The address may not have one more. */
-static bool is_full_locked(const agent_waits_t *waits, bool parked,
+static bool is_full_locked(agent_waits_t *waits, bool parked,
                            apr_uint64_t address)
 {
     int most = parked ? waits->parked_per_address : waits->blocked_per_address;
 
     return most != 0
-        && agent_addresses_count(&waits->addresses, address) >= most;
+        && agent_addresses_count(get_addresses(waits, parked), address) >= most;
 }
 
 /* AGENT_E_COUNT = there is room. */
@@ -207,7 +212,8 @@ static void enter_locked(agent_waits_t *waits, agent_waiter_t *waiter)
     APR_RING_INSERT_TAIL(&waits->by_heartbeat, waiter, agent_waiter_t, link);
     waits->count++;
     --*find_free_locked(waits, waiter->entry.parked);
-    agent_addresses_enter(&waits->addresses, waiter->entry.address);
+    agent_addresses_enter(get_addresses(waits, waiter->entry.parked),
+                          waiter->entry.address);
     if (waiter->entry.client_fd >= 0) {
         apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
                      waiter);
@@ -242,7 +248,8 @@ static void leave_locked(agent_waits_t *waits, agent_waiter_t *waiter)
     APR_RING_REMOVE(waiter, link);
     waits->count--;
     ++*find_free_locked(waits, waiter->entry.parked);
-    agent_addresses_leave(&waits->addresses, waiter->entry.address);
+    agent_addresses_leave(get_addresses(waits, waiter->entry.parked),
+                          waiter->entry.address);
     if (waiter->entry.client_fd >= 0) {
         apr_hash_set(waits->by_serial, &waiter->serial, sizeof(waiter->serial),
                      NULL);
@@ -384,7 +391,8 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
     waits->free_blocked = limits->blocked;
     waits->parked_per_address = limits->parked_per_address;
     waits->blocked_per_address = limits->blocked_per_address;
-    agent_addresses_make(&waits->addresses, pool);
+    agent_addresses_make(&waits->parked_addresses, pool);
+    agent_addresses_make(&waits->blocked_addresses, pool);
     waits->threads = limits->threads;
     waits->is_ending = limits->is_ending;
     waits->grace = limits->grace;

@@ -63,19 +63,15 @@ typedef struct site_t {
     agent_waits_t *waits;
 } site_t;
 
-static inline void open_site(site_t *site, apr_interval_time_t heartbeat)
+static inline void open_site_with(site_t *site,
+                                  const agent_waits_limits_t *limits)
 {
-    const agent_waits_limits_t limits = {.parked = 2,
-                                         .blocked = 1,
-                                         .threads = {1, 3, 1, count_idle, NULL},
-                                         .reading = 1,
-                                         .heartbeat = heartbeat};
     const agent_log_t log = {write_nothing, NULL};
     bool hears;
 
     apr_pool_create(&site->pool, NULL);
     assert_int_equal(
-        agent_waits_create(&site->waits, "", NULL, &limits, &log, site->pool),
+        agent_waits_create(&site->waits, "", NULL, limits, &log, site->pool),
         APR_SUCCESS);
     do {
         apr_thread_mutex_lock(site->waits->mutex);
@@ -83,6 +79,17 @@ static inline void open_site(site_t *site, apr_interval_time_t heartbeat)
         apr_thread_mutex_unlock(site->waits->mutex);
         sched_yield();
     } while (!hears);
+}
+
+static inline void open_site(site_t *site, apr_interval_time_t heartbeat)
+{
+    const agent_waits_limits_t limits = {.parked = 2,
+                                         .blocked = 1,
+                                         .threads = {1, 3, 1, count_idle, NULL},
+                                         .reading = 1,
+                                         .heartbeat = heartbeat};
+
+    open_site_with(site, &limits);
 }
 
 /* As after a turn that left nothing to do. */

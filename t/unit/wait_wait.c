@@ -71,6 +71,41 @@ static void there_are_as_many_places_as_allowed(void **state)
     apr_pool_destroy(site.pool);
 }
 
+static bool enters_from(const site_t *site, bool parked)
+{
+    const agent_wait_entry_t entry = {.key = RUN,
+                                      .account_id = OTHER,
+                                      .address = 1,
+                                      .client_fd = -1,
+                                      .parked = parked};
+    agent_waiter_t *waiter;
+    agent_error_t *err;
+
+    return agent_wait_enter(&waiter, site->waits, &entry, &err, site->pool)
+        == APR_SUCCESS;
+}
+
+static void parked_and_blocked_waiters_of_an_address_are_counted_apart(
+    void **state)
+{
+    site_t site;
+    const agent_waits_limits_t limits = {.parked = 9,
+                                         .blocked = 9,
+                                         .parked_per_address = 2,
+                                         .blocked_per_address = 1,
+                                         .threads = {1, 3, 1, count_idle, NULL},
+                                         .reading = 1,
+                                         .heartbeat = apr_time_from_sec(3600)};
+
+    open_site_with(&site, &limits);
+    assert_true(enters_from(&site, true));
+    assert_true(enters_from(&site, false));
+    assert_true(enters_from(&site, true));
+    assert_false(enters_from(&site, true));
+    assert_false(enters_from(&site, false));
+    apr_pool_destroy(site.pool);
+}
+
 static void the_gravest_reason_comes_first_and_all_are_taken(void **state)
 {
     site_t site;
@@ -304,6 +339,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(there_are_as_many_places_as_allowed),
+        CHECK_TEST(parked_and_blocked_waiters_of_an_address_are_counted_apart),
         CHECK_TEST(the_gravest_reason_comes_first_and_all_are_taken),
         CHECK_TEST(a_client_that_leaves_is_seen),
         CHECK_TEST(signs_of_life_are_due_and_every_sixth_is_a_look),
