@@ -46,7 +46,7 @@ static bool is_digit(const cursor_t *c)
 
 /* One multi-byte sequence: no overlong form, no surrogate, no more than
  * U+10FFFF (RFC 3629). */
-static bool scan_utf8(cursor_t *c)
+static bool skip_utf8(cursor_t *c)
 {
     unsigned char lead = *c->at++;
     unsigned char low = 0x80;
@@ -67,13 +67,29 @@ static bool scan_utf8(cursor_t *c)
         high = lead == 0xf4 ? 0x8f : high;
     }
     else {
-        return fail(c, AGENT_SCAN_UTF8);
+        return false;
     }
     for (; more > 0; more--, low = 0x80, high = 0xbf) {
         if (c->at == c->end || *c->at < low || *c->at > high) {
-            return fail(c, AGENT_SCAN_UTF8);
+            return false;
         }
         c->at++;
+    }
+    return true;
+}
+
+bool agent_scan_is_utf8(const char *text, size_t length)
+{
+    cursor_t c = {.at = (const unsigned char *)text,
+                  .end = (const unsigned char *)text + length};
+
+    while (c.at < c.end) {
+        if (*c.at < 0x80) {
+            c.at++;
+        }
+        else if (!skip_utf8(&c)) {
+            return false;
+        }
     }
     return true;
 }
@@ -166,8 +182,8 @@ static bool scan_string(cursor_t *c)
                 return false;
             }
         }
-        else if (!scan_utf8(c)) {
-            return false;
+        else if (!skip_utf8(c)) {
+            return fail(c, AGENT_SCAN_UTF8);
         }
     }
 }

@@ -103,6 +103,9 @@ typedef struct agent_scan_t {
  */
 bool agent_scan_json(agent_scan_t *scan, const char *text, size_t length);
 
+/* Whether all of text is UTF-8 (RFC 3629). */
+bool agent_scan_is_utf8(const char *text, size_t length);
+
 /* The JSON pointer (RFC 6901) of the value the scan stopped in, or of the key
  * that stands twice, in pool. */
 const char *agent_scan_pointer(const agent_scan_t *scan, apr_pool_t *pool);

@@ -50,7 +50,8 @@ typedef struct agent_call_t {
     /* Path parameters: {account, first, second} so that ids can be handed to
      * the model as they are. */
     const char *ids[AGENT_MAX_PARAMS];
-    /* The query string: name -> value; repeated names are kept in order. */
+    /* The query string: name -> value; repeated names are kept in order. In a
+     * pool of its own, which ends with the handler; NULL = none. */
     apr_table_t *query;
     /* The body as sent, "" without one, and what the handler's check found in
      * it; fields may be NULL. */

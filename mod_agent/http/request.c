@@ -63,47 +63,90 @@ apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call)
     return APR_SUCCESS;
 }
 
-/* Decodes one name or value; NULL when it is no UTF-8 text. */
-static char *decode(agent_call_t *call, const char *text)
+/* In place; false when it is not UTF-8 text without U+0000. */
+static bool decode(char *text)
 {
-    char *copy = apr_pstrdup(call->pool, text);
-    agent_scan_t *scan;
-    const char *quoted;
+    return ap_unescape_urlencoded(text) == OK
+        && agent_scan_is_utf8(text, strlen(text));
+}
 
-    if (ap_unescape_urlencoded(copy) != OK) {
-        return NULL;
+static bool add_param(apr_table_t *query, char *pair)
+{
+    char *value = strchr(pair, '=');
+
+    if (value != NULL) {
+        *value++ = '\0';
     }
-    /* The JSON scanner is the one place that knows what UTF-8 is. */
-    scan = apr_pcalloc(call->pool, sizeof(*scan));
-    quoted = agent_json_quote(copy, call->pool);
-    return agent_scan_json(scan, quoted, strlen(quoted)) ? copy : NULL;
+    if (!decode(pair) || (value != NULL && !decode(value))) {
+        return false;
+    }
+    apr_table_addn(query, pair, value != NULL ? value : "");
+    return true;
+}
+
+/* Parameters with nothing between two & count as well. */
+static apr_size_t count_params(const char *args)
+{
+    apr_size_t count = 1;
+
+    for (; (args = strchr(args, '&')) != NULL; args++) {
+        count++;
+    }
+    return count;
+}
+
+static apr_status_t read_params(agent_call_t *call, char *rest)
+{
+    char *pair;
+    char *state = NULL;
+
+    while ((pair = apr_strtok(rest, "&", &state)) != NULL) {
+        rest = NULL;
+        if (!add_param(call->query, pair)) {
+            return refuse(call, AGENT_E_BAD_REQUEST,
+                          "The query string is badly encoded.");
+        }
+    }
+    return APR_SUCCESS;
 }
 
 apr_status_t agent_request_query(agent_call_t *call)
 {
-    char *rest = apr_pstrdup(call->pool, call->r->args ? call->r->args : "");
-    char *pair;
-    char *state = NULL;
+    const char *args = call->r->args;
+    apr_size_t count;
+    apr_pool_t *pool;
 
-    call->query = apr_table_make(call->pool, 4);
-    while ((pair = apr_strtok(rest, "&", &state)) != NULL) {
-        char *equals = strchr(pair, '=');
-        const char *name;
-        const char *value;
-
-        rest = NULL;
-        if (equals != NULL) {
-            *equals++ = '\0';
-        }
-        name = decode(call, pair);
-        value = decode(call, equals ? equals : "");
-        if (name == NULL || value == NULL) {
-            return refuse(call, AGENT_E_BAD_REQUEST,
-                          "The query string is badly encoded.");
-        }
-        apr_table_addn(call->query, name, value);
+    if (args == NULL || *args == '\0') {
+        return APR_SUCCESS;
     }
-    return APR_SUCCESS;
+    count = count_params(args);
+    if (count > AGENT_QUERY_PARAMS) {
+        return agent_error_setf(&call->err, AGENT_E_INVALID, call->pool,
+                                "The query string has more than %d parameters.",
+                                AGENT_QUERY_PARAMS);
+    }
+    apr_pool_create(&pool, call->pool);
+    call->query = apr_table_make(pool, (int)count);
+    return read_params(call, apr_pstrdup(pool, args));
+}
+
+static apr_pool_t *get_query_pool(const agent_call_t *call)
+{
+    return apr_table_elts(call->query)->pool;
+}
+
+void agent_request_drop_query(agent_call_t *call)
+{
+    if (call->query != NULL) {
+        apr_pool_destroy(get_query_pool(call));
+        call->query = NULL;
+    }
+}
+
+/* The first one of this name; NULL = none. */
+static const char *find_param(const agent_call_t *call, const char *name)
+{
+    return call->query != NULL ? apr_table_get(call->query, name) : NULL;
 }
 
 static apr_status_t refuse_query(agent_call_t *call, const char *name,
@@ -116,7 +159,7 @@ static apr_status_t refuse_query(agent_call_t *call, const char *name,
 apr_status_t agent_request_number(int *out, agent_call_t *call,
                                   const char *name, int low, int high)
 {
-    const char *text = apr_table_get(call->query, name);
+    const char *text = find_param(call, name);
     apr_int64_t value;
     char *end;
 
@@ -138,22 +181,24 @@ apr_status_t agent_request_number(int *out, agent_call_t *call,
 apr_status_t agent_request_word(const char **out, agent_call_t *call,
                                 const char *name, const char *const *words)
 {
-    const char *text = apr_table_get(call->query, name);
+    const char *text = find_param(call, name);
+    const char *word;
 
     if (text == NULL) {
         return APR_SUCCESS;
     }
-    if (!agent_schema_is_word(text, words)) {
+    word = agent_schema_find_word(text, words);
+    if (word == NULL) {
         return refuse_query(call, name,
                             agent_schema_print_words(words, call->pool));
     }
-    *out = text;
+    *out = word;
     return APR_SUCCESS;
 }
 
 apr_status_t agent_request_flag(bool *out, agent_call_t *call, const char *name)
 {
-    const char *text = apr_table_get(call->query, name);
+    const char *text = find_param(call, name);
 
     if (text == NULL) {
         return APR_SUCCESS;
@@ -171,61 +216,99 @@ apr_status_t agent_request_flag(bool *out, agent_call_t *call, const char *name)
     return refuse_query(call, name, "true or false");
 }
 
+/* What words has of text is added once, so that the list is never longer than
+ * words; false when it has nothing of it. */
+static bool add_word(apr_array_header_t *list, const char *text,
+                     const char *const *words)
+{
+    const char *word = agent_schema_find_word(text, words);
+
+    if (word == NULL) {
+        return false;
+    }
+    for (int i = 0; i < list->nelts; i++) {
+        if (APR_ARRAY_IDX(list, i, const char *) == word) {
+            return true;
+        }
+    }
+    APR_ARRAY_PUSH(list, const char *) = word;
+    return true;
+}
+
+static bool add_json_words(apr_array_header_t *list, const char *value,
+                           const char *const *words, apr_pool_t *scratch)
+{
+    agent_raw_t item;
+
+    while (agent_element_next(&item, &value)) {
+        const char *text = agent_raw_string(item, scratch);
+
+        if (text == NULL || !add_word(list, text, words)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The words of one value: a JSON array of strings, or joined by commas. */
-static void split_words(apr_array_header_t *list, agent_call_t *call,
-                        const char *value)
+static bool add_words(apr_array_header_t *list, const char *value,
+                      const char *const *words, apr_pool_t *scratch)
 {
     agent_error_t *err;
-    agent_raw_t item;
     char *rest;
     char *word;
     char *state = NULL;
 
     if (*value == '['
-        && agent_json_scan_request(value, strlen(value), &err, call->pool)
+        && agent_json_scan_request(value, strlen(value), &err, scratch)
             == APR_SUCCESS) {
-        while (agent_element_next(&item, &value)) {
-            const char *text = agent_raw_string(item, call->pool);
-            /* Anything but a string is no word, and refused as such. */
-            APR_ARRAY_PUSH(list, const char *) = text != NULL ? text : "null";
-        }
-        return;
+        return add_json_words(list, value, words, scratch);
     }
-    rest = apr_pstrdup(call->pool, value);
+    rest = apr_pstrdup(scratch, value);
     while ((word = apr_strtok(rest, ",", &state)) != NULL) {
         rest = NULL;
-        APR_ARRAY_PUSH(list, const char *) = word;
+        if (!add_word(list, word, words)) {
+            return false;
+        }
     }
+    return true;
+}
+
+static apr_status_t read_words(apr_array_header_t *list, agent_call_t *call,
+                               const char *name, const char *const *words)
+{
+    const apr_array_header_t *params = apr_table_elts(call->query);
+
+    for (int i = 0; i < params->nelts; i++) {
+        const apr_table_entry_t *param = &APR_ARRAY_IDX(
+            params, i, const apr_table_entry_t);
+
+        if (strcmp(param->key, name) == 0
+            && !add_words(list, param->val, words, get_query_pool(call))) {
+            return refuse_query(call, name,
+                                agent_schema_print_words(words, call->pool));
+        }
+    }
+    return APR_SUCCESS;
 }
 
 apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
                                  const char *name, const char *const *words)
 {
-    const apr_array_header_t *pairs = apr_table_elts(call->query);
-    apr_array_header_t *list = apr_array_make(call->pool, 8,
-                                              sizeof(const char *));
+    apr_array_header_t *list;
 
-    for (int i = 0; i < pairs->nelts; i++) {
-        const apr_table_entry_t *pair = &APR_ARRAY_IDX(pairs, i,
-                                                       const apr_table_entry_t);
-
-        if (strcmp(pair->key, name) == 0) {
-            split_words(list, call, pair->val);
-        }
-    }
-    /* The Python SDK sends the name without a value for no words at all. */
-    if (list->nelts == 0) {
+    if (call->query == NULL) {
         return APR_SUCCESS;
     }
-    for (int i = 0; i < list->nelts; i++) {
-        if (!agent_schema_is_word(APR_ARRAY_IDX(list, i, const char *),
-                                  words)) {
-            return refuse_query(call, name,
-                                agent_schema_print_words(words, call->pool));
-        }
+    list = apr_array_make(call->pool, 8, sizeof(const char *));
+    if (read_words(list, call, name, words) != APR_SUCCESS) {
+        return APR_EGENERAL;
     }
-    APR_ARRAY_PUSH(list, const char *) = NULL;
-    *out = (const char *const *)list->elts;
+    /* The Python SDK sends the name without a value for no words at all. */
+    if (list->nelts > 0) {
+        APR_ARRAY_PUSH(list, const char *) = NULL;
+        *out = (const char *const *)list->elts;
+    }
     return APR_SUCCESS;
 }
 

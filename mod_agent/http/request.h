@@ -12,14 +12,26 @@
  */
 apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
 
-/* Parses the query string into call->query. */
+/* Parameters of one query string. The longest that an SDK sends names each
+ * field or mode of a list by itself: two dozen. */
+#define AGENT_QUERY_PARAMS 128
+
+/*
+ * Decodes the query string into call->query; without one that stays NULL.
+ * Errors: INVALID for more than AGENT_QUERY_PARAMS, BAD_REQUEST for what is not
+ * UTF-8. Takes the length of the string and 24 bytes a parameter, in a pool of
+ * its own.
+ */
 apr_status_t agent_request_query(agent_call_t *call);
+
+/* Gives its memory back. Nothing that the functions below return is in it. */
+void agent_request_drop_query(agent_call_t *call);
 
 /* A whole number of the query from low to high; *out stays when absent. */
 apr_status_t agent_request_number(int *out, agent_call_t *call,
                                   const char *name, int low, int high);
 
-/* One of words; *out stays when absent. */
+/* One of words, borrowed from there; *out stays when absent. */
 apr_status_t agent_request_word(const char **out, agent_call_t *call,
                                 const char *name, const char *const *words);
 
@@ -29,8 +41,8 @@ apr_status_t agent_request_flag(bool *out, agent_call_t *call,
 
 /*
  * A list of words: repeated names, one JSON array of strings, or both SDKs'
- * other form, words joined by commas. *out is NULL-terminated; it stays when
- * there are none.
+ * other form, words joined by commas. *out has each once, borrowed from words,
+ * and ends with NULL; it stays when there are none.
  */
 apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
                                  const char *name, const char *const *words);

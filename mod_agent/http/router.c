@@ -68,6 +68,17 @@ static int answer_method(agent_call_t *call, const char *allow)
     return agent_problem_send(call);
 }
 
+/* A request that is parked after this keeps nothing of its query string. */
+static int call_handler(agent_call_t *call, agent_handler_t handle)
+{
+    int result = agent_request_query(call) == APR_SUCCESS
+        ? handle(call)
+        : agent_problem_send(call);
+
+    agent_request_drop_query(call);
+    return result;
+}
+
 int agent_router_dispatch(agent_call_t *call, const agent_route_t *routes)
 {
     const char *path = strip_prefix(call);
@@ -79,9 +90,7 @@ int agent_router_dispatch(agent_call_t *call, const agent_route_t *routes)
             continue;
         }
         if (fits_method(call->r->method, routes->method)) {
-            return agent_request_query(call) == APR_SUCCESS
-                ? routes->handle(call)
-                : agent_problem_send(call);
+            return call_handler(call, routes->handle);
         }
         allow = apr_pstrcat(
             call->pool, allow ? allow : "", allow ? ", " : "", routes->method,

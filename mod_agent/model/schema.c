@@ -37,14 +37,12 @@ const char *const agent_run_fields[] = {
     "run_id", "thread_id", "assistant_id", "created_at",         "updated_at",
     "status", "metadata",  "kwargs",       "multitask_strategy", NULL};
 
-bool agent_schema_is_word(const char *text, const char *const *words)
+const char *agent_schema_find_word(const char *text, const char *const *words)
 {
-    for (; *words != NULL; words++) {
-        if (strcmp(text, *words) == 0) {
-            return true;
-        }
+    while (*words != NULL && strcmp(text, *words) != 0) {
+        words++;
     }
-    return false;
+    return *words;
 }
 
 const char *agent_schema_print_words(const char *const *words, apr_pool_t *pool)

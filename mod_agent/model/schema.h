@@ -58,8 +58,8 @@ apr_status_t agent_schema_runs(const agent_fields_t *const **runs, int *count,
                                agent_raw_t body, agent_error_t **err,
                                apr_pool_t *pool);
 
-/* True when text is one of the NULL-terminated words. */
-bool agent_schema_is_word(const char *text, const char *const *words);
+/* The one of the NULL-terminated words that text is; NULL = none. */
+const char *agent_schema_find_word(const char *text, const char *const *words);
 
 /* "a, b or c", in pool. */
 const char *agent_schema_print_words(const char *const *words,
