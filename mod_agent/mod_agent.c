@@ -27,6 +27,7 @@
 #include "handlers/handlers.h"
 #include "http/body.h"
 #include "http/browser.h"
+#include "http/head.h"
 #include "http/problem.h"
 #include "http/response.h"
 #include "http/server_error.h"
@@ -77,6 +78,9 @@ static int handle_request(request_rec *r)
     call->db = current_child->db;
     call->account_id = AGENT_ACCOUNT_DEFAULT;
     call->ids[0] = call->account_id;
+    if (agent_head_check(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
     /* What it refuses is answered when the body is there: httpd would read it
      * with a thread. */
     agent_browser_check(call);

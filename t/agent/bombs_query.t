@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+# Query strings and headers as large as httpd takes them: what they cost the
+# child that reads them, and what a request keeps of them while it waits.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Cost;
+use AgentTest::Process qw(httpd_children);
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+# httpd's own limits of a line, of a header and of their number.
+my ($LINE, $FIELD, $FIELDS) = (8190, 8190, 100);
+# What a child takes for requests of this size, whatever they are.
+my $BASE_BYTES = memory_scale() * (4 << 20);
+# Some ten times what the slowest takes.
+my $CPU_SEC = 0.05 * memory_scale();
+my $REQUESTS = 20;
+my $WAITERS  = 60;
+my $WAITER_BYTES = memory_scale() * 200 * 1024;
+my $PARAMS = 128;
+
+my ($server, $client) = AgentTest::Server->start_with_client(
+    'LogLevel agent:warn', 'AgentMaxWaiters 1000', 'AgentMaxWaitersPerAddress 0',
+    'AsyncRequestWorkerFactor 300', 'MaxMemFree 128');
+my $thread = $client->create_thread->{thread_id};
+my ($child) = httpd_children($server->httpd_pid);
+
+# An item as often as the request line has room for it.
+sub fill {
+    my ($path, $before, $item, $separator, $after) = @_;
+    my $room = $LINE - length("GET $path? HTTP/1.1") - length("$before$after");
+    my $times = int(($room + length $separator) / length "$item$separator");
+    return $before . join($separator, ($item) x $times) . $after;
+}
+
+# title => [ from a path: the query string; what it is answered ]
+my $MANY = qr/"The query string has more than $PARAMS parameters\."/;
+my %QUERIES = (
+    'names without a value' => [ sub { fill($_[0], '', 'a', '&', '') }, $MANY ],
+    'names with an empty value' => [ sub { fill($_[0], '', 'a=', '&', '') }, $MANY ],
+    'nothing between two ampersands' => [ sub { fill($_[0], '', '', '&', '') }, $MANY ],
+    'a parameter of one name, again and again' => [ sub { fill($_[0], '', 'limit=1', '&', '') }, $MANY ],
+    'as many parameters as there may be' => [ sub {
+        join '&', ('a=' . 'b' x 58) x $PARAMS }, qr{\AHTTP/1\.1 200 } ],
+    'one long value' => [ sub { fill($_[0], 'a=', 'b', '', '') }, qr{\AHTTP/1\.1 200 } ],
+    'one long name' => [ sub { fill($_[0], '', 'b', '', '') }, qr{\AHTTP/1\.1 200 } ],
+    'one value of escapes' => [ sub { fill($_[0], 'a=', '%C3%A9', '', '') }, qr{\AHTTP/1\.1 200 } ],
+    'bytes that are not UTF-8' => [ sub { fill($_[0], 'a=', '%FF', '', '') }, qr/"The query string is badly encoded\."/ ],
+);
+# Lists of words, at the routes that take one.
+my %LISTS = (
+    'words joined by commas' => sub { fill($_[0], "$_[1]=", $_[2], ',', '') },
+    'words as JSON' => sub { fill($_[0], "$_[1]=[", "%22$_[2]%22", ',', ']') },
+);
+
+sub get_raw {
+    my ($path, $headers) = @_;
+    return $client->exchange("GET $path HTTP/1.1\r\nHost: localhost\r\n"
+        . "Connection: close\r\n" . ($headers // '') . "\r\n");
+}
+
+sub check_cost {
+    my ($title, $path, $expected) = @_;
+    get_raw($path);
+    my $answer;
+    my $cost = cost_of([$child], sub { $answer = get_raw($path) for 1 .. $REQUESTS });
+    my $shown = $path =~ s/\?.*//sr =~ s/[0-9a-f-]{36}/{id}/r;
+    subtest "GET $shown: $title" => sub {
+        like substr($answer, 0, 2000), $expected, 'is answered so';
+        cmp_ok $cost->{peak_bytes}, '<', $BASE_BYTES, 'in little memory';
+        cmp_ok $cost->{cpu_sec} / $REQUESTS, '<', $CPU_SEC, 'and little time';
+    };
+    return;
+}
+
+for my $path ('/ok', '/info', "/threads/$thread", "/threads/$thread/runs") {
+    for my $title (sort keys %QUERIES) {
+        my ($make, $expected) = @{ $QUERIES{$title} };
+        check_cost($title, "$path?" . $make->($path), $expected);
+    }
+}
+for my $title (sort keys %LISTS) {
+    my $path = "/threads/$thread/runs";
+    check_cost($title, "$path?" . $LISTS{$title}->($path, 'select', 'run_id'), qr{\AHTTP/1\.1 200 });
+    check_cost("$title that are none", "$path?" . $LISTS{$title}->($path, 'select', 'x'),
+        qr/"Query parameter select: expected /);
+}
+
+# ---- Requests that wait ------------------------------------------------------
+
+# A stream of the thread, whose next event never comes.
+sub park {
+    my ($query, $headers) = @_;
+    my $socket = $client->connection;
+    syswrite $socket, "GET /threads/$thread/stream$query HTTP/1.1\r\nHost: localhost\r\n$headers\r\n";
+    like AgentTest::Client::read_until($socket, qr/\r\n\r\n/), qr{\AHTTP/1\.1 200 };
+    return $socket;
+}
+
+sub make_headers {
+    my ($count, $bytes) = @_;
+    return join '', map { "X-$_: " . 'h' x ($bytes - 10) . "\r\n" } 1 .. $count;
+}
+
+my $stream = "/threads/$thread/stream";
+my %WAITERS = (
+    'a query string of many parameters' => [ '?' . $QUERIES{'as many parameters as there may be'}[0]->($stream), '' ],
+    'a long query string' => [ '?' . $QUERIES{'one long value'}[0]->($stream), '' ],
+    'many words' => [ '?' . $LISTS{'words joined by commas'}->($stream, 'stream_mode', 'run_modes'), '' ],
+    'many words as JSON' => [ '?' . $LISTS{'words as JSON'}->($stream, 'stream_mode', 'lifecycle'), '' ],
+    'large headers' => [ '', make_headers(4, $FIELD - 100) ],
+    'many headers' => [ '', make_headers($FIELDS - 10, 350) ],
+    'a long query string and large headers' =>
+        [ '?' . $QUERIES{'one long value'}[0]->($stream), make_headers(3, $FIELD - 100) ],
+);
+for my $title (sort keys %WAITERS) {
+    subtest "a request that waits, with $title" => sub {
+        my @warm = park(@{ $WAITERS{$title} });
+        my $before = resident_bytes($child);
+        my @waiting = map { park(@{ $WAITERS{$title} }) } 1 .. $WAITERS;
+        my $each = (resident_bytes($child) - $before) / $WAITERS;
+        note sprintf '%.0f KB', $each / 1024;
+        cmp_ok $each, '<', $WAITER_BYTES, 'keeps 200 KB at most';
+        close $_ for @warm, @waiting;
+        wait_for('all to be gone', sub { !@{ $server->connections->{server} } });
+    };
+}
+
+# ---- The headers of a request ------------------------------------------------
+
+my $TOO_LARGE = qr/"code":"request_header_fields_too_large"/;
+
+subtest 'a line and headers of more than 32 KB together are refused' => sub {
+    like get_raw('/ok', make_headers(4, $FIELD - 100)), qr{\AHTTP/1\.1 200 }, '32 KB are not';
+    my $answer = get_raw('/ok', make_headers(5, $FIELD - 100));
+    like $answer, qr{\AHTTP/1\.1 431 }, '40 KB are';
+    like $answer, $TOO_LARGE, 'with a code';
+    like get_raw('/ok', make_headers($FIELDS - 10, 400)), qr{\AHTTP/1\.1 431 },
+        'also in many headers';
+    like get_raw('/ok?' . 'a' x 8000, make_headers(4, $FIELD - 600)), qr{\AHTTP/1\.1 431 },
+        'the line counts';
+};
+
+subtest 'a request with such headers does not wait for its body' => sub {
+    my $socket = $client->connection;
+    syswrite $socket, "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n"
+        . make_headers(5, $FIELD - 100) . "\r\n";
+    my $answer = AgentTest::Client::read_until($socket, qr/\}/);
+    like $answer, qr{\AHTTP/1\.1 431 }, 'it is answered at once';
+    like $answer, qr/^Connection: close\r$/mi, 'and its connection is closed';
+    close $socket;
+};
+
+undef $server;
+done_testing;
