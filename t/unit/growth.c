@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/ model/schema.c model/check.c */
+/* OBJECTS: core/ model/schema.c model/check.c http/request.c */
 /* OBJECTS: runners/builtin/message.c runners/builtin/reducer.c */
 /* OBJECTS: runners/builtin/value.c runners/builtin/text.c */
 /* OBJECTS: runners/builtin/halves.c runners/builtin/problem.c */
 /*
- * Reads random bodies, each twice, with one of its dimensions doubled two times
- * over; for growth.t, which runs this under callgrind and judges.
+ * Reads random bodies and query strings, each twice, with one of its dimensions
+ * doubled two times over; for growth.t, which runs this under callgrind and
+ * judges.
  *
  *   growth SEED CASES
  *
@@ -23,6 +24,7 @@
 #include <valgrind/callgrind.h>
 
 #include "../../mod_agent/core/json.h"
+#include "../../mod_agent/http/request.h"
 #include "../../mod_agent/model/schema.h"
 #include "../../mod_agent/runners/builtin/message.h"
 
@@ -274,6 +276,74 @@ static char *print_messages(const body_t *body)
     return text;
 }
 
+/* ---- query strings ---- */
+
+typedef enum query_dimension_t {
+    PARAMS,
+    NAME,
+    VALUE,
+    QUERY_ESCAPES,
+    WORDS,
+    QUERY_DIMENSIONS
+} query_dimension_t;
+
+static const char *const query_dimension_names[] = {"params", "name", "value",
+                                                    "escapes", "words"};
+
+typedef struct query_t {
+    unsigned size[QUERY_DIMENSIONS];
+} query_t;
+
+/* What is grown fits the limits of a query string and of a request line. */
+static void draw_query(query_t *query)
+{
+    query->size[PARAMS] = 1 + draw(AGENT_QUERY_PARAMS / 4 - 1);
+    query->size[NAME] = 1 + draw(10);
+    query->size[VALUE] = draw(20);
+    query->size[QUERY_ESCAPES] = draw(2) ? 0 : draw(6);
+    query->size[WORDS] = draw(250);
+}
+
+/* The text of a query string; the caller frees it. */
+static char *print_query(const query_t *query)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+
+    fputs("select=status", out);
+    put_many(out, ",run_id", query->size[WORDS]);
+    for (unsigned i = 1; i < query->size[PARAMS]; i++) {
+        fputc('&', out);
+        put_many(out, "n", query->size[NAME]);
+        fputc('=', out);
+        put_many(out, "v", query->size[VALUE]);
+        put_many(out, "%C3%A9", query->size[QUERY_ESCAPES]);
+    }
+    fclose(out);
+    return text;
+}
+
+/* httpd's, which a program by itself does not have; escapes are well-formed. */
+int ap_unescape_urlencoded(char *text)
+{
+    char *out = text;
+
+    for (; *text != '\0'; text++) {
+        if (*text == '%') {
+            char digits[] = {text[1], text[2], '\0'};
+
+            *out++ = (char)strtol(digits, NULL, 16);
+            text += 2;
+        }
+        else {
+            *out++ = *text;
+        }
+    }
+    *out = '\0';
+    return OK;
+}
+
 /* ---- readings ---- */
 
 static void must(bool holds, const char *what)
@@ -322,6 +392,20 @@ static void read_messages(const char *text, apr_pool_t *pool)
     json_object_put(merged);
 }
 
+static void read_query(const char *text, apr_pool_t *pool)
+{
+    request_rec r = {.args = (char *)text};
+    agent_call_t call = {.r = &r, .pool = pool};
+    const char *const *words = NULL;
+
+    must(agent_request_query(&call) == APR_SUCCESS
+             && agent_request_words(&words, &call, "select", agent_run_fields)
+                 == APR_SUCCESS
+             && words != NULL,
+         "a query string is refused");
+    agent_request_drop_query(&call);
+}
+
 typedef void (*read_t)(const char *text, apr_pool_t *pool);
 
 /* Reads text within a new pool and prints what that allocated. */
@@ -341,6 +425,24 @@ static void measure(read_t reading, const char *text, const char *label)
     CALLGRIND_TOGGLE_COLLECT;
     CALLGRIND_DUMP_STATS;
     printf("%s %zu %zu\n", label, strlen(text), allocated - before);
+}
+
+static void run_query_case(int number)
+{
+    char label[64];
+    query_t query;
+    query_dimension_t dimension = (query_dimension_t)draw(QUERY_DIMENSIONS);
+
+    draw_query(&query);
+    for (int grown = 0; grown < 2; grown++) {
+        char *text = print_query(&query);
+
+        snprintf(label, sizeof(label), "%d query %s %d", number,
+                 query_dimension_names[dimension], grown);
+        measure(read_query, text, label);
+        free(text);
+        query.size[dimension] *= 4;
+    }
 }
 
 static void run_case(int number)
@@ -379,6 +481,7 @@ int main(int argc, char **argv)
     apr_initialize();
     for (int i = 0; i < cases; i++) {
         run_case(i);
+        run_query_case(i);
     }
     apr_terminate();
     return 0;

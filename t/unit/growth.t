@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reading what a client sends takes time and memory in proportion to it: random
-# bodies, of each of which one dimension is doubled two times over. growth.c
-# makes and reads them; callgrind counts instructions, so other load makes no
-# difference.
+# bodies and query strings, of each of which one dimension is doubled two times
+# over. growth.c makes and reads them; callgrind counts instructions, so other
+# load makes no difference.
 #   AGENT_GROWTH_SEED=N AGENT_GROWTH_CASES=N perl -It/lib t/unit/growth.t
 use strict;
 use warnings;
@@ -23,6 +23,7 @@ my %MOST = (
     request  => { bytes => 4, instructions => 200 },
     line     => { bytes => 300, instructions => 1200 },
     messages => { bytes => 300, instructions => 1500 },
+    query    => { bytes => 4, instructions => 200 },
 );
 
 # The lines of the program as hashes, in order; their callgrind files end in
@@ -35,7 +36,7 @@ sub measure {
         or die "valgrind: $!\n";
     my @lines = <$reader>;
     close $reader;
-    is $?, 0, 'every body is read' or diag @lines[ -1 .. -1 ];
+    is $?, 0, 'every text is read' or diag @lines[ -1 .. -1 ];
     my $number = 0;
     return map { read_line($_, $dir, ++$number) } @lines;
 }
@@ -72,6 +73,7 @@ my %titles = (
     request  => 'a request body',
     line     => 'a line of JSON',
     messages => 'a list of messages',
+    query    => 'a query string',
 );
 # A sanitizer's build shows that all are read; it counts otherwise.
 for my $function (is_sanitized() ? () : sort keys %titles) {
