@@ -94,7 +94,7 @@ struct agent_waits_t {
     /* Of the waiters that are parked, and of those that block. */
     agent_addresses_t parked_addresses;
     agent_addresses_t blocked_addresses;
-    int parked_per_address;      /* 0 = any number; these two never change */
+    int parked_per_address; /* 0 = any number; these two never change */
     int blocked_per_address;
     bool stopping;
     bool stopped;
