@@ -89,6 +89,7 @@ void agent_lease_start(agent_supervisor_t *sv, agent_lease_t *lease)
 {
     stop_waiting(sv, lease);
     lease->is_started = true;
+    lease->runner->is_used = true;
     lease->runner->started_bytes += lease->start_bytes;
     lease->deadline = deadline_of(sv, lease->limit_sec);
 }

@@ -35,12 +35,14 @@ void agent_runner_init(agent_supervisor_t *sv)
 /* ---- counting ---- */
 
 /* All that have not ended; the ordinary ones that take runs, or will; of these
- * those that take them now; those for suspects. */
+ * those that take them now; those for suspects; of these those that are not
+ * ready yet. */
 typedef enum count_t {
     COUNT_ALL,
     COUNT_USEFUL,
     COUNT_READY,
-    COUNT_SUSPECT
+    COUNT_SUSPECT,
+    COUNT_SUSPECT_STARTING
 } count_t;
 
 static bool is_counted(const agent_runner_t *runner, count_t what)
@@ -52,6 +54,8 @@ static bool is_counted(const agent_runner_t *runner, count_t what)
         return runner->state == AGENT_RUNNER_READY && runner->max_shared == 0;
     case COUNT_SUSPECT:
         return runner->state < AGENT_RUNNER_DEAD && runner->max_shared > 0;
+    case COUNT_SUSPECT_STARTING:
+        return runner->state == AGENT_RUNNER_STARTING && runner->max_shared > 0;
     default:
         return true;
     }
@@ -100,14 +104,23 @@ agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv)
     return best;
 }
 
-/* Runners for suspects that can still be started. */
+/* Runners for suspects that can still be started: after a failure one, when the
+ * pause is over. */
 static int count_startable(const agent_supervisor_t *sv)
 {
+    const agent_back_off_t *back_off = &sv->runners.suspects;
     int own = MAX_SUSPECT_RUNNERS - count_runners(sv, COUNT_SUSPECT);
     int all = AGENT_RUNNERS_MAX - count_runners(sv, COUNT_ALL);
     int count = own < all ? own : all;
 
-    return sv->mode == AGENT_MODE_RUNNING && count > 0 ? count : 0;
+    if (sv->mode != AGENT_MODE_RUNNING || back_off->start_at > sv->now
+        || count <= 0) {
+        return 0;
+    }
+    if (back_off->failures > 0) {
+        return count_runners(sv, COUNT_SUSPECT_STARTING) == 0 ? 1 : 0;
+    }
+    return count;
 }
 
 int agent_runner_suspect_places(const agent_supervisor_t *sv)
@@ -170,21 +183,27 @@ static agent_runner_t *make_runner(agent_supervisor_t *sv,
     return runner;
 }
 
-/* A start that failed, or a life that was too short: wait longer each time. */
-static void count_failure(agent_supervisor_t *sv)
+static agent_back_off_t *find_back_off(agent_supervisor_t *sv, int max_shared)
 {
+    return max_shared > 0 ? &sv->runners.suspects : &sv->runners.ordinary;
+}
+
+/* A start that failed, or a life that was too short: wait longer each time. */
+static void count_failure(agent_supervisor_t *sv, int max_shared)
+{
+    agent_back_off_t *back_off = find_back_off(sv, max_shared);
     apr_interval_time_t wait = FIRST_WAIT;
 
-    for (int i = 0; i < sv->runners.failures && wait < MAX_WAIT; i++) {
+    for (int i = 0; i < back_off->failures && wait < MAX_WAIT; i++) {
         wait *= 2;
     }
-    sv->runners.failures++;
-    sv->runners.start_at = sv->now + (wait < MAX_WAIT ? wait : MAX_WAIT);
-    if (sv->runners.failures > 3) {
+    back_off->failures++;
+    back_off->start_at = sv->now + (wait < MAX_WAIT ? wait : MAX_WAIT);
+    if (back_off->failures > 3) {
         agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0337", 0,
                             "%d runners in a row ended right after their "
                             "start",
-                            sv->runners.failures);
+                            back_off->failures);
     }
 }
 
@@ -211,7 +230,7 @@ static agent_runner_t *start_runner(agent_supervisor_t *sv, int max_shared)
         }
     }
     if (rv != APR_SUCCESS) {
-        count_failure(sv);
+        count_failure(sv, max_shared);
         agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0334", rv,
                             "a runner could not be started");
         return NULL;
@@ -243,10 +262,10 @@ apr_time_t agent_runner_replenish(agent_supervisor_t *sv)
         || count_runners(sv, COUNT_ALL) >= AGENT_RUNNERS_MAX) {
         return AGENT_NEVER;
     }
-    if (sv->runners.start_at > sv->now) {
-        return sv->runners.start_at;
+    if (sv->runners.ordinary.start_at > sv->now) {
+        return sv->runners.ordinary.start_at;
     }
-    while (missing-- > 0 && sv->runners.start_at <= sv->now) {
+    while (missing-- > 0 && sv->runners.ordinary.start_at <= sv->now) {
         start_runner(sv, 0);
     }
     return sv->now;
@@ -359,10 +378,27 @@ static void describe_status(char *text, size_t size, int status)
     }
 }
 
+/*
+ * Whether others are started later because of it. A runner for suspects is
+ * expected to die of its runs, soon or late; what counts is whether it came to
+ * execute one: a run that was not begun is given back uncounted, and would be
+ * claimed for a new runner without a pause.
+ */
+static void judge_life(agent_supervisor_t *sv, const agent_runner_t *runner)
+{
+    bool is_guiltless = runner->max_shared > 0 && runner->is_used;
+
+    if (runner->slots > 0 && sv->now - runner->started_at >= SHORT_LIFE) {
+        find_back_off(sv, runner->max_shared)->failures = 0;
+    }
+    else if (runner->loss == AGENT_LOSS_COUNTED && !is_guiltless) {
+        count_failure(sv, runner->max_shared);
+    }
+}
+
 static void end_runner(agent_supervisor_t *sv, agent_runner_t *runner,
                        int status)
 {
-    /* The death of one for suspects is no reason to start others later. */
     bool wanted = runner->loss != AGENT_LOSS_COUNTED || runner->max_shared > 0;
     char how[64];
 
@@ -377,13 +413,7 @@ static void end_runner(agent_supervisor_t *sv, agent_runner_t *runner,
                        (int)runner->pid, how, runner->active);
     agent_runner_give_back(sv, runner);
     runner->state = AGENT_RUNNER_DEAD;
-    if (wanted
-        || (runner->slots > 0 && sv->now - runner->started_at >= SHORT_LIFE)) {
-        sv->runners.failures = 0;
-    }
-    else {
-        count_failure(sv);
-    }
+    judge_life(sv, runner);
 }
 
 void agent_runner_reap(agent_supervisor_t *sv)
@@ -443,7 +473,7 @@ void agent_runner_receive_news(agent_supervisor_t *sv)
             runner->loss = AGENT_LOSS_UNCOUNTED;
             agent_runner_give_back(sv, runner);
             runner->state = AGENT_RUNNER_DEAD;
-            count_failure(sv);
+            count_failure(sv, runner->max_shared);
         }
     }
 }

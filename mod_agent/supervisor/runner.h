@@ -65,6 +65,8 @@ struct agent_runner_t {
     /* Number of those; length of the start lines that it was given of them. */
     int active;
     apr_size_t started_bytes;
+    /* It was given a run, at any time. */
+    bool is_used;
     int slots;
     agent_loss_t loss;
     const char *reason;
@@ -77,15 +79,23 @@ struct agent_runner_t {
     apr_int64_t ping_id;
 };
 
+/* How long no further runner is started after some that did not come up. */
+typedef struct agent_back_off_t {
+    /* In a row. */
+    int failures;
+    apr_time_t start_at;
+} agent_back_off_t;
+
 APR_RING_HEAD(agent_runner_ring_t, agent_runner_t);
 typedef struct agent_runner_ring_t agent_runner_ring_t;
 
 typedef struct agent_runner_table_t {
     agent_runner_ring_t all;
     apr_uint32_t last_id;
-    /* Runners that ended soon after their start, in a row. */
-    int failures;
-    apr_time_t start_at;
+    /* Of runners for any run, and of those for suspects: runs that kill theirs
+     * at once do not delay the others. */
+    agent_back_off_t ordinary;
+    agent_back_off_t suspects;
     /* They are not read, because too much waits to be written. */
     bool is_full;
 } agent_runner_table_t;
