@@ -25,6 +25,7 @@ enum {
     COL_LAST_SEQ,
     COL_DEADLINE,
     COL_MAX_SHARED,
+    COL_TIMES_CLEARED,
     COL_START_BYTES,
     COL_START
 };
@@ -131,6 +132,7 @@ static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
     lease->saved_seq = read_integer(result, row, COL_LAST_SEQ, -1);
     lease->next_seq = lease->saved_seq + 1;
     lease->limit_sec = read_integer(result, row, COL_DEADLINE, 0);
+    lease->times_cleared = (int)read_integer(result, row, COL_TIMES_CLEARED, 0);
     lease->start_bytes = (apr_size_t)read_integer(result, row, COL_START_BYTES,
                                                   0);
 }

@@ -8,6 +8,10 @@
 
 #include "state.h"
 
+/* How much longer each further trial of a run is; no execution is so long. */
+#define TRIAL_FACTOR 6
+#define MAX_TRIAL    apr_time_from_sec(7 * 86400)
+
 void agent_lease_init(agent_supervisor_t *sv)
 {
     sv->leases.by_key = apr_hash_make(sv->pool);
@@ -37,6 +41,7 @@ agent_lease_t *agent_lease_add(agent_supervisor_t *sv,
     lease->key = *key;
     lease->state = AGENT_LEASE_HELD;
     lease->runner = runner;
+    lease->trial_end = AGENT_NEVER;
     lease->deadline = AGENT_NEVER;
     lease->grace_at = AGENT_NEVER;
     if (runner != NULL) {
@@ -85,6 +90,19 @@ static apr_time_t deadline_of(const agent_supervisor_t *sv,
     return own > 0 ? sv->now + own : AGENT_NEVER;
 }
 
+/* Longer each time: a run that kills its runner late, which it does in the end
+ * while it is still tried, is cleared only so often. */
+static apr_interval_time_t trial_of(const agent_supervisor_t *sv,
+                                    int times_cleared)
+{
+    apr_interval_time_t trial = sv->timing.trial;
+
+    for (int i = 0; i < times_cleared && trial < MAX_TRIAL; i++) {
+        trial *= TRIAL_FACTOR;
+    }
+    return trial;
+}
+
 void agent_lease_start(agent_supervisor_t *sv, agent_lease_t *lease)
 {
     stop_waiting(sv, lease);
@@ -92,6 +110,7 @@ void agent_lease_start(agent_supervisor_t *sv, agent_lease_t *lease)
     lease->runner->is_used = true;
     lease->runner->started_bytes += lease->start_bytes;
     lease->deadline = deadline_of(sv, lease->limit_sec);
+    lease->trial_end = sv->now + trial_of(sv, lease->times_cleared);
 }
 
 void agent_lease_print(agent_buffer_t *items, const agent_lease_key_t *key,

@@ -38,6 +38,9 @@ typedef enum agent_lease_cause_t {
     AGENT_CAUSE_LOST
 } agent_lease_cause_t;
 
+/* Of runs that may share a runner. */
+#define AGENT_SHARED_BY_ANY (-1)
+
 struct agent_lease_t {
     /* In its runner's ring; in the free ring when unused. */
     APR_RING_ENTRY(agent_lease_t) link;
@@ -53,8 +56,10 @@ struct agent_lease_t {
     bool is_start_sent;
     /* The runner was given it. */
     bool is_started;
-    /* Runs, itself included, that may share its next runner; 0: any number. */
+    /* Runs that may share its next runner, 0: as before; how often any might.
+     */
     int next_max_shared;
+    int times_cleared;
     /* Its longest execution in seconds, 0: the worker's own limit. */
     apr_int64_t limit_sec;
     /* The database refused its output once. */
@@ -66,7 +71,8 @@ struct agent_lease_t {
     /* Number of the next event; last number that is known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
-    /* Monotonic. grace_at: when patience after a cancel ends. */
+    /* Monotonic; grace_at: when patience after a cancel ends. */
+    apr_time_t trial_end;
     apr_time_t deadline;
     apr_time_t grace_at;
 };
@@ -128,10 +134,7 @@ void agent_lease_release(agent_supervisor_t *sv, agent_lease_t *lease,
 void agent_lease_give_up(agent_supervisor_t *sv, agent_lease_t *lease,
                          const char *error, const char *message);
 
-/*
- * Ends the run in the runner's place: an `error` event, then `end` with that
- * status.
- */
+/* Ends the run in the runner's place: an `error` event, then that status. */
 void agent_lease_fail(agent_supervisor_t *sv, agent_lease_t *lease,
                       const char *status, const char *error,
                       const char *message);

@@ -54,6 +54,7 @@ static agent_supervisor_t *make_supervisor(
     sv->timing.ready_timeout = or_default(timing->ready_timeout, 30);
     sv->timing.cancel_grace = or_default(timing->cancel_grace, 10);
     sv->timing.recycle_grace = or_default(timing->recycle_grace, 60);
+    sv->timing.trial = or_default(timing->trial, 10);
     agent_database_init(sv, &sv->database, agent_operations);
     agent_database_init(sv, &sv->bulk, agent_bulk_operations);
     agent_worker_init(sv);

@@ -169,7 +169,7 @@ static apr_status_t send_several(agent_supervisor_t *sv,
     params[1] = agent_buffer_text(&items);
     params[2] = first->counted ? "true" : "false";
     params[3] = first->reason;
-    params[4] = first->max_shared > 0
+    params[4] = first->max_shared != 0
         ? apr_itoa(database->scratch, first->max_shared)
         : NULL;
     return agent_db_send(database->db, AGENT_SQL_RELEASE_RUNS, params, err,

@@ -17,7 +17,7 @@ typedef struct agent_release_t {
     agent_lease_key_t key;
     char account_id[AGENT_UUID_SIZE];
     bool counted;
-    /* Runs, itself included, that may share its next runner; 0: as before. */
+    /* As the lease's next_max_shared. */
     int max_shared;
     const char *reason;
     /* Not given back: it ends in error, with this code and the reason. */

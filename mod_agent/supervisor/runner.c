@@ -21,9 +21,6 @@
 #define SHORT_LIFE apr_time_from_sec(1)
 #define FIRST_WAIT apr_time_from_msec(100)
 #define MAX_WAIT   apr_time_from_sec(5)
-/* Runners for suspects at once: four groups of each of three sizes, and some.
- */
-#define MAX_SUSPECT_RUNNERS 16
 /* For a killed process to disappear before its runs are given back anyway. */
 #define KILL_PATIENCE apr_time_from_sec(5)
 
@@ -34,11 +31,12 @@ void agent_runner_init(agent_supervisor_t *sv)
 
 /* ---- counting ---- */
 
-/* All that have not ended; the ordinary ones that take runs, or will; of these
- * those that take them now; those for suspects; of these those that are not
- * ready yet. */
+/* All that have not ended; the ordinary ones; of these those that take runs, or
+ * will, and those that take them now; those for suspects; of these those that
+ * are not ready yet. */
 typedef enum count_t {
     COUNT_ALL,
+    COUNT_ORDINARY,
     COUNT_USEFUL,
     COUNT_READY,
     COUNT_SUSPECT,
@@ -48,6 +46,8 @@ typedef enum count_t {
 static bool is_counted(const agent_runner_t *runner, count_t what)
 {
     switch (what) {
+    case COUNT_ORDINARY:
+        return runner->state < AGENT_RUNNER_DEAD && runner->max_shared == 0;
     case COUNT_USEFUL:
         return runner->state <= AGENT_RUNNER_READY && runner->max_shared == 0;
     case COUNT_READY:
@@ -109,7 +109,7 @@ agent_runner_t *agent_runner_least_loaded(const agent_supervisor_t *sv)
 static int count_startable(const agent_supervisor_t *sv)
 {
     const agent_back_off_t *back_off = &sv->runners.suspects;
-    int own = MAX_SUSPECT_RUNNERS - count_runners(sv, COUNT_SUSPECT);
+    int own = AGENT_RUNNERS_SUSPECT - count_runners(sv, COUNT_SUSPECT);
     int all = AGENT_RUNNERS_MAX - count_runners(sv, COUNT_ALL);
     int count = own < all ? own : all;
 
@@ -257,6 +257,7 @@ agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv, int max_shared)
 apr_time_t agent_runner_replenish(agent_supervisor_t *sv)
 {
     int missing = sv->config->runners - count_runners(sv, COUNT_USEFUL);
+    int room;
 
     if (sv->mode != AGENT_MODE_RUNNING || missing <= 0
         || count_runners(sv, COUNT_ALL) >= AGENT_RUNNERS_MAX) {
@@ -265,7 +266,13 @@ apr_time_t agent_runner_replenish(agent_supervisor_t *sv)
     if (sv->runners.ordinary.start_at > sv->now) {
         return sv->runners.ordinary.start_at;
     }
-    while (missing-- > 0 && sv->runners.ordinary.start_at <= sv->now) {
+    room = 2 * sv->config->runners - count_runners(sv, COUNT_ORDINARY);
+    if (room <= 0) {
+        agent_runner_make_room(sv);
+        return AGENT_NEVER;
+    }
+    while (missing-- > 0 && room-- > 0
+           && sv->runners.ordinary.start_at <= sv->now) {
         start_runner(sv, 0);
     }
     return sv->now;

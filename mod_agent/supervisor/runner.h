@@ -22,6 +22,10 @@ typedef enum agent_runner_state_t {
     AGENT_RUNNER_DEAD
 } agent_runner_state_t;
 
+/* Runners for suspects at once: four groups of each of three sizes, and some.
+ */
+#define AGENT_RUNNERS_SUSPECT 16
+
 /* What becomes of the runs of a runner that ends. */
 typedef enum agent_loss_t {
     AGENT_LOSS_COUNTED,
@@ -65,7 +69,7 @@ struct agent_runner_t {
     /* Number of those; length of the start lines that it was given of them. */
     int active;
     apr_size_t started_bytes;
-    /* It was given a run, at any time. */
+    /* It was given a run. */
     bool is_used;
     int slots;
     agent_loss_t loss;
@@ -92,8 +96,7 @@ typedef struct agent_runner_ring_t agent_runner_ring_t;
 typedef struct agent_runner_table_t {
     agent_runner_ring_t all;
     apr_uint32_t last_id;
-    /* Of runners for any run, and of those for suspects: runs that kill theirs
-     * at once do not delay the others. */
+    /* A run that kills its runner at once delays no others. */
     agent_back_off_t ordinary;
     agent_back_off_t suspects;
     /* They are not read, because too much waits to be written. */
@@ -124,14 +127,8 @@ int agent_runner_suspect_places(const agent_supervisor_t *sv);
 /* News of the spawner. */
 void agent_runner_receive_news(agent_supervisor_t *sv);
 
-/* Pings, limits and memory; called each second. */
-void agent_runner_tick(agent_supervisor_t *sv);
-
 /* Gives back what ended runners held; not while the poll set is walked. */
 void agent_runner_reap(agent_supervisor_t *sv);
-
-/* Takes no more runs, and is killed when its others ended. */
-void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner);
 
 /* Kills it; its runs are treated as `loss` says at its end, or after 5 s. */
 void agent_runner_kill(agent_supervisor_t *sv, agent_runner_t *runner,
@@ -151,10 +148,5 @@ void agent_runner_breach(agent_supervisor_t *sv, agent_runner_t *runner,
 /* Kills all at once; their runs are treated as `loss` says at once too. */
 void agent_runner_kill_all(agent_supervisor_t *sv, agent_loss_t loss,
                            const char *reason);
-
-void agent_runner_signal_all(agent_supervisor_t *sv, int number);
-
-/* All runners finish what they have and end. */
-void agent_runner_drain_all(agent_supervisor_t *sv);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watching runners while they live: readiness, pings, replacement. */
-#include "runner.h"
+#include "runner_care.h"
 #include "runner_io.h"
 
 #include <signal.h>
@@ -10,18 +10,49 @@
 /* What a sanitizer's build may take more. */
 #define SANITIZER_FACTOR 4
 
-void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner)
+void agent_runner_leave(agent_supervisor_t *sv, agent_runner_t *runner)
 {
     if (runner->state > AGENT_RUNNER_READY) {
         return;
     }
-    agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0338", 0,
-                       "runner %d gets no more runs and is replaced",
-                       (int)runner->pid);
     runner->state = AGENT_RUNNER_LEAVING;
     runner->limit_at = sv->now + sv->timing.recycle_grace;
     agent_protocol_drain(&runner->input);
     agent_start_withdraw(sv, runner);
+}
+
+void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    if (runner->state <= AGENT_RUNNER_READY) {
+        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0338", 0,
+                           "runner %d gets no more runs and is replaced",
+                           (int)runner->pid);
+        agent_runner_leave(sv, runner);
+    }
+}
+
+void agent_runner_make_room(agent_supervisor_t *sv)
+{
+    agent_runner_t *first = NULL;
+    agent_runner_t *runner;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->max_shared > 0) {
+            continue;
+        }
+        if (runner->state == AGENT_RUNNER_KILLED) {
+            return;
+        }
+        if (runner->state == AGENT_RUNNER_LEAVING
+            && (first == NULL || runner->limit_at < first->limit_at)) {
+            first = runner;
+        }
+    }
+    if (first != NULL) {
+        agent_runner_kill(sv, first, AGENT_LOSS_UNCOUNTED,
+                          "the runner was replaced");
+    }
 }
 
 void agent_runner_drain_all(agent_supervisor_t *sv)
@@ -175,4 +206,5 @@ void agent_runner_tick(agent_supervisor_t *sv)
             agent_runner_tick_log(sv, runner);
         }
     }
+    agent_runner_tick_trials(sv);
 }

@@ -17,6 +17,7 @@
 #include "release.h"
 #include "report.h"
 #include "runner.h"
+#include "runner_care.h"
 #include "spawner.h"
 #include "start.h"
 #include "supervisor.h"

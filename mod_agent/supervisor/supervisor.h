@@ -31,6 +31,9 @@ typedef struct agent_supervisor_timing_t {
     apr_interval_time_t cancel_grace;
     /* For the other runs of a runner that is to be replaced (60 s). */
     apr_interval_time_t recycle_grace;
+    /* For a suspect to keep its runner from others (10 s; six times as long
+     * each time that it is tried again after it was cleared). */
+    apr_interval_time_t trial;
 } agent_supervisor_timing_t;
 
 /* How webhooks are delivered; zeroed: they are not. */

@@ -4,7 +4,9 @@
 -- Messages that start a run are composed here, while rows are locked, only for runs with little state,
 -- as many as p_max_bytes have room for; agent.compose_starts has the others. Runs that must not share a
 -- runner with all others (max_shared) are counted apart, at most p_suspects of them: neither kind keeps
--- the other waiting.
+-- the other waiting. A run that is given back goes to the end of its kind, so that each is claimed after
+-- those which were ready before it. times_cleared: how often it was such a run and could share its runner
+-- with any number again (requeue_run); the worker executes it apart for longer each time.
 -- Returns: one row per run. start is the protocol's line for the runner, null when it is to be asked
 --          for; start_bytes is its length, about; last_event_seq is where the numbering of its events
 --          goes on (-1: from 0); deadline_sec null = the worker's own limit.
@@ -30,6 +32,7 @@ create or replace function agent.claim_runs(
     last_event_seq bigint,
     deadline_sec integer,
     max_shared smallint,
+    times_cleared smallint,
     start_bytes bigint,
     start text
 )
@@ -172,7 +175,7 @@ begin
                    when q.epoch = 1 then -1
                    else agent.last_event_seq(q.account_id, q.events_bucket, q.run_id)
                end,
-               q.timeout_sec, q.max_shared, q.bytes,
+               q.timeout_sec, q.max_shared, q.times_cleared, q.bytes,
                -- Not a join, whose condition would be looked at after its work.
                case when q.together <= p_max_bytes then (
                    select s.start

@@ -4,7 +4,7 @@
 --          rolled_back (a cancel was asked for), gone (not held any more). p_items:
 --          [{"a": account_id, "r": run_id, "e": epoch}, ...]. p_reason completes the sentence
 --          "at the last one ...". p_max_shared: runs, itself included, that may share the runner
---          of one of these from now on; null: as before.
+--          of one of these from now on; -1: any number again; null: as before.
 -- Locks:   the threads, then the queue rows, then the records.
 create or replace function agent.release_runs(
     p_worker_id bigint,

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Makes a leased run ready again. A counted loss waits 1, 5, 25 seconds (+-20 %, so that
 -- runs lost together do not come back together); an uncounted one is available at once.
--- p_max_shared null: as it was.
+-- p_max_shared null: as it was; -1: any number again, which is counted.
 -- Returns: nothing.
 -- Locks:   the caller holds the queue row.
 create or replace function agent.requeue_run(
@@ -18,7 +18,8 @@ begin
        set state = 1,
            worker_id = null,
            ready_seq = nextval('agent.run_ready_seq'),
-           max_shared = coalesce(p_max_shared, q.max_shared),
+           max_shared = nullif(coalesce(p_max_shared, q.max_shared), -1),
+           times_cleared = q.times_cleared + case when p_max_shared = -1 then 1 else 0 end,
            attempts = q.attempts - case when p_counted then 0 else 1 end,
            not_before = case when p_counted then
                agent.now()

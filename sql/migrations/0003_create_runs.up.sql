@@ -127,6 +127,7 @@ create table agent.run_queue (
     started_at           timestamptz,
     request_bytes        integer,
     max_shared           smallint,
+    times_cleared        smallint    not null default 0,
     constraint run_queue_pkey primary key (run_id, account_id),
     constraint run_queue_state_check check (state in (0, 1, 2)),
     constraint run_queue_cancel_check check (cancel in (0, 1, 2)),
@@ -175,6 +176,8 @@ comment on column agent.run_queue.request_bytes is
     'Length of what its request adds to the message that starts it; null when it was not measured.';
 comment on column agent.run_queue.max_shared is
     'Runs that its runner may execute at once, itself included, since it was on a runner that died; null for any number.';
+comment on column agent.run_queue.times_cleared is
+    'How often it may share its runner with any number again: the supervisor tries it longer each time.';
 
 create unique index run_queue_one_active on agent.run_queue (account_id, thread_id)
     where state in (1, 2);

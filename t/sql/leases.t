@@ -91,6 +91,12 @@ subtest 'a run that shares its runner with few is claimed only where such a runn
     is $play->queue($run)->{max_shared}, 25, 'which stays until another one is said';
     $play->session->query('update agent.run_queue set not_before = null');
     ($claim) = $play->claim($other);
+    is $claim->{times_cleared}, 0, 'and was never cleared';
+    $items = AgentSQL::encode([ AgentSQL::Play::item($claim) ]);
+    $play->session->query("select outcome from agent.release_runs($other, '$items', false, 'x', (-1)::smallint)");
+    ($claim) = $play->claim($other, suspects => 0);
+    is_deeply [ @{$claim}{qw(run_id max_shared times_cleared)} ], [ $run, undef, 1 ],
+        'given back with -1 it may share its runner with any number again, which is counted';
     $play->save($other, AgentSQL::Play::finish($claim));
 };
 

@@ -113,7 +113,8 @@ subtest 'no more runs that are to be tried alone are claimed than runners can be
     my @first = make_suspects('many', 16, { do => 'gate', path => $gate });
     my @suspects = (@first, make_suspects('many', 24, { do => 'noop' }));
     my @runs = map { create_run({ do => 'noop' }, graph => 'many') } 1 .. 5;
-    my $many = TestSupervisor->start($pg, node => 'node-5', graphs => { many => {} }, timing_ms => fast_timing());
+    my $many = TestSupervisor->start($pg, node => 'node-5', graphs => { many => {} },
+        timing_ms => { %{ fast_timing() }, trial => 600_000 });
     wait_status($_, 'success') for @runs;
     pass 'ordinary runs go on beside them';
     my $held = "select count(*) from agent.run_queue where graph_id = 'many' and state = 2";

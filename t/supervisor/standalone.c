@@ -8,9 +8,9 @@
  * Members of the file: conninfo, node, runner, graphs (object), runners, slots,
  * runner_memory (bytes), lease_sec, retention_days, run_timeout_ms,
  * drain_timeout_ms, timing_ms (ping_interval, ping_timeout, ready_timeout,
- * cancel_grace, recycle_grace), uid, gid, runner_uid, runner_gid, life_fd (an
- * inherited descriptor), wake (path of a datagram socket to make), webhooks
- * (allow, deny and ports: arrays of texts; key: base64; timeout_ms).
+ * cancel_grace, recycle_grace, trial), uid, gid, runner_uid, runner_gid,
+ * life_fd (an inherited descriptor), wake (path of a datagram socket to make),
+ * webhooks (allow, deny and ports: arrays of texts; key: base64; timeout_ms).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -165,6 +165,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->timing.ready_timeout = get_ms(timing, "ready_timeout", 0);
     config->timing.cancel_grace = get_ms(timing, "cancel_grace", 0);
     config->timing.recycle_grace = get_ms(timing, "recycle_grace", 0);
+    config->timing.trial = get_ms(timing, "trial", 0);
 }
 
 int main(int argc, char **argv)

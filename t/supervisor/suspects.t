@@ -74,4 +74,103 @@ subtest 'runners for suspects that cannot start are tried less and less often' =
     is $sv->stop, 0, 'the supervisor is well';
 };
 
+sub wait_runs {
+    my ($what, @runs) = @_;
+    wait_for($what, sub { !grep { events_of($_) < 2 } @runs });
+    return;
+}
+
+# Runs as the death of a runner with several leaves them.
+sub make_suspects {
+    my ($graph, $count, $max_shared, $input) = @_;
+    my @runs = map { create_run($input, graph => $graph) } 1 .. $count;
+    sql("update agent.run_queue set max_shared = $max_shared where run_id in ('" . join("', '", @runs) . "')");
+    return @runs;
+}
+
+# The runs of a list that ended, "epoch attempts" of each.
+sub ended {
+    my (@runs) = @_;
+    my @ended = sql("select epoch, attempts from agent.usage_events where run_id in ('" . join("', '", @runs) . "')");
+    return @ended;
+}
+
+# A run that is asked to stop stores a checkpoint, and from there it ends.
+subtest 'a suspect is tried however long others take' => sub {
+    my $gate = make_gate();
+    my @long = make_suspects('full', 20, 1, { do => 'gate', path => $gate });
+    my ($short) = make_suspects('full', 1, 25, { do => 'noop' });
+    my $sv = TestSupervisor->start($pg, node => 'node-2', graphs => { full => {} },
+        timing_ms => { %{ fast_timing() }, trial => 500 });
+    wait_status($short, 'success');
+    $sv->wait_log(qr/AGT0388: runner \d+ has executed 1 suspects long enough/);
+    wait_runs('all others to be tried', @long);
+    wait_for('some of those before it to go on beside others', sub { ended(@long) >= 5 });
+    is_deeply [ grep { $_ ne "2\t1" } ended(@long) ], [], 'which is no attempt';
+    cmp_ok scalar($sv->runner_pids), '<=', 1 + 16, 'no more than 16 runners are there for suspects';
+    open_gate($gate);
+    wait_status($_, 'success') for @long;
+    is $sv->stop, 0, 'the supervisor is well';
+};
+
+subtest 'suspects keep their runners where others do not need them' => sub {
+    my $gate = make_gate();
+    my @long = make_suspects('calm', 3, 1, { do => 'gate', path => $gate });
+    my $sv = TestSupervisor->start($pg, node => 'node-3', graphs => { calm => {} },
+        timing_ms => { %{ fast_timing() }, trial => 1 });
+    wait_runs('them to run', @long);
+    my $others = sub { scalar(() = $sv->log_text =~ /AGT0331/g) };
+    # A look each second.
+    wait_status((make_suspects('calm', 1, 1, { do => 'noop' }))[0], 'success') for 1 .. 3;
+    wait_for('their runners to end', sub { $others->() == 3 });
+    open_gate($gate);
+    wait_status($_, 'success') for @long;
+    is_deeply [ ended(@long) ], [ ("1\t1") x 3 ], 'to the end';
+    is $sv->stop, 0, 'the supervisor is well';
+};
+
+subtest 'a run that was cleared is tried longer the next time' => sub {
+    my $gate = make_gate();
+    my @long = make_suspects('again', 16, 1, { do => 'gate', path => $gate });
+    sql("update agent.run_queue set times_cleared = 7 where graph_id = 'again' and run_id <> '$long[9]'");
+    my $sv = TestSupervisor->start($pg, node => 'node-4', graphs => { again => {} },
+        timing_ms => { %{ fast_timing() }, trial => 500 });
+    wait_runs('all to be tried', @long);
+    wait_status($long[9], 'success');
+    is_deeply [ ended(@long) ], ["2\t1"], 'the first to be cleared is the one that never was';
+    wait_status((make_suspects('again', 1, 1, { do => 'noop' }))[0], 'success');
+    open_gate($gate);
+    wait_status($_, 'success') for @long;
+    is_deeply [ sort { $a cmp $b } ended(@long) ], [ ("1\t1") x 15, "2\t1" ], 'the others are not';
+    is $sv->stop, 0, 'the supervisor is well';
+};
+
+subtest 'as many runners are left to end their runs as there are others' => sub {
+    my $sv = TestSupervisor->start($pg, node => 'node-5', graphs => { left => {} },
+        timing_ms => { %{ fast_timing() }, cancel_grace => 200, recycle_grace => 600_000 });
+    my $gate = make_gate();
+    my @long;
+    for my $round (1 .. 3) {
+        $sv->wait_log(qr/(?:AGT0330(?:.*\n)*.*){$round}/);
+        my ($run, $stuck) = map { create_run({ do => $_, path => $gate }, graph => 'left') } qw(gate stuck);
+        $sv->wake;
+        wait_runs('both to run', $run, $stuck);
+        cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'there are no more';
+        sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '" . run_field($stuck, 'thread_id')
+            . "', '$stuck', 'interrupt')");
+        $sv->wake('C');
+        wait_status($stuck, 'interrupted');
+        push @long, $run;
+    }
+    $sv->wait_log(qr/(?:AGT0330(?:.*\n)*.*){4}/);
+    cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'nor after it';
+    wait_for('the first run to go on elsewhere', sub { sql("select epoch from agent.run_queue where run_id = '$long[0]'") > 1 });
+    wait_for('all to run', sub { sql("select count(*) from agent.run_queue where graph_id = 'left' and state = 2") == 3 });
+    wait_for('all to hold the gate', sub { !grep { (events_of($_))[-1][0] ne 'custom' } @long });
+    open_gate($gate);
+    wait_status($_, 'success') for @long;
+    is_deeply [ grep { !/\t1$/ } ended(@long) ], [], 'and no attempt of theirs counts';
+    is $sv->stop, 0, 'the supervisor is well';
+};
+
 done_testing;
