@@ -38,7 +38,6 @@ typedef enum agent_lease_cause_t {
     AGENT_CAUSE_LOST
 } agent_lease_cause_t;
 
-/* Of runs that may share a runner. */
 #define AGENT_SHARED_BY_ANY (-1)
 
 struct agent_lease_t {

@@ -66,10 +66,9 @@ struct agent_runner_t {
     bool is_held;
     agent_runner_log_t log;
     agent_lease_ring_t leases;
-    /* Number of those; length of the start lines that it was given of them. */
+    /* Number of those; bytes of their start lines; it was ever given one. */
     int active;
     apr_size_t started_bytes;
-    /* It was given a run. */
     bool is_used;
     int slots;
     agent_loss_t loss;
@@ -83,9 +82,8 @@ struct agent_runner_t {
     apr_int64_t ping_id;
 };
 
-/* How long no further runner is started after some that did not come up. */
+/* Starts that failed, in a row, and until when there is no further one. */
 typedef struct agent_back_off_t {
-    /* In a row. */
     int failures;
     apr_time_t start_at;
 } agent_back_off_t;
