@@ -60,10 +60,9 @@ const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,
 
     if (problem == NULL && !agent_egress_allow(config->webhook_egress, arg)) {
         problem = apr_psprintf(cmd->pool,
-                               "AgentWebhookAllow: expected addresses like "
-                               "10.0.0.0/8 or fd00::/8, or a host name, got "
-                               "'%s'",
-                               arg);
+                               "AgentWebhookAllow: expected %s, or a host "
+                               "name, got '%s'",
+                               agent_egress_expected(arg, true), arg);
     }
     return problem;
 }
@@ -74,12 +73,10 @@ const char *agent_directive_webhook_deny(cmd_parms *cmd, void *dir,
     agent_server_config_t *config = agent_config_server(cmd->server);
     const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
-    /* No names: another name of the same host would not be denied. */
     if (problem == NULL && !agent_egress_deny(config->webhook_egress, arg)) {
         problem = apr_psprintf(cmd->pool,
-                               "AgentWebhookDeny: expected addresses like "
-                               "192.0.2.7, 10.0.0.0/8 or fd00::/8, got '%s'",
-                               arg);
+                               "AgentWebhookDeny: expected %s, got '%s'",
+                               agent_egress_expected(arg, false), arg);
     }
     return problem;
 }

@@ -31,6 +31,12 @@ static const char *const refused_v6[] = {
     /* Protocol assignments, Teredo among them; documentation; 6to4. */
     "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", NULL};
 
+/* ::ffff:0:0/96. Blocks of at most its zeros are larger ones of IPv6. */
+static const unsigned char mapped_v6[12] = {0, 0, 0, 0, 0,    0,
+                                            0, 0, 0, 0, 0xff, 0xff};
+#define MAPPED_BITS  96
+#define MAPPED_ZEROS 80
+
 /* The length behind the slash; -1 when it is none. */
 static int read_bits(const char *text, int most)
 {
@@ -65,12 +71,12 @@ static bool is_zero_behind(const unsigned char *bytes, int bits, int most)
     return true;
 }
 
-bool agent_address_read_block(agent_address_block_t *out, const char *text)
+/* False: no address, or no length. Bits may follow the length. */
+static bool parse_block(agent_address_block_t *out, int *most, const char *text)
 {
     const char *slash = strchr(text, '/');
     size_t length = slash != NULL ? (size_t)(slash - text) : strlen(text);
     char address[INET6_ADDRSTRLEN];
-    int most;
 
     if (length >= sizeof(address)) {
         return false;
@@ -79,10 +85,48 @@ bool agent_address_read_block(agent_address_block_t *out, const char *text)
     address[length] = '\0';
     memset(out, 0, sizeof(*out));
     out->family = strchr(address, ':') != NULL ? AF_INET6 : AF_INET;
-    most = out->family == AF_INET6 ? 128 : 32;
-    out->bits = slash != NULL ? read_bits(slash + 1, most) : most;
-    return out->bits >= 0 && inet_pton(out->family, address, out->bytes) == 1
+    *most = out->family == AF_INET6 ? 128 : 32;
+    out->bits = slash != NULL ? read_bits(slash + 1, *most) : *most;
+    return out->bits >= 0 && inet_pton(out->family, address, out->bytes) == 1;
+}
+
+bool agent_address_read_block(agent_address_block_t *out, const char *text)
+{
+    int most;
+
+    return parse_block(out, &most, text)
         && is_zero_behind(out->bytes, out->bits, most);
+}
+
+const char *agent_address_expected(const char *text)
+{
+    agent_address_block_t block;
+    int most;
+
+    if (*text == '[') {
+        return "an address without brackets";
+    }
+    return parse_block(&block, &most, text)
+        ? "a block with no bits after its length, like 10.0.0.0/8"
+        : "addresses like 192.0.2.7, 10.0.0.0/8 or fd00::/8";
+}
+
+bool agent_address_unmap_block(agent_address_block_t *block)
+{
+    if (block->family != AF_INET6 || block->bits <= MAPPED_ZEROS
+        || !begins_with(block->bytes, mapped_v6,
+                        block->bits < MAPPED_BITS ? block->bits
+                                                  : MAPPED_BITS)) {
+        return true;
+    }
+    if (block->bits < MAPPED_BITS) {
+        return false;
+    }
+    block->family = AF_INET;
+    block->bits -= MAPPED_BITS;
+    memmove(block->bytes, block->bytes + MAPPED_BITS / 8, 4);
+    memset(block->bytes + 4, 0, sizeof(block->bytes) - 4);
+    return true;
 }
 
 /* The bytes of an address; NULL when it is of another family. */

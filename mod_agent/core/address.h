@@ -25,6 +25,17 @@ typedef struct agent_address_block_t {
  */
 bool agent_address_read_block(agent_address_block_t *out, const char *text);
 
+/* What is wrong with a text that agent_address_read_block() does not read, to
+ * stand after "expected"; constant. */
+const char *agent_address_expected(const char *text);
+
+/*
+ * Turns a block of ::ffff:0:0/96 into the IPv4 block that it stands for, and
+ * leaves all others as they are. False: it holds these addresses and a few
+ * others, which no IPv4 block does.
+ */
+bool agent_address_unmap_block(agent_address_block_t *block);
+
 /* Whether the block holds the address; an IPv4 block holds no IPv6 address,
  * also none that stands for an IPv4 one. */
 bool agent_address_is_in(const agent_address_block_t *block,

@@ -75,11 +75,19 @@ static bool is_host_name(const char *text)
     return has_letter;
 }
 
+/* One of ::ffff:0:0/96 as the IPv4 block that it stands for: addresses are
+ * compared in that form. */
+static bool read_block(agent_address_block_t *out, const char *text)
+{
+    return agent_address_read_block(out, text)
+        && agent_address_unmap_block(out);
+}
+
 bool agent_egress_allow(agent_egress_t *rule, const char *text)
 {
     agent_address_block_t block;
 
-    if (agent_address_read_block(&block, text)) {
+    if (read_block(&block, text)) {
         APR_ARRAY_PUSH(rule->blocks, agent_address_block_t) = block;
         return true;
     }
@@ -95,11 +103,24 @@ bool agent_egress_deny(agent_egress_t *rule, const char *text)
 {
     agent_address_block_t block;
 
-    if (!agent_address_read_block(&block, text)) {
+    if (!read_block(&block, text)) {
         return false;
     }
     APR_ARRAY_PUSH(rule->denied, agent_address_block_t) = block;
     return true;
+}
+
+const char *agent_egress_expected(const char *text, bool may_be_host)
+{
+    agent_address_block_t block;
+
+    if (agent_address_read_block(&block, text)) {
+        return "an IPv4 block, or at least 96 bits of ::ffff:0:0/96";
+    }
+    if (!may_be_host && is_host_name(text)) {
+        return "addresses, no names, of which a host may have others";
+    }
+    return agent_address_expected(text);
 }
 
 /* A port from 1 to 65535 and what follows it; 0: there is none. */
@@ -302,6 +323,19 @@ static bool is_denied(const agent_egress_t *rule,
             && agent_address_is_in_any(rule->denied, &v4.any));
 }
 
+const char *agent_egress_rule(const agent_egress_t *rule,
+                              const agent_egress_target_t *target)
+{
+    literal_t literal;
+
+    if (!is_port_allowed(rule, target->port)) {
+        return "AgentWebhookPorts";
+    }
+    return read_literal(&literal, target->host) && is_denied(rule, &literal.any)
+        ? "AgentWebhookDeny"
+        : "AgentWebhookAllow";
+}
+
 bool agent_egress_permits(const agent_egress_t *rule,
                           const apr_array_header_t *own,
                           const agent_egress_target_t *target,
@@ -331,7 +365,7 @@ const char *agent_egress_check(const agent_egress_t *rule,
     }
     if (read_literal(&literal, target->host)
         && !agent_egress_permits(rule, own, target, &literal.any)) {
-        return "a URL whose host is a public address";
+        return "a URL whose host this server may call";
     }
     return NULL;
 }

@@ -50,6 +50,10 @@ bool agent_egress_allow(agent_egress_t *rule, const char *text);
 /* Denies "10.0.0.0/8" or "::1". False: it is no address. */
 bool agent_egress_deny(agent_egress_t *rule, const char *text);
 
+/* What agent_egress_allow() (may_be_host) or agent_egress_deny() expected
+ * instead of a text that it has refused; constant. */
+const char *agent_egress_expected(const char *text, bool may_be_host);
+
 /* Allows "8080" or "8000-8999". False: it is neither. */
 bool agent_egress_allow_ports(agent_egress_t *rule, const char *text);
 
@@ -69,6 +73,11 @@ const char *agent_egress_check(const agent_egress_t *rule,
                                const apr_array_header_t *own,
                                const agent_egress_target_t *target,
                                apr_pool_t *pool);
+
+/* The directive by which agent_egress_check() has refused a target: for the
+ * log, clients are not told how this server is configured. */
+const char *agent_egress_rule(const agent_egress_t *rule,
+                              const agent_egress_target_t *target);
 
 /*
  * Whether the address, to which the target's host was resolved, may be

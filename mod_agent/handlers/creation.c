@@ -26,6 +26,18 @@ const char *agent_creation_new_id(const agent_call_t *call)
     return apr_pstrdup(call->pool, id);
 }
 
+/* The log says by which rule, the client is not told. */
+static apr_status_t refuse_webhook(agent_call_t *call, const char *expected,
+                                   const char *rule)
+{
+    const char *detail = apr_psprintf(call->pool, "/webhook: expected %s.",
+                                      expected);
+
+    return agent_error_set(&call->err, AGENT_E_WEBHOOK, detail,
+                           apr_psprintf(call->pool, "%s (%s)", detail, rule),
+                           call->pool);
+}
+
 /* A webhook that this server would not call is refused, not kept. */
 static apr_status_t check_webhook(const agent_fields_t *body,
                                   agent_call_t *call)
@@ -45,14 +57,15 @@ static apr_status_t check_webhook(const agent_fields_t *body,
                                 "not deliver webhooks.");
     }
     expected = agent_egress_read_url(&target, url, call->pool);
-    if (expected == NULL) {
-        /* Each server judges its own addresses when it delivers. */
-        expected = agent_egress_check(egress, NULL, &target, call->pool);
+    if (expected != NULL) {
+        return agent_error_setf(&call->err, AGENT_E_INVALID, call->pool,
+                                "/webhook: expected %s.", expected);
     }
+    /* Each server judges its own addresses when it delivers. */
+    expected = agent_egress_check(egress, NULL, &target, call->pool);
     return expected == NULL
         ? APR_SUCCESS
-        : agent_error_setf(&call->err, AGENT_E_INVALID, call->pool,
-                           "/webhook: expected %s.", expected);
+        : refuse_webhook(call, expected, agent_egress_rule(egress, &target));
 }
 
 /* A graph's name, its assistant's id, or the id of a stored assistant. */

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include <apr_strings.h>
+#include <arpa/inet.h>
 #include <netinet/in.h>
 
 apr_uint64_t agent_address_number(const apr_sockaddr_t *client)
@@ -23,6 +25,21 @@ apr_uint64_t agent_address_number(const apr_sockaddr_t *client)
         number = number << 8 | bytes[i];
     }
     return number;
+}
+
+/* No network of IPv6 hosts has a number as small as IPv4 addresses do. */
+const char *agent_address_print(apr_uint64_t number, apr_pool_t *pool)
+{
+    unsigned char bytes[16] = {0};
+    char text[INET6_ADDRSTRLEN] = "?";
+    bool is_v4 = number != 0 && number <= APR_UINT32_MAX;
+
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (unsigned char)(number >> (56 - 8 * i));
+    }
+    inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? bytes + 4 : bytes, text,
+              sizeof(text));
+    return apr_pstrcat(pool, text, is_v4 ? NULL : "/64", NULL);
 }
 
 void agent_addresses_make(agent_addresses_t *addresses, apr_pool_t *pool)

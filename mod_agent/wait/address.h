@@ -23,6 +23,9 @@ typedef struct agent_addresses_t {
  * addresses of its /64 as it likes. */
 apr_uint64_t agent_address_number(const apr_sockaddr_t *client);
 
+/* "192.0.2.1" or "2001:db8:0:1::/64", for the log; in pool. */
+const char *agent_address_print(apr_uint64_t number, apr_pool_t *pool);
+
 void agent_addresses_make(agent_addresses_t *addresses, apr_pool_t *pool);
 
 int agent_addresses_count(const agent_addresses_t *addresses,

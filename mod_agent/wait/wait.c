@@ -10,6 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <apr_strings.h>
+
 #include "../core/allocator.h"
 #include "turns.h"
 
@@ -181,10 +183,22 @@ static agent_error_id_t check_locked(agent_waits_t *waits, bool parked,
     if (waits->stopping) {
         return AGENT_E_SHUTTING_DOWN;
     }
-    return *find_free_locked(waits, parked) > 0
-            && !is_full_locked(waits, parked, address)
-        ? AGENT_E_COUNT
-        : AGENT_E_OVERLOADED;
+    if (*find_free_locked(waits, parked) <= 0) {
+        return AGENT_E_OVERLOADED;
+    }
+    return is_full_locked(waits, parked, address) ? AGENT_E_ADDRESS_FULL
+                                                  : AGENT_E_COUNT;
+}
+
+static apr_status_t refuse(agent_error_id_t refusal, apr_uint64_t address,
+                           agent_error_t **err, apr_pool_t *pool)
+{
+    const char *cause = refusal == AGENT_E_ADDRESS_FULL
+        ? apr_psprintf(pool, "AgentMaxWaitersPerAddress of %s",
+                       agent_address_print(address, pool))
+        : NULL;
+
+    return agent_error_set(err, refusal, NULL, cause, pool);
 }
 
 apr_status_t agent_wait_check(agent_waits_t *waits, bool parked,
@@ -196,9 +210,8 @@ apr_status_t agent_wait_check(agent_waits_t *waits, bool parked,
     apr_thread_mutex_lock(waits->mutex);
     refusal = check_locked(waits, parked, address);
     apr_thread_mutex_unlock(waits->mutex);
-    return refusal == AGENT_E_COUNT
-        ? APR_SUCCESS
-        : agent_error_set(err, refusal, NULL, NULL, pool);
+    return refusal == AGENT_E_COUNT ? APR_SUCCESS
+                                    : refuse(refusal, address, err, pool);
 }
 
 static void enter_locked(agent_waits_t *waits, agent_waiter_t *waiter)
@@ -324,7 +337,7 @@ apr_status_t agent_wait_enter(agent_waiter_t **out, agent_waits_t *waits,
     }
     if (refusal != AGENT_E_COUNT) {
         agent_wait_leave(waiter);
-        return agent_error_set(err, refusal, NULL, NULL, pool);
+        return refuse(refusal, entry->address, err, pool);
     }
     *out = waiter;
     return APR_SUCCESS;

@@ -44,8 +44,11 @@ is status_of('2001:db8:0:2::1'), 200, 'waiters: the next network is another one'
 my $refused = $client->request('POST', "/threads/$thread/runs/wait",
     { assistant_id => 'agent', input => { messages => [] } },
     { 'X-Forwarded-For' => '192.0.2.1' });
-is $refused->{json}{code}, 'too_many_waiters',
+is $refused->{json}{code}, 'too_many_waiters_per_address',
     'waiters: no run is made for an address that has too many';
+like $refused->{json}{detail}, qr/AgentMaxWaitersPerAddress/, 'waiters: the refusal names the limit';
+like $server->error_log, qr/AGT0102: .*: AgentMaxWaitersPerAddress of 192\.0\.2\.1 /,
+    'waiters: the error log names it too, and the address';
 is $client->get("/threads/$thread/runs")->{body}, '[]', 'waiters: none was stored';
 
 close $open[0];

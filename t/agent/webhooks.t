@@ -24,6 +24,7 @@ close $secret or die "$dir: $!\n";
 my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . <<"CONF");
 AgentWebhookSecretFile "$dir/secret"
 AgentWebhookAllow 127.0.0.1
+AgentWebhookDeny ::ffff:127.0.0.8 ::ffff:8.8.0.0/112
 AgentWebhookPorts 80 443 1024-65535
 AgentWebhookTimeout 5
 CONF
@@ -142,11 +143,11 @@ subtest 'a URL that cannot be called is refused with the reason, and no run is m
         [ 'ftp://example.com/',            'http:// or https://' ],
         [ 'http://me:secret@example.com/', 'without user and password' ],
         [ 'http://example.com:22/',        'one of the ports 80, 443, 1024-65535' ],
-        [ 'http://10.0.0.1/',              'whose host is a public address' ],
-        [ 'http://2130706434/',            'whose host is a public address' ],
-        [ 'http://[::1]/',                 'whose host is a public address' ],
-        [ 'http://[::ffff:127.0.0.1]/',    'whose host is a public address' ],
-        [ 'http://169.254.169.254/',       'whose host is a public address' ],
+        [ 'http://10.0.0.1/',              'whose host this server may call' ],
+        [ 'http://2130706434/',            'whose host this server may call' ],
+        [ 'http://[::1]/',                 'whose host this server may call' ],
+        [ 'http://[::ffff:127.0.0.1]/',    'whose host this server may call' ],
+        [ 'http://169.254.169.254/',       'whose host this server may call' ],
         [ "http://example.com/\x{e4}",     'printable ASCII' ],
         [ 'http://example.com/a b',        'printable ASCII' ],
         [ 'http://' . 'a' x 2048,          'at most 2048 bytes' ],
@@ -158,9 +159,15 @@ subtest 'a URL that cannot be called is refused with the reason, and no run is m
             my ($url, $why) = @$case;
             my $answer = $client->post($path, { assistant_id => 'agent', webhook => $url });
             is $answer->{status}, 422, "$path " . substr $url, 0, 40;
-            is $answer->{json}{code}, 'invalid_value';
+            like $answer->{json}{code}, qr/\A(?:invalid_value|webhook_not_allowed)\z/;
             like $answer->{json}{detail}, qr{\A/webhook: expected .*$why.*\.\z};
         }
+    }
+    for my $denied ('http://127.0.0.8/', 'http://8.8.4.4/', 'http://[::ffff:8.8.4.4]/') {
+        my $answer = $client->post("/threads/$thread/runs", { assistant_id => 'agent', webhook => $denied });
+        is $answer->{status}, 422, "$denied is denied by the IPv6 form of its block";
+        like $server->error_log, qr{AGT0731: POST \S+: webhook_not_allowed: /webhook: .* \(AgentWebhookDeny\)},
+            'the log says by which directive';
     }
     is $client->post("/threads/$thread/runs", { assistant_id => 'agent', webhook => 5 })->{status}, 422, 'no string';
     is_deeply $client->get("/threads/$thread/runs")->{json}, [];
@@ -171,6 +178,8 @@ subtest 'the log tells of deliveries, not of secrets' => sub {
     my $run = $client->create_run(new_thread(), 'hello', webhook => $receiver->url('/token-in-the-path?k=1'));
     wait_for('the line', sub { $server->error_log =~ /AGT0362: webhook of run $run->{run_id} given up/ });
     like $server->error_log, qr/AGT0360: webhook of run \S+ delivered to 127\.0\.0\.1 at attempt 1/;
+    like $server->error_log, qr/\[agent:warn\].* AGT0361: webhook of run \S+ not delivered to 127\.0\.0\.1/,
+        'a first attempt that fails is a warning';
     unlike $server->error_log, qr/token-in-the-path/, 'the path of a URL is not shown';
     my $encoded = encode_base64($KEY, '');
     unlike $server->error_log, qr/\Q$KEY\E|\Q$encoded\E/, 'nor the key';

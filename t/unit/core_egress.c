@@ -127,7 +127,7 @@ static void addresses_that_are_not_public_are_refused_in_any_spelling(
     const agent_egress_t *rule = agent_egress_make(*state);
 
     for (size_t i = 0; i < sizeof(urls) / sizeof(*urls); i++) {
-        assert_refused(rule, urls[i], "a public address", *state);
+        assert_refused(rule, urls[i], "this server may call", *state);
     }
 }
 
@@ -294,7 +294,7 @@ static void blocks_and_hosts_can_be_allowed(void **state)
     assert_true(agent_egress_allow(rule, "Hooks.Internal."));
     assert_accepted(rule, "http://10.20.30.40/", *state);
     assert_accepted(rule, "http://[fd00::1]/", *state);
-    assert_refused(rule, "http://10.21.0.1/", "public", *state);
+    assert_refused(rule, "http://10.21.0.1/", "may call", *state);
     assert_true(permits(rule, "http://example.com/", "10.20.0.1", *state));
     assert_true(permits(rule, "http://hooks.internal/", "127.0.0.1", *state));
     assert_true(permits(rule, "http://HOOKS.INTERNAL./", "10.0.0.1", *state));
@@ -310,11 +310,11 @@ static void localhost_is_allowed_by_its_name_or_its_address(void **state)
 
     assert_true(agent_egress_allow(by_name, "localhost"));
     assert_accepted(by_name, "http://localhost/", *state);
-    assert_refused(by_name, "http://127.0.0.1/", "public", *state);
+    assert_refused(by_name, "http://127.0.0.1/", "may call", *state);
     assert_true(agent_egress_allow(by_address, "127.0.0.0/8"));
     assert_accepted(by_address, "http://localhost/", *state);
     assert_accepted(by_address, "http://2130706433/", *state);
-    assert_refused(by_address, "http://[::1]/", "public", *state);
+    assert_refused(by_address, "http://[::1]/", "may call", *state);
 }
 
 static void what_is_neither_block_nor_host_cannot_be_allowed(void **state)
@@ -388,9 +388,58 @@ static void what_is_denied_is_refused_whatever_is_allowed(void **state)
     assert_true(permits(rule, url, "::ffff:10.2.0.1", *state));
     assert_false(permits(rule, url, "8.8.8.8", *state));
     assert_false(permits(rule, url, "2606:4700::1", *state));
-    assert_refused(rule, "http://8.8.8.8/", "public address", *state);
+    assert_refused(rule, "http://8.8.8.8/", "this server may call", *state);
     assert_false(agent_egress_deny(rule, "hooks.internal"));
     assert_false(agent_egress_deny(rule, "10.1.0.1/16"));
+}
+
+static void a_mapped_block_is_the_ipv4_block_that_it_stands_for(void **state)
+{
+    agent_egress_t *rule = agent_egress_make(*state);
+    const char *url = "https://hooks.example.com/";
+
+    assert_true(agent_egress_deny(rule, "::ffff:8.8.8.8"));
+    assert_true(agent_egress_deny(rule, "::ffff:9.0.0.0/104"));
+    assert_false(permits(rule, url, "8.8.8.8", *state));
+    assert_true(permits(rule, url, "8.8.8.9", *state));
+    assert_false(permits(rule, url, "9.1.2.3", *state));
+    assert_refused(rule, "http://8.8.8.8/", "may call", *state);
+    assert_true(agent_egress_allow(rule, "::ffff:127.0.0.0/104"));
+    assert_true(permits(rule, url, "127.0.0.1", *state));
+    assert_true(agent_egress_deny(rule, "::ffff:0:0/96"));
+    assert_false(permits(rule, url, "1.1.1.1", *state));
+    assert_true(permits(rule, url, "2606:4700::1", *state));
+}
+
+static void a_block_of_ipv6_is_not_one_of_ipv4(void **state)
+{
+    agent_egress_t *rule = agent_egress_make(*state);
+    const char *url = "https://hooks.example.com/";
+
+    assert_false(agent_egress_deny(rule, "::8000:0:0/81"));
+    assert_false(agent_egress_deny(rule, "::fffe:0:0/95"));
+    assert_true(agent_egress_deny(rule, "::/80"));
+    assert_true(agent_egress_deny(rule, "::fffe:0:0/96"));
+    assert_true(permits(rule, url, "8.8.8.8", *state));
+    assert_true(agent_egress_deny(rule, "::/0"));
+    assert_true(permits(rule, url, "8.8.8.8", *state));
+    assert_false(permits(rule, url, "2606:4700::1", *state));
+}
+
+static void a_refusal_says_what_was_expected(void **state)
+{
+    static const char *const cases[][2] = {
+        {"10.0.0.1/8", "no bits after its length"},
+        {"hooks.internal", "no names"},
+        {"[::1]", "without brackets"},
+        {"[::1]/128", "without brackets"},
+        {"::fffe:0:0/95", "IPv4 block"},
+        {"10.0.0.300", "addresses like"}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        assert_non_null(
+            strstr(agent_egress_expected(cases[i][0], false), cases[i][1]));
+    }
 }
 
 static void this_hosts_addresses_are_those_of_its_interfaces(void **state)
@@ -422,6 +471,9 @@ int main(void)
         CHECK_TEST(
             the_servers_own_addresses_are_refused_unless_they_are_allowed),
         CHECK_TEST(what_is_denied_is_refused_whatever_is_allowed),
+        CHECK_TEST(a_mapped_block_is_the_ipv4_block_that_it_stands_for),
+        CHECK_TEST(a_block_of_ipv6_is_not_one_of_ipv4),
+        CHECK_TEST(a_refusal_says_what_was_expected),
         CHECK_TEST(this_hosts_addresses_are_those_of_its_interfaces)};
 
     return CHECK_RUN(tests);
