@@ -22,6 +22,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@
 #include <unixd.h>
 
 #include "config/graph.h"
+#include "db/conninfo.h"
 #include "private.h"
 #include "supervisor/supervisor.h"
 
@@ -214,9 +216,40 @@ static apr_status_t end_generation(void *data)
     return APR_SUCCESS;
 }
 
+bool agent_daemon_check_user(const agent_server_config_t *config,
+                             server_rec *server)
+{
+    const char *name = agent_config_runner_user(config);
+    const struct passwd *user = geteuid() == 0 ? getpwnam(name) : NULL;
+
+    if (geteuid() != 0 || (user != NULL && user->pw_uid != 0)) {
+        return true;
+    }
+    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
+                 AGENT_LOGNO(0403) "AgentRunnerUser: expected a user of this "
+                                   "system other than root, got '%s'",
+                 name);
+    return false;
+}
+
+/* PostgreSQL lets a user of this system in by its name (peer). */
+static void warn_of_database_user(const char *name, const char *conninfo,
+                                  server_rec *server)
+{
+    if (strcmp(name, "postgres") == 0
+        || agent_conninfo_has_user(conninfo, name)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0440) "runners run as %s, whom PostgreSQL may "
+                                       "let in without a password: set "
+                                       "AgentRunnerUser to another user",
+                     name);
+    }
+}
+
+/* agent_daemon_check_user() has seen that there is one. */
 static apr_status_t find_runner_user(agent_supervisor_config_t *supervisor,
                                      const agent_server_config_t *config,
-                                     server_rec *server)
+                                     const char *conninfo, server_rec *server)
 {
     const char *name = agent_config_runner_user(config);
     const struct passwd *user = getpwnam(name);
@@ -227,11 +260,7 @@ static apr_status_t find_runner_user(agent_supervisor_config_t *supervisor,
         return APR_SUCCESS;
     }
     if (user == NULL) {
-        ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
-                     AGENT_LOGNO(0403) "AgentRunnerUser: expected a user of "
-                                       "this system, got '%s'",
-                     name);
-        return APR_EGENERAL;
+        return APR_ENOENT;
     }
     supervisor->uid = ap_unixd_config.user_id;
     supervisor->gid = ap_unixd_config.group_id;
@@ -243,6 +272,7 @@ static apr_status_t find_runner_user(agent_supervisor_config_t *supervisor,
                                        "set AgentRunnerUser to another user",
                      name);
     }
+    warn_of_database_user(name, conninfo, server);
     return APR_SUCCESS;
 }
 
@@ -291,7 +321,8 @@ apr_status_t agent_daemon_start(agent_server_config_t *config,
 {
     daemon_t *daemon = apr_pcalloc(pconf, sizeof(*daemon));
     const int *life_fds = find_life_pipe(server);
-    apr_status_t rv = find_runner_user(&daemon->supervisor, config, server);
+    apr_status_t rv = find_runner_user(&daemon->supervisor, config, conninfo,
+                                       server);
 
     if (rv != APR_SUCCESS) {
         return rv;

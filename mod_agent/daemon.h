@@ -6,6 +6,11 @@
 #include "config/config.h"
 #include "core/log.h"
 
+/* Part of the configuration's check. False: runners cannot run as
+ * AgentRunnerUser; the error log says why. */
+bool agent_daemon_check_user(const agent_server_config_t *config,
+                             server_rec *server);
+
 /*
  * Starts the supervisor in post_config and registers what keeps it alive: it
  * is started again when it dies, drains when the configuration's pool ends (a

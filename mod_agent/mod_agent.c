@@ -159,7 +159,8 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                                          "agent-runner, got '%s'",
                                          runner));
     }
-    return OK;
+    return agent_daemon_check_user(config, server) ? OK
+                                                   : HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static int start_supervisor(apr_pool_t *pconf, apr_pool_t *plog,

@@ -188,12 +188,28 @@ static void check_slots(server_rec *server)
     }
 }
 
+static void check_per_address(const agent_server_config_t *config,
+                              server_rec *server)
+{
+    int places = agent_capacity_waiters(config);
+
+    if (config->waiters_per_address > places) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0442) "AgentMaxWaitersPerAddress: expected "
+                                       "less than the %d requests of a child "
+                                       "that may wait (AgentMaxWaiters), got "
+                                       "%d: one address may take all places",
+                     places, config->waiters_per_address);
+    }
+}
+
 void agent_capacity_check(const agent_server_config_t *config,
                           server_rec *server)
 {
     int wanted = config->max_waiters;
     int descriptors = find_descriptor_room();
 
+    check_per_address(config, server);
     if (!agent_config_parking(config) || !query_mpm(AP_MPMQ_CAN_WAITIO, 0)) {
         return;
     }

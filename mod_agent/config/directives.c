@@ -5,6 +5,7 @@
  */
 #include "directives.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -17,9 +18,22 @@
 #include "../private.h"
 #include "config.h"
 
+/* What a size in bytes may be, and how an administrator writes that. */
+typedef struct size_range_t {
+    apr_int64_t low;
+    apr_int64_t high;
+    const char *low_text;
+    const char *high_text;
+    bool may_be_zero;
+} size_range_t;
+
 /* With less a runner does not start; more no machine has. */
-#define RUNNER_MEMORY_LEAST (APR_INT64_C(64) << 20)
-#define RUNNER_MEMORY_MOST  (APR_INT64_C(1024) << 30)
+static const size_range_t runner_memory_range = {
+    APR_INT64_C(64) << 20, APR_INT64_C(1024) << 30, "64M", "1024G", true};
+
+/* A run's start message must fit the 8 MiB line of the runner protocol. */
+static const size_range_t max_body_range = {1 << 10, 7 << 20, "1K", "7M",
+                                            false};
 
 /* A numeric directive: where its value goes and what it may be. */
 typedef struct number_t {
@@ -174,27 +188,34 @@ static apr_int64_t read_unit(const char *unit)
     return 0;
 }
 
-static const char *set_runner_memory(cmd_parms *cmd, void *dir, const char *arg)
+/* Bytes from low to high, or 0 where none may be said. */
+static const char *read_bytes(apr_int64_t *out, cmd_parms *cmd, const char *arg,
+                              const size_range_t *range)
 {
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     char *end;
     apr_int64_t value = apr_strtoi64(arg, &end, 10);
     apr_int64_t unit = read_unit(end);
 
-    if (problem != NULL) {
-        return problem;
-    }
-    if (end == arg || unit == 0 || value < 0
-        || value > RUNNER_MEMORY_MOST / unit
-        || (value > 0 && value * unit < RUNNER_MEMORY_LEAST)) {
+    if (end == arg || unit == 0 || value < 0 || value > range->high / unit
+        || (value * unit < range->low && (value > 0 || !range->may_be_zero))) {
         return apr_psprintf(cmd->pool,
-                            "AgentRunnerMemory: expected 0, or bytes from 64M "
-                            "to 1024G with K, M or G behind the number, got "
-                            "'%s'",
-                            arg);
+                            "%s: expected bytes from %s to %s, a number with "
+                            "K, M or G after it or none%s, got '%s'",
+                            cmd->cmd->name, range->low_text, range->high_text,
+                            range->may_be_zero ? ", or 0" : "", arg);
     }
-    agent_config_server(cmd->server)->runner_memory = value * unit;
+    *out = value * unit;
     return NULL;
+}
+
+static const char *set_runner_memory(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    return problem != NULL
+        ? problem
+        : read_bytes(&agent_config_server(cmd->server)->runner_memory, cmd, arg,
+                     &runner_memory_range);
 }
 
 static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
@@ -249,21 +270,40 @@ static const char *set_max_body(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
 
-    /* A run's start message must fit the 8 MiB line of the runner protocol. */
-    return agent_directive_number(&config->max_body, cmd, arg, 1024,
-                                  7 * 1024 * 1024);
+    return read_bytes(&config->max_body, cmd, arg, &max_body_range);
+}
+
+/* * and None each stand alone: with others beside them they, or the others,
+ * would say nothing. */
+static bool is_mixture(const apr_array_header_t *origins, const char *arg)
+{
+    bool is_none = strcasecmp(arg, "none") == 0;
+
+    if (origins == NULL) {
+        return false;
+    }
+    if (apr_is_empty_array(origins)) {
+        return !is_none;
+    }
+    return is_none || strcmp(arg, "*") == 0
+        || APR_ARRAY_IDX(origins, 0, agent_origin_pattern_t).is_any;
 }
 
 static const char *allow_origin(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
 
+    if (is_mixture(config->origins, arg)) {
+        return apr_psprintf(cmd->pool,
+                            "AgentAllowOrigin: expected * or None alone, got "
+                            "'%s' beside another origin",
+                            arg);
+    }
     if (config->origins == NULL) {
         config->origins = apr_array_make(cmd->pool, 2,
                                          sizeof(agent_origin_pattern_t));
     }
     if (strcasecmp(arg, "none") == 0) {
-        apr_array_clear(config->origins);
         return NULL;
     }
     if (!agent_origin_read_pattern(apr_array_push(config->origins), arg)) {
@@ -336,8 +376,8 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentRunnerSlots", set_number, DATA(runner_slots), RSRC_CONF,
                   "runs of one runner at once (default: 100)"),
     AP_INIT_TAKE1("AgentRunnerMemory", set_runner_memory, NULL, RSRC_CONF,
-                  "bytes of memory of one runner, with K, M or G; 0: any "
-                  "(default: 1G)"),
+                  "bytes of memory of one runner, a number or one with K, M or "
+                  "G; 0: any (default: 1G)"),
     AP_INIT_TAKE1("AgentRunTimeout", set_number, DATA(run_timeout), RSRC_CONF,
                   "seconds a run may execute (default: 3600)"),
     AP_INIT_TAKE1("AgentDrainTimeout", set_number, DATA(drain_timeout),
@@ -385,7 +425,8 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentPrefix", set_prefix, NULL, RSRC_CONF | ACCESS_CONF,
                   "path under which the API stands (default: none)"),
     AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,
-                  "bytes of a request body (default: 4194304)"),
+                  "bytes of a request body, a number or one with K, M or G "
+                  "(default: 4M)"),
     AP_INIT_ITERATE("AgentAllowOrigin", allow_origin, NULL,
                     RSRC_CONF | ACCESS_CONF,
                     "origins whose pages may use the API beside the server's "

@@ -245,6 +245,22 @@ const char *agent_directive_max_steps(cmd_parms *cmd, void *dir,
     return problem;
 }
 
+/* A model chooses by it. */
+static void describe(agent_tool_t *tool, const char *description,
+                     cmd_parms *cmd)
+{
+    if (*description == '\0') {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
+                     AGENT_LOGNO(0441) "AgentTool %s: expected a description, "
+                                       "in the schema or as the last argument, "
+                                       "got none: the model is told the name "
+                                       "alone",
+                     tool->name);
+        description = tool->name;
+    }
+    tool->description = apr_pstrdup(cmd->pool, description);
+}
+
 static const char *read_schema(agent_tool_t *tool, cmd_parms *cmd,
                                const char *path)
 {
@@ -263,16 +279,16 @@ static const char *read_schema(agent_tool_t *tool, cmd_parms *cmd,
                             "AgentTool: expected JSON in '%s', got: %s", path,
                             err->detail);
     }
-    if (!json_object_is_type(schema, json_type_object)) {
+    /* Models refuse another one, with every request. */
+    if (strcmp(agent_json_string(schema, "type", ""), "object") != 0) {
         return apr_psprintf(cmd->pool,
-                            "AgentTool: expected a JSON Schema object in "
-                            "'%s', got something else",
+                            "AgentTool: expected a JSON Schema with "
+                            "\"type\": \"object\" in '%s', got none",
                             path);
     }
     tool->schema = agent_json_print(schema, cmd->pool);
     if (tool->description == NULL) {
-        tool->description = apr_pstrdup(
-            cmd->pool, agent_json_string(schema, "description", tool->name));
+        describe(tool, agent_json_string(schema, "description", ""), cmd);
     }
     return NULL;
 }

@@ -28,6 +28,20 @@ static int default_port(const char *scheme, size_t length)
     return is_word(scheme, length, "https") ? 443 : 0;
 }
 
+/* No page's origin has one of these. Others than http and https are those of
+ * apps and of a browser's extensions (tauri://localhost). */
+static bool is_of_pages(const agent_origin_t *origin)
+{
+    static const char *const others[] = {"file", "ftp", "ws", "wss"};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        if (is_word(origin->scheme, origin->scheme_length, others[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What follows "scheme://"; NULL: it does not begin so. */
 static const char *read_scheme(agent_origin_t *out, const char *text)
 {
@@ -102,7 +116,7 @@ bool agent_origin_read_pattern(agent_origin_pattern_t *out, const char *text)
         return true;
     }
     rest = read_scheme(&out->origin, text);
-    if (rest == NULL) {
+    if (rest == NULL || !is_of_pages(&out->origin)) {
         return false;
     }
     out->is_domain = strncmp(rest, "*.", 2) == 0;

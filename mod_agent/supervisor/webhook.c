@@ -257,6 +257,27 @@ static apr_status_t send_save(agent_supervisor_t *sv,
                          pool);
 }
 
+/* The first one of a delivery is seen without a look at the database; the
+ * attempts after it are too many for the log of a receiver that is down. */
+static void report_failure(const agent_delivery_t *delivery, const char *host,
+                           const char *next_sec)
+{
+    if (delivery->attempt == 1) {
+        agent_report_repeat(delivery->sv, AGENT_LOG_WARNING, "AGT0361", 0,
+                            "webhook of run %s not delivered to %s: %s; tried "
+                            "again for 23 hours, next in %s s",
+                            delivery->run_id, host, delivery->verdict.reason,
+                            next_sec);
+    }
+    else {
+        agent_report_write(delivery->sv, AGENT_LOG_INFO, "AGT0443", 0,
+                           "webhook of run %s not delivered to %s at attempt "
+                           "%d: %s; tried again in %s s",
+                           delivery->run_id, host, delivery->attempt,
+                           delivery->verdict.reason, next_sec);
+    }
+}
+
 /* What the log says of a URL: the rest of it may be secret. */
 static void report_end(const agent_delivery_t *delivery, const char *outcome,
                        const char *next_sec)
@@ -270,12 +291,7 @@ static void report_end(const agent_delivery_t *delivery, const char *outcome,
                            delivery->run_id, host, delivery->attempt);
     }
     else if (strcmp(outcome, "again") == 0) {
-        agent_report_write(sv, AGENT_LOG_INFO, "AGT0361", 0,
-                           "webhook of run %s not delivered to %s at attempt "
-                           "%d: %s; tried again in %s s",
-                           delivery->run_id, host, delivery->attempt,
-                           delivery->verdict.reason,
-                           next_sec != NULL ? next_sec : "?");
+        report_failure(delivery, host, next_sec != NULL ? next_sec : "?");
     }
     else if (strcmp(outcome, "dead") == 0) {
         agent_report_repeat(sv, AGENT_LOG_WARNING, "AGT0362", 0,

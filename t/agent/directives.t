@@ -82,10 +82,13 @@ for my $good (
         'AgentWebhookTimeout 300', "AgentWebhookSecretFile $secret",
         'AgentWebhookAllow 10.0.0.0/8 ::1 fd00::/8', 'AgentWebhookAllow Hooks.internal.',
         'AgentWebhookDeny 192.0.2.7 10.9.0.0/16 fd00::/16',
-        'AgentAllowOrigin https://app.example.com http://localhost:*', 'AgentAllowOrigin None',
-        'AgentAllowOrigin https://*.example.com:* *',
+        'AgentAllowOrigin https://app.example.com http://localhost:*',
+        'AgentAllowOrigin https://*.example.com:* tauri://localhost',
         'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', ''),
     graph('AgentModel demo') . "AgentWebhookSecretFile $bare\n",
+    (map { graph('AgentModel demo') . "$_\n" } 'AgentAllowOrigin *', 'AgentAllowOrigin None',
+        'AgentWebhookDeny ::ffff:10.0.0.0/104 ::/0', 'AgentMaxBody 4M', 'AgentMaxBody 1k',
+        'AgentMaxBody 7340032'),
     map { graph('AgentModel demo') . "AgentRunnerMemory $_\n" } '0', '2G', '1048576K', '67108864',
 ) {
     my ($ok, $output) = check($good);
@@ -124,7 +127,7 @@ my @bad = (
     [ graph('AgentModel demo') . "AgentRunners 5x\n", 'AgentRunners',
         'whole number', '5x' ],
     (map { [ graph('AgentModel demo') . "AgentRunnerMemory $_\n",
-        'AgentRunnerMemory', '0, or bytes from 64M', qq('$_') ] }
+        'AgentRunnerMemory', 'bytes from 64M to 1024G', qq('$_') ] }
         qw(-1 63M 1T 2GB 1025G M 9223372036854775807G)),
     [ graph('AgentModel demo')
             . "<VirtualHost *:1>\nAgentRunnerMemory 1G\n</VirtualHost>\n",
@@ -133,8 +136,8 @@ my @bad = (
         'from 0', '-1' ],
     [ graph('AgentModel demo') . "AgentPrefix x\n", 'AgentPrefix',
         'begins with /', q('x') ],
-    [ graph('AgentModel demo') . "AgentMaxBody 12\n", 'AgentMaxBody',
-        'from 1024', '12' ],
+    (map { [ graph('AgentModel demo') . "AgentMaxBody $_\n", 'AgentMaxBody',
+        'bytes from 1K to 7M', $_ ] } qw(0 12 8M 4MB 7340033)),
     [ graph('AgentModel demo') . "AgentMultitaskDefault any\n",
         'AgentMultitaskDefault', 'reject, enqueue', 'any' ],
     [ graph('AgentModel demo') . "AgentFeedbackURL /{run_id}/{key}\n",
@@ -149,14 +152,25 @@ my @bad = (
     [ graph('AgentModel demo') . "AgentWebhookTimeout 0\n",
         'AgentWebhookTimeout', 'from 1 to 300', q('0') ],
     [ graph('AgentModel demo') . "AgentWebhookAllow 10.0.0.0/8 10.0.0.1/8\n",
-        'AgentWebhookAllow', 'addresses like', q('10.0.0.1/8') ],
+        'AgentWebhookAllow', 'no bits after its length', q('10.0.0.1/8') ],
+    (map { [ graph('AgentModel demo') . "AgentWebhookDeny $_->[0]\n", 'AgentWebhookDeny',
+        $_->[1], "'$_->[0]'" ] }
+        [ '10.0.0.1/8', 'no bits after its length' ], [ 'hooks.internal', 'addresses, no names' ],
+        [ '[::1]', 'without brackets' ], [ '10.0.0.300', 'addresses like' ],
+        [ '::ff00:0:0/88', 'an IPv4 block' ]),
     [ graph('AgentModel demo') . "AgentWebhookAllow http://example.com/\n",
         'AgentWebhookAllow', 'a host name', 'http://example.com/' ],
     [ graph('AgentModel demo') . "AgentWebhookDeny 10.0.0.0/8 hooks.internal\n",
-        'AgentWebhookDeny', 'addresses like', q('hooks.internal') ],
+        'AgentWebhookDeny', 'addresses, no names', q('hooks.internal') ],
     (map { [ graph('AgentModel demo') . "AgentAllowOrigin https://a.example $_\n",
         'AgentAllowOrigin', 'origins like', $_ ] }
-        qw(null app.example.com https://*example.com https://app.example.com/ https://a:b)),
+        qw(null app.example.com https://*example.com https://app.example.com/ https://a:b ftp://x)),
+    (map { [ graph('AgentModel demo') . "AgentAllowOrigin $_\n", 'AgentAllowOrigin',
+        '* or None alone', 'beside another origin' ] }
+        'None https://a.example', 'https://a.example None', '* https://a.example', 'https://a.example *',
+        '* None', 'None *'),
+    (map { [ graph('AgentModel demo', "AgentTool x POST http://a/ " . file('other.json', $_)),
+        'AgentTool', '"type": "object"', 'other.json' ] } '{}', '[]', '{"type":"string"}'),
     [ graph('AgentModel demo') . "AgentWebhookPorts 80 0\n",
         'AgentWebhookPorts', 'from 1 to 65535', q('0') ],
     [ graph('AgentModel demo') . "AgentWebhookPorts 90-80\n",
@@ -180,6 +194,36 @@ for my $case (@bad) {
     like $output, qr/\Q$name\E.*\Q$expected\E/s, 'naming what was expected';
     like $output, qr/\Q$given\E/, 'and what was given';
     unlike $output, qr/no-base64-but-a-secret/, 'but no secret';
+}
+
+SKIP: {
+    skip 'runners have a user of their own where httpd is started by root', 8 if $> != 0;
+    for my $user (qw(nosuch-user root)) {
+        my ($ok, $output) = check(graph('AgentModel demo') . "AgentRunnerUser $user\n");
+        ok !$ok, "the configuration's check refuses runners that run as $user";
+        like $output, qr/AGT0403: AgentRunnerUser: expected a user .* other than root, got '$user'/,
+            'saying why';
+        unlike $output, qr/AGT0406/, 'in one line';
+    }
+    my ($ok, $output) = check(graph('AgentModel demo') . "AgentRunnerUser nobody\n");
+    ok $ok, 'and accepts others' or diag $output;
+    my $known = AgentTest::Server->new(config => AgentTest::Server::shared_config()
+        . "AgentRunnerUser postgres\n"
+        . "AgentMaxWaiters 10\nAgentMaxWaitersPerAddress 11\n");
+    $known->start;
+    like $known->error_log, qr/AGT0440: runners run as postgres/,
+        'a user whom PostgreSQL knows is warned of';
+    like $known->error_log, qr/AGT0442: AgentMaxWaitersPerAddress: .* the 10 requests .* got 11/,
+        'and so is a limit of one address beyond that of all';
+}
+
+{
+    my $silent = file('silent.json', '{"type":"object"}');
+    my ($ok, $output) = check(graph('AgentModel demo', "AgentTool x POST http://a/ $silent"));
+    ok $ok, 'a tool without a description is accepted';
+    like $output, qr/AGT0441: AgentTool x: expected a description/, 'with a warning';
+    (undef, $output) = check(graph('AgentModel demo', "AgentTool x POST http://a/ $silent described"));
+    unlike $output, qr/AGT0441/, 'which a description ends';
 }
 
 # ---- a secret stays one ----

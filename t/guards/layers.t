@@ -52,8 +52,8 @@ is headers_from($httpd_headers, grep { /$counting|$reading/ } @c_files), '',
 is headers_from($apr_headers, grep { /$counting/ } @c_files), '',
     'nor those of APR in its counting';
 
-only_in('PQ functions only in connection.c, query.c and listen.c of db',
-    qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|query|listen)\.c\z});
+only_in('PQ functions only in connection.c, conninfo.c, query.c and listen.c of db',
+    qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|conninfo|query|listen)\.c\z});
 only_in('PQclear only in db/query.c',
     qr/\bPQclear\b/, qr{\Amod_agent/db/query\.c\z});
 only_in('json_object_put only in core/json.c',
