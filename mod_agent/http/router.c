@@ -15,6 +15,9 @@
 #include "request.h"
 #include "response.h"
 
+/* Of a path in an answer. */
+#define MOST_ECHOED 128
+
 /* True when path fits the pattern; its UUIDs go to ids. */
 static bool match_path(const char *ids[AGENT_MAX_PARAMS], const char *pattern,
                        const char *path, apr_pool_t *pool)
@@ -57,14 +60,56 @@ static bool fits_method(const char *asked, const char *offered)
         || (strcmp(asked, "HEAD") == 0 && strcmp(offered, "GET") == 0);
 }
 
+/* Short, and of characters that need no care in a text. */
+static bool is_plain(const char *text)
+{
+    size_t length = strspn(
+        text,
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        "0123456789/_-.");
+
+    return text[length] == '\0' && length <= MOST_ECHOED;
+}
+
+/* What the server does not have; NULL: in an odd notation. */
+static const char *name_operation(const agent_call_t *call)
+{
+    return is_plain(call->r->method) && is_plain(call->r->uri)
+        ? apr_pstrcat(call->pool, call->r->method, " ", call->r->uri, NULL)
+        : NULL;
+}
+
 static int answer_method(agent_call_t *call, const char *allow)
 {
+    const char *name = name_operation(call);
+
     apr_table_setn(call->r->err_headers_out, "Allow",
                    apr_pstrcat(call->pool, allow, ", OPTIONS", NULL));
     if (strcmp(call->r->method, "OPTIONS") == 0) {
         return agent_response_empty(call, HTTP_NO_CONTENT);
     }
-    agent_error_set(&call->err, AGENT_E_METHOD, NULL, NULL, call->pool);
+    agent_error_set(&call->err, AGENT_E_METHOD,
+                    name != NULL
+                        ? apr_pstrcat(call->pool, "This server has no ", name,
+                                      ", only ", allow, ".", NULL)
+                        : NULL,
+                    NULL, call->pool);
+    return agent_problem_send(call);
+}
+
+/* path NULL: not below the prefix. */
+static int answer_not_found(agent_call_t *call, const char *path)
+{
+    const char *name = name_operation(call);
+    const char *detail = name != NULL
+        ? apr_pstrcat(call->pool, "This server has no ", name, ".", NULL)
+        : NULL;
+
+    if (path != NULL && (*path == '\0' || strcmp(path, "/") == 0)) {
+        detail = "This is an API without pages: GET /ok and /info say that it "
+                 "is there.";
+    }
+    agent_error_set(&call->err, AGENT_E_NOT_FOUND, detail, NULL, call->pool);
     return agent_problem_send(call);
 }
 
@@ -96,9 +141,6 @@ int agent_router_dispatch(agent_call_t *call, const agent_route_t *routes)
             call->pool, allow ? allow : "", allow ? ", " : "", routes->method,
             strcmp(routes->method, "GET") == 0 ? ", HEAD" : "", NULL);
     }
-    if (allow != NULL) {
-        return answer_method(call, allow);
-    }
-    agent_error_set(&call->err, AGENT_E_NOT_FOUND, NULL, NULL, call->pool);
-    return agent_problem_send(call);
+    return allow != NULL ? answer_method(call, allow)
+                         : answer_not_found(call, path);
 }

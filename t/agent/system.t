@@ -20,6 +20,20 @@ my $info = $client->get('/info');
 is $info->{status}, 200, 'GET /info is answered 200';
 ok $info->{json}{version}, 'GET /info names the version';
 
+subtest 'what the server does not have is named' => sub {
+    my $root = $client->get('/');
+    is $root->{status}, 404, 'there is no page at /';
+    like $root->{json}{detail}, qr{GET /ok and /info}, 'but addresses that a browser can open';
+    is $client->post('/threads/search', {})->{json}{detail}, 'This server has no POST /threads/search.';
+    is $client->post('/assistants/search', {})->{json}{detail}, 'This server has no POST /assistants/search.';
+    my $state = $client->post('/threads/01900000-0000-7000-8000-000000000000/state', {});
+    is $state->{status}, 405;
+    is $state->{json}{detail}, 'This server has no POST'
+        . ' /threads/01900000-0000-7000-8000-000000000000/state, only GET, HEAD.';
+    is $client->get($_)->{json}{detail}, 'Not Found', 'but no path in an odd notation'
+        for '/%22%3Cx', '/' . 'x' x 200;
+};
+
 subtest 'the paths of the API are not looked for below DocumentRoot' => sub {
     my $server = AgentTest::Server->new;
     $server->start;
