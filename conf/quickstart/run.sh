@@ -14,6 +14,8 @@ cd "$ROOT"
 
 # Known to this script, to no process that it starts.
 export -n ANTHROPIC_API_KEY OPENAI_API_KEY
+# Empty: the caller leaves the port to us.
+ASKED_PORT=${PORT-}
 PORT=${PORT:-8123}
 POSTGRES=$ROOT/conf/quickstart/postgres.sh
 
@@ -26,11 +28,26 @@ check_port() {
         die "PORT=$PORT is out of range; expected 1 to 65533."
     fi
     local port
-    for port in "$PORT" $((PORT + 1)) $((PORT + 2)); do
-        ! port_answers "$port" || die "Port $port of 127.0.0.1 is in use by" \
-            "another program. Choose another: make -f Makefile.apxs run" \
-            "PORT=9123 (it takes that one and the two that follow)"
+    port=$(used_port "$PORT")
+    [ -z "$port" ] || die "Port $port of 127.0.0.1 is in use by another" \
+        "program. Choose another: make -f Makefile.apxs run" \
+        "PORT=$(free_port) (it takes that one and the two that follow)"
+}
+
+# The first one in use of this port and the two that follow.
+used_port() {
+    local port
+    for port in "$1" $(($1 + 1)) $(($1 + 2)); do
+        ! port_answers "$port" || { say "$port" && return; }
     done
+}
+
+free_port() {
+    local port=9123
+    while [ "$port" -lt 65000 ] && [ -n "$(used_port "$port")" ]; do
+        port=$((port + 100))
+    done
+    say "$port"
 }
 
 # quiet LOG COMMAND...: the log gets what a reader does not need.
@@ -77,9 +94,19 @@ check_run_dir_is_ours() {
 build() {
     step "Building the modules and agent-runner"
     mkdir -p .build
-    quiet .build/build.log env -u MAKEFLAGS -u MFLAGS \
-        make -f Makefile.apxs "-j$(nproc)" all WERROR= ||
+    env -u MAKEFLAGS -u MFLAGS make -f Makefile.apxs "-j$(nproc)" all WERROR= \
+        2>&1 </dev/null | tee .build/build.log | show_progress ||
         die "The build failed; its output is in $ROOT/.build/build.log"
+}
+
+# A point for every ten files; nothing where few are built.
+show_progress() {
+    local line count=0
+    while IFS= read -r line; do
+        case $line in '  CC '*) count=$((count + 1)) ;; *) continue ;; esac
+        [ $((count % 10)) -ne 0 ] || printf .
+    done
+    [ "$count" -lt 10 ] || say
 }
 
 start_database() {
@@ -131,6 +158,8 @@ start() {
     if server_runs_already; then
         say "The agent server of this checkout already runs on $(server_url)."
         say "Stop it first to give it another port or model: make -f Makefile.apxs stop"
+        [ "${ASKED_PORT:-$(server_defined PORT)}" = "$(server_defined PORT)" ] ||
+            exit 1
         talk
         return
     fi

@@ -218,6 +218,7 @@ $style{bold}The server keeps running on $url$style{off}
     curl \$T/runs
     curl \$T/state
     curl $url/ratelimit-status
+  In a browser: $url/info
 TEXT
     print "  The thread of the last start is still there:\n",
         "    curl $url/threads/$earlier/state\n" if $earlier;
