@@ -8,13 +8,16 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
-use AgentTest::Env qw(root variant);
+use AgentTest::Env qw(root variant slurp);
 use AgentTest::Harness qw(run_group read_tally);
 use AgentTest::Postgres;
 use File::Temp qw(tempfile);
 
 # Groups whose files do not disturb each other.
 my %parallel = map { $_ => 1 } qw(guards lint unit sql runner supervisor sdk);
+
+# Groups that run without the modules and the runner.
+my %needs_no_module = map { $_ => 1 } qw(lint unit sql isolation);
 
 chdir root() or die root() . ": $!\n";
 die "usage: t/suite.pl GROUP...; t/README.md lists the groups\n" if !@ARGV;
@@ -30,12 +33,34 @@ for my $group (@ARGV) {
         or die "unknown group $group\n";
     local $ENV{AGENT_TEST_VARIANT} = $variant || 'release';
     print "\n== $group\n";
-    $failed_groups++ if !run_one($name);
+    $failed_groups++ if !is_built($name) || !run_one($name);
 }
 my ($passed, $failed, @said) = read_tally();
 $failed ||= $failed_groups;
 print "\n", @said, "\n$passed passed, $failed failed\n";
 exit($failed ? 1 : 0);
+
+# One line, where each of the group's files would say that a program is missing.
+sub is_built {
+    my ($name) = @_;
+    my $build = '.build/' . variant();
+    my @needed = map { s{\At/(.*)\.c\z}{$build/$1}r } linked_programs($name);
+    unshift @needed, map { "$build/$_" } qw(mod_agent.so mod_ratelimit_regional.so agent-runner)
+        if !$needs_no_module{$name};
+    my @missing = grep { !-e } @needed;
+    return 1 if !@missing;
+    my $command = 'make -f Makefile.apxs all programs'
+        . (variant() eq 'release' ? '' : ' VARIANT=' . variant());
+    print "$missing[0]", (@missing > 1 ? " and $#missing more" : ''),
+        " not built. Run: $command\n";
+    return 0;
+}
+
+# The C files of a group that the build makes programs of.
+sub linked_programs {
+    my ($name) = @_;
+    return grep { slurp($_) =~ /OBJECTS:/ } glob "t/$name/*.c";
+}
 
 sub run_one {
     my ($name) = @_;
