@@ -95,6 +95,9 @@ static void any_other_notation_of_a_pattern_is_refused(void **state)
                                         "https://[::1",
                                         "https://user@example.com",
                                         "*://example.com",
+                                        "ftp://example.com",
+                                        "WSS://example.com:*",
+                                        "file://x",
                                         "1http://example.com",
                                         "**"};
     agent_origin_pattern_t pattern;
