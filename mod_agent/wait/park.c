@@ -204,6 +204,12 @@ static int begin(park_t *park, request_rec *r, const agent_parking_t *parking,
     apr_pool_cleanup_register(r->pool, r, forget_request,
                               apr_pool_cleanup_null);
     agent_output_hold(park->output, true);
+    park->wants_more = true;
+    park->is_done = false;
+    /* A first turn may read a large answer: few are taken at a time. */
+    if (!agent_wait_keep_thread(waiter)) {
+        return SUSPENDED;
+    }
     take_parked_turn(park, AGENT_WAIT_WOKEN);
     if (!park->is_done || agent_output_send(park->output, r->connection)) {
         return SUSPENDED;

@@ -30,8 +30,9 @@ struct agent_waiter_t {
     /* The next with the same key. */
     agent_waiter_t *next;
     APR_RING_ENTRY(agent_waiter_t) link;
-    /* In waits->woken, when is_queued. */
+    /* In waits->woken or another's line, when is_queued; see queue.c. */
     APR_RING_ENTRY(agent_waiter_t) queue;
+    APR_RING_HEAD(agent_waiter_line_t, agent_waiter_t) line;
     bool is_queued;
     apr_time_t heartbeat_at;
     unsigned beats;
@@ -85,7 +86,9 @@ struct agent_waits_t {
     struct agent_waiter_ring_t by_heartbeat; /* the earliest first */
     int count;                               /* of the ring */
     apr_time_t beats_at; /* no heartbeats before: they are spread */
-    struct agent_waiter_ring_t woken; /* parked, not dispatched, in order */
+    /* Parked and not dispatched: the first of each key, in rotation. */
+    struct agent_waiter_ring_t woken;
+    apr_hash_t *lines; /* key -> the waiter of woken */
     int turns_out;     /* of parked waiters, from dispatch to end of turn */
     int turns_pending; /* those of them that have not begun */
     apr_uint64_t last_serial;

@@ -2,15 +2,18 @@
 /*
  * Who of the woken waiters may ask for a thread; see turns.h.
  *
- * Parked waiters that are woken queue here, and few of them are dispatched at a
- * time: httpd closes connections that are kept for their next request, also
- * with that request on its way, as soon as it looks for a thread and none is
- * idle. A turn that ends dispatches the next waiter. A waiter that blocks has
- * its thread and does not queue.
+ * Parked waiters that are woken queue (queue.c), as do those whose first turn
+ * finds no room, and few of them are dispatched at a time. A turn takes as long
+ * as the largest answer, and while no thread is idle, httpd accepts nobody, and
+ * closes connections that are kept for their next request, also with that
+ * request on its way. A turn that ends dispatches the next waiter. A waiter
+ * that blocks has its thread and does not queue.
  */
 #include "turns.h"
 
 #include <sys/eventfd.h>
+
+#include "queue.h"
 
 static void signal_waiter(const agent_waiter_t *waiter)
 {
@@ -35,21 +38,13 @@ static bool may_dispatch_locked(const agent_waits_t *waits)
             && count_idle_locked(waits) > threads->reserve);
 }
 
-static void dequeue_locked(agent_waiter_t *waiter)
-{
-    if (waiter->is_queued) {
-        waiter->is_queued = false;
-        APR_RING_REMOVE(waiter, queue);
-    }
-}
-
 static void dispatch_locked(agent_waits_t *waits)
 {
-    while (!APR_RING_EMPTY(&waits->woken, agent_waiter_t, queue)
-           && may_dispatch_locked(waits)) {
-        agent_waiter_t *waiter = APR_RING_FIRST(&waits->woken);
+    agent_waiter_t *waiter;
 
-        dequeue_locked(waiter);
+    while ((waiter = agent_wait_queue_first_locked(waits)) != NULL
+           && may_dispatch_locked(waits)) {
+        agent_wait_queue_remove_locked(waiter);
         waiter->is_out = true;
         waiter->is_pending = true;
         waits->turns_out++;
@@ -61,8 +56,7 @@ static void dispatch_locked(agent_waits_t *waits)
 static void enqueue_locked(agent_waiter_t *waiter)
 {
     waiter->rests = false;
-    waiter->is_queued = true;
-    APR_RING_INSERT_TAIL(&waiter->waits->woken, waiter, agent_waiter_t, queue);
+    agent_wait_queue_add_locked(waiter);
     dispatch_locked(waiter->waits);
 }
 
@@ -92,12 +86,25 @@ void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason)
     }
 }
 
+bool agent_wait_keep_thread_locked(agent_waiter_t *waiter)
+{
+    agent_waits_t *waits = waiter->waits;
+
+    /* Its thread is for whoever was woken before it. */
+    if (agent_wait_queue_first_locked(waits) != NULL
+        || !may_dispatch_locked(waits)) {
+        return false;
+    }
+    waiter->is_out = true;
+    waits->turns_out++;
+    return true;
+}
+
 bool agent_wait_rest_locked(agent_waiter_t *waiter)
 {
     waiter->rests = true;
     if (waiter->reasons != 0) {
-        /* Its thread is for whoever was woken before it. */
-        if (APR_RING_EMPTY(&waiter->waits->woken, agent_waiter_t, queue)) {
+        if (agent_wait_keep_thread_locked(waiter)) {
             waiter->rests = false;
             return false;
         }
@@ -109,7 +116,7 @@ bool agent_wait_rest_locked(agent_waiter_t *waiter)
 void agent_wait_begin_turn_locked(agent_waiter_t *waiter)
 {
     waiter->rests = false;
-    dequeue_locked(waiter);
+    agent_wait_queue_remove_locked(waiter);
     if (waiter->is_pending) {
         waiter->is_pending = false;
         waiter->waits->turns_pending--;

@@ -10,9 +10,13 @@
 void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason);
 void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason);
 
+/* Whether the waiter may take a turn with the thread that it has: there is room
+ * for one more, and nobody is queued. It is out then. */
+bool agent_wait_keep_thread_locked(agent_waiter_t *waiter);
+
 /*
  * The waiter gives its thread back until it is dispatched. False: it has a
- * reason for a turn and nobody is queued, so it goes on with this thread.
+ * reason for a turn, and goes on with this thread.
  */
 bool agent_wait_rest_locked(agent_waiter_t *waiter);
 

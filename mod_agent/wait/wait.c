@@ -71,6 +71,16 @@ agent_wait_t agent_wait_take(agent_waiter_t *waiter)
     return reason;
 }
 
+bool agent_wait_keep_thread(agent_waiter_t *waiter)
+{
+    bool may;
+
+    apr_thread_mutex_lock(waiter->waits->mutex);
+    may = agent_wait_keep_thread_locked(waiter);
+    apr_thread_mutex_unlock(waiter->waits->mutex);
+    return may;
+}
+
 /* One that is out was dispatched: whoever is queued comes after it. */
 agent_wait_t agent_wait_take_or_rest(agent_waiter_t *waiter, bool has_more)
 {
@@ -411,6 +421,7 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
     waits->grace = limits->grace;
     waits->by_key = apr_hash_make(pool);
     waits->by_serial = apr_hash_make(pool);
+    waits->lines = apr_hash_make(pool);
     APR_RING_INIT(&waits->by_heartbeat, agent_waiter_t, link);
     APR_RING_INIT(&waits->woken, agent_waiter_t, queue);
     return waits;

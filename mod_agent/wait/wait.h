@@ -68,19 +68,15 @@ typedef struct agent_wait_entry_t {
     bool is_stream;
 } agent_wait_entry_t;
 
-/*
- * Starts the threads; they end when pool does. conninfo: libpq's, for the
- * LISTEN connection; db: for what is read for all streams at once.
- */
+/* Starts the threads; they end when pool does. conninfo: libpq's, to LISTEN; db:
+ * for what is read for all streams at once. */
 apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
                                 agent_pool_t *db,
                                 const agent_waits_limits_t *limits,
                                 const agent_log_t *log, apr_pool_t *pool);
 
-/*
- * This child ends: no new waiters; streams are woken with AGENT_WAIT_STOPPING
- * now, whoever else still waits after grace then.
- */
+/* This child ends: no new waiters; streams are woken with AGENT_WAIT_STOPPING
+ * now, whoever else still waits after grace then. */
 void agent_waits_stop(agent_waits_t *waits, apr_interval_time_t grace);
 
 /* Whether a waiter could enter now; else err is why not. */
@@ -102,6 +98,10 @@ int agent_wait_descriptor(const agent_waiter_t *waiter);
 void agent_wait_lose_descriptor(agent_waiter_t *waiter);
 /* Why the waiter was woken since it last took; NOTHING when it was not. */
 agent_wait_t agent_wait_take(agent_waiter_t *waiter);
+
+/* Whether a parked waiter may take its first turn with the thread that it has;
+ * otherwise it rests, with a turn to take. */
+bool agent_wait_keep_thread(agent_waiter_t *waiter);
 
 /*
  * The same by the thread that leaves the waiter if that is NOTHING: it is then

@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_agent/wait/wait.c */
 /* OBJECTS: ../mod_agent/core/allocator.c */
 /* OBJECTS: ../mod_agent/wait/turns.c */
+/* OBJECTS: ../mod_agent/wait/queue.c */
 /* OBJECTS: ../mod_agent/wait/address.c */
 /* OBJECTS: ../mod_agent/wait/body_slot.c */
 /* OBJECTS: ../mod_agent/wait/hear.c */
@@ -137,6 +138,75 @@ static void a_turn_after_the_other_is_for_those_before(void **state)
     apr_pool_destroy(site.pool);
 }
 
+/* Three of one run have all the room, and two more of it are queued before one
+ * of another. */
+static void waiters_of_one_run_do_not_hold_up_another(void **state)
+{
+    site_t site;
+    agent_waiter_t *crowd[CROWD];
+    agent_waiter_t *other;
+
+    enter_crowd(&site, crowd);
+    allow(&site, 1);
+    other = enter(&site, OTHER, -1, false);
+    assert_int_equal(agent_wait_take_or_rest(other, false), AGENT_WAIT_NOTHING);
+    wake_in_order(&site, crowd);
+    apr_thread_mutex_lock(site.waits->mutex);
+    agent_wait_wake_locked(other, AGENT_WAIT_GONE);
+    apr_thread_mutex_unlock(site.waits->mutex);
+    take_turn(crowd[0]);
+    assert_int_equal(find_dispatched(crowd), 1U << 1 | 1U << 2 | 1U << 3);
+    assert_false(is_dispatched(other));
+    take_turn(crowd[1]);
+    assert_true(is_dispatched(other));
+    assert_int_equal(find_dispatched(crowd), 1U << 2 | 1U << 3);
+    take_turn(crowd[2]);
+    assert_int_equal(find_dispatched(crowd), 1U << 3 | 1U << 4);
+    apr_pool_destroy(site.pool);
+}
+
+/* The first of a line leaves it, and the last. */
+static void a_line_goes_on_without_who_has_left(void **state)
+{
+    site_t site;
+    agent_waiter_t *crowd[CROWD];
+
+    enter_crowd(&site, crowd);
+    idle = 0;
+    wake_in_order(&site, crowd);
+    agent_wait_leave(crowd[1]);
+    agent_wait_leave(crowd[4]);
+    take_turn(crowd[0]);
+    assert_int_equal(find_dispatched(crowd), 1U << 2);
+    take_turn(crowd[2]);
+    assert_int_equal(find_dispatched(crowd), 1U << 3);
+    take_turn(crowd[3]);
+    assert_int_equal(site.waits->turns_out, 0);
+    assert_int_equal(apr_hash_count(site.waits->lines), 0);
+    idle = 100;
+    apr_pool_destroy(site.pool);
+}
+
+static void a_first_turn_waits_for_room(void **state)
+{
+    site_t site;
+    agent_waiter_t *crowd[CROWD];
+    agent_waiter_t *new;
+
+    enter_crowd(&site, crowd);
+    allow(&site, 1);
+    new = enter(&site, OTHER, -1, false);
+    idle = 0;
+    wake_in_order(&site, crowd);
+    assert_false(agent_wait_keep_thread(new));
+    assert_int_equal(agent_wait_take_or_rest(new, true), AGENT_WAIT_NOTHING);
+    take_turn(crowd[0]);
+    take_turn(crowd[1]);
+    assert_true(is_dispatched(new));
+    idle = 100;
+    apr_pool_destroy(site.pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +214,9 @@ int main(void)
         CHECK_TEST(threads_are_left_to_requests),
         CHECK_TEST(polls_without_a_database_take_the_least),
         CHECK_TEST(a_turn_after_the_other_is_for_those_before),
+        CHECK_TEST(waiters_of_one_run_do_not_hold_up_another),
+        CHECK_TEST(a_line_goes_on_without_who_has_left),
+        CHECK_TEST(a_first_turn_waits_for_room),
     };
 
     return CHECK_RUN(tests);

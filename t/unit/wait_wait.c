@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_agent/wait/wait.c */
 /* OBJECTS: ../mod_agent/core/allocator.c */
 /* OBJECTS: ../mod_agent/wait/turns.c */
+/* OBJECTS: ../mod_agent/wait/queue.c */
 /* OBJECTS: ../mod_agent/wait/address.c */
 /* OBJECTS: ../mod_agent/wait/body_slot.c */
 /* OBJECTS: ../mod_agent/wait/hear.c */
