@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use AgentTest::Client;
 use AgentTest::Crowd;
+use AgentTest::Database;
 use AgentTest::Nginx;
 use AgentTest::Postgres;
 use AgentTest::Server;
@@ -137,6 +138,43 @@ subtest 'wakes: no request is lost while those who wait poll' => sub {
     is $crowd->{lost}, 0, 'nor when it is back and the run ends';
     is scalar(grep { $_->{status} == 200 } @through), $WAITERS, 'all are answered';
     is scalar(keys %{ $crowd->{members} }), $WAITERS + $OTHERS, 'all connections are kept';
+};
+
+# Lets nobody write threads until the handle is closed.
+sub hold_threads {
+    open my $psql, '|-', 'psql -X -q >/dev/null' or die "psql: $!\n";
+    $psql->autoflush;
+    print {$psql} "begin; lock table agent.threads;\n";
+    wait_for('the lock', sub {
+        sql(q{select count(*) from pg_locks where mode = 'AccessExclusiveLock'
+            and granted and relation = 'agent.threads'::regclass});
+    });
+    return $psql;
+}
+
+# A thread that counted as idle would be counted on for turns, and what it works
+# on closed with the idle connections.
+subtest 'wakes: a thread that goes on with a request whose body came later is busy' => sub {
+    my ($server, $client) = AgentTest::Server->start_with_client(
+        'LoadModule status_module "${MODULES}/mod_status.so"',
+        "<Location /server-status>\nSetHandler server-status\n</Location>");
+    my $held = hold_threads();
+    my $socket = $client->connection;
+    syswrite $socket, AgentTest::Crowd::request('GET', '/ok');
+    AgentTest::Client::read_until($socket, qr/\r\n\r\n.*ok/s);
+    syswrite $socket, "POST /threads HTTP/1.1\r\nHost: localhost\r\n"
+        . "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n";
+    AgentTest::Client::read_until($socket, qr/100 Continue\r\n\r\n/);
+    syswrite $socket, '{}';
+    wait_for('the request to be worked on', sub {
+        sql(q{select count(*) from pg_stat_activity where wait_event_type = 'Lock'});
+    });
+    # With the thread that is asked.
+    like $client->get('/server-status?auto')->{body}, qr/^BusyWorkers: 2$/m,
+        'as httpd counts';
+    close $held;
+    like AgentTest::Client::read_until($socket, qr/thread_id/), qr{HTTP/1\.1 200},
+        'and it is answered';
 };
 
 done_testing;
