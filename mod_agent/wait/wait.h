@@ -68,8 +68,8 @@ typedef struct agent_wait_entry_t {
     bool is_stream;
 } agent_wait_entry_t;
 
-/* Starts the threads; they end when pool does. conninfo: libpq's, to LISTEN; db:
- * for what is read for all streams at once. */
+/* Starts the threads; they end when pool does. conninfo: libpq's, to LISTEN;
+ * db: for what is read for all streams at once. */
 apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
                                 agent_pool_t *db,
                                 const agent_waits_limits_t *limits,
