@@ -265,6 +265,40 @@ subtest 'large runs wait for one another, small ones do not' => sub {
     is $runner->finish, 0, 'after a drain the runner ends';
 };
 
+# Each weighs 82 MB as a tree; its text names another run.
+sub heavy_line {
+    my ($note) = @_;
+    return line_of(input => \('{"messages":[{"role":"user","content":"sleep 600000"}],'
+        . qq("note":"$note","run_id":"$note","x":[) . join(',', ('{}') x 100_000) . ']}'));
+}
+
+subtest 'a run that waits for memory is cancelled without it, and no other run takes its place' => sub {
+    plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
+    my $runner = limited_runner('-d 420000');
+    my ($small, $small_line) = line_of(input => human('sleep 600000'));
+    my ($last, $last_line) = heavy_line('none');
+    my @first = map { [ heavy_line($last) ] } 1 .. 8;
+    my @lines;
+    my $cost = cost_of([ $runner->pid ], sub {
+        $runner->send_raw(join '', $small_line, (map { $_->[1] } @first), $last_line);
+        settle($runner);
+        $runner->send({ type => 'cancel', run_id => $last, epoch => 2 },
+            { type => 'cancel', run_id => $last, epoch => 1 });
+        @lines = $runner->lines_of_run($last);
+        settle($runner);
+    });
+    delete $_->{' text'} for @lines;
+    is_deeply \@lines, [ { type => 'end', run_id => $last, epoch => 1, status => 'interrupted', error => undef } ],
+        'its end is all that it says';
+    cmp_ok $cost->{peak_bytes}, '<', 300 * MB, 'runs whose input has its id wait on';
+    for my $run ($small, map { $_->[0] } reverse @first) {
+        $runner->send({ type => 'cancel', run_id => $run, epoch => 1 });
+        is end_of($runner, $run), 'interrupted', 'each of the others goes on until it is cancelled';
+    }
+    $runner->send({ type => 'drain' });
+    is $runner->finish, 0, 'the runner is idle afterwards';
+};
+
 subtest 'start lines of 7 MB wait in the pipe while a runner has no memory for them' => sub {
     my $count = is_sanitized() ? 10 : 60;
     my $runner = is_sanitized() ? RunnerTest->new(graphs => \%graphs) : limited_runner('-d 262144');

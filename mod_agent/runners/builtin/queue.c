@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See queue.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "queue.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include <apr_strings.h>
+
+#include "core/raw.h"
 
 static size_t find_memory(void)
 {
@@ -43,6 +43,24 @@ bool runner_queue_admits(const runner_queue_t *queue, size_t held,
         || held + queue->bytes + weight <= queue->held_max;
 }
 
+/* Reads which run a line starts. Members inside others do not count: a client
+ * chooses what they are. */
+static void read_key(runner_queue_entry_t *entry)
+{
+    size_t space = strspn(entry->text, " \t\r");
+    agent_raw_t line = {entry->text + space, entry->length - space};
+    agent_raw_t epoch = agent_raw_get(line, "epoch");
+    const char *run_id = agent_raw_string(agent_raw_get(line, "run_id"),
+                                          entry->pool);
+
+    if (run_id == NULL || !agent_uuid_parse(entry->run_id, run_id)
+        || agent_raw_kind(epoch) != AGENT_RAW_NUMBER) {
+        entry->run_id[0] = '\0';
+        return;
+    }
+    entry->epoch = strtoll(epoch.text, NULL, 10);
+}
+
 void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
                       size_t weight)
 {
@@ -55,6 +73,7 @@ void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
     entry->text = apr_pstrmemdup(pool, text, length);
     entry->length = length;
     entry->weight = weight;
+    read_key(entry);
     APR_RING_INSERT_TAIL(&queue->entries, entry, runner_queue_entry_t, link);
     queue->count++;
     queue->bytes += length;
@@ -81,13 +100,13 @@ runner_queue_entry_t *runner_queue_find(const runner_queue_t *queue,
 }
 
 runner_queue_entry_t *runner_queue_find_run(const runner_queue_t *queue,
-                                            const char *run_id)
+                                            const char *run_id, int64_t epoch)
 {
     runner_queue_entry_t *entry = APR_RING_FIRST(&queue->entries);
 
     while (!is_end(queue, entry)
-           && memmem(entry->text, entry->length, run_id, strlen(run_id))
-               == NULL) {
+           && (entry->run_id[0] == '\0' || entry->epoch != epoch
+               || strcmp(entry->run_id, run_id) != 0)) {
         entry = APR_RING_NEXT(entry, link);
     }
     return is_end(queue, entry) ? NULL : entry;

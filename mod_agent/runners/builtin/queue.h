@@ -13,9 +13,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <apr_pools.h>
 #include <apr_ring.h>
+
+#include "core/uuid.h"
 
 /* Taken for the memory of the process when it has no limit. */
 #define RUNNER_QUEUE_MEMORY_DEFAULT ((size_t)1024 * 1024 * 1024)
@@ -30,6 +33,9 @@ typedef struct runner_queue_entry_t {
     char *text;
     size_t length;
     size_t weight;
+    /* The run that it starts; "" when it does not say. */
+    char run_id[AGENT_UUID_SIZE];
+    int64_t epoch;
 } runner_queue_entry_t;
 
 typedef APR_RING_HEAD(runner_queue_ring_t,
@@ -55,7 +61,7 @@ bool runner_queue_is_full(const runner_queue_t *queue);
 bool runner_queue_admits(const runner_queue_t *queue, size_t held,
                          size_t weight);
 
-/* Keeps a copy of a line. */
+/* Keeps a copy of a line, which must be JSON (core/scan.h). */
 void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
                       size_t weight);
 
@@ -63,9 +69,9 @@ void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
 runner_queue_entry_t *runner_queue_find(const runner_queue_t *queue,
                                         size_t held);
 
-/* The first entry in whose text the id stands; NULL when there is none. */
+/* The entry that starts the run under that epoch; NULL when there is none. */
 runner_queue_entry_t *runner_queue_find_run(const runner_queue_t *queue,
-                                            const char *run_id);
+                                            const char *run_id, int64_t epoch);
 
 /* The entry leaves the queue; its pool is the caller's now. */
 void runner_queue_remove(runner_queue_t *queue, runner_queue_entry_t *entry);

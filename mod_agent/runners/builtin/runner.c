@@ -6,6 +6,7 @@
  */
 #include "runner.h"
 
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <apr_strings.h>
 
 #include "core/json.h"
+#include "core/scan.h"
 #include "journal.h"
 #include "queue.h"
 #include "run.h"
@@ -197,32 +199,34 @@ static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
     apr_pool_destroy(pool);
 }
 
-static void admit(runner_t *runner, runner_queue_entry_t *entry);
-
-/* The run to be cancelled; one that waits is admitted for it, and so is
- * another in whose text its id stands. */
-static runner_run_t *find_cancelled(runner_t *runner, const char *run_id)
+/* Ends a run that waits, without its tree: that may be larger than the memory
+ * that it waits for. It has not begun, so there is nothing to keep. */
+static void drop_waiting(runner_t *runner, runner_queue_entry_t *entry)
 {
-    runner_run_t *run = find_run(runner, run_id);
-    runner_queue_entry_t *entry;
-
-    while (run == NULL && *run_id != '\0'
-           && (entry = runner_queue_find_run(&runner->queue, run_id)) != NULL) {
-        admit(runner, entry);
-        run = find_run(runner, run_id);
-    }
-    return run;
+    runner_wire_begin(&runner->wire,
+                      "{\"type\":\"end\",\"run_id\":\"%s\",\"epoch\":%" PRId64
+                      ",\"status\":\"interrupted\",\"error\":null}",
+                      entry->run_id, entry->epoch);
+    runner_wire_end(&runner->wire);
+    runner_queue_remove(&runner->queue, entry);
+    apr_pool_destroy(entry->pool);
 }
 
 /* A run that has ended may still be on its way to the supervisor: to cancel it
  * is no breach. */
 static void take_cancel(runner_t *runner, json_object *line)
 {
-    runner_run_t *run = find_cancelled(runner,
-                                       agent_json_string(line, "run_id", ""));
+    const char *run_id = agent_json_string(line, "run_id", "");
+    int64_t epoch = agent_json_integer(line, "epoch", -1);
+    runner_queue_entry_t *entry = runner_queue_find_run(&runner->queue, run_id,
+                                                        epoch);
+    runner_run_t *run = find_run(runner, run_id);
 
-    if (run != NULL && run->epoch == agent_json_integer(line, "epoch", -1)) {
+    if (run != NULL && run->epoch == epoch) {
         runner_run_cancel(run);
+    }
+    else if (entry != NULL) {
+        drop_waiting(runner, entry);
     }
 }
 
@@ -284,19 +288,22 @@ static void read_line(runner_t *runner, const char *text, size_t length,
     apr_pool_clear(runner->scratch);
 }
 
-/* Only starts are heavy. */
+/* Only starts are heavy. What is not JSON is refused when it is read. */
 static void take_line(runner_t *runner, const char *text, size_t length)
 {
-    size_t weight = runner_value_weigh(text, length);
+    agent_scan_t scan = {.pool = NULL};
+    bool is_json = agent_scan_json(&scan, text, length);
 
-    if (runner_queue_admits(&runner->queue, measure_held(runner), weight)) {
-        read_line(runner, text, length, weight);
+    if (!is_json
+        || runner_queue_admits(&runner->queue, measure_held(runner),
+                               scan.weight)) {
+        read_line(runner, text, length, scan.weight);
     }
     else if (runner->used + runner->queue.count == runner->slots) {
         refuse_line(runner, "start when all slots are in use");
     }
     else {
-        runner_queue_add(&runner->queue, text, length, weight);
+        runner_queue_add(&runner->queue, text, length, scan.weight);
     }
 }
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: runners/builtin/queue.c core/ */
+/* Which run a start line that waits belongs to. */
+#include "check.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "runners/builtin/queue.h"
+
+#define FIRST  "01990000-0000-7000-8000-000000000001"
+#define SECOND "01990000-0000-7000-8000-000000000002"
+
+static runner_queue_t *make_queue(apr_pool_t *pool)
+{
+    runner_queue_t *queue = apr_pcalloc(pool, sizeof(*queue));
+
+    runner_queue_init(queue, pool);
+    return queue;
+}
+
+static void add(runner_queue_t *queue, const char *text)
+{
+    runner_queue_add(queue, text, strlen(text), RUNNER_QUEUE_SMALL + 1);
+}
+
+static void an_entry_is_found_by_its_run_and_epoch(void **state)
+{
+    runner_queue_t *queue = make_queue(*state);
+    runner_queue_entry_t *entry;
+
+    add(queue, "{\"type\":\"start\",\"run_id\":\"" FIRST "\",\"epoch\":3}");
+    add(queue, " { \"epoch\" : 12 , \"run_id\" : \"" SECOND "\" }");
+    assert_null(runner_queue_find_run(queue, FIRST, 2));
+    assert_null(runner_queue_find_run(queue, SECOND, 3));
+    entry = runner_queue_find_run(queue, SECOND, 12);
+    assert_non_null(entry);
+    assert_string_equal(entry->run_id, SECOND);
+    runner_queue_remove(queue, entry);
+    assert_null(runner_queue_find_run(queue, SECOND, 12));
+    assert_non_null(runner_queue_find_run(queue, FIRST, 3));
+    assert_int_equal(queue->count, 1);
+}
+
+static void an_id_elsewhere_in_a_line_is_not_its_runs(void **state)
+{
+    runner_queue_t *queue = make_queue(*state);
+
+    add(queue,
+        "{\"type\":\"start\",\"run_id\":\"" SECOND "\",\"epoch\":1,"
+        "\"thread_id\":\"" FIRST "\",\"input\":{\"run_id\":\"" FIRST
+        "\",\"note\":\"\\\",\\\"run_id\\\":\\\"" FIRST "\"}}");
+    add(queue,
+        "{\"input\":{\"run_id\":\"" FIRST "\",\"epoch\":1},\"epoch\":1}");
+    assert_null(runner_queue_find_run(queue, FIRST, 1));
+    assert_non_null(runner_queue_find_run(queue, SECOND, 1));
+}
+
+static void a_line_that_names_no_run_is_never_found(void **state)
+{
+    runner_queue_t *queue = make_queue(*state);
+
+    add(queue, "{\"type\":\"start\",\"run_id\":\"\",\"epoch\":1}");
+    add(queue, "{\"type\":\"start\",\"run_id\":5,\"epoch\":1}");
+    add(queue, "{\"type\":\"start\",\"run_id\":\"" FIRST "\",\"epoch\":\"1\"}");
+    add(queue, "[]");
+    assert_null(runner_queue_find_run(queue, "", 1));
+    assert_null(runner_queue_find_run(queue, "", 0));
+    assert_null(runner_queue_find_run(queue, FIRST, 1));
+    assert_null(runner_queue_find_run(queue, FIRST, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(an_entry_is_found_by_its_run_and_epoch),
+        CHECK_TEST(an_id_elsewhere_in_a_line_is_not_its_runs),
+        CHECK_TEST(a_line_that_names_no_run_is_never_found),
+    };
+
+    return CHECK_RUN(tests);
+}
