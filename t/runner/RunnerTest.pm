@@ -215,13 +215,18 @@ sub run_all {
     return map { $lines{ $_->{run_id} } } @starts;
 }
 
-# Reads until that many runs have ended, without looking at anything else;
-# returns how many bytes that were. For amounts that Perl's JSON takes long for.
+# Reads until that many runs have ended, without looking at anything else, and
+# sends $bytes, if any; returns how many bytes were read. For amounts that Perl's
+# JSON takes long for.
 sub count_ends {
-    my ($self, $count) = @_;
+    my ($self, $count, $bytes) = @_;
     my ($total, $ended, $text) = (0, 0, '');
+    $bytes //= '';
+    local $SIG{PIPE} = 'IGNORE';
     while ($ended < $count) {
-        $self->wait_for_io(undef, sub {
+        my $sent = length $bytes ? syswrite $self->{out}, $bytes : 0;
+        substr $bytes, 0, $sent, '' if $sent;
+        $self->wait_for_io(length $bytes ? $self->{out} : undef, sub {
             my $read = sysread $self->{in}, $text, 1 << 18, length $text;
             die "the runner ended too early: $self->{log_text}\n" if defined $read && $read == 0;
             $total += $read // 0;
