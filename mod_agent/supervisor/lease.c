@@ -256,7 +256,11 @@ static void give_up_waiting(agent_supervisor_t *sv, agent_lease_t *lease)
 
 static void check_lease(agent_supervisor_t *sv, agent_lease_t *lease)
 {
-    if (lease->grace_at <= sv->now) {
+    if (lease->grace_at != AGENT_NEVER
+        && !agent_runner_may_answer(sv, lease->runner)) {
+        lease->grace_at = sv->now + sv->timing.cancel_grace;
+    }
+    else if (lease->grace_at <= sv->now) {
         give_up_waiting(sv, lease);
     }
     else if (lease->deadline <= sv->now && lease->cause == AGENT_CAUSE_NONE) {

@@ -70,7 +70,8 @@ struct agent_lease_t {
     /* Number of the next event; last number that is known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
-    /* Monotonic; grace_at: when patience after a cancel ends. */
+    /* Monotonic. grace_at: when patience after a cancel ends; it begins anew
+     * as long as the runner may not answer. */
     apr_time_t trial_end;
     apr_time_t deadline;
     apr_time_t grace_at;
@@ -114,7 +115,8 @@ void agent_lease_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
                            agent_lease_state_t state);
 
 /*
- * Asks the runner to end the run, and waits for it cancel_grace long. A run
+ * Asks the runner to end the run, and waits for it cancel_grace long, not
+ * counting the time in which the runner is not read or is stopped. A run
  * that has not begun is given back at once and detached, uncounted; the
  * database ends it when a client has cancelled it.
  */

@@ -156,13 +156,16 @@ static bool exceeds_memory(const agent_supervisor_t *sv,
         && agent_process_resident(runner->pid) > limit;
 }
 
+bool agent_runner_may_answer(const agent_supervisor_t *sv,
+                             const agent_runner_t *runner)
+{
+    return !sv->runners.is_full && !runner->is_held && !sv->worker.is_stopped;
+}
+
 static void check_runner(agent_supervisor_t *sv, agent_runner_t *runner)
 {
-    /* A runner that we do not read or have stopped cannot answer. */
-    bool may_answer = !sv->runners.is_full && !runner->is_held
-        && !sv->worker.is_stopped;
-
-    if (!may_answer && runner->pong_by != AGENT_NEVER) {
+    if (!agent_runner_may_answer(sv, runner)
+        && runner->pong_by != AGENT_NEVER) {
         runner->pong_by = sv->now + sv->timing.ping_timeout;
     }
     if (runner->state == AGENT_RUNNER_LEAVING && runner->limit_at != AGENT_NEVER
