@@ -194,11 +194,28 @@ sub lock_out {
     return $lock;
 }
 
+sub wait_running {
+    my (@runs) = @_;
+    return wait_for('all to run', sub {
+        @runs == sql('select count(*) from agent.run_events where seq = 1 and run_id in (' . quoted(@runs) . ')');
+    });
+}
+
+sub talker { return { do => 'gate', path => $_[0], bytes => 7_000_000 } }
+
+sub start_run {
+    my ($sv, $input) = @_;
+    my $run = create_run($input);
+    $sv->wake;
+    wait_running($run);
+    return $run;
+}
+
 sub start_talkers {
     my ($sv, $count, $gate) = @_;
-    my @runs = map { create_run({ do => 'gate', path => $gate, bytes => 7_000_000 }) } 1 .. $count;
+    my @runs = map { create_run(talker($gate)) } 1 .. $count;
     $sv->wake;
-    wait_for('all to run', sub { !grep { events_of($_) < 2 } @runs });
+    wait_running(@runs);
     return @runs;
 }
 
@@ -225,14 +242,6 @@ subtest 'runs go on while 42 MB of others wait for a lock' => sub {
     is $sv->stop, 0, 'end';
 };
 
-sub start_hanging {
-    my ($sv, $deed) = @_;
-    my $run = create_run({ do => $deed // 'hang' });
-    $sv->wake;
-    wait_for('it to run', sub { events_of($run) == 2 });
-    return $run;
-}
-
 sub count_runners {
     my (@runs) = @_;
     my %pids = map { ((events_of($_))[1][1]{pid} => 1) } @runs;
@@ -246,12 +255,11 @@ subtest 'a runner that has more large output than may wait is read on when it is
     wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
     my $gate = make_gate();
     # Each goes to the runner that has fewer: the large ones come to the first.
-    my $held = start_hanging($sv);
-    my $ignorant = start_hanging($sv, 'stuck');
+    my ($held, $ignorant) = map { start_run($sv, { do => $_ }) } qw(hang stuck);
     my (@large, @beside);
-    for (1 .. 12) {
-        push @large, start_talkers($sv, 1, $gate);
-        push @beside, start_hanging($sv);
+    for (1 .. 11) {
+        push @large, start_run($sv, talker($gate));
+        push @beside, start_run($sv, { do => 'hang' });
     }
     is_deeply [ count_runners($held, @large), count_runners($ignorant, @beside), count_runners($held, $ignorant) ],
         [ 1, 1, 2 ], 'one runner has the large output';
@@ -303,8 +311,8 @@ sub roll_back {
 subtest 'a rollback that always takes too long ends its run in error, and nobody else\'s' => sub {
     my $sv = TestSupervisor->start($pg, @short_lease);
     $sv->wait_ready;
-    my $run = start_hanging($sv);
-    my $other = start_hanging($sv);
+    my $run = start_run($sv, { do => 'hang' });
+    my $other = start_run($sv, { do => 'hang' });
     break_rollback();
     roll_back($run);
     my @small;
@@ -330,7 +338,7 @@ subtest 'a rollback that always takes too long ends its run in error, and nobody
 subtest 'nor does it keep the next supervisor of the host from executing runs' => sub {
     my $sv = TestSupervisor->start($pg, @short_lease);
     $sv->wait_ready;
-    my $run = start_hanging($sv);
+    my $run = start_run($sv, { do => 'hang' });
     break_rollback();
     $sv->stop('KILL');
     roll_back($run);
