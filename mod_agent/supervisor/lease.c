@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "runner_io.h"
 #include "state.h"
 
 /* How much longer each further trial of a run is; no execution is so long. */

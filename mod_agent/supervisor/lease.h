@@ -70,8 +70,7 @@ struct agent_lease_t {
     /* Number of the next event; last number that is known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
-    /* Monotonic. grace_at: when patience after a cancel ends; it begins anew
-     * as long as the runner may not answer. */
+    /* Monotonic. grace_at: end of patience; see agent_runner_may_answer(). */
     apr_time_t trial_end;
     apr_time_t deadline;
     apr_time_t grace_at;

@@ -125,10 +125,6 @@ int agent_runner_suspect_places(const agent_supervisor_t *sv);
 /* News of the spawner. */
 void agent_runner_receive_news(agent_supervisor_t *sv);
 
-/* False while we do not read it, or have stopped it: then no answer is due. */
-bool agent_runner_may_answer(const agent_supervisor_t *sv,
-                             const agent_runner_t *runner);
-
 /* Gives back what ended runners held; not while the poll set is walked. */
 void agent_runner_reap(agent_supervisor_t *sv);
 

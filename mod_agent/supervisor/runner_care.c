@@ -156,12 +156,6 @@ static bool exceeds_memory(const agent_supervisor_t *sv,
         && agent_process_resident(runner->pid) > limit;
 }
 
-bool agent_runner_may_answer(const agent_supervisor_t *sv,
-                             const agent_runner_t *runner)
-{
-    return !sv->runners.is_full && !runner->is_held && !sv->worker.is_stopped;
-}
-
 static void check_runner(agent_supervisor_t *sv, agent_runner_t *runner)
 {
     if (!agent_runner_may_answer(sv, runner)

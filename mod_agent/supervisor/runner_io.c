@@ -189,6 +189,12 @@ static void poll_runner(agent_supervisor_t *sv, agent_runner_t *runner)
     }
 }
 
+bool agent_runner_may_answer(const agent_supervisor_t *sv,
+                             const agent_runner_t *runner)
+{
+    return !sv->runners.is_full && !runner->is_held && !sv->worker.is_stopped;
+}
+
 void agent_runner_resume(agent_supervisor_t *sv)
 {
     agent_runner_t *runner;

@@ -27,4 +27,8 @@ void agent_runner_take_log(agent_supervisor_t *sv, agent_runner_t *runner,
 void agent_runner_tick_log(agent_supervisor_t *sv, agent_runner_t *runner);
 void agent_runner_end_log(agent_supervisor_t *sv, agent_runner_t *runner);
 
+/* False while we do not read it, or have stopped it: then no answer is due. */
+bool agent_runner_may_answer(const agent_supervisor_t *sv,
+                             const agent_runner_t *runner);
+
 #endif
