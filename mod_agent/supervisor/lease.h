@@ -78,7 +78,6 @@ struct agent_lease_t {
 
 APR_RING_HEAD(agent_lease_ring_t, agent_lease_t);
 typedef struct agent_lease_ring_t agent_lease_ring_t;
-
 typedef struct agent_lease_table_t {
     apr_hash_t *by_key;
     /* Memory of ended leases, used again. */
