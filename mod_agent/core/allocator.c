@@ -36,6 +36,27 @@ static int abort_without_memory(int status)
     abort();
 }
 
+static apr_status_t destroy_pool(void *pool)
+{
+    apr_pool_destroy(pool);
+    return APR_SUCCESS;
+}
+
+apr_pool_t *agent_allocator_make_apart(apr_pool_t *parent)
+{
+    apr_pool_t *pool;
+
+    apr_pool_create_unmanaged_ex(&pool, abort_without_memory, NULL);
+    apr_pool_cleanup_register(parent, pool, destroy_pool,
+                              apr_pool_cleanup_null);
+    return pool;
+}
+
+void agent_allocator_end_apart(apr_pool_t *parent, apr_pool_t *pool)
+{
+    apr_pool_cleanup_run(parent, pool, destroy_pool);
+}
+
 apr_pool_t *agent_allocator_make_pool(apr_allocator_t *allocator)
 {
     apr_pool_t *pool;

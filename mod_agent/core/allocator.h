@@ -14,6 +14,16 @@
 apr_status_t agent_allocator_create(apr_allocator_t **out,
                                     apr_size_t kept_bytes, apr_pool_t *pool);
 
+/*
+ * A pool with an allocator of its own. For what grows while only one thread, or
+ * the holder of one lock, uses it: two threads must not be in pools of one
+ * allocator at the same time unless that has a lock, and httpd's allocator for
+ * a child has none. It ends as a cleanup of parent, so after those that are
+ * registered later, or by end_apart. Never NULL.
+ */
+apr_pool_t *agent_allocator_make_apart(apr_pool_t *parent);
+void agent_allocator_end_apart(apr_pool_t *parent, apr_pool_t *pool);
+
 /* A pool without a parent: the caller must destroy it, before the allocator's
  * own pool ends. Never NULL: without memory the process aborts, as httpd does
  * with its own pools. */

@@ -11,6 +11,7 @@
 #include <httpd.h>
 #include <mod_dbd.h>
 
+#include "../core/allocator.h"
 #include "connection.h"
 
 /* What connections may keep of the largest texts they carried: all of them
@@ -153,11 +154,9 @@ static apr_status_t forget_kept(void *data)
 
 static wrapper_t *make_wrapper(agent_pool_t *connections, ap_dbd_t *handle)
 {
-    apr_pool_t *pool;
-    wrapper_t *wrapper;
+    apr_pool_t *pool = agent_allocator_make_apart(handle->pool);
+    wrapper_t *wrapper = apr_pcalloc(pool, sizeof(*wrapper));
 
-    apr_pool_create(&pool, handle->pool);
-    wrapper = apr_pcalloc(pool, sizeof(*wrapper));
     wrapper->connections = connections;
     wrapper->pool = pool;
     wrapper->db = agent_db_wrap(
@@ -196,7 +195,7 @@ static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
     apr_dbd_close(handle->driver, handle->handle);
     handle->handle = fresh;
     apr_pool_userdata_setn(NULL, wrapper_key, NULL, handle->pool);
-    apr_pool_destroy(wrapper->pool);
+    agent_allocator_end_apart(handle->pool, wrapper->pool);
 }
 
 /* Before the connection is given back. What others have prepared on it would be

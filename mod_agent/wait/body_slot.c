@@ -9,6 +9,7 @@
 #include <apr_ring.h>
 #include <apr_thread_mutex.h>
 
+#include "../core/allocator.h"
 #include "address.h"
 
 struct agent_body_slot_t {
@@ -40,7 +41,7 @@ apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
 
     slots->free = count;
     APR_RING_INIT(&slots->ring, agent_body_slot_t, link);
-    agent_addresses_make(&slots->addresses, pool);
+    agent_addresses_make(&slots->addresses, agent_allocator_make_apart(pool));
     *out = slots;
     return apr_thread_mutex_create(&slots->mutex, APR_THREAD_MUTEX_DEFAULT,
                                    pool);

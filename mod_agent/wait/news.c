@@ -16,6 +16,7 @@
 
 #include <apr_strings.h>
 
+#include "../core/allocator.h"
 #include "turns.h"
 
 /* Of one run at once; more are looked up. */
@@ -45,7 +46,7 @@ static wanted_t *make_wanted(apr_pool_t *pool)
 {
     wanted_t *wanted = apr_palloc(pool, sizeof(*wanted));
 
-    apr_pool_create(&wanted->pool, pool);
+    wanted->pool = agent_allocator_make_apart(pool);
     wanted->runs = apr_hash_make(wanted->pool);
     return wanted;
 }

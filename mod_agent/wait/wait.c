@@ -407,6 +407,7 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
                                  const agent_log_t *log, apr_pool_t *pool)
 {
     agent_waits_t *waits = apr_pcalloc(pool, sizeof(*waits));
+    apr_pool_t *tables = agent_allocator_make_apart(pool);
 
     waits->log = *log;
     waits->heartbeat = limits->heartbeat;
@@ -414,14 +415,14 @@ static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
     waits->free_blocked = limits->blocked;
     waits->parked_per_address = limits->parked_per_address;
     waits->blocked_per_address = limits->blocked_per_address;
-    agent_addresses_make(&waits->parked_addresses, pool);
-    agent_addresses_make(&waits->blocked_addresses, pool);
+    agent_addresses_make(&waits->parked_addresses, tables);
+    agent_addresses_make(&waits->blocked_addresses, tables);
     waits->threads = limits->threads;
     waits->is_ending = limits->is_ending;
     waits->grace = limits->grace;
-    waits->by_key = apr_hash_make(pool);
-    waits->by_serial = apr_hash_make(pool);
-    waits->lines = apr_hash_make(pool);
+    waits->by_key = apr_hash_make(tables);
+    waits->by_serial = apr_hash_make(tables);
+    waits->lines = apr_hash_make(tables);
     APR_RING_INIT(&waits->by_heartbeat, agent_waiter_t, link);
     APR_RING_INIT(&waits->woken, agent_waiter_t, queue);
     return waits;

@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_agent/wait/budget.c */
 /* OBJECTS: ../mod_agent/wait/body_slot.c */
 /* OBJECTS: ../mod_agent/wait/address.c */
+/* OBJECTS: ../mod_agent/core/allocator.c */
 /* Who is cut when slow clients hold too much, or take too many slots. */
 #include "check.h"
 
