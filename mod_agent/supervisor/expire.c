@@ -9,6 +9,8 @@
 #define INTERVAL apr_time_from_sec(10)
 /* Between two threads whose values are swept: their locks are held so long. */
 #define BLOB_PAUSE apr_time_from_msec(100)
+/* After a sweep that took too long. */
+#define BLOB_LONG_PAUSE apr_time_from_sec(600)
 /* Threads of one statement: as many as a waiting batch can spare time for. */
 #define BATCH 25
 
@@ -67,7 +69,9 @@ static void receive_blobs(agent_supervisor_t *sv,
 
 static void fail_blobs(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    sv->expire.blobs_at = agent_database_after(sv, INTERVAL);
+    /* What took too long would take as long again. */
+    sv->expire.blobs_at = agent_database_after(
+        sv, failure == AGENT_FAILURE_TIMEOUT ? BLOB_LONG_PAUSE : INTERVAL);
 }
 
 const agent_operation_t agent_blob_operation = {

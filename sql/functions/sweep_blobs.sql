@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Removes values that no checkpoint of their thread has any longer, of one thread: any of the ten longest
--- due, so that one which cannot be swept does not keep others waiting. A thread with more than 10 million
--- references from checkpoints to values, some seconds of work under its lock, is put off by a day: what its
--- removed checkpoints had goes with the thread.
+-- due, so that one which cannot be swept does not keep others waiting. A thread with more than 2 million
+-- references from checkpoints to values, some two seconds of work under its lock, is put off by a day: what
+-- its removed checkpoints had goes with the thread.
 -- Returns: threads that were looked at, 0 or 1: call again while it is 1.
 -- Locks:   the thread and its row here, skipping locked ones.
 create or replace function agent.sweep_blobs() returns integer
@@ -11,10 +11,11 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_references constant bigint := 10000000;
+    c_references constant bigint := 2000000;
     v_now     timestamptz := agent.now();
     v_row     agent.blob_sweeps;
-    v_bytes   bigint;
+    v_count   bigint := 0;
+    v_added   bigint;
     v_orphans uuid[];
 begin
     select d.* into v_row
@@ -43,12 +44,17 @@ begin
         return 1;
     end if;
 
-    -- As stored: nothing is read for this.
-    select sum(pg_column_size(c.channels)) into v_bytes
-      from agent.checkpoints c
-     where c.account_id = v_row.account_id
-       and c.thread_id = v_row.thread_id;
-    if v_bytes / 16 > c_references then
+    -- Counted up to the limit, checkpoint by checkpoint: their stored length says nothing, as lists compress.
+    for v_added in
+        select (select sum(cardinality(v.digests)) from unnest(c.channels) v)
+          from agent.checkpoints c
+         where c.account_id = v_row.account_id
+           and c.thread_id = v_row.thread_id
+    loop
+        v_count := v_count + coalesce(v_added, 0);
+        exit when v_count > c_references;
+    end loop;
+    if v_count > c_references then
         update agent.blob_sweeps b
            set due_at = v_now + interval '1 day'
          where b.account_id = v_row.account_id

@@ -41,4 +41,17 @@ cmp_ok $cpu, '<', 0.5 + 5e-6 * $sorted, 'its work grows with the references, not
 is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread'"),
     $CHECKPOINTS + $REFERENCES - 1, 'it keeps what a checkpoint has, and nothing else';
 
+# Stored in a few kilobytes each.
+my $other = AgentSQL::uuid();
+my $other_key = "'$AgentSQL::ACCOUNT', '$other'";
+$session->query("insert into agent.threads (account_id, thread_id, created_at, updated_at) values ($other_key, now(), now())");
+$session->query("insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, created_at)
+    select $other_key, gen_random_uuid(), gen_random_uuid(), array[row('list', true,
+        array_fill(md5('same')::uuid, array[50000]))::agent.channel_value], '[]', '[]', '{}', now()
+    from generate_series(1, 50) n");
+$session->query("insert into agent.blob_sweeps (account_id, thread_id, due_at) values ($other_key, now())");
+is $session->value('select agent.sweep_blobs()'), 1, 'a sweep of a thread with 2.5 million references looks at it';
+is $session->value("select due_at > now() + interval '23 hours' from agent.blob_sweeps where thread_id = '$other'"), 't',
+    'more than 2 million references are put off, however well they compress';
+
 done_testing;
