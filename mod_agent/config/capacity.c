@@ -18,6 +18,11 @@
 /* AgentMaxBody unless it says otherwise; and where threads are few. */
 #define BODY_BYTES   (4 * 1024 * 1024)
 #define LEAST_BODIES 4
+/* For each that may wait for its run, a socket, the descriptor that wakes it,
+ * and a duplicate of the socket while its output or body is held; and the two
+ * sockets of one that may wait for its body, of which there are half as many.
+ */
+#define WAITER_DESCRIPTORS 4
 /* Of a child, for all but requests that wait: log files, listeners, database
  * connections, clients that do not wait. */
 #define OTHER_DESCRIPTORS 500
@@ -41,18 +46,19 @@ static int get_threads(void)
     return threads > 0 ? threads : 1;
 }
 
-/* A waiting request has its socket and the descriptor that wakes it. */
 static int find_descriptor_room(void)
 {
     struct rlimit limit = {0};
+    rlim_t room;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0
-        || limit.rlim_cur > 4 * AGENT_MAX_WAITERS) {
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
         return AGENT_MAX_WAITERS;
     }
-    return limit.rlim_cur > OTHER_DESCRIPTORS + 2
-        ? (int)((limit.rlim_cur - OTHER_DESCRIPTORS) / 2)
-        : 1;
+    if (limit.rlim_cur < OTHER_DESCRIPTORS + WAITER_DESCRIPTORS) {
+        return 1;
+    }
+    room = (limit.rlim_cur - OTHER_DESCRIPTORS) / WAITER_DESCRIPTORS;
+    return room < AGENT_MAX_WAITERS ? (int)room : AGENT_MAX_WAITERS;
 }
 
 /* Connections without a thread that the event MPM lets a child have. */
@@ -220,7 +226,8 @@ void agent_capacity_check(const agent_server_config_t *config,
                                        "open files (ulimit -n) of at least %d, "
                                        "so %d requests of a child may wait "
                                        "instead of %d",
-                     2 * wanted + OTHER_DESCRIPTORS, descriptors, wanted);
+                     WAITER_DESCRIPTORS * wanted + OTHER_DESCRIPTORS,
+                     descriptors, wanted);
     }
     if (wanted > find_connection_room()) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <apr_buckets.h>
-#include <apr_portable.h>
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_protocol.h>
@@ -312,12 +311,8 @@ static int conclude(agent_body_t *body, apr_status_t rv)
 /* The connection is about to be given to the MPM. */
 static void pause_share(const agent_body_t *body)
 {
-    apr_os_sock_t fd;
-
-    if (body->share != NULL
-        && apr_os_sock_get(&fd, ap_get_conn_socket(body->call->r->connection))
-            == APR_SUCCESS) {
-        agent_share_wait(body->share, fd);
+    if (body->share != NULL) {
+        agent_share_wait(body->share, agent_park_client(body->call->r));
     }
 }
 
@@ -331,8 +326,8 @@ static apr_status_t resume_share(const agent_body_t *body)
 static apr_status_t read_more(void *baton)
 {
     agent_body_t *body = baton;
-    apr_size_t before = body->length;
     apr_status_t rv = resume_share(body);
+    apr_size_t before = body->length;
 
     if (rv == APR_SUCCESS) {
         rv = read_all(body, APR_NONBLOCK_READ);
@@ -381,6 +376,12 @@ static int wait_for_rest(agent_body_t *body)
     const agent_reading_t reading = {call->child->waits, read_more, go_on,
                                      body};
 
+    if (agent_park_client(call->r) == NULL) {
+        return conclude(body,
+                        refuse(call, AGENT_E_OVERLOADED,
+                               "No file descriptor is left to wait for "
+                               "the rest of the body with."));
+    }
     pause_share(body);
     return agent_park_read(call->r, &reading);
 }

@@ -26,7 +26,8 @@ apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
 /*
  * Reads the body, at most AgentMaxBody bytes, into call->body, and calls
  * then(call), in this thread or later in another. A body that cannot be read is
- * answered here: 400, 408, 413, 415, or 503 when it has lost its slot.
+ * answered here: 400, 408, 413, 415, or 503 when it has lost its slot, or when
+ * no descriptor is left to wait with.
  * Reading and growing takes at most 3 times the body's bytes, of which the
  * text alone stays. Returns what the handler returns to httpd.
  */

@@ -2,9 +2,7 @@
 /* Slots of requests that wait for the rest of their bodies; see body_slot.h. */
 #include "body_slot.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <apr_ring.h>
 #include <apr_thread_mutex.h>
@@ -17,9 +15,8 @@ struct agent_body_slot_t {
     agent_body_slots_t *slots;
     /* Under the mutex: */
     agent_address_t *address;
-    /* A duplicate of the client's socket, so that no other connection can have
-     * its number. */
-    int fd;
+    /* Borrowed while the slot is held. */
+    const agent_client_socket_t *client;
     bool is_held;
     bool is_lost;
 };
@@ -55,9 +52,6 @@ static void leave_locked(agent_body_slot_t *slot)
     slot->is_held = false;
     slots->free++;
     agent_addresses_leave(&slots->addresses, slot->address->number);
-    if (slot->fd >= 0) {
-        close(slot->fd);
-    }
 }
 
 /* Of the address with the most slots, the longest without progress. */
@@ -80,7 +74,7 @@ static agent_body_slot_t *choose_victim_locked(const agent_body_slots_t *slots)
 static void evict_locked(agent_body_slot_t *slot)
 {
     slot->is_lost = true;
-    shutdown(slot->fd, SHUT_RD);
+    agent_client_socket_shut_down(slot->client, SHUT_RD);
     leave_locked(slot);
 }
 
@@ -99,13 +93,14 @@ static void enter_locked(agent_body_slots_t *slots, agent_body_slot_t *slot,
 }
 
 agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
-                                        apr_uint64_t address, int client_fd,
+                                        apr_uint64_t address,
+                                        const agent_client_socket_t *client,
                                         apr_pool_t *pool)
 {
     agent_body_slot_t *slot = apr_pcalloc(pool, sizeof(*slot));
 
     slot->slots = slots;
-    slot->fd = fcntl(client_fd, F_DUPFD_CLOEXEC, 0);
+    slot->client = client;
     apr_thread_mutex_lock(slots->mutex);
     enter_locked(slots, slot, address);
     apr_thread_mutex_unlock(slots->mutex);

@@ -8,6 +8,8 @@
 
 #include <apr_pools.h>
 
+#include "client_socket.h"
+
 typedef struct agent_body_slots_t agent_body_slots_t;
 typedef struct agent_body_slot_t agent_body_slot_t;
 
@@ -16,14 +18,16 @@ apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
                                      apr_pool_t *pool);
 
 /*
- * A slot, in pool, for a request from a client address (agent_address_number())
- * on the socket client_fd. When all slots are taken, the address with the most
- * of them loses one: that of its client which has sent nothing for longest. The
- * input of that client's socket is shut down, which makes the MPM call its
- * request. Takes time linear in the slots only then.
+ * A slot, in pool, for a request from a client address
+ * (agent_address_number()). client: borrowed until the slot is
+ * returned. When all slots are taken, the address with the most of them loses
+ * one: that of its client which has sent nothing for longest. The input of that
+ * client's socket is shut down, which makes the MPM call its request. Takes
+ * time linear in the slots only then.
  */
 agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
-                                        apr_uint64_t address, int client_fd,
+                                        apr_uint64_t address,
+                                        const agent_client_socket_t *client,
                                         apr_pool_t *pool);
 
 /* Its client has sent something. */

@@ -2,10 +2,6 @@
 /* The bytes that a child holds for slow clients; see budget.h. */
 #include "budget.h"
 
-#include <fcntl.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <apr_ring.h>
 #include <apr_thread_mutex.h>
 #include <apr_time.h>
@@ -18,9 +14,8 @@ struct agent_share_t {
     /* The owner's alone while the share is in use. */
     apr_size_t bytes;
     apr_time_t progress_at;
-    /* A duplicate of the client's socket, so that no other connection can have
-     * its number; -1 = the share has not waited. */
-    int fd;
+    /* Borrowed while the share waits; NULL = descriptors have run out. */
+    const agent_client_socket_t *client;
     bool waits;
     bool is_cut;
 };
@@ -75,8 +70,8 @@ static void cut_locked(agent_share_t *share)
     share->budget->bytes -= share->bytes;
     share->bytes = 0;
     share->is_cut = true;
-    if (share->fd >= 0) {
-        shutdown(share->fd, share->cut.shutdown);
+    if (share->client != NULL) {
+        agent_client_socket_shut_down(share->client, share->cut.shutdown);
     }
 }
 
@@ -91,14 +86,6 @@ static void make_room_locked(agent_budget_t *budget)
             return;
         }
         cut_locked(heaviest);
-    }
-}
-
-static void forget_client(agent_share_t *share)
-{
-    if (share->fd >= 0) {
-        close(share->fd);
-        share->fd = -1;
     }
 }
 
@@ -125,21 +112,16 @@ void agent_share_set(agent_share_t *share, apr_size_t bytes)
     }
     apr_thread_mutex_unlock(budget->mutex);
     share->bytes = bytes;
-    if (bytes == 0) {
-        forget_client(share);
-    }
 }
 
-void agent_share_wait(agent_share_t *share, int fd)
+void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client)
 {
     agent_budget_t *budget = share->budget;
 
     if (share->bytes == 0) {
         return;
     }
-    if (share->fd < 0) {
-        share->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    }
+    share->client = client;
     share->waits = true;
     apr_thread_mutex_lock(budget->mutex);
     APR_RING_INSERT_TAIL(&budget->waiting, share, agent_share_t, link);
@@ -162,9 +144,6 @@ bool agent_share_resume(agent_share_t *share)
     }
     apr_thread_mutex_unlock(share->budget->mutex);
     share->is_cut = false;
-    if (was_cut) {
-        forget_client(share);
-    }
     return !was_cut;
 }
 
@@ -183,7 +162,6 @@ agent_share_t *agent_share_add(agent_budget_t *budget,
     share->budget = budget;
     share->cut = *cut;
     share->progress_at = apr_time_now();
-    share->fd = -1;
     /* Before what it holds is freed with the pool. */
     apr_pool_pre_cleanup_register(pool, share, leave_with_pool);
     return share;

@@ -16,6 +16,8 @@
 
 #include <apr_pools.h>
 
+#include "client_socket.h"
+
 typedef struct agent_budget_t agent_budget_t;
 typedef struct agent_share_t agent_share_t;
 
@@ -45,9 +47,14 @@ void agent_share_progress(agent_share_t *share);
  * owner says so before it allocates more, and after it has freed something. */
 void agent_share_set(agent_share_t *share, apr_size_t bytes);
 
-/* The share waits for its client, whose socket is fd: from now on its owner may
- * not touch what it holds. */
-void agent_share_wait(agent_share_t *share, int fd);
+/*
+ * The share waits for its client: from now on its owner may not touch what it
+ * holds. client: borrowed until the share is resumed; NULL when
+ * descriptors have run out: a cut then frees what the share holds, and its
+ * owner is called when the client does something, or after Timeout.
+ */
+void agent_share_wait(agent_share_t *share,
+                      const agent_client_socket_t *client);
 
 /* The share is in use again. False: it was cut, and holds nothing; said once.
  * May be called while it is in use. */

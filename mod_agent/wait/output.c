@@ -140,15 +140,15 @@ void agent_output_drop(agent_output_t *output, conn_rec *c)
     agent_share_set(output->share, 0);
 }
 
-void agent_output_wait(const agent_output_t *output, const conn_rec *c)
+bool agent_output_has_held(const agent_output_t *output)
 {
-    apr_os_sock_t fd;
+    return !APR_BRIGADE_EMPTY(output->held);
+}
 
-    if (!APR_BRIGADE_EMPTY(output->held)
-        && apr_os_sock_get(&fd, ap_get_conn_socket((conn_rec *)c))
-            == APR_SUCCESS) {
-        agent_share_wait(output->share, fd);
-    }
+void agent_output_wait(const agent_output_t *output,
+                       const agent_client_socket_t *client)
+{
+    agent_share_wait(output->share, client);
 }
 
 bool agent_output_send(agent_output_t *output, conn_rec *c)

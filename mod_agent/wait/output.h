@@ -10,6 +10,8 @@
 
 #include <httpd.h>
 
+#include "client_socket.h"
+
 typedef struct agent_output_t agent_output_t;
 
 /* Registers the filter; once, when the module's hooks are. */
@@ -23,9 +25,14 @@ apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool);
  * c->pool. It lets everything through until it is told to hold. */
 agent_output_t *agent_output_add(conn_rec *c);
 
+/* Whether anything is held. Not once agent_output_wait() was called. */
+bool agent_output_has_held(const agent_output_t *output);
+
 /* The connection is given to the MPM: until a function of this header is called
- * for it again, what is held may be dropped, and the client cut. */
-void agent_output_wait(const agent_output_t *output, const conn_rec *c);
+ * for it again, what is held may be dropped, and the client cut. client: as in
+ * agent_share_wait(). */
+void agent_output_wait(const agent_output_t *output,
+                       const agent_client_socket_t *client);
 
 /* The connection is about to be closed: nothing is held for its client. */
 void agent_output_drop(agent_output_t *output, conn_rec *c);

@@ -105,6 +105,19 @@ static apr_status_t restore_before_close(void *data)
     return APR_SUCCESS;
 }
 
+const agent_client_socket_t *agent_park_client(const request_rec *r)
+{
+    agent_client_socket_t *client = ap_get_module_config(r->request_config,
+                                                         &agent_module);
+
+    if (client == NULL) {
+        agent_client_socket_create(&client, find_descriptor(r->connection),
+                                   r->pool);
+        ap_set_module_config(r->request_config, &agent_module, client);
+    }
+    return client;
+}
+
 static void take_parked_turn(park_t *park, agent_wait_t why)
 {
     agent_turn_t turn = agent_block_take_turn(&park->parking, park->waiter,
@@ -116,9 +129,19 @@ static void take_parked_turn(park_t *park, agent_wait_t why)
 
 /* ---- parking ---- */
 
+/* What is held stays only as long as others need no room. */
+static void offer_output(const park_t *park)
+{
+    const request_rec *r = park->r != NULL ? park->r : park->unread;
+
+    if (agent_output_has_held(park->output)) {
+        agent_output_wait(park->output, agent_park_client(r));
+    }
+}
+
 static int wait_in_mpm(conn_rec *c, conn_sense_e sense)
 {
-    agent_output_wait(find_park(c)->output, c);
+    offer_output(find_park(c));
     c->cs->sense = sense;
     c->cs->state = CONN_STATE_ASYNC_WAITIO;
     return OK;
@@ -308,7 +331,7 @@ int agent_park_read(request_rec *r, const agent_reading_t *reading)
     park->reading = *reading;
     park->slot = agent_body_slot_take(agent_waits_body_slots(reading->waits),
                                       agent_address_number(r->useragent_addr),
-                                      find_descriptor(r->connection), r->pool);
+                                      agent_park_client(r), r->pool);
     apr_pool_cleanup_register(r->pool, r, forget_reading,
                               apr_pool_cleanup_null);
     if (r->expecting_100) {

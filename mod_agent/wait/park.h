@@ -13,6 +13,7 @@
 #include <httpd.h>
 
 #include "block.h"
+#include "client_socket.h"
 
 /* What becomes of a request whose client has not sent all of it. */
 typedef struct agent_reading_t {
@@ -52,8 +53,13 @@ apr_status_t agent_park(int *result, request_rec *r,
 /* Whether a request could wait for the rest of its body without a thread. */
 bool agent_park_can_read(const request_rec *r);
 
+/* The one duplicate of its client's socket that a request has, in r->pool; NULL
+ * when descriptors have run out. */
+const agent_client_socket_t *agent_park_client(const request_rec *r);
+
 /*
- * Only where agent_park_can_read() is true. From now on read() is called when
+ * Only where agent_park_can_read() is true and agent_park_client() is not NULL.
+ * From now on read() is called when
  * the client has sent more, in any worker. A client that waits to be asked for
  * its body is asked. Returns what the handler must return to httpd. The end of
  * this child does not stop the request: it is bounded by Timeout and

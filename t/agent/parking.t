@@ -331,8 +331,8 @@ subtest 'an MPM with too little room' => sub {
     chomp(my $files = qx(sh -c 'ulimit -n'));
     SKIP: {
         skip "$files open files are enough", 1 if $files !~ /\A\d{1,5}\z/;
-        like $log, qr/AGT0410: AgentMaxWaiters: expected a limit of open files/,
-            'of descriptors';
+        like $log, qr/AGT0410: AgentMaxWaiters: expected a limit of open files .* at least 400500,/,
+            'of descriptors, four for each request that may wait';
     }
     like $log, qr/AGT0411: AgentMaxWaiters: expected an AsyncRequestWorkerFactor of at least 25000/,
         'and of connections';

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_agent/wait/budget.c */
 /* OBJECTS: ../mod_agent/wait/body_slot.c */
+/* OBJECTS: ../mod_agent/wait/client_socket.c */
 /* OBJECTS: ../mod_agent/wait/address.c */
 /* OBJECTS: ../mod_agent/core/allocator.c */
 /* Who is cut when slow clients hold too much, or take too many slots. */
@@ -24,6 +25,7 @@
 typedef struct crowd_t {
     apr_pool_t *pool;
     int sockets[CLIENTS][2];
+    agent_client_socket_t *clients[CLIENTS];
     int dropped[CLIENTS];
     agent_share_t *shares[CLIENTS];
 } crowd_t;
@@ -41,6 +43,10 @@ static void open_crowd(crowd_t *crowd)
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
                                     crowd->sockets[i]),
                          0);
+        assert_int_equal(agent_client_socket_create(&crowd->clients[i],
+                                                    crowd->sockets[i][0],
+                                                    crowd->pool),
+                         APR_SUCCESS);
     }
 }
 
@@ -78,7 +84,7 @@ static void share_budget(crowd_t *crowd, apr_size_t bytes)
 static void hold(crowd_t *crowd, int i, apr_size_t bytes)
 {
     agent_share_set(crowd->shares[i], bytes);
-    agent_share_wait(crowd->shares[i], crowd->sockets[i][0]);
+    agent_share_wait(crowd->shares[i], crowd->clients[i]);
 }
 
 /* Their clocks must differ. */
@@ -121,7 +127,7 @@ static void the_longest_without_progress_is_cut(void **state)
     let_time_pass();
     assert_true(agent_share_resume(crowd.shares[0]));
     agent_share_progress(crowd.shares[0]);
-    agent_share_wait(crowd.shares[0], crowd.sockets[0][0]);
+    agent_share_wait(crowd.shares[0], crowd.clients[0]);
     agent_share_set(crowd.shares[2], 10);
     assert_int_equal(crowd.dropped[0], 0);
     assert_int_equal(crowd.dropped[1], 1);
@@ -137,9 +143,9 @@ static void what_is_in_use_is_never_cut(void **state)
     agent_share_set(crowd.shares[1], 90);
     assert_int_equal(crowd.dropped[0] + crowd.dropped[1], 0);
     /* The first that waits is too much beside the other. */
-    agent_share_wait(crowd.shares[0], crowd.sockets[0][0]);
+    agent_share_wait(crowd.shares[0], crowd.clients[0]);
     assert_int_equal(crowd.dropped[0], 1);
-    agent_share_wait(crowd.shares[1], crowd.sockets[1][0]);
+    agent_share_wait(crowd.shares[1], crowd.clients[1]);
     assert_int_equal(crowd.dropped[1], 0);
     assert_true(agent_share_resume(crowd.shares[1]));
     close_crowd(&crowd);
@@ -157,11 +163,11 @@ static void the_address_with_most_slots_loses_one(void **state)
     assert_int_equal(agent_body_slots_create(&slots, 3, crowd.pool),
                      APR_SUCCESS);
     for (int i = 0; i < 3; i++) {
-        taken[i] = agent_body_slot_take(slots, addresses[i],
-                                        crowd.sockets[i][0], crowd.pool);
+        taken[i] = agent_body_slot_take(slots, addresses[i], crowd.clients[i],
+                                        crowd.pool);
     }
     agent_body_slot_progress(taken[1]);
-    taken[3] = agent_body_slot_take(slots, addresses[3], crowd.sockets[3][0],
+    taken[3] = agent_body_slot_take(slots, addresses[3], crowd.clients[3],
                                     crowd.pool);
     assert_true(is_shut(&crowd, 2));
     assert_false(agent_body_slot_return(taken[2]));
@@ -183,8 +189,8 @@ static void an_address_does_not_push_out_another_one(void **state)
     assert_int_equal(agent_body_slots_create(&slots, 2, crowd.pool),
                      APR_SUCCESS);
     for (int i = 0; i < CLIENTS; i++) {
-        taken[i] = agent_body_slot_take(slots, addresses[i],
-                                        crowd.sockets[i][0], crowd.pool);
+        taken[i] = agent_body_slot_take(slots, addresses[i], crowd.clients[i],
+                                        crowd.pool);
         /* With one slot each, a second one costs its own address. */
         assert_int_equal(is_shut(&crowd, 1), i >= 2);
         assert_int_equal(is_shut(&crowd, 0), i >= 3);
@@ -195,12 +201,67 @@ static void an_address_does_not_push_out_another_one(void **state)
     close_crowd(&crowd);
 }
 
+static void a_returned_slot_leaves_the_share_its_socket(void **state)
+{
+    crowd_t crowd;
+    agent_body_slots_t *slots;
+
+    share_budget(&crowd, 100);
+    assert_int_equal(agent_body_slots_create(&slots, 1, crowd.pool),
+                     APR_SUCCESS);
+    hold(&crowd, 0, 50);
+    assert_true(agent_body_slot_return(
+        agent_body_slot_take(slots, 1, crowd.clients[0], crowd.pool)));
+    agent_share_set(crowd.shares[1], 60);
+    assert_int_equal(crowd.dropped[0], 1);
+    assert_true(is_shut(&crowd, 0));
+    assert_false(agent_share_resume(crowd.shares[0]));
+    close_crowd(&crowd);
+}
+
+static void a_cut_spares_who_has_the_number_now(void **state)
+{
+    crowd_t crowd;
+    int number;
+
+    share_budget(&crowd, 100);
+    hold(&crowd, 0, 50);
+    number = crowd.sockets[0][0];
+    close(number);
+    assert_int_equal(dup2(crowd.sockets[1][0], number), number);
+    agent_share_set(crowd.shares[2], 60);
+    assert_int_equal(crowd.dropped[0], 1);
+    assert_false(is_shut(&crowd, 0) || is_shut(&crowd, 1));
+    assert_false(agent_share_resume(crowd.shares[0]));
+    close_crowd(&crowd);
+}
+
+static void without_descriptors_a_share_is_still_dropped(void **state)
+{
+    crowd_t crowd;
+    agent_client_socket_t *client;
+
+    share_budget(&crowd, 100);
+    assert_int_not_equal(agent_client_socket_create(&client, -1, crowd.pool),
+                         APR_SUCCESS);
+    assert_null(client);
+    agent_share_set(crowd.shares[0], 60);
+    agent_share_wait(crowd.shares[0], client);
+    agent_share_set(crowd.shares[1], 60);
+    assert_int_equal(crowd.dropped[0], 1);
+    assert_false(agent_share_resume(crowd.shares[0]));
+    close_crowd(&crowd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_largest_is_cut),
         CHECK_TEST(the_longest_without_progress_is_cut),
         CHECK_TEST(what_is_in_use_is_never_cut),
+        CHECK_TEST(a_returned_slot_leaves_the_share_its_socket),
+        CHECK_TEST(a_cut_spares_who_has_the_number_now),
+        CHECK_TEST(without_descriptors_a_share_is_still_dropped),
         CHECK_TEST(the_address_with_most_slots_loses_one),
         CHECK_TEST(an_address_does_not_push_out_another_one),
     };
