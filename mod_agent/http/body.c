@@ -172,7 +172,7 @@ static void grow_in_own_pool(agent_body_t *body, apr_size_t capacity)
     if (body->share == NULL) {
         begin_share(body);
     }
-    agent_share_set(body->share, capacity);
+    agent_share_set(body->share, capacity, apr_time_now());
     body->pool = make_buffer_pool(body->call);
     move_text(body, apr_palloc(body->pool, capacity + 1), capacity);
     if (old != NULL) {
@@ -312,7 +312,8 @@ static int conclude(agent_body_t *body, apr_status_t rv)
 static void pause_share(const agent_body_t *body)
 {
     if (body->share != NULL) {
-        agent_share_wait(body->share, agent_park_client(body->call->r));
+        agent_share_wait(body->share, agent_park_client(body->call->r),
+                         apr_time_now());
     }
 }
 
@@ -334,7 +335,7 @@ static apr_status_t read_more(void *baton)
     }
     if (rv == APR_EAGAIN) {
         if (body->share != NULL && body->length > before) {
-            agent_share_progress(body->share);
+            agent_share_progress(body->share, apr_time_now());
         }
         pause_share(body);
     }
@@ -453,7 +454,7 @@ void agent_body_release(agent_call_t *call)
     if (call->received != NULL) {
         drop_buffer(call->received);
         if (call->received->share != NULL) {
-            agent_share_set(call->received->share, 0);
+            agent_share_set(call->received->share, 0, apr_time_now());
         }
     }
 }

@@ -42,9 +42,12 @@ apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
                                    pool);
 }
 
+/* Not less than its bytes, also where the clock was set back. */
 static double weigh(const agent_share_t *share, apr_time_t now)
 {
-    return (double)share->bytes * (double)(now - share->progress_at + 1);
+    apr_time_t idle = now > share->progress_at ? now - share->progress_at : 0;
+
+    return (double)share->bytes * (double)(idle + 1);
 }
 
 /* NULL = nothing waits. */
@@ -75,10 +78,8 @@ static void cut_locked(agent_share_t *share)
     }
 }
 
-static void make_room_locked(agent_budget_t *budget)
+static void make_room_locked(agent_budget_t *budget, apr_time_t now)
 {
-    apr_time_t now = apr_time_now();
-
     while (budget->bytes > budget->most) {
         agent_share_t *heaviest = find_heaviest_locked(budget, now);
 
@@ -89,12 +90,12 @@ static void make_room_locked(agent_budget_t *budget)
     }
 }
 
-void agent_share_progress(agent_share_t *share)
+void agent_share_progress(agent_share_t *share, apr_time_t now)
 {
-    share->progress_at = apr_time_now();
+    share->progress_at = now;
 }
 
-void agent_share_set(agent_share_t *share, apr_size_t bytes)
+void agent_share_set(agent_share_t *share, apr_size_t bytes, apr_time_t now)
 {
     agent_budget_t *budget = share->budget;
 
@@ -102,19 +103,20 @@ void agent_share_set(agent_share_t *share, apr_size_t bytes)
         return;
     }
     if (share->bytes == 0 || bytes < share->bytes) {
-        agent_share_progress(share);
+        agent_share_progress(share, now);
     }
     apr_thread_mutex_lock(budget->mutex);
     budget->bytes += bytes;
     budget->bytes -= share->bytes;
     if (bytes > share->bytes) {
-        make_room_locked(budget);
+        make_room_locked(budget, now);
     }
     apr_thread_mutex_unlock(budget->mutex);
     share->bytes = bytes;
 }
 
-void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client)
+void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client,
+                      apr_time_t now)
 {
     agent_budget_t *budget = share->budget;
 
@@ -125,7 +127,7 @@ void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client)
     share->waits = true;
     apr_thread_mutex_lock(budget->mutex);
     APR_RING_INSERT_TAIL(&budget->waiting, share, agent_share_t, link);
-    make_room_locked(budget);
+    make_room_locked(budget, now);
     apr_thread_mutex_unlock(budget->mutex);
 }
 
@@ -150,7 +152,7 @@ bool agent_share_resume(agent_share_t *share)
 static apr_status_t leave_with_pool(void *share)
 {
     agent_share_resume(share);
-    agent_share_set(share, 0);
+    agent_share_set(share, 0, 0);
     return APR_SUCCESS;
 }
 
@@ -161,7 +163,6 @@ agent_share_t *agent_share_add(agent_budget_t *budget,
 
     share->budget = budget;
     share->cut = *cut;
-    share->progress_at = apr_time_now();
     /* Before what it holds is freed with the pool. */
     apr_pool_pre_cleanup_register(pool, share, leave_with_pool);
     return share;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include <apr_pools.h>
+#include <apr_time.h>
 
 #include "client_socket.h"
 
@@ -36,16 +37,17 @@ typedef struct agent_share_cut_t {
 apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
                                  apr_pool_t *pool);
 
-/* Of one connection or request, in pool: 0 bytes, in use. budget: borrowed. */
+/* Of one connection or request, in pool: 0 bytes, in use. budget: borrowed.
+ * Below, now is the time of the call. */
 agent_share_t *agent_share_add(agent_budget_t *budget,
                                const agent_share_cut_t *cut, apr_pool_t *pool);
 
 /* While in use: the client has sent or taken something. */
-void agent_share_progress(agent_share_t *share);
+void agent_share_progress(agent_share_t *share, apr_time_t now);
 
 /* While in use: what the share holds from now on; to hold less is progress. Its
  * owner says so before it allocates more, and after it has freed something. */
-void agent_share_set(agent_share_t *share, apr_size_t bytes);
+void agent_share_set(agent_share_t *share, apr_size_t bytes, apr_time_t now);
 
 /*
  * The share waits for its client: from now on its owner may not touch what it
@@ -53,8 +55,8 @@ void agent_share_set(agent_share_t *share, apr_size_t bytes);
  * descriptors have run out: a cut then frees what the share holds, and its
  * owner is called when the client does something, or after Timeout.
  */
-void agent_share_wait(agent_share_t *share,
-                      const agent_client_socket_t *client);
+void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client,
+                      apr_time_t now);
 
 /* The share is in use again. False: it was cut, and holds nothing; said once.
  * May be called while it is in use. */

@@ -137,7 +137,7 @@ void agent_output_drop(agent_output_t *output, conn_rec *c)
 {
     resume(output, c);
     drop_held(output);
-    agent_share_set(output->share, 0);
+    agent_share_set(output->share, 0, apr_time_now());
 }
 
 bool agent_output_has_held(const agent_output_t *output)
@@ -148,7 +148,7 @@ bool agent_output_has_held(const agent_output_t *output)
 void agent_output_wait(const agent_output_t *output,
                        const agent_client_socket_t *client)
 {
-    agent_share_wait(output->share, client);
+    agent_share_wait(output->share, client, apr_time_now());
 }
 
 bool agent_output_send(agent_output_t *output, conn_rec *c)
@@ -165,7 +165,7 @@ bool agent_output_send(agent_output_t *output, conn_rec *c)
     if (c->aborted) {
         drop_held(output);
     }
-    agent_share_set(output->share, count_bytes(output->held));
+    agent_share_set(output->share, count_bytes(output->held), apr_time_now());
     return !c->aborted
         && (c->data_in_output_filters || !APR_BRIGADE_EMPTY(output->held));
 }
@@ -191,7 +191,7 @@ static apr_status_t copy_rest(agent_output_t *output, ap_filter_t *filter)
     apr_size_t bytes = count_bytes(output->held);
 
     if (bytes > COPY_BYTES) {
-        agent_share_set(output->share, bytes);
+        agent_share_set(output->share, bytes, apr_time_now());
     }
     split_texts(output->held);
     APR_BRIGADE_CONCAT(output->piece, output->held);
@@ -208,7 +208,7 @@ static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
     resume(output, filter->c);
     if (!output->holds) {
         APR_BRIGADE_PREPEND(bb, output->held);
-        agent_share_set(output->share, 0);
+        agent_share_set(output->share, 0, apr_time_now());
         return ap_pass_brigade(filter->next, bb);
     }
     flushes = take_flushes_out(bb);

@@ -11,15 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <apr_time.h>
-
 #include "../../mod_agent/wait/address.h"
 #include "../../mod_agent/wait/body_slot.h"
 #include "../../mod_agent/wait/budget.h"
 
 #define CLIENTS 4
-/* Many times what a test can be held up, in any unit. */
-#define MUCH 1000000000
+/* When the tests begin. */
+#define NOW 1000000
 
 /* Connections: [0] is the child's end, [1] the client's. */
 typedef struct crowd_t {
@@ -81,32 +79,23 @@ static void share_budget(crowd_t *crowd, apr_size_t bytes)
     }
 }
 
-static void hold(crowd_t *crowd, int i, apr_size_t bytes)
+static void hold(crowd_t *crowd, int i, apr_size_t bytes, apr_time_t at)
 {
-    agent_share_set(crowd->shares[i], bytes);
-    agent_share_wait(crowd->shares[i], crowd->clients[i]);
-}
-
-/* Their clocks must differ. */
-static void let_time_pass(void)
-{
-    apr_time_t now = apr_time_now();
-
-    while (apr_time_now() == now) {
-    }
+    agent_share_set(crowd->shares[i], bytes, at);
+    agent_share_wait(crowd->shares[i], crowd->clients[i], at);
 }
 
 static void the_largest_is_cut(void **state)
 {
     crowd_t crowd;
 
-    share_budget(&crowd, 2 * MUCH);
+    share_budget(&crowd, 200);
     /* Waits a little longer than the large one. */
-    hold(&crowd, 0, 1);
-    hold(&crowd, 1, MUCH);
-    hold(&crowd, 2, 1);
+    hold(&crowd, 0, 1, NOW);
+    hold(&crowd, 1, 100, NOW + 1);
+    hold(&crowd, 2, 1, NOW + 1);
     assert_int_equal(crowd.dropped[1], 0);
-    agent_share_set(crowd.shares[3], 2 * MUCH - 2);
+    agent_share_set(crowd.shares[3], 198, NOW + 2);
     assert_int_equal(crowd.dropped[1], 1);
     assert_true(is_shut(&crowd, 1));
     assert_false(agent_share_resume(crowd.shares[1]));
@@ -122,15 +111,27 @@ static void the_longest_without_progress_is_cut(void **state)
     crowd_t crowd;
 
     share_budget(&crowd, 100);
-    hold(&crowd, 0, 50);
-    hold(&crowd, 1, 50);
-    let_time_pass();
+    hold(&crowd, 0, 50, NOW);
+    hold(&crowd, 1, 50, NOW);
     assert_true(agent_share_resume(crowd.shares[0]));
-    agent_share_progress(crowd.shares[0]);
-    agent_share_wait(crowd.shares[0], crowd.clients[0]);
-    agent_share_set(crowd.shares[2], 10);
+    agent_share_progress(crowd.shares[0], NOW + 1);
+    agent_share_wait(crowd.shares[0], crowd.clients[0], NOW + 1);
+    agent_share_set(crowd.shares[2], 10, NOW + 1);
     assert_int_equal(crowd.dropped[0], 0);
     assert_int_equal(crowd.dropped[1], 1);
+    close_crowd(&crowd);
+}
+
+static void a_clock_set_back_makes_nobody_light(void **state)
+{
+    crowd_t crowd;
+
+    share_budget(&crowd, 100);
+    hold(&crowd, 0, 60, NOW);
+    hold(&crowd, 1, 40, 0);
+    agent_share_set(crowd.shares[2], 10, 0);
+    assert_int_equal(crowd.dropped[0], 1);
+    assert_int_equal(crowd.dropped[1], 0);
     close_crowd(&crowd);
 }
 
@@ -139,13 +140,13 @@ static void what_is_in_use_is_never_cut(void **state)
     crowd_t crowd;
 
     share_budget(&crowd, 100);
-    agent_share_set(crowd.shares[0], 90);
-    agent_share_set(crowd.shares[1], 90);
+    agent_share_set(crowd.shares[0], 90, NOW);
+    agent_share_set(crowd.shares[1], 90, NOW);
     assert_int_equal(crowd.dropped[0] + crowd.dropped[1], 0);
     /* The first that waits is too much beside the other. */
-    agent_share_wait(crowd.shares[0], crowd.clients[0]);
+    agent_share_wait(crowd.shares[0], crowd.clients[0], NOW);
     assert_int_equal(crowd.dropped[0], 1);
-    agent_share_wait(crowd.shares[1], crowd.clients[1]);
+    agent_share_wait(crowd.shares[1], crowd.clients[1], NOW);
     assert_int_equal(crowd.dropped[1], 0);
     assert_true(agent_share_resume(crowd.shares[1]));
     close_crowd(&crowd);
@@ -209,10 +210,10 @@ static void a_returned_slot_leaves_the_share_its_socket(void **state)
     share_budget(&crowd, 100);
     assert_int_equal(agent_body_slots_create(&slots, 1, crowd.pool),
                      APR_SUCCESS);
-    hold(&crowd, 0, 50);
+    hold(&crowd, 0, 50, NOW);
     assert_true(agent_body_slot_return(
         agent_body_slot_take(slots, 1, crowd.clients[0], crowd.pool)));
-    agent_share_set(crowd.shares[1], 60);
+    agent_share_set(crowd.shares[1], 60, NOW);
     assert_int_equal(crowd.dropped[0], 1);
     assert_true(is_shut(&crowd, 0));
     assert_false(agent_share_resume(crowd.shares[0]));
@@ -225,11 +226,11 @@ static void a_cut_spares_who_has_the_number_now(void **state)
     int number;
 
     share_budget(&crowd, 100);
-    hold(&crowd, 0, 50);
+    hold(&crowd, 0, 50, NOW);
     number = crowd.sockets[0][0];
     close(number);
     assert_int_equal(dup2(crowd.sockets[1][0], number), number);
-    agent_share_set(crowd.shares[2], 60);
+    agent_share_set(crowd.shares[2], 60, NOW);
     assert_int_equal(crowd.dropped[0], 1);
     assert_false(is_shut(&crowd, 0) || is_shut(&crowd, 1));
     assert_false(agent_share_resume(crowd.shares[0]));
@@ -245,9 +246,9 @@ static void without_descriptors_a_share_is_still_dropped(void **state)
     assert_int_not_equal(agent_client_socket_create(&client, -1, crowd.pool),
                          APR_SUCCESS);
     assert_null(client);
-    agent_share_set(crowd.shares[0], 60);
-    agent_share_wait(crowd.shares[0], client);
-    agent_share_set(crowd.shares[1], 60);
+    agent_share_set(crowd.shares[0], 60, NOW);
+    agent_share_wait(crowd.shares[0], client, NOW);
+    agent_share_set(crowd.shares[1], 60, NOW);
     assert_int_equal(crowd.dropped[0], 1);
     assert_false(agent_share_resume(crowd.shares[0]));
     close_crowd(&crowd);
@@ -258,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_largest_is_cut),
         CHECK_TEST(the_longest_without_progress_is_cut),
+        CHECK_TEST(a_clock_set_back_makes_nobody_light),
         CHECK_TEST(what_is_in_use_is_never_cut),
         CHECK_TEST(a_returned_slot_leaves_the_share_its_socket),
         CHECK_TEST(a_cut_spares_who_has_the_number_now),
