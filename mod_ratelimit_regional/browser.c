@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cross-site requests and foreign names; see browser.h. Follows the Fetch
- * Standard (Origin) and Fetch Metadata (Sec-Fetch-Site). */
+ * Standard (Origin) and Fetch Metadata (Sec-Fetch-Site). mod_agent has a check
+ * of its own (http/browser.c): either module can be used without the other, so
+ * they share no code. */
 #include "browser.h"
 
 #include <stdbool.h>
@@ -79,8 +81,7 @@ static bool is_cross_site(const request_rec *r)
 }
 
 /* One warning a minute: anybody who reaches the page can cause it. */
-static refusal_t note_refusal(request_rec *r, const char *warning,
-                              const char *event)
+static refusal_t note_refusal(request_rec *r, const char *event)
 {
     const rlr_site_t *own = rlr_config_get(r->server)->site;
     const rlr_site_t *site = own ? own : rlr_site_find(ap_server_conf, NULL);
@@ -88,7 +89,7 @@ static refusal_t note_refusal(request_rec *r, const char *warning,
 
     if (site != NULL) {
         refusal.count = rlr_limit_count_minute(site, event);
-        if (rlr_limit_may_warn(site, warning)) {
+        if (rlr_limit_may_warn(site, event)) {
             refusal.level = APLOG_WARNING;
         }
     }
@@ -100,7 +101,7 @@ int rlr_browser_check(request_rec *r)
     refusal_t refusal;
 
     if (!is_own_host(r)) {
-        refusal = note_refusal(r, "host", "hosts");
+        refusal = note_refusal(r, "host");
         ap_log_rerror(APLOG_MARK, refusal.level, 0, r,
                       RLR_LOGNO(0204) "refused: Host %s is not a name of this "
                                       "server (ServerName, ServerAlias); %u in "
@@ -111,7 +112,7 @@ int rlr_browser_check(request_rec *r)
     if (r->method_number == M_POST && is_cross_site(r)) {
         const char *origin = apr_table_get(r->headers_in, "Origin");
 
-        refusal = note_refusal(r, "origin", "origins");
+        refusal = note_refusal(r, "origin");
         ap_log_rerror(APLOG_MARK, refusal.level, 0, r,
                       RLR_LOGNO(0205) "refused: a POST of another site's page, "
                                       "Origin %s; %u in the last minute",

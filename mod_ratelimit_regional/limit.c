@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <apr_network_io.h>
+#include <apr_strings.h>
 
 #include "brake.h"
 #include "private.h"
@@ -249,6 +250,10 @@ bool rlr_limit_may_warn(const rlr_site_t *site, const char *warning)
 
 uint32_t rlr_limit_count_minute(const rlr_site_t *site, const char *event)
 {
+    char identity[64];
+
+    /* Its warning, if there is one, is charged by the name alone. */
+    apr_snprintf(identity, sizeof(identity), "%s a minute", event);
     return minute_limit.count
-        - charge_warning(site, event, minute_limit).remaining;
+        - charge_warning(site, identity, minute_limit).remaining;
 }

@@ -56,7 +56,7 @@ const char *rlr_outcome_word(rlr_outcome_t outcome);
 bool rlr_limit_may_warn(const rlr_site_t *site, const char *warning);
 
 /* Counts an event and says how many of this name the last minute had, in all
- * processes. No warning has the same name. */
+ * processes. Apart from the warning of the same name. */
 uint32_t rlr_limit_count_minute(const rlr_site_t *site, const char *event);
 
 /* Milliseconds as the whole seconds that they begin. */

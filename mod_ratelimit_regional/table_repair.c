@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repairs the counters of table_share.c a part at a time; see table_repair.h.
- */
+/* Repairs the counters of table_share.c in four phases, a slice of work at a
+ * time; see table_repair.h. */
 #include "table_repair.h"
 
 #include "table_share.h"
 
-/* What one part of the repair does, to each of so many. */
-typedef struct part_t {
+/* One phase: what it does to each lock, counter or set. */
+typedef struct phase_t {
     /* False: not now, somebody has the lock. */
     bool (*act)(const rlr_table_t *table, uint32_t index);
     uint32_t units; /* of work, for one */
-} part_t;
+} phase_t;
 
-/*
- * Who adds to a second sum does so under the lock of a set that has been
- * counted. After all locks were taken for this, nobody is about to, and the
- * sums can be cleared.
- */
+/* Second sums change only under the lock of a counted set. Once every lock has
+ * been taken here, no thread is about to change one. */
 static bool uncount_lock(const rlr_table_t *table, uint32_t lock)
 {
     if (!rlr_table_try_lock_set(table, lock)) {
@@ -68,15 +65,16 @@ static bool apply_counter(const rlr_table_t *table, uint32_t index)
     return true;
 }
 
-static const part_t parts[] = {[RLR_TABLE_UNCOUNT] = {uncount_lock, 1},
-                               [RLR_TABLE_CLEAR] = {clear_counter, 1},
-                               [RLR_TABLE_COUNT] = {count_set, RLR_TABLE_WAYS},
-                               [RLR_TABLE_APPLY] = {apply_counter, 1}};
+static const phase_t phases[] = {
+    [RLR_TABLE_UNCOUNT] = {uncount_lock, 1},
+    [RLR_TABLE_CLEAR] = {clear_counter, 1},
+    [RLR_TABLE_COUNT] = {count_set, RLR_TABLE_WAYS},
+    [RLR_TABLE_APPLY] = {apply_counter, 1}};
 
-/* How many locks, counters or sets there are for the part. */
-static uint32_t get_size(const rlr_table_t *table, rlr_table_repair_t part)
+/* How many locks, counters or sets the phase has. */
+static uint32_t get_size(const rlr_table_t *table, rlr_table_repair_t phase)
 {
-    switch (part) {
+    switch (phase) {
     case RLR_TABLE_UNCOUNT:
         return RLR_TABLE_SET_LOCKS;
     case RLR_TABLE_COUNT:
@@ -93,12 +91,12 @@ static uint32_t get_size(const rlr_table_t *table, rlr_table_repair_t part)
 
 /* Somebody may find another dead owner at the same time: then the repair begins
  * anew. */
-static void begin_next(const rlr_table_t *table, uint32_t part)
+static void begin_next_phase(const rlr_table_t *table, uint32_t phase)
 {
-    uint32_t next = part == RLR_TABLE_APPLY ? RLR_TABLE_SOUND : part + 1;
+    uint32_t next = phase == RLR_TABLE_APPLY ? RLR_TABLE_SOUND : phase + 1;
 
     table->segment->repaired = 0;
-    atomic_compare_exchange_strong_explicit(&table->segment->repair, &part,
+    atomic_compare_exchange_strong_explicit(&table->segment->repair, &phase,
                                             next, memory_order_relaxed,
                                             memory_order_relaxed);
 }
@@ -109,15 +107,15 @@ static void repair_some_locked(const rlr_table_t *table)
     uint32_t units = 0;
 
     while (units < RLR_TABLE_REPAIR_WORK && rlr_table_is_damaged(table)) {
-        uint32_t part = atomic_load_explicit(&segment->repair,
-                                             memory_order_relaxed);
+        uint32_t phase = atomic_load_explicit(&segment->repair,
+                                              memory_order_relaxed);
 
-        if (segment->repaired >= get_size(table, part)) {
-            begin_next(table, part);
+        if (segment->repaired >= get_size(table, phase)) {
+            begin_next_phase(table, phase);
         }
-        else if (parts[part].act(table, segment->repaired)) {
+        else if (phases[phase].act(table, segment->repaired)) {
             segment->repaired++;
-            units += parts[part].units;
+            units += phases[phase].units;
         }
         else {
             return;

@@ -3,12 +3,13 @@
  * Counts the slots of each address anew after a process has died while it held
  * a lock, for table*.c only; see table_share.h for what is counted.
  *
- * The requests of new keys do it, each a small part. All sets are counted, one
- * after the other and each under its lock, in the second sums of the counters;
- * from then on whoever changes a holder in that set changes both sums. When the
- * last set is in, each second sum takes the place of the first. Until then the
- * first sums count, a few of which are too high by the slots that the dead was
- * about to take or give back. Another death begins the repair anew.
+ * The requests of new keys do it, each a slice of the work. All sets are
+ * counted, one after the other and each under its lock, in the second sums of
+ * the counters; from then on whoever changes a holder in that set changes both
+ * sums. When the last set is in, each second sum takes the place of the first.
+ * Until then the first sums count, a few of which are too high by the slots
+ * that the dead was about to take or give back. Another death begins the repair
+ * anew.
  */
 #ifndef RLR_TABLE_REPAIR_H
 #define RLR_TABLE_REPAIR_H

@@ -13,8 +13,8 @@
  * first one is what counts. It is raised before the slot has its holder and
  * lowered after it has lost it, so that it is never less than the slots it
  * stands for, and more only while a thread is between the two. A process that
- * dies there leaves it one too high. Then a repair makes it anew in the second
- * one; see table_repair.h.
+ * dies there leaves it one too high. A repair then recounts it in the second
+ * sum; see table_repair.h.
  */
 #ifndef RLR_TABLE_SHARE_H
 #define RLR_TABLE_SHARE_H

@@ -80,6 +80,14 @@ const char *agent_db_value(const agent_db_result_t *result, int row, int column)
         : PQgetvalue(result->rows, row, column);
 }
 
+apr_int64_t agent_db_integer(const agent_db_result_t *result, int row,
+                             int column, apr_int64_t absent)
+{
+    const char *text = agent_db_value(result, row, column);
+
+    return text != NULL ? apr_strtoi64(text, NULL, 10) : absent;
+}
+
 static apr_status_t fail_late(agent_db_t *db, agent_error_t **err,
                               apr_pool_t *pool)
 {

@@ -75,6 +75,10 @@ apr_status_t agent_db_read_code(const char **body,
 /* Rows of a result. */
 int agent_db_rows(const agent_db_result_t *result);
 
+/* A value as a number; absent for SQL null. */
+apr_int64_t agent_db_integer(const agent_db_result_t *result, int row,
+                             int column, apr_int64_t absent);
+
 /* A value as text, borrowed from the result; NULL for SQL null. */
 const char *agent_db_value(const agent_db_result_t *result, int row,
                            int column);
@@ -105,10 +109,8 @@ void agent_db_next_host(agent_db_t *db);
  * it changes while connecting. */
 int agent_db_socket(const agent_db_t *db);
 
-/*
- * Queues a statement; the connection must be ready and idle. The parameters
- * are copied before it returns.
- */
+/* Queues a statement; the connection must be ready and idle. The parameters
+ * are copied before it returns. */
 apr_status_t agent_db_send(agent_db_t *db, agent_statement_t statement,
                            const char *const *params, agent_error_t **err,
                            apr_pool_t *pool);
@@ -137,10 +139,7 @@ void agent_db_close(agent_db_t *db);
  * does. */
 void agent_db_discard(void *rows);
 
-/*
- * One PostgreSQL array literal of texts, in pool: {"a","b"}.
- * count may be 0.
- */
+/* One PostgreSQL array literal of texts, in pool: {"a","b"}. count may be 0. */
 const char *agent_db_array(const char *const *texts, apr_size_t count,
                            apr_pool_t *pool);
 

@@ -246,8 +246,8 @@ static apr_status_t take_arrived(agent_body_t *body)
     return rv;
 }
 
-/* Something that no poll would show may lie in a filter of the connection. An
- * error is something, too: the next read tells it. */
+/* Input may be buffered in a connection filter, where polling the socket does
+ * not show it. An error counts as input: the next read reports it. */
 static bool is_input_left(const agent_body_t *body)
 {
     apr_status_t rv = ap_get_brigade(body->call->r->connection->input_filters,
@@ -365,7 +365,7 @@ static int go_on(void *baton, apr_status_t rv)
 {
     agent_body_t *body = baton;
 
-    /* Not by read_more() when the MPM gives up. */
+    /* If the MPM timed out, read_more() was not called. */
     resume_share(body);
     return conclude(
         body, body->is_complete ? APR_SUCCESS : refuse_wait(body->call, rv));
@@ -387,8 +387,8 @@ static int wait_for_rest(agent_body_t *body)
     return agent_park_read(call->r, &reading);
 }
 
-/* Also of a request that needs none: httpd would read it, with a thread, before
- * the next request of the connection. */
+/* True even where no handler wants the body: httpd would otherwise read it,
+ * holding a thread, before the next request. */
 static bool has_body(const request_rec *r)
 {
     const char *length = apr_table_get(r->headers_in, "Content-Length");
@@ -397,7 +397,7 @@ static bool has_body(const request_rec *r)
         || apr_table_get(r->headers_in, "Transfer-Encoding") != NULL;
 }
 
-static apr_status_t check_head(agent_call_t *call)
+static apr_status_t check_framing(agent_call_t *call)
 {
     const char *length = apr_table_get(call->r->headers_in, "Content-Length");
     const char *coding = apr_table_get(call->r->headers_in,
@@ -435,7 +435,7 @@ int agent_body_receive(agent_call_t *call, int (*then)(agent_call_t *call))
     if (!has_body(call->r)) {
         return then(call);
     }
-    if (check_head(call) != APR_SUCCESS) {
+    if (check_framing(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     body = apr_pcalloc(call->pool, sizeof(*body));

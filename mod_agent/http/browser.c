@@ -3,6 +3,8 @@
  * Cross-site requests and foreign names; see browser.h. Follows the Fetch
  * Standard (CORS, Origin) and Fetch Metadata (Sec-Fetch-Site). DNS rebinding
  * makes a page's own name lead to this server; only the Host tells.
+ * mod_ratelimit_regional has a check of its own (browser.c): either module can
+ * be used without the other, so they share no code.
  */
 #include "browser.h"
 

@@ -20,15 +20,8 @@ static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
     return agent_error_set(&call->err, id, detail, NULL, call->pool);
 }
 
-static apr_status_t refuse_coding(agent_call_t *call)
-{
-    call->r->connection->keepalive = AP_CONN_CLOSE;
-    return refuse(call, AGENT_E_MEDIA_TYPE, NULL);
-}
-
-/* What was read. Nothing here unpacks a body, and a coding that is not undone
- * would be stored as it came; an input filter that has undone it (mod_deflate)
- * takes the header away. */
+/* Content-Encoding must be absent: bodies are stored as received. An input
+ * filter that decodes one (mod_deflate) removes the header. */
 static apr_status_t check_content(agent_call_t *call)
 {
     const char *coding = apr_table_get(call->r->headers_in, "Content-Encoding");
@@ -36,7 +29,7 @@ static apr_status_t check_content(agent_call_t *call)
     return coding == NULL || *coding == '\0'
             || strcasecmp(coding, "identity") == 0
         ? APR_SUCCESS
-        : refuse_coding(call);
+        : refuse(call, AGENT_E_MEDIA_TYPE, NULL);
 }
 
 static bool is_blank(const char *text, apr_size_t length)

@@ -6,9 +6,8 @@
 #include "call.h"
 
 /*
- * Scans call->body strictly; nothing is built of it. *value: the body's one
- * value, as its schema wants it. An empty body is taken as {}: call->body then
- * says so.
+ * Validates call->body without building anything. *value: its one value. An
+ * empty body counts as {}; call->body is then set to that.
  */
 apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
 

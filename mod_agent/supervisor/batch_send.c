@@ -297,11 +297,6 @@ static void refuse_run(agent_supervisor_t *sv, const agent_lease_key_t *key,
     agent_lease_fail(sv, lease, "error", why->code, why->message);
 }
 
-static bool may_pass(agent_failure_t failure)
-{
-    return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_SETUP;
-}
-
 /* Of several runs: whose output it is will be seen one by one. Waiting for the
  * same batch again would make all of them wait. */
 static void fail_batch(agent_supervisor_t *sv, agent_failure_t failure)
@@ -310,7 +305,7 @@ static void fail_batch(agent_supervisor_t *sv, agent_failure_t failure)
 
     batch->is_sent = false;
     batch->retry_at = agent_database_retry_at(sv, failure);
-    batch->failures += !may_pass(failure);
+    batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA || failure == AGENT_FAILURE_TIMEOUT
         || batch->failures >= MAX_FAILURES) {
         agent_report_write(sv, AGENT_LOG_WARNING, "AGT0344", 0,
@@ -329,7 +324,7 @@ static void fail_lane(agent_supervisor_t *sv, agent_failure_t failure)
 
     batch->is_sent = false;
     batch->retry_at = agent_database_retry_at(sv, failure);
-    batch->failures += !may_pass(failure);
+    batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA) {
         refuse_run(sv, &key, &invalid);
     }

@@ -53,7 +53,7 @@ static apr_time_t due_for_suspects(const agent_supervisor_t *sv)
 {
     const agent_claim_t *claim = &sv->claim;
 
-    if (agent_runner_suspect_places(sv) == 0) {
+    if (agent_runner_free_suspect_runners(sv) == 0) {
         return AGENT_NEVER;
     }
     return claim->due_at > claim->full_scan_at ? claim->due_at
@@ -76,16 +76,20 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
 /* What there is room for. */
 static void ask_for_room(agent_supervisor_t *sv)
 {
     agent_claim_t *claim = &sv->claim;
 
-    claim->ordinary = smaller(agent_runner_free_slots(sv), claim->limit.now);
-    claim->suspects = smaller(agent_runner_suspect_places(sv),
-                              claim->limit.now);
-    claim->asked = claim->ordinary > claim->suspects ? claim->ordinary
-                                                     : claim->suspects;
+    claim->ordinary = smaller(agent_runner_free_slots(sv),
+                              claim->limit.current);
+    claim->suspects = smaller(agent_runner_free_suspect_runners(sv),
+                              claim->limit.current);
 }
 
 static apr_status_t send_claim(agent_supervisor_t *sv,
@@ -113,14 +117,6 @@ static apr_status_t send_claim(agent_supervisor_t *sv,
     return agent_db_send(database->db, AGENT_SQL_CLAIM_RUNS, params, err, pool);
 }
 
-static apr_int64_t read_integer(const agent_db_result_t *result, int row,
-                                int column, apr_int64_t absent)
-{
-    const char *text = agent_db_value(result, row, column);
-
-    return text != NULL ? apr_strtoi64(text, NULL, 10) : absent;
-}
-
 static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
                        int row)
 {
@@ -128,13 +124,14 @@ static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
                 sizeof(lease->account_id));
     apr_cpystrn(lease->thread_id, agent_db_value(result, row, COL_THREAD),
                 sizeof(lease->thread_id));
-    lease->attempt = (int)read_integer(result, row, COL_ATTEMPT, 1);
-    lease->saved_seq = read_integer(result, row, COL_LAST_SEQ, -1);
+    lease->attempt = (int)agent_db_integer(result, row, COL_ATTEMPT, 1);
+    lease->saved_seq = agent_db_integer(result, row, COL_LAST_SEQ, -1);
     lease->next_seq = lease->saved_seq + 1;
-    lease->limit_sec = read_integer(result, row, COL_DEADLINE, 0);
-    lease->times_cleared = (int)read_integer(result, row, COL_TIMES_CLEARED, 0);
-    lease->start_bytes = (apr_size_t)read_integer(result, row, COL_START_BYTES,
-                                                  0);
+    lease->limit_sec = agent_db_integer(result, row, COL_DEADLINE, 0);
+    lease->times_cleared = (int)agent_db_integer(result, row, COL_TIMES_CLEARED,
+                                                 0);
+    lease->start_bytes = (apr_size_t)agent_db_integer(result, row,
+                                                      COL_START_BYTES, 0);
 }
 
 /*
@@ -161,9 +158,9 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
                      int row)
 {
     const char *run_id = agent_db_value(result, row, COL_RUN);
-    apr_int64_t ready_seq = read_integer(result, row, COL_READY_SEQ, 0);
+    apr_int64_t ready_seq = agent_db_integer(result, row, COL_READY_SEQ, 0);
     agent_lease_key_t key = {
-        .epoch = (apr_int32_t)read_integer(result, row, COL_EPOCH, 0)};
+        .epoch = (apr_int32_t)agent_db_integer(result, row, COL_EPOCH, 0)};
     agent_runner_t *runner;
     agent_lease_t *lease;
     const char *start;
@@ -180,7 +177,8 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     if (key.epoch > 1) {
         agent_batch_forget(sv, run_id, key.epoch);
     }
-    runner = find_runner(sv, (int)read_integer(result, row, COL_MAX_SHARED, 0));
+    runner = find_runner(sv,
+                         (int)agent_db_integer(result, row, COL_MAX_SHARED, 0));
     lease = agent_lease_add(sv, &key, runner);
     read_lease(lease, result, row);
     if (runner == NULL) {
@@ -190,7 +188,7 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     }
     start = agent_db_value(result, row, COL_START);
     if (start != NULL && runner->state == AGENT_RUNNER_READY
-        && agent_start_may_pass(sv, lease)) {
+        && agent_start_fits_now(sv, lease)) {
         agent_start_hand_over(sv, lease, start);
     }
 }
@@ -228,9 +226,14 @@ static void receive_claim(agent_supervisor_t *sv,
 
 static void fail_claim(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    sv->claim.due_at = agent_database_retry_at(sv, failure);
+    agent_claim_t *claim = &sv->claim;
+
+    claim->due_at = agent_database_retry_at(sv, failure);
+    /* Other failures do not depend on the number of rows: a claim sends nothing
+     * of the runs. */
     if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
-        agent_limit_lower(&sv->claim.limit, sv->claim.asked);
+        agent_limit_lower(&claim->limit,
+                          larger(claim->ordinary, claim->suspects));
     }
     if (failure == AGENT_FAILURE_LOST) {
         /* Runs may be leased to us that we do not know of. */

@@ -14,12 +14,10 @@ typedef struct agent_claim_t {
      * (dead index entries), but for a full scan each second. */
     apr_int64_t mark;
     apr_time_t full_scan_at;
-    /* Rows that the next statement may ask for; what the one in flight asks
-     * for, of ordinary runs, of suspects, and the larger of the two. */
     agent_limit_t limit;
+    /* Rows of each kind that the statement in flight asked for. */
     int ordinary;
     int suspects;
-    int asked;
 } agent_claim_t;
 
 extern const agent_operation_t agent_claim_operation;

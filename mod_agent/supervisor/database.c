@@ -28,6 +28,11 @@ apr_time_t agent_database_after(agent_supervisor_t *sv,
         + (apr_interval_time_t)(drand48() * (double)interval * 2 / 5);
 }
 
+bool agent_failure_is_transient(agent_failure_t failure)
+{
+    return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_SETUP;
+}
+
 apr_time_t agent_database_retry_at(agent_supervisor_t *sv,
                                    agent_failure_t failure)
 {
@@ -134,8 +139,8 @@ static void finish_connect(agent_supervisor_t *sv, agent_database_t *database)
     }
 }
 
-/* The role's own limits are made for others: under one of a second, a batch
- * that takes two would be sent for ever. */
+/* Replaces the role's own timeouts: under one of a second, a batch that takes
+ * two would be sent for ever. */
 static void send_limits(agent_supervisor_t *sv, agent_database_t *database)
 {
     agent_error_t *err = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection of the supervisor: made again for ever when it is lost, one
- * statement in flight, and operations that wait for their turn by importance.
- * There are two: sv->database for what is short and bounded, renewals among
- * it; sv->bulk for what may be large or slow.
+ * statement in flight, and operations that are sent in turn: a renewal first,
+ * then what was sent longest ago. There are two: sv->database for what is short
+ * and bounded, renewals among it; sv->bulk for what may be large or slow.
  */
 #ifndef AGENT_SUPERVISOR_DATABASE_H
 #define AGENT_SUPERVISOR_DATABASE_H
@@ -30,6 +30,9 @@ typedef enum agent_failure_t {
     AGENT_FAILURE_OTHER
 } agent_failure_t;
 
+/* Whether the same statement may succeed later, as it is: RETRY or SETUP. */
+bool agent_failure_is_transient(agent_failure_t failure);
+
 typedef struct agent_database_t agent_database_t;
 
 typedef struct agent_operation_t {
@@ -55,7 +58,8 @@ typedef enum agent_database_state_t {
 } agent_database_state_t;
 
 struct agent_database_t {
-    /* By importance, ended by NULL. */
+    /* Sent in turn: a renewal first, then what was sent longest ago. Ended by
+     * NULL. */
     const agent_operation_t *const *operations;
     agent_database_state_t state;
     agent_db_t *db;

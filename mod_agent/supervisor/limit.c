@@ -2,18 +2,19 @@
 /* Rows that a statement may ask for; see limit.h. */
 #include "limit.h"
 
-void agent_limit_init(agent_limit_t *limit, int most)
+void agent_limit_init(agent_limit_t *limit, int max)
 {
-    limit->now = most;
-    limit->most = most;
+    limit->current = max;
+    limit->max = max;
 }
 
 void agent_limit_raise(agent_limit_t *limit)
 {
-    limit->now = limit->now * 2 < limit->most ? limit->now * 2 : limit->most;
+    limit->current = limit->current * 2 < limit->max ? limit->current * 2
+                                                     : limit->max;
 }
 
 void agent_limit_lower(agent_limit_t *limit, int asked)
 {
-    limit->now = asked > 1 ? asked / 2 : 1;
+    limit->current = asked > 1 ? asked / 2 : 1;
 }

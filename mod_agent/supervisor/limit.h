@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many rows a statement may ask for: halved by each statement that fails,
- * doubled by each that succeeds, between 1 and a maximum.
+ * How many rows a statement may ask for: halved when one takes too long or is
+ * refused, doubled when one succeeds, between 1 and a maximum.
  */
 #ifndef AGENT_SUPERVISOR_LIMIT_H
 #define AGENT_SUPERVISOR_LIMIT_H
 
 typedef struct agent_limit_t {
     /* Rows that the next statement may ask for. */
-    int now;
-    int most;
+    int current;
+    int max;
 } agent_limit_t;
 
 /* Starts at the maximum, which is at least 1. */
-void agent_limit_init(agent_limit_t *limit, int most);
+void agent_limit_init(agent_limit_t *limit, int max);
 
 /* A statement succeeded. */
 void agent_limit_raise(agent_limit_t *limit);
 
-/* A statement that asked for so many rows failed: the next one asks for half of
- * them. */
+/* A statement that asked for so many rows took too long or was refused: the
+ * next one asks for half of them. */
 void agent_limit_lower(agent_limit_t *limit, int asked);
 
 #endif

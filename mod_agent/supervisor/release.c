@@ -156,7 +156,7 @@ static apr_status_t send_several(agent_supervisor_t *sv,
     agent_buffer_init(&items, database->scratch);
     AGENT_RING_EACH(release, &queue->waiting, agent_release_t, link)
     {
-        release->sent = count < queue->limit.now
+        release->sent = count < queue->limit.current
             && goes_along(sv, first, release);
         if (release->sent) {
             agent_lease_print(&items, &release->key, release->account_id);
@@ -263,13 +263,12 @@ static void count_failure(agent_supervisor_t *sv, agent_release_t *release)
 static void fail_release(agent_supervisor_t *sv, agent_failure_t failure)
 {
     agent_release_queue_t *queue = &sv->releases;
-    bool may_pass = failure == AGENT_FAILURE_RETRY
-        || failure == AGENT_FAILURE_SETUP;
+    bool is_transient = agent_failure_is_transient(failure);
     bool is_alone = queue->in_flight == 1;
     agent_release_t *release;
     agent_release_t *next;
 
-    if (!may_pass) {
+    if (!is_transient) {
         agent_limit_lower(&queue->limit, queue->in_flight);
     }
     AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
@@ -277,7 +276,7 @@ static void fail_release(agent_supervisor_t *sv, agent_failure_t failure)
         if (release->sent) {
             release->sent = false;
             release->retry_at = agent_database_retry_at(sv, failure);
-            if (!may_pass && is_alone) {
+            if (!is_transient && is_alone) {
                 count_failure(sv, release);
                 return;
             }

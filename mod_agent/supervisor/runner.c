@@ -123,7 +123,7 @@ static int count_startable(const agent_supervisor_t *sv)
     return count;
 }
 
-int agent_runner_suspect_places(const agent_supervisor_t *sv)
+int agent_runner_free_suspect_runners(const agent_supervisor_t *sv)
 {
     /* Where none comes up at all, those for suspects would not either. */
     return count_runners(sv, COUNT_READY) > 0 ? count_startable(sv) : 0;

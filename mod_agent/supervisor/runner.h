@@ -120,7 +120,7 @@ agent_runner_t *agent_runner_for_suspect(agent_supervisor_t *sv,
 
 /* Suspects that could be started now: one for each runner that still can be.
  * None while no runner is ready. */
-int agent_runner_suspect_places(const agent_supervisor_t *sv);
+int agent_runner_free_suspect_runners(const agent_supervisor_t *sv);
 
 /* News of the spawner. */
 void agent_runner_receive_news(agent_supervisor_t *sv);

@@ -36,8 +36,8 @@ static void hold(agent_supervisor_t *sv, agent_runner_t *runner)
                         (int)runner->pid);
 }
 
-/* Hands on all whole lines of the output, as far as they can be kept; the last
- * ones of a runner anyway. */
+/* Passes on each complete line while the lanes have room; with is_last, all of
+ * them. */
 static void split_lines(agent_supervisor_t *sv, agent_runner_t *runner,
                         bool is_last)
 {

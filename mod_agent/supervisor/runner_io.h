@@ -14,9 +14,9 @@ void agent_runner_resume(agent_supervisor_t *sv);
 void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);
 void agent_runner_close(agent_runner_t *runner);
 
-/* Takes a whole line without its newline (runner_line.c). False: what it says
- * cannot be kept now; it is to be given again when the lanes have room. A last
- * line is always taken. */
+/* Takes a whole line without its newline (runner_line.c). False: no room
+ * now; call again with the same line when the lanes have some. A last line is
+ * always taken. */
 bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
                             const char *text, apr_size_t length, bool is_last);
 

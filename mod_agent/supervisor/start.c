@@ -92,7 +92,7 @@ static const agent_lease_t *find_first_large(const agent_supervisor_t *sv,
     return NULL;
 }
 
-bool agent_start_may_pass(const agent_supervisor_t *sv,
+bool agent_start_fits_now(const agent_supervisor_t *sv,
                           const agent_lease_t *lease)
 {
     const agent_runner_t *runner = lease->runner;
@@ -145,7 +145,7 @@ static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
         if (!waits(lease) || must_wait(&load, sv, lease)) {
             continue;
         }
-        if (portion->count >= sv->starts.limit.now
+        if (portion->count >= sv->starts.limit.current
             || !has_room(portion->bytes, lease->start_bytes, AGENT_START_BYTES)
             || !has_room(load.input, lease->start_bytes,
                          AGENT_START_RUNNER_BYTES)
@@ -387,12 +387,11 @@ static void keep(agent_supervisor_t *sv, agent_lease_t *lease)
 static void fail_start(agent_supervisor_t *sv, agent_failure_t failure)
 {
     agent_start_queue_t *queue = &sv->starts;
-    bool may_pass = failure == AGENT_FAILURE_RETRY
-        || failure == AGENT_FAILURE_SETUP;
+    bool is_transient = agent_failure_is_transient(failure);
 
     queue->retry_at = agent_database_retry_at(sv, failure);
-    for_each_sent(sv, may_pass || queue->sent > 1 ? keep : count_failure);
-    if (!may_pass) {
+    for_each_sent(sv, is_transient || queue->sent > 1 ? keep : count_failure);
+    if (!is_transient) {
         agent_limit_lower(&queue->limit, queue->sent);
     }
 }

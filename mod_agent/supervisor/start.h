@@ -54,7 +54,7 @@ apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv);
 
 /* Whether the line of a lease that was just claimed can be handed over at once:
  * its runner has room for it, and no other run waits for that room. */
-bool agent_start_may_pass(const agent_supervisor_t *sv,
+bool agent_start_fits_now(const agent_supervisor_t *sv,
                           const agent_lease_t *lease);
 
 /* Appends the start line to the input of the lease's runner and starts the

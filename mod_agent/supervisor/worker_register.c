@@ -53,14 +53,6 @@ void agent_worker_add_dead(agent_supervisor_t *sv, const char *worker_id,
     }
 }
 
-static apr_int64_t read_number(const agent_db_result_t *result, int row,
-                               int column)
-{
-    const char *text = agent_db_value(result, row, column);
-
-    return text != NULL ? apr_strtoi64(text, NULL, 10) : 0;
-}
-
 /* ---- predecessors ---- */
 
 static apr_time_t due_list(agent_supervisor_t *sv)
@@ -110,9 +102,10 @@ static void receive_list(agent_supervisor_t *sv,
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *id = agent_db_value(result, row, 0);
         const char *boot = agent_db_value(result, row, 1);
-        pid_t pid = (pid_t)read_number(result, row, 2);
+        pid_t pid = (pid_t)agent_db_integer(result, row, 2, 0);
 
-        if (is_predecessor(sv, id, boot, pid, read_number(result, row, 3))) {
+        if (is_predecessor(sv, id, boot, pid,
+                           agent_db_integer(result, row, 3, 0))) {
             agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0321", 0,
                                "worker %s of this host (process %d) is gone: "
                                "releasing its runs",
@@ -169,7 +162,7 @@ static apr_status_t send_bury(agent_supervisor_t *sv,
     params[0] = dead->id;
     /* The attempt counts when the worker died, not when it left on purpose. */
     params[1] = is_self(sv, dead) ? "false" : "true";
-    params[2] = apr_itoa(database->scratch, sv->worker.bury_limit.now);
+    params[2] = apr_itoa(database->scratch, sv->worker.bury_limit.current);
     return agent_db_send(database->db, AGENT_SQL_BURY_WORKER, params, err,
                          database->scratch);
 }
@@ -211,7 +204,7 @@ static void receive_bury(agent_supervisor_t *sv,
         return;
     }
     report_sweep(sv, count);
-    if (count < worker->bury_limit.now) {
+    if (count < worker->bury_limit.current) {
         end_burial(sv);
     }
     else {
@@ -236,15 +229,15 @@ static void fail_bury(agent_supervisor_t *sv, agent_failure_t failure)
     agent_worker_t *worker = &sv->worker;
 
     worker->bury_at = agent_database_retry_at(sv, failure);
-    if (failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_SETUP) {
+    if (agent_failure_is_transient(failure)) {
         return;
     }
     if (worker->is_setting_aside) {
         worker->is_setting_aside = false;
         put_off(sv);
     }
-    else if (worker->bury_limit.now > 1) {
-        agent_limit_lower(&worker->bury_limit, worker->bury_limit.now);
+    else if (worker->bury_limit.current > 1) {
+        agent_limit_lower(&worker->bury_limit, worker->bury_limit.current);
     }
     else {
         agent_report_write(sv, AGENT_LOG_ERR, "AGT0373", 0,

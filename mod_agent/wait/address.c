@@ -62,7 +62,7 @@ int agent_addresses_count(const agent_addresses_t *addresses,
     return found != NULL ? found->count : 0;
 }
 
-/* There are never more than waiters at one time: freed ones are used again. */
+/* Freed entries are reused: a pool does not give memory back. */
 static agent_address_t *make(agent_addresses_t *addresses, apr_uint64_t number)
 {
     agent_address_t *made = addresses->free;

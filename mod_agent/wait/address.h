@@ -10,7 +10,7 @@
 typedef struct agent_address_t {
     apr_uint64_t number;
     int count;
-    /* Of the free ones. */
+    /* Next in the free list. */
     struct agent_address_t *next;
 } agent_address_t;
 

@@ -27,7 +27,8 @@ static ap_filter_t **find_time_limit(conn_rec *c)
     return link;
 }
 
-/* mod_reqtimeout would take the wait for a slow body, and close. */
+/* mod_reqtimeout would count the wait as a slow body and close the connection.
+ */
 static apr_status_t peek(conn_rec *c, apr_bucket_brigade *bb)
 {
     ap_filter_t **link = find_time_limit(c);

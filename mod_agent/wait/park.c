@@ -28,8 +28,8 @@
 #include "input.h"
 #include "output.h"
 
-/* For clients of one child that do not read. */
-#define HELD_BYTES (64 * 1024 * 1024)
+/* Output a child may hold for clients that do not read. */
+#define OUTPUT_BUDGET_BYTES (64 * 1024 * 1024)
 
 /* Of one connection. */
 typedef struct park_t {
@@ -483,5 +483,5 @@ apr_status_t agent_park_start(bool enabled, apr_pool_t *pool)
     can_park = enabled
         && ap_mpm_query(AP_MPMQ_CAN_WAITIO, &can_wait) == APR_SUCCESS
         && can_wait;
-    return agent_output_start(HELD_BYTES, pool);
+    return agent_output_start(OUTPUT_BUDGET_BYTES, pool);
 }

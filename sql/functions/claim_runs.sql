@@ -2,13 +2,13 @@
 -- Leases ready runs to a worker, the longest ready first. Only ready runs are in the index that it
 -- scans: what a thread may run next was decided when the run before it ended.
 -- Messages that start a run are composed here, while rows are locked, only for runs with little state,
--- as many as p_max_bytes have room for; agent.compose_starts has the others. Runs that must not share a
+-- up to p_max_bytes in total; agent.compose_starts has the others. Runs that must not share a
 -- runner with all others (max_shared) are counted apart, at most p_suspects of them: neither kind keeps
 -- the other waiting. A run that is given back goes to the end of its kind, so that each is claimed after
 -- those which were ready before it. times_cleared: how often it was such a run and could share its runner
 -- with any number again (requeue_run); the worker executes it apart for longer each time.
 -- Returns: one row per run. start is the protocol's line for the runner, null when it is to be asked
---          for; start_bytes is its length, about; last_event_seq is where the numbering of its events
+--          for; start_bytes is its approximate length; last_event_seq is where the numbering of its events
 --          goes on (-1: from 0); deadline_sec null = the worker's own limit.
 --          No rows for a worker that is not live.
 -- Locks:   the worker (share, so that a burial sees what was claimed), then queue rows, skipping
@@ -58,6 +58,7 @@ begin
                        and c.ready_seq > p_min_ready_seq
                      limit least(p_limit, 1)
                    ) r)
+       -- The same for suspects: apart, so that each uses its own partial index.
        and not exists (
             select from unnest(p_graph_ids) g (graph_id)
              cross join lateral (
@@ -129,6 +130,7 @@ begin
                            ) r
                      order by r.ready_seq
                      limit p_limit)
+                 -- The same for suspects.
                  || array(
                     select r.ctid
                       from unnest(p_graph_ids) g (graph_id)

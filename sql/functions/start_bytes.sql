@@ -2,7 +2,7 @@
 -- Internal. How long the message will be that starts an attempt of a leased run, without composing it:
 -- the state it starts from as it was measured when it was saved, and what the request adds. What was
 -- not measured counts as 8 MiB, the longest line of the protocol.
--- Returns: one row: bytes, about.
+-- Returns: one row: bytes, approximate.
 -- Locks:   none.
 create or replace function agent.start_bytes(
     p_account_id uuid,
@@ -35,4 +35,4 @@ as $function$
 $function$;
 
 comment on function agent.start_bytes(uuid, uuid, uuid, integer) is
-    'Length of the message that starts an attempt of a run, about.';
+    'Length of the message that starts an attempt of a run, approximate.';

@@ -49,7 +49,7 @@ my $body = '{"assistant_id": "agent", "multitask_strategy": "enqueue", "after_se
 for (1 .. $RUNS) {
     my $made = $http->post($runs_url,
         { headers => { 'Content-Type' => 'application/json' }, content => $body });
-    BAIL_OUT("a run was answered $made->{status}") if $made->{status} != 200;
+    die "a run was answered $made->{status}\n" if $made->{status} != 200;
 }
 
 list('limit=1');
@@ -59,9 +59,9 @@ my @costs;
 served_beside($client, 5, 'other requests and runs are served beside lists of large runs',
     sub { push @costs, cost_of(\@pids, sub { list('limit=1000') }) });
 my $answer = $costs[0]{result};
-is $answer->{status}, 200;
+is $answer->{status}, 200, 'a list of large runs is answered';
 cmp_ok length $answer->{content}, '<', 20 * $MB, 'a list of runs stops at some 16 MB';
-cmp_ok length $answer->{content}, '>', 10 * $MB;
+cmp_ok length $answer->{content}, '>', 10 * $MB, 'a list of runs has more than 10 MB before it stops';
 my $peak_bytes = max(map { $_->{peak_bytes} } @costs);
 my $cpu_sec = max(map { $_->{cpu_sec} } @costs);
 note sprintf 'peak of child and backend: %.0f MB, %.2f s', $peak_bytes / $MB, $cpu_sec;
@@ -84,16 +84,16 @@ subtest 'X-Pagination-Next leads through all runs' => sub {
 };
 
 subtest 'a limit leaves the same mark as a list that is too large' => sub {
-    is list('limit=2')->{next}, 2;
-    is list('limit=2&offset=1')->{next}, 3;
+    is list('limit=2')->{next}, 2, 'the first two runs lead to the third';
+    is list('limit=2&offset=1')->{next}, 3, 'an offset is added';
     my $last = $RUNS - 1;
     is list("limit=2&offset=$last")->{next}, undef, 'the end has none';
 };
 
 subtest 'fields that are left out count all the same' => sub {
     my $page = list('limit=1000&select=run_id');
-    cmp_ok scalar @{ $page->{runs} }, '<', $RUNS;
-    is $page->{next}, scalar @{ $page->{runs} };
+    cmp_ok scalar @{ $page->{runs} }, '<', $RUNS, 'a list of ids alone stops at the same size';
+    is $page->{next}, scalar @{ $page->{runs} }, 'a list of ids alone leads to the next run';
 };
 
 undef $server;

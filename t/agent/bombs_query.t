@@ -68,9 +68,9 @@ sub check_cost {
     my $cost = cost_of([$child], sub { $answer = get_raw($path) for 1 .. $REQUESTS });
     my $shown = $path =~ s/\?.*//sr =~ s/[0-9a-f-]{36}/{id}/r;
     subtest "GET $shown: $title" => sub {
-        like substr($answer, 0, 2000), $expected, 'is answered so';
-        cmp_ok $cost->{peak_bytes}, '<', $BASE_BYTES, 'in little memory';
-        cmp_ok $cost->{cpu_sec} / $REQUESTS, '<', $CPU_SEC, 'and little time';
+        like substr($answer, 0, 2000), $expected, "query: $title is answered as documented";
+        cmp_ok $cost->{peak_bytes}, '<', $BASE_BYTES, "query: $title takes less than 4 MB";
+        cmp_ok $cost->{cpu_sec} / $REQUESTS, '<', $CPU_SEC, "query: $title takes less than 50 ms";
     };
     return;
 }
@@ -133,14 +133,14 @@ for my $title (sort keys %WAITERS) {
 my $TOO_LARGE = qr/"code":"request_header_fields_too_large"/;
 
 subtest 'a line and headers of more than 32 KB together are refused' => sub {
-    like get_raw('/ok', make_headers(4, $FIELD - 100)), qr{\AHTTP/1\.1 200 }, '32 KB are not';
+    like get_raw('/ok', make_headers(4, $FIELD - 100)), qr{\AHTTP/1\.1 200 }, 'a request with 32 KB of headers is answered';
     my $answer = get_raw('/ok', make_headers(5, $FIELD - 100));
-    like $answer, qr{\AHTTP/1\.1 431 }, '40 KB are';
-    like $answer, $TOO_LARGE, 'with a code';
+    like $answer, qr{\AHTTP/1\.1 431 }, 'a request with 40 KB of headers is refused with 431';
+    like $answer, $TOO_LARGE, 'a refusal for large headers has a code';
     like get_raw('/ok', make_headers($FIELDS - 10, 400)), qr{\AHTTP/1\.1 431 },
-        'also in many headers';
+        'many small headers of 40 KB together are refused, too';
     like get_raw('/ok?' . 'a' x 8000, make_headers(4, $FIELD - 600)), qr{\AHTTP/1\.1 431 },
-        'the line counts';
+        'the request line counts with the headers';
 };
 
 subtest 'a request with such headers does not wait for its body' => sub {

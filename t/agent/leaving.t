@@ -9,30 +9,31 @@ use AgentTest::Env qw(root);
 use AgentTest::Server;
 use AgentTest::Tls;
 use AgentTest::Wait;
+use Cpanel::JSON::XS;
 use IO::Select;
 use IPC::Open2 qw(open2);
-use JSON::PP;
 use Test::More;
 
 sub path { return AgentTest::Client::run_path($_[0]) }
 
 sub read_until { return AgentTest::Client::read_until(@_) }
 
-# A client in a process of its own: {say} it what to do, {hears} what it prints.
+# A client in a process of its own: commands go to its {stdin}, and what it
+# prints comes from its {stdout}.
 sub start_client {
     my (@words) = @_;
-    my $pid = open2(my $hears, my $say, 'node', root() . '/t/agent/leaving-client.mjs', @words);
-    $say->autoflush;
-    return { pid => $pid, say => $say, hears => $hears };
+    my $pid = open2(my $stdout, my $stdin, 'node', root() . '/t/agent/leaving-client.mjs', @words);
+    $stdin->autoflush;
+    return { pid => $pid, stdin => $stdin, stdout => $stdout };
 }
 
-sub order { my ($who, $line) = @_; print { $who->{say} } "$line\n"; return }
+sub send_command { my ($process, $line) = @_; print { $process->{stdin} } "$line\n"; return }
 
 sub end_client {
-    my ($who, $signal) = @_;
-    kill $signal => $who->{pid};
-    waitpid $who->{pid}, 0;
-    close $who->{$_} for qw(say hears);
+    my ($process, $signal) = @_;
+    kill $signal => $process->{pid};
+    waitpid $process->{pid}, 0;
+    close $process->{$_} for qw(stdin stdout);
     return;
 }
 
@@ -74,17 +75,17 @@ for my $what (qw(join stream)) {
         my ($server, $client) = AgentTest::Server->start_with_client(@HTTP2);
         my $begin = sub {
             my ($path) = @_;
-            my $who = start_client('http2', $server->url);
-            order($who, "get waits $path/$what?cancel_on_disconnect=1");
-            read_until($who->{hears}, qr/^waits 200\n/m);
-            return $who;
+            my $process = start_client('http2', $server->url);
+            send_command($process, "get waits $path/$what?cancel_on_disconnect=1");
+            read_until($process->{stdout}, qr/^waits 200\n/m);
+            return $process;
         };
         is_seen($client, 'HTTP/2: a client that resets its stream is seen to leave', sub {
-            my $who = $begin->(@_);
-            order($who, 'reset waits');
-            order($who, 'get next /ok');
-            read_until($who->{hears}, qr/^next 200\n/m);
-            return $who;
+            my $process = $begin->(@_);
+            send_command($process, 'reset waits');
+            send_command($process, 'get next /ok');
+            read_until($process->{stdout}, qr/^next 200\n/m);
+            return $process;
         });
         is_seen($client, 'HTTP/2: so is one whose connection ends', sub {
             end_client($begin->(@_), 'KILL');
@@ -98,11 +99,11 @@ sub get_request {
     return "GET $path HTTP/1.1\r\nHost: localhost\r\n\r\n";
 }
 
-my $JSON = JSON::PP->new->allow_nonref;
+my $JSON = Cpanel::JSON::XS->new->allow_nonref;
 my $ENDS = qr/\r\n0\r\n\r\n/;
 
-sub ask { my ($who, @paths) = @_;
-    return order($who, 'send ' . $JSON->encode(join '', map { get_request($_) } @paths)) }
+sub ask { my ($process, @paths) = @_;
+    return send_command($process, 'send ' . $JSON->encode(join '', map { get_request($_) } @paths)) }
 
 for my $parking (qw(On Off)) {
     for my $version (qw(TLSv1.2 TLSv1.3)) {
@@ -113,29 +114,29 @@ for my $parking (qw(On Off)) {
             for my $what (qw(join stream)) {
                 is_seen($client, "a client that ends TLS but not TCP has left its $what", sub {
                     my ($path) = @_;
-                    my $who = start_client('tls', $tls->url, $version);
-                    ask($who, "$path/$what?cancel_on_disconnect=true");
-                    read_until($who->{hears}, qr/\r\n\r\n/);
-                    order($who, 'notify');
-                    return $who;
+                    my $process = start_client('tls', $tls->url, $version);
+                    ask($process, "$path/$what?cancel_on_disconnect=true");
+                    read_until($process->{stdout}, qr/\r\n\r\n/);
+                    send_command($process, 'notify');
+                    return $process;
                 });
             }
             is_seen($client, 'also when it does so with its request', sub {
                 my ($path) = @_;
-                my $who = start_client('tls', $tls->url, $version);
-                order($who, 'leave ' . $JSON->encode(
+                my $process = start_client('tls', $tls->url, $version);
+                send_command($process, 'leave ' . $JSON->encode(
                     get_request("$path/join?cancel_on_disconnect=true")));
-                return $who;
+                return $process;
             });
             my $run = $client->start_run('sleep 600000');
-            my $who = start_client('tls', $tls->url, $version);
-            ask($who, path($run) . '/join?cancel_on_disconnect=true', '/info');
-            read_until($who->{hears}, qr/\r\n\r\n/);
-            ask($who, '/info');
+            my $process = start_client('tls', $tls->url, $version);
+            ask($process, path($run) . '/join?cancel_on_disconnect=true', '/info');
+            read_until($process->{stdout}, qr/\r\n\r\n/);
+            ask($process, '/info');
             $client->post(path($run) . '/cancel');
-            like read_until($who->{hears}, qr/"server":"mod_agent".*"server":"mod_agent"/s),
+            like read_until($process->{stdout}, qr/"server":"mod_agent".*"server":"mod_agent"/s),
                 qr/"messages".*$ENDS/s, 'one that sends its next requests waits for its answers';
-            end_client($who, 'TERM');
+            end_client($process, 'TERM');
         };
     }
 }
@@ -143,10 +144,10 @@ for my $parking (qw(On Off)) {
 # openssl's own client, which renews its keys when it is told to.
 sub start_s_client {
     my ($port) = @_;
-    my $pid = open2(my $hears, my $say, 'openssl', 's_client', '-tls1_3', '-connect',
+    my $pid = open2(my $stdout, my $stdin, 'openssl', 's_client', '-tls1_3', '-connect',
         "127.0.0.1:$port", '-verify_quiet');
-    $say->autoflush;
-    return { pid => $pid, say => $say, hears => $hears };
+    $stdin->autoflush;
+    return { pid => $pid, stdin => $stdin, stdout => $stdout };
 }
 
 subtest 'TLSv1.3, new keys' => sub {
@@ -154,22 +155,22 @@ subtest 'TLSv1.3, new keys' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client($tls->lines,
         'Timeout 2', 'RequestReadTimeout body=1');
     my $run = $client->start_run('sleep 600000');
-    my $who = start_s_client($tls->port);
+    my $process = start_s_client($tls->port);
     my $request = get_request(path($run) . '/stream?cancel_on_disconnect=true');
-    print { $who->{say} } $request;
-    read_until($who->{hears}, qr/event: metadata/);
+    print { $process->{stdin} } $request;
+    read_until($process->{stdout}, qr/event: metadata/);
     for (1 .. 3) {
-        order($who, 'K');
-        read_until($who->{hears}, qr/: heartbeat/);
+        send_command($process, 'K');
+        read_until($process->{stdout}, qr/: heartbeat/);
     }
     is $client->get_run($run)->{status}, 'pending',
         'a client that renews its keys while it waits has not left';
     $client->post(path($run) . '/cancel');
-    read_until($who->{hears}, qr{^0\r\n\r\n}m);
-    print { $who->{say} } get_request('/info');
-    like read_until($who->{hears}, qr/"server":"mod_agent"/), qr{HTTP/1\.1 200},
+    read_until($process->{stdout}, qr{^0\r\n\r\n}m);
+    print { $process->{stdin} } get_request('/info');
+    like read_until($process->{stdout}, qr/"server":"mod_agent"/), qr{HTTP/1\.1 200},
         'and its connection is kept for its next request';
-    end_client($who, 'TERM');
+    end_client($process, 'TERM');
 };
 
 done_testing;

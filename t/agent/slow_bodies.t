@@ -99,14 +99,14 @@ subtest '300 clients that send 600 bytes a second' => sub {
 subtest 'more slow clients than half of AgentMaxWaiters' => sub {
     my ($server, $client) = start_patient('AgentMaxWaiters 4');
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 3;
-    is scalar @slow, 3, 'do not keep out those who come later';
+    is scalar @slow, 3, 'slow clients do not keep out those who come later';
     my $refused = AgentTest::Client::parse_response(AgentTest::Client::read_to_end($slow[0]));
-    is $refused->{status}, 503, 'who has waited longest is told to come again';
-    is $refused->{json}{code}, 'too_many_waiters', 'and why';
-    is $refused->{headers}{'retry-after'}, 1, 'and when';
+    is $refused->{status}, 503, 'the slow client that has waited longest is told to come again';
+    is $refused->{json}{code}, 'too_many_waiters', 'a slow client that loses its slot is told why';
+    is $refused->{headers}{'retry-after'}, 1, 'a slow client that loses its slot is told when to come again';
     syswrite $_, '{}' for @slow[ 1, 2 ];
     is scalar(grep { read_answer($_)->{status} == 200 } @slow[ 1, 2 ]), 2,
-        'others are answered';
+        'the slow clients that keep their slots are answered';
 };
 
 subtest 'slots for slow clients' => sub {
@@ -118,13 +118,13 @@ subtest 'slots for slow clients' => sub {
     my $late = $wait_from->('127.0.0.3');
     syswrite $_, '{}' for $other, $late;
     is read_answer($other)->{status}, 200,
-        'are not lost to another address, however many it wants';
-    is read_answer($late)->{status}, 200, 'and new addresses get one';
+        'slots are not lost to another address, however many it wants';
+    is read_answer($late)->{status}, 200, 'a new address gets a slot from the address that has most';
     is scalar(grep { read_answer($_)->{status} == 503 } @slow[ 0 .. 9 ]), 10,
         'the address that has most of them loses one';
     syswrite $_, '{}' for @slow[ 10, 11 ];
     is scalar(grep { read_answer($_)->{status} == 200 } @slow[ 10, 11 ]), 2,
-        'the one whose client has sent nothing for longest';
+        'the slot that is lost is that of the client that has sent nothing for longest';
 };
 
 # Begins a body of 4 MB, which takes as much of the server when 2.5 MB have come.
@@ -199,7 +199,7 @@ subtest 'what comes after a slow body' => sub {
     syswrite $socket, head('POST', '/threads', 'Content-Length: 2', 'Expect: 100-continue');
     like read_until($socket, qr/\r\n\r\n/), $CONTINUE, 'also when it is slow again';
     syswrite $socket, '{}';
-    is read_answer($socket)->{status}, 200, '...';
+    is read_answer($socket)->{status}, 200, 'a second slow body on the connection is taken';
     syswrite $socket, head('POST', '/threads', 'Content-Length: 2', 'Expect: 100-continue')
         . '{}';
     my $answer = read_answer($socket);

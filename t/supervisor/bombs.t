@@ -335,7 +335,7 @@ subtest 'a rollback that always takes too long ends its run in error, and nobody
     sql('delete from agent.run_queue');
 };
 
-subtest 'nor does it keep the next supervisor of the host from executing runs' => sub {
+subtest 'a run that cannot be given back does not keep the next supervisor of the host from executing runs' => sub {
     my $sv = TestSupervisor->start($pg, @short_lease);
     $sv->wait_ready;
     my $run = start_run($sv, { do => 'hang' });

@@ -364,7 +364,7 @@ static agent_supervisor_t *make_undertaker(apr_pool_t *pool)
     sv->worker.state = AGENT_WORKER_LIVE;
     agent_worker_add_dead(sv, "5", true);
     agent_worker_add_dead(sv, "6", true);
-    sv->worker.bury_limit.now = 1;
+    sv->worker.bury_limit.current = 1;
     sv->worker.is_setting_aside = true;
     return sv;
 }
@@ -382,7 +382,7 @@ static void a_worker_that_leaves_ends_no_run_of_its_own(void **state)
     assert_int_equal(sv->worker.dead->nelts, 1);
     assert_string_equal(get_dead_id(sv, 0), "7");
     assert_false(sv->worker.is_setting_aside);
-    assert_true(sv->worker.bury_limit.now > 1);
+    assert_true(sv->worker.bury_limit.current > 1);
 }
 
 static void a_burial_under_way_stays_what_it_is(void **state)
@@ -396,7 +396,7 @@ static void a_burial_under_way_stays_what_it_is(void **state)
     assert_string_equal(get_dead_id(sv, 0), "5");
     assert_string_equal(get_dead_id(sv, 1), "7");
     assert_true(sv->worker.is_setting_aside);
-    assert_int_equal(sv->worker.bury_limit.now, 1);
+    assert_int_equal(sv->worker.bury_limit.current, 1);
     /* Its loss, which is nobody's fault, asks for the same again. */
     agent_database_close(sv, &sv->bulk, AGENT_FAILURE_RETRY);
     assert_string_equal(get_dead_id(sv, 0), "5");

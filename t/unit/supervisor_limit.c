@@ -10,9 +10,9 @@ static void the_first_statement_asks_for_the_maximum(void **state)
     agent_limit_t limit;
 
     agent_limit_init(&limit, 50);
-    assert_int_equal(limit.now, 50);
+    assert_int_equal(limit.current, 50);
     agent_limit_raise(&limit);
-    assert_int_equal(limit.now, 50);
+    assert_int_equal(limit.current, 50);
 }
 
 static void each_failure_halves_it_down_to_one(void **state)
@@ -22,8 +22,8 @@ static void each_failure_halves_it_down_to_one(void **state)
 
     agent_limit_init(&limit, 50);
     for (int i = 0; i < 7; i++) {
-        agent_limit_lower(&limit, limit.now);
-        assert_int_equal(limit.now, expected[i]);
+        agent_limit_lower(&limit, limit.current);
+        assert_int_equal(limit.current, expected[i]);
     }
 }
 
@@ -34,9 +34,9 @@ static void a_failure_halves_what_was_asked_for(void **state)
 
     agent_limit_init(&limit, 200);
     agent_limit_lower(&limit, 8);
-    assert_int_equal(limit.now, 4);
+    assert_int_equal(limit.current, 4);
     agent_limit_lower(&limit, 0);
-    assert_int_equal(limit.now, 1);
+    assert_int_equal(limit.current, 1);
 }
 
 static void each_success_doubles_it_up_to_the_maximum(void **state)
@@ -48,7 +48,7 @@ static void each_success_doubles_it_up_to_the_maximum(void **state)
     agent_limit_lower(&limit, 1);
     for (int i = 0; i < 8; i++) {
         agent_limit_raise(&limit);
-        assert_int_equal(limit.now, expected[i]);
+        assert_int_equal(limit.current, expected[i]);
     }
 }
 
@@ -58,9 +58,9 @@ static void a_maximum_of_one_stays_one(void **state)
 
     agent_limit_init(&limit, 1);
     agent_limit_raise(&limit);
-    assert_int_equal(limit.now, 1);
+    assert_int_equal(limit.current, 1);
     agent_limit_lower(&limit, 1);
-    assert_int_equal(limit.now, 1);
+    assert_int_equal(limit.current, 1);
 }
 
 int main(void)

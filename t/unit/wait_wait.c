@@ -5,6 +5,7 @@
 /* OBJECTS: ../mod_agent/wait/queue.c */
 /* OBJECTS: ../mod_agent/wait/address.c */
 /* OBJECTS: ../mod_agent/wait/body_slot.c */
+/* OBJECTS: ../mod_agent/wait/client_socket.c */
 /* OBJECTS: ../mod_agent/wait/hear.c */
 /* OBJECTS: ../mod_agent/wait/news.c */
 /* OBJECTS: ../mod_agent/wait/watch.c */

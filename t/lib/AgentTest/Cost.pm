@@ -87,8 +87,8 @@ sub cost_of {
 # makes requests and runs, one after the other, for as long as the sub is under
 # way. All of them must be served right, and so many must have begun and ended
 # between the sub's begin and its end; a sub that is too short for that is
-# called again. Who is let through only when the sub has ended is not served
-# beside it. How fast they are is measured in t/bench.
+# called again. A request answered only after the sub has returned does not
+# count. How fast they are is measured in t/bench.
 sub served_beside {
     my ($client, $least, $title, $action) = @_;
     my $test = Test::Builder->new;
@@ -146,7 +146,7 @@ sub start_bystander {
     return { lines => $lines, go_on => $go_on, read => '', requests => [] };
 }
 
-# Waits until there are so many, then takes all that have been told of.
+# Reads reports until there are $least, then those already in the pipe.
 sub read_requests {
     my ($bystander, $least) = @_;
     my $lines = $bystander->{lines};

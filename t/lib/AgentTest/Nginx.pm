@@ -46,7 +46,7 @@ http {
 }
 CONF
 
-# Debian has it where the path of users does not lead.
+# Debian installs it outside users' PATH.
 sub program {
     my ($found) = grep { -x } map { "$_/nginx" } split(/:/, $ENV{PATH}), '/usr/sbin';
     return $found // croak 'nginx was not found';

@@ -11,7 +11,7 @@ use AgentTest::Env qw(free_port);
 use Carp qw(croak);
 use File::Temp qw(tempdir);
 
-# The certificate is its own issuer, for localhost, and lives as long as this.
+# Self-signed, for localhost; removed with the object.
 sub new {
     my ($class) = @_;
     my $dir = tempdir(CLEANUP => 1);
