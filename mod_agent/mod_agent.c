@@ -266,7 +266,6 @@ static apr_status_t start_waits(agent_child_t *child, server_rec *server,
                     .reserve = agent_capacity_most_turns(),
                     .count_idle = agent_capacity_count_idle,
                     .baton = agent_capacity_make_slot(pool)},
-        .reading = agent_capacity_reading(config),
         .heartbeat = find_heartbeat(server),
         .is_ending = is_told_of_end() ? NULL : is_child_ending,
         .grace = agent_config_drain_timeout(config)};
@@ -302,7 +301,7 @@ static apr_status_t init_child(agent_child_t *child, server_rec *server,
 
     if (rv == APR_SUCCESS) {
         rv = agent_bodies_create(&child->bodies, agent_capacity_body_bytes(),
-                                 pool);
+                                 agent_capacity_reading(config), pool);
     }
     return rv != APR_SUCCESS ? rv : start_waits(child, server, pool);
 }

@@ -33,6 +33,7 @@ struct agent_bodies_t {
      * often as there are connections. */
     apr_allocator_t *allocator;
     agent_budget_t *budget;
+    agent_body_slots_t *slots;
 };
 
 struct agent_body_t {
@@ -374,8 +375,8 @@ static int go_on(void *baton, apr_status_t rv)
 static int wait_for_rest(agent_body_t *body)
 {
     agent_call_t *call = body->call;
-    const agent_reading_t reading = {call->child->waits, read_more, go_on,
-                                     body};
+    const agent_reading_t reading = {call->child->bodies->slots, read_more,
+                                     go_on, body};
 
     if (agent_park_client(call->r) == NULL) {
         return conclude(body,
@@ -460,13 +461,16 @@ void agent_body_release(agent_call_t *call)
 }
 
 apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
-                                 apr_pool_t *pool)
+                                 int slots, apr_pool_t *pool)
 {
     agent_bodies_t *bodies = apr_pcalloc(pool, sizeof(*bodies));
     apr_status_t rv = agent_budget_create(&bodies->budget, (apr_size_t)bytes,
                                           pool);
 
     *out = bodies;
+    if (rv == APR_SUCCESS) {
+        rv = agent_body_slots_create(&bodies->slots, slots, pool);
+    }
     return rv == APR_SUCCESS
         ? agent_allocator_create(&bodies->allocator, KEPT_BYTES, pool)
         : rv;

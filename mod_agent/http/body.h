@@ -18,10 +18,11 @@ void agent_body_register(void);
 /*
  * In child_init. bytes: the budget for the bodies of all its requests, not
  * counting the first 8 KB of each. When it is full, incomplete bodies that wait
- * for their clients are cut; see wait/budget.h.
+ * for their clients are cut; see wait/budget.h. slots: requests that may wait
+ * for the rest of their bodies, at least 1; see wait/body_slot.h.
  */
 apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
-                                 apr_pool_t *pool);
+                                 int slots, apr_pool_t *pool);
 
 /*
  * Reads the body, at most AgentMaxBody bytes, into call->body, and calls

@@ -29,8 +29,6 @@ typedef struct agent_waits_limits_t {
     int parked_per_address;
     int blocked_per_address;
     agent_wait_threads_t threads;
-    /* Requests that wait for the rest of their bodies; at least 1. */
-    int reading;
     /* Between two signs of life of one request. */
     apr_interval_time_t heartbeat;
     /* For an MPM that announces the end of a child too late (prefork): polled

@@ -329,7 +329,7 @@ int agent_park_read(request_rec *r, const agent_reading_t *reading)
 
     park->unread = r;
     park->reading = *reading;
-    park->slot = agent_body_slot_take(agent_waits_body_slots(reading->waits),
+    park->slot = agent_body_slot_take(reading->slots,
                                       agent_address_number(r->useragent_addr),
                                       agent_park_client(r), r->pool);
     apr_pool_cleanup_register(r->pool, r, forget_reading,

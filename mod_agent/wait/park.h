@@ -13,11 +13,12 @@
 #include <httpd.h>
 
 #include "block.h"
+#include "body_slot.h"
 #include "client_socket.h"
 
 /* What becomes of a request whose client has not sent all of it. */
 typedef struct agent_reading_t {
-    agent_waits_t *waits;
+    agent_body_slots_t *slots;
     /* Reads what is there without blocking; APR_EAGAIN: more is to come. */
     apr_status_t (*read)(void *baton);
     /*

@@ -12,7 +12,6 @@
 #include <apr_thread_proc.h>
 
 #include "address.h"
-#include "body_slot.h"
 #include "wait.h"
 
 /* How often waiters look while no notification can be heard. */
@@ -66,7 +65,6 @@ struct agent_waits_t {
     agent_wait_threads_t threads;
     struct agent_listener_t *listener;
     agent_pool_t *db;
-    agent_body_slots_t *body_slots;
     /* Of agent_waits_make_pool(). */
     apr_allocator_t *allocator;
     /* The hear thread's own: what it asks for now; see news.c. */

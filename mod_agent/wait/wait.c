@@ -398,11 +398,6 @@ apr_pool_t *agent_waits_make_pool(agent_waits_t *waits)
     return agent_allocator_make_pool(waits->allocator);
 }
 
-agent_body_slots_t *agent_waits_body_slots(const agent_waits_t *waits)
-{
-    return waits->body_slots;
-}
-
 static agent_waits_t *make_waits(const agent_waits_limits_t *limits,
                                  const agent_log_t *log, apr_pool_t *pool)
 {
@@ -441,9 +436,6 @@ apr_status_t agent_waits_create(agent_waits_t **out, const char *conninfo,
      * mmap, which costs every thread of the process some time. */
     if (rv == APR_SUCCESS) {
         rv = agent_allocator_create(&waits->allocator, KEPT_BYTES, pool);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = agent_body_slots_create(&waits->body_slots, limits->reading, pool);
     }
     if (rv == APR_SUCCESS && pipe2(waits->end_fds, O_CLOEXEC) != 0) {
         rv = apr_get_os_error();

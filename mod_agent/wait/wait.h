@@ -16,7 +16,6 @@
 
 #include "../core/log.h"
 #include "../db/pool.h"
-#include "body_slot.h"
 #include "limits.h"
 
 typedef struct agent_waits_t agent_waits_t;
@@ -140,9 +139,6 @@ void agent_wait_end_turn(agent_waiter_t *waiter);
  * the caller must destroy it. Never NULL: without memory the child ends.
  */
 apr_pool_t *agent_waits_make_pool(agent_waits_t *waits);
-
-/* Of the requests that wait for the rest of their bodies. */
-agent_body_slots_t *agent_waits_body_slots(const agent_waits_t *waits);
 
 /* May be called twice. */
 void agent_wait_leave(agent_waiter_t *waiter);

@@ -86,7 +86,6 @@ static inline void open_site(site_t *site, apr_interval_time_t heartbeat)
     const agent_waits_limits_t limits = {.parked = 2,
                                          .blocked = 1,
                                          .threads = {1, 3, 1, count_idle, NULL},
-                                         .reading = 1,
                                          .heartbeat = heartbeat};
 
     open_site_with(site, &limits);

@@ -4,8 +4,6 @@
 /* OBJECTS: ../mod_agent/wait/turns.c */
 /* OBJECTS: ../mod_agent/wait/queue.c */
 /* OBJECTS: ../mod_agent/wait/address.c */
-/* OBJECTS: ../mod_agent/wait/body_slot.c */
-/* OBJECTS: ../mod_agent/wait/client_socket.c */
 /* OBJECTS: ../mod_agent/wait/hear.c */
 /* OBJECTS: ../mod_agent/wait/news.c */
 /* OBJECTS: ../mod_agent/wait/watch.c */
@@ -96,7 +94,6 @@ static void parked_and_blocked_waiters_of_an_address_are_counted_apart(
                                          .parked_per_address = 2,
                                          .blocked_per_address = 1,
                                          .threads = {1, 3, 1, count_idle, NULL},
-                                         .reading = 1,
                                          .heartbeat = apr_time_from_sec(3600)};
 
     open_site_with(&site, &limits);
