@@ -15,13 +15,13 @@ static inline bool rlr_table_is_damaged(const rlr_table_t *table)
 
 /* A repair begins, or begins again. Relaxed, because the sums that it is about
  * are too high and never too low: it may be seen late. */
-static inline void rlr_table_set_damaged(const rlr_table_t *table)
+static inline void rlr_table_mark_damaged(const rlr_table_t *table)
 {
     atomic_store_explicit(&table->segment->repair, RLR_TABLE_DAMAGED,
                           memory_order_relaxed);
 }
 
-static inline rlr_table_lock_t *rlr_table_set_lock(const rlr_table_t *table,
+static inline rlr_table_lock_t *rlr_table_get_lock(const rlr_table_t *table,
                                                    uint32_t set)
 {
     return &table->locks[set % RLR_TABLE_SET_LOCKS];
@@ -34,6 +34,17 @@ bool rlr_table_lock_set(const rlr_table_t *table, uint32_t set);
 /* The same, but false too while somebody else has the lock. */
 bool rlr_table_try_lock_set(const rlr_table_t *table, uint32_t set);
 void rlr_table_unlock_set(const rlr_table_t *table, uint32_t set);
+
+/*
+ * Takes the locks of the sets of one key, or of two (`other` not NULL). False:
+ * one was not to be had (see above), and none is held. A lock
+ * whose owner died is taken over: every write that a lock guards leaves the
+ * segment valid. The caller holds no lock.
+ */
+bool rlr_table_lock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
+                         const rlr_table_key_t *other);
+void rlr_table_unlock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
+                           const rlr_table_key_t *other);
 
 /* The lock for rebuilding the overflow windows of a group; taken after the
  * locks of sets. */

@@ -19,7 +19,7 @@ static bool uncount_lock(const rlr_table_t *table, uint32_t lock)
     if (!rlr_table_try_lock_set(table, lock)) {
         return false;
     }
-    rlr_table_set_lock(table, lock)->counted = 0;
+    rlr_table_get_lock(table, lock)->counted = 0;
     rlr_table_unlock_set(table, lock);
     return true;
 }
@@ -47,7 +47,7 @@ static bool count_set(const rlr_table_t *table, uint32_t set)
                                       memory_order_relaxed);
         }
     }
-    rlr_table_set_lock(table, set)->counted = set / RLR_TABLE_SET_LOCKS + 1;
+    rlr_table_get_lock(table, set)->counted = set / RLR_TABLE_SET_LOCKS + 1;
     rlr_table_unlock_set(table, set);
     return true;
 }

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The segment: its size and parts, making one, opening one, its locks. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pthread_mutex_clocklock() */
-#endif
+/* The segment: its size and parts, making one, opening one. */
 #include "table.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
-#include "table_lock.h"
+#include "table_segment.h"
 
 /* "RLRTABLE" and a number that changes with the layout or with what the bits
  * mean. */
 #define SEGMENT_MAGIC  0x454c424154524c52U
 #define SEGMENT_LAYOUT 4U
-
-#define REPAIR_LOCK (RLR_TABLE_LOCKS - 1)
-
-/* Of a second each, to wait for a lock; more than one, since a whole machine
- * may be stopped for longer than that. */
-#define TURNS 3
 
 /* Offsets from the segment's start. */
 typedef struct layout_t {
@@ -181,99 +170,4 @@ rlr_table_status_t rlr_table_attach(rlr_table_t *table, void *memory,
 const unsigned char *rlr_table_secret(const rlr_table_t *table)
 {
     return table->segment->secret;
-}
-
-/* Waits for the lock, a second at most; the thread sanitizer of some compilers
- * does not see that it is taken here. */
-static int take_soon(pthread_mutex_t *mutex)
-{
-#if defined(__SANITIZE_THREAD__)
-    return pthread_mutex_lock(mutex);
-#else
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
-    return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
-#endif
-}
-
-/*
- * Takes the lock, and never sleeps for it longer than a second at a time. An
- * unlock wakes one thread that waits. If another thread takes the lock before
- * that one runs, and the process of that one is killed then, neither the kernel
- * nor the C library wakes the next: it would sleep beside a free lock until
- * somebody else has to wait for the same one. It gives up after some turns: a
- * process that is stopped with a lock must not stop all others one by one.
- */
-static int take(pthread_mutex_t *mutex)
-{
-    int rv = pthread_mutex_trylock(mutex);
-
-    for (int i = 0; i < TURNS && (rv == EBUSY || rv == ETIMEDOUT); i++) {
-        rv = take_soon(mutex);
-    }
-    return rv;
-}
-
-/* What take() or a trylock said of the lock; true if it is held now. */
-static bool has_taken(const rlr_table_t *table, uint32_t index, int rv)
-{
-    if (rv == EOWNERDEAD) {
-        /* First: who dies before the next line leaves it to the next one. */
-        rlr_table_set_damaged(table);
-        rv = pthread_mutex_consistent(&table->locks[index].mutex);
-    }
-    return rv == 0;
-}
-
-static bool lock(const rlr_table_t *table, uint32_t index)
-{
-    return has_taken(table, index, take(&table->locks[index].mutex));
-}
-
-static bool try_lock(const rlr_table_t *table, uint32_t index)
-{
-    return has_taken(table, index,
-                     pthread_mutex_trylock(&table->locks[index].mutex));
-}
-
-static void unlock(const rlr_table_t *table, uint32_t index)
-{
-    pthread_mutex_unlock(&table->locks[index].mutex);
-}
-
-bool rlr_table_lock_set(const rlr_table_t *table, uint32_t set)
-{
-    return lock(table, set % RLR_TABLE_SET_LOCKS);
-}
-
-bool rlr_table_try_lock_set(const rlr_table_t *table, uint32_t set)
-{
-    return try_lock(table, set % RLR_TABLE_SET_LOCKS);
-}
-
-void rlr_table_unlock_set(const rlr_table_t *table, uint32_t set)
-{
-    unlock(table, set % RLR_TABLE_SET_LOCKS);
-}
-
-bool rlr_table_lock_group(const rlr_table_t *table, uint32_t group)
-{
-    return lock(table, RLR_TABLE_SET_LOCKS + group);
-}
-
-void rlr_table_unlock_group(const rlr_table_t *table, uint32_t group)
-{
-    unlock(table, RLR_TABLE_SET_LOCKS + group);
-}
-
-bool rlr_table_try_lock_repair(const rlr_table_t *table)
-{
-    return try_lock(table, REPAIR_LOCK);
-}
-
-void rlr_table_unlock_repair(const rlr_table_t *table)
-{
-    unlock(table, REPAIR_LOCK);
 }

@@ -82,7 +82,7 @@ typedef struct rlr_table_segment_t {
     uint64_t size;
     unsigned char secret[RLR_TABLE_SECRET_SIZE];
     _Atomic uint32_t hand; /* the set where the next sweep begins */
-    uint32_t repaired; /* of this part so far; the repair's lock guards it */
+    uint32_t repaired; /* of this phase so far; the repair's lock guards it */
 } rlr_table_segment_t;
 
 typedef struct rlr_table_lock_t {

@@ -4,8 +4,6 @@
 
 #include <stddef.h>
 
-/* ---- Counting ---- */
-
 uint64_t rlr_table_share_holder(const rlr_table_t *table, const void *bytes,
                                 size_t length)
 {
@@ -35,7 +33,7 @@ static uint32_t get_share(const rlr_table_t *table)
  * a repair, in that too: one atomic change of both. */
 static uint64_t get_one(const rlr_table_t *table, uint32_t set)
 {
-    uint32_t counted = rlr_table_set_lock(table, set)->counted;
+    uint32_t counted = rlr_table_get_lock(table, set)->counted;
 
     return set / RLR_TABLE_SET_LOCKS < counted ? RLR_TABLE_SHARE_SECOND + 1 : 1;
 }
@@ -75,78 +73,4 @@ bool rlr_table_share_is_full(const rlr_table_t *table, uint64_t holder)
         && (uint32_t)atomic_load_explicit(
                rlr_table_share_counter(table, holder), memory_order_relaxed)
         >= get_share(table);
-}
-
-/* ---- The locks of keys ---- */
-
-/* The locks that one or two keys need, each once, in rising order. */
-typedef struct locks_t {
-    uint32_t count;
-    uint32_t index[2 * RLR_TABLE_CHOICES];
-} locks_t;
-
-static void add_lock(locks_t *locks, uint32_t index)
-{
-    uint32_t place = 0;
-
-    while (place < locks->count && locks->index[place] < index) {
-        place++;
-    }
-    if (place < locks->count && locks->index[place] == index) {
-        return;
-    }
-    for (uint32_t i = locks->count; i > place; i--) {
-        locks->index[i] = locks->index[i - 1];
-    }
-    locks->index[place] = index;
-    locks->count++;
-}
-
-static void list_locks(locks_t *locks, const rlr_table_key_t *key,
-                       const rlr_table_key_t *other)
-{
-    locks->count = 0;
-    for (uint32_t i = 0; i < RLR_TABLE_CHOICES; i++) {
-        add_lock(locks, key->sets[i] % RLR_TABLE_SET_LOCKS);
-        if (other != NULL) {
-            add_lock(locks, other->sets[i] % RLR_TABLE_SET_LOCKS);
-        }
-    }
-}
-
-static void unlock_listed(const rlr_table_t *table, const locks_t *locks,
-                          uint32_t count)
-{
-    while (count > 0) {
-        rlr_table_unlock_set(table, locks->index[--count]);
-    }
-}
-
-static bool lock_listed(const rlr_table_t *table, const locks_t *locks)
-{
-    for (uint32_t i = 0; i < locks->count; i++) {
-        if (!rlr_table_lock_set(table, locks->index[i])) {
-            unlock_listed(table, locks, i);
-            return false;
-        }
-    }
-    return true;
-}
-
-bool rlr_table_lock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
-                         const rlr_table_key_t *other)
-{
-    locks_t locks;
-
-    list_locks(&locks, key, other);
-    return lock_listed(table, &locks);
-}
-
-void rlr_table_unlock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
-                           const rlr_table_key_t *other)
-{
-    locks_t locks;
-
-    list_locks(&locks, key, other);
-    unlock_listed(table, &locks, locks.count);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many slots each address holds, for table*.c only, and the locks that
- * keys need. No address holds more than a sixteenth of all slots.
+ * How many slots each address holds, for table*.c only. No address holds more
+ * than a sixteenth of all slots.
  *
  * Each slot has the hash of its holder, the address that brought its key. An
  * array of counters, one for each slot of the table, has the number of slots
@@ -43,16 +43,5 @@ bool rlr_table_share_is_full(const rlr_table_t *table, uint64_t holder);
 /* The counter of the holder; two holders may have the same one. */
 _Atomic uint64_t *rlr_table_share_counter(const rlr_table_t *table,
                                           uint64_t holder);
-
-/*
- * Takes the locks of the sets of one key, or of two (`other` not NULL). False:
- * one was not to be had (see rlr_table_lock_set()), and none is held. A lock
- * whose owner died is taken over: every write that a lock guards leaves the
- * segment valid. The caller holds no lock.
- */
-bool rlr_table_lock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
-                         const rlr_table_key_t *other);
-void rlr_table_unlock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
-                           const rlr_table_key_t *other);
 
 #endif

@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/table.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_place.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_lock.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_repair.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_share.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
@@ -247,7 +248,7 @@ static void death_while_shares_are_counted(segment_t *segment)
 {
     death_while_an_address_takes_anothers_slot(segment);
     segment->table.shares[5] += 2;
-    rlr_table_set_damaged(&segment->table);
+    rlr_table_mark_damaged(&segment->table);
 }
 
 /* Who meets a lock of the dead has the next new keys repair what they counted.

@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/table.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_place.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_lock.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_repair.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_share.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
@@ -58,7 +59,7 @@ static void prepare_wrong(segment_t *segment)
     for (uint32_t i = 0; i < 64; i += 3) {
         segment->table.shares[i] += 2;
     }
-    rlr_table_set_damaged(&segment->table);
+    rlr_table_mark_damaged(&segment->table);
 }
 
 static void repair(segment_t *segment)

@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/table.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_place.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_lock.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_repair.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_share.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_walk.c */

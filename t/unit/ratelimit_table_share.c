@@ -2,6 +2,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/table.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_place.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
+/* OBJECTS: ../mod_ratelimit_regional/table_lock.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_repair.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_share.c */
 /* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
@@ -271,7 +272,7 @@ static void damage(segment_t *segment)
     for (uint32_t i = 0; i < slots; i += 7) {
         segment->table.shares[i] += 3;
     }
-    rlr_table_set_damaged(&segment->table);
+    rlr_table_mark_damaged(&segment->table);
 }
 
 static void wrong_counts_are_repaired(void **state)
@@ -358,7 +359,7 @@ static void a_repair_counts_slots_that_change_hands(void **state)
                       sim_random(&seed) % 20000, 20, five);
             }
             if (++keys % 40 == 0) {
-                rlr_table_set_damaged(&segment.table);
+                rlr_table_mark_damaged(&segment.table);
             }
             segment.time.us += sim_random(&seed) % 4000000;
         }
