@@ -60,7 +60,7 @@
 #define RLR_TABLE_WAYS_UNHELD   0xa0U
 #define RLR_TABLE_SHORT_SEC     60U
 
-/* Parts of a repair of the shares, in their order; see table_repair.h. */
+/* Phases of a repair of the shares, in their order; see table_repair.h. */
 typedef enum rlr_table_repair_t {
     RLR_TABLE_SOUND,
     RLR_TABLE_DAMAGED, /* a lock's owner died: shares may be too high */
