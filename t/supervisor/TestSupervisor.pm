@@ -11,8 +11,8 @@ use AgentTest::Process qw(children_of);
 use AgentTest::Wait;
 use Carp qw(croak);
 use Exporter 'import';
-use Fcntl qw(F_SETFD);
-use File::Path qw(remove_tree);
+use Fcntl qw(F_SETFD LOCK_EX);
+use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
 use IO::Handle;
 use IO::Socket::UNIX;
@@ -41,6 +41,10 @@ sub build {
     local @ENV{qw(MAKEFLAGS MAKELEVEL)};
     my @command = ('make', '-s', '-f', 'Makefile.apxs', 'VARIANT=' . variant(), @programs);
     chdir root() or croak root() . ": $!";
+    # Files run beside each other, and make does not expect another one.
+    make_path(build_dir());
+    open my $lock, '>>', build_dir() . '/supervisor.lock' or croak "supervisor.lock: $!";
+    flock $lock, LOCK_EX or croak "flock: $!";
     open my $make, '-|', "@command 2>&1" or croak "make: $!";
     my $output = join '', <$make>;
     close $make or croak "@command failed:\n$output";
