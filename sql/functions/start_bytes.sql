@@ -14,7 +14,7 @@ language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined into FROM.
 as $function$
     select 1024 + coalesce(p_request_bytes, 8388608)
-           + case when k.checkpoint_id is null then 0 else coalesce(k.state_bytes, 8388608) end
+           + case when k.checkpoint_id is null then 0 else k.state_bytes end
       from (
             select x.start_checkpoint_id
               from agent.runs x

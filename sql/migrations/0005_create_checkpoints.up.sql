@@ -29,7 +29,7 @@ create table agent.checkpoints (
     tasks                 json                   not null,
     metadata              json                   not null,
     opaque                json,
-    state_bytes           bigint,
+    state_bytes           bigint not null,
     created_at            timestamptz            not null,
     constraint checkpoints_pkey primary key (account_id, thread_id, checkpoint_id)
 );
@@ -48,7 +48,7 @@ comment on column agent.checkpoints.metadata is
     'source, step, writes and parents as the runner sent them.';
 comment on column agent.checkpoints.opaque is 'Whatever else the runner needs to go on from here.';
 comment on column agent.checkpoints.state_bytes is
-    'Length of the values as JSON text, about; null when it was not measured.';
+    'Approximate length of the values as JSON text.';
 comment on column agent.checkpoints.created_at is 'When it was saved.';
 
 create table agent.checkpoint_blobs (

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preloaded: while the file that AGENT_TEST_REFUSE_FORK names exists, the
- * system has no room for another process. */
+ * system has no room for another process. A signal to the process's whole group
+ * makes the file of that name and ".group". */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,4 +22,18 @@ pid_t fork(void)
         return -1;
     }
     return next();
+}
+
+int kill(pid_t pid, int signal)
+{
+    const char *file = getenv("AGENT_TEST_REFUSE_FORK");
+    int (*next)(pid_t, int) = (int (*)(pid_t, int))dlsym(RTLD_NEXT, "kill");
+
+    if (file != NULL && pid == 0) {
+        char mark[PATH_MAX];
+
+        snprintf(mark, sizeof(mark), "%s.group", file);
+        close(open(mark, O_WRONLY | O_CREAT, 0644));
+    }
+    return next(pid, signal);
 }

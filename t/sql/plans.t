@@ -29,8 +29,8 @@ select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid
 from generate_series(1, 24000) n;
 insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data)
 select '$account', current_date, md5('e' || n)::uuid, 0, 1, 'custom', '1' from generate_series(1, 10000) n;
-insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, created_at)
-select '$account', md5('t' || n)::uuid, md5('c' || n)::uuid, md5('e' || n)::uuid, '{}', '[]', '[]', '{}', now()
+insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
+select '$account', md5('t' || n)::uuid, md5('c' || n)::uuid, md5('e' || n)::uuid, '{}', '[]', '[]', '{}', 2, now()
 from generate_series(1, 4000) n;
 insert into agent.checkpoint_blobs (account_id, thread_id, digest, content)
 select '$account', md5('t' || n)::uuid, md5('b' || n)::uuid, '1' from generate_series(1, 4000) n;

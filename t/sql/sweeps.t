@@ -18,9 +18,9 @@ my $key = "'$AgentSQL::ACCOUNT', '$thread'";
 
 # A thread whose checkpoints each have 100 values, most of them those of the one before.
 $session->query("insert into agent.threads (account_id, thread_id, created_at, updated_at) values ($key, now(), now())");
-$session->query("insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, created_at)
+$session->query("insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
     select $key, gen_random_uuid(), gen_random_uuid(), array[row('messages', true, array(
-        select md5('v' || n + k)::uuid from generate_series(1, $REFERENCES) k))::agent.channel_value], '[]', '[]', '{}', now()
+        select md5('v' || n + k)::uuid from generate_series(1, $REFERENCES) k))::agent.channel_value], '[]', '[]', '{}', 2, now()
     from generate_series(1, $CHECKPOINTS) n");
 $session->query("insert into agent.checkpoint_blobs (account_id, thread_id, digest, content)
     select $key, md5('v' || n)::uuid, '1' from generate_series(2, $CHECKPOINTS + $REFERENCES) n");
@@ -45,9 +45,9 @@ is $session->value("select count(*) from agent.checkpoint_blobs where thread_id 
 my $other = AgentSQL::uuid();
 my $other_key = "'$AgentSQL::ACCOUNT', '$other'";
 $session->query("insert into agent.threads (account_id, thread_id, created_at, updated_at) values ($other_key, now(), now())");
-$session->query("insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, created_at)
+$session->query("insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
     select $other_key, gen_random_uuid(), gen_random_uuid(), array[row('list', true,
-        array_fill(md5('same')::uuid, array[50000]))::agent.channel_value], '[]', '[]', '{}', now()
+        array_fill(md5('same')::uuid, array[50000]))::agent.channel_value], '[]', '[]', '{}', 2, now()
     from generate_series(1, 50) n");
 $session->query("insert into agent.blob_sweeps (account_id, thread_id, due_at) values ($other_key, now())");
 is $session->value('select agent.sweep_blobs()'), 1, 'a sweep of a thread with 2.5 million references looks at it';

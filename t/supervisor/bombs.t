@@ -301,6 +301,22 @@ sub mend_rollback {
     return sql('alter function agent.discard_run_kept(uuid, uuid, uuid) rename to discard_run');
 }
 
+my $START_TYPES = 'uuid, uuid, uuid, text, integer, smallint';
+
+sub break_start {
+    my ($run) = @_;
+    sql("alter function agent.compose_start($START_TYPES) rename to compose_start_kept");
+    return sql("create function agent.compose_start(a uuid, r uuid, t uuid, g text, e integer, n smallint) "
+        . 'returns table (start text) language plpgsql as '
+        . "'begin if r = ''$run'' then perform pg_sleep(3600); end if; "
+        . "return query select * from agent.compose_start_kept(a, r, t, g, e, n); end'");
+}
+
+sub mend_start {
+    sql("drop function agent.compose_start($START_TYPES)");
+    return sql("alter function agent.compose_start_kept($START_TYPES) rename to compose_start");
+}
+
 sub roll_back {
     my ($run) = @_;
     my $thread = run_field($run, 'thread_id');
@@ -333,6 +349,19 @@ subtest 'a rollback that always takes too long ends its run in error, and nobody
     mend_rollback();
     is $sv->stop, 0, 'end';
     sql('delete from agent.run_queue');
+};
+
+subtest 'a state that always takes too long to read ends its run in error, and nobody else\'s' => sub {
+    my $sv = TestSupervisor->start($pg, @short_lease);
+    $sv->wait_ready;
+    my ($slow, @others) = create_large_runs(3, 150, { do => 'noop' });
+    break_start($slow);
+    $sv->wake;
+    wait_status($_, 'success', 60) for @others;
+    wait_status($slow, 'error', 180);
+    is run_field($slow, "error->>'error'"), 'start_timeout', 'which says why';
+    mend_start();
+    is $sv->stop, 0, 'end';
 };
 
 subtest 'a run that cannot be given back does not keep the next supervisor of the host from executing runs' => sub {
