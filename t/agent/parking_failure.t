@@ -4,7 +4,8 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Env qw(is_sanitized root);
+use AgentTest::Env qw(is_sanitized root slurp);
+use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use AgentTest::Wait;
 use File::Temp qw(tempdir);
@@ -27,9 +28,19 @@ my ($server, $client);
 }
 sub path { return AgentTest::Client::run_path($_[0]) }
 
+# Eventfds that are in an epoll set of the only child.
+sub count_polled {
+    my ($child) = httpd_children($server->httpd_pid);
+    my @sets = grep { (readlink($_) // '') =~ /eventpoll/ } glob "/proc/$child/fd/*";
+    my @polled = map { slurp(s{/fd/}{/fdinfo/}r) =~ /^tfd:\s+(\d+)/mg } @sets;
+    return scalar grep { (readlink("/proc/$child/fd/$_") // '') =~ /eventfd/ } @polled;
+}
+
 my $run = $client->start_run('sleep 600000');
+my $before = count_polled();
 my $join = $client->begin('GET', path($run) . '/join');
 AgentTest::Client::read_until($join, qr/\r\n\r\n/);
+wait_for('the join to be polled for', sub { count_polled() > $before });
 
 open my $file, '>', $flag or die "$flag: $!\n";
 close $file;
