@@ -24,7 +24,7 @@ pid_t fork(void)
     return next();
 }
 
-int kill(pid_t pid, int signal)
+int kill(pid_t pid, int sig)
 {
     const char *file = getenv("AGENT_TEST_REFUSE_FORK");
     int (*next)(pid_t, int) = (int (*)(pid_t, int))dlsym(RTLD_NEXT, "kill");
@@ -33,7 +33,7 @@ int kill(pid_t pid, int signal)
         char mark[PATH_MAX];
 
         snprintf(mark, sizeof(mark), "%s.group", file);
-        close(open(mark, O_WRONLY | O_CREAT, 0644));
+        close(open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
     }
-    return next(pid, signal);
+    return next(pid, sig);
 }
