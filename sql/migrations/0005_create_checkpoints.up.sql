@@ -11,7 +11,7 @@ create type agent.channel_value as (
     digests  uuid[]
 );
 comment on type agent.channel_value is
-    'One channel of a checkpoint: a JSON array as the digests of its elements, any other value as '
+    'One channel of a checkpoint: a JSON array of long elements as their digests, any other value as '
     'one digest.';
 comment on column agent.channel_value.name is 'Name of the channel.';
 comment on column agent.channel_value.is_list is

@@ -67,7 +67,7 @@ subtest 'a values event shows the values of its checkpoint and does not store th
         AgentSQL::Play::values_event($claim, 0, $id));
     my ($event) = $play->events($claim->{thread_id}, $claim->{run_id});
     is $event->[1], 'values';
-    is_deeply AgentSQL::decode($event->[2]), { messages => [ { type => 'human', content => 'said once' } ] };
+    is_deeply AgentSQL::decode($event->[2]), { messages => [ AgentSQL::Play::human('said once') ] };
     is $session->value("select count(*) from agent.run_events where data like '%said once%'"), 0;
 };
 
@@ -102,6 +102,16 @@ subtest 'a chat of 200 messages over 20 checkpoints stores each message once' =>
     is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$claim->{thread_id}'"), 200;
     is_deeply $play->messages($claim->{thread_id}), \@messages, 'and all are read back in order';
     $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'an array of small elements is stored whole, in one row however many they are' => sub {
+    my $claim = leased($play->thread);
+    my %values = (numbers => [ 1 .. 10_000 ], mixed => [ 'x' x 5000, 1 .. 1000 ], longer => [ map { 'x' x 61 . $_ } 1 .. 3 ]);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, values => \%values), AgentSQL::Play::finish($claim));
+    is_deeply [ map { $_->[0] } $session->query(
+        "select length(content) from agent.checkpoint_blobs where thread_id = '$claim->{thread_id}' order by 1") ],
+        [ 64, 64, 64, length AgentSQL::encode($values{mixed}), length AgentSQL::encode($values{numbers}) ];
+    is_deeply AgentSQL::decode(($play->join($claim->{thread_id}, $claim->{run_id}))[1]), \%values, 'and read back as it was';
 };
 
 subtest 'two threads with the same message do not share it' => sub {

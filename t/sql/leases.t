@@ -212,7 +212,7 @@ subtest 'a retry goes on from the last checkpoint of the run, without the input,
     is $start->{input}, undef;
     is $start->{command}, undef;
     is_deeply $start->{checkpoint}, { checkpoint_id => $id, run_id => $run, step => 0, next => ['agent'] };
-    is_deeply $start->{values}, { messages => [ { type => 'human', content => 'x' } ] };
+    is_deeply $start->{values}, { messages => [ AgentSQL::Play::human('x') ] };
     finish_all();
 };
 

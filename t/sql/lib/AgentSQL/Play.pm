@@ -210,7 +210,8 @@ sub values_event {
     return item($claim, s => $seq, type => 'event', event => 'values', checkpoint_id => $checkpoint);
 }
 
-sub human { return { type => 'human', content => $_[0] } }
+# As long as real ones: an array of shorter elements is not taken apart.
+sub human { return { type => 'human', content => $_[0], additional_kwargs => {}, response_metadata => {} } }
 
 # %with: id, parent, messages (texts), values, next, tasks, step, source, writes
 sub checkpoint {
