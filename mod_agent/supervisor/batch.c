@@ -38,11 +38,6 @@ bool agent_batch_is_full(const agent_supervisor_t *sv)
         >= AGENT_BATCH_MAX_SHARED + AGENT_BATCH_MAX_LANES;
 }
 
-bool agent_batch_has_lane_room(const agent_supervisor_t *sv)
-{
-    return sv->batches.lane_bytes < AGENT_BATCH_MAX_LANES;
-}
-
 /* The sum that a batch is counted in. */
 static apr_size_t *find_sum(agent_supervisor_t *sv, const agent_batch_t *batch)
 {
@@ -197,7 +192,8 @@ static bool needs_lane(const agent_supervisor_t *sv, const agent_lease_t *lease,
 bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
                        apr_size_t length)
 {
-    return agent_batch_has_lane_room(sv) || !needs_lane(sv, lease, length);
+    return length <= AGENT_BATCH_LONG_LINE || length < lease->granted
+        || agent_credit_has_room(sv);
 }
 
 /* The batch that takes an item of that length of that run. */

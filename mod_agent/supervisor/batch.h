@@ -22,12 +22,13 @@
 #define AGENT_BATCH_MAX_BYTES  ((apr_size_t)1024 * 1024)
 #define AGENT_BATCH_LANE_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS  500
-#define AGENT_BATCH_LONG_LINE  ((apr_size_t)256 * 1024)
+#define AGENT_BATCH_LONG_LINE  ((apr_size_t)64 * 1024)
 /*
- * Bytes that may wait in shared batches, and in all lanes together. When the
- * lanes are full, a runner whose next line belongs in one is not read on; when
- * the shared batches are full, or both together (a batch that is taken apart
- * moves into lanes), none is read.
+ * Bytes that may wait in shared batches, and in all lanes together. A long line
+ * comes when the lanes have room for it (credit.h); a runner whose next line is
+ * long, was not asked for and has no room is not read on. When the shared
+ * batches are full, or both together (a batch that is taken apart moves into
+ * lanes), none is read.
  */
 #define AGENT_BATCH_MAX_SHARED ((apr_size_t)32 * 1024 * 1024)
 #define AGENT_BATCH_MAX_LANES  ((apr_size_t)64 * 1024 * 1024)
@@ -115,11 +116,8 @@ bool agent_batch_is_empty(const agent_supervisor_t *sv);
 /* So much waits that no runner may be read. */
 bool agent_batch_is_full(const agent_supervisor_t *sv);
 
-/* The lanes can take another line. */
-bool agent_batch_has_lane_room(const agent_supervisor_t *sv);
-
-/* A line of that length of the run can be added: it is for a shared batch, or
- * the lanes have room. */
+/* A line of that length of the run can be added: it is short, the run has
+ * credit for it, or the lanes have room that no run waits for. */
 bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
                        apr_size_t length);
 

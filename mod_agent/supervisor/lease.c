@@ -126,6 +126,7 @@ void agent_lease_detach(agent_supervisor_t *sv, agent_lease_t *lease)
 {
     if (lease->runner != NULL) {
         stop_waiting(sv, lease);
+        agent_credit_forget(sv, lease);
         APR_RING_REMOVE(lease, link);
         lease->runner->active--;
         lease->runner->started_bytes -= lease->is_started ? lease->start_bytes
@@ -140,6 +141,7 @@ void agent_lease_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
 {
     if (lease->state == AGENT_LEASE_HELD && state != AGENT_LEASE_HELD) {
         stop_waiting(sv, lease);
+        agent_credit_release(sv, lease);
         sv->leases.held--;
     }
     lease->state = state;
@@ -258,7 +260,7 @@ static void give_up_waiting(agent_supervisor_t *sv, agent_lease_t *lease)
 static void check_lease(agent_supervisor_t *sv, agent_lease_t *lease)
 {
     if (lease->grace_at != AGENT_NEVER
-        && !agent_runner_may_answer(sv, lease->runner)) {
+        && (lease->wanted > 0 || !agent_runner_may_answer(sv, lease->runner))) {
         lease->grace_at = sv->now + sv->timing.cancel_grace;
     }
     else if (lease->grace_at <= sv->now) {

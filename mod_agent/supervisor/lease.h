@@ -70,6 +70,11 @@ struct agent_lease_t {
     /* Number of the next event; last number that is known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
+    /* Bytes that the run has asked to say, 0: none (credit.h), and its place
+     * among those that wait; bytes that it was told to say and has not said. */
+    apr_size_t wanted;
+    apr_size_t granted;
+    APR_RING_ENTRY(agent_lease_t) credit_link;
     /* Monotonic. grace_at: end of patience; see agent_runner_may_answer(). */
     apr_time_t trial_end;
     apr_time_t deadline;
@@ -78,6 +83,8 @@ struct agent_lease_t {
 
 APR_RING_HEAD(agent_lease_ring_t, agent_lease_t);
 typedef struct agent_lease_ring_t agent_lease_ring_t;
+APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);
+typedef struct agent_credit_ring_t agent_credit_ring_t;
 typedef struct agent_lease_table_t {
     apr_hash_t *by_key;
     /* Memory of ended leases, used again. */
@@ -114,7 +121,8 @@ void agent_lease_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
 
 /*
  * Asks the runner to end the run, and waits for it cancel_grace long, not
- * counting the time in which the runner is not read or is stopped. A run
+ * counting the time in which the runner is not read or is stopped, or in which
+ * the run waits for credit. A run
  * that has not begun is given back at once and detached, uncounted; the
  * database ends it when a client has cancelled it.
  */

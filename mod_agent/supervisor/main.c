@@ -60,6 +60,7 @@ static agent_supervisor_t *make_supervisor(
     agent_worker_init(sv);
     agent_lease_init(sv);
     agent_batch_init(sv);
+    agent_credit_init(sv);
     agent_release_init(sv);
     agent_notify_init(sv);
     agent_runner_init(sv);
@@ -239,6 +240,7 @@ static void turn(agent_supervisor_t *sv)
     apr_time_t until;
 
     tick(sv);
+    agent_credit_step(sv);
     agent_runner_resume(sv);
     until = earlier(sv->tick_at, agent_worker_next_tick(sv));
     until = earlier(until, agent_runner_replenish(sv));

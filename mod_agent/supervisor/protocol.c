@@ -32,13 +32,14 @@ typedef enum field_t {
     FIELD_GRAPHS,
     FIELD_SLOTS,
     FIELD_ID,
+    FIELD_BYTES,
     FIELD_COUNT
 } field_t;
 
 static const char *const field_names[FIELD_COUNT] = {
     "type",   "run_id", "epoch", "event", "data",     "checkpoint_id",
     "parent", "values", "next",  "tasks", "metadata", "status",
-    "error",  "graphs", "slots", "id"};
+    "error",  "graphs", "slots", "id",    "bytes"};
 
 typedef struct text_t {
     /* NULL: the member is absent. */
@@ -176,6 +177,20 @@ static const char *read_pong(agent_line_t *line, const fields_t *fields)
         : "has no valid id";
 }
 
+static const char *read_want(agent_line_t *line, const fields_t *fields)
+{
+    apr_int64_t bytes;
+
+    line->type = AGENT_LINE_WANT;
+    if (!read_number(&bytes, &fields->value[FIELD_BYTES],
+                     AGENT_PROTOCOL_MAX_LINE + 1)
+        || bytes < 1) {
+        return "has no valid bytes";
+    }
+    line->wanted = (apr_size_t)bytes;
+    return read_key(line, fields);
+}
+
 static const char *read_event(agent_line_t *line, const fields_t *fields)
 {
     text_t name;
@@ -247,7 +262,7 @@ typedef struct line_row_t {
 static const line_row_t line_rows[] = {
     {"\"event\"", read_event}, {"\"checkpoint\"", read_checkpoint},
     {"\"end\"", read_end},     {"\"pong\"", read_pong},
-    {"\"ready\"", read_ready},
+    {"\"ready\"", read_ready}, {"\"want\"", read_want},
 };
 
 static const char *read_by_type(agent_line_t *line, const fields_t *fields)
@@ -301,6 +316,13 @@ void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key)
     agent_buffer_print(
         out, "{\"type\":\"cancel\",\"run_id\":\"%.36s\",\"epoch\":%d}\n",
         key->run_id, (int)key->epoch);
+}
+
+void agent_protocol_go(agent_buffer_t *out, const agent_lease_key_t *key)
+{
+    agent_buffer_print(out,
+                       "{\"type\":\"go\",\"run_id\":\"%.36s\",\"epoch\":%d}\n",
+                       key->run_id, (int)key->epoch);
 }
 
 void agent_protocol_ping(agent_buffer_t *out, apr_int64_t id)

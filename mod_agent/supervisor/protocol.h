@@ -23,6 +23,7 @@ typedef enum agent_line_type_t {
     AGENT_LINE_READY,
     AGENT_LINE_PONG,
     /* From here on a line names its run. */
+    AGENT_LINE_WANT,
     AGENT_LINE_EVENT,
     AGENT_LINE_CHECKPOINT,
     AGENT_LINE_END
@@ -42,6 +43,8 @@ typedef struct agent_line_t {
     int slots;
     /* PONG. */
     apr_int64_t ping_id;
+    /* WANT: what the run wants to say, newlines included; at least 1. */
+    apr_size_t wanted;
     /* END: whether its status is success. */
     bool success;
     /* END with status error: the JSON text of its error, borrowed from the
@@ -60,6 +63,7 @@ const char *agent_protocol_read(agent_line_t *line, const char *text,
 /* The lines for a runner, newline included, added to out. */
 void agent_protocol_hello(agent_buffer_t *out, const char *graphs);
 void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key);
+void agent_protocol_go(agent_buffer_t *out, const agent_lease_key_t *key);
 void agent_protocol_ping(agent_buffer_t *out, apr_int64_t id);
 void agent_protocol_drain(agent_buffer_t *out);
 

@@ -201,7 +201,7 @@ void agent_runner_resume(agent_supervisor_t *sv)
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        if (runner->is_held && agent_batch_has_lane_room(sv)
+        if (runner->is_held && agent_credit_has_room(sv)
             && !agent_batch_is_full(sv)) {
             runner->is_held = false;
             split_lines(sv, runner, false);

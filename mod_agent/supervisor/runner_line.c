@@ -85,6 +85,13 @@ static void take_run_line(agent_supervisor_t *sv, agent_runner_t *runner,
                             "it named a run that it does not execute");
         return;
     }
+    if (line->type == AGENT_LINE_WANT) {
+        if (!agent_credit_ask(sv, lease, line->wanted)) {
+            agent_runner_breach(sv, runner, "a run asked twice to go on");
+        }
+        return;
+    }
+    agent_credit_spend(sv, lease, length + 1);
     if (line->type == AGENT_LINE_END) {
         take_end(sv, lease, line, text, length);
     }

@@ -69,12 +69,14 @@ static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
 }
 
 /* Its runner has room for it. Nothing large starts while the lanes are half
- * full: a run writes checkpoints as large as the state that it starts from. */
+ * full, or will be: a run writes checkpoints as large as the state that it
+ * starts from. */
 static bool fits(const agent_supervisor_t *sv, apr_size_t started,
                  const agent_lease_t *lease)
 {
     return has_room(started, lease->start_bytes, started_max(sv))
-        && sv->batches.lane_bytes < AGENT_BATCH_MAX_LANES / 2;
+        && agent_credit_used(sv) + sv->credits.wanted
+        < AGENT_BATCH_MAX_LANES / 2;
 }
 
 /* The first run that waits at a runner and is not small; NULL: none. */

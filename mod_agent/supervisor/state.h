@@ -6,6 +6,7 @@
 #include "batch.h"
 #include "check.h"
 #include "claim.h"
+#include "credit.h"
 #include "database.h"
 #include "drain.h"
 #include "expire.h"
@@ -54,6 +55,7 @@ struct agent_supervisor_t {
     agent_notify_t notify;
     agent_lease_table_t leases;
     agent_batch_queue_t batches;
+    agent_credit_queue_t credits;
     agent_release_queue_t releases;
     agent_runner_table_t runners;
     agent_webhook_table_t webhooks;

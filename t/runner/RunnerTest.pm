@@ -39,7 +39,8 @@ sub new {
     }
     close $_ for $their_in, $their_out, $their_log;
     my $self = bless { pid => $pid, out => $our_out, in => $our_in, log => $log,
-        owner => $$, buffer => '', lines => [], log_text => '' }, $class;
+        owner => $$, buffer => '', lines => [], log_text => '',
+        unsent => '' }, $class;
     $_->blocking(0) for $our_out, $our_in, $log;
     local $SIG{PIPE} = 'IGNORE';
     $self->hello($args{graphs}) if $args{graphs};
@@ -83,14 +84,18 @@ sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
     return $self->send_raw(join '', map { $json->encode($_) . "\n" } @messages);
 }
 
-# Writes all bytes, reading meanwhile: neither side may block the other.
+# Writes all bytes, reading meanwhile: neither side may block the other. What is
+# to be answered while a line is written goes after it.
 sub send_raw {
     my ($self, $bytes) = @_;
+    $self->{unsent} .= $bytes;
+    return 1 if $self->{is_sending};
+    local $self->{is_sending} = 1;
     local $SIG{PIPE} = 'IGNORE';
-    while (length $bytes) {
-        my $written = syswrite $self->{out}, $bytes;
+    while (length $self->{unsent}) {
+        my $written = syswrite $self->{out}, $self->{unsent};
         if (defined $written) {
-            substr $bytes, 0, $written, '';
+            substr $self->{unsent}, 0, $written, '';
         }
         else {
             return 0 if $!{EPIPE};
@@ -98,6 +103,54 @@ sub send_raw {
         }
     }
     return 1;
+}
+
+# The answer to a line `want`.
+sub go_line {
+    my ($want) = @_;
+    return $json->encode({ type => 'go', run_id => $want->{run_id}, epoch => $want->{epoch} }) . "\n";
+}
+
+# The answers to those among lines.
+sub go_lines {
+    my ($lines) = @_;
+    return join '', map { go_line($json->decode($_)) } $lines =~ /^(\{"type":"want"[^\n]*)/gm;
+}
+
+# Counts what a run may say. `want` is answered here, unless the test wants to
+# do it: withhold_credit(). Other lines are for the test.
+sub take_line {
+    my ($self, $line) = @_;
+    my $run = $line->{run_id} // '';
+    my $length = 1 + length $line->{' text'};
+    if ($line->{type} ne 'want') {
+        my $left = $self->{credit}{$run} // 0;
+        die "a long line without credit: $length bytes, $left left\n" if $length > 64 * 1024 + 1 && $length > $left;
+        $self->{credit}{$run} = $left > $length ? $left - $length : 0;
+        push @{ $self->{lines} }, $line;
+        return;
+    }
+    die "a run that asks has credit left\n" if $self->{credit}{$run};
+    $self->{credit}{$run} = $line->{bytes};
+    if ($self->{is_withholding}) {
+        push @{ $self->{lines} }, $line;
+    }
+    else {
+        $self->send_raw(go_line($line));
+    }
+    return;
+}
+
+sub withhold_credit {
+    my ($self) = @_;
+    $self->{is_withholding} = 1;
+    return;
+}
+
+# Answers a line `want`.
+sub give_credit {
+    my ($self, $want) = @_;
+    return $self->send_raw(go_line($want));
 }
 
 sub close_input {
@@ -129,7 +182,7 @@ sub take_output {
         die "the runner's last line has no end\n" if length $self->{buffer};
     }
     while ($self->{buffer} =~ s/\A([^\n]*)\n//) {
-        push @{ $self->{lines} }, check_line($1);
+        $self->take_line(check_line($1));
     }
     return;
 }
@@ -234,6 +287,7 @@ sub count_ends {
         my $whole = rindex $text, "\n";
         my $lines = substr $text, 0, $whole + 1, '';
         $ended += () = $lines =~ /^\{"type":"end"[^\n]*"status":"success"/gm;
+        $bytes .= go_lines($lines);
     }
     return $total;
 }
@@ -258,6 +312,7 @@ sub ends_of {
             die "the runner ended too early: $self->{log_text}\n" if defined $read && $read == 0;
         });
         my $lines = substr $text, 0, rindex($text, "\n") + 1, '';
+        $bytes .= go_lines($lines);
         for my $end ($lines =~ /^(\{"type":"end"[^\n]*)/gm) {
             my $line = $json->decode($end);
             $ends{ $line->{run_id} } = $line;

@@ -201,7 +201,7 @@ sub wait_running {
     });
 }
 
-sub talker { return { do => 'gate', path => $_[0], bytes => 7_000_000 } }
+sub talker { my ($gate, %more) = @_; return { do => 'gate', path => $gate, bytes => 7_000_000, %more } }
 
 sub start_run {
     my ($sv, $input) = @_;
@@ -242,13 +242,40 @@ subtest 'runs go on while 42 MB of others wait for a lock' => sub {
     is $sv->stop, 0, 'end';
 };
 
+subtest 'a run says a long line when there is room for it, and others of its runner go on meanwhile' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => { %{ patient_timing() }, cancel_grace => 1000 });
+    $sv->wait_ready;
+    my $gate = make_gate();
+    # This runner lets those ask first that came last.
+    my ($waiting, @large) = start_talkers($sv, 16, $gate);
+    my $before = resident_bytes($sv->pid);
+    my $cost = cost_of([ $sv->pid ], sub {
+        my $lock = lock_out($gate, @large);
+        for (1 .. 10) {
+            my $small = create_run({ do => 'stream' });
+            $sv->wake;
+            wait_status($small, 'success');
+        }
+        cancel($sv, $waiting);
+        wait_status($waiting, 'interrupted');
+        close $lock or die "psql failed\n";
+        wait_all('success', @large);
+    });
+    unlike $sv->log_text, qr/AGT0345|AGT0354/, 'its runner is read all the time';
+    is sql('select max(attempts) from agent.usage_events where run_id in (' . quoted(@large) . ')'), 1,
+        'each at its first attempt';
+    cmp_ok(($before + $cost->{peak_bytes}) / $MB, '<', 192 * memory_scale(), 'the supervisor has a part of it in memory');
+    is_linear($cost, @large * 7 * $MB, 'each byte is copied and scanned a few times');
+    is $sv->stop, 0, 'end';
+};
+
 sub count_runners {
     my (@runs) = @_;
     my %pids = map { ((events_of($_))[1][1]{pid} => 1) } @runs;
     return scalar keys %pids;
 }
 
-subtest 'a runner that has more large output than may wait is read on when it is saved' => sub {
+subtest 'a runner that says long lines without asking is not read while there is no room, and read on later' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2, lease_sec => 20,
         timing_ms => { %{ patient_timing() }, cancel_grace => 1000 });
     $sv->wait_ready;
@@ -258,7 +285,7 @@ subtest 'a runner that has more large output than may wait is read on when it is
     my ($held, $ignorant) = map { start_run($sv, { do => $_ }) } qw(hang stuck);
     my (@large, @beside);
     for (1 .. 11) {
-        push @large, start_run($sv, talker($gate));
+        push @large, start_run($sv, talker($gate, unasked => 1));
         push @beside, start_run($sv, { do => 'hang' });
     }
     is_deeply [ count_runners($held, @large), count_runners($ignorant, @beside), count_runners($held, $ignorant) ],

@@ -5,10 +5,10 @@
  *
  * input.do: noop, step, stream (count), big (bytes), report, hang (ends when
  * cancelled), stuck (ignores that), gate (ends, perhaps with bytes, when the
- * FIFO `path` was opened and closed), child (hangs with a process of its own),
- * and the hostile ones: see `deeds` below. input.once: only under the first
- * lease, later ones are noop. hello.graphs.*.start: never_ready or exit, for a
- * runner that cannot start.
+ * FIFO `path` was opened and closed; unasked: without asking for credit), child
+ * (hangs with a process of its own), and the hostile ones: see `deeds` below.
+ * input.once: only under the first lease, later ones are noop.
+ * hello.graphs.*.start: never_ready or exit, for a runner that cannot start.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,6 +29,8 @@
 #define IN_FD    3
 #define OUT_FD   4
 #define MAX_RUNS 4096
+/* Longer lines need credit. */
+#define LONG_LINE (64 * 1024)
 
 extern char **environ;
 
@@ -40,6 +42,8 @@ typedef struct run_t {
     /* Polled until it hangs up; -1: none. */
     int gate;
     int stuck;
+    /* It says long lines without asking. */
+    int is_unasked;
 } run_t;
 
 static run_t runs[MAX_RUNS];
@@ -127,7 +131,7 @@ static void end(run_t *run, const char *status)
     *run = runs[--run_count];
 }
 
-static void pass_gate(run_t *run)
+static void say_bytes(run_t *run)
 {
     if (run->bytes < 0) {
         event(run, "custom", "{\"unstorable\":true}");
@@ -138,6 +142,21 @@ static void pass_gate(run_t *run)
             run->id, run->epoch, run->bytes, 0);
     }
     end(run, "success");
+}
+
+static void pass_gate(run_t *run)
+{
+    if (run->bytes <= LONG_LINE / 2 || run->is_unasked) {
+        say_bytes(run);
+        return;
+    }
+    /* The line around the data is no longer than that. */
+    say("{\"type\":\"want\",\"run_id\":\"%s\",\"epoch\":%d,\"bytes\":%d}",
+        run->id, run->epoch, run->bytes + 256);
+    if (run->gate >= 0) {
+        close(run->gate);
+        run->gate = -1;
+    }
 }
 
 static void report(const run_t *run)
@@ -228,6 +247,7 @@ static void do_stuck(run_t *run, json_object *input)
 static void do_gate(run_t *run, json_object *input)
 {
     run->gate = open(get(input, "path"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    run->is_unasked = get(input, "unasked") != NULL;
     run->bytes = get_int(input, "bytes", 0);
     do_hang(run, input);
 }
@@ -421,6 +441,17 @@ static void handle_cancel(json_object *line)
     }
 }
 
+static void handle_go(json_object *line)
+{
+    for (int i = 0; i < run_count; i++) {
+        if (strcmp(runs[i].id, get(line, "run_id")) == 0
+            && runs[i].epoch == get_int(line, "epoch", 0)) {
+            say_bytes(&runs[i]);
+            return;
+        }
+    }
+}
+
 static void handle_line(const char *text)
 {
     json_object *line = json_tokener_parse(text);
@@ -434,6 +465,9 @@ static void handle_line(const char *text)
     }
     else if (strcmp(type, "cancel") == 0) {
         handle_cancel(line);
+    }
+    else if (strcmp(type, "go") == 0) {
+        handle_go(line);
     }
     else if (strcmp(type, "ping") == 0) {
         say("{\"type\":\"pong\",\"id\":%d}", get_int(line, "id", 0));

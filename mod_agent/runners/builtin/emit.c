@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "core/json.h"
+#include "held.h"
 #include "value.h"
 
 void runner_emit_begin_event(runner_run_t *run, const char *name)
@@ -20,7 +21,9 @@ void runner_emit_end(runner_run_t *run)
     runner_wire_add(run->wire, "}");
     if (runner_wire_end(run->wire) != APR_SUCCESS) {
         run->has_overflown = true;
+        return;
     }
+    runner_held_keep(run);
 }
 
 void runner_emit_event(runner_run_t *run, const char *name, json_object *data)

@@ -15,6 +15,7 @@
 
 #include "begin.h"
 #include "core/json.h"
+#include "held.h"
 #include "journal.h"
 #include "message.h"
 #include "origin.h"
@@ -129,7 +130,7 @@ static bool is_full(void *baton)
 {
     const runner_run_t *run = baton;
 
-    return runner_wire_is_full(run->wire);
+    return runner_wire_is_full(run->wire) || runner_held_is_waiting(run);
 }
 
 static void stream_delta(void *baton, const runner_delta_t *delta)

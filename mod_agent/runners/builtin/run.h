@@ -86,6 +86,10 @@ struct runner_run_t {
      * which that was found. */
     size_t weight;
     size_t weighed_size;
+    /* Lines that wait for the supervisor (held.h), and how many bytes of them
+     * it was asked for. */
+    runner_buffer_t held;
+    size_t asked;
     /* A line did not fit the protocol, or the state its limits. */
     bool has_overflown;
 

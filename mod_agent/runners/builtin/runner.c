@@ -16,6 +16,7 @@
 
 #include "core/json.h"
 #include "core/scan.h"
+#include "held.h"
 #include "journal.h"
 #include "queue.h"
 #include "run.h"
@@ -104,7 +105,7 @@ static size_t measure_held(const runner_t *runner)
 
     APR_RING_FOREACH(run, &runner->runs, runner_run_t, link)
     {
-        held += run->weight;
+        held += run->weight + run->held.length;
     }
     return held;
 }
@@ -230,6 +231,16 @@ static void take_cancel(runner_t *runner, json_object *line)
     }
 }
 
+static void take_go(runner_t *runner, json_object *line)
+{
+    runner_run_t *run = find_run(runner, agent_json_string(line, "run_id", ""));
+
+    if (run != NULL && run->asked > 0
+        && run->epoch == agent_json_integer(line, "epoch", -1)) {
+        runner_held_go(run);
+    }
+}
+
 static void take_ping(runner_t *runner, json_object *line)
 {
     runner_wire_begin(&runner->wire, "{\"type\":\"pong\",\"id\":");
@@ -258,6 +269,9 @@ static void take_message(runner_t *runner, json_object *line, apr_pool_t *pool)
     }
     else if (strcmp(type, "cancel") == 0) {
         take_cancel(runner, line);
+    }
+    else if (strcmp(type, "go") == 0) {
+        take_go(runner, line);
     }
     else if (strcmp(type, "drain") == 0) {
         runner->is_draining = true;
@@ -371,14 +385,17 @@ static void read_lines(runner_t *runner)
     }
 }
 
-/* Lets a run go on until it has to wait; false when it is over. */
+/* Lets a run go on until it has to wait; false when it is over and has said all
+ * that it had to say. */
 static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
 {
     while (run->phase != RUNNER_PHASE_OVER && run->wake_at <= now
-           && !runner_wire_is_full(&runner->wire)) {
+           && !runner_wire_is_full(&runner->wire)
+           && !runner_held_is_waiting(run)) {
         runner_run_advance(run);
     }
-    return run->phase != RUNNER_PHASE_OVER;
+    runner_held_ask(run);
+    return run->phase != RUNNER_PHASE_OVER || runner_held_is_waiting(run);
 }
 
 /* Lets all runs go on; the time when the first of those that wait has to be
@@ -395,7 +412,7 @@ static apr_time_t advance_runs(runner_t *runner)
         if (!advance_run(runner, run, now)) {
             remove_run(runner, run);
         }
-        else if (run->wake_at < first) {
+        else if (!runner_held_is_waiting(run) && run->wake_at < first) {
             first = run->wake_at;
         }
         run = next;

@@ -97,6 +97,7 @@ apr_status_t runner_run_create(runner_run_t **out, json_object *start,
     }
     APR_RING_ELEM_INIT(run, link);
     run->pool = pool;
+    runner_buffer_init(&run->held, pool);
     apr_pool_create(&run->scratch, pool);
     run->wire = wire;
     run->http = http;

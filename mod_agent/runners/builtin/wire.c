@@ -175,3 +175,20 @@ apr_status_t runner_wire_end(runner_wire_t *wire)
     runner_buffer_append(&wire->out, "\n", 1);
     return APR_SUCCESS;
 }
+
+size_t runner_wire_last(const runner_wire_t *wire)
+{
+    return wire->out.length - wire->line_start - 1;
+}
+
+void runner_wire_move(runner_wire_t *wire, runner_buffer_t *to)
+{
+    runner_buffer_append(to, wire->out.bytes + wire->line_start,
+                         wire->out.length - wire->line_start);
+    runner_wire_drop(wire);
+}
+
+void runner_wire_put(runner_wire_t *wire, const char *lines, size_t length)
+{
+    runner_buffer_append(&wire->out, lines, length);
+}

@@ -16,6 +16,8 @@
 
 /* The longest line in either direction, without its newline. */
 #define RUNNER_LINE_MAX ((size_t)8 * 1024 * 1024)
+/* A line that is longer is said when the supervisor has room for it. */
+#define RUNNER_LINE_LONG ((size_t)64 * 1024)
 /* Output that may wait before the runner stops making more. */
 #define RUNNER_OUTPUT_MAX ((size_t)256 * 1024)
 
@@ -66,5 +68,13 @@ void runner_wire_add(runner_wire_t *wire, const char *format, ...)
 size_t runner_wire_add_json(runner_wire_t *wire, json_object *value);
 apr_status_t runner_wire_end(runner_wire_t *wire);
 void runner_wire_drop(runner_wire_t *wire);
+
+/* Length of the line that was just ended, without its newline; and moving it,
+ * with its newline, to the end of a buffer instead. */
+size_t runner_wire_last(const runner_wire_t *wire);
+void runner_wire_move(runner_wire_t *wire, runner_buffer_t *to);
+
+/* Adds whole lines. */
+void runner_wire_put(runner_wire_t *wire, const char *lines, size_t length);
 
 #endif

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# Long lines: a run asks before it says them, and others do not wait for it.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use RunnerTest qw(graph human start_line lines_of messages_of);
+use Test::More;
+
+my %graphs = (agent => graph());
+
+# A run whose state has 200 KB, and a runner that has been asked to hear it.
+sub start_large {
+    my ($text) = @_;
+    my $runner = RunnerTest->new(graphs => \%graphs);
+    $runner->withhold_credit;
+    my @messages = map { { role => 'user', content => 'x' x 1000 } } 1 .. 200;
+    my $start = start_line(input => { messages => [ @messages, { role => 'user', content => $text } ] });
+    $runner->send($start);
+    my $want = $runner->expect('want');
+    is $want->{run_id}, $start->{run_id}, 'a run asks before its first long line';
+    return ($runner, $want);
+}
+
+# Gives credit whenever the run asks; the other lines of the run, to its end.
+sub hear {
+    my ($runner, $want) = @_;
+    my ($asked, @lines) = (1);
+    $runner->give_credit($want);
+    while (my $line = $runner->line) {
+        if ($line->{type} eq 'want') {
+            $asked++;
+            $runner->give_credit($line);
+            next;
+        }
+        push @lines, $line;
+        return ($asked, @lines) if $line->{type} eq 'end';
+    }
+    die "the runner ended too early\n";
+}
+
+{
+    my ($runner, $want) = start_large('Hello');
+    for (1 .. 3) {
+        my @lines = $runner->run(input => human('Hello'));
+        is $lines[-1]{status}, 'success', 'a run with short lines goes on while another one waits';
+        is scalar(grep { $_->{type} eq 'want' } @lines), 0, '... and asks for nothing';
+    }
+    $runner->send({ type => 'go', run_id => $want->{run_id}, epoch => 2 }, { type => 'ping', id => 1 });
+    is $runner->expect('pong')->{id}, 1, 'go under another epoch changes nothing';
+    my ($asked, @lines) = hear($runner, $want);
+    is $asked, 2, 'the run asks once for what one step says';
+    is $lines[-1]{status}, 'success', '... and ends well';
+    is join(' ', map { $_->{type} eq 'event' ? $_->{event} : $_->{type} } @lines),
+        'checkpoint checkpoint values checkpoint values end', '... having said all its lines in order';
+    is scalar(messages_of(@lines)), 202, '... with all its messages';
+    $runner->close_input;
+    is $runner->finish, 0, 'the runner ends';
+}
+
+{
+    my ($runner, $want) = start_large('sleep 60000');
+    $runner->send({ type => 'cancel', run_id => $want->{run_id}, epoch => 1 }, { type => 'drain' });
+    my (undef, @lines) = hear($runner, $want);
+    is $lines[-1]{status}, 'interrupted', 'a run that is cancelled while it waits ends when it is heard';
+    is scalar(messages_of(@lines)), 201, '... and its input stays in the state';
+    is $runner->finish, 0, 'a drained runner ends after that';
+}
+
+done_testing;
