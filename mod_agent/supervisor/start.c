@@ -36,8 +36,8 @@ static apr_size_t count_input(const agent_supervisor_t *sv)
 
 apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv)
 {
-    return count_input(sv) < AGENT_START_RUNNER_BYTES ? AGENT_START_CLAIM_BYTES
-                                                      : 0;
+    return count_input(sv) < AGENT_START_ALL_BYTES ? AGENT_START_CLAIM_BYTES
+                                                   : 0;
 }
 
 /* Whether more may wait besides what waits already. */
@@ -123,6 +123,8 @@ typedef struct load_t {
     /* A run waits until others end: later ones do not take the room that they
      * leave. */
     bool is_full;
+    /* A line has no room in the pipe or the statement. */
+    bool is_blocked;
 } load_t;
 
 static bool must_wait(load_t *load, const agent_supervisor_t *sv,
@@ -135,6 +137,20 @@ static bool must_wait(load_t *load, const agent_supervisor_t *sv,
     return load->is_full;
 }
 
+/* The statement and the pipes have room for it. Those that are not small take
+ * turns; the others go before them. */
+static bool can_pass(const portion_t *portion, load_t *load, apr_size_t bytes)
+{
+    bool has_place = has_room(portion->bytes, bytes, AGENT_START_BYTES)
+        && has_room(portion->input, bytes, AGENT_START_ALL_BYTES);
+
+    if (bytes <= AGENT_START_SMALL_BYTES) {
+        return has_place;
+    }
+    load->is_blocked |= !has_place || load->input > AGENT_START_RUNNER_BYTES;
+    return !load->is_blocked;
+}
+
 static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
                            agent_runner_t *runner)
 {
@@ -144,16 +160,12 @@ static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
 
     AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
     {
-        if (!waits(lease) || must_wait(&load, sv, lease)) {
-            continue;
-        }
-        if (portion->count >= sv->starts.limit.current
-            || !has_room(portion->bytes, lease->start_bytes, AGENT_START_BYTES)
-            || !has_room(load.input, lease->start_bytes,
-                         AGENT_START_RUNNER_BYTES)
-            || !has_room(portion->input, lease->start_bytes,
-                         AGENT_START_ALL_BYTES)) {
+        if (portion->count >= sv->starts.limit.current) {
             return;
+        }
+        if (!waits(lease) || must_wait(&load, sv, lease)
+            || !can_pass(portion, &load, lease->start_bytes)) {
+            continue;
         }
         if (portion->leases != NULL) {
             APR_ARRAY_PUSH(portion->leases, agent_lease_t *) = lease;

@@ -16,9 +16,10 @@
 #define AGENT_START_CLAIM_BYTES 1000000
 /* What one statement composes, if it is more than one line. */
 #define AGENT_START_BYTES 8000000
-/* What may wait for one runner to read it, and for all of them. One line may
- * always wait. */
-#define AGENT_START_RUNNER_BYTES 16000000
+/* What may wait for one runner to read it before a line that is not small is
+ * added: such a line delays those after it. And what may wait for all runners;
+ * one line may always. */
+#define AGENT_START_RUNNER_BYTES 1000000
 #define AGENT_START_ALL_BYTES    48000000
 /*
  * A runner keeps the state of a run, as a text or as a tree many times as

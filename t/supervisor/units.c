@@ -411,14 +411,14 @@ static void what_a_killed_runner_did_not_read_does_not_count(void **state)
 {
     agent_supervisor_t *sv = apr_pcalloc(*state, sizeof(*sv));
     agent_runner_t *runner = apr_pcalloc(*state, sizeof(*runner));
-    char *line = apr_pcalloc(*state, AGENT_START_RUNNER_BYTES);
+    char *line = apr_pcalloc(*state, AGENT_START_ALL_BYTES);
 
     sv->spawner.fd = -1;
     APR_RING_INIT(&sv->runners.all, agent_runner_t, link);
     APR_RING_INSERT_TAIL(&sv->runners.all, runner, agent_runner_t, link);
     agent_buffer_init(&runner->input, *state);
     assert_int_equal(agent_start_claim_bytes(sv), AGENT_START_CLAIM_BYTES);
-    agent_buffer_append(&runner->input, line, AGENT_START_RUNNER_BYTES);
+    agent_buffer_append(&runner->input, line, AGENT_START_ALL_BYTES);
     assert_int_equal(agent_start_claim_bytes(sv), 0);
     agent_runner_kill(sv, runner, AGENT_LOSS_COUNTED, "a test");
     assert_int_equal(agent_start_claim_bytes(sv), AGENT_START_CLAIM_BYTES);

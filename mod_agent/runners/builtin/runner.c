@@ -398,18 +398,44 @@ static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
     return run->phase != RUNNER_PHASE_OVER || runner_held_is_waiting(run);
 }
 
-/* Lets all runs go on; the time when the first of those that wait has to be
- * woken. */
+/* It has a step to do that takes up to some tenths of a second. */
+static bool is_heavy(const runner_run_t *run, apr_time_t now)
+{
+    return run->weight > RUNNER_QUEUE_SMALL && run->wake_at <= now
+        && !runner_held_is_waiting(run);
+}
+
+/* The heavy run that goes on in this turn, which is the last one from now on;
+ * NULL for none. */
+static runner_run_t *choose_heavy(runner_t *runner, apr_time_t now)
+{
+    runner_run_t *run;
+
+    APR_RING_FOREACH(run, &runner->runs, runner_run_t, link)
+    {
+        if (is_heavy(run, now)) {
+            APR_RING_REMOVE(run, link);
+            APR_RING_INSERT_TAIL(&runner->runs, run, runner_run_t, link);
+            return run;
+        }
+    }
+    return NULL;
+}
+
+/* Lets all runs go on, but one heavy one only: lines are read before the next
+ * one. Returns when the first of those that wait has to be woken. */
 static apr_time_t advance_runs(runner_t *runner)
 {
     apr_time_t now = runner_clock_now();
     apr_time_t first = RUNNER_NEVER;
+    runner_run_t *heavy = choose_heavy(runner, now);
     runner_run_t *run = APR_RING_FIRST(&runner->runs);
 
     while (run != APR_RING_SENTINEL(&runner->runs, runner_run_t, link)) {
         runner_run_t *next = APR_RING_NEXT(run, link);
+        bool may_go_on = run == heavy || !is_heavy(run, now);
 
-        if (!advance_run(runner, run, now)) {
+        if (may_go_on && !advance_run(runner, run, now)) {
             remove_run(runner, run);
         }
         else if (!runner_held_is_waiting(run) && run->wake_at < first) {
