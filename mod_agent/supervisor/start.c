@@ -36,8 +36,12 @@ static apr_size_t count_input(const agent_supervisor_t *sv)
 
 apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv)
 {
-    return count_input(sv) < AGENT_START_ALL_BYTES ? AGENT_START_CLAIM_BYTES
-                                                   : 0;
+    apr_size_t input = count_input(sv);
+
+    if (input > AGENT_START_RUNNER_BYTES) {
+        return input < AGENT_START_ALL_BYTES ? AGENT_START_SMALL_BYTES : 0;
+    }
+    return AGENT_START_CLAIM_BYTES;
 }
 
 /* Whether more may wait besides what waits already. */
@@ -99,6 +103,10 @@ bool agent_start_fits_now(const agent_supervisor_t *sv,
 {
     const agent_runner_t *runner = lease->runner;
 
+    if (lease->start_bytes > AGENT_START_SMALL_BYTES
+        && agent_buffer_length(&runner->input) > AGENT_START_RUNNER_BYTES) {
+        return false;
+    }
     return is_small(sv, lease)
         || (fits(sv, runner->started_bytes, lease)
             && find_first_large(sv, runner) == lease);

@@ -46,14 +46,12 @@ static void drop_taken(runner_wire_t *wire)
     wire->in_taken = 0;
 }
 
-apr_status_t runner_wire_read(runner_wire_t *wire)
+/* Enough: a line has ended, or nothing more is there now. */
+static apr_status_t read_piece(runner_wire_t *wire, bool *is_enough)
 {
     ssize_t got;
 
-    drop_taken(wire);
-    if (wire->in.length > RUNNER_LINE_MAX) {
-        return APR_ENOSPC;
-    }
+    *is_enough = true;
     runner_buffer_reserve(&wire->in, READ_SIZE);
     got = read(wire->in_fd, wire->in.bytes + wire->in.length, READ_SIZE);
     if (got < 0) {
@@ -62,9 +60,27 @@ apr_status_t runner_wire_read(runner_wire_t *wire)
     if (got == 0) {
         return APR_EOF;
     }
+    *is_enough = memchr(wire->in.bytes + wire->in.length, '\n', (size_t)got)
+        != NULL;
     wire->in.length += (size_t)got;
     wire->in.bytes[wire->in.length] = '\0';
     return APR_SUCCESS;
+}
+
+apr_status_t runner_wire_read(runner_wire_t *wire)
+{
+    apr_status_t rv = APR_SUCCESS;
+    bool is_enough = false;
+
+    drop_taken(wire);
+    if (wire->in.length > RUNNER_LINE_MAX) {
+        return APR_ENOSPC;
+    }
+    while (rv == APR_SUCCESS && !is_enough
+           && wire->in.length <= RUNNER_LINE_MAX) {
+        rv = read_piece(wire, &is_enough);
+    }
+    return rv;
 }
 
 char *runner_wire_line(runner_wire_t *wire, size_t *length)
