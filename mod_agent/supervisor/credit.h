@@ -11,6 +11,9 @@
 
 #include "lease.h"
 
+APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);
+typedef struct agent_credit_ring_t agent_credit_ring_t;
+
 typedef struct agent_credit_queue_t {
     /* Leases that have asked, in that order, and the sum of what they want. */
     agent_credit_ring_t waiting;

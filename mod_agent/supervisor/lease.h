@@ -38,8 +38,6 @@ typedef enum agent_lease_cause_t {
     AGENT_CAUSE_LOST
 } agent_lease_cause_t;
 
-#define AGENT_SHARED_BY_ANY (-1)
-
 struct agent_lease_t {
     /* In its runner's ring; in the free ring when unused. */
     APR_RING_ENTRY(agent_lease_t) link;
@@ -55,8 +53,7 @@ struct agent_lease_t {
     bool is_start_sent;
     /* The runner was given it. */
     bool is_started;
-    /* Runs that may share its next runner, 0: as before; how often any might.
-     */
+    /* Runs that may share its next runner, 0: as before; trials it passed. */
     int next_max_shared;
     int times_cleared;
     /* Its longest execution in seconds, 0: the worker's own limit. */
@@ -70,8 +67,7 @@ struct agent_lease_t {
     /* Number of the next event; last number that is known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
-    /* Bytes that the run has asked to say, 0: none (credit.h), and its place
-     * among those that wait; bytes that it was told to say and has not said. */
+    /* Bytes that it asked to say, 0: none, and that it may say (credit.h). */
     apr_size_t wanted;
     apr_size_t granted;
     APR_RING_ENTRY(agent_lease_t) credit_link;
@@ -83,8 +79,6 @@ struct agent_lease_t {
 
 APR_RING_HEAD(agent_lease_ring_t, agent_lease_t);
 typedef struct agent_lease_ring_t agent_lease_ring_t;
-APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);
-typedef struct agent_credit_ring_t agent_credit_ring_t;
 typedef struct agent_lease_table_t {
     apr_hash_t *by_key;
     /* Memory of ended leases, used again. */
@@ -120,11 +114,9 @@ void agent_lease_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
                            agent_lease_state_t state);
 
 /*
- * Asks the runner to end the run, and waits for it cancel_grace long, not
- * counting the time in which the runner is not read or is stopped, or in which
- * the run waits for credit. A run
- * that has not begun is given back at once and detached, uncounted; the
- * database ends it when a client has cancelled it.
+ * Asks the runner to end the run, and waits for it cancel_grace long, while the
+ * runner is read and the run does not wait for credit. One that has not begun
+ * is given back at once and detached, uncounted; a cancelled one ends there.
  */
 void agent_lease_cancel(agent_supervisor_t *sv, agent_lease_t *lease,
                         agent_lease_cause_t cause);

@@ -9,6 +9,9 @@
 
 #include "state.h"
 
+/* Of agent_lease_t.next_max_shared. */
+#define AGENT_SHARED_BY_ANY (-1)
+
 /* Runners that are given up at once, so that several suspects can be tried. */
 #define MOST_LEAVING 4
 

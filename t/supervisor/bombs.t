@@ -161,6 +161,28 @@ subtest 'seven states of 7 MB, started at once, fit a built-in runner of 96 MB' 
     is $sv->stop, 0, 'end';
 };
 
+subtest 'small runs end while many requests of 20,000 messages each are executed and saved' => sub {
+    my @large = map { create_run({ messages => [] }) } 1 .. 15;
+    my $count = is_sanitized() ? 5_000 : 20_000;
+    sql("update agent.runs set input = (select json_build_object('messages', json_agg(json_build_object("
+        . "'role', 'user', 'content', 'a'))) from generate_series(1, $count)) where run_id in (" . quoted(@large) . ')');
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing(),
+        runner => build_dir() . '/agent-runner',
+        graphs => { agent => { kind => 'builtin', model => { provider => 'demo' } } });
+    $sv->wait_ready;
+    wait_for('one to be saved', sub { sql('select count(*) from agent.checkpoints where run_id in (' . quoted(@large) . ')') });
+    for (1 .. 5) {
+        my $small = create_run({ messages => [ { role => 'user', content => 'a' } ] });
+        $sv->wake;
+        wait_status($small, 'success');
+    }
+    cmp_ok sql('select count(*) from agent.runs where finished_at is null and run_id in (' . quoted(@large) . ')'), '>', 0,
+        'small runs do not wait for the last large one';
+    wait_all('success', @large);
+    unlike $sv->log_text, qr/AGT0345|AGT0354/, 'the runner is read all the time';
+    is $sv->stop, 0, 'end';
+};
+
 subtest 'all runs can be cancelled while large ones are claimed and begin' => sub {
     my @large = create_large_runs(12, 700, { do => 'hang' });
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());

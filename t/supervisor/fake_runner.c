@@ -10,7 +10,6 @@
  * input.once: only under the first lease, later ones are noop.
  * hello.graphs.*.start: never_ready or exit, for a runner that cannot start.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,18 +20,16 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include <json-c/json.h>
+
+#include "fake_process.h"
 
 #define IN_FD    3
 #define OUT_FD   4
 #define MAX_RUNS 4096
 /* Longer lines need credit. */
 #define LONG_LINE (64 * 1024)
-
-extern char **environ;
 
 typedef struct run_t {
     char id[37];
@@ -159,38 +156,6 @@ static void pass_gate(run_t *run)
     }
 }
 
-static void report(const run_t *run)
-{
-    struct rlimit core;
-    char text[4096];
-    int at;
-    DIR *fds = opendir("/proc/self/fd");
-    struct dirent *entry;
-
-    getrlimit(RLIMIT_CORE, &core);
-    at = snprintf(text, sizeof(text),
-                  "{\"uid\":%d,\"gid\":%d,\"groups\":%d,\"no_new_privs\":%d,"
-                  "\"core\":%d,\"cwd_is_root\":%d,\"fds\":[",
-                  (int)getuid(), (int)getgid(), getgroups(0, NULL),
-                  prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), (int)core.rlim_cur,
-                  access("etc", F_OK) == 0);
-    while ((entry = readdir(fds)) != NULL) {
-        if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(fds)) {
-            at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s",
-                           text[at - 1] == '[' ? "" : ",", entry->d_name);
-        }
-    }
-    closedir(fds);
-    at += snprintf(text + at, sizeof(text) - (size_t)at, "],\"env\":[");
-    for (int i = 0; environ[i] != NULL; i++) {
-        at += snprintf(text + at, sizeof(text) - (size_t)at, "%s\"%.*s\"",
-                       i > 0 ? "," : "", (int)strcspn(environ[i], "="),
-                       environ[i]);
-    }
-    snprintf(text + at, sizeof(text) - (size_t)at, "]}");
-    event(run, "custom", text);
-}
-
 /* ---- deeds ---- */
 
 static void do_noop(run_t *run, json_object *input)
@@ -226,7 +191,10 @@ static void do_big(run_t *run, json_object *input)
 
 static void do_report(run_t *run, json_object *input)
 {
-    report(run);
+    char text[4096];
+
+    describe_process(text, sizeof(text));
+    event(run, "custom", text);
     end(run, "success");
 }
 

@@ -20,6 +20,7 @@
 #include "journal.h"
 #include "queue.h"
 #include "run.h"
+#include "runs.h"
 #include "value.h"
 
 /* The loop has nothing to do before the supervisor or a transfer says so. */
@@ -29,8 +30,6 @@
 /* Giving memory back takes a while itself. */
 #define TRIM_WEIGHT ((size_t)16 * 1024 * 1024)
 
-typedef APR_RING_HEAD(run_ring_t, runner_run_t) run_ring_t;
-
 typedef struct runner_t {
     apr_pool_t *pool;
     /* Of one line. */
@@ -39,7 +38,7 @@ typedef struct runner_t {
     runner_http_t *http;
     int slots;
     int used;
-    run_ring_t runs;
+    runner_run_ring_t runs;
     /* Starts that wait until others have ended. */
     runner_queue_t queue;
     /* The line that is being taken has waited: it came before a drain. */
@@ -71,20 +70,6 @@ static bool is_wire_full(void *baton)
     return runner_wire_is_full(baton);
 }
 
-/* NULL when no such run is here. */
-static runner_run_t *find_run(runner_t *runner, const char *run_id)
-{
-    runner_run_t *run = APR_RING_FIRST(&runner->runs);
-
-    while (run != APR_RING_SENTINEL(&runner->runs, runner_run_t, link)) {
-        if (strcmp(run->run_id, run_id) == 0) {
-            return run;
-        }
-        run = APR_RING_NEXT(run, link);
-    }
-    return NULL;
-}
-
 /* What the allocator keeps of a large run would count as taken. */
 static void remove_run(runner_t *runner, runner_run_t *run)
 {
@@ -96,18 +81,6 @@ static void remove_run(runner_t *runner, runner_run_t *run)
     if (weight > TRIM_WEIGHT) {
         malloc_trim(0);
     }
-}
-
-static size_t measure_held(const runner_t *runner)
-{
-    runner_run_t *run;
-    size_t held = 0;
-
-    APR_RING_FOREACH(run, &runner->runs, runner_run_t, link)
-    {
-        held += run->weight + run->held.length;
-    }
-    return held;
 }
 
 static void read_graphs(runner_t *runner, json_object *given)
@@ -187,7 +160,7 @@ static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
     else if (runner->used == runner->slots) {
         refuse_line(runner, "start when all slots are in use");
     }
-    else if (find_run(runner, run->run_id) != NULL) {
+    else if (runner_runs_find(&runner->runs, run->run_id) != NULL) {
         refuse_line(runner, "start of a run that is already running");
     }
     else {
@@ -221,7 +194,7 @@ static void take_cancel(runner_t *runner, json_object *line)
     int64_t epoch = agent_json_integer(line, "epoch", -1);
     runner_queue_entry_t *entry = runner_queue_find_run(&runner->queue, run_id,
                                                         epoch);
-    runner_run_t *run = find_run(runner, run_id);
+    runner_run_t *run = runner_runs_find(&runner->runs, run_id);
 
     if (run != NULL && run->epoch == epoch) {
         runner_run_cancel(run);
@@ -233,7 +206,8 @@ static void take_cancel(runner_t *runner, json_object *line)
 
 static void take_go(runner_t *runner, json_object *line)
 {
-    runner_run_t *run = find_run(runner, agent_json_string(line, "run_id", ""));
+    runner_run_t *run = runner_runs_find(&runner->runs,
+                                         agent_json_string(line, "run_id", ""));
 
     if (run != NULL && run->asked > 0
         && run->epoch == agent_json_integer(line, "epoch", -1)) {
@@ -309,8 +283,8 @@ static void take_line(runner_t *runner, const char *text, size_t length)
     bool is_json = agent_scan_json(&scan, text, length);
 
     if (!is_json
-        || runner_queue_admits(&runner->queue, measure_held(runner),
-                               scan.weight)) {
+        || runner_queue_admits(
+            &runner->queue, runner_runs_measure(&runner->runs), scan.weight)) {
         read_line(runner, text, length, scan.weight);
     }
     else if (runner->used + runner->queue.count == runner->slots) {
@@ -351,8 +325,8 @@ static void admit(runner_t *runner, runner_queue_entry_t *entry)
 /* One in a turn, as lines that are large. */
 static void admit_next(runner_t *runner)
 {
-    runner_queue_entry_t *entry = runner_queue_find(&runner->queue,
-                                                    measure_held(runner));
+    runner_queue_entry_t *entry = runner_queue_find(
+        &runner->queue, runner_runs_measure(&runner->runs));
 
     if (entry != NULL) {
         admit(runner, entry);
@@ -398,42 +372,18 @@ static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
     return run->phase != RUNNER_PHASE_OVER || runner_held_is_waiting(run);
 }
 
-/* It has a step to do that takes up to some tenths of a second. */
-static bool is_heavy(const runner_run_t *run, apr_time_t now)
-{
-    return run->weight > RUNNER_QUEUE_SMALL && run->wake_at <= now
-        && !runner_held_is_waiting(run);
-}
-
-/* The heavy run that goes on in this turn, which is the last one from now on;
- * NULL for none. */
-static runner_run_t *choose_heavy(runner_t *runner, apr_time_t now)
-{
-    runner_run_t *run;
-
-    APR_RING_FOREACH(run, &runner->runs, runner_run_t, link)
-    {
-        if (is_heavy(run, now)) {
-            APR_RING_REMOVE(run, link);
-            APR_RING_INSERT_TAIL(&runner->runs, run, runner_run_t, link);
-            return run;
-        }
-    }
-    return NULL;
-}
-
 /* Lets all runs go on, but one heavy one only: lines are read before the next
  * one. Returns when the first of those that wait has to be woken. */
 static apr_time_t advance_runs(runner_t *runner)
 {
     apr_time_t now = runner_clock_now();
     apr_time_t first = RUNNER_NEVER;
-    runner_run_t *heavy = choose_heavy(runner, now);
+    runner_run_t *heavy = runner_runs_choose_heavy(&runner->runs, now);
     runner_run_t *run = APR_RING_FIRST(&runner->runs);
 
     while (run != APR_RING_SENTINEL(&runner->runs, runner_run_t, link)) {
         runner_run_t *next = APR_RING_NEXT(run, link);
-        bool may_go_on = run == heavy || !is_heavy(run, now);
+        bool may_go_on = run == heavy || !runner_runs_is_heavy(run, now);
 
         if (may_go_on && !advance_run(runner, run, now)) {
             remove_run(runner, run);
@@ -455,7 +405,8 @@ static int get_timeout_ms(const runner_t *runner, apr_time_t wake_at)
         return WAIT_LONGEST_MS;
     }
     if (wake_at <= now || (has_lines(runner) && !is_input_held(runner))
-        || runner_queue_find(&runner->queue, measure_held(runner)) != NULL
+        || runner_queue_find(&runner->queue, runner_runs_measure(&runner->runs))
+            != NULL
         || runner_http_is_ready(runner->http)) {
         return 0;
     }

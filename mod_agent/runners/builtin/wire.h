@@ -39,8 +39,8 @@ apr_status_t runner_wire_open(runner_wire_t *wire, int in_fd, int out_fd,
                               apr_pool_t *pool);
 
 /*
- * Reads what is there, to the end of a line. APR_EOF at the end of the pipe, APR_ENOSPC when a line
- * is longer than allowed.
+ * Reads what is there, to the end of a line. APR_EOF at the end of the pipe,
+ * APR_ENOSPC when a line is longer than allowed.
  */
 apr_status_t runner_wire_read(runner_wire_t *wire);
 

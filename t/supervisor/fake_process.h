@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the fake runner tells about its process. */
+#ifndef FAKE_PROCESS_H
+#define FAKE_PROCESS_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+extern char **environ;
+
+/* A JSON object: users, limits, descriptors, environment. */
+static void describe_process(char *text, size_t size)
+{
+    struct rlimit core;
+    int at;
+    DIR *fds = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    getrlimit(RLIMIT_CORE, &core);
+    at = snprintf(text, size,
+                  "{\"uid\":%d,\"gid\":%d,\"groups\":%d,\"no_new_privs\":%d,"
+                  "\"core\":%d,\"cwd_is_root\":%d,\"fds\":[",
+                  (int)getuid(), (int)getgid(), getgroups(0, NULL),
+                  prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), (int)core.rlim_cur,
+                  access("etc", F_OK) == 0);
+    while ((entry = readdir(fds)) != NULL) {
+        if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(fds)) {
+            at += snprintf(text + at, size - (size_t)at, "%s%s",
+                           text[at - 1] == '[' ? "" : ",", entry->d_name);
+        }
+    }
+    closedir(fds);
+    at += snprintf(text + at, size - (size_t)at, "],\"env\":[");
+    for (int i = 0; environ[i] != NULL; i++) {
+        at += snprintf(text + at, size - (size_t)at, "%s\"%.*s\"",
+                       i > 0 ? "," : "", (int)strcspn(environ[i], "="),
+                       environ[i]);
+    }
+    snprintf(text + at, size - (size_t)at, "]}");
+}
+
+#endif
