@@ -14,8 +14,8 @@ bool agent_daemon_check_user(const agent_server_config_t *config,
 /*
  * Starts the supervisor in post_config and registers what keeps it alive: it
  * is started again when it dies, drains when the configuration's pool ends (a
- * restart), and goes with the parent. A process that the system refuses is no
- * error: agent_daemon_monitor() tries again, and httpd serves until then.
+ * restart), and ends with the parent. When the system refuses a process,
+ * agent_daemon_monitor() tries again, and httpd serves until then.
  */
 apr_status_t agent_daemon_start(agent_server_config_t *config,
                                 const char *conninfo, server_rec *server,

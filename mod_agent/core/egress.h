@@ -47,7 +47,7 @@ agent_egress_t *agent_egress_make(apr_pool_t *pool);
 /* Allows "10.0.0.0/8", "::1" or a host name. False: it is neither. */
 bool agent_egress_allow(agent_egress_t *rule, const char *text);
 
-/* Denies "10.0.0.0/8" or "::1". False: it is no address. */
+/* Denies "10.0.0.0/8" or "::1". False: not an address. */
 bool agent_egress_deny(agent_egress_t *rule, const char *text);
 
 /* What agent_egress_allow() (may_be_host) or agent_egress_deny() expected

@@ -37,8 +37,8 @@ typedef struct agent_origin_pattern_t {
 bool agent_origin_read(agent_origin_t *out, const char *text);
 
 /* Reads an origin whose port may be a star, and whose host may begin with a
- * star and a dot; or a star alone. False: it is none of these, or its scheme is
- * that of no page. */
+ * star and a dot; or a star alone. False: anything else, or a scheme that pages
+ * do not have. */
 bool agent_origin_read_pattern(agent_origin_pattern_t *out, const char *text);
 
 /*

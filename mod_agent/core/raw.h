@@ -51,7 +51,7 @@ bool agent_element_next(agent_raw_t *element, const char **at);
 /* True when the member's key stands for the name, however it is escaped. */
 bool agent_member_is(const agent_member_t *member, const char *name);
 
-/* The value of a member; NONE when it is absent or object is no object. */
+/* The value of a member; NONE when it is absent or object is not an object. */
 agent_raw_t agent_raw_get(agent_raw_t object, const char *key);
 
 /* True for a string that stands for text. */

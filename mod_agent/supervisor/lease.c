@@ -70,7 +70,7 @@ static void drop_if_over(agent_supervisor_t *sv, agent_lease_t *lease)
     APR_RING_INSERT_TAIL(&sv->leases.unused, lease, agent_lease_t, link);
 }
 
-/* It does not wait for its start line any more. */
+/* It no longer waits for its start line. */
 static void stop_waiting(agent_supervisor_t *sv, agent_lease_t *lease)
 {
     if (!lease->is_started && lease->runner != NULL

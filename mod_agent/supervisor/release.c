@@ -234,7 +234,7 @@ static void receive_release(agent_supervisor_t *sv,
     agent_claim_wake(sv);
 }
 
-/* The one that was alone in the statement; behind the others for its next try.
+/* The one that was alone in the statement; its next try comes after the others.
  */
 static void count_failure(agent_supervisor_t *sv, agent_release_t *release)
 {

@@ -291,7 +291,7 @@ void agent_runner_kill(agent_supervisor_t *sv, agent_runner_t *runner,
         return;
     }
     runner->state = AGENT_RUNNER_KILLED;
-    /* It is not written to any more, and may take long to disappear. */
+    /* Nothing is written to it, and it may take long to exit. */
     agent_buffer_consume(&runner->input, agent_buffer_length(&runner->input));
     runner->loss = loss;
     runner->reason = reason;

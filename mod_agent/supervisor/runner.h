@@ -82,7 +82,7 @@ struct agent_runner_t {
     apr_int64_t ping_id;
 };
 
-/* Starts that failed, in a row, and until when there is no further one. */
+/* Starts that failed in a row, and when the next one may begin. */
 typedef struct agent_back_off_t {
     int failures;
     apr_time_t start_at;
@@ -133,8 +133,8 @@ void agent_runner_kill(agent_supervisor_t *sv, agent_runner_t *runner,
                        agent_loss_t loss, const char *reason);
 
 /*
- * Takes its runs from a runner that is not listened to any more. An attempt
- * that is to be counted is, when the runner executed nothing else; several are
+ * Takes its runs from a runner that is no longer read. A run that was alone in
+ * the runner counts the attempt, where attempts are to be counted. Several are
  * suspects: tried again, uncounted, a quarter together, until one is alone.
  */
 void agent_runner_give_back(agent_supervisor_t *sv, agent_runner_t *runner);

@@ -185,7 +185,7 @@ static void check_runner(agent_supervisor_t *sv, agent_runner_t *runner)
     else if (runner->max_shared > 0 && runner->state == AGENT_RUNNER_READY
              && runner->active == 0) {
         agent_runner_kill(sv, runner, AGENT_LOSS_UNCOUNTED,
-                          "the runner is not needed any longer");
+                          "the runner is no longer needed");
     }
     else if (runner->state <= AGENT_RUNNER_LEAVING) {
         check_ping(sv, runner);

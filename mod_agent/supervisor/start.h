@@ -25,11 +25,11 @@
  * A runner keeps the state of a run, as a text or as a tree many times as
  * large, until the run ends: the start lines of its unfinished runs together
  * are at most this part of AgentRunnerMemory. One run may always start, and so
- * may one whose line is no longer than an equal share of the slots, or than
+ * may one whose line is at most an equal share of the slots, or than
  * AGENT_START_SMALL_BYTES: with these the sum is at most twice as much.
  */
 #define AGENT_START_MEMORY_PART 16
-/* Taken for AgentRunnerMemory when there is no limit. */
+/* Used instead of AgentRunnerMemory when that is 0 (no limit). */
 #define AGENT_START_MEMORY_DEFAULT ((apr_size_t)1024 * 1024 * 1024)
 #define AGENT_START_SMALL_BYTES    ((apr_size_t)64 * 1024)
 /* Bytes of memory that the JSON tree of one start line may take in its runner

@@ -186,7 +186,7 @@ static void receive_claim(agent_supervisor_t *sv,
     if (next < table->claim_at) {
         table->claim_at = next;
     }
-    /* Else we began to leave meanwhile: our burial gives them back. */
+    /* Otherwise we are leaving, and bury_worker releases them. */
     for (int row = 0; sv->mode == AGENT_MODE_RUNNING && row < rows; row++) {
         take_delivery(sv, result, row);
     }

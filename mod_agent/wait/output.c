@@ -10,6 +10,7 @@
 #include "output.h"
 
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -27,6 +28,12 @@
 #define PIECE_BYTES (32 * 1024)
 /* What every send buffer has room for. */
 #define SMALL_BYTES 4096
+/*
+ * Unsent bytes in a socket up to which it is writable. By itself Linux wakes a
+ * writer when a third of the send buffer, which grows to megabytes, is free: a
+ * client that reads slowly and steadily would seem to do nothing for Timeout.
+ */
+#define UNSENT_BYTES (128 * 1024)
 /* Of one bucket that is held; less is not counted before it is copied. */
 #define COPY_BYTES (64 * 1024)
 
@@ -231,11 +238,24 @@ apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool)
     return agent_budget_create(&child_budget, budget_bytes, pool);
 }
 
+/* A socket without this option, of another protocol, is left as it is. */
+static void wake_early(conn_rec *c)
+{
+    const int unsent = UNSENT_BYTES;
+    apr_os_sock_t fd;
+
+    if (apr_os_sock_get(&fd, ap_get_conn_socket(c)) == APR_SUCCESS) {
+        (void)!setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+                          sizeof(unsent));
+    }
+}
+
 agent_output_t *agent_output_add(conn_rec *c)
 {
     agent_output_t *output = apr_pcalloc(c->pool, sizeof(*output));
     const agent_share_cut_t cut = {drop_held, output, SHUT_RDWR};
 
+    wake_early(c);
     output->held = apr_brigade_create(c->pool, c->bucket_alloc);
     output->piece = apr_brigade_create(c->pool, c->bucket_alloc);
     output->share = agent_share_add(child_budget, &cut, c->pool);

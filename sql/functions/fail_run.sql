@@ -2,7 +2,7 @@
 -- Ends a leased run in error because the database could not do in time what was asked for it: save its
 -- output, give it back, roll it back. It does no more than a usual end: a cancel is not looked at, checkpoints
 -- and events stay. p_run_id null: the first of the worker's runs, the one that a burial could not give back.
--- Returns: the run with outcome error; no row when the lease is not held any more.
+-- Returns: the run with outcome error; no row when the lease is no longer held.
 -- Locks:   the thread, then the queue row, then the record.
 create or replace function agent.fail_run(
     p_worker_id bigint,

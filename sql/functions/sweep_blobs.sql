@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Removes values that no checkpoint of their thread has any longer, of one thread: any of the ten longest
+-- Removes values that no checkpoint of their thread refers to, of one thread: any of the ten longest
 -- due, so that one which cannot be swept does not keep others waiting. A thread with more than 2 million
 -- references from checkpoints to values, some two seconds of work under its lock, is put off by a day: what
 -- its removed checkpoints had goes with the thread.
@@ -89,4 +89,4 @@ begin
 end
 $function$;
 
-comment on function agent.sweep_blobs() is 'Removes values that no checkpoint has any longer.';
+comment on function agent.sweep_blobs() is 'Removes values that no checkpoint refers to.';

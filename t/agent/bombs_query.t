@@ -85,7 +85,7 @@ for my $path ('/ok', '/info', "/threads/$thread", "/threads/$thread/runs") {
 for my $title (sort keys %LISTS) {
     my $path = "/threads/$thread/runs";
     check_cost($title, "$path?" . $LISTS{$title}->($path, 'select', 'run_id'), qr{\AHTTP/1\.1 200 });
-    check_cost("$title that are none", "$path?" . $LISTS{$title}->($path, 'select', 'x'),
+    check_cost("unknown $title", "$path?" . $LISTS{$title}->($path, 'select', 'x'),
         qr/"Query parameter select: expected /);
 }
 

@@ -206,7 +206,7 @@ subtest 'CORS' => sub {
         is cors(ask($client, $what, \%page))->{'allow-origin'}, 'https://app.example.com',
             "also those that httpd makes ($what)";
     }
-    is_deeply cors(ask($client, 'GET /ok')), {}, 'who is no page gets none of these headers';
+    is_deeply cors(ask($client, 'GET /ok')), {}, 'a client that is not a page gets none of these headers';
     is ask($client, 'GET /ok')->{headers}{vary}, 'Origin', 'but Vary';
     is ask($client, 'GET /nobody/ok')->{headers}{vary}, undef,
         'which is not sent where no origin is allowed';

@@ -80,7 +80,7 @@ for my $what (qw(join stream)) {
             read_until($process->{stdout}, qr/^waits 200\n/m);
             return $process;
         };
-        is_seen($client, 'HTTP/2: a client that resets its stream is seen to leave', sub {
+        is_seen($client, 'HTTP/2: a client that resets its stream has left', sub {
             my $process = $begin->(@_);
             send_command($process, 'reset waits');
             send_command($process, 'get next /ok');

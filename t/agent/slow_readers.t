@@ -59,5 +59,34 @@ for my $what (qw(stream join)) {
     };
 }
 
+# Reads some 200 KB a second, for several times Timeout; then as fast as it can.
+sub read_steadily {
+    my ($socket, $seconds) = @_;
+    my ($all, $slow_until) = ('', time + $seconds);
+    while (sysread $socket, $all, 8192, length $all) {
+        select undef, undef, undef, 0.04 if time < $slow_until;
+    }
+    return $all;
+}
+
+undef $server;
+
+subtest 'slow readers: a client that reads slowly and steadily' => sub {
+    ($server, $client) = AgentTest::Server->start_with_client('Timeout 1');
+    $thread = $client->create_thread->{thread_id};
+    for (1 .. 2) {
+        $run = $client->create_run($thread, 'x' x $TEXT);
+        fetch(AgentTest::Client::run_path($run) . '/join');
+    }
+    my $socket = $client->connection;
+    setsockopt $socket, SOL_SOCKET, SO_RCVBUF, pack 'i', 65_536;
+    syswrite $socket, 'GET ' . AgentTest::Client::run_path($run)
+        . "/join HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    my ($head, $body) = split /\r\n\r\n/, read_steadily($socket, 5), 2;
+    my ($length) = $head =~ /^Content-Length: (\d+)/m;
+    cmp_ok $length, '>', 2 * $TEXT, 'gets an answer larger than what sockets hold';
+    is length $body, $length, 'whole, though it takes several times Timeout';
+};
+
 undef $server;
 done_testing;

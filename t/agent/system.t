@@ -22,7 +22,7 @@ ok $info->{json}{version}, 'GET /info names the version';
 
 subtest 'what the server does not have is named' => sub {
     my $root = $client->get('/');
-    is $root->{status}, 404, 'there is no page at /';
+    is $root->{status}, 404, 'GET / is 404: the API has no page there';
     like $root->{json}{detail}, qr{GET /ok and /info}, 'but addresses that a browser can open';
     is $client->post('/threads/search', {})->{json}{detail}, 'This server has no POST /threads/search.';
     is $client->post('/assistants/search', {})->{json}{detail}, 'This server has no POST /assistants/search.';

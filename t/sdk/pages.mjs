@@ -66,7 +66,7 @@ function is(got, wanted, title) {
     }
 }
 
-// ---- the server, seen by a client that is no page ----
+// ---- the server, as a client other than a page sees it ----
 
 async function call(method, path, body) {
     const answer = await fetch(server + path, {

@@ -149,7 +149,7 @@ subtest 'what runs as its owner looks into pg_temp last' => sub {
         push @open, grep { $function{$_} } $function{$name}{body} =~ /\bagent\.(\w+)\(/g;
     }
     is_deeply [ map { $_->[0] } $session->query("select distinct r.rolname from pg_proc p join pg_roles r on r.oid = p.proowner
-        where p.prosecdef and p.pronamespace = 'agent'::regnamespace and r.rolsuper") ], [], 'and its owner is no superuser';
+        where p.prosecdef and p.pronamespace = 'agent'::regnamespace and r.rolsuper") ], [], 'and their owner is not a superuser';
     $session->close;
 };
 

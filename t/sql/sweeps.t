@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sweeps of values that no checkpoint has any longer.
+# Sweeps of values that no checkpoint refers to.
 use strict;
 use warnings;
 

@@ -329,7 +329,7 @@ subtest 'a reader under load sees every event of every run once, in order' => su
         "select thread_seq from agent.runs where thread_id = '$thread'") ], [], 'every run that is there has ended';
 };
 
-subtest 'news of a run has small events; whoever gets another row reads for himself' => sub {
+subtest 'the notification of a run carries small events; a listener that gets another row reads the table' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread);
     my ($claim) = $play->claim($worker);

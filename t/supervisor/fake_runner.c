@@ -147,7 +147,7 @@ static void pass_gate(run_t *run)
         say_bytes(run);
         return;
     }
-    /* The line around the data is no longer than that. */
+    /* The line around the data has at most so many bytes. */
     say("{\"type\":\"want\",\"run_id\":\"%s\",\"epoch\":%d,\"bytes\":%d}",
         run->id, run->epoch, run->bytes + 256);
     if (run->gate >= 0) {

@@ -13,7 +13,7 @@ static bool is_allowed(const char *pattern, const char *text, apr_pool_t *pool)
         pool, 1, sizeof(agent_origin_pattern_t));
 
     if (!agent_origin_read_pattern(apr_array_push(patterns), pattern)) {
-        fail_msg("'%s' is no pattern", pattern);
+        fail_msg("'%s' is not a pattern", pattern);
     }
     return agent_origin_is_allowed(patterns, text);
 }

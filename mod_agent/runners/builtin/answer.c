@@ -172,8 +172,8 @@ const char *runner_answer_text(const runner_answer_t *answer, apr_pool_t *pool)
     return runner_buffer_text(&joined);
 }
 
-/* The arguments as an object that belongs to pool; NULL when they are none, or
- * weigh more than is left for all calls of the message.
+/* The arguments as an object that belongs to pool; NULL when they are not an
+ * object, or weigh more than is left for all calls of the message.
  * A model that gives none at all means {}. */
 static json_object *parse_args(const runner_block_t *call, size_t *left,
                                apr_pool_t *pool)

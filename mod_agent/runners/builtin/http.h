@@ -89,9 +89,9 @@ const char *runner_http_content_type(runner_transfer_t *transfer);
 void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
                       unsigned count, int timeout_ms);
 
-/* Whether runner_http_perform() has something to do that no descriptor tells:
- * a stream waited for the supervisor, and need not any more; a transfer waited
- * for one that was cancelled. */
+/* Whether runner_http_perform() has work that no descriptor signals: a stream
+ * that waited for the supervisor may go on, or so may a transfer that waited for
+ * one that was cancelled. */
 bool runner_http_is_ready(const runner_http_t *http);
 
 /* Does what can be done now; calls on_bytes and on_end. */

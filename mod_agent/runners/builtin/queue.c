@@ -79,7 +79,7 @@ void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
     queue->bytes += length;
 }
 
-/* What stands behind the last entry. */
+/* The end of the last entry. */
 static bool is_end(const runner_queue_t *queue,
                    const runner_queue_entry_t *entry)
 {

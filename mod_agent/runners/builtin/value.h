@@ -40,7 +40,7 @@ json_object *runner_value_list_text(const char *text);
 json_object *runner_value_list_of(json_object *value);
 
 /* A new object with the members of object, which it shares; an empty one when
- * object is none. */
+ * object is not one. */
 json_object *runner_value_copy(json_object *object);
 
 /* A new reference to value; null stays null. */
