@@ -57,4 +57,22 @@ ok wait_for('a place', sub { status_of('192.0.2.1') == 200 }),
 
 close $_ for @open;
 undef $server;
+
+# Without the directive, in the only child: [AgentMaxWaiters, requests that one
+# address gets].
+for my $case ([ 48, 12 ], [ 16, 8 ]) {
+    my ($most, $expected) = @$case;
+    @open = ();
+    my $shared = AgentTest::Server->shared_config =~ s/^AgentMaxWaitersPerAddress .*\n//mr;
+    $server = AgentTest::Server->new(config => $shared . "AgentMaxWaiters $most\n"
+            . "StartServers 1\nMaxSpareThreads 40\nMaxRequestWorkers 40\n");
+    $server->start;
+    $client = AgentTest::Client->new(url => $server->url);
+    $thread = $client->create_thread->{thread_id};
+    my @statuses = map { status_of('192.0.2.1') } 1 .. $expected + 1;
+    is_deeply \@statuses, [ (200) x $expected, 503 ],
+        "waiters: one address gets $expected of $most by default";
+    undef $server;
+}
+
 done_testing;

@@ -8,6 +8,7 @@ use AgentTest::Env ();
 use AgentTest::Gate;
 use AgentTest::Process qw(descendants_of);
 use AgentTest::Server;
+use AgentTest::Tls;
 use AgentTest::Wait;
 use File::Temp qw(tempdir);
 use IO::Select;
@@ -83,6 +84,15 @@ subtest 'compression' => sub {
     $client->post(path($run) . '/cancel');
     like read_all($join), qr/\{"messages"/, 'nor the values of a join';
     read_all($stream);
+};
+
+subtest 'the shipped configuration offers HTTP/1.1 only' => sub {
+    my $tls = AgentTest::Tls->new;
+    my ($server) = AgentTest::Server->start_with_client($tls->lines,
+        'LoadModule http2_module "${MODULES}/mod_http2.so"');
+    open my $out, '-|', qw(curl -sk --http2 -o /dev/null -w), '%{http_version} %{http_code}',
+        $tls->url . '/ok' or die "curl: $!\n";
+    is read_all($out), '1.1 200', 'to a TLS client that asks for HTTP/2';
 };
 
 subtest 'HTTP/2' => sub {
