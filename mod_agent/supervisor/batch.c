@@ -44,6 +44,25 @@ static apr_size_t *find_sum(agent_supervisor_t *sv, const agent_batch_t *batch)
     return batch->is_lane ? &sv->batches.lane_bytes : &sv->batches.shared_bytes;
 }
 
+apr_size_t agent_batch_measure_run(const agent_supervisor_t *sv,
+                                   const char *run_id)
+{
+    const agent_batch_t *batch;
+    apr_size_t bytes = 0;
+
+    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    {
+        const agent_batch_run_t *run = batch->is_lane
+            ? NULL
+            : apr_hash_get(batch->runs, run_id, 36);
+
+        if (run != NULL && !run->is_dead) {
+            bytes += run->bytes;
+        }
+    }
+    return bytes;
+}
+
 bool agent_batch_has_run(const agent_supervisor_t *sv, const char *run_id)
 {
     const agent_batch_t *batch;
@@ -192,8 +211,14 @@ static bool needs_lane(const agent_supervisor_t *sv, const agent_lease_t *lease,
 bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
                        apr_size_t length)
 {
-    return length <= AGENT_BATCH_LONG_LINE || length < lease->granted
-        || agent_credit_has_room(sv);
+    if (length < lease->granted) {
+        return true;
+    }
+    return length <= AGENT_BATCH_LONG_LINE
+        ? sv->batches.shared_bytes < AGENT_BATCH_MAX_RUN
+            || agent_batch_measure_run(sv, lease->key.run_id)
+                < AGENT_BATCH_MAX_RUN
+        : agent_credit_has_room(sv);
 }
 
 /* The batch that takes an item of that length of that run. */
@@ -222,6 +247,7 @@ void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run)
     if (known == NULL) {
         known = apr_pmemdup(batch->pool, run, sizeof(*run));
         known->part = NULL;
+        known->bytes = 0;
         apr_hash_set(batch->runs, known->key.run_id, sizeof(known->key.run_id),
                      known);
     }
@@ -239,6 +265,7 @@ void agent_batch_close_item(agent_supervisor_t *sv, agent_batch_t *batch)
                                         agent_item_t);
 
     item->length = agent_buffer_length(&batch->text) - item->offset;
+    item->run->bytes += item->length;
     *find_sum(sv, batch) += item->length + 1;
 }
 

@@ -23,13 +23,11 @@
 #define AGENT_BATCH_LANE_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS  500
 #define AGENT_BATCH_LONG_LINE  ((apr_size_t)64 * 1024)
-/*
- * Bytes that may wait in shared batches, and in all lanes together. A long line
- * comes when the lanes have room for it (credit.h); a runner whose next line is
- * long, was not asked for and has no room is not read on. When the shared
- * batches are full, or both together (a batch that is taken apart moves into
- * lanes), none is read.
- */
+/* Of one run in shared batches, in lines that it did not ask for. */
+#define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
+/* Bytes that may wait in shared batches, and in all lanes together. With the
+ * shared batches full, or both together (a batch that is taken apart moves into
+ * lanes), no runner is read. */
 #define AGENT_BATCH_MAX_SHARED ((apr_size_t)32 * 1024 * 1024)
 #define AGENT_BATCH_MAX_LANES  ((apr_size_t)64 * 1024 * 1024)
 
@@ -46,6 +44,8 @@ typedef struct agent_batch_run_t {
     agent_lease_key_t key;
     char thread_id[AGENT_UUID_SIZE];
     apr_int64_t last_seq;
+    /* Of its items. */
+    apr_size_t bytes;
     bool has_end;
     /* Its items are not sent any more. */
     bool is_dead;
@@ -116,15 +116,18 @@ bool agent_batch_is_empty(const agent_supervisor_t *sv);
 /* So much waits that no runner may be read. */
 bool agent_batch_is_full(const agent_supervisor_t *sv);
 
-/* A line of that length of the run can be added: it is short, the run has
- * credit for it, or the lanes have room that no run waits for. */
+/* Bytes of the run in shared batches. */
+apr_size_t agent_batch_measure_run(const agent_supervisor_t *sv,
+                                   const char *run_id);
+
+/* A line of that length of the run can be added: the run has credit for it; or
+ * it is short, and so are the run's others together; or the lanes have room
+ * that no run waits for. */
 bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
                        apr_size_t length);
 
-/*
- * Forgets what is unsent of this run under other leases than the one with
- * epoch (-1: under any): the database would refuse it.
- */
+/* Forgets what is unsent of this run under other leases than the one with epoch
+ * (-1: under any): the database would refuse it. */
 void agent_batch_forget(agent_supervisor_t *sv, const char *run_id,
                         apr_int32_t epoch);
 
@@ -136,12 +139,10 @@ void agent_batch_clear(agent_supervisor_t *sv);
 agent_batch_t *agent_batch_make_lane(agent_supervisor_t *sv, const char *run_id,
                                      agent_batch_t *next);
 void agent_batch_enter_lane(agent_supervisor_t *sv, agent_batch_t *batch);
-/* For batch_send.c: takes it out of the queue and gives its memory back. */
+/* For batch_send.c: takes it out of the queue and frees it. */
 void agent_batch_drop(agent_supervisor_t *sv, agent_batch_t *batch);
-/*
- * For batch_send.c: begins an item of a run; its text is to be appended to
- * batch->text, and agent_batch_close_item() ends it.
- */
+/* For batch_send.c: begins an item of a run; its text is to be appended to
+ * batch->text, and agent_batch_close_item() ends it. */
 void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run);
 void agent_batch_close_item(agent_supervisor_t *sv, agent_batch_t *batch);
 

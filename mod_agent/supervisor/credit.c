@@ -84,17 +84,35 @@ static bool fits(const agent_supervisor_t *sv, const agent_lease_t *lease)
     return used == 0 || used + lease->wanted <= AGENT_BATCH_MAX_LANES;
 }
 
+/* What it said is saved, or nearly. */
+static bool is_saved(const agent_supervisor_t *sv, const agent_lease_t *lease)
+{
+    return sv->batches.shared_bytes <= AGENT_CREDIT_UNSAVED
+        || agent_batch_measure_run(sv, lease->key.run_id)
+        <= AGENT_CREDIT_UNSAVED;
+}
+
+static void give(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    lease->granted = lease->wanted;
+    sv->credits.granted += lease->granted;
+    stop_waiting(sv, lease);
+    agent_protocol_go(&lease->runner->input, &lease->key);
+}
+
 void agent_credit_step(agent_supervisor_t *sv)
 {
-    while (!is_empty(sv) && !agent_batch_is_full(sv)) {
-        agent_lease_t *lease = APR_RING_FIRST(&sv->credits.waiting);
+    agent_lease_t *lease;
+    agent_lease_t *next;
 
-        if (!fits(sv, lease)) {
+    AGENT_RING_EACH_SAFE(lease, next, &sv->credits.waiting, agent_lease_t,
+                         credit_link)
+    {
+        if (agent_batch_is_full(sv) || !fits(sv, lease)) {
             return;
         }
-        lease->granted = lease->wanted;
-        sv->credits.granted += lease->granted;
-        stop_waiting(sv, lease);
-        agent_protocol_go(&lease->runner->input, &lease->key);
+        if (is_saved(sv, lease)) {
+            give(sv, lease);
+        }
     }
 }

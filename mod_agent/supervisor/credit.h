@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Credit for long lines. A run asks (`want`) before it says a line that goes
- * into a lane, and says it when it is told to (`go`): when the lanes have room
- * for it. So only the run waits, never what others say through the same pipe.
+ * Credit. A run asks (`want`) before it says a line that goes into a lane, or
+ * when it has said much; it goes on when it is told to (`go`): when the lanes
+ * have room for that line, and the database has what it said. So only the run
+ * waits, never what others say through the same pipe.
  */
 #ifndef AGENT_SUPERVISOR_CREDIT_H
 #define AGENT_SUPERVISOR_CREDIT_H
@@ -10,6 +11,9 @@
 #include <stdbool.h>
 
 #include "lease.h"
+
+/* Of a run, that the database does not have yet when it is told to go on. */
+#define AGENT_CREDIT_UNSAVED ((apr_size_t)64 * 1024)
 
 APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);
 typedef struct agent_credit_ring_t agent_credit_ring_t;
@@ -46,7 +50,8 @@ apr_size_t agent_credit_used(const agent_supervisor_t *sv);
 /* A line that was not asked for has room, and no run waits for it. */
 bool agent_credit_has_room(const agent_supervisor_t *sv);
 
-/* Gives credit to those that wait, as far as the lanes have room. */
+/* Gives credit to those that wait and are saved, as far as the lanes have room.
+ */
 void agent_credit_step(agent_supervisor_t *sv);
 
 #endif

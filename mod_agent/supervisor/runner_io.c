@@ -28,15 +28,17 @@ void agent_runner_close(agent_runner_t *runner)
 static void hold(agent_supervisor_t *sv, agent_runner_t *runner)
 {
     runner->is_held = true;
-    agent_report_repeat(sv, AGENT_LOG_WARNING, "AGT0354", 0,
-                        "%d MB of large output wait for the database: runner "
-                        "%d, which has more of it, is not read on until it "
-                        "takes some",
-                        (int)(sv->batches.lane_bytes / (1024 * 1024)),
-                        (int)runner->pid);
+    agent_report_repeat(
+        sv, AGENT_LOG_WARNING, "AGT0354", 0,
+        "%d MB of output wait for the database: runner %d, "
+        "which says more of a run without having asked, is "
+        "not read on until it takes some",
+        (int)((sv->batches.shared_bytes + sv->batches.lane_bytes)
+              / (1024 * 1024)),
+        (int)runner->pid);
 }
 
-/* Passes on each complete line while the lanes have room; with is_last, all of
+/* Passes on each complete line while there is room for it; with is_last, all of
  * them. */
 static void split_lines(agent_supervisor_t *sv, agent_runner_t *runner,
                         bool is_last)
@@ -201,8 +203,7 @@ void agent_runner_resume(agent_supervisor_t *sv)
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        if (runner->is_held && agent_credit_has_room(sv)
-            && !agent_batch_is_full(sv)) {
+        if (runner->is_held && !agent_batch_is_full(sv)) {
             runner->is_held = false;
             split_lines(sv, runner, false);
         }

@@ -125,13 +125,19 @@ sub take_line {
     my $length = 1 + length $line->{' text'};
     if ($line->{type} ne 'want') {
         my $left = $self->{credit}{$run} // 0;
-        die "a long line without credit: $length bytes, $left left\n" if $length > 64 * 1024 + 1 && $length > $left;
+        if ($length > $left) {
+            die "a long line without credit: $length bytes, $left left\n" if $length > 64 * 1024 + 1;
+            die "the run has said $self->{said}{$run} bytes and did not ask\n"
+                if ($self->{said}{$run} // 0) + $length > 256 * 1024 + 1;
+        }
         $self->{credit}{$run} = $left > $length ? $left - $length : 0;
+        $self->{said}{$run} += $length;
         push @{ $self->{lines} }, $line;
         return;
     }
     die "a run that asks has credit left\n" if $self->{credit}{$run};
     $self->{credit}{$run} = $line->{bytes};
+    $self->{said}{$run} = 0;
     if ($self->{is_withholding}) {
         push @{ $self->{lines} }, $line;
     }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Long lines: a run asks before it says them, and others do not wait for it.
+# A run asks before it says long lines, or much; others do not wait for it.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use RunnerTest qw(graph human start_line lines_of messages_of);
+use ModelServer;
+use RunnerTest qw(graph human script start_line lines_of messages_of events_of);
 use Test::More;
 
 my %graphs = (agent => graph());
@@ -65,6 +66,30 @@ sub hear {
     is $lines[-1]{status}, 'interrupted', 'a run that is cancelled while it waits ends when it is heard';
     is scalar(messages_of(@lines)), 201, '... and its input stays in the state';
     is $runner->finish, 0, 'a drained runner ends after that';
+}
+
+{
+    my $server = ModelServer->new;
+    my $runner = RunnerTest->new(graphs => { %graphs, model => graph(model => $server->model('anthropic')) });
+    $runner->withhold_credit;
+    my $start = start_line(graph_id => 'model', stream_modes => ['messages-tuple'],
+        input => script(deltas => ['word '], times => 3000));
+    $runner->send($start);
+    my @first = $runner->lines_until(sub { $_[0]{type} eq 'want' });
+    my $want = pop @first;
+    my $bytes = 0;
+    $bytes += 1 + length $_->{' text'} for @first;
+    cmp_ok $bytes, '>', 128 * 1024, 'a run with many short lines need not ask for the first of them';
+    cmp_ok $bytes, '<=', 256 * 1024 + 1, '... but asks when it has said 256 KiB';
+    my @lines = $runner->run(input => human('Hello'));
+    is $lines[-1]{status}, 'success', '... and others go on while it waits';
+    my ($asked, @rest) = hear($runner, $want);
+    cmp_ok $asked, '>', 3, '... which it does again and again';
+    is $rest[-1]{status}, 'success', '... and ends well';
+    is join('', map { $_->[0]{content} } events_of('messages', @first, @rest)), 'word ' x 3000,
+        '... having said everything in order';
+    $runner->close_input;
+    is $runner->finish, 0, '... and so does the runner';
 }
 
 done_testing;

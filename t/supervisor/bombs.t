@@ -204,7 +204,7 @@ subtest 'all runs can be cancelled while large ones are claimed and begin' => su
 sub lock_out {
     my ($gate, @runs) = @_;
     open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
-    print {$lock} 'begin; select from agent.run_queue where run_id in (' . quoted(@runs) . ") for update;\n";
+    print {$lock} 'begin; select /* for update */ from agent.run_queue where run_id in (' . quoted(@runs) . ") for update;\n";
     $lock->flush;
     wait_for('the lock', sub {
         sql("select count(*) from pg_stat_activity where state = 'idle in transaction' and query like '%for update%'");
@@ -291,6 +291,41 @@ subtest 'a run says a long line when there is room for it, and others of its run
     is $sv->stop, 0, 'end';
 };
 
+subtest 'a runner of which one run says much without asking is not read until some of it is saved' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
+    $sv->wait_ready;
+    my $gate = make_gate();
+    my $run = start_run($sv, { do => 'gate', path => $gate, count => 10_000 });
+    my $lock = lock_out($gate, $run);
+    $sv->wait_log(qr/AGT0354: 0 MB of output wait for the database: runner \d+, which says more of a run without/);
+    close $lock or die "psql failed\n";
+    wait_status($run, 'success');
+    is sql("select count(*) from agent.run_events where run_id = '$run' and event = 'custom'"), 10_001,
+        'all of it is saved then';
+    is $sv->stop, 0, 'end';
+};
+
+subtest 'no runner is read while 32 MB of short lines wait for the database' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
+    $sv->wait_ready;
+    my $gate = make_gate();
+    # Each says less than would stop its runner by itself, 480 KB.
+    my @runs = map { create_run({ do => 'gate', path => $gate, count => 2000 }) } 1 .. 80;
+    $sv->wake;
+    wait_running(@runs);
+    my $before = resident_bytes($sv->pid);
+    my $cost = cost_of([ $sv->pid ], sub {
+        my $lock = lock_out($gate, @runs);
+        $sv->wait_log(qr/AGT0345: 3\d MB of output wait for the database/);
+        close $lock or die "psql failed\n";
+        wait_all('success', @runs);
+    });
+    cmp_ok(($before + $cost->{peak_bytes}) / $MB, '<', 192 * memory_scale(), 'the supervisor has a part of it in memory');
+    is sql('select count(*) from agent.run_events where run_id in (' . quoted(@runs) . ") and event = 'custom'"),
+        @runs * 2001, 'all of it is saved';
+    is $sv->stop, 0, 'end';
+};
+
 sub count_runners {
     my (@runs) = @_;
     my %pids = map { ((events_of($_))[1][1]{pid} => 1) } @runs;
@@ -315,7 +350,7 @@ subtest 'a runner that says long lines without asking is not read while there is
     my $before = resident_bytes($sv->pid);
     my $cost = cost_of([ $sv->pid ], sub {
         my $lock = lock_out($gate, @large);
-        $sv->wait_log(qr/AGT0354: 6\d MB of large output wait for the database/);
+        $sv->wait_log(qr/AGT0354: 6\d MB of output wait for the database/);
         cancel($sv, $held, $ignorant);
         $sv->wait_log(qr/AGT0342: runner \d+ did not end run $ignorant/);
         close $lock or die "psql failed\n";

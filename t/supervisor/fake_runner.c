@@ -36,6 +36,8 @@ typedef struct run_t {
     int epoch;
     /* Length of what it says before it ends; -1: what the database refuses. */
     int bytes;
+    /* Short events that it says before it ends, without asking. */
+    int count;
     /* Polled until it hangs up; -1: none. */
     int gate;
     int stuck;
@@ -128,8 +130,19 @@ static void end(run_t *run, const char *status)
     *run = runs[--run_count];
 }
 
+static void say_count(const run_t *run)
+{
+    for (int i = 0; i < run->count; i++) {
+        char data[64];
+
+        snprintf(data, sizeof(data), "{\"token\":%d}", i);
+        event(run, "custom", data);
+    }
+}
+
 static void say_bytes(run_t *run)
 {
+    say_count(run);
     if (run->bytes < 0) {
         event(run, "custom", "{\"unstorable\":true}");
     }
@@ -172,15 +185,8 @@ static void do_step(run_t *run, json_object *input)
 
 static void do_stream(run_t *run, json_object *input)
 {
-    int count = get_int(input, "count", 10);
-
-    for (int i = 0; i < count; i++) {
-        char data[64];
-
-        snprintf(data, sizeof(data), "{\"token\":%d}", i);
-        event(run, "custom", data);
-    }
-    end(run, "success");
+    run->count = get_int(input, "count", 10);
+    say_bytes(run);
 }
 
 static void do_big(run_t *run, json_object *input)
@@ -217,6 +223,7 @@ static void do_gate(run_t *run, json_object *input)
     run->gate = open(get(input, "path"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     run->is_unasked = get(input, "unasked") != NULL;
     run->bytes = get_int(input, "bytes", 0);
+    run->count = get_int(input, "count", 0);
     do_hang(run, input);
 }
 

@@ -95,11 +95,6 @@ static void stop_server(server_t *server)
     close(server->fd);
 }
 
-static bool never_full(void *baton)
-{
-    return false;
-}
-
 static bool take_bytes(void *baton, int status, const char *bytes,
                        size_t length)
 {
@@ -121,7 +116,7 @@ static void take_end(void *baton, const runner_reply_t *reply)
 
 static void get(result_t *result, int port, apr_pool_t *pool)
 {
-    runner_http_t *http = runner_http_open(never_full, NULL, pool);
+    runner_http_t *http = runner_http_open(pool);
     runner_request_t request;
     const char *failure = NULL;
 
@@ -167,7 +162,7 @@ static void a_cancel_does_not_wait_for_the_look_up_of_a_name(void **state)
     assert_int_equal(pipe(slow_pipe), 0);
     memset(&request, 0, sizeof(request));
     memset(&result, 0, sizeof(result));
-    http = runner_http_open(never_full, NULL, *state);
+    http = runner_http_open(*state);
     request.method = "GET";
     request.url = "http://" SLOW_NAME "/";
     request.on_bytes = take_bytes;
@@ -192,7 +187,7 @@ static void a_header_with_a_line_break_is_not_sent(void **state)
     runner_http_t *http;
 
     memset(&request, 0, sizeof(request));
-    http = runner_http_open(never_full, NULL, *state);
+    http = runner_http_open(*state);
     request.method = "GET";
     request.url = "http://127.0.0.1/";
     request.headers = apr_array_make(*state, 1, sizeof(const char *));

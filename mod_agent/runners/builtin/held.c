@@ -12,9 +12,14 @@ bool runner_held_is_waiting(const runner_run_t *run)
 
 void runner_held_keep(runner_run_t *run)
 {
-    if (runner_wire_last(run->wire) > RUNNER_LINE_LONG
-        || runner_held_is_waiting(run)) {
+    size_t length = runner_wire_last(run->wire);
+
+    if (length > RUNNER_LINE_LONG || runner_held_is_waiting(run)
+        || run->said + length > RUNNER_SAID_MAX) {
         runner_wire_move(run->wire, &run->held);
+    }
+    else {
+        run->said += length + 1;
     }
 }
 
@@ -54,5 +59,6 @@ void runner_held_go(runner_run_t *run)
 {
     runner_wire_put(run->wire, run->held.bytes, run->asked);
     runner_buffer_consume(&run->held, run->asked);
+    run->said = run->asked;
     run->asked = 0;
 }

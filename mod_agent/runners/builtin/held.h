@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run has to say and may not say yet. From its first long line on a run
- * keeps its lines, asks the supervisor (`want`) and stands still until it is
- * told to go on (`go`); others speak in between. runners/PROTOCOL.md has it.
+ * Lines of a run that must wait for the supervisor. From its first long line
+ * on, or when it has said RUNNER_SAID_MAX bytes, a run keeps its lines, asks
+ * (`want`) and does nothing until it is answered (`go`); other runs go on.
+ * runners/PROTOCOL.md describes both.
  */
 #ifndef AGENT_RUNNER_HELD_H
 #define AGENT_RUNNER_HELD_H
 
 #include "run.h"
 
-/* The line that was just ended on the wire is kept, when it is long or follows
- * one that is. */
+/* Keeps the line that was just ended on the wire, if it has to wait. */
 void runner_held_keep(runner_run_t *run);
 
 /* Whether the run keeps lines: it must not go on. */

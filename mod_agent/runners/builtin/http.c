@@ -30,8 +30,6 @@ typedef APR_RING_HEAD(transfer_ring_t, runner_transfer_t) transfer_ring_t;
 
 struct runner_http_t {
     CURLM *multi;
-    bool (*is_full)(void *baton);
-    void *baton;
     /* Under way, and their number; waiting. */
     transfer_ring_t transfers;
     int active;
@@ -74,8 +72,7 @@ static apr_status_t close_http(void *baton)
     return APR_SUCCESS;
 }
 
-runner_http_t *runner_http_open(bool (*is_full)(void *baton), void *baton,
-                                apr_pool_t *pool)
+runner_http_t *runner_http_open(apr_pool_t *pool)
 {
     runner_http_t *http = apr_pcalloc(pool, sizeof(*http));
 
@@ -87,8 +84,6 @@ runner_http_t *runner_http_open(bool (*is_full)(void *baton), void *baton,
         curl_global_cleanup();
         return NULL;
     }
-    http->is_full = is_full;
-    http->baton = baton;
     http->active_max = find_active_max();
     /* Idle connections are descriptors too. */
     curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS,
@@ -99,6 +94,13 @@ runner_http_t *runner_http_open(bool (*is_full)(void *baton), void *baton,
     return http;
 }
 
+static bool is_full(const runner_transfer_t *transfer)
+{
+    const runner_request_t *request = &transfer->request;
+
+    return request->is_full != NULL && request->is_full(request->baton);
+}
+
 static size_t take_bytes(char *bytes, size_t size, size_t count, void *baton)
 {
     runner_transfer_t *transfer = baton;
@@ -106,7 +108,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *baton)
     size_t length = size * count;
     long status = 0;
 
-    if (transfer->request.is_stream && http->is_full(http->baton)) {
+    if (is_full(transfer)) {
         if (!transfer->is_paused) {
             transfer->is_paused = true;
             http->paused++;
@@ -340,9 +342,21 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     transfer->request.on_end(transfer->request.baton, &reply);
 }
 
-static bool may_resume(const runner_http_t *http)
+/* The first transfer that was full and is not; NULL: none. */
+static runner_transfer_t *find_resumable(const runner_http_t *http)
 {
-    return http->paused > 0 && !http->is_full(http->baton);
+    runner_transfer_t *transfer = APR_RING_FIRST(&http->transfers);
+
+    while (
+        http->paused > 0
+        && transfer
+            != APR_RING_SENTINEL(&http->transfers, runner_transfer_t, link)) {
+        if (transfer->is_paused && !is_full(transfer)) {
+            return transfer;
+        }
+        transfer = APR_RING_NEXT(transfer, link);
+    }
+    return NULL;
 }
 
 bool runner_http_is_ready(const runner_http_t *http)
@@ -350,21 +364,21 @@ bool runner_http_is_ready(const runner_http_t *http)
     bool may_begin = http->active < http->active_max
         && !APR_RING_EMPTY(&http->waiting, runner_transfer_t, link);
 
-    return may_begin || may_resume(http);
+    return may_begin || find_resumable(http) != NULL;
 }
 
+/* What a transfer has kept is taken at once, which may fill it again. */
 static void resume_paused(runner_http_t *http)
 {
     runner_transfer_t *transfer = APR_RING_FIRST(&http->transfers);
 
-    if (!may_resume(http)) {
-        return;
-    }
     while (transfer
            != APR_RING_SENTINEL(&http->transfers, runner_transfer_t, link)) {
         runner_transfer_t *next = APR_RING_NEXT(transfer, link);
 
-        resume_transfer(transfer);
+        if (transfer->is_paused && !is_full(transfer)) {
+            resume_transfer(transfer);
+        }
         transfer = next;
     }
 }

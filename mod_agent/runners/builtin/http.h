@@ -45,8 +45,8 @@ typedef struct runner_request_t {
     size_t body_length;
     /* From the moment at which it is under way; 0: no limit. */
     apr_interval_time_t timeout;
-    /* Wait for the supervisor to read before taking more of the reply. */
-    bool is_stream;
+    /* While it says so of baton, no more of the reply is taken; NULL: never. */
+    bool (*is_full)(void *baton);
     /* Never send twice: a connection of its own, since libcurl repeats a
      * request when a connection that it used before turns out to be dead. */
     bool is_once;
@@ -60,12 +60,8 @@ typedef struct runner_request_t {
     void *baton;
 } runner_request_t;
 
-/*
- * Opens the client; is_full(baton) tells whether streams have to wait. NULL
- * when libcurl cannot start. Closed with pool.
- */
-runner_http_t *runner_http_open(bool (*is_full)(void *baton), void *baton,
-                                apr_pool_t *pool);
+/* Opens the client; closed with pool. NULL when libcurl cannot start. */
+runner_http_t *runner_http_open(apr_pool_t *pool);
 
 /*
  * Begins a transfer that lives until on_end, runner_http_cancel() or the end
@@ -89,9 +85,9 @@ const char *runner_http_content_type(runner_transfer_t *transfer);
 void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
                       unsigned count, int timeout_ms);
 
-/* Whether runner_http_perform() has work that no descriptor signals: a stream
- * that waited for the supervisor may go on, or so may a transfer that waited for
- * one that was cancelled. */
+/* Whether runner_http_perform() has work that no descriptor signals: a transfer
+ * that was full may go on, or so may one that waited for another that was
+ * cancelled. */
 bool runner_http_is_ready(const runner_http_t *http);
 
 /* Does what can be done now; calls on_bytes and on_end. */

@@ -255,6 +255,13 @@ static void reset_attempt(runner_call_t *call)
     remote->attempts++;
 }
 
+static bool is_full(void *baton)
+{
+    const runner_call_t *call = baton;
+
+    return call->is_full(call->baton);
+}
+
 static void begin_attempt(runner_call_t *call)
 {
     remote_t *remote = call->state;
@@ -268,7 +275,7 @@ static void begin_attempt(runner_call_t *call)
     request.headers = remote->headers;
     request.body = remote->body;
     request.body_length = remote->body_length;
-    request.is_stream = true;
+    request.is_full = is_full;
     request.on_bytes = take_bytes;
     request.on_end = end_reply;
     request.baton = call;

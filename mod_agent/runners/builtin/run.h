@@ -86,8 +86,9 @@ struct runner_run_t {
      * which that was found. */
     size_t weight;
     size_t weighed_size;
-    /* Lines that wait for the supervisor (held.h), and how many bytes of them
-     * it was asked for. */
+    /* Bytes said since the start, or since it was told to go on; lines that
+     * wait for that, and how many bytes of them it was asked for (held.h). */
+    size_t said;
     runner_buffer_t held;
     size_t asked;
     /* A line did not fit the protocol, or the state its limits. */

@@ -65,11 +65,6 @@ static void refuse_line(runner_t *runner, const char *reason)
     stop_runner(runner, 2);
 }
 
-static bool is_wire_full(void *baton)
-{
-    return runner_wire_is_full(baton);
-}
-
 /* What the allocator keeps of a large run would count as taken. */
 static void remove_run(runner_t *runner, runner_run_t *run)
 {
@@ -471,7 +466,7 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
                              in_fd, out_fd);
         return 1;
     }
-    runner->http = runner_http_open(is_wire_full, &runner->wire, pool);
+    runner->http = runner_http_open(pool);
     if (runner->http == NULL) {
         runner_journal_write(NULL, "libcurl cannot be initialised");
         return 1;

@@ -18,6 +18,8 @@
 #define RUNNER_LINE_MAX ((size_t)8 * 1024 * 1024)
 /* A line that is longer is said when the supervisor has room for it. */
 #define RUNNER_LINE_LONG ((size_t)64 * 1024)
+/* What a run says before it asks whether the supervisor has saved it. */
+#define RUNNER_SAID_MAX ((size_t)256 * 1024)
 /* Output that may wait before the runner stops making more. */
 #define RUNNER_OUTPUT_MAX ((size_t)256 * 1024)
 

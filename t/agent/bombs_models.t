@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# Models that send without a pause: their runs wait for the database, others do
+# not wait for them.
+use strict;
+use warnings;
+use AgentTest::Client;
+use AgentTest::Cost;
+use AgentTest::Database;
+use AgentTest::Env qw(root);
+use AgentTest::Server;
+use File::Temp qw(tempdir);
+use Test::More;
+
+use lib root() . '/t/runner';
+use ModelServer;
+use RunnerTest qw(script);
+
+my $RUNS   = 4;
+my $PIECES = 25_000;
+
+my $models = ModelServer->new;
+my $model = $models->model('anthropic');
+my $dir = tempdir(CLEANUP => 1);
+open my $key, '>', "$dir/key" or die "$dir/key: $!\n";
+print {$key} "$model->{key}\n";
+close $key;
+
+my ($server, $client) = AgentTest::Server->start_with_client('<AgentGraph fast>',
+    'AgentModel anthropic:test', "AgentModelURL $model->{url}", "AgentModelKeyFile $dir/key", '</AgentGraph>');
+
+sub start_fast {
+    my $thread = $client->create_thread->{thread_id};
+    return $client->post("/threads/$thread/runs", { assistant_id => 'fast',
+        input => script(deltas => ['a '], times => $PIECES), stream_mode => [ 'messages-tuple', 'events' ] })->{json};
+}
+
+# Once: a bystander that waits for the stream to end would be served in the
+# beginning of each.
+my @runs;
+served_beside($client, 40, 'others are served while runs stream as fast as they can', sub {
+    die "others were not served\n" if @runs;
+    my @begun = map { start_fast() } 1 .. $RUNS;
+    $client->join_run($_) for @begun;
+    push @runs, @begun;
+});
+is scalar(grep { $client->get_run($_)->{status} eq 'success' } @runs), scalar @runs, 'and these end well';
+my $events = sql('select min(c) from (select count(*) c from agent.run_events where run_id in ('
+    . join(', ', map { "'$_->{run_id}'" } @runs) . ') group by run_id) s');
+cmp_ok $events, '>', 2 * $PIECES, 'with all their events';
+
+undef $server;
+done_testing;
