@@ -130,19 +130,13 @@ static void end(run_t *run, const char *status)
     *run = runs[--run_count];
 }
 
-static void say_count(const run_t *run)
-{
-    for (int i = 0; i < run->count; i++) {
-        char data[64];
-
-        snprintf(data, sizeof(data), "{\"token\":%d}", i);
-        event(run, "custom", data);
-    }
-}
-
 static void say_bytes(run_t *run)
 {
-    say_count(run);
+    for (int i = 0; i < run->count; i++) {
+        say("{\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%d,"
+            "\"event\":\"custom\",\"data\":{\"token\":%d}}",
+            run->id, run->epoch, i);
+    }
     if (run->bytes < 0) {
         event(run, "custom", "{\"unstorable\":true}");
     }
@@ -183,15 +177,10 @@ static void do_step(run_t *run, json_object *input)
     end(run, "success");
 }
 
+/* What `count` and `bytes` of its input say, or ten events. */
 static void do_stream(run_t *run, json_object *input)
 {
-    run->count = get_int(input, "count", 10);
-    say_bytes(run);
-}
-
-static void do_big(run_t *run, json_object *input)
-{
-    run->bytes = get_int(input, "bytes", 1000000);
+    run->count += run->bytes == 0 && run->count == 0 ? 10 : 0;
     pass_gate(run);
 }
 
@@ -221,9 +210,6 @@ static void do_stuck(run_t *run, json_object *input)
 static void do_gate(run_t *run, json_object *input)
 {
     run->gate = open(get(input, "path"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    run->is_unasked = get(input, "unasked") != NULL;
-    run->bytes = get_int(input, "bytes", 0);
-    run->count = get_int(input, "count", 0);
     do_hang(run, input);
 }
 
@@ -337,7 +323,6 @@ static const deed_t deeds[] = {
     {"noop", do_noop},
     {"step", do_step},
     {"stream", do_stream},
-    {"big", do_big},
     {"report", do_report},
     {"hang", do_hang},
     {"stuck", do_stuck},
@@ -391,6 +376,9 @@ static void handle_start(json_object *line)
     run->epoch = get_int(line, "epoch", 0);
     run->gate = -1;
     json_object_object_get_ex(line, "input", &input);
+    run->bytes = get_int(input, "bytes", 0);
+    run->count = get_int(input, "count", 0);
+    run->is_unasked = get(input, "unasked") != NULL;
     if (get(input, "do") != NULL
         && (get(input, "once") == NULL || run->epoch == 1)) {
         deed = get(input, "do");
@@ -404,26 +392,30 @@ static void handle_start(json_object *line)
     end(run, "error");
 }
 
-static void handle_cancel(json_object *line)
-{
-    for (int i = 0; i < run_count; i++) {
-        if (strcmp(runs[i].id, get(line, "run_id")) == 0
-            && runs[i].epoch == get_int(line, "epoch", 0) && !runs[i].stuck) {
-            checkpoint(&runs[i], "partial");
-            end(&runs[i], "interrupted");
-            return;
-        }
-    }
-}
-
-static void handle_go(json_object *line)
+/* The run that the line is about; NULL when it is not here. */
+static run_t *find_run(json_object *line)
 {
     for (int i = 0; i < run_count; i++) {
         if (strcmp(runs[i].id, get(line, "run_id")) == 0
             && runs[i].epoch == get_int(line, "epoch", 0)) {
-            say_bytes(&runs[i]);
-            return;
+            return &runs[i];
         }
+    }
+    return NULL;
+}
+
+static void handle_cancel(run_t *run)
+{
+    if (run != NULL && !run->stuck) {
+        checkpoint(run, "partial");
+        end(run, "interrupted");
+    }
+}
+
+static void handle_go(run_t *run)
+{
+    if (run != NULL) {
+        say_bytes(run);
     }
 }
 
@@ -439,10 +431,10 @@ static void handle_line(const char *text)
         handle_start(line);
     }
     else if (strcmp(type, "cancel") == 0) {
-        handle_cancel(line);
+        handle_cancel(find_run(line));
     }
     else if (strcmp(type, "go") == 0) {
-        handle_go(line);
+        handle_go(find_run(line));
     }
     else if (strcmp(type, "ping") == 0) {
         say("{\"type\":\"pong\",\"id\":%d}", get_int(line, "id", 0));

@@ -97,7 +97,7 @@ subtest 'many events keep their order and lose none' => sub {
 };
 
 subtest 'a line of almost 8 MiB is an event like any other' => sub {
-    my $run = create_run({ do => 'big', bytes => 8 * 1024 * 1024 - 500 });
+    my $run = create_run({ do => 'stream', bytes => 8 * 1024 * 1024 - 500 });
     $sv->wake;
     wait_status($run, 'success');
     is sql("select length(data) from agent.run_events where run_id = '$run' and seq = 1"),
