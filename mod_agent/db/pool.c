@@ -37,6 +37,10 @@ struct agent_pool_t {
      * instead of queueing behind a connect that may take seconds. */
     bool probing;
     apr_size_t kept_bytes;
+    /* Connections that took the place of mod_dbd's, 24 bytes each; under
+     * opening. */
+    apr_pool_t *opened;
+    apr_thread_mutex_t *opening;
     /* mod_dbd's functions, looked up once. */
     APR_OPTIONAL_FN_TYPE(ap_dbd_open) * open;
     APR_OPTIONAL_FN_TYPE(ap_dbd_close) * close;
@@ -70,11 +74,13 @@ apr_status_t agent_pool_create(agent_pool_t **out, void *server,
     made->open = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_open);
     made->close = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_close);
     *out = made;
+    made->opened = agent_allocator_make_apart(pool);
     rv = apr_thread_mutex_create(&made->mutex, APR_THREAD_MUTEX_DEFAULT, pool);
-    if (rv != APR_SUCCESS) {
-        return rv;
+    if (rv == APR_SUCCESS) {
+        rv = apr_thread_mutex_create(&made->opening, APR_THREAD_MUTEX_DEFAULT,
+                                     pool);
     }
-    return apr_thread_cond_create(&made->freed, pool);
+    return rv == APR_SUCCESS ? apr_thread_cond_create(&made->freed, pool) : rv;
 }
 
 /* Takes one of the places; the mutex is held. */
@@ -179,17 +185,29 @@ static wrapper_t *find_wrapper(agent_pool_t *connections, ap_dbd_t *handle)
 
 /* ---- connections that have carried much ---- */
 
-/* libpq never makes its buffers smaller: only a new connection has small ones.
- * The new handle's few bytes stay in the handle's pool, which mod_dbd's own
- * cleanup needs. */
-static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
+/* Not in the handle's pool, whose allocator other threads use; mod_dbd's
+ * cleanup needs the memory until the child ends. NULL: it cannot be opened now.
+ */
+static apr_dbd_t *open_fresh(agent_pool_t *connections, const ap_dbd_t *handle)
 {
     const char *message = NULL;
     apr_dbd_t *fresh = NULL;
+    apr_status_t rv;
 
-    if (apr_dbd_open_ex(handle->driver, handle->pool,
-                        wrapper->connections->params, &fresh, &message)
-        != APR_SUCCESS) {
+    apr_thread_mutex_lock(connections->opening);
+    rv = apr_dbd_open_ex(handle->driver, connections->opened,
+                         connections->params, &fresh, &message);
+    apr_thread_mutex_unlock(connections->opening);
+    return rv == APR_SUCCESS ? fresh : NULL;
+}
+
+/* libpq never makes its buffers smaller: only a new connection has small ones.
+ */
+static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
+{
+    apr_dbd_t *fresh = open_fresh(wrapper->connections, handle);
+
+    if (fresh == NULL) {
         return;
     }
     apr_dbd_close(handle->driver, handle->handle);
