@@ -89,6 +89,18 @@ for my $title (sort keys %LISTS) {
         qr/"Query parameter select: expected /);
 }
 
+served_beside($client, 10, 'query: others are served beside all of these', sub {
+    my $path = "/threads/$thread/runs";
+    my @paths = ((map { "$path?" . $QUERIES{$_}[0]->($path) } sort keys %QUERIES),
+        (map { "$path?" . $LISTS{$_}->($path, 'select', 'run_id') } sort keys %LISTS));
+    for (1 .. 5) {
+        my @sockets = map { $client->connection } @paths;
+        syswrite $sockets[$_], "GET $paths[$_] HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            for 0 .. $#paths;
+        AgentTest::Client::read_to_end($_) for @sockets;
+    }
+});
+
 # ---- Requests that wait ------------------------------------------------------
 
 # A stream of the thread, whose next event never comes.
