@@ -54,6 +54,14 @@ KeepAliveTimeout 60
 DocumentRoot "${DIR}/htdocs"
 CONF
 
+# Each client has an address of its own: one address gets a sixteenth of the
+# limiter's table only. mod_qos reads the header itself.
+my $ADDRESSES = <<'CONF';
+LoadModule remoteip_module "${MODULES}/mod_remoteip.so"
+RemoteIPHeader x-client-ip
+RemoteIPInternalProxy 127.0.0.1
+CONF
+
 # One key with a limit that is never reached, one that is refused from its
 # second request on, two for the hostile clients. Everything else is the table.
 my $LIMITED = <<'CONF';
@@ -125,8 +133,8 @@ my %LIMIT_REQ = (
 );
 
 my %START = (
-    bare          => sub { start_httpd($_[0], '') },
-    limited       => sub { start_httpd($_[0], $LIMITED . overrides()) },
+    bare          => sub { start_httpd($_[0], $ADDRESSES) },
+    limited       => sub { start_httpd($_[0], $ADDRESSES . $LIMITED . overrides()) },
     qos           => sub { start_httpd($_[0], $QOS) },
     nginx         => sub { start_nginx($_[0]) },
     nginx_limited => sub { start_nginx($_[0], %LIMIT_REQ) },
