@@ -23,11 +23,11 @@
 #define AGENT_BATCH_LANE_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS  500
 #define AGENT_BATCH_LONG_LINE  ((apr_size_t)64 * 1024)
-/* Of one run in shared batches, in lines that it did not ask for. */
+/* Unsaved bytes of one run in shared batches; beyond them it needs credit. */
 #define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
-/* Bytes that may wait in shared batches, and in all lanes together. With the
- * shared batches full, or both together (a batch that is taken apart moves into
- * lanes), no runner is read. */
+/* Bytes that may wait in shared batches, and in all lanes together. No runner
+ * is read while the shared batches are full, or the sum of both is reached (a
+ * batch that is split moves into lanes). */
 #define AGENT_BATCH_MAX_SHARED ((apr_size_t)32 * 1024 * 1024)
 #define AGENT_BATCH_MAX_LANES  ((apr_size_t)64 * 1024 * 1024)
 
@@ -44,7 +44,7 @@ typedef struct agent_batch_run_t {
     agent_lease_key_t key;
     char thread_id[AGENT_UUID_SIZE];
     apr_int64_t last_seq;
-    /* Of its items. */
+    /* Length of its items. */
     apr_size_t bytes;
     bool has_end;
     /* Its items are not sent any more. */
@@ -116,13 +116,13 @@ bool agent_batch_is_empty(const agent_supervisor_t *sv);
 /* So much waits that no runner may be read. */
 bool agent_batch_is_full(const agent_supervisor_t *sv);
 
-/* Bytes of the run in shared batches. */
+/* Unsaved bytes of the run in shared batches; lanes do not count. */
 apr_size_t agent_batch_measure_run(const agent_supervisor_t *sv,
                                    const char *run_id);
 
-/* A line of that length of the run can be added: the run has credit for it; or
- * it is short, and so are the run's others together; or the lanes have room
- * that no run waits for. */
+/* Whether a line of that length (without its newline) can be added: the run has
+ * credit for it; or it is short and the run has less than AGENT_BATCH_MAX_RUN
+ * in shared batches; or the lanes have room for which no run waits. */
 bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
                        apr_size_t length);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Credit for long lines; see credit.h. */
+/* Flow control of each run by credit; see credit.h. */
 #include "credit.h"
 
 #include "state.h"
@@ -76,7 +76,7 @@ void agent_credit_forget(agent_supervisor_t *sv, agent_lease_t *lease)
     }
 }
 
-/* One may always speak. */
+/* While nothing else uses the lanes any request fits. */
 static bool fits(const agent_supervisor_t *sv, const agent_lease_t *lease)
 {
     apr_size_t used = agent_credit_used(sv);
@@ -84,7 +84,7 @@ static bool fits(const agent_supervisor_t *sv, const agent_lease_t *lease)
     return used == 0 || used + lease->wanted <= AGENT_BATCH_MAX_LANES;
 }
 
-/* What it said is saved, or nearly. */
+/* Its short lines are saved, all but AGENT_CREDIT_UNSAVED. */
 static bool is_saved(const agent_supervisor_t *sv, const agent_lease_t *lease)
 {
     return sv->batches.shared_bytes <= AGENT_CREDIT_UNSAVED

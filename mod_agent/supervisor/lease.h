@@ -4,8 +4,8 @@
  *
  * A lease has two sides that end independently: the database's (until its end
  * is committed or it is released or lost) and the runner's (until the runner
- * says `end` or dies). What a runner says of a run that is not ours any more
- * is ignored, not punished: it cannot know yet.
+ * says `end` or dies). Lines about a run that we no longer hold are ignored: no
+ * breach, since the runner may not know yet.
  */
 #ifndef AGENT_SUPERVISOR_LEASE_H
 #define AGENT_SUPERVISOR_LEASE_H
@@ -53,7 +53,7 @@ struct agent_lease_t {
     bool is_start_sent;
     /* The runner was given it. */
     bool is_started;
-    /* Runs that may share its next runner, 0: as before; trials it passed. */
+    /* Runs that may share its next runner, 0: no change; trials it passed. */
     int next_max_shared;
     int times_cleared;
     /* Its longest execution in seconds, 0: the worker's own limit. */
@@ -67,7 +67,7 @@ struct agent_lease_t {
     /* Number of the next event; last number that is known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
-    /* Bytes that it asked to say, 0: none, and that it may say (credit.h). */
+    /* Bytes of credit: asked for, 0: not in the ring; left. See credit.h. */
     apr_size_t wanted;
     apr_size_t granted;
     APR_RING_ENTRY(agent_lease_t) credit_link;
@@ -114,9 +114,9 @@ void agent_lease_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
                            agent_lease_state_t state);
 
 /*
- * Asks the runner to end the run, and waits for it cancel_grace long, while the
- * runner is read and the run does not wait for credit. One that has not begun
- * is given back at once and detached, uncounted; a cancelled one ends there.
+ * Asks the runner to end the run within cancel_grace, which begins anew while
+ * the runner is not read or the run waits for credit. A run that has not begun
+ * is detached and released, uncounted; if it was cancelled it ends with that.
  */
 void agent_lease_cancel(agent_supervisor_t *sv, agent_lease_t *lease,
                         agent_lease_cause_t cause);

@@ -43,7 +43,7 @@ typedef struct agent_line_t {
     int slots;
     /* PONG. */
     apr_int64_t ping_id;
-    /* WANT: what the run wants to say, newlines included; at least 1. */
+    /* WANT: bytes of the lines to come, newlines included; at least 1. */
     apr_size_t wanted;
     /* END: whether its status is success. */
     bool success;

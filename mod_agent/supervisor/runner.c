@@ -19,7 +19,7 @@
 
 /* A runner that ends sooner than that has failed to start. */
 #define SHORT_LIFE apr_time_from_sec(1)
-/* Its input: a start line arrives in few turns of its loop. */
+/* Of the pipe to it: a long start line is read in a few turns of its loop. */
 #define PIPE_BYTES (1024 * 1024)
 #define FIRST_WAIT apr_time_from_msec(100)
 #define MAX_WAIT   apr_time_from_sec(5)
@@ -169,7 +169,7 @@ static agent_runner_t *make_runner(agent_supervisor_t *sv,
     runner->out_fd = pipes[AGENT_SPAWNER_OUT][0];
     runner->log_fd = pipes[AGENT_SPAWNER_LOG][0];
     fcntl(runner->in_fd, F_SETFL, O_NONBLOCK);
-    /* Where the system allows no more the pipe stays as it is. */
+    /* Best effort: fs.pipe-max-size may allow less. */
     fcntl(runner->in_fd, F_SETPIPE_SZ, PIPE_BYTES);
     fcntl(runner->out_fd, F_SETFL, O_NONBLOCK);
     fcntl(runner->log_fd, F_SETFL, O_NONBLOCK);

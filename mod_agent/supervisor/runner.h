@@ -62,7 +62,7 @@ struct agent_runner_t {
     agent_buffer_t output;
     /* Bytes of output that hold no newline. */
     apr_size_t scanned;
-    /* The first line of output waits until the lanes have room for it. */
+    /* The first line of output waits for room: agent_batch_takes(). */
     bool is_held;
     agent_runner_log_t log;
     agent_lease_ring_t leases;

@@ -7,15 +7,15 @@
 
 /* Adds what all runners wait for to the poll set (runner_io.c). */
 void agent_runner_poll(agent_supervisor_t *sv);
-/* Goes on with the output of runners that waited for room in the lanes. */
+/* Tries again to take the output of runners that are held. */
 void agent_runner_resume(agent_supervisor_t *sv);
 
 /* Reads to the end, or what is there (runner_io.c). */
 void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);
 void agent_runner_close(agent_runner_t *runner);
 
-/* Takes a whole line without its newline (runner_line.c). False: no room
- * now; call again with the same line when the lanes have some. A last line is
+/* Takes a whole line without its newline (runner_line.c). False: no room for it
+ * now (agent_batch_takes()); call again with the same line. With is_last it is
  * always taken. */
 bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
                             const char *text, apr_size_t length, bool is_last);

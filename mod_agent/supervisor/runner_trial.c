@@ -9,7 +9,7 @@
 
 #include "state.h"
 
-/* Of agent_lease_t.next_max_shared. */
+/* A value of agent_lease_t.next_max_shared. */
 #define AGENT_SHARED_BY_ANY (-1)
 
 /* Runners that are given up at once, so that several suspects can be tried. */

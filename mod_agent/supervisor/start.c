@@ -72,9 +72,9 @@ static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
         <= started_max(sv) / (apr_size_t)lease->runner->slots;
 }
 
-/* Its runner has room for it. Nothing large starts while the lanes are half
- * full, or will be: a run writes checkpoints as large as the state that it
- * starts from. */
+/* Its runner has room for it, and half of the lanes is free, counting credit
+ * and the requests for it: a run writes checkpoints as large as the state that
+ * it starts from. */
 static bool fits(const agent_supervisor_t *sv, apr_size_t started,
                  const agent_lease_t *lease)
 {
@@ -128,10 +128,11 @@ typedef struct portion_t {
 typedef struct load_t {
     apr_size_t input;
     apr_size_t started;
-    /* A run waits until others end: later ones do not take the room that they
-     * leave. */
+    /* A run waits for others to end; later ones may not take the room that
+     * these leave. */
     bool is_full;
-    /* A line has no room in the pipe or the statement. */
+    /* A long line waits for room in the pipe or the statement; so do all long
+     * lines after it. */
     bool is_blocked;
 } load_t;
 
@@ -145,8 +146,8 @@ static bool must_wait(load_t *load, const agent_supervisor_t *sv,
     return load->is_full;
 }
 
-/* The statement and the pipes have room for it. Those that are not small take
- * turns; the others go before them. */
+/* The statement and the pipes have room for it. Lines of more than
+ * AGENT_START_SMALL_BYTES keep their order; shorter ones may overtake them. */
 static bool can_pass(const portion_t *portion, load_t *load, apr_size_t bytes)
 {
     bool has_place = has_room(portion->bytes, bytes, AGENT_START_BYTES)

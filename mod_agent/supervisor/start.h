@@ -16,11 +16,11 @@
 #define AGENT_START_CLAIM_BYTES 1000000
 /* What one statement composes, if it is more than one line. */
 #define AGENT_START_BYTES 8000000
-/* What may wait for one runner to read it before a line that is not small is
- * added: such a line delays those after it. And what may wait for all runners;
- * one line may always. */
+/* With more unread input than this a runner gets no line that is longer than
+ * AGENT_START_SMALL_BYTES: such a line delays those after it. */
 #define AGENT_START_RUNNER_BYTES 1000000
-#define AGENT_START_ALL_BYTES    48000000
+/* Unread input of all runners together; a single line may exceed it. */
+#define AGENT_START_ALL_BYTES 48000000
 /*
  * A runner keeps the state of a run, as a text or as a tree many times as
  * large, until the run ends: the start lines of its unfinished runs together

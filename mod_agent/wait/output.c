@@ -29,9 +29,10 @@
 /* What every send buffer has room for. */
 #define SMALL_BYTES 4096
 /*
- * Unsent bytes in a socket up to which it is writable. By itself Linux wakes a
- * writer when a third of the send buffer, which grows to megabytes, is free: a
- * client that reads slowly and steadily would seem to do nothing for Timeout.
+ * A socket is writable while it has fewer unsent bytes. Without this limit
+ * Linux wakes a writer when a third of the send buffer is free, and that buffer
+ * grows to megabytes: a client that reads slowly but steadily would look idle
+ * for Timeout.
  */
 #define UNSENT_BYTES (128 * 1024)
 /* Of one bucket that is held; less is not counted before it is copied. */
@@ -238,7 +239,7 @@ apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool)
     return agent_budget_create(&child_budget, budget_bytes, pool);
 }
 
-/* A socket without this option, of another protocol, is left as it is. */
+/* Best effort: sockets of other protocols do not have this option. */
 static void wake_early(conn_rec *c)
 {
     const int unsent = UNSENT_BYTES;

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Internal. Takes the values of a checkpoint apart: an array element by element, so that two
--- checkpoints of a chat share its messages, any other value whole. A digest and a row of its own
--- cost as much as some hundred bytes: an array whose elements have less than 64 bytes on average
--- stays whole, so that the work is linear in the bytes, whatever they are.
+-- checkpoints of a chat share its messages, any other value whole. The digest and the row of an
+-- element cost as much as some hundred bytes of text, so an array whose elements have less than 64
+-- bytes on average is kept whole: the work is linear in the bytes, whatever the number of elements.
 -- Returns: one row: the channels in the order of p_values, {} for an empty object.
 -- Locks:   none.
 create or replace function agent.split_values(p_values json)
@@ -24,14 +24,14 @@ as $function$
               from json_each(p_values) with ordinality as v (key, value, pos)
            ) c (name, is_list, value, pos)
      cross join lateral (
-            -- In the order of the function that returns them: nothing here sorts or joins.
+            -- The elements come in order, and nothing between here and there sorts or joins.
             select coalesce(array_agg(agent.digest_text(y.content)), '{}') as digests,
                    coalesce(array_agg(y.content), '{}') as contents
               from (
                     select x.value::text as content
                       from json_array_elements(
                                case when c.is_list then c.value else json_build_array(c.value) end) x
-                    -- Each text is made once.
+                    -- Not pulled up: each text is made once, for both aggregates.
                     offset 0
                    ) y
            ) e

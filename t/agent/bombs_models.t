@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Models that send without a pause: their runs wait for the database, others do
-# not wait for them.
+# Models that send without a pause: their runs wait for the database, other runs
+# do not wait for them.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -34,19 +34,19 @@ sub start_fast {
         input => script(deltas => ['a '], times => $PIECES), stream_mode => [ 'messages-tuple', 'events' ] })->{json};
 }
 
-# Once: a bystander that waits for the stream to end would be served in the
-# beginning of each.
+# Only one call counts: even a bystander that waits for the streams would be
+# served at the start of each.
 my @runs;
-served_beside($client, 40, 'others are served while runs stream as fast as they can', sub {
+served_beside($client, 40, 'models: others are served while runs stream as fast as they can', sub {
     die "others were not served\n" if @runs;
     my @begun = map { start_fast() } 1 .. $RUNS;
     $client->join_run($_) for @begun;
     push @runs, @begun;
 });
-is scalar(grep { $client->get_run($_)->{status} eq 'success' } @runs), scalar @runs, 'and these end well';
+is scalar(grep { $client->get_run($_)->{status} eq 'success' } @runs), scalar @runs, 'models: runs that stream as fast as they can succeed';
 my $events = sql('select min(c) from (select count(*) c from agent.run_events where run_id in ('
     . join(', ', map { "'$_->{run_id}'" } @runs) . ') group by run_id) s');
-cmp_ok $events, '>', 2 * $PIECES, 'with all their events';
+cmp_ok $events, '>', 2 * $PIECES, 'models: runs that stream as fast as they can keep all their events';
 
 undef $server;
 done_testing;

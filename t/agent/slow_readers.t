@@ -71,7 +71,7 @@ sub read_steadily {
 
 undef $server;
 
-subtest 'slow readers: a client that reads slowly and steadily' => sub {
+subtest 'slow readers: a client that reads slowly but steadily is not cut' => sub {
     ($server, $client) = AgentTest::Server->start_with_client('Timeout 1');
     $thread = $client->create_thread->{thread_id};
     for (1 .. 2) {
@@ -84,8 +84,8 @@ subtest 'slow readers: a client that reads slowly and steadily' => sub {
         . "/join HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     my ($head, $body) = split /\r\n\r\n/, read_steadily($socket, 5), 2;
     my ($length) = $head =~ /^Content-Length: (\d+)/m;
-    cmp_ok $length, '>', 2 * $TEXT, 'gets an answer larger than what sockets hold';
-    is length $body, $length, 'whole, though it takes several times Timeout';
+    cmp_ok $length, '>', 2 * $TEXT, 'the answer is larger than what sockets hold';
+    is length $body, $length, 'it arrives whole, though it takes several times Timeout';
 };
 
 undef $server;

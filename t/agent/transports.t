@@ -92,7 +92,7 @@ subtest 'the shipped configuration offers HTTP/1.1 only' => sub {
         'LoadModule http2_module "${MODULES}/mod_http2.so"');
     open my $out, '-|', qw(curl -sk --http2 -o /dev/null -w), '%{http_version} %{http_code}',
         $tls->url . '/ok' or die "curl: $!\n";
-    is read_all($out), '1.1 200', 'to a TLS client that asks for HTTP/2';
+    is read_all($out), '1.1 200', 'a TLS client that offers HTTP/2 gets HTTP/1.1';
 };
 
 subtest 'HTTP/2' => sub {

@@ -84,8 +84,8 @@ sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
     return $self->send_raw(join '', map { $json->encode($_) . "\n" } @messages);
 }
 
-# Writes all bytes, reading meanwhile: neither side may block the other. What is
-# to be answered while a line is written goes after it.
+# Writes all bytes, reading meanwhile: neither side may block the other. An
+# answer that becomes due while a line is written follows that line.
 sub send_raw {
     my ($self, $bytes) = @_;
     $self->{unsent} .= $bytes;
@@ -111,14 +111,14 @@ sub go_line {
     return $json->encode({ type => 'go', run_id => $want->{run_id}, epoch => $want->{epoch} }) . "\n";
 }
 
-# The answers to those among lines.
+# The answers to all `want` lines of a text.
 sub go_lines {
     my ($lines) = @_;
     return join '', map { go_line($json->decode($_)) } $lines =~ /^(\{"type":"want"[^\n]*)/gm;
 }
 
-# Counts what a run may say. `want` is answered here, unless the test wants to
-# do it: withhold_credit(). Other lines are for the test.
+# Dies when a run sends more than it has credit for. Answers `want`, unless the
+# test does (withhold_credit()); other lines are for the test.
 sub take_line {
     my ($self, $line) = @_;
     my $run = $line->{run_id} // '';

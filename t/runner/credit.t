@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A run asks before it says long lines, or much; others do not wait for it.
+# A run asks for credit before a long line and after each 256 KiB; others do not
+# wait for it.
 use strict;
 use warnings;
 use FindBin;
@@ -10,7 +11,7 @@ use Test::More;
 
 my %graphs = (agent => graph());
 
-# A run whose state has 200 KB, and a runner that has been asked to hear it.
+# A run whose state has 200 KB: its runner, and the `want` that waits for an answer.
 sub start_large {
     my ($text) = @_;
     my $runner = RunnerTest->new(graphs => \%graphs);
@@ -19,7 +20,7 @@ sub start_large {
     my $start = start_line(input => { messages => [ @messages, { role => 'user', content => $text } ] });
     $runner->send($start);
     my $want = $runner->expect('want');
-    is $want->{run_id}, $start->{run_id}, 'a run asks before its first long line';
+    is $want->{run_id}, $start->{run_id}, 'a run asks for credit before its first long line';
     return ($runner, $want);
 }
 
@@ -45,15 +46,15 @@ sub hear {
     for (1 .. 3) {
         my @lines = $runner->run(input => human('Hello'));
         is $lines[-1]{status}, 'success', 'a run with short lines goes on while another one waits';
-        is scalar(grep { $_->{type} eq 'want' } @lines), 0, '... and asks for nothing';
+        is scalar(grep { $_->{type} eq 'want' } @lines), 0, '... and does not ask for credit';
     }
     $runner->send({ type => 'go', run_id => $want->{run_id}, epoch => 2 }, { type => 'ping', id => 1 });
     is $runner->expect('pong')->{id}, 1, 'go under another epoch changes nothing';
     my ($asked, @lines) = hear($runner, $want);
-    is $asked, 2, 'the run asks once for what one step says';
+    is $asked, 2, 'the run asks once for all lines of a step';
     is $lines[-1]{status}, 'success', '... and ends well';
     is join(' ', map { $_->{type} eq 'event' ? $_->{event} : $_->{type} } @lines),
-        'checkpoint checkpoint values checkpoint values end', '... having said all its lines in order';
+        'checkpoint checkpoint values checkpoint values end', '... and all its lines come in order';
     is scalar(messages_of(@lines)), 202, '... with all its messages';
     $runner->close_input;
     is $runner->finish, 0, 'the runner ends';
@@ -63,7 +64,7 @@ sub hear {
     my ($runner, $want) = start_large('sleep 60000');
     $runner->send({ type => 'cancel', run_id => $want->{run_id}, epoch => 1 }, { type => 'drain' });
     my (undef, @lines) = hear($runner, $want);
-    is $lines[-1]{status}, 'interrupted', 'a run that is cancelled while it waits ends when it is heard';
+    is $lines[-1]{status}, 'interrupted', 'a run that is cancelled while it waits for credit ends when it has it';
     is scalar(messages_of(@lines)), 201, '... and its input stays in the state';
     is $runner->finish, 0, 'a drained runner ends after that';
 }
@@ -79,17 +80,17 @@ sub hear {
     my $want = pop @first;
     my $bytes = 0;
     $bytes += 1 + length $_->{' text'} for @first;
-    cmp_ok $bytes, '>', 128 * 1024, 'a run with many short lines need not ask for the first of them';
-    cmp_ok $bytes, '<=', 256 * 1024 + 1, '... but asks when it has said 256 KiB';
+    cmp_ok $bytes, '>', 128 * 1024, 'a run sends its first short lines without credit';
+    cmp_ok $bytes, '<=', 256 * 1024 + 1, '... and asks for it before it exceeds 256 KiB';
     my @lines = $runner->run(input => human('Hello'));
     is $lines[-1]{status}, 'success', '... and others go on while it waits';
     my ($asked, @rest) = hear($runner, $want);
-    cmp_ok $asked, '>', 3, '... which it does again and again';
+    cmp_ok $asked, '>', 3, '... which happens again after each 256 KiB';
     is $rest[-1]{status}, 'success', '... and ends well';
     is join('', map { $_->[0]{content} } events_of('messages', @first, @rest)), 'word ' x 3000,
-        '... having said everything in order';
+        '... and all its events come in order';
     $runner->close_input;
-    is $runner->finish, 0, '... and so does the runner';
+    is $runner->finish, 0, 'a runner whose runs waited for credit ends well';
 }
 
 done_testing;

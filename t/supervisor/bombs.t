@@ -204,6 +204,7 @@ subtest 'all runs can be cancelled while large ones are claimed and begin' => su
 sub lock_out {
     my ($gate, @runs) = @_;
     open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
+    # The comment: pg_stat_activity shows only the first kilobyte of a query.
     print {$lock} 'begin; select /* for update */ from agent.run_queue where run_id in (' . quoted(@runs) . ") for update;\n";
     $lock->flush;
     wait_for('the lock', sub {
@@ -264,11 +265,11 @@ subtest 'runs go on while 42 MB of others wait for a lock' => sub {
     is $sv->stop, 0, 'end';
 };
 
-subtest 'a run says a long line when there is room for it, and others of its runner go on meanwhile' => sub {
+subtest 'a run waits for room before it sends a long line, and others of its runner go on' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => { %{ patient_timing() }, cancel_grace => 1000 });
     $sv->wait_ready;
     my $gate = make_gate();
-    # This runner lets those ask first that came last.
+    # The fake runner asks for its last run first: the first one waits.
     my ($waiting, @large) = start_talkers($sv, 16, $gate);
     my $before = resident_bytes($sv->pid);
     my $cost = cost_of([ $sv->pid ], sub {
@@ -291,7 +292,7 @@ subtest 'a run says a long line when there is room for it, and others of its run
     is $sv->stop, 0, 'end';
 };
 
-subtest 'a runner of which one run says much without asking is not read until some of it is saved' => sub {
+subtest 'a runner that sends much of a run without asking is not read until some of it is saved' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
@@ -309,7 +310,7 @@ subtest 'no runner is read while 32 MB of short lines wait for the database' => 
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
-    # Each says less than would stop its runner by itself, 480 KB.
+    # 480 KB of each as they are saved: less than the 512 KB that stop a runner.
     my @runs = map { create_run({ do => 'gate', path => $gate, count => 2000 }) } 1 .. 80;
     $sv->wake;
     wait_running(@runs);
@@ -332,7 +333,7 @@ sub count_runners {
     return scalar keys %pids;
 }
 
-subtest 'a runner that says long lines without asking is not read while there is no room, and read on later' => sub {
+subtest 'a runner that sends long lines without asking is not read until there is room' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2, lease_sec => 20,
         timing_ms => { %{ patient_timing() }, cancel_grace => 1000 });
     $sv->wait_ready;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/ core/ db/query.c db/connection.c db/array.c */
-/* When a run is told to go on; see supervisor/credit.h. */
+/* When a run gets credit; see supervisor/credit.h. */
 #include "../unit/check.h"
 
 #include <string.h>
@@ -9,23 +9,23 @@
 
 #define BIG ((apr_size_t)8 * 1024 * 1024)
 
-typedef struct asked_t {
+typedef struct fixture_t {
     agent_supervisor_t *sv;
     agent_runner_t *runner;
     agent_lease_t *leases[9];
-} asked_t;
+} fixture_t;
 
 /* A runner with nine runs. */
-static asked_t *make_asked(apr_pool_t *pool)
+static fixture_t *make_fixture(apr_pool_t *pool)
 {
-    asked_t *asked = apr_pcalloc(pool, sizeof(*asked));
+    fixture_t *fixture = apr_pcalloc(pool, sizeof(*fixture));
     agent_supervisor_t *sv = apr_pcalloc(pool, sizeof(*sv));
 
     sv->pool = pool;
-    asked->sv = sv;
-    asked->runner = apr_pcalloc(pool, sizeof(*asked->runner));
-    APR_RING_INIT(&asked->runner->leases, agent_lease_t, link);
-    agent_buffer_init(&asked->runner->input, pool);
+    fixture->sv = sv;
+    fixture->runner = apr_pcalloc(pool, sizeof(*fixture->runner));
+    APR_RING_INIT(&fixture->runner->leases, agent_lease_t, link);
+    agent_buffer_init(&fixture->runner->input, pool);
     agent_lease_init(sv);
     agent_batch_init(sv);
     agent_credit_init(sv);
@@ -33,125 +33,128 @@ static asked_t *make_asked(apr_pool_t *pool)
         agent_lease_key_t key = {.epoch = 1};
 
         memset(key.run_id, '0' + i, sizeof(key.run_id));
-        asked->leases[i] = agent_lease_add(sv, &key, asked->runner);
+        fixture->leases[i] = agent_lease_add(sv, &key, fixture->runner);
     }
-    return asked;
+    return fixture;
 }
 
-/* How many runs were told to go on since the last time. */
-static int count_told(const asked_t *asked)
+/* Lines `go` to the runner since the last call. */
+static int count_go(const fixture_t *fixture)
 {
-    agent_buffer_t *input = &asked->runner->input;
+    agent_buffer_t *input = &fixture->runner->input;
     const char *text = agent_buffer_text(input);
-    int told = 0;
+    int lines = 0;
 
     for (apr_size_t i = 0; i < agent_buffer_length(input); i++) {
-        told += text[i] == '\n';
+        lines += text[i] == '\n';
     }
     agent_buffer_consume(input, agent_buffer_length(input));
-    return told;
+    return lines;
 }
 
-static void runs_are_told_to_go_on_in_turn(void **state)
+static void credit_is_given_in_the_order_of_requests(void **state)
 {
-    asked_t *asked = make_asked(*state);
-    agent_supervisor_t *sv = asked->sv;
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
 
     for (int i = 0; i < 9; i++) {
-        assert_true(agent_credit_ask(sv, asked->leases[i], BIG));
+        assert_true(agent_credit_ask(sv, fixture->leases[i], BIG));
     }
-    assert_false(agent_credit_ask(sv, asked->leases[8], 1));
+    assert_false(agent_credit_ask(sv, fixture->leases[8], 1));
     agent_credit_step(sv);
-    assert_int_equal(count_told(asked), AGENT_BATCH_MAX_LANES / BIG);
-    assert_int_equal(asked->leases[8]->granted, 0);
+    assert_int_equal(count_go(fixture), AGENT_BATCH_MAX_LANES / BIG);
+    assert_int_equal(fixture->leases[8]->granted, 0);
     assert_int_equal(agent_credit_used(sv), AGENT_BATCH_MAX_LANES);
     assert_false(agent_credit_has_room(sv));
-    /* What was said is counted in the lanes, and no longer as credit. */
-    agent_credit_spend(sv, asked->leases[0], 2 * BIG);
+    /* Credit that was used is free again; the lanes are empty here. */
+    agent_credit_spend(sv, fixture->leases[0], 2 * BIG);
     assert_int_equal(agent_credit_used(sv), AGENT_BATCH_MAX_LANES - BIG);
     agent_credit_step(sv);
-    assert_int_equal(count_told(asked), 1);
-    assert_int_equal(asked->leases[8]->granted, BIG);
+    assert_int_equal(count_go(fixture), 1);
+    assert_int_equal(fixture->leases[8]->granted, BIG);
 }
 
-static void a_run_that_asks_for_more_than_there_is_may_speak_alone(void **state)
+static void a_request_for_more_than_the_lanes_hold_is_granted_alone(
+    void **state)
 {
-    asked_t *asked = make_asked(*state);
-    agent_supervisor_t *sv = asked->sv;
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
 
-    agent_credit_ask(sv, asked->leases[0], 2 * AGENT_BATCH_MAX_LANES);
+    agent_credit_ask(sv, fixture->leases[0], 2 * AGENT_BATCH_MAX_LANES);
     agent_credit_step(sv);
-    assert_int_equal(count_told(asked), 1);
-    agent_credit_ask(sv, asked->leases[1], 1);
+    assert_int_equal(count_go(fixture), 1);
+    agent_credit_ask(sv, fixture->leases[1], 1);
     agent_credit_step(sv);
-    assert_int_equal(count_told(asked), 0);
-    agent_credit_forget(sv, asked->leases[0]);
+    assert_int_equal(count_go(fixture), 0);
+    agent_credit_forget(sv, fixture->leases[0]);
     agent_credit_step(sv);
-    assert_int_equal(count_told(asked), 1);
+    assert_int_equal(count_go(fixture), 1);
 }
 
-static void a_run_that_is_not_stored_need_not_wait(void **state)
+static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
 {
-    asked_t *asked = make_asked(*state);
-    agent_supervisor_t *sv = asked->sv;
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
 
     sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
-    agent_credit_ask(sv, asked->leases[0], BIG);
+    agent_credit_ask(sv, fixture->leases[0], BIG);
     agent_credit_step(sv);
-    assert_int_equal(count_told(asked), 0);
-    agent_credit_release(sv, asked->leases[0]);
-    assert_int_equal(count_told(asked), 1);
+    assert_int_equal(count_go(fixture), 0);
+    agent_credit_release(sv, fixture->leases[0]);
+    assert_int_equal(count_go(fixture), 1);
     assert_int_equal(sv->credits.wanted, 0);
     assert_int_equal(agent_credit_used(sv), AGENT_BATCH_MAX_LANES);
-    asked->leases[0]->state = AGENT_LEASE_GONE;
-    assert_true(agent_credit_ask(sv, asked->leases[0], BIG));
-    assert_int_equal(count_told(asked), 1);
+    fixture->leases[0]->state = AGENT_LEASE_GONE;
+    assert_true(agent_credit_ask(sv, fixture->leases[0], BIG));
+    assert_int_equal(count_go(fixture), 1);
 }
 
-/* Short lines, so many bytes of them. */
-static void say(const asked_t *asked, agent_lease_t *lease, apr_size_t bytes)
+/* Adds short lines of so many bytes together. */
+static void add_lines(const fixture_t *fixture, agent_lease_t *lease,
+                      apr_size_t bytes)
 {
     char line[1024];
 
     memset(line, ' ', sizeof(line));
     line[0] = '{';
     line[sizeof(line) - 1] = '}';
-    for (apr_size_t said = 0; said < bytes; said += sizeof(line)) {
-        agent_batch_add(asked->sv, lease, AGENT_ITEM_EVENT, line, sizeof(line));
+    for (apr_size_t at = 0; at < bytes; at += sizeof(line)) {
+        agent_batch_add(fixture->sv, lease, AGENT_ITEM_EVENT, line,
+                        sizeof(line));
     }
 }
 
-static void a_run_goes_on_when_what_it_said_is_saved(void **state)
+static void a_run_gets_credit_when_its_short_lines_are_saved(void **state)
 {
-    asked_t *asked = make_asked(*state);
-    agent_supervisor_t *sv = asked->sv;
-    agent_lease_t *loud = asked->leases[0];
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+    agent_lease_t *loud = fixture->leases[0];
 
-    say(asked, loud, AGENT_CREDIT_UNSAVED * 4);
+    add_lines(fixture, loud, AGENT_CREDIT_UNSAVED * 4);
     assert_true(agent_batch_measure_run(sv, loud->key.run_id)
                 >= AGENT_CREDIT_UNSAVED * 4);
     agent_credit_ask(sv, loud, 1000);
-    agent_credit_ask(sv, asked->leases[1], 1000);
+    agent_credit_ask(sv, fixture->leases[1], 1000);
     agent_credit_step(sv);
-    assert_int_equal(count_told(asked), 1);
-    assert_int_equal(asked->leases[1]->granted, 1000);
+    assert_int_equal(count_go(fixture), 1);
+    assert_int_equal(fixture->leases[1]->granted, 1000);
     agent_batch_clear(sv);
     agent_credit_step(sv);
-    assert_int_equal(count_told(asked), 1);
+    assert_int_equal(count_go(fixture), 1);
     assert_int_equal(loud->granted, 1000);
 }
 
-static void a_run_that_does_not_ask_says_no_more_than_it_may(void **state)
+static void a_run_with_512_kb_unsaved_needs_credit(void **state)
 {
-    asked_t *asked = make_asked(*state);
-    agent_supervisor_t *sv = asked->sv;
-    agent_lease_t *loud = asked->leases[0];
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+    agent_lease_t *loud = fixture->leases[0];
 
-    say(asked, loud, AGENT_BATCH_MAX_RUN / 2);
+    add_lines(fixture, loud, AGENT_BATCH_MAX_RUN / 2);
     assert_true(agent_batch_takes(sv, loud, 1000));
-    say(asked, loud, AGENT_BATCH_MAX_RUN / 2);
+    add_lines(fixture, loud, AGENT_BATCH_MAX_RUN / 2);
     assert_false(agent_batch_takes(sv, loud, 1000));
-    assert_true(agent_batch_takes(sv, asked->leases[1], 1000));
+    assert_true(agent_batch_takes(sv, fixture->leases[1], 1000));
     loud->granted = 2000;
     assert_true(agent_batch_takes(sv, loud, 1000));
 }
@@ -159,11 +162,11 @@ static void a_run_that_does_not_ask_says_no_more_than_it_may(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(runs_are_told_to_go_on_in_turn),
-        CHECK_TEST(a_run_that_asks_for_more_than_there_is_may_speak_alone),
-        CHECK_TEST(a_run_that_is_not_stored_need_not_wait),
-        CHECK_TEST(a_run_goes_on_when_what_it_said_is_saved),
-        CHECK_TEST(a_run_that_does_not_ask_says_no_more_than_it_may),
+        CHECK_TEST(credit_is_given_in_the_order_of_requests),
+        CHECK_TEST(a_request_for_more_than_the_lanes_hold_is_granted_alone),
+        CHECK_TEST(a_run_that_is_no_longer_held_does_not_wait_for_credit),
+        CHECK_TEST(a_run_gets_credit_when_its_short_lines_are_saved),
+        CHECK_TEST(a_run_with_512_kb_unsaved_needs_credit),
     };
 
     return CHECK_RUN(tests);

@@ -3,7 +3,7 @@
 /*
  * A runner for tests: it does what a run's input tells it to, well or badly.
  *
- * input.do: noop, step, stream (count), big (bytes), report, hang (ends when
+ * input.do: noop, step, stream (count, bytes), report, hang (ends when
  * cancelled), stuck (ignores that), gate (ends, perhaps with bytes, when the
  * FIFO `path` was opened and closed; unasked: without asking for credit), child
  * (hangs with a process of its own), and the hostile ones: see `deeds` below.
@@ -28,20 +28,20 @@
 #define IN_FD    3
 #define OUT_FD   4
 #define MAX_RUNS 4096
-/* Longer lines need credit. */
+/* Longer lines need credit (want). */
 #define LONG_LINE (64 * 1024)
 
 typedef struct run_t {
     char id[37];
     int epoch;
-    /* Length of what it says before it ends; -1: what the database refuses. */
+    /* Length of its last event's data; -1: data that the database refuses. */
     int bytes;
-    /* Short events that it says before it ends, without asking. */
+    /* Short events that it sends before that one, without credit. */
     int count;
     /* Polled until it hangs up; -1: none. */
     int gate;
     int stuck;
-    /* It says long lines without asking. */
+    /* It sends long lines without credit. */
     int is_unasked;
 } run_t;
 
@@ -154,7 +154,7 @@ static void pass_gate(run_t *run)
         say_bytes(run);
         return;
     }
-    /* The line around the data has at most so many bytes. */
+    /* 256: more than the rest of the line. */
     say("{\"type\":\"want\",\"run_id\":\"%s\",\"epoch\":%d,\"bytes\":%d}",
         run->id, run->epoch, run->bytes + 256);
     if (run->gate >= 0) {
@@ -177,7 +177,7 @@ static void do_step(run_t *run, json_object *input)
     end(run, "success");
 }
 
-/* What `count` and `bytes` of its input say, or ten events. */
+/* `count` events and one of `bytes`; ten events when both are 0. */
 static void do_stream(run_t *run, json_object *input)
 {
     run->count += run->bytes == 0 && run->count == 0 ? 10 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See held.h. */
+/* Lines that are held back; see held.h. */
 #include "held.h"
 
 #include <inttypes.h>
@@ -23,8 +23,8 @@ void runner_held_keep(runner_run_t *run)
     }
 }
 
-/* The first line, newline included, and those after it as far as they are no
- * more than a line may be. */
+/* Bytes of the first lines, newlines included: as many lines as have at most
+ * RUNNER_LINE_MAX together, or one. */
 static size_t measure_portion(const runner_buffer_t *held)
 {
     size_t portion = 0;

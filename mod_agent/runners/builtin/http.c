@@ -342,7 +342,7 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     transfer->request.on_end(transfer->request.baton, &reply);
 }
 
-/* The first transfer that was full and is not; NULL: none. */
+/* The first paused transfer that may go on; NULL: none. */
 static runner_transfer_t *find_resumable(const runner_http_t *http)
 {
     runner_transfer_t *transfer = APR_RING_FIRST(&http->transfers);
@@ -367,7 +367,8 @@ bool runner_http_is_ready(const runner_http_t *http)
     return may_begin || find_resumable(http) != NULL;
 }
 
-/* What a transfer has kept is taken at once, which may fill it again. */
+/* libcurl hands over what it kept at once, which may pause the transfer again.
+ */
 static void resume_paused(runner_http_t *http)
 {
     runner_transfer_t *transfer = APR_RING_FIRST(&http->transfers);

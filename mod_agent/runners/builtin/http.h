@@ -45,7 +45,7 @@ typedef struct runner_request_t {
     size_t body_length;
     /* From the moment at which it is under way; 0: no limit. */
     apr_interval_time_t timeout;
-    /* While it says so of baton, no more of the reply is taken; NULL: never. */
+    /* True pauses the transfer until it returns false; NULL: never paused. */
     bool (*is_full)(void *baton);
     /* Never send twice: a connection of its own, since libcurl repeats a
      * request when a connection that it used before turns out to be dead. */
@@ -85,9 +85,9 @@ const char *runner_http_content_type(runner_transfer_t *transfer);
 void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
                       unsigned count, int timeout_ms);
 
-/* Whether runner_http_perform() has work that no descriptor signals: a transfer
- * that was full may go on, or so may one that waited for another that was
- * cancelled. */
+/* Whether runner_http_perform() has work that no descriptor signals: a paused
+ * transfer may go on, or a waiting one may begin since another was cancelled.
+ */
 bool runner_http_is_ready(const runner_http_t *http);
 
 /* Does what can be done now; calls on_bytes and on_end. */

@@ -86,8 +86,8 @@ struct runner_run_t {
      * which that was found. */
     size_t weight;
     size_t weighed_size;
-    /* Bytes said since the start, or since it was told to go on; lines that
-     * wait for that, and how many bytes of them it was asked for (held.h). */
+    /* Bytes put on the wire since `start` or the last `go`; lines held back;
+     * bytes of these that were asked for, 0: no answer is due (held.h). */
     size_t said;
     runner_buffer_t held;
     size_t asked;

@@ -354,8 +354,8 @@ static void read_lines(runner_t *runner)
     }
 }
 
-/* Lets a run go on until it has to wait; false when it is over and has said all
- * that it had to say. */
+/* Lets a run go on until it has to wait; false when it is over and none of its
+ * lines is held back. */
 static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
 {
     while (run->phase != RUNNER_PHASE_OVER && run->wake_at <= now
@@ -367,8 +367,8 @@ static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
     return run->phase != RUNNER_PHASE_OVER || runner_held_is_waiting(run);
 }
 
-/* Lets all runs go on, but one heavy one only: lines are read before the next
- * one. Returns when the first of those that wait has to be woken. */
+/* Lets all runs go on, but only one of the heavy ones, so that lines are read
+ * between two of them. Returns when the next run has to be woken. */
 static apr_time_t advance_runs(runner_t *runner)
 {
     apr_time_t now = runner_clock_now();

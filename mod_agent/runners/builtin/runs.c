@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See runs.h. */
+/* The list of runs; see runs.h. */
 #include "runs.h"
 
 #include <string.h>

@@ -46,7 +46,7 @@ static void drop_taken(runner_wire_t *wire)
     wire->in_taken = 0;
 }
 
-/* Enough: a line has ended, or nothing more is there now. */
+/* One read. *is_enough: a line has ended, or the pipe is empty or broken. */
 static apr_status_t read_piece(runner_wire_t *wire, bool *is_enough)
 {
     ssize_t got;

@@ -16,9 +16,9 @@
 
 /* The longest line in either direction, without its newline. */
 #define RUNNER_LINE_MAX ((size_t)8 * 1024 * 1024)
-/* A line that is longer is said when the supervisor has room for it. */
+/* A longer line needs credit (held.h). */
 #define RUNNER_LINE_LONG ((size_t)64 * 1024)
-/* What a run says before it asks whether the supervisor has saved it. */
+/* Bytes of a run between two `go`; more need credit. */
 #define RUNNER_SAID_MAX ((size_t)256 * 1024)
 /* Output that may wait before the runner stops making more. */
 #define RUNNER_OUTPUT_MAX ((size_t)256 * 1024)
@@ -41,7 +41,7 @@ apr_status_t runner_wire_open(runner_wire_t *wire, int in_fd, int out_fd,
                               apr_pool_t *pool);
 
 /*
- * Reads what is there, to the end of a line. APR_EOF at the end of the pipe,
+ * Reads until a line has ended or the pipe is empty. APR_EOF at its end,
  * APR_ENOSPC when a line is longer than allowed.
  */
 apr_status_t runner_wire_read(runner_wire_t *wire);
@@ -71,12 +71,12 @@ size_t runner_wire_add_json(runner_wire_t *wire, json_object *value);
 apr_status_t runner_wire_end(runner_wire_t *wire);
 void runner_wire_drop(runner_wire_t *wire);
 
-/* Length of the line that was just ended, without its newline; and moving it,
- * with its newline, to the end of a buffer instead. */
+/* Length of the line that was just ended, without its newline; and taking it
+ * off the wire to the end of a buffer, newline included. Before any flush. */
 size_t runner_wire_last(const runner_wire_t *wire);
 void runner_wire_move(runner_wire_t *wire, runner_buffer_t *to);
 
-/* Adds whole lines. */
+/* Adds whole lines, newlines included (copied). */
 void runner_wire_put(runner_wire_t *wire, const char *lines, size_t length);
 
 #endif
