@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../../mod_agent/supervisor/runner_io.h"
 #include "../../mod_agent/supervisor/state.h"
 
 #define BIG ((apr_size_t)8 * 1024 * 1024)
@@ -159,6 +160,138 @@ static void a_run_with_512_kb_unsaved_needs_credit(void **state)
     assert_true(agent_batch_takes(sv, loud, 1000));
 }
 
+/* ---- what a review found ---- */
+
+#define RUN_ID "00000000-0000-0000-0000-000000000000"
+
+static agent_lease_t *add_named(const fixture_t *fixture)
+{
+    agent_lease_key_t key = {.epoch = 1};
+
+    memcpy(key.run_id, RUN_ID, 36);
+    return agent_lease_add(fixture->sv, &key, fixture->runner);
+}
+
+static void a_want_line_is_taken_however_much_is_unsaved(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+    agent_lease_t *lease = add_named(fixture);
+    const char *line = "{\"type\":\"want\",\"run_id\":\"" RUN_ID "\","
+                       "\"epoch\":1,\"bytes\":1000}";
+
+    /* It had credit for all that it said. */
+    lease->granted = 2 * AGENT_BATCH_MAX_RUN;
+    sv->credits.granted = lease->granted;
+    add_lines(fixture, lease, AGENT_BATCH_MAX_RUN);
+    agent_credit_spend(sv, lease, 2 * AGENT_BATCH_MAX_RUN);
+    assert_true(
+        agent_runner_take_line(sv, fixture->runner, line, strlen(line), false));
+}
+
+static void short_lines_into_a_lane_are_bounded_for_each_run(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+    agent_lease_t *lease = fixture->leases[0];
+    apr_size_t length = AGENT_BATCH_LONG_LINE + 1000;
+    char *line = apr_palloc(*state, length);
+
+    memset(line, ' ', length);
+    line[0] = '{';
+    line[length - 1] = '}';
+    agent_batch_add(sv, lease, AGENT_ITEM_EVENT, line, length);
+    add_lines(fixture, lease, AGENT_BATCH_MAX_LANES);
+    assert_true(sv->batches.lane_bytes > AGENT_BATCH_MAX_LANES);
+    assert_false(agent_batch_takes(sv, lease, 1000));
+}
+
+static void short_lines_do_not_wait_for_the_lanes(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+
+    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
+    agent_credit_ask(sv, fixture->leases[0], 300);
+    agent_credit_step(sv);
+    assert_int_equal(count_go(fixture), 1);
+}
+
+static void credit_that_is_not_used_lapses(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+
+    for (int i = 0; i < 8; i++) {
+        agent_credit_ask(sv, fixture->leases[i], BIG);
+    }
+    agent_credit_step(sv);
+    assert_int_equal(count_go(fixture), 8);
+    agent_credit_ask(sv, fixture->leases[8], 300);
+    for (int i = 0; i < 3600; i++) {
+        sv->now += apr_time_from_sec(1);
+        agent_credit_step(sv);
+    }
+    assert_int_equal(count_go(fixture), 1);
+}
+
+static void a_run_that_asks_in_time_is_never_held(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+    const char *line = "{\"type\":\"event\",\"run_id\":\"" RUN_ID "\","
+                       "\"epoch\":1,\"event\":\"custom\","
+                       "\"data\":{\"token\":1}}";
+    apr_size_t length = strlen(line);
+
+    memcpy(fixture->leases[0]->account_id, RUN_ID, 37);
+    /* What may be unsaved at a go, and what may be said until the next. */
+    for (apr_size_t said = 0;
+         said + length + 1 <= AGENT_CREDIT_UNSAVED + (apr_size_t)256 * 1024;
+         said += length + 1) {
+        assert_true(agent_batch_takes(sv, fixture->leases[0], length));
+        agent_batch_add(sv, fixture->leases[0], AGENT_ITEM_EVENT, line, length);
+    }
+}
+
+static void ignore(void *baton, agent_log_level_t level, const char *id,
+                   apr_status_t rv, const char *text)
+{
+}
+
+static void a_line_that_waits_is_scanned_once(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+    agent_supervisor_config_t config = {.log.write = ignore};
+    const char *head = "{\"type\":\"event\",\"run_id\":\"" RUN_ID "\","
+                       "\"epoch\":1,\"event\":\"custom\",\"data\":\"";
+    char *data = apr_palloc(*state, 7000000);
+    agent_buffer_t *output = &fixture->runner->output;
+    apr_time_t begin;
+
+    sv->config = &config;
+    APR_RING_INIT(&sv->runners.all, agent_runner_t, link);
+    APR_RING_INSERT_TAIL(&sv->runners.all, fixture->runner, agent_runner_t,
+                         link);
+    add_named(fixture);
+    agent_buffer_init(output, *state);
+    memset(data, 'x', 7000000);
+    agent_buffer_append(output, head, strlen(head));
+    agent_buffer_append(output, data, 7000000);
+    agent_buffer_append(output, "\"}\n", 3);
+    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
+    fixture->runner->is_held = true;
+    begin = apr_time_now();
+    for (int i = 0; i < 100; i++) {
+        agent_runner_resume(sv);
+        assert_true(fixture->runner->is_held);
+    }
+    print_message("# 100 turns: %d ms\n",
+                  (int)apr_time_as_msec(apr_time_now() - begin));
+    assert_true(apr_time_now() - begin < apr_time_from_msec(200));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +300,12 @@ int main(void)
         CHECK_TEST(a_run_that_is_no_longer_held_does_not_wait_for_credit),
         CHECK_TEST(a_run_gets_credit_when_its_short_lines_are_saved),
         CHECK_TEST(a_run_with_512_kb_unsaved_needs_credit),
+        CHECK_TEST(a_want_line_is_taken_however_much_is_unsaved),
+        CHECK_TEST(short_lines_into_a_lane_are_bounded_for_each_run),
+        CHECK_TEST(short_lines_do_not_wait_for_the_lanes),
+        CHECK_TEST(credit_that_is_not_used_lapses),
+        CHECK_TEST(a_run_that_asks_in_time_is_never_held),
+        CHECK_TEST(a_line_that_waits_is_scanned_once),
     };
 
     return CHECK_RUN(tests);
