@@ -44,25 +44,6 @@ static apr_size_t *find_sum(agent_supervisor_t *sv, const agent_batch_t *batch)
     return batch->is_lane ? &sv->batches.lane_bytes : &sv->batches.shared_bytes;
 }
 
-apr_size_t agent_batch_measure_run(const agent_supervisor_t *sv,
-                                   const char *run_id)
-{
-    const agent_batch_t *batch;
-    apr_size_t bytes = 0;
-
-    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
-    {
-        const agent_batch_run_t *run = batch->is_lane
-            ? NULL
-            : apr_hash_get(batch->runs, run_id, 36);
-
-        if (run != NULL && !run->is_dead) {
-            bytes += run->bytes;
-        }
-    }
-    return bytes;
-}
-
 bool agent_batch_has_run(const agent_supervisor_t *sv, const char *run_id)
 {
     const agent_batch_t *batch;
@@ -211,13 +192,11 @@ static bool needs_lane(const agent_supervisor_t *sv, const agent_lease_t *lease,
 bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
                        apr_size_t length)
 {
-    if (length < lease->granted) {
+    if (length < lease->credit.granted) {
         return true;
     }
     return length <= AGENT_BATCH_LONG_LINE
-        ? sv->batches.shared_bytes < AGENT_BATCH_MAX_RUN
-            || agent_batch_measure_run(sv, lease->key.run_id)
-                < AGENT_BATCH_MAX_RUN
+        ? lease->credit.unsaved < AGENT_BATCH_MAX_RUN
         : agent_credit_has_room(sv);
 }
 
@@ -238,7 +217,8 @@ static agent_batch_t *find_open(agent_supervisor_t *sv,
     return is_lane ? open_lane(sv, run_id) : open_shared(sv);
 }
 
-void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run)
+void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run,
+                           apr_size_t sent)
 {
     agent_batch_run_t *known = apr_hash_get(batch->runs, run->key.run_id,
                                             sizeof(run->key.run_id));
@@ -247,15 +227,17 @@ void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run)
     if (known == NULL) {
         known = apr_pmemdup(batch->pool, run, sizeof(*run));
         known->part = NULL;
-        known->bytes = 0;
+        known->sent = 0;
         apr_hash_set(batch->runs, known->key.run_id, sizeof(known->key.run_id),
                      known);
     }
+    known->sent += sent;
     known->last_seq = run->last_seq;
     known->has_end |= run->has_end;
     agent_buffer_append(&batch->text,
                         agent_buffer_length(&batch->text) > 0 ? "," : "[", 1);
     item->run = known;
+    item->sent = sent;
     item->offset = agent_buffer_length(&batch->text);
 }
 
@@ -265,7 +247,6 @@ void agent_batch_close_item(agent_supervisor_t *sv, agent_batch_t *batch)
                                         agent_item_t);
 
     item->length = agent_buffer_length(&batch->text) - item->offset;
-    item->run->bytes += item->length;
     *find_sum(sv, batch) += item->length + 1;
 }
 
@@ -321,7 +302,8 @@ void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
     if (kind != AGENT_ITEM_CHECKPOINT) {
         apr_snprintf(seq, sizeof(seq), "%" APR_INT64_T_FMT, run.last_seq);
     }
-    agent_batch_open_item(batch, &run);
+    lease->credit.unsaved += length + 1;
+    agent_batch_open_item(batch, &run, length + 1);
     append_item(batch, lease, seq, line, length);
     agent_batch_close_item(sv, batch);
     if (agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {

@@ -23,7 +23,7 @@
 #define AGENT_BATCH_LANE_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS  500
 #define AGENT_BATCH_LONG_LINE  ((apr_size_t)64 * 1024)
-/* Unsaved bytes of one run in shared batches; beyond them it needs credit. */
+/* Unsaved bytes of one run, beyond which its short lines wait too. */
 #define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
 /* Bytes that may wait in shared batches, and in all lanes together. No runner
  * is read while the shared batches are full, or the sum of both is reached (a
@@ -44,8 +44,8 @@ typedef struct agent_batch_run_t {
     agent_lease_key_t key;
     char thread_id[AGENT_UUID_SIZE];
     apr_int64_t last_seq;
-    /* Length of its items. */
-    apr_size_t bytes;
+    /* Bytes of its lines as the runner sent them. */
+    apr_size_t sent;
     bool has_end;
     /* Its items are not sent any more. */
     bool is_dead;
@@ -55,6 +55,8 @@ typedef struct agent_batch_run_t {
 
 typedef struct agent_item_t {
     agent_batch_run_t *run;
+    /* Bytes of the line as the runner sent it. */
+    apr_size_t sent;
     /* In the batch's text. */
     apr_size_t offset;
     apr_size_t length;
@@ -116,10 +118,6 @@ bool agent_batch_is_empty(const agent_supervisor_t *sv);
 /* So much waits that no runner may be read. */
 bool agent_batch_is_full(const agent_supervisor_t *sv);
 
-/* Unsaved bytes of the run in shared batches; lanes do not count. */
-apr_size_t agent_batch_measure_run(const agent_supervisor_t *sv,
-                                   const char *run_id);
-
 /* Whether a line of that length (without its newline) can be added: the run has
  * credit for it; or it is short and the run has less than AGENT_BATCH_MAX_RUN
  * in shared batches; or the lanes have room for which no run waits. */
@@ -141,9 +139,10 @@ agent_batch_t *agent_batch_make_lane(agent_supervisor_t *sv, const char *run_id,
 void agent_batch_enter_lane(agent_supervisor_t *sv, agent_batch_t *batch);
 /* For batch_send.c: takes it out of the queue and frees it. */
 void agent_batch_drop(agent_supervisor_t *sv, agent_batch_t *batch);
-/* For batch_send.c: begins an item of a run; its text is to be appended to
- * batch->text, and agent_batch_close_item() ends it. */
-void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run);
+/* For batch_send.c: begins an item of a run, a line of so many bytes; its text
+ * is to be appended to batch->text, and agent_batch_close_item() ends it. */
+void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run,
+                           apr_size_t sent);
 void agent_batch_close_item(agent_supervisor_t *sv, agent_batch_t *batch);
 
 #endif

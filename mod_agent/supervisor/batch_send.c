@@ -160,6 +160,7 @@ static void settle_saved(agent_supervisor_t *sv, const agent_batch_run_t *run,
         return;
     }
     lease->saved_seq = run->last_seq;
+    lease->credit.unsaved -= run->sent;
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
         agent_lease_set_state(sv, lease, AGENT_LEASE_GONE);
         agent_claim_wake(sv);
@@ -233,7 +234,7 @@ static void split_batch(agent_supervisor_t *sv, agent_batch_t *batch)
         if (run->part == NULL) {
             run->part = agent_batch_make_lane(sv, run->key.run_id, batch);
         }
-        agent_batch_open_item(run->part, run);
+        agent_batch_open_item(run->part, run, item->sent);
         agent_buffer_append(&run->part->text, text + item->offset,
                             item->length);
         agent_batch_close_item(sv, run->part);

@@ -161,6 +161,7 @@ void agent_lease_cancel(agent_supervisor_t *sv, agent_lease_t *lease,
                         agent_lease_cause_t cause)
 {
     lease->cause = cause;
+    lease->credit.requests = 0;
     if (lease->runner != NULL && !lease->is_started) {
         withdraw(sv, lease);
         return;
@@ -260,7 +261,9 @@ static void give_up_waiting(agent_supervisor_t *sv, agent_lease_t *lease)
 static void check_lease(agent_supervisor_t *sv, agent_lease_t *lease)
 {
     if (lease->grace_at != AGENT_NEVER
-        && (lease->wanted > 0 || !agent_runner_may_answer(sv, lease->runner))) {
+        && ((lease->credit.wanted > 0
+             && lease->credit.requests <= AGENT_CREDIT_LAST_REQUESTS)
+            || !agent_runner_may_answer(sv, lease->runner))) {
         lease->grace_at = sv->now + sv->timing.cancel_grace;
     }
     else if (lease->grace_at <= sv->now) {

@@ -13,6 +13,7 @@
 #include <apr_hash.h>
 
 #include "../core/uuid.h"
+#include "credit.h"
 #include "protocol.h"
 #include "ring.h"
 #include "types.h"
@@ -67,10 +68,7 @@ struct agent_lease_t {
     /* Number of the next event; last number that is known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
-    /* Bytes of credit: asked for, 0: not in the ring; left. See credit.h. */
-    apr_size_t wanted;
-    apr_size_t granted;
-    APR_RING_ENTRY(agent_lease_t) credit_link;
+    agent_credit_t credit;
     /* Monotonic. grace_at: end of patience; see agent_runner_may_answer(). */
     apr_time_t trial_end;
     apr_time_t deadline;

@@ -49,8 +49,7 @@ struct agent_runner_t {
     apr_pool_t *pool;
     /* Names it for the spawner. */
     apr_uint32_t id;
-    /* 0 until the spawner has told it. */
-    pid_t pid;
+    pid_t pid; /* 0 until the spawner has told it */
     agent_runner_state_t state;
     /* Started for suspects, so many of which may share it; 0: for any run. */
     int max_shared;
@@ -62,8 +61,9 @@ struct agent_runner_t {
     agent_buffer_t output;
     /* Bytes of output that hold no newline. */
     apr_size_t scanned;
-    /* The first line of output waits for room: agent_batch_takes(). */
+    /* The first line of output, of that run, waits for room. */
     bool is_held;
+    agent_lease_key_t held_key;
     agent_runner_log_t log;
     agent_lease_ring_t leases;
     /* Number of those; bytes of their start lines; it was ever given one. */

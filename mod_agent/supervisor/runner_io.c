@@ -30,11 +30,9 @@ static void hold(agent_supervisor_t *sv, agent_runner_t *runner)
     runner->is_held = true;
     agent_report_repeat(
         sv, AGENT_LOG_WARNING, "AGT0354", 0,
-        "%d MB of output wait for the database: runner %d, "
-        "which says more of a run without having asked, is "
-        "not read on until it takes some",
-        (int)((sv->batches.shared_bytes + sv->batches.lane_bytes)
-              / (1024 * 1024)),
+        "%d KB of output wait for the database: runner %d sent more of a run "
+        "without asking (want) and is not read until some is saved",
+        (int)((sv->batches.shared_bytes + sv->batches.lane_bytes) / 1024),
         (int)runner->pid);
 }
 
@@ -203,7 +201,10 @@ void agent_runner_resume(agent_supervisor_t *sv)
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        if (runner->is_held && !agent_batch_is_full(sv)) {
+        /* The line is not read again before there is room for it. */
+        if (runner->is_held && !agent_batch_is_full(sv)
+            && agent_runner_has_room(sv, runner, &runner->held_key,
+                                     runner->scanned)) {
             runner->is_held = false;
             split_lines(sv, runner, false);
         }

@@ -14,9 +14,13 @@ void agent_runner_resume(agent_supervisor_t *sv);
 void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);
 void agent_runner_close(agent_runner_t *runner);
 
+/* Whether a line of that length of a run could be taken; false: only later. */
+bool agent_runner_has_room(agent_supervisor_t *sv, const agent_runner_t *runner,
+                           const agent_lease_key_t *key, apr_size_t length);
+
 /* Takes a whole line without its newline (runner_line.c). False: no room for it
- * now (agent_batch_takes()); call again with the same line. With is_last it is
- * always taken. */
+ * now, and runner->held_key is its run; call again with the same line when
+ * there is. With is_last it is always taken. */
 bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
                             const char *text, apr_size_t length, bool is_last);
 

@@ -103,17 +103,21 @@ static void take_run_line(agent_supervisor_t *sv, agent_runner_t *runner,
     }
 }
 
-static bool must_wait(agent_supervisor_t *sv, const agent_runner_t *runner,
-                      const agent_line_t *line, apr_size_t length)
+bool agent_runner_has_room(agent_supervisor_t *sv, const agent_runner_t *runner,
+                           const agent_lease_key_t *key, apr_size_t length)
 {
-    const agent_lease_t *lease = line->type == AGENT_LINE_READY
-            || line->type == AGENT_LINE_PONG
-        ? NULL
-        : agent_lease_find(sv, &line->key);
+    const agent_lease_t *lease = agent_lease_find(sv, key);
 
-    return lease != NULL && lease->runner == runner
-        && lease->state == AGENT_LEASE_HELD
-        && !agent_batch_takes(sv, lease, length);
+    return lease == NULL || lease->runner != runner
+        || lease->state != AGENT_LEASE_HELD
+        || agent_batch_takes(sv, lease, length);
+}
+
+/* Lines of a run, but not its requests, are stored. */
+static bool is_stored(const agent_line_t *line)
+{
+    return line->type != AGENT_LINE_READY && line->type != AGENT_LINE_PONG
+        && line->type != AGENT_LINE_WANT;
 }
 
 bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
@@ -128,7 +132,9 @@ bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
                            (int)runner->pid, (unsigned long)length);
         agent_runner_breach(sv, runner, wrong);
     }
-    else if (!is_last && must_wait(sv, runner, &line, length)) {
+    else if (!is_last && is_stored(&line)
+             && !agent_runner_has_room(sv, runner, &line.key, length)) {
+        runner->held_key = line.key;
         return false;
     }
     else if (line.type == AGENT_LINE_READY) {

@@ -23,21 +23,25 @@ void runner_held_keep(runner_run_t *run)
     }
 }
 
-/* Bytes of the first lines, newlines included: as many lines as have at most
- * RUNNER_LINE_MAX together, or one. */
+/* Where the line that begins there ends, newline included. */
+static size_t find_end(const runner_buffer_t *held, size_t start)
+{
+    const char *line = held->bytes + start;
+
+    return start + 1
+        + (size_t)((const char *)memchr(line, '\n', held->length - start)
+                   - line);
+}
+
+/* Bytes of the first lines, newlines included: of a long one, or of short ones
+ * that are no longer than that together. */
 static size_t measure_portion(const runner_buffer_t *held)
 {
-    size_t portion = 0;
+    size_t portion = find_end(held, 0);
 
-    while (portion < held->length) {
-        const char *line = held->bytes + portion;
-        const char *newline = memchr(line, '\n', held->length - portion);
-        size_t end = portion + (size_t)(newline - line) + 1;
-
-        if (portion > 0 && end > RUNNER_LINE_MAX) {
-            break;
-        }
-        portion = end;
+    while (portion < held->length
+           && find_end(held, portion) <= RUNNER_LINE_LONG) {
+        portion = find_end(held, portion);
     }
     return portion;
 }
@@ -57,8 +61,19 @@ void runner_held_ask(runner_run_t *run)
 
 void runner_held_go(runner_run_t *run)
 {
-    runner_wire_put(run->wire, run->held.bytes, run->asked);
-    runner_buffer_consume(&run->held, run->asked);
-    run->said = run->asked;
+    const runner_buffer_t *held = &run->held;
+    size_t end = run->asked;
+
+    while (end < held->length) {
+        size_t next = find_end(held, end);
+
+        if (next - end > RUNNER_LINE_LONG || next > RUNNER_SAID_MAX) {
+            break;
+        }
+        end = next;
+    }
+    runner_wire_put(run->wire, held->bytes, end);
+    runner_buffer_consume(&run->held, end);
+    run->said = end;
     run->asked = 0;
 }

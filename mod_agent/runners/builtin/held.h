@@ -21,8 +21,8 @@ bool runner_held_is_waiting(const runner_run_t *run);
  */
 void runner_held_ask(runner_run_t *run);
 
-/* `go` came: puts the lines that were asked for on the wire. An answer must be
- * due (run->asked > 0). */
+/* `go` came: puts the lines that were asked for on the wire, and the short ones
+ * after them that need not ask. An answer must be due (run->asked > 0). */
 void runner_held_go(runner_run_t *run);
 
 #endif
