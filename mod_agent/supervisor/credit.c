@@ -99,7 +99,14 @@ void agent_credit_release(agent_supervisor_t *sv, agent_lease_t *lease)
     }
 }
 
-/* The runner may be slow only while it is not read. */
+/* What has credit comes after the line that a runner is held for, which waits
+ * for that room. */
+static bool is_useless(const agent_lease_t *lease)
+{
+    return lease->runner->is_held
+        || lease->runner->state >= AGENT_RUNNER_KILLED;
+}
+
 static void lapse(agent_supervisor_t *sv)
 {
     agent_lease_t *lease;
@@ -108,12 +115,13 @@ static void lapse(agent_supervisor_t *sv)
     AGENT_RING_EACH_SAFE(lease, next, &sv->credits.given, agent_lease_t,
                          credit.link)
     {
-        if (lease->runner->state < AGENT_RUNNER_KILLED
-            && !agent_runner_may_answer(sv, lease->runner)) {
+        if (is_useless(lease)) {
+            take_back(sv, lease);
+        }
+        else if (!agent_runner_may_answer(sv, lease->runner)) {
             lease->credit.lapse_at = sv->now + LAPSE_TIME;
         }
-        else if (lease->runner->state >= AGENT_RUNNER_KILLED
-                 || lease->credit.lapse_at <= sv->now) {
+        else if (lease->credit.lapse_at <= sv->now) {
             take_back(sv, lease);
         }
     }

@@ -86,7 +86,10 @@ static void take_run_line(agent_supervisor_t *sv, agent_runner_t *runner,
         return;
     }
     if (line->type == AGENT_LINE_WANT) {
-        if (!agent_credit_ask(sv, lease, line->wanted)) {
+        if (agent_buffer_length(&runner->input) > AGENT_START_ALL_BYTES) {
+            agent_runner_breach(sv, runner, "it asks and does not read");
+        }
+        else if (!agent_credit_ask(sv, lease, line->wanted)) {
             agent_runner_breach(sv, runner, "a run asked twice to go on");
         }
         return;

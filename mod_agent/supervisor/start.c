@@ -67,8 +67,7 @@ static apr_size_t started_max(const agent_supervisor_t *sv)
 /* It starts beside any others. */
 static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
 {
-    return lease->start_bytes <= AGENT_START_SMALL_BYTES
-        || lease->start_bytes
+    return lease->start_bytes
         <= started_max(sv) / (apr_size_t)lease->runner->slots;
 }
 

@@ -25,8 +25,8 @@
  * A runner keeps the state of a run, as a text or as a tree many times as
  * large, until the run ends: the start lines of its unfinished runs together
  * are at most this part of AgentRunnerMemory. One run may always start, and so
- * may one whose line is at most an equal share of the slots, or than
- * AGENT_START_SMALL_BYTES: with these the sum is at most twice as much.
+ * may one whose line is at most an equal share of the slots: with these the sum
+ * is at most twice as much, half of what the built-in runner can keep waiting.
  */
 #define AGENT_START_MEMORY_PART 16
 /* Used instead of AgentRunnerMemory when that is 0 (no limit). */

@@ -89,7 +89,8 @@ subtest 'compression' => sub {
 subtest 'the shipped configuration offers HTTP/1.1 only' => sub {
     my $tls = AgentTest::Tls->new;
     my ($server) = AgentTest::Server->start_with_client($tls->lines,
-        'LoadModule http2_module "${MODULES}/mod_http2.so"');
+        # The first line counts: limits.conf is included before.
+        'LoadModule http2_module "${MODULES}/mod_http2.so"', 'Protocols h2 http/1.1');
     open my $out, '-|', qw(curl -sk --http2 -o /dev/null -w), '%{http_version} %{http_code}',
         $tls->url . '/ok' or die "curl: $!\n";
     is read_all($out), '1.1 200', 'a TLS client that offers HTTP/2 gets HTTP/1.1';

@@ -308,7 +308,7 @@ sub ends_of {
     my $text = '';
     local $SIG{PIPE} = 'IGNORE';
     while (keys %ends < $count) {
-        $bytes = $more->() // '' if $more && !length $bytes;
+        $bytes = $more->(scalar keys %ends) // '' if $more && !length $bytes;
         $sent = length $bytes ? syswrite $self->{out}, $bytes, 1 << 18 : 0;
         die "the runner ended: $self->{log_text}\n" if !defined $sent && $!{EPIPE};
         substr $bytes, 0, $sent, '' if $sent;

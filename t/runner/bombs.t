@@ -299,7 +299,7 @@ subtest 'a run that waits for memory is cancelled without it, and no other run t
     is $runner->finish, 0, 'the runner is idle afterwards';
 };
 
-subtest 'start lines of 7 MB wait in the pipe while a runner has no memory for them' => sub {
+subtest 'start lines of 7 MB wait while a runner has no memory for them' => sub {
     my $count = is_sanitized() ? 10 : 60;
     my $runner = is_sanitized() ? RunnerTest->new(graphs => \%graphs) : limited_runner('-d 262144');
     my $message = '{"type":"human","content":"' . 'a' x 10_000 . '","id":"%d","name":null,'
@@ -311,8 +311,11 @@ subtest 'start lines of 7 MB wait in the pipe while a runner has no memory for t
     my $ends;
     my $cost = cost_of([ $runner->pid ], sub {
         $ends = $runner->ends_of('', $count + 1, sub {
+            my ($ended) = @_;
             return shift @lines if @lines;
-            return if --$left < 0;
+            # An eighth of its memory, as the supervisor does.
+            return if $left == 0 || $count - $left - $ended >= 4;
+            $left--;
             return (line_of(input => human('Hello'), stream_modes => [], durability => 'exit',
                 values => \$values))[1];
         });

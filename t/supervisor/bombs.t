@@ -298,7 +298,7 @@ subtest 'a runner that sends much of a run without asking is not read until some
     my $gate = make_gate();
     my $run = start_run($sv, { do => 'gate', path => $gate, count => 10_000 });
     my $lock = lock_out($gate, $run);
-    $sv->wait_log(qr/AGT0354: 0 MB of output wait for the database: runner \d+, which says more of a run without/);
+    $sv->wait_log(qr/AGT0354: \d+ KB of output wait for the database: runner \d+ sent more of a run without asking/);
     close $lock or die "psql failed\n";
     wait_status($run, 'success');
     is sql("select count(*) from agent.run_events where run_id = '$run' and event = 'custom'"), 10_001,
@@ -351,7 +351,7 @@ subtest 'a runner that sends long lines without asking is not read until there i
     my $before = resident_bytes($sv->pid);
     my $cost = cost_of([ $sv->pid ], sub {
         my $lock = lock_out($gate, @large);
-        $sv->wait_log(qr/AGT0354: 6\d MB of output wait for the database/);
+        $sv->wait_log(qr/AGT0354: \d{4,5} KB of output wait for the database/);
         cancel($sv, $held, $ignorant);
         $sv->wait_log(qr/AGT0342: runner \d+ did not end run $ignorant/);
         close $lock or die "psql failed\n";

@@ -10,6 +10,13 @@ bool runner_held_is_waiting(const runner_run_t *run)
     return run->held.length > 0;
 }
 
+bool runner_held_is_full(const runner_run_t *run)
+{
+    return runner_held_is_waiting(run)
+        || (run->wire->held >= RUNNER_HELD_MAX
+            && run->weight > RUNNER_LINE_LONG);
+}
+
 void runner_held_keep(runner_run_t *run)
 {
     size_t length = runner_wire_last(run->wire);
@@ -17,6 +24,7 @@ void runner_held_keep(runner_run_t *run)
     if (length > RUNNER_LINE_LONG || runner_held_is_waiting(run)
         || run->said + length > RUNNER_SAID_MAX) {
         runner_wire_move(run->wire, &run->held);
+        run->wire->held += length + 1;
     }
     else {
         run->said += length + 1;
@@ -74,6 +82,7 @@ void runner_held_go(runner_run_t *run)
     }
     runner_wire_put(run->wire, held->bytes, end);
     runner_buffer_consume(&run->held, end);
+    run->wire->held -= end;
     run->said = end;
     run->asked = 0;
 }

@@ -14,8 +14,12 @@
  * lines before it are held back. */
 void runner_held_keep(runner_run_t *run);
 
-/* Whether lines are held back: the run must not go on. */
+/* Whether lines are held back. */
 bool runner_held_is_waiting(const runner_run_t *run);
+
+/* Whether the run must not go on: its lines are held back; or those of all runs
+ * together are RUNNER_HELD_MAX, and it is not a small one. */
+bool runner_held_is_full(const runner_run_t *run);
 
 /* Asks for credit for the first of them, if there are any and no answer is due.
  */

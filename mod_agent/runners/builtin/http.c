@@ -10,6 +10,9 @@
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define REDIRECT_NONE      0L
+/* What is taken at once of a reply that may have to wait: a byte of it can make
+ * hundreds of output. */
+#define PIECE_BYTES 1024L
 
 struct runner_transfer_t {
     APR_RING_ENTRY(runner_transfer_t) link;
@@ -198,6 +201,9 @@ static CURLcode set_request(runner_transfer_t *transfer)
 
     set_safety(easy);
     set_body(easy, request);
+    if (request->is_full != NULL) {
+        curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, PIECE_BYTES);
+    }
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(request->timeout / 1000));
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->is_once ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->is_once ? 1L : 0L);

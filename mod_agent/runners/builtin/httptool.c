@@ -38,6 +38,15 @@ static const char *describe_excess(const runner_job_t *job)
                         (int)RUNNER_TOOL_REPLIES_MAX);
 }
 
+/* Replies in lines become output as they come. */
+static bool is_full(void *baton)
+{
+    const runner_job_t *job = baton;
+
+    return runner_progress_is_type(runner_http_content_type(job->transfer))
+        && job->jobs->is_full(job->jobs->baton);
+}
+
 static bool take_reply(void *baton, int status, const char *bytes,
                        size_t length)
 {
@@ -212,6 +221,7 @@ void runner_job_start_http(runner_job_t *job)
     request.url = job->tool->url;
     request.timeout = job->tool->timeout;
     request.is_once = true;
+    request.is_full = is_full;
     request.on_bytes = take_reply;
     request.on_end = end_reply;
     request.baton = job;

@@ -130,7 +130,7 @@ static bool is_full(void *baton)
 {
     const runner_run_t *run = baton;
 
-    return runner_wire_is_full(run->wire) || runner_held_is_waiting(run);
+    return runner_wire_is_full(run->wire) || runner_held_is_full(run);
 }
 
 static void stream_delta(void *baton, const runner_delta_t *delta)
@@ -218,6 +218,7 @@ static void start_tools(runner_run_t *run)
     jobs->on_end = wake_run;
     jobs->on_change = stream_job;
     jobs->on_custom = stream_custom;
+    jobs->is_full = is_full;
     jobs->baton = run;
     run->jobs = jobs;
     enter_phase(run, RUNNER_PHASE_TOOLS);

@@ -290,7 +290,9 @@ static void take_line(runner_t *runner, const char *text, size_t length)
     }
 }
 
-/* Nothing is read: its answer, or its state, would have no room. */
+/* Nothing is read: its answer, or its state, would have no room. The supervisor
+ * gives a runner half as much to start as the queue takes, so that `go` never
+ * waits behind it. */
 static bool is_input_held(const runner_t *runner)
 {
     return runner_wire_is_full(&runner->wire)
@@ -360,7 +362,7 @@ static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
 {
     while (run->phase != RUNNER_PHASE_OVER && run->wake_at <= now
            && !runner_wire_is_full(&runner->wire)
-           && !runner_held_is_waiting(run)) {
+           && !runner_held_is_full(run)) {
         runner_run_advance(run);
     }
     runner_held_ask(run);
@@ -383,7 +385,7 @@ static apr_time_t advance_runs(runner_t *runner)
         if (may_go_on && !advance_run(runner, run, now)) {
             remove_run(runner, run);
         }
-        else if (!runner_held_is_waiting(run) && run->wake_at < first) {
+        else if (!runner_held_is_full(run) && run->wake_at < first) {
             first = run->wake_at;
         }
         run = next;

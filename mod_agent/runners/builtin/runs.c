@@ -36,7 +36,7 @@ size_t runner_runs_measure(const runner_run_ring_t *runs)
 bool runner_runs_is_heavy(const runner_run_t *run, apr_time_t now)
 {
     return run->weight > RUNNER_QUEUE_SMALL && run->wake_at <= now
-        && !runner_held_is_waiting(run);
+        && !runner_held_is_full(run);
 }
 
 runner_run_t *runner_runs_choose_heavy(runner_run_ring_t *runs, apr_time_t now)

@@ -67,6 +67,8 @@ typedef struct runner_jobs_t {
     void (*on_change)(void *baton, const runner_job_t *job);
     /* A tool that works has something to say; data is borrowed. */
     void (*on_custom)(void *baton, json_object *data);
+    /* While it says so, a tool that tells how far it is has to wait. */
+    bool (*is_full)(void *baton);
     /* Called when the last of the jobs that had to wait is done. */
     void (*on_end)(void *baton);
     void *baton;

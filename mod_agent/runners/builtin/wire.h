@@ -22,6 +22,8 @@
 #define RUNNER_SAID_MAX ((size_t)256 * 1024)
 /* Output that may wait before the runner stops making more. */
 #define RUNNER_OUTPUT_MAX ((size_t)256 * 1024)
+/* Lines held back of all runs (held.h), beyond which only small runs go on. */
+#define RUNNER_HELD_MAX ((size_t)16 * 1024 * 1024)
 
 typedef struct runner_wire_t {
     int in_fd;
@@ -34,6 +36,8 @@ typedef struct runner_wire_t {
     /* Bytes of out already written; where the line being made began. */
     size_t out_sent;
     size_t line_start;
+    /* Bytes of lines that runs hold back. */
+    size_t held;
 } runner_wire_t;
 
 /* Makes both descriptors non-blocking and close-on-exec. */
