@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What web pages may do with the API. A browser sends requests for any page
- * that its user opens, from inside the user's network and with the rights of the
- * browser. Headers that pages cannot set (Origin, Sec-Fetch-*) tell which page
- * it was. Other clients do not send them and are not affected.
+ * that its user opens, from inside the user's network and with the rights of
+ * the browser. Headers that pages cannot set (Origin, Sec-Fetch-*) tell which
+ * page it was. Other clients do not send them and are not affected.
  */
 #ifndef AGENT_HTTP_BROWSER_H
 #define AGENT_HTTP_BROWSER_H
