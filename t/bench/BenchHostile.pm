@@ -42,6 +42,9 @@ my $SLOW_BYTES_SEC = 600;
 my $STALLED_READERS = 100;
 my $LARGE_RUNS = 20;
 my $LARGE_STATE_BYTES = 6_000_000;
+# As many as there are threads.
+my $WARM_UP_CLIENTS = 128;
+my $WARM_UP_ROUNDS = 20;
 # Within a minute the memory has come back or it has not.
 my $RETURN_SEC = 60;
 my $RETURN_LOOK_SEC = 1;
@@ -79,6 +82,7 @@ sub measure_attack {
     my ($plan, $title, $prepare, $attack) = @_;
     my $site = BenchServer->new(config => $CONFIG);
     my $prepared = $prepare ? $prepare->($site) : undef;
+    warm_up($site);
     my @threads = make_threads($site,
         (2 * $plan->{hostile_rounds} + 1) * $plan->{hostile_runs});
     my $measure = sub {
@@ -107,6 +111,21 @@ sub measure_attack {
         memory => memory_after($before, @children) };
     $site->stop;
     return $result;
+}
+
+# Every thread has worked, and every connection to the database: what each keeps
+# is not what the attack left.
+sub warm_up {
+    my ($site) = @_;
+    my $bytes = with_close(request('POST', '/threads', '{}'));
+    for (1 .. $WARM_UP_ROUNDS) {
+        my @sockets = map { open_connection($site->port) } 1 .. $WARM_UP_CLIENTS;
+        syswrite $_, $bytes for @sockets;
+        for my $socket (@sockets) {
+            1 while sysread $socket, my $answer, 65_536;
+        }
+    }
+    return;
 }
 
 # What the attack had begun is not the next round's.
