@@ -25,7 +25,7 @@ my $CONNECTIONS = 16;
 my $THREADS = 64;
 my $MAX_WAITERS = 6000;
 # 500 and four for each request that waits, as conf/agent.conf says.
-my $OPEN_FILES = 19_000;
+my $OPEN_FILES = 4 * 5200 + 500;
 # Each waiter has had a heartbeat.
 my $SETTLE_SEC = 6;
 
@@ -71,7 +71,7 @@ sub measure_waiting {
 sub raise_open_files {
     my ($limit) = slurp('/proc/self/limits') =~ /^Max open files\s+(\d+)/m;
     return $limit >= $OPEN_FILES
-        || system('prlimit', '--pid', $$, "--nofile=$OPEN_FILES:") == 0;
+        || system('prlimit', '--pid', $$, "--nofile=$OPEN_FILES:$OPEN_FILES") == 0;
 }
 
 # ["THREAD RUN", ...]

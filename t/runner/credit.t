@@ -5,6 +5,8 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use AgentTest::Cost;
+use Cpanel::JSON::XS;
 use ModelServer;
 use RunnerTest qw(graph human script start_line lines_of messages_of events_of);
 use Test::More;
@@ -91,6 +93,42 @@ sub hear {
         '... and all its events come in order';
     $runner->close_input;
     is $runner->finish, 0, 'a runner whose runs waited for credit ends well';
+}
+
+{
+    my $server = ModelServer->new;
+    my $runner = RunnerTest->new(graphs => { agent => graph(tools => [ $server->tool('progress') ]) });
+    $runner->withhold_credit;
+    my $args = Cpanel::JSON::XS->new->encode({ lines => [ ('{"custom":1}') x 4000, '{"result":"done"}' ] });
+    my $start = start_line(input => human("use progress $args"), stream_modes => ['custom']);
+    $runner->send($start);
+    # Lines with its input are long: they are let through.
+    my $is_custom;
+    my @custom = $runner->lines_until(sub {
+        $is_custom ||= ($_[0]{event} // '') eq 'custom';
+        return 1 if $_[0]{type} eq 'want' && $is_custom;
+        $runner->give_credit($_[0]) if $_[0]{type} eq 'want';
+        return 0;
+    });
+    cmp_ok $custom[-1]{bytes}, '<', 32 * 1024, 'a tool that says how far it is waits with its run';
+    my ($asked, @rest) = hear($runner, $custom[-1]);
+    is scalar(events_of('custom', @custom, @rest)), 4000, '... and loses nothing';
+    is $rest[-1]{status}, 'success', '... before the run ends well';
+}
+
+{
+    my $runner = RunnerTest->new(graphs => \%graphs);
+    $runner->withhold_credit;
+    my @modes = qw(values updates messages tasks checkpoints debug events);
+    my $small;
+    my $cost = cost_of([ $runner->pid ], sub {
+        $runner->send(map { start_line(input => human('x' x 600_000), stream_modes => \@modes) } 1 .. 60);
+        $runner->expect('want') for 1 .. 3;
+        ($small) = reverse $runner->run(input => human('Hello'));
+    });
+    is $small->{status}, 'success', 'a small run goes on while sixty of 600 KB wait';
+    cmp_ok $cost->{peak_bytes}, '<', memory_scale() * 200 * 1024 * 1024,
+        '... most of which have not made their lines yet';
 }
 
 done_testing;
