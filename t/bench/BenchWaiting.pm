@@ -24,8 +24,9 @@ my $RUN = '{"assistant_id":"agent","after_seconds":86400,"input":null}';
 my $CONNECTIONS = 16;
 my $THREADS = 64;
 my $MAX_WAITERS = 6000;
-# 500 and four for each request that waits, as conf/agent.conf says.
-my $OPEN_FILES = 4 * 5200 + 500;
+# Open files of a child, as conf/agent.conf says: for each request that waits,
+# and others; and the requests that wait beside those that are parked.
+my ($FILES_EACH, $FILES_OTHER, $BESIDE) = (4, 500, 200);
 # Each waiter has had a heartbeat.
 my $SETTLE_SEC = 6;
 
@@ -52,14 +53,15 @@ CONF
 # or {skipped => why}.
 sub measure_waiting {
     my (undef, $plan) = @_;
-    raise_open_files() or return {
-        skipped => "$OPEN_FILES open files are not allowed (ulimit -Hn)" };
+    my $waiters = find_waiters($plan->{waiters});
+    return { skipped => 'too few open files are allowed (ulimit -Hn)' }
+        if $waiters <= $plan->{wakes};
     my $site = BenchServer->new(config => $CONFIG);
     my $work = { site => $site, %{$plan}, round_sec => $plan->{waiting_sec} };
-    my @runs = make_runs($site, $plan->{waiters} + $plan->{wakes});
-    my @parked = @runs[ 0 .. $plan->{waiters} - 1 ];
+    my @runs = make_runs($site, $waiters + $plan->{wakes});
+    my @parked = @runs[ 0 .. $waiters - 1 ];
     my $result = {
-        waiters => $plan->{waiters},
+        waiters => $waiters,
         rates($work, \@parked),
         wakes($work, \@runs),
     };
@@ -67,11 +69,15 @@ sub measure_waiting {
     return $result;
 }
 
-# The limit of this process is that of all it starts.
-sub raise_open_files {
-    my ($limit) = slurp('/proc/self/limits') =~ /^Max open files\s+(\d+)/m;
-    return $limit >= $OPEN_FILES
-        || system('prlimit', '--pid', $$, "--nofile=$OPEN_FILES:$OPEN_FILES") == 0;
+# As many as the open files that are allowed have room for. The limit of this
+# process is that of all it starts.
+sub find_waiters {
+    my ($wanted) = @_;
+    my ($hard) = slurp('/proc/self/limits') =~ /^Max open files\s+\d+\s+(\d+)/m
+        or return $wanted;
+    system('prlimit', '--pid', $$, "--nofile=$hard:$hard") == 0 or return 0;
+    my $room = int(($hard - $FILES_OTHER) / $FILES_EACH) - $BESIDE;
+    return $room < $wanted ? $room : $wanted;
 }
 
 # ["THREAD RUN", ...]
