@@ -99,12 +99,11 @@ void agent_credit_release(agent_supervisor_t *sv, agent_lease_t *lease)
     }
 }
 
-/* What has credit comes after the line that a runner is held for, which waits
- * for that room. */
-static bool is_useless(const agent_lease_t *lease)
+/* Credit of its runs is of no use: it is not read, or was killed. What a runner
+ * that is held sends next waits for the room that such credit takes. */
+static bool is_out_of_use(const agent_runner_t *runner)
 {
-    return lease->runner->is_held
-        || lease->runner->state >= AGENT_RUNNER_KILLED;
+    return runner->is_held || runner->state >= AGENT_RUNNER_KILLED;
 }
 
 static void lapse(agent_supervisor_t *sv)
@@ -115,13 +114,12 @@ static void lapse(agent_supervisor_t *sv)
     AGENT_RING_EACH_SAFE(lease, next, &sv->credits.given, agent_lease_t,
                          credit.link)
     {
-        if (is_useless(lease)) {
-            take_back(sv, lease);
-        }
-        else if (!agent_runner_may_answer(sv, lease->runner)) {
+        bool is_useless = is_out_of_use(lease->runner);
+
+        if (!is_useless && !agent_runner_may_answer(sv, lease->runner)) {
             lease->credit.lapse_at = sv->now + LAPSE_TIME;
         }
-        else if (lease->credit.lapse_at <= sv->now) {
+        else if (is_useless || lease->credit.lapse_at <= sv->now) {
             take_back(sv, lease);
         }
     }
