@@ -335,7 +335,7 @@ sub count_runners {
 
 subtest 'a runner that sends long lines without asking is not read until there is room' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2, lease_sec => 20,
-        timing_ms => { %{ patient_timing() }, cancel_grace => 5000 });
+        timing_ms => { %{ patient_timing() }, cancel_grace => 10_000 });
     $sv->wait_ready;
     wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
     my $gate = make_gate();
