@@ -120,7 +120,7 @@ bool agent_batch_is_full(const agent_supervisor_t *sv);
 
 /* Whether a line of that length (without its newline) can be added: the run has
  * credit for it; or it is short and the run has less than AGENT_BATCH_MAX_RUN
- * in shared batches; or the lanes have room for which no run waits. */
+ * unsaved; or the lanes have room for which no run waits. */
 bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
                        apr_size_t length);
 
