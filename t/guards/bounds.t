@@ -13,10 +13,8 @@ use Test::More;
 my $COLLECTS = join '|', qw(json_agg jsonb_agg json_object_agg jsonb_object_agg
     array_agg string_agg array_to_string array_append), 'returns table', 'returns setof';
 
-my $install = slurp(root() . '/sql/install.sql');
-my ($section) = $install =~ /^-- Functions of the API\.\n(.*?)^-- Functions of the workers\.$/ms;
-my %api = map { $_ => 1 } ($section // '') =~ m{functions/(\w+)\.sql}g;
-cmp_ok scalar keys %api, '>', 10, 'install.sql says which functions are the API\'s';
+my %api = map { m{(\w+)\.sql\z} ? ($1 => 1) : () } source_files(qr{\Asql/functions/api/});
+cmp_ok scalar keys %api, '>', 10, 'sql/functions/api has the functions of the API';
 
 my $statements = slurp(root() . '/mod_agent/db/statements.def');
 my @routes = map { slurp(root() . "/$_") } source_files(qr{\Amod_agent/(?:model|handlers|wait)/.*\.c\z});
@@ -54,6 +52,6 @@ my %samples = (
 );
 is fault_of($_ . $FUNCTION), $samples{$_}, "the check judges a sample right: $_" for sort keys %samples;
 
-is fault_of(slurp(root() . "/sql/functions/$_.sql")), '', $_ for sort keys %api;
+is fault_of(slurp(root() . "/sql/functions/api/$_.sql")), '', $_ for sort keys %api;
 
 done_testing;

@@ -98,14 +98,14 @@ subtest 'an installation that fails changes nothing' => sub {
 
 subtest 'every function file is installed, and nothing else' => sub {
     my $session = $db->session;
-    my @files = sort map { s{.*/|\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/functions/*.sql";
+    my @files = sort map { s{.*/|\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/functions/*/*.sql";
     is_deeply [ map { $_->[0] } $session->query("select proname from pg_proc
         where pronamespace = 'agent'::regnamespace group by proname order by proname collate \"C\"") ], \@files;
     $session->close;
 };
 
 subtest 'every function file has a header, and a search path or the reason why not' => sub {
-    for my $file (glob "$AgentSQL::ROOT/sql/functions/*.sql") {
+    for my $file (glob "$AgentSQL::ROOT/sql/functions/*/*.sql") {
         open my $in, '<', $file or die "$file: $!";
         my $text = do { local $/; <$in> };
         my $name = $file =~ s{.*/}{}r;

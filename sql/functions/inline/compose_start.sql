@@ -1,0 +1,62 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The message that starts an attempt of a run at its runner, where agent.choose_start says.
+-- Each table is looked up by its key behind a limit, so that no statistics can turn the look-ups of many
+-- runs into a scan.
+-- Returns: one row: the protocol's line, without a line break.
+-- Locks:   none.
+create or replace function agent.compose_start(
+    p_account_id uuid,
+    p_run_id uuid,
+    p_thread_id uuid,
+    p_graph_id text,
+    p_epoch integer,
+    p_attempt smallint
+) returns table (start text)
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined into FROM.
+as $function$
+    select translate(json_build_object(
+               'type', 'start',
+               'run_id', p_run_id,
+               'epoch', p_epoch,
+               'attempt', p_attempt,
+               'thread_id', p_thread_id,
+               'graph_id', p_graph_id,
+               'assistant_id', r.assistant_id,
+               'input', case when not c.is_retry then r.input end,
+               'command', case when not c.is_retry then r.command end,
+               'config', r.config,
+               'context', coalesce(r.context, '{}'),
+               'stream_modes', r.stream_mode,
+               'stream_subgraphs', r.stream_subgraphs,
+               'durability', r.durability,
+               'interrupt_before', r.interrupt_before,
+               'interrupt_after', r.interrupt_after,
+               'checkpoint', case when k.checkpoint_id is not null then json_build_object(
+                   'checkpoint_id', k.checkpoint_id,
+                   'run_id', k.run_id,
+                   'step', k.metadata -> 'step',
+                   'next', k.next) end,
+               'values', coalesce(v.content, '{}'))::text, E'\n\r', '  ')
+      from (
+            select x.*
+              from agent.runs x
+             where x.run_id = p_run_id
+               and x.account_id is not distinct from p_account_id
+             limit 1
+           ) r
+     cross join lateral agent.choose_start(
+            p_account_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
+      left join lateral (
+            select x.*
+              from agent.checkpoints x
+             where x.account_id = p_account_id
+               and x.thread_id = p_thread_id
+               and x.checkpoint_id = c.checkpoint_id
+             limit 1
+           ) k on true
+     cross join lateral agent.compose_values(p_account_id, p_thread_id, k.channels) v
+$function$;
+
+comment on function agent.compose_start(uuid, uuid, uuid, text, integer, smallint) is
+    'The message that starts an attempt of a run.';

@@ -1,0 +1,26 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The one place that knows what a thread record looks like.
+-- Returns: the thread record.
+-- Locks:   none.
+create or replace function agent.render_thread(
+    p_thread agent.threads,
+    p_values json,
+    p_interrupts json
+) returns json
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined.
+as $function$
+    select json_build_object(
+        'thread_id', p_thread.thread_id,
+        'created_at', agent.render_time(p_thread.created_at),
+        'updated_at', agent.render_time(p_thread.updated_at),
+        'metadata', p_thread.metadata,
+        'status', p_thread.status,
+        'config', p_thread.config,
+        'values', p_values,
+        'state_updated_at', agent.render_time(p_thread.state_updated_at),
+        'interrupts', p_interrupts)
+$function$;
+
+comment on function agent.render_thread(agent.threads, json, json) is
+    'The thread record of the API.';

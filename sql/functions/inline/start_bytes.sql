@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- How long the message will be that starts an attempt of a leased run, without composing it:
+-- the state it starts from as it was measured when it was saved, and what the request adds. What was
+-- not measured counts as 8 MiB, the longest line of the protocol.
+-- Returns: one row: bytes, approximate.
+-- Locks:   none.
+create or replace function agent.start_bytes(
+    p_account_id uuid,
+    p_run_id uuid,
+    p_thread_id uuid,
+    p_request_bytes integer
+) returns table (bytes bigint)
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined into FROM.
+as $function$
+    select 1024 + coalesce(p_request_bytes, 8388608)
+           + case when k.checkpoint_id is null then 0 else k.state_bytes end
+      from (
+            select x.start_checkpoint_id
+              from agent.runs x
+             where x.run_id = p_run_id
+               and x.account_id is not distinct from p_account_id
+             limit 1
+           ) r
+     cross join lateral agent.choose_start(
+            p_account_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
+      left join lateral (
+            select x.checkpoint_id, x.state_bytes
+              from agent.checkpoints x
+             where x.account_id = p_account_id
+               and x.thread_id = p_thread_id
+               and x.checkpoint_id = c.checkpoint_id
+             limit 1
+           ) k on true
+$function$;
+
+comment on function agent.start_bytes(uuid, uuid, uuid, integer) is
+    'Length of the message that starts an attempt of a run, approximate.';

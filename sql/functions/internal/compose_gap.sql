@@ -1,0 +1,33 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a stream shows of a final run whose events the retention has dropped: an event `gap`
+-- that says so, then the state the run left, and how it ended.
+-- Returns: events in order. Only the last one has the number of the run's last event, so that whoever
+--          is cut off between them gets all of them again.
+-- Locks:   none.
+create or replace function agent.compose_gap(p_run agent.runs, p_after bigint)
+returns table (seq bigint, event text, data text)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    return query
+        select case when row_number() over (order by g.pos) = count(*) over ()
+                    then p_run.last_event_seq else p_after end,
+               g.event, g.data
+          from (values
+                (1, 'gap', json_build_object(
+                    'run_id', p_run.run_id,
+                    'after', p_after,
+                    'last', p_run.last_event_seq)::text),
+                (2, 'values', agent.compose_result(p_run)),
+                (3, 'error', p_run.error::text),
+                (4, 'feedback', case when p_run.status = 'success' then p_run.feedback::text end)
+               ) g (pos, event, data)
+         where g.data is not null
+         order by g.pos;
+end
+$function$;
+
+comment on function agent.compose_gap(agent.runs, bigint) is
+    'What a stream shows of a run whose events are gone.';

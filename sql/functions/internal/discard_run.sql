@@ -1,0 +1,84 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Removes the record, the events and the checkpoints of a run that is in no queue.
+-- Their values go later (agent.sweep_blobs). A checkpoint of another run that followed one of them is attached to the nearest one that stays.
+-- Returns: the nearest checkpoint that stays, going up from the head, when the head was the run's.
+-- Locks:   the caller holds the thread; takes the record.
+create or replace function agent.discard_run(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_run_id uuid
+) returns uuid
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_bucket date;
+    v_head   uuid;
+begin
+    select agent.skip_checkpoints(p_account_id, p_thread_id, p_run_id, t.head_checkpoint_id)
+      into v_head
+      from agent.threads t
+     where t.account_id = p_account_id
+       and t.thread_id = p_thread_id;
+
+    with recursive up as (
+        select child.checkpoint_id as child_id, parent.parent_checkpoint_id as checkpoint_id
+          from agent.checkpoints child
+          join agent.checkpoints parent
+            on parent.account_id = child.account_id
+           and parent.thread_id = child.thread_id
+           and parent.checkpoint_id = child.parent_checkpoint_id
+         where child.account_id = p_account_id
+           and child.thread_id = p_thread_id
+           and child.run_id <> p_run_id
+           and parent.run_id = p_run_id
+        -- Not all: a runner may say that a checkpoint follows itself.
+        union
+        select up.child_id, c.parent_checkpoint_id
+          from up
+          join agent.checkpoints c
+            on c.account_id = p_account_id
+           and c.thread_id = p_thread_id
+           and c.checkpoint_id = up.checkpoint_id
+         where c.run_id = p_run_id
+    )
+    update agent.checkpoints child
+       set parent_checkpoint_id = up.checkpoint_id
+      from up
+     where child.account_id = p_account_id
+       and child.thread_id = p_thread_id
+       and child.checkpoint_id = up.child_id
+       and not exists (
+            select from agent.checkpoints c
+             where c.account_id = p_account_id
+               and c.thread_id = p_thread_id
+               and c.checkpoint_id = up.checkpoint_id
+               and c.run_id = p_run_id);
+
+    delete from agent.checkpoints c
+     where c.account_id = p_account_id
+       and c.thread_id = p_thread_id
+       and c.run_id = p_run_id;
+    -- Which values only these had is to be found by comparing with all that stay: later, not here.
+    if found then
+        insert into agent.blob_sweeps (account_id, thread_id, due_at)
+        values (p_account_id, p_thread_id, agent.now())
+            on conflict (account_id, thread_id) do nothing;
+    end if;
+
+    delete from agent.runs r
+     where r.run_id = p_run_id
+       and r.account_id is not distinct from p_account_id
+    returning r.events_bucket into v_bucket;
+    delete from agent.run_events e
+     where e.account_id = p_account_id
+       and e.bucket = v_bucket
+       and e.run_id = p_run_id;
+    return v_head;
+end
+$function$;
+
+comment on function agent.discard_run(uuid, uuid, uuid) is
+    'Removes the record, events and checkpoints of a run.';

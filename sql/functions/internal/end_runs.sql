@@ -1,0 +1,46 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Applies the ends among the reports of a worker. A cancel that came meanwhile decides:
+-- rollback wins over everything, interrupt over everything but success.
+-- Returns: nothing.
+-- Locks:   the caller holds the threads and the queue rows; takes the records.
+create or replace function agent.end_runs(
+    p_worker_id bigint,
+    p_runs agent.run_report[]
+) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_finals    agent.run_end[];
+    v_discarded agent.run_queue[];
+    v_row       agent.run_queue;
+begin
+    select array_agg(row(
+               q.account_id, q.thread_id, q.run_id,
+               case when q.cancel = 1 and i.status <> 'success' then 'interrupted' else i.status end,
+               case
+                   when i.status not in ('error', 'timeout') or q.cancel = 1 then null
+                   else coalesce(i.error, json_build_object(
+                       'error', i.status, 'message', 'The run ended without a message.'))
+               end,
+               q.cancel = 1 and i.status <> 'success', i.last_event_seq)::agent.run_end)
+               filter (where q.cancel <> 2),
+           array_agg(q) filter (where q.cancel = 2)
+      into v_finals, v_discarded
+      from unnest(p_runs) i
+     cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
+     where i.status is not null;
+
+    if v_finals is not null then
+        perform agent.finish_runs(p_worker_id, v_finals);
+    end if;
+    foreach v_row in array coalesce(v_discarded, '{}')
+    loop
+        perform agent.rollback_run(p_worker_id, v_row);
+    end loop;
+end
+$function$;
+
+comment on function agent.end_runs(bigint, agent.run_report[]) is
+    'Applies the ends that a worker reports.';

@@ -1,0 +1,81 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Writes the record and the queue row of a new run: ready, or blocked by an earlier one.
+-- Returns: the run record of the API.
+-- Locks:   the caller holds the thread; takes the new rows.
+create or replace function agent.enqueue_run(
+    p_thread agent.threads,
+    p_assistant agent.assistants,
+    p_run_id uuid,
+    p_strategy text,
+    p_user_id text,
+    p_idempotency_key text,
+    p_request_hash text,
+    p_feedback_url text,
+    p_checkpoint_id uuid,
+    p_request agent.run_request
+) returns json
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_now    timestamptz := agent.now();
+    v_bucket date := (v_now at time zone 'UTC')::date;
+    v_active boolean := p_thread.active_run_id = p_run_id;
+    v_body   json;
+begin
+    insert into agent.runs as r (
+        account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
+        metadata, input, command, config, context, webhook, stream_mode, stream_subgraphs,
+        stream_resumable, feedback_keys, feedback, interrupt_before, interrupt_after, durability,
+        start_checkpoint_id, events_bucket, idempotency_key, request_hash, temporary, created_at,
+        updated_at)
+    values (
+        p_thread.account_id, p_run_id, p_thread.thread_id, p_thread.run_seq,
+        p_assistant.assistant_id, p_assistant.graph_id, p_strategy,
+        coalesce(p_request.metadata, '{}'), p_request.input, p_request.command,
+        agent.merge_config(
+            p_assistant.config, p_request.config,
+            p_assistant.metadata || p_thread.metadata,
+            p_request.metadata,
+            jsonb_build_object(
+                'run_id', p_run_id,
+                'user_id', p_user_id,
+                'graph_id', p_assistant.graph_id,
+                'thread_id', p_thread.thread_id,
+                'assistant_id', p_assistant.assistant_id,
+                'checkpoint_id', p_checkpoint_id)),
+        agent.merge_context(p_assistant.context, p_request.context), p_request.webhook,
+        case
+            when p_request.stream_mode is null then '["values"]'
+            when json_typeof(p_request.stream_mode) = 'array' then p_request.stream_mode
+            else json_build_array(p_request.stream_mode)
+        end,
+        coalesce(p_request.stream_subgraphs, false), coalesce(p_request.stream_resumable, false),
+        p_request.feedback_keys,
+        agent.compose_feedback(p_feedback_url, p_run_id, p_request.feedback_keys),
+        p_request.interrupt_before, p_request.interrupt_after,
+        p_request.durability, p_checkpoint_id, v_bucket, p_idempotency_key, p_request_hash,
+        p_thread.temporary, v_now, v_now)
+    returning agent.render_run(r) into v_body;
+
+    insert into agent.run_queue (
+        account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, not_before,
+        events_bucket, base_checkpoint_id, request_bytes)
+    values (
+        p_thread.account_id, p_run_id, p_thread.thread_id, p_thread.run_seq, p_assistant.graph_id,
+        case when v_active then 1 else 0 end,
+        case when v_active then nextval('agent.run_ready_seq') end,
+        case when p_request.after_seconds > 0
+             then v_now + p_request.after_seconds * interval '1 second' end,
+        v_bucket, p_thread.head_checkpoint_id,
+        coalesce(octet_length(p_request.input::text), 0)
+            + coalesce(octet_length(p_request.command::text), 0)
+            + coalesce(octet_length(p_request.config::text), 0)
+            + coalesce(octet_length(p_request.context::text), 0));
+    return v_body;
+end
+$function$;
+
+comment on function agent.enqueue_run(
+    agent.threads, agent.assistants, uuid, text, text, text, text, text, uuid, agent.run_request) is
+    'Writes the record and the queue row of a new run.';

@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What an idempotency key stands for. Requests with one key wait for each other here, so
+-- that the second one sees the run of the first. p_thread_id null: the request named no thread.
+-- Returns: ok with the stored run's record; idempotency_mismatch when the stored request was another
+--          one; code null when the key is new.
+-- Locks:   the key (advisory).
+create or replace function agent.find_stored_run(
+    p_account_id uuid,
+    p_thread_id uuid,
+    p_idempotency_key text,
+    p_request_hash text,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    perform pg_advisory_xact_lock(hashtextextended(p_account_id::text || p_idempotency_key, 0));
+    select case
+               when r.thread_id = coalesce(p_thread_id, r.thread_id)
+                and r.request_hash is not distinct from p_request_hash
+               then 'ok' else 'idempotency_mismatch'
+           end,
+           agent.render_run(r)
+      into code, body
+      from agent.runs r
+     where r.account_id = p_account_id
+       and r.idempotency_key = p_idempotency_key;
+    if code = 'idempotency_mismatch' then
+        body := 'The idempotency key was used for another request.';
+    end if;
+end
+$function$;
+
+comment on function agent.find_stored_run(uuid, uuid, text, text) is
+    'The run that a request with this idempotency key created.';

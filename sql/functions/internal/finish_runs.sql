@@ -1,0 +1,107 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The one place where runs become final: record, usage, webhook, queue, thread and the
+-- promotion of the next run change together. A run that succeeded and was asked for feedback gets its
+-- last event here. p_worker_id is the worker that reported the ends; null when they follow from a
+-- cancel or a loss, so that a worker's repeated batch does not take them for its own.
+-- Returns: nothing.
+-- Locks:   the caller holds the threads and the queue rows; takes the records.
+create or replace function agent.finish_runs(
+    p_worker_id bigint,
+    p_ends agent.run_end[]
+) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_now      timestamptz := agent.now();
+    v_feedback agent.batch_event[];
+begin
+    with finished as (
+        update agent.runs r
+           set status = e.status,
+               error = e.error,
+               cancelled = e.cancelled,
+               last_checkpoint_id = case when t.head_run_id = r.run_id then t.head_checkpoint_id end,
+               last_event_seq = coalesce(
+                   e.last_event_seq,
+                   agent.last_event_seq(q.account_id, q.events_bucket, q.run_id))
+                   + case when e.status = 'success' and r.feedback is not null then 1 else 0 end,
+               started_at = q.started_at,
+               updated_at = v_now,
+               finished_at = v_now
+          from unnest(p_ends) e
+         cross join lateral (
+                select x.*
+                  from agent.run_queue x
+                 where x.run_id = e.run_id
+                   and x.account_id is not distinct from e.account_id
+                 limit 1
+               ) q
+         cross join lateral (
+                select x.head_run_id, x.head_checkpoint_id
+                  from agent.threads x
+                 where x.account_id = e.account_id
+                   and x.thread_id = e.thread_id
+                 limit 1
+               ) t
+         cross join lateral (
+                select x.ctid
+                  from agent.runs x
+                 where x.run_id = e.run_id
+                   and x.account_id is not distinct from e.account_id
+                 limit 1
+               ) i
+         where r.ctid = i.ctid
+        returning r.account_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.status,
+                  q.attempts, q.epoch, r.created_at, r.started_at, r.last_event_seq, r.feedback
+    ),
+    counted as (
+        insert into agent.usage_events (
+            account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
+            worker_id, created_at, started_at, finished_at)
+        select f.account_id, f.run_id, f.thread_id, f.assistant_id, f.graph_id, f.status, f.attempts,
+               f.epoch, p_worker_id, f.created_at, f.started_at, v_now
+          from finished f
+    )
+    select array_agg(row(
+               f.account_id, f.run_id, f.epoch, f.last_event_seq, 'feedback', f.feedback,
+               null)::agent.batch_event)
+      into v_feedback
+      from finished f
+     where f.status = 'success'
+       and f.feedback is not null;
+
+    if v_feedback is not null then
+        insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data)
+        select f.account_id, r.events_bucket, f.run_id, f.seq, f.epoch, f.event, f.data
+          from unnest(v_feedback) f
+         cross join lateral (
+                select x.events_bucket
+                  from agent.runs x
+                 where x.run_id = f.run_id
+                   and x.account_id is not distinct from f.account_id
+                 limit 1
+               ) r;
+    end if;
+
+    perform agent.record_webhooks(p_ends, false);
+
+    delete from agent.run_queue q
+     where q.ctid = any (array(
+            select i.ctid
+              from unnest(p_ends) e
+             cross join lateral (
+                    select x.ctid
+                      from agent.run_queue x
+                     where x.run_id = e.run_id
+                       and x.account_id is not distinct from e.account_id
+                     limit 1
+                   ) i));
+
+    perform agent.settle_threads(p_ends);
+end
+$function$;
+
+comment on function agent.finish_runs(bigint, agent.run_end[]) is
+    'Makes runs final and promotes the next ones.';

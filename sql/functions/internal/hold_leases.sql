@@ -1,0 +1,35 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The fence: locks the leases that the worker still holds. While the locks are held
+-- nobody can give these runs to another worker; a plain read would prove nothing at commit.
+-- Returns: the queue rows as they are after a wait, null for none.
+-- Locks:   the queue rows, in the order of their keys; agent.lock_threads comes first.
+create or replace function agent.hold_leases(p_worker_id bigint, p_keys agent.run_report[])
+returns agent.run_queue[]
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    -- The condition of agent.find_lease, evaluated again on the row as it is after a wait.
+    return (
+        select array_agg(l.lease)
+          from (
+                select x.account_id, x.run_id, x.epoch
+                  from unnest(p_keys) x
+                 order by x.account_id, x.run_id
+                offset 0
+               ) k
+         cross join lateral (
+                select q as lease
+                  from agent.run_queue q
+                 where q.run_id = k.run_id
+                   and q.account_id is not distinct from k.account_id
+                   and q.epoch = k.epoch
+                   and q.worker_id is not distinct from p_worker_id
+                   for no key update
+               ) l);
+end
+$function$;
+
+comment on function agent.hold_leases(bigint, agent.run_report[]) is
+    'Locks and reads the leases that a worker still holds.';

@@ -1,0 +1,16 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The fence with what stands before it in the order of locks.
+-- Returns: nothing; the caller's next statement sees what is held.
+-- Locks:   the threads of keys with locks_thread, then the queue rows, each in the order of their keys.
+create or replace function agent.lock_leases(p_worker_id bigint, p_keys agent.run_report[]) returns void
+language plpgsql volatile security invoker
+set search_path = '' set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    perform agent.lock_threads(p_worker_id, p_keys);
+    perform agent.hold_leases(p_worker_id, p_keys);
+end
+$function$;
+
+comment on function agent.lock_leases(bigint, agent.run_report[]) is
+    'Locks the leases that a worker still holds.';

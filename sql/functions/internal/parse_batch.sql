@@ -1,0 +1,69 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Reads the items of agent.save_batch in one pass.
+-- Returns: the runs that it names, with their ends, and the events and checkpoints in order; null
+--          for none. Raises MA002 for a message of no known type.
+-- Locks:   none.
+create or replace function agent.parse_batch(
+    p_items json,
+    out runs agent.run_report[],
+    out events agent.batch_event[],
+    out checkpoints agent.batch_checkpoint[]
+)
+language plpgsql stable security invoker
+set search_path = '' set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_has_unknown boolean;
+begin
+    with item as materialized (
+        select i.*
+          from json_to_recordset(p_items) as i (
+                   a uuid, r uuid, e integer, s bigint, type text, event text, data json,
+                   checkpoint_id uuid, parent uuid, "values" json, next json, tasks json,
+                   metadata json, opaque json, status text, error json)
+    )
+    select (
+               select array_agg(row(
+                          k.a, k.r, k.e, k.locks_thread, k.status, k.error, k.seq)::agent.run_report)
+                 from (
+                       select i.a, i.r, i.e,
+                              bool_or(i.type <> 'event') as locks_thread,
+                              max(i.status) filter (where i.type = 'end') as status,
+                              max(i.error::text) filter (where i.type = 'end')::json as error,
+                              max(i.s) filter (where i.type = 'event') as seq
+                         from item i
+                        group by i.a, i.r, i.e
+                      ) k
+           ),
+           (
+               select array_agg(row(
+                          i.a, i.r, i.e, i.s, i.event,
+                          case when i.checkpoint_id is null then coalesce(i.data::text, 'null') end,
+                          i.checkpoint_id)::agent.batch_event)
+                 from item i
+                where i.type = 'event'
+           ),
+           (
+               select array_agg(row(
+                          i.a, i.r, i.e, i.checkpoint_id, i.parent, v.channels,
+                          coalesce(i.next, '[]'), coalesce(i.tasks, '[]'),
+                          coalesce(i.metadata, '{}'), i.opaque)::agent.batch_checkpoint)
+                 from item i
+                cross join lateral agent.split_values(coalesce(i."values", '{}')) v
+                where i.type = 'checkpoint'
+           ),
+           exists (
+               select
+                 from item i
+                where (i.type <> 'event' and i.type <> 'checkpoint' and i.type <> 'end') is not false
+           )
+      into runs, events, checkpoints, v_has_unknown;
+
+    -- To pass over what nobody understands would be to lose it.
+    if v_has_unknown then
+        raise exception using errcode = 'MA002', message = 'a batch has an item of no known type';
+    end if;
+end
+$function$;
+
+comment on function agent.parse_batch(json) is 'Reads the items of agent.save_batch.';

@@ -1,0 +1,78 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Puts into the outbox what those among the ended runs that have a webhook are to tell: the
+-- run as it is after its end, when it began and ended, and the values it reached. A run on a
+-- temporary thread tells no values, one with more than 1 MiB of them that they are omitted; one that was
+-- rolled back tells interrupted, and that it is gone.
+-- Returns: nothing.
+-- Locks:   the new rows. The records must be final already, or about to be removed by a rollback;
+--          their queue rows must still be there.
+create or replace function agent.record_webhooks(
+    p_ends agent.run_end[],
+    p_rolled_back boolean
+) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    c_values_bytes constant integer := 1048576;
+    v_now        timestamptz := agent.now();
+    v_run        agent.runs;
+    v_checkpoint agent.checkpoints;
+    v_body       json;
+begin
+    for v_run in
+        select r.*
+          from unnest(p_ends) e
+         cross join lateral (
+                select x.*
+                  from agent.runs x
+                 where x.run_id = e.run_id
+                   and x.account_id is not distinct from e.account_id
+                 limit 1
+               ) r
+         where r.webhook is not null
+    loop
+        if p_rolled_back then
+            v_run.status := 'interrupted';
+            v_run.updated_at := v_now;
+            v_run.finished_at := v_now;
+            select q.started_at into v_run.started_at
+              from agent.run_queue q
+             where q.run_id = v_run.run_id
+               and q.account_id is not distinct from v_run.account_id;
+        end if;
+        v_body := agent.concat_objects(
+            agent.render_run(v_run),
+            json_build_object(
+                'run_started_at', agent.render_time(v_run.started_at),
+                'run_ended_at', agent.render_time(v_run.finished_at)));
+        if p_rolled_back then
+            v_body := agent.concat_objects(v_body, '{"rolled_back": true, "values": null}');
+        elsif not v_run.temporary then
+            select c.* into v_checkpoint
+              from agent.checkpoints c
+             where c.account_id = v_run.account_id
+               and c.thread_id = v_run.thread_id
+               and c.checkpoint_id = v_run.last_checkpoint_id;
+            -- Each attempt sends it all: a small request must not make the server send much.
+            v_body := agent.concat_objects(v_body, case
+                when v_checkpoint.state_bytes > c_values_bytes
+                    then '{"values": null, "values_omitted": true}'
+                else json_build_object('values', (
+                    select v.content
+                      from agent.compose_values(
+                               v_checkpoint.account_id, v_checkpoint.thread_id, v_checkpoint.channels) v))
+                end);
+        end if;
+        insert into agent.webhook_outbox (
+            account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at)
+        values (
+            v_run.account_id, v_run.run_id, v_run.thread_id, v_run.webhook, v_body::text,
+            octet_length(v_body::text), v_now, v_now);
+    end loop;
+end
+$function$;
+
+comment on function agent.record_webhooks(agent.run_end[], boolean) is
+    'Puts the webhooks of ended runs into the outbox.';

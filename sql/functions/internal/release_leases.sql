@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Gives back runs whose worker or runner is gone. The cancel flag is looked at first: a
+-- cancelled run is never attempted again. Attempts used up end in error, the rest becomes ready.
+-- Returns: one row per key: requeued, error, interrupted, rolled_back; gone, without its thread, when
+--          the lease was not held any more.
+-- Locks:   the threads, then the queue rows, then the records.
+create or replace function agent.release_leases(
+    p_worker_id bigint,
+    p_keys agent.run_report[],
+    p_counted boolean,
+    p_error text,
+    p_reason text,
+    p_max_shared smallint
+) returns table (run_id uuid, thread_id uuid, outcome text)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_rows agent.run_queue[];
+    v_row  agent.run_queue;
+    v_key  agent.run_report;
+begin
+    perform agent.lock_leases(p_worker_id, p_keys);
+    select array_agg(q order by q.account_id, q.run_id) into v_rows
+      from unnest(p_keys) k
+     cross join lateral agent.find_lease(p_worker_id, k.account_id, k.run_id, k.epoch) q;
+
+    foreach v_row in array coalesce(v_rows, '{}')
+    loop
+        run_id := v_row.run_id;
+        thread_id := v_row.thread_id;
+        if v_row.cancel = 2 then
+            perform agent.rollback_run(null, v_row);
+            outcome := 'rolled_back';
+        elsif v_row.cancel = 1 then
+            perform agent.finish_runs(null, array[row(
+                v_row.account_id, v_row.thread_id, v_row.run_id,
+                'interrupted', null, true, null)::agent.run_end]);
+            outcome := 'interrupted';
+        elsif p_counted and v_row.attempts >= v_row.max_attempts then
+            perform agent.finish_runs(null, array[row(
+                v_row.account_id, v_row.thread_id, v_row.run_id, 'error',
+                json_build_object(
+                    'error', p_error,
+                    'message', format(
+                        'The run was given up after %s attempts; at the last one %s.',
+                        v_row.attempts, p_reason)),
+                false, null)::agent.run_end]);
+            outcome := 'error';
+        else
+            perform agent.requeue_run(v_row, p_counted, p_max_shared);
+            outcome := 'requeued';
+        end if;
+        return next;
+    end loop;
+
+    foreach v_key in array coalesce(p_keys, '{}')
+    loop
+        if not exists (
+            select from unnest(v_rows) r
+             where r.account_id = v_key.account_id
+               and r.run_id = v_key.run_id
+        ) then
+            run_id := v_key.run_id;
+            thread_id := null;
+            outcome := 'gone';
+            return next;
+        end if;
+    end loop;
+end
+$function$;
+
+comment on function agent.release_leases(bigint, agent.run_report[], boolean, text, text, smallint) is
+    'Gives back leased runs: ready again, or final.';

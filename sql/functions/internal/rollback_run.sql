@@ -1,0 +1,47 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Removes an unfinished run as if it had not been: record, events, checkpoints and queue
+-- row go, the thread's state is again what it was when the run became ready. Usage keeps a row, and
+-- a webhook tells of it. p_worker_id as in agent.finish_runs.
+-- Returns: nothing.
+-- Locks:   the caller holds the thread and the queue row; takes the record.
+create or replace function agent.rollback_run(
+    p_worker_id bigint,
+    p_row agent.run_queue
+) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_moved boolean;
+    v_end   agent.run_end := row(
+        p_row.account_id, p_row.thread_id, p_row.run_id, 'interrupted', null, true, null);
+begin
+    insert into agent.usage_events (
+        account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, worker_id,
+        created_at, started_at, finished_at)
+    select r.account_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, 'rolled_back',
+           p_row.attempts, p_row.epoch, p_worker_id, r.created_at, p_row.started_at, agent.now()
+      from agent.runs r
+     where r.run_id = p_row.run_id
+       and r.account_id is not distinct from p_row.account_id;
+
+    perform agent.record_webhooks(array[v_end], true);
+    select t.head_run_id = p_row.run_id into v_moved
+      from agent.threads t
+     where t.account_id = p_row.account_id
+       and t.thread_id = p_row.thread_id;
+    perform agent.discard_run(p_row.account_id, p_row.thread_id, p_row.run_id);
+    if v_moved then
+        perform agent.move_head(p_row.account_id, p_row.thread_id, p_row.base_checkpoint_id);
+    end if;
+
+    delete from agent.run_queue q
+     where q.run_id = p_row.run_id
+       and q.account_id is not distinct from p_row.account_id;
+    perform agent.settle_threads(array[v_end]);
+end
+$function$;
+
+comment on function agent.rollback_run(bigint, agent.run_queue) is
+    'Removes an unfinished run and what it did.';

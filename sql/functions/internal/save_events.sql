@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Stores the events of leases that are held; what is there already stays. Only a repeated
+-- batch brings what is there, and "on conflict" costs as much again as the insert: so it is tried
+-- without first. The leases are joined by a hash, here alone: both sides are arrays.
+-- Returns: nothing.
+-- Locks:   the caller holds the queue rows.
+create or replace function agent.save_events(
+    p_leases agent.run_queue[],
+    p_events agent.batch_event[]
+) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_nestloop = off set enable_mergejoin = off
+set enable_hashjoin = on set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data, checkpoint_id)
+    select q.account_id, q.events_bucket, q.run_id, i.seq, i.epoch, i.event, i.data, i.checkpoint_id
+      from unnest(p_events) i
+      join unnest(p_leases) q
+        on q.account_id = i.account_id
+       and q.run_id = i.run_id
+       and q.epoch = i.epoch;
+exception
+    when unique_violation then
+        insert into agent.run_events (
+            account_id, bucket, run_id, seq, epoch, event, data, checkpoint_id)
+        select q.account_id, q.events_bucket, q.run_id, i.seq, i.epoch, i.event, i.data, i.checkpoint_id
+          from unnest(p_events) i
+          join unnest(p_leases) q
+            on q.account_id = i.account_id
+           and q.run_id = i.run_id
+           and q.epoch = i.epoch
+            on conflict (account_id, bucket, run_id, seq) do nothing;
+end
+$function$;
+
+comment on function agent.save_events(agent.run_queue[], agent.batch_event[]) is
+    'Stores events of leased runs.';

@@ -1,0 +1,78 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- After runs left the queue: where one of them was the active run of its thread, makes the
+-- next blocked run the active one, and gives the thread the status that follows. A temporary thread
+-- that has no run any more will be deleted 120 seconds later: so long a client whose connection broke
+-- can fetch the rest.
+-- Returns: nothing.
+-- Locks:   the caller holds the threads; takes their expiries and the promoted queue rows.
+create or replace function agent.settle_threads(p_ends agent.run_end[]) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off set enable_sort = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_now timestamptz := agent.now();
+begin
+    with settled as (
+        update agent.threads t
+           set active_run_id = x.next_run_id,
+               status = case
+                   when x.next_run_id is not null then 'busy'
+                   when x.status in ('error', 'timeout') then 'error'
+                   when t.head_has_next then 'interrupted'
+                   else 'idle'
+               end,
+               updated_at = v_now
+          from (
+                select e.run_id, e.status, k.ctid as row_id, n.run_id as next_run_id
+                  from unnest(p_ends) e
+                 cross join lateral (
+                        select y.ctid
+                          from agent.threads y
+                         where y.account_id = e.account_id
+                           and y.thread_id = e.thread_id
+                         limit 1
+                       ) k
+                  left join lateral (
+                        select w.run_id
+                          from agent.run_queue w
+                         where w.account_id = e.account_id
+                           and w.thread_id = e.thread_id
+                           and w.state = 0
+                         order by w.thread_seq
+                         limit 1
+                       ) n on true
+               ) x
+         where t.ctid = x.row_id
+           and t.active_run_id = x.run_id
+        returning t.account_id, t.thread_id, t.active_run_id, t.head_checkpoint_id, t.temporary
+    ),
+    expiring as (
+        insert into agent.thread_expiries (account_id, thread_id, expires_at)
+        select s.account_id, s.thread_id, v_now + interval '120 seconds'
+          from settled s
+         where s.temporary
+           and s.active_run_id is null
+            on conflict (account_id, thread_id) do update set expires_at = excluded.expires_at
+    )
+    update agent.run_queue q
+       set state = 1,
+           ready_seq = nextval('agent.run_ready_seq'),
+           base_checkpoint_id = p.head_checkpoint_id
+      from (
+            select i.ctid as row_id, s.head_checkpoint_id
+              from settled s
+             cross join lateral (
+                    select y.ctid
+                      from agent.run_queue y
+                     where y.run_id = s.active_run_id
+                       and y.account_id is not distinct from s.account_id
+                     limit 1
+                   ) i
+           ) p
+     where q.ctid = p.row_id;
+end
+$function$;
+
+comment on function agent.settle_threads(agent.run_end[]) is
+    'Promotes the next run of threads and sets their status.';
