@@ -10,7 +10,7 @@
 #include "../config/config.h"
 #include "../db/pool.h"
 #include "../model/schema.h"
-#include "../wait/wait.h"
+#include "../wait/waiter.h"
 
 /* Path parameters of one route at most. */
 #define AGENT_MAX_PARAMS 3

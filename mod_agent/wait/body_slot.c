@@ -8,7 +8,7 @@
 #include <apr_thread_mutex.h>
 
 #include "../core/allocator.h"
-#include "address.h"
+#include "client_address.h"
 
 struct agent_body_slot_t {
     APR_RING_ENTRY(agent_body_slot_t) link;

@@ -8,7 +8,7 @@
 
 #include <httpd.h>
 
-#include "wait.h"
+#include "waiter.h"
 
 /* Whether a client may leave by what it sends. */
 bool agent_input_may_end(conn_rec *c);

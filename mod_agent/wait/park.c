@@ -24,7 +24,7 @@
 #include <scoreboard.h>
 
 #include "../private.h"
-#include "address.h"
+#include "client_address.h"
 #include "input.h"
 #include "output.h"
 

@@ -12,7 +12,7 @@
 
 #include <httpd.h>
 
-#include "block.h"
+#include "turn.h"
 #include "body_slot.h"
 #include "client_socket.h"
 

@@ -11,8 +11,8 @@
 #include <apr_thread_mutex.h>
 #include <apr_thread_proc.h>
 
-#include "address.h"
-#include "wait.h"
+#include "client_address.h"
+#include "waiter.h"
 
 /* How often waiters look while no notification can be heard. */
 #define AGENT_WAIT_DEAF_INTERVAL apr_time_from_sec(1)

@@ -11,7 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "turns.h"
+#include "dispatch.h"
 
 /* In the place of a waiter's serial number. */
 #define END_SERIAL   0

@@ -2,7 +2,7 @@
 /* OBJECTS: ../mod_agent/wait/budget.c */
 /* OBJECTS: ../mod_agent/wait/body_slot.c */
 /* OBJECTS: ../mod_agent/wait/client_socket.c */
-/* OBJECTS: ../mod_agent/wait/address.c */
+/* OBJECTS: ../mod_agent/wait/client_address.c */
 /* OBJECTS: ../mod_agent/core/allocator.c */
 /* Who is cut when slow clients hold too much, or take too many slots. */
 #include "check.h"
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../mod_agent/wait/address.h"
+#include "../../mod_agent/wait/client_address.h"
 #include "../../mod_agent/wait/body_slot.h"
 #include "../../mod_agent/wait/budget.h"
 

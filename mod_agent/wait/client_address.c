@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many waiters or slots each client address has; see address.h. */
-#include "address.h"
+#include "client_address.h"
 
 #include <stdbool.h>
 

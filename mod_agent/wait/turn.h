@@ -3,12 +3,12 @@
  * The turns of a request that waits, and a thread that blocks between them; the
  * requests that do not block are in park.h.
  */
-#ifndef AGENT_WAIT_BLOCK_H
-#define AGENT_WAIT_BLOCK_H
+#ifndef AGENT_WAIT_TURN_H
+#define AGENT_WAIT_TURN_H
 
 #include <httpd.h>
 
-#include "wait.h"
+#include "waiter.h"
 
 typedef enum agent_turn_t {
     /* Again when the waiter is woken. */

@@ -5,8 +5,8 @@
  * do not hold up another's. Each function is O(1), and called with the lock of
  * the waits held.
  */
-#ifndef AGENT_WAIT_QUEUE_H
-#define AGENT_WAIT_QUEUE_H
+#ifndef AGENT_WAIT_DISPATCH_QUEUE_H
+#define AGENT_WAIT_DISPATCH_QUEUE_H
 
 #include "state.h"
 

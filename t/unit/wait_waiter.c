@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_agent/wait/wait.c */
+/* OBJECTS: ../mod_agent/wait/waiter.c */
 /* OBJECTS: ../mod_agent/core/allocator.c */
-/* OBJECTS: ../mod_agent/wait/turns.c */
-/* OBJECTS: ../mod_agent/wait/queue.c */
-/* OBJECTS: ../mod_agent/wait/address.c */
-/* OBJECTS: ../mod_agent/wait/hear.c */
-/* OBJECTS: ../mod_agent/wait/news.c */
+/* OBJECTS: ../mod_agent/wait/dispatch.c */
+/* OBJECTS: ../mod_agent/wait/dispatch_queue.c */
+/* OBJECTS: ../mod_agent/wait/client_address.c */
+/* OBJECTS: ../mod_agent/wait/listen.c */
+/* OBJECTS: ../mod_agent/wait/updates.c */
 /* OBJECTS: ../mod_agent/wait/watch.c */
 /* OBJECTS: ../mod_agent/db/array.c */
 /* OBJECTS: ../mod_agent/core/error.c */
 /* Who waits, and why each is woken; the database is played. */
-#include "wait_site.h"
+#include "wait_fixture.h"
 
 #include <string.h>
 #include <sys/socket.h>

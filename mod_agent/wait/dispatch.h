@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who of the woken waiters gets a thread; see turns.c. Each function is called
  * with the lock of the waits held. */
-#ifndef AGENT_WAIT_TURNS_H
-#define AGENT_WAIT_TURNS_H
+#ifndef AGENT_WAIT_DISPATCH_H
+#define AGENT_WAIT_DISPATCH_H
 
 #include "state.h"
 

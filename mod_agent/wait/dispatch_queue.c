@@ -5,7 +5,7 @@
  * The first waiter of each line is in waits->woken; the others of its line hang
  * on it. The one that takes its place goes to the end of the rotation.
  */
-#include "queue.h"
+#include "dispatch_queue.h"
 
 static void lead_line_locked(agent_waiter_t *waiter)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Client addresses, and how many waiters or slots each of them has. Nothing
  * here locks: the caller has a lock for what it counts. */
-#ifndef AGENT_WAIT_ADDRESS_H
-#define AGENT_WAIT_ADDRESS_H
+#ifndef AGENT_WAIT_CLIENT_ADDRESS_H
+#define AGENT_WAIT_CLIENT_ADDRESS_H
 
 #include <apr_hash.h>
 #include <apr_network_io.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The waiters of a child, with a database that is played; for wait_*.c. */
-#ifndef WAIT_SITE_H
-#define WAIT_SITE_H
+#ifndef WAIT_FIXTURE_H
+#define WAIT_FIXTURE_H
 
 #include "check.h"
-#include "wait_database.h"
+#include "wait_fake_database.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../mod_agent/db/listen.h"
-#include "../../mod_agent/wait/turns.h"
+#include "../../mod_agent/wait/dispatch.h"
 
 #define RUN   "01890000-0000-7000-8000-000000000001"
 #define OTHER "01890000-0000-7000-8000-000000000002"

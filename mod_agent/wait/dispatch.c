@@ -9,11 +9,11 @@
  * request on its way. A turn that ends dispatches the next waiter. A waiter
  * that blocks has its thread and does not queue.
  */
-#include "turns.h"
+#include "dispatch.h"
 
 #include <sys/eventfd.h>
 
-#include "queue.h"
+#include "dispatch_queue.h"
 
 static void signal_waiter(const agent_waiter_t *waiter)
 {

@@ -7,7 +7,7 @@
 #include <apr_strings.h>
 
 #include "../db/listen.h"
-#include "turns.h"
+#include "dispatch.h"
 
 /* Between two complaints about the connection. */
 #define QUIET_TIME apr_time_from_sec(60)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns, and the thread that blocks between them; see block.h. */
-#include "block.h"
+#include "turn.h"
 
 #include "input.h"
 

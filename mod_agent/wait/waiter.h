@@ -6,8 +6,8 @@
  * A wake-up is a hint. The order that loses none: enter, then look at the run,
  * then wait, then look again.
  */
-#ifndef AGENT_WAIT_WAIT_H
-#define AGENT_WAIT_WAIT_H
+#ifndef AGENT_WAIT_WAITER_H
+#define AGENT_WAIT_WAITER_H
 
 #include <stdbool.h>
 

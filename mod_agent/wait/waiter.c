@@ -13,7 +13,7 @@
 #include <apr_strings.h>
 
 #include "../core/allocator.h"
-#include "turns.h"
+#include "dispatch.h"
 
 /* Free memory that the allocator does not give back. */
 #define KEPT_BYTES (8 * 1024 * 1024)

@@ -17,7 +17,7 @@
 #include <apr_strings.h>
 
 #include "../core/allocator.h"
-#include "turns.h"
+#include "dispatch.h"
 
 /* Of one run at once; more are looked up. */
 #define EVENTS_MAX 100
