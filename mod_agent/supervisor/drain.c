@@ -2,8 +2,8 @@
 /* The ways out; see drain.h. */
 #include "drain.h"
 
-#include "runner_io.h"
-#include "state.h"
+#include "runner/io.h"
+#include "instance.h"
 
 /* For the last words to the database after a drain. */
 #define LAST_WORDS apr_time_from_sec(5)

@@ -12,8 +12,8 @@
 #include <apr_allocator.h>
 
 #include "../core/wake.h"
-#include "runner_io.h"
-#include "state.h"
+#include "runner/io.h"
+#include "instance.h"
 
 #define EXIT_CONFIG 2
 #define TICK        apr_time_from_sec(1)

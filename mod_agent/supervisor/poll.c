@@ -2,7 +2,7 @@
 /* The poll set; see poll.h. */
 #include "poll.h"
 
-#include "state.h"
+#include "instance.h"
 
 /* Nothing needs the loop less often than that. */
 #define LONGEST_WAIT apr_time_from_sec(10)

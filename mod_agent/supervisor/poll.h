@@ -9,7 +9,7 @@
 #include <poll.h>
 
 #include "types.h"
-#include "webhook.h"
+#include "webhook/webhook.h"
 
 /* Three for each runner, those of the webhooks, and a handful. */
 #define AGENT_POLL_MAX (3 * AGENT_RUNNERS_MAX + AGENT_WEBHOOK_SOCKETS + 16)

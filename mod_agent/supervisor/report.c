@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "state.h"
+#include "instance.h"
 
 /* Room for a runner's line of 8 KB and what stands before it. */
 #define MAX_TEXT 8600

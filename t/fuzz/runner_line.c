@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/protocol.c supervisor/buffer.c */
+/* OBJECTS: supervisor/runner/protocol.c supervisor/buffer.c */
 /* OBJECTS: core/ */
 /* A line from a runner, which may be anybody's code. */
 #include "fuzz.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../mod_agent/core/uuid.h"
-#include "../../mod_agent/supervisor/protocol.h"
+#include "../../mod_agent/supervisor/runner/protocol.h"
 
 static void examine(const char *text, size_t length, apr_pool_t *pool)
 {

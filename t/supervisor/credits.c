@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ core/ db/query.c db/connection.c db/array.c */
+/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
+/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
+/* OBJECTS: core/ db/query.c db/connection.c db/array.c */
 /* When a run gets credit; see supervisor/credit.h. */
 #include "../unit/check.h"
 
 #include <string.h>
 
-#include "../../mod_agent/supervisor/runner_io.h"
-#include "../../mod_agent/supervisor/state.h"
+#include "../../mod_agent/supervisor/runner/io.h"
+#include "../../mod_agent/supervisor/instance.h"
 
 #define BIG ((apr_size_t)8 * 1024 * 1024)
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ core/ db/query.c db/connection.c db/array.c */
+/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
+/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
+/* OBJECTS: core/ db/query.c db/connection.c db/array.c */
 /* The parts of the supervisor that need neither processes nor a database. */
 #include "../unit/check.h"
 
@@ -18,9 +20,9 @@
 #include <apr_strings.h>
 
 #include "../../mod_agent/supervisor/buffer.h"
-#include "../../mod_agent/supervisor/process.h"
-#include "../../mod_agent/supervisor/protocol.h"
-#include "../../mod_agent/supervisor/state.h"
+#include "../../mod_agent/supervisor/process/process.h"
+#include "../../mod_agent/supervisor/runner/protocol.h"
+#include "../../mod_agent/supervisor/instance.h"
 
 #define RUN "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
 #define ID  "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/webhook_sign.c supervisor/webhook_judge.c */
+/* OBJECTS: supervisor/webhook/sign.c supervisor/webhook/outcome.c */
 /* Webhooks: the signature, and what a receiver's answer means. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_agent/supervisor/webhook_judge.h"
-#include "../../mod_agent/supervisor/webhook_sign.h"
+#include "../../mod_agent/supervisor/webhook/outcome.h"
+#include "../../mod_agent/supervisor/webhook/sign.h"
 
 /* whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw */
 static const unsigned char key[] = {

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a runner says, and what follows from it; see runner.h. */
+#include "runner.h"
+#include "io.h"
+
+#include "../instance.h"
+
+static void take_ready(agent_supervisor_t *sv, agent_runner_t *runner,
+                       const agent_line_t *line)
+{
+    if (runner->state != AGENT_RUNNER_STARTING) {
+        /* After a drain it may still be about to say it. */
+        if (runner->state == AGENT_RUNNER_READY) {
+            agent_runner_breach(sv, runner, "it said ready twice");
+        }
+        return;
+    }
+    runner->state = AGENT_RUNNER_READY;
+    runner->slots = line->slots < sv->config->slots ? line->slots
+                                                    : sv->config->slots;
+    runner->limit_at = AGENT_NEVER;
+    runner->ping_at = sv->now + sv->timing.ping_interval;
+    agent_report_write(sv, AGENT_LOG_INFO, "AGT0330", 0,
+                       "runner %d is ready for %d runs at once",
+                       (int)runner->pid, runner->slots);
+    agent_claim_wake(sv);
+}
+
+static void take_pong(agent_supervisor_t *sv, agent_runner_t *runner,
+                      const agent_line_t *line)
+{
+    if (line->ping_id == runner->ping_id) {
+        runner->pong_by = AGENT_NEVER;
+        runner->ping_at = sv->now + sv->timing.ping_interval;
+    }
+}
+
+/* Longest text of a failure in the log. */
+#define MAX_FAILURE_BYTES 2000
+
+/* Who looks at the log should not have to ask each run. */
+static void report_failure(agent_supervisor_t *sv, const agent_line_t *line)
+{
+    apr_size_t length = line->failure_length < MAX_FAILURE_BYTES
+        ? line->failure_length
+        : MAX_FAILURE_BYTES;
+
+    if (line->failure != NULL) {
+        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0349", 0,
+                           "run %.36s ended in error: %.*s", line->key.run_id,
+                           (int)length, line->failure);
+    }
+}
+
+/* The runner's side of the run is over; on our side it may mean otherwise. */
+static void take_end(agent_supervisor_t *sv, agent_lease_t *lease,
+                     const agent_line_t *line, const char *text,
+                     apr_size_t length)
+{
+    if (lease->state != AGENT_LEASE_HELD) {
+        /* Ignored, like the rest of it. */
+    }
+    else if (lease->cause == AGENT_CAUSE_DRAIN && !line->success) {
+        agent_lease_release(sv, lease, false, "the server was drained");
+    }
+    else if (lease->cause == AGENT_CAUSE_DEADLINE && !line->success) {
+        agent_lease_time_out(sv, lease);
+    }
+    else {
+        report_failure(sv, line);
+        agent_batch_add(sv, lease, AGENT_ITEM_END, text, length);
+        agent_lease_set_state(sv, lease, AGENT_LEASE_ENDED);
+    }
+    agent_lease_detach(sv, lease);
+}
+
+static void take_run_line(agent_supervisor_t *sv, agent_runner_t *runner,
+                          const agent_line_t *line, const char *text,
+                          apr_size_t length)
+{
+    agent_lease_t *lease = agent_lease_find(sv, &line->key);
+
+    if (lease == NULL || lease->runner != runner) {
+        agent_runner_breach(sv, runner,
+                            "it named a run that it does not execute");
+        return;
+    }
+    if (line->type == AGENT_LINE_WANT) {
+        if (agent_buffer_length(&runner->input) > AGENT_START_ALL_BYTES) {
+            agent_runner_breach(sv, runner, "it asks and does not read");
+        }
+        else if (!agent_credit_ask(sv, lease, line->wanted)) {
+            agent_runner_breach(sv, runner, "a run asked twice to go on");
+        }
+        return;
+    }
+    agent_credit_spend(sv, lease, length + 1);
+    if (line->type == AGENT_LINE_END) {
+        take_end(sv, lease, line, text, length);
+    }
+    else if (lease->state == AGENT_LEASE_HELD) {
+        agent_batch_add(sv, lease,
+                        line->type == AGENT_LINE_EVENT ? AGENT_ITEM_EVENT
+                                                       : AGENT_ITEM_CHECKPOINT,
+                        text, length);
+    }
+}
+
+bool agent_runner_has_room(agent_supervisor_t *sv, const agent_runner_t *runner,
+                           const agent_lease_key_t *key, apr_size_t length)
+{
+    const agent_lease_t *lease = agent_lease_find(sv, key);
+
+    return lease == NULL || lease->runner != runner
+        || lease->state != AGENT_LEASE_HELD
+        || agent_batch_takes(sv, lease, length);
+}
+
+/* Lines of a run, but not its requests, are stored. */
+static bool is_stored(const agent_line_t *line)
+{
+    return line->type != AGENT_LINE_READY && line->type != AGENT_LINE_PONG
+        && line->type != AGENT_LINE_WANT;
+}
+
+bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
+                            const char *text, apr_size_t length, bool is_last)
+{
+    agent_line_t line;
+    const char *wrong = agent_protocol_read(&line, text, length);
+
+    if (wrong != NULL) {
+        agent_report_write(sv, AGENT_LOG_DEBUG, "AGT0339", 0,
+                           "refused line of runner %d, %lu bytes",
+                           (int)runner->pid, (unsigned long)length);
+        agent_runner_breach(sv, runner, wrong);
+    }
+    else if (!is_last && is_stored(&line)
+             && !agent_runner_has_room(sv, runner, &line.key, length)) {
+        runner->held_key = line.key;
+        return false;
+    }
+    else if (line.type == AGENT_LINE_READY) {
+        take_ready(sv, runner, &line);
+    }
+    else if (line.type == AGENT_LINE_PONG) {
+        take_pong(sv, runner, &line);
+    }
+    else {
+        take_run_line(sv, runner, &line, text, length);
+    }
+    return true;
+}

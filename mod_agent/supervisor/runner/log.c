@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What runners write to standard output and error goes to the log, line by
+ * line, within bounds: a runner must not be able to fill the disk.
+ */
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "runner.h"
+#include "io.h"
+#include "../instance.h"
+
+#define MAX_LINE 8000
+/* Lines of one runner within one interval. */
+#define MAX_LINES 100
+#define INTERVAL  apr_time_from_sec(10)
+
+/* "run ID: ", which PROTOCOL.md asks for. */
+static bool names_its_run(const char *line, apr_size_t length)
+{
+    return length > 42 && memcmp(line, "run ", 4) == 0
+        && memcmp(line + 40, ": ", 2) == 0;
+}
+
+/* The run that a line is about, when there is only one; else how many there
+ * are; nothing when the line says it. */
+static void name_runs(const agent_runner_t *runner, const char *line,
+                      apr_size_t length, char *out, size_t size)
+{
+    if (names_its_run(line, length)) {
+        out[0] = '\0';
+    }
+    else if (runner->active == 1) {
+        apr_snprintf(out, size, " (run %.36s)",
+                     APR_RING_FIRST(&runner->leases)->key.run_id);
+    }
+    else {
+        apr_snprintf(out, size, " (%d runs)", runner->active);
+    }
+}
+
+static void report_dropped(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    if (runner->log.dropped > 0) {
+        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0348", 0,
+                           "runner %d: %u more lines were not logged",
+                           (int)runner->pid, runner->log.dropped);
+        runner->log.dropped = 0;
+    }
+}
+
+void agent_runner_tick_log(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    agent_runner_log_t *log = &runner->log;
+
+    if (sv->now - log->since >= INTERVAL) {
+        report_dropped(sv, runner);
+        log->since = sv->now;
+        log->lines = 0;
+    }
+}
+
+static bool is_allowed(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    agent_runner_log_t *log = &runner->log;
+
+    agent_runner_tick_log(sv, runner);
+    if (log->lines >= MAX_LINES) {
+        log->dropped++;
+        return false;
+    }
+    log->lines++;
+    return true;
+}
+
+static void write_line(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    agent_buffer_t *text = &runner->log.text;
+    apr_size_t length = agent_buffer_length(text);
+    char *bytes = agent_buffer_text(text);
+    char about[64];
+
+    if (length > 0 && is_allowed(sv, runner)) {
+        for (apr_size_t i = 0; i < length; i++) {
+            /* Nothing may look like a line of its own or move a terminal. */
+            if ((unsigned char)bytes[i] < ' ' || bytes[i] == 0x7f) {
+                bytes[i] = ' ';
+            }
+        }
+        name_runs(runner, bytes, length, about, sizeof(about));
+        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0347", 0,
+                           "runner %d%s: %.*s", (int)runner->pid, about,
+                           (int)length, bytes);
+    }
+    agent_buffer_consume(text, length);
+}
+
+void agent_runner_take_log(agent_supervisor_t *sv, agent_runner_t *runner,
+                           const char *bytes, apr_size_t length)
+{
+    agent_runner_log_t *log = &runner->log;
+
+    while (length > 0) {
+        const char *newline = memchr(bytes, '\n', length);
+        apr_size_t part = newline != NULL ? (apr_size_t)(newline - bytes)
+                                          : length;
+        apr_size_t room = MAX_LINE - agent_buffer_length(&log->text);
+
+        if (!log->is_skipping) {
+            agent_buffer_append(&log->text, bytes, part < room ? part : room);
+        }
+        if (part >= room && !log->is_skipping) {
+            write_line(sv, runner);
+            log->is_skipping = true;
+        }
+        if (newline != NULL) {
+            write_line(sv, runner);
+            log->is_skipping = false;
+            part++;
+        }
+        bytes += part;
+        length -= part;
+    }
+}
+
+void agent_runner_end_log(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    write_line(sv, runner);
+    report_dropped(sv, runner);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The trials of suspects; see runner_care.h. A suspect may run for hours, and a
+ * run cannot be moved. So that those which wait are tried nevertheless, and no
+ * more processes are started, runs whose trial is over give up their runners
+ * where all are taken: they go on beside others, from their last checkpoints.
+ */
+#include "watch.h"
+
+#include "../instance.h"
+
+/* A value of agent_lease_t.next_max_shared. */
+#define AGENT_SHARED_BY_ANY (-1)
+
+/* Runners that are given up at once, so that several suspects can be tried. */
+#define MOST_LEAVING 4
+
+static bool is_tried(const agent_lease_t *lease)
+{
+    return lease->state == AGENT_LEASE_HELD && lease->is_started;
+}
+
+/* When all that a runner executes can be cleared; AGENT_NEVER: it executes
+ * nothing. */
+static apr_time_t trial_end(const agent_runner_t *runner)
+{
+    apr_time_t last = 0;
+    const agent_lease_t *lease;
+
+    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    {
+        if (is_tried(lease) && lease->trial_end > last) {
+            last = lease->trial_end;
+        }
+    }
+    return last > 0 ? last : AGENT_NEVER;
+}
+
+/* The one whose trial has been over for the longest time; NULL: none. */
+static agent_runner_t *find_tried(agent_supervisor_t *sv)
+{
+    agent_runner_t *best = NULL;
+    agent_runner_t *runner;
+    apr_time_t first = sv->now;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->max_shared > 0 && runner->state == AGENT_RUNNER_READY
+            && trial_end(runner) <= first) {
+            best = runner;
+            first = trial_end(runner);
+        }
+    }
+    return best;
+}
+
+static void clear(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    agent_lease_t *lease;
+
+    agent_runner_leave(sv, runner);
+    agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0388", 0,
+                       "runner %d has executed %d suspects long enough: they "
+                       "go on beside others, its place is for suspects that "
+                       "wait",
+                       (int)runner->pid, runner->active);
+    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    {
+        if (is_tried(lease) && lease->cause == AGENT_CAUSE_NONE) {
+            lease->next_max_shared = AGENT_SHARED_BY_ANY;
+            agent_lease_cancel(sv, lease, AGENT_CAUSE_DRAIN);
+        }
+    }
+}
+
+void agent_runner_tick_trials(agent_supervisor_t *sv)
+{
+    agent_runner_t *runner;
+    int taken = 0;
+    int leaving = 0;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->max_shared > 0 && runner->state < AGENT_RUNNER_DEAD) {
+            taken++;
+            leaving += runner->state > AGENT_RUNNER_READY;
+        }
+    }
+    if (sv->mode != AGENT_MODE_RUNNING || taken < AGENT_RUNNERS_SUSPECT) {
+        return;
+    }
+    while (leaving++ < MOST_LEAVING && (runner = find_tried(sv)) != NULL) {
+        clear(sv, runner);
+    }
+}

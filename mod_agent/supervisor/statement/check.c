@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_leases; see check.h. */
+#include "check.h"
+
+#include <string.h>
+
+#include "../instance.h"
+
+#define INTERVAL apr_time_from_sec(1)
+
+void agent_check_wake(agent_supervisor_t *sv)
+{
+    sv->check.due_at = sv->now;
+}
+
+static apr_time_t due_check(agent_supervisor_t *sv)
+{
+    return agent_worker_is_live(sv) && sv->leases.held > 0 ? sv->check.due_at
+                                                           : AGENT_NEVER;
+}
+
+static apr_status_t send_check(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
+{
+    apr_pool_t *pool = database->scratch;
+    const char *params[2];
+    agent_buffer_t items;
+    agent_runner_t *runner;
+    agent_lease_t *lease;
+
+    agent_buffer_init(&items, pool);
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+        {
+            if (lease->state == AGENT_LEASE_HELD) {
+                agent_lease_print(&items, &lease->key, lease->account_id);
+            }
+        }
+    }
+    if (agent_buffer_length(&items) == 0) {
+        agent_buffer_append(&items, "[", 1);
+    }
+    agent_buffer_append(&items, "]", 2);
+    params[0] = sv->worker.id;
+    params[1] = agent_buffer_text(&items);
+    sv->check.due_at = agent_database_after(sv, INTERVAL);
+    return agent_db_send(database->db, AGENT_SQL_CHECK_LEASES, params, err,
+                         pool);
+}
+
+/* The answer names the run only; its lease is the one that is still held. */
+static agent_lease_t *find_held(agent_supervisor_t *sv, const char *run_id)
+{
+    agent_runner_t *runner;
+    agent_lease_t *lease;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+        {
+            if (lease->state == AGENT_LEASE_HELD
+                && memcmp(lease->key.run_id, run_id, 36) == 0) {
+                return lease;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void receive_check(agent_supervisor_t *sv,
+                          const agent_db_result_t *result)
+{
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        agent_lease_t *lease = find_held(sv, agent_db_value(result, row, 0));
+
+        if (lease == NULL) {
+            continue;
+        }
+        if (strcmp(agent_db_value(result, row, 1), "cancel") != 0) {
+            agent_lease_lose(sv, lease);
+        }
+        else if (lease->cause == AGENT_CAUSE_NONE) {
+            agent_lease_cancel(sv, lease, AGENT_CAUSE_REQUEST);
+        }
+    }
+}
+
+static void fail_check(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    sv->check.due_at = agent_database_retry_at(sv, failure);
+}
+
+const agent_operation_t agent_check_operation = {
+    "check_leases", due_check, send_check, receive_check, fail_check};

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* claim_runs; see claim.h. */
+#include "claim.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../instance.h"
+
+#define INTERVAL  apr_time_from_sec(1)
+#define MAX_CLAIM 50
+/* Transactions that took a number early and commit late fall into this. */
+#define SLACK 1000
+
+/* Columns of the statement. */
+enum {
+    COL_ACCOUNT,
+    COL_RUN,
+    COL_THREAD,
+    COL_EPOCH,
+    COL_ATTEMPT,
+    COL_GRAPH,
+    COL_READY_SEQ,
+    COL_LAST_SEQ,
+    COL_DEADLINE,
+    COL_MAX_SHARED,
+    COL_TIMES_CLEARED,
+    COL_START_BYTES,
+    COL_START
+};
+
+void agent_claim_init(agent_supervisor_t *sv)
+{
+    apr_size_t count = 0;
+
+    agent_limit_init(&sv->claim.limit, MAX_CLAIM);
+    while (sv->config->graph_ids[count] != NULL) {
+        count++;
+    }
+    sv->claim.graph_ids = agent_db_array(sv->config->graph_ids, count,
+                                         sv->pool);
+}
+
+void agent_claim_wake(agent_supervisor_t *sv)
+{
+    sv->claim.due_at = sv->now;
+}
+
+/* Suspects have runners of their own. They are looked for each second, not
+ * whenever some other run becomes ready. */
+static apr_time_t due_for_suspects(const agent_supervisor_t *sv)
+{
+    const agent_claim_t *claim = &sv->claim;
+
+    if (agent_runner_free_suspect_runners(sv) == 0) {
+        return AGENT_NEVER;
+    }
+    return claim->due_at > claim->full_scan_at ? claim->due_at
+                                               : claim->full_scan_at;
+}
+
+static apr_time_t due_claim(agent_supervisor_t *sv)
+{
+    if (sv->mode != AGENT_MODE_RUNNING || !agent_worker_is_live(sv)
+        || sv->worker.is_stopped || sv->worker.is_in_doubt
+        || agent_batch_is_full(sv)) {
+        return AGENT_NEVER;
+    }
+    return agent_runner_free_slots(sv) > 0 ? sv->claim.due_at
+                                           : due_for_suspects(sv);
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* What there is room for. */
+static void ask_for_room(agent_supervisor_t *sv)
+{
+    agent_claim_t *claim = &sv->claim;
+
+    claim->ordinary = smaller(agent_runner_free_slots(sv),
+                              claim->limit.current);
+    claim->suspects = smaller(agent_runner_free_suspect_runners(sv),
+                              claim->limit.current);
+}
+
+static apr_status_t send_claim(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
+{
+    agent_claim_t *claim = &sv->claim;
+    apr_pool_t *pool = database->scratch;
+    bool full_scan = claim->full_scan_at <= sv->now;
+    const char *params[6];
+
+    claim->due_at = AGENT_NEVER;
+    ask_for_room(sv);
+    if (full_scan) {
+        claim->full_scan_at = sv->now + INTERVAL;
+    }
+    params[0] = sv->worker.id;
+    params[1] = claim->graph_ids;
+    params[2] = apr_itoa(pool, claim->ordinary);
+    params[3] = full_scan || claim->mark < SLACK
+        ? "0"
+        : apr_psprintf(pool, "%" APR_INT64_T_FMT, claim->mark - SLACK);
+    params[4] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
+                             agent_start_claim_bytes(sv));
+    params[5] = apr_itoa(pool, claim->suspects);
+    return agent_db_send(database->db, AGENT_SQL_CLAIM_RUNS, params, err, pool);
+}
+
+static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
+                       int row)
+{
+    apr_cpystrn(lease->account_id, agent_db_value(result, row, COL_ACCOUNT),
+                sizeof(lease->account_id));
+    apr_cpystrn(lease->thread_id, agent_db_value(result, row, COL_THREAD),
+                sizeof(lease->thread_id));
+    lease->attempt = (int)agent_db_integer(result, row, COL_ATTEMPT, 1);
+    lease->saved_seq = agent_db_integer(result, row, COL_LAST_SEQ, -1);
+    lease->next_seq = lease->saved_seq + 1;
+    lease->limit_sec = agent_db_integer(result, row, COL_DEADLINE, 0);
+    lease->times_cleared = (int)agent_db_integer(result, row, COL_TIMES_CLEARED,
+                                                 0);
+    lease->start_bytes = (apr_size_t)agent_db_integer(result, row,
+                                                      COL_START_BYTES, 0);
+}
+
+/*
+ * A claim commits asynchronously, so a crash of the database can undo it and
+ * the same run come again with the same epoch, while a runner still executes
+ * it under the claim that was undone. Whose words are whose could not be told
+ * any more: the run goes back and comes again with the next epoch.
+ */
+static void refuse_twin(agent_supervisor_t *sv, agent_lease_t *old)
+{
+    agent_release_add(sv, old, false, "the database had lost a claim");
+    if (old->state == AGENT_LEASE_HELD) {
+        agent_lease_lose(sv, old);
+    }
+}
+
+static agent_runner_t *find_runner(agent_supervisor_t *sv, int max_shared)
+{
+    return max_shared > 0 ? agent_runner_for_suspect(sv, max_shared)
+                          : agent_runner_least_loaded(sv);
+}
+
+static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
+                     int row)
+{
+    const char *run_id = agent_db_value(result, row, COL_RUN);
+    apr_int64_t ready_seq = agent_db_integer(result, row, COL_READY_SEQ, 0);
+    agent_lease_key_t key = {
+        .epoch = (apr_int32_t)agent_db_integer(result, row, COL_EPOCH, 0)};
+    agent_runner_t *runner;
+    agent_lease_t *lease;
+    const char *start;
+
+    memcpy(key.run_id, run_id, sizeof(key.run_id));
+    if (ready_seq > sv->claim.mark) {
+        sv->claim.mark = ready_seq;
+    }
+    lease = agent_lease_find(sv, &key);
+    if (lease != NULL) {
+        refuse_twin(sv, lease);
+        return;
+    }
+    if (key.epoch > 1) {
+        agent_batch_forget(sv, run_id, key.epoch);
+    }
+    runner = find_runner(sv,
+                         (int)agent_db_integer(result, row, COL_MAX_SHARED, 0));
+    lease = agent_lease_add(sv, &key, runner);
+    read_lease(lease, result, row);
+    if (runner == NULL) {
+        /* They died, or a drain began, while the claim was under way. */
+        agent_lease_release(sv, lease, false, "no runner had room for it");
+        return;
+    }
+    start = agent_db_value(result, row, COL_START);
+    if (start != NULL && runner->state == AGENT_RUNNER_READY
+        && agent_start_fits_now(sv, lease)) {
+        agent_start_hand_over(sv, lease, start);
+    }
+}
+
+/* There may be more of the same kind. */
+static bool is_full(const agent_claim_t *claim, const agent_db_result_t *result)
+{
+    int rows = agent_db_rows(result);
+    int suspects = 0;
+
+    for (int row = 0; row < rows; row++) {
+        suspects += agent_db_value(result, row, COL_MAX_SHARED) != NULL;
+    }
+    return (claim->ordinary > 0 && rows - suspects == claim->ordinary)
+        || (claim->suspects > 0 && suspects == claim->suspects);
+}
+
+static void receive_claim(agent_supervisor_t *sv,
+                          const agent_db_result_t *result)
+{
+    int rows = agent_db_rows(result);
+    apr_time_t next = is_full(&sv->claim, result)
+        ? sv->now
+        : agent_database_after(sv, INTERVAL);
+
+    /* A wake-up that came meanwhile may be for what this claim did not see. */
+    if (next < sv->claim.due_at) {
+        sv->claim.due_at = next;
+    }
+    agent_limit_raise(&sv->claim.limit);
+    for (int row = 0; row < rows; row++) {
+        take_run(sv, result, row);
+    }
+}
+
+static void fail_claim(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    agent_claim_t *claim = &sv->claim;
+
+    claim->due_at = agent_database_retry_at(sv, failure);
+    /* Other failures do not depend on the number of rows: a claim sends nothing
+     * of the runs. */
+    if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
+        agent_limit_lower(&claim->limit,
+                          larger(claim->ordinary, claim->suspects));
+    }
+    if (failure == AGENT_FAILURE_LOST) {
+        /* Runs may be leased to us that we do not know of. */
+        agent_worker_doubt(sv);
+    }
+}
+
+const agent_operation_t agent_claim_operation = {
+    "claim_runs", due_claim, send_claim, receive_claim, fail_claim};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expire_threads and sweep_blobs; see expire.h. */
+#include "expire.h"
+
+#include <string.h>
+
+#include "../instance.h"
+
+#define INTERVAL apr_time_from_sec(10)
+/* Between two threads whose values are swept: their locks are held so long. */
+#define BLOB_PAUSE apr_time_from_msec(100)
+/* After a sweep that took too long. */
+#define BLOB_LONG_PAUSE apr_time_from_sec(600)
+/* Threads of one statement: as many as a waiting batch can spare time for. */
+#define BATCH 25
+
+static apr_time_t due_expire(agent_supervisor_t *sv)
+{
+    return agent_worker_is_live(sv) ? sv->expire.due_at : AGENT_NEVER;
+}
+
+static apr_status_t send_expire(agent_supervisor_t *sv,
+                                agent_database_t *database, agent_error_t **err)
+{
+    sv->expire.due_at = agent_database_after(sv, INTERVAL);
+    return agent_db_send(database->db, AGENT_SQL_EXPIRE_THREADS, NULL, err,
+                         database->scratch);
+}
+
+static void receive_expire(agent_supervisor_t *sv,
+                           const agent_db_result_t *result)
+{
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        agent_notify_relay(sv, agent_db_value(result, row, 0));
+    }
+    if (agent_db_rows(result) >= BATCH) {
+        sv->expire.due_at = sv->now;
+    }
+}
+
+static void fail_expire(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    sv->expire.due_at = agent_database_after(sv, INTERVAL);
+}
+
+const agent_operation_t agent_expire_operation = {
+    "expire_threads", due_expire, send_expire, receive_expire, fail_expire};
+
+static apr_time_t due_blobs(agent_supervisor_t *sv)
+{
+    return agent_worker_is_live(sv) ? sv->expire.blobs_at : AGENT_NEVER;
+}
+
+static apr_status_t send_blobs(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
+{
+    sv->expire.blobs_at = agent_database_after(sv, INTERVAL);
+    return agent_db_send(database->db, AGENT_SQL_SWEEP_BLOBS, NULL, err,
+                         database->scratch);
+}
+
+static void receive_blobs(agent_supervisor_t *sv,
+                          const agent_db_result_t *result)
+{
+    if (strcmp(agent_db_value(result, 0, 0), "0") != 0) {
+        sv->expire.blobs_at = agent_database_after(sv, BLOB_PAUSE);
+    }
+}
+
+static void fail_blobs(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    /* What took too long would take as long again. */
+    sv->expire.blobs_at = agent_database_after(
+        sv, failure == AGENT_FAILURE_TIMEOUT ? BLOB_LONG_PAUSE : INTERVAL);
+}
+
+const agent_operation_t agent_blob_operation = {
+    "sweep_blobs", due_blobs, send_blobs, receive_blobs, fail_blobs};

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * save_batch: sending what runners said, and what to do when the database
+ * does not take it. A batch that is refused is split by run; the run whose
+ * part is refused then ends in error, the others are saved.
+ */
+#include "../lease/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../instance.h"
+
+/* After so many failures nobody can explain, it is the data. */
+#define MAX_FAILURES 3
+
+/* Nothing of its run is before it. */
+static bool is_next_of_run(const agent_supervisor_t *sv,
+                           const agent_batch_t *lane)
+{
+    const agent_batch_run_t *run = APR_ARRAY_IDX(lane->items, 0, agent_item_t)
+                                       .run;
+    const agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    {
+        const agent_batch_run_t *same = batch == lane
+            ? NULL
+            : apr_hash_get(batch->runs, run->key.run_id, 36);
+
+        if (batch == lane) {
+            return true;
+        }
+        if (same != NULL && !same->is_dead) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static apr_time_t due_of(const agent_supervisor_t *sv,
+                         const agent_batch_t *batch)
+{
+    apr_time_t due = batch->is_sealed ? sv->now : batch->due_at;
+
+    return due > batch->retry_at ? due : batch->retry_at;
+}
+
+/* The batch that is to be sent first; NULL when none may be. */
+static agent_batch_t *choose_batch(const agent_supervisor_t *sv, bool is_lane)
+{
+    agent_batch_t *best = NULL;
+    agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    {
+        if (batch->is_lane != is_lane || batch->is_sent) {
+            continue;
+        }
+        if (!is_lane) {
+            /* The first of them holds the others up, the way it is. */
+            return batch;
+        }
+        if ((best == NULL || due_of(sv, batch) < due_of(sv, best))
+            && is_next_of_run(sv, batch)) {
+            best = batch;
+            if (due_of(sv, batch) <= sv->now) {
+                break;
+            }
+        }
+    }
+    return best;
+}
+
+static apr_time_t due_any(agent_supervisor_t *sv, bool is_lane)
+{
+    const agent_batch_t *batch = agent_worker_is_live(sv)
+        ? choose_batch(sv, is_lane)
+        : NULL;
+
+    return batch != NULL ? due_of(sv, batch) : AGENT_NEVER;
+}
+
+static apr_time_t due_batch(agent_supervisor_t *sv)
+{
+    return due_any(sv, false);
+}
+
+static apr_time_t due_lane(agent_supervisor_t *sv)
+{
+    return apr_hash_count(sv->batches.lanes) > 0 ? due_any(sv, true)
+                                                 : AGENT_NEVER;
+}
+
+/* The batch's text without the items of runs that are not sent any more. */
+static const char *copy_live_items(const agent_batch_t *batch, apr_pool_t *pool)
+{
+    const char *text = agent_buffer_text(&batch->text);
+    agent_buffer_t live;
+
+    agent_buffer_init(&live, pool);
+    for (int i = 0; i < batch->items->nelts; i++) {
+        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
+                                                  agent_item_t);
+
+        if (!item->run->is_dead) {
+            agent_buffer_append(&live,
+                                agent_buffer_length(&live) > 0 ? "," : "[", 1);
+            agent_buffer_append(&live, text + item->offset, item->length);
+        }
+    }
+    agent_buffer_append(&live, "]", 2);
+    return agent_buffer_text(&live);
+}
+
+static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
+                             agent_database_t *database, agent_error_t **err)
+{
+    apr_pool_t *pool = database->scratch;
+    const char *params[2];
+
+    if (batch == NULL) {
+        /* The turn that asked for it has found one due. */
+        abort();
+    }
+    params[0] = sv->worker.id;
+    if (batch->has_dead) {
+        params[1] = copy_live_items(batch, pool);
+    }
+    else {
+        /* Behind the content, not part of it: it may be sent again. */
+        memcpy(agent_buffer_reserve(&batch->text, 2), "]", 2);
+        params[1] = agent_buffer_text(&batch->text);
+    }
+    batch->is_sealed = true;
+    batch->is_sent = true;
+    return agent_db_send(database->db, AGENT_SQL_SAVE_BATCH, params, err, pool);
+}
+
+static apr_status_t send_batch(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
+{
+    sv->batches.sent_at = sv->now;
+    return send_any(sv, choose_batch(sv, false), database, err);
+}
+
+static apr_status_t send_lane(agent_supervisor_t *sv,
+                              agent_database_t *database, agent_error_t **err)
+{
+    return send_any(sv, choose_batch(sv, true), database, err);
+}
+
+static void settle_saved(agent_supervisor_t *sv, const agent_batch_run_t *run,
+                         const char *run_id)
+{
+    agent_lease_t *lease = agent_lease_find(sv, &run->key);
+
+    agent_notify_add(sv, run_id, run->thread_id, run->has_end);
+    if (lease == NULL) {
+        return;
+    }
+    lease->saved_seq = run->last_seq;
+    lease->credit.unsaved -= run->sent;
+    if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
+        agent_lease_set_state(sv, lease, AGENT_LEASE_GONE);
+        agent_claim_wake(sv);
+    }
+}
+
+static void settle_fenced(agent_supervisor_t *sv, const agent_batch_run_t *run)
+{
+    agent_lease_t *lease = agent_lease_find(sv, &run->key);
+
+    if (lease != NULL && lease->state != AGENT_LEASE_GONE) {
+        agent_lease_lose(sv, lease);
+    }
+}
+
+static agent_batch_t *find_sent(const agent_supervisor_t *sv, bool is_lane)
+{
+    agent_batch_t *batch = APR_RING_FIRST(&sv->batches.waiting);
+
+    while (!batch->is_sent || batch->is_lane != is_lane) {
+        batch = APR_RING_NEXT(batch, link);
+    }
+    return batch;
+}
+
+static void take_answer(agent_supervisor_t *sv, agent_batch_t *batch,
+                        const agent_db_result_t *result)
+{
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        const char *run_id = agent_db_value(result, row, 0);
+        const char *outcome = agent_db_value(result, row, 1);
+        const agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
+
+        if (run == NULL || run->is_dead) {
+            continue;
+        }
+        if (strcmp(outcome, "saved") == 0) {
+            settle_saved(sv, run, run_id);
+        }
+        else {
+            settle_fenced(sv, run);
+        }
+    }
+    agent_batch_drop(sv, batch);
+}
+
+static void receive_batch(agent_supervisor_t *sv,
+                          const agent_db_result_t *result)
+{
+    take_answer(sv, find_sent(sv, false), result);
+}
+
+static void receive_lane(agent_supervisor_t *sv,
+                         const agent_db_result_t *result)
+{
+    take_answer(sv, find_sent(sv, true), result);
+}
+
+/* A lane for each run, in the place of the batch that held them all. */
+static void split_batch(agent_supervisor_t *sv, agent_batch_t *batch)
+{
+    const char *text = agent_buffer_text(&batch->text);
+
+    for (int i = 0; i < batch->items->nelts; i++) {
+        agent_item_t *item = &APR_ARRAY_IDX(batch->items, i, agent_item_t);
+        agent_batch_run_t *run = item->run;
+
+        if (run->is_dead) {
+            continue;
+        }
+        if (run->part == NULL) {
+            run->part = agent_batch_make_lane(sv, run->key.run_id, batch);
+        }
+        agent_batch_open_item(run->part, run, item->sent);
+        agent_buffer_append(&run->part->text, text + item->offset,
+                            item->length);
+        agent_batch_close_item(sv, run->part);
+    }
+    agent_batch_drop(sv, batch);
+}
+
+/* All that waits goes on in lanes: what a run has said since must follow it. */
+static void split_all(agent_supervisor_t *sv)
+{
+    agent_batch_t *batch;
+    agent_batch_t *next;
+
+    AGENT_RING_EACH_SAFE(batch, next, &sv->batches.waiting, agent_batch_t, link)
+    {
+        if (!batch->is_lane) {
+            split_batch(sv, batch);
+        }
+    }
+    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    {
+        agent_batch_enter_lane(sv, batch);
+    }
+}
+
+/* Why the output of a run is not taken. */
+typedef struct refusal_t {
+    const char *code;
+    const char *message;
+} refusal_t;
+
+static const refusal_t invalid = {"invalid_output",
+                                  "The run's output cannot be stored."};
+static const refusal_t too_slow = {
+    "output_timeout", "The run's output could not be stored in time."};
+
+/* The database refuses what this run said: it ends here. */
+static void refuse_run(agent_supervisor_t *sv, const agent_lease_key_t *key,
+                       const refusal_t *why)
+{
+    agent_lease_t *lease = agent_lease_find(sv, key);
+
+    agent_report_write(sv, AGENT_LOG_ERR, "AGT0341", 0,
+                       "the database refused the output of run %.36s: %s",
+                       key->run_id, why->code);
+    agent_batch_forget(sv, key->run_id, -1);
+    if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
+        || lease->state == AGENT_LEASE_GONE) {
+        return;
+    }
+    if (lease->is_refused) {
+        /* Not even the end in error is taken. */
+        agent_lease_give_up(sv, lease, why->code, why->message);
+        return;
+    }
+    lease->is_refused = true;
+    lease->next_seq = lease->saved_seq + 1;
+    if (lease->runner != NULL) {
+        agent_lease_cancel(sv, lease, AGENT_CAUSE_LOST);
+    }
+    agent_lease_fail(sv, lease, "error", why->code, why->message);
+}
+
+/* Of several runs: whose output it is will be seen one by one. Waiting for the
+ * same batch again would make all of them wait. */
+static void fail_batch(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    agent_batch_t *batch = find_sent(sv, false);
+
+    batch->is_sent = false;
+    batch->retry_at = agent_database_retry_at(sv, failure);
+    batch->failures += !agent_failure_is_transient(failure);
+    if (failure == AGENT_FAILURE_DATA || failure == AGENT_FAILURE_TIMEOUT
+        || batch->failures >= MAX_FAILURES) {
+        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0344", 0,
+                           "a batch of %u runs was refused; saving them one "
+                           "by one",
+                           apr_hash_count(batch->runs));
+        split_all(sv);
+    }
+}
+
+static void fail_lane(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    agent_batch_t *batch = find_sent(sv, true);
+    agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
+                                .run->key;
+
+    batch->is_sent = false;
+    batch->retry_at = agent_database_retry_at(sv, failure);
+    batch->failures += !agent_failure_is_transient(failure);
+    if (failure == AGENT_FAILURE_DATA) {
+        refuse_run(sv, &key, &invalid);
+    }
+    else if (batch->failures >= MAX_FAILURES) {
+        refuse_run(sv, &key,
+                   failure == AGENT_FAILURE_OTHER ? &invalid : &too_slow);
+    }
+}
+
+const agent_operation_t agent_batch_operation = {
+    "save_batch", due_batch, send_batch, receive_batch, fail_batch};
+
+const agent_operation_t agent_lane_operation = {
+    "save_batch", due_lane, send_lane, receive_lane, fail_lane};

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compose_starts, and handing lines to runners; see start.h. */
+#include "start.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../../core/scan.h"
+#include "../instance.h"
+
+#define MAX_STARTS 50
+/* A run whose line alone could not be composed so many times ends in error. */
+#define MAX_FAILURES 3
+
+enum { COL_RUN, COL_EPOCH, COL_START };
+
+void agent_start_init(agent_supervisor_t *sv)
+{
+    agent_limit_init(&sv->starts.limit, MAX_STARTS);
+}
+
+/* ---- room ---- */
+
+static apr_size_t count_input(const agent_supervisor_t *sv)
+{
+    const agent_runner_t *runner;
+    apr_size_t bytes = 0;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        bytes += agent_buffer_length(&runner->input);
+    }
+    return bytes;
+}
+
+apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv)
+{
+    apr_size_t input = count_input(sv);
+
+    if (input > AGENT_START_RUNNER_BYTES) {
+        return input < AGENT_START_ALL_BYTES ? AGENT_START_SMALL_BYTES : 0;
+    }
+    return AGENT_START_CLAIM_BYTES;
+}
+
+/* Whether more may wait besides what waits already. */
+static bool has_room(apr_size_t waiting, apr_size_t more, apr_size_t most)
+{
+    return waiting == 0 || waiting + more <= most;
+}
+
+static bool waits(const agent_lease_t *lease)
+{
+    return lease->state == AGENT_LEASE_HELD && !lease->is_started;
+}
+
+static apr_size_t started_max(const agent_supervisor_t *sv)
+{
+    apr_size_t memory = sv->config->runner_memory > 0
+        ? (apr_size_t)sv->config->runner_memory
+        : AGENT_START_MEMORY_DEFAULT;
+
+    return memory / AGENT_START_MEMORY_PART;
+}
+
+/* It starts beside any others. */
+static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
+{
+    return lease->start_bytes
+        <= started_max(sv) / (apr_size_t)lease->runner->slots;
+}
+
+/* Its runner has room for it, and half of the lanes is free, counting credit
+ * and the requests for it: a run writes checkpoints as large as the state that
+ * it starts from. */
+static bool fits(const agent_supervisor_t *sv, apr_size_t started,
+                 const agent_lease_t *lease)
+{
+    return has_room(started, lease->start_bytes, started_max(sv))
+        && agent_credit_used(sv) + sv->credits.wanted
+        < AGENT_BATCH_MAX_LANES / 2;
+}
+
+/* The first run that waits at a runner and is not small; NULL: none. */
+static const agent_lease_t *find_first_large(const agent_supervisor_t *sv,
+                                             const agent_runner_t *runner)
+{
+    const agent_lease_t *lease;
+
+    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    {
+        if (waits(lease) && !is_small(sv, lease)) {
+            return lease;
+        }
+    }
+    return NULL;
+}
+
+bool agent_start_fits_now(const agent_supervisor_t *sv,
+                          const agent_lease_t *lease)
+{
+    const agent_runner_t *runner = lease->runner;
+
+    if (lease->start_bytes > AGENT_START_SMALL_BYTES
+        && agent_buffer_length(&runner->input) > AGENT_START_RUNNER_BYTES) {
+        return false;
+    }
+    return is_small(sv, lease)
+        || (fits(sv, runner->started_bytes, lease)
+            && find_first_large(sv, runner) == lease);
+}
+
+/* ---- what is sent ---- */
+
+/* A statement's part of the runs that wait. */
+typedef struct portion_t {
+    /* Of agent_lease_t *; NULL: they are only counted. */
+    apr_array_header_t *leases;
+    int count;
+    apr_size_t bytes;
+    /* Bytes that wait for all runners. */
+    apr_size_t input;
+} portion_t;
+
+/* What a runner has, with the part of the portion that is for it. */
+typedef struct load_t {
+    apr_size_t input;
+    apr_size_t started;
+    /* A run waits for others to end; later ones may not take the room that
+     * these leave. */
+    bool is_full;
+    /* A long line waits for room in the pipe or the statement; so do all long
+     * lines after it. */
+    bool is_blocked;
+} load_t;
+
+static bool must_wait(load_t *load, const agent_supervisor_t *sv,
+                      const agent_lease_t *lease)
+{
+    if (is_small(sv, lease)) {
+        return false;
+    }
+    load->is_full |= !fits(sv, load->started, lease);
+    return load->is_full;
+}
+
+/* The statement and the pipes have room for it. Lines of more than
+ * AGENT_START_SMALL_BYTES keep their order; shorter ones may overtake them. */
+static bool can_pass(const portion_t *portion, load_t *load, apr_size_t bytes)
+{
+    bool has_place = has_room(portion->bytes, bytes, AGENT_START_BYTES)
+        && has_room(portion->input, bytes, AGENT_START_ALL_BYTES);
+
+    if (bytes <= AGENT_START_SMALL_BYTES) {
+        return has_place;
+    }
+    load->is_blocked |= !has_place || load->input > AGENT_START_RUNNER_BYTES;
+    return !load->is_blocked;
+}
+
+static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
+                           agent_runner_t *runner)
+{
+    load_t load = {.input = agent_buffer_length(&runner->input),
+                   .started = runner->started_bytes};
+    agent_lease_t *lease;
+
+    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    {
+        if (portion->count >= sv->starts.limit.current) {
+            return;
+        }
+        if (!waits(lease) || must_wait(&load, sv, lease)
+            || !can_pass(portion, &load, lease->start_bytes)) {
+            continue;
+        }
+        if (portion->leases != NULL) {
+            APR_ARRAY_PUSH(portion->leases, agent_lease_t *) = lease;
+        }
+        portion->count++;
+        portion->bytes += lease->start_bytes;
+        portion->input += lease->start_bytes;
+        load.input += lease->start_bytes;
+        load.started += lease->start_bytes;
+    }
+}
+
+/* In the order in which they came to each runner. */
+static void choose_portion(portion_t *portion, const agent_supervisor_t *sv,
+                           apr_array_header_t *leases)
+{
+    agent_runner_t *runner;
+
+    memset(portion, 0, sizeof(*portion));
+    portion->leases = leases;
+    portion->input = count_input(sv);
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        if (runner->state == AGENT_RUNNER_READY) {
+            take_of_runner(portion, sv, runner);
+        }
+    }
+}
+
+static apr_time_t due_start(agent_supervisor_t *sv)
+{
+    portion_t portion;
+
+    if (sv->starts.waiting == 0 || !agent_worker_is_live(sv)
+        || sv->worker.is_stopped) {
+        return AGENT_NEVER;
+    }
+    choose_portion(&portion, sv, NULL);
+    return portion.count > 0 ? sv->starts.retry_at : AGENT_NEVER;
+}
+
+static apr_status_t send_start(agent_supervisor_t *sv,
+                               agent_database_t *database, agent_error_t **err)
+{
+    const char *params[2];
+    agent_buffer_t items;
+    portion_t portion;
+
+    choose_portion(
+        &portion, sv,
+        apr_array_make(database->scratch, 8, sizeof(agent_lease_t *)));
+    agent_buffer_init(&items, database->scratch);
+    for (int i = 0; i < portion.count; i++) {
+        agent_lease_t *lease = APR_ARRAY_IDX(portion.leases, i,
+                                             agent_lease_t *);
+
+        lease->is_start_sent = true;
+        agent_lease_print(&items, &lease->key, lease->account_id);
+    }
+    agent_buffer_append(&items, "]", 2);
+    sv->starts.sent = portion.count;
+    params[0] = sv->worker.id;
+    params[1] = agent_buffer_text(&items);
+    return agent_db_send(database->db, AGENT_SQL_COMPOSE_STARTS, params, err,
+                         database->scratch);
+}
+
+/* ---- handing over ---- */
+
+static bool refuse(agent_supervisor_t *sv, agent_lease_t *lease,
+                   const char *code, const char *message)
+{
+    agent_lease_fail(sv, lease, "error", code, message);
+    return true;
+}
+
+static const char *print_scan_error(const agent_scan_t *scan, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "No runner can be given this: %s %s.",
+                        agent_scan_pointer(scan, pool),
+                        agent_scan_reason(scan->code));
+}
+
+/*
+ * Checks a start line before its runner gets it. A line that breaks the
+ * protocol or exhausts the runner's memory would end the runner, and all its
+ * runs with it. Requests are checked when they arrive, but a row may be older
+ * than these checks, or written by hand.
+ */
+static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
+                         const char *start, apr_size_t length)
+{
+    agent_scan_t scan = {.max_weight = AGENT_START_WEIGHT};
+    apr_pool_t *pool;
+
+    if (length > AGENT_PROTOCOL_MAX_LINE) {
+        return refuse(sv, lease, "state_too_large",
+                      "The thread's state and the run's input are larger than "
+                      "a runner can be given (8 MiB).");
+    }
+    if (agent_scan_json(&scan, start, length)) {
+        return false;
+    }
+    if (scan.code == AGENT_SCAN_TOO_HEAVY) {
+        return refuse(sv, lease, "state_too_large",
+                      "The thread's state and the run's input have more values "
+                      "than a runner can hold: in memory they would take more "
+                      "than 384 MB.");
+    }
+    apr_pool_create(&pool, sv->pool);
+    refuse(sv, lease, "invalid_start", print_scan_error(&scan, pool));
+    apr_pool_destroy(pool);
+    return true;
+}
+
+static void announce(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    apr_pool_t *pool;
+    const char *line;
+
+    apr_pool_create(&pool, sv->pool);
+    line = agent_protocol_metadata(&lease->key, lease->attempt, pool);
+    agent_batch_add(sv, lease, AGENT_ITEM_METADATA, line, strlen(line));
+    apr_pool_destroy(pool);
+}
+
+void agent_start_hand_over(agent_supervisor_t *sv, agent_lease_t *lease,
+                           const char *start)
+{
+    agent_buffer_t *input = &lease->runner->input;
+    apr_size_t length = strlen(start);
+
+    announce(sv, lease);
+    if (refuse_start(sv, lease, start, length)) {
+        agent_lease_detach(sv, lease);
+        return;
+    }
+    lease->start_bytes = length;
+    agent_lease_start(sv, lease);
+    agent_buffer_append(input, start, length);
+    agent_buffer_append(input, "\n", 1);
+}
+
+void agent_start_withdraw(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    agent_lease_t *lease;
+    agent_lease_t *next;
+
+    AGENT_RING_EACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
+    {
+        if (waits(lease)) {
+            agent_lease_cancel(sv, lease, AGENT_CAUSE_DRAIN);
+        }
+    }
+}
+
+/* ---- answers ---- */
+
+typedef void visit_t(agent_supervisor_t *sv, agent_lease_t *lease);
+
+/* Visits the leases of the statement in flight that still wait. */
+static void for_each_sent(agent_supervisor_t *sv, visit_t *visit)
+{
+    agent_runner_t *runner;
+    agent_lease_t *lease;
+    agent_lease_t *next;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        AGENT_RING_EACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
+        {
+            if (lease->is_start_sent) {
+                lease->is_start_sent = false;
+                if (waits(lease)) {
+                    visit(sv, lease);
+                }
+            }
+        }
+    }
+}
+
+static void receive_start(agent_supervisor_t *sv,
+                          const agent_db_result_t *result)
+{
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        agent_lease_key_t key = {.epoch = (apr_int32_t)apr_atoi64(
+                                     agent_db_value(result, row, COL_EPOCH))};
+        agent_lease_t *lease;
+
+        memcpy(key.run_id, agent_db_value(result, row, COL_RUN),
+               sizeof(key.run_id));
+        lease = agent_lease_find(sv, &key);
+        if (lease != NULL && lease->runner != NULL && waits(lease)) {
+            agent_start_hand_over(sv, lease,
+                                  agent_db_value(result, row, COL_START));
+        }
+    }
+    /* A lease that has no row in the answer has been lost. */
+    for_each_sent(sv, agent_lease_lose);
+    agent_limit_raise(&sv->starts.limit);
+}
+
+/* Lets the other runs of its runner be tried first. */
+static void postpone(agent_lease_t *lease)
+{
+    agent_lease_ring_t *ring = &lease->runner->leases;
+
+    APR_RING_REMOVE(lease, link);
+    APR_RING_INSERT_TAIL(ring, lease, agent_lease_t, link);
+}
+
+static void count_failure(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    if (++lease->start_failures < MAX_FAILURES) {
+        postpone(lease);
+        return;
+    }
+    agent_report_write(sv, AGENT_LOG_ERR, "AGT0371", 0,
+                       "the state that run %.36s starts from could not be read "
+                       "in time: the run ends in error",
+                       lease->key.run_id);
+    agent_lease_fail(sv, lease, "error", "start_timeout",
+                     "The state that the run starts from could not be read in "
+                     "time.");
+    agent_lease_detach(sv, lease);
+}
+
+static void keep(agent_supervisor_t *sv, agent_lease_t *lease)
+{
+    /* It is asked for again. */
+}
+
+static void fail_start(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    agent_start_queue_t *queue = &sv->starts;
+    bool is_transient = agent_failure_is_transient(failure);
+
+    queue->retry_at = agent_database_retry_at(sv, failure);
+    for_each_sent(sv, is_transient || queue->sent > 1 ? keep : count_failure);
+    if (!is_transient) {
+        agent_limit_lower(&queue->limit, queue->sent);
+    }
+}
+
+const agent_operation_t agent_start_operation = {
+    "compose_starts", due_start, send_start, receive_start, fail_start};

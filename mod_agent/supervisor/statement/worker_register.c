@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Registering this process as a worker, and burying workers: marking them as
+ * dead and releasing their runs.
+ *
+ * Before it registers, the supervisor looks for workers of this host whose
+ * process has ended, so that their runs do not wait until the lease expires. It
+ * also buries workers whose lease has expired, and itself when it leaves.
+ * Burials do not delay registration, claims or renewals, however long they take
+ * or however often they fail.
+ */
+#include "worker.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <apr_strings.h>
+
+#include "../instance.h"
+
+/* Runs of one burial; fewer after one that took too long. */
+#define MAX_BURIAL 100
+/* After so many failures a burial is left to the next sweep. */
+#define MAX_FAILURES 3
+
+void agent_worker_init(agent_supervisor_t *sv)
+{
+    sv->worker.dead = apr_array_make(sv->pool, AGENT_DEAD_MAX,
+                                     sizeof(agent_dead_t));
+    agent_limit_init(&sv->worker.bury_limit, MAX_BURIAL);
+}
+
+static agent_dead_t *get_dead(const agent_supervisor_t *sv, int index)
+{
+    return &APR_ARRAY_IDX(sv->worker.dead, index, agent_dead_t);
+}
+
+void agent_worker_add_dead(agent_supervisor_t *sv, const char *worker_id,
+                           bool is_swept)
+{
+    agent_dead_t *dead;
+
+    for (int i = 0; i < sv->worker.dead->nelts; i++) {
+        if (strcmp(get_dead(sv, i)->id, worker_id) == 0) {
+            return;
+        }
+    }
+    if (sv->worker.dead->nelts < AGENT_DEAD_MAX) {
+        dead = apr_array_push(sv->worker.dead);
+        memset(dead, 0, sizeof(*dead));
+        apr_cpystrn(dead->id, worker_id, sizeof(dead->id));
+        dead->is_swept = is_swept;
+    }
+}
+
+/* ---- predecessors ---- */
+
+static apr_time_t due_list(agent_supervisor_t *sv)
+{
+    return sv->worker.state == AGENT_WORKER_NEW
+            && sv->mode == AGENT_MODE_RUNNING
+        ? sv->worker.retry_at
+        : AGENT_NEVER;
+}
+
+static apr_status_t send_list(agent_supervisor_t *sv,
+                              agent_database_t *database, agent_error_t **err)
+{
+    const char *params[1] = {sv->config->node_name};
+
+    return agent_db_send(database->db, AGENT_SQL_LIST_NODE_WORKERS, params, err,
+                         database->scratch);
+}
+
+/*
+ * Our own pid: a registration whose answer was lost. What another boot has
+ * left was buried before we registered first; who came since is another
+ * machine, and to bury each other would never end.
+ */
+static bool is_predecessor(agent_supervisor_t *sv, const char *id,
+                           const char *boot, pid_t pid, apr_int64_t start)
+{
+    const agent_worker_t *worker = &sv->worker;
+
+    if (*worker->id != '\0'
+        && !agent_process_same_boot(worker->boot_id, boot)) {
+        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0327", 0,
+                           "worker %s is of another machine that has our name "
+                           "%s: AgentNode must differ",
+                           id, sv->config->node_name);
+        return false;
+    }
+    return (pid == getpid() && strcmp(boot, worker->boot_id) == 0)
+        || agent_process_is_gone(worker->boot_id, boot, pid, start);
+}
+
+static void receive_list(agent_supervisor_t *sv,
+                         const agent_db_result_t *result)
+{
+    agent_worker_t *worker = &sv->worker;
+
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        const char *id = agent_db_value(result, row, 0);
+        const char *boot = agent_db_value(result, row, 1);
+        pid_t pid = (pid_t)agent_db_integer(result, row, 2, 0);
+
+        if (is_predecessor(sv, id, boot, pid,
+                           agent_db_integer(result, row, 3, 0))) {
+            agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0321", 0,
+                               "worker %s of this host (process %d) is gone: "
+                               "releasing its runs",
+                               id, (int)pid);
+            agent_worker_add_dead(sv, id, false);
+        }
+    }
+    worker->state = AGENT_WORKER_REGISTERING;
+}
+
+static void fail_setup(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    sv->worker.retry_at = agent_database_retry_at(sv, failure);
+}
+
+const agent_operation_t agent_list_operation = {
+    "list_node_workers", due_list, send_list, receive_list, fail_setup};
+
+/* ---- burying ---- */
+
+static bool is_self(const agent_supervisor_t *sv, const agent_dead_t *dead)
+{
+    return sv->worker.state == AGENT_WORKER_LEAVING
+        && strcmp(dead->id, sv->worker.id) == 0;
+}
+
+static apr_time_t due_bury(agent_supervisor_t *sv)
+{
+    return sv->worker.dead->nelts > 0 ? sv->worker.bury_at : AGENT_NEVER;
+}
+
+/* Ends the run that the burial would release first. */
+static apr_status_t set_aside(agent_supervisor_t *sv, const agent_dead_t *dead,
+                              agent_database_t *database, agent_error_t **err)
+{
+    static const char message[] =
+        "The run could not be given back to the queue in time.";
+    const char *params[6] = {dead->id,          NULL,   NULL, NULL,
+                             "release_timeout", message};
+
+    return agent_db_send(database->db, AGENT_SQL_FAIL_RUN, params, err,
+                         database->scratch);
+}
+
+static apr_status_t send_bury(agent_supervisor_t *sv,
+                              agent_database_t *database, agent_error_t **err)
+{
+    const agent_dead_t *dead = get_dead(sv, 0);
+    const char *params[3];
+
+    if (sv->worker.is_setting_aside) {
+        return set_aside(sv, dead, database, err);
+    }
+    params[0] = dead->id;
+    /* The attempt counts when the worker died, not when it left on purpose. */
+    params[1] = is_self(sv, dead) ? "false" : "true";
+    params[2] = apr_itoa(database->scratch, sv->worker.bury_limit.current);
+    return agent_db_send(database->db, AGENT_SQL_BURY_WORKER, params, err,
+                         database->scratch);
+}
+
+static void end_burial(agent_supervisor_t *sv)
+{
+    agent_worker_t *worker = &sv->worker;
+
+    if (is_self(sv, get_dead(sv, 0))) {
+        worker->state = sv->mode == AGENT_MODE_RUNNING
+            ? AGENT_WORKER_REGISTERING
+            : AGENT_WORKER_LEFT;
+    }
+    worker->dead->nelts--;
+    memmove(get_dead(sv, 0), get_dead(sv, 1),
+            (size_t)worker->dead->nelts * sizeof(agent_dead_t));
+    agent_limit_init(&worker->bury_limit, MAX_BURIAL);
+}
+
+static void report_sweep(agent_supervisor_t *sv, int count)
+{
+    if (get_dead(sv, 0)->is_swept && count > 0) {
+        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0326", 0,
+                           "released %d runs of a worker whose lease had ended",
+                           count);
+    }
+}
+
+static void receive_bury(agent_supervisor_t *sv,
+                         const agent_db_result_t *result)
+{
+    agent_worker_t *worker = &sv->worker;
+    int count = agent_db_rows(result);
+
+    agent_release_tell(sv, result);
+    agent_claim_wake(sv);
+    if (worker->is_setting_aside) {
+        worker->is_setting_aside = false;
+        return;
+    }
+    report_sweep(sv, count);
+    if (count < worker->bury_limit.current) {
+        end_burial(sv);
+    }
+    else {
+        agent_limit_raise(&worker->bury_limit);
+    }
+}
+
+/* A run can neither be released nor ended: bury other workers first. */
+static void put_off(agent_supervisor_t *sv)
+{
+    agent_dead_t first = *get_dead(sv, 0);
+    bool is_last_try = ++first.failures >= MAX_FAILURES;
+
+    end_burial(sv);
+    if (!is_last_try && sv->worker.state == AGENT_WORKER_LIVE) {
+        APR_ARRAY_PUSH(sv->worker.dead, agent_dead_t) = first;
+    }
+}
+
+static void fail_bury(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    agent_worker_t *worker = &sv->worker;
+
+    worker->bury_at = agent_database_retry_at(sv, failure);
+    if (agent_failure_is_transient(failure)) {
+        return;
+    }
+    if (worker->is_setting_aside) {
+        worker->is_setting_aside = false;
+        put_off(sv);
+    }
+    else if (worker->bury_limit.current > 1) {
+        agent_limit_lower(&worker->bury_limit, worker->bury_limit.current);
+    }
+    else {
+        agent_report_write(sv, AGENT_LOG_ERR, "AGT0373", 0,
+                           "a run of worker %s could not be given back in "
+                           "time: it ends in error",
+                           get_dead(sv, 0)->id);
+        worker->is_setting_aside = true;
+    }
+}
+
+const agent_operation_t agent_bury_operation = {
+    "bury_worker", due_bury, send_bury, receive_bury, fail_bury};
+
+static bool is_burying(const agent_supervisor_t *sv)
+{
+    return sv->bulk.state == AGENT_DATABASE_BUSY
+        && sv->bulk.operation == &agent_bury_operation;
+}
+
+void agent_worker_leave(agent_supervisor_t *sv)
+{
+    agent_worker_t *worker = &sv->worker;
+
+    if (worker->state == AGENT_WORKER_LIVE) {
+        /* The next sweep finds the others again, but for the one in flight. */
+        worker->dead->nelts = is_burying(sv) ? 1 : 0;
+        agent_worker_add_dead(sv, worker->id, false);
+        if (!is_burying(sv)) {
+            /* Failures belonged to another worker's burial. */
+            worker->is_setting_aside = false;
+            agent_limit_init(&worker->bury_limit, MAX_BURIAL);
+        }
+        worker->state = AGENT_WORKER_LEAVING;
+        worker->bury_at = sv->now;
+        worker->is_in_doubt = false;
+    }
+    else {
+        worker->state = AGENT_WORKER_LEFT;
+    }
+}
+
+/* ---- registering ---- */
+
+static apr_time_t due_register(agent_supervisor_t *sv)
+{
+    return sv->worker.state == AGENT_WORKER_REGISTERING
+            && sv->mode == AGENT_MODE_RUNNING
+        ? sv->worker.retry_at
+        : AGENT_NEVER;
+}
+
+static apr_status_t send_register(agent_supervisor_t *sv,
+                                  agent_database_t *database,
+                                  agent_error_t **err)
+{
+    const agent_supervisor_config_t *config = sv->config;
+    apr_pool_t *pool = database->scratch;
+    const char *params[7];
+
+    sv->worker.sent_at = sv->now;
+    params[0] = config->node_name;
+    params[1] = sv->worker.boot_id;
+    params[2] = apr_itoa(pool, (int)getpid());
+    params[3] = apr_psprintf(pool, "%" APR_INT64_T_FMT,
+                             agent_process_start_time(getpid()));
+    params[4] = apr_itoa(pool, config->runners * config->slots);
+    params[5] = apr_itoa(pool, config->lease_sec);
+    params[6] = sv->claim.graph_ids;
+    return agent_db_send(database->db, AGENT_SQL_REGISTER_WORKER, params, err,
+                         pool);
+}
+
+static void receive_register(agent_supervisor_t *sv,
+                             const agent_db_result_t *result)
+{
+    agent_worker_t *worker = &sv->worker;
+    const char *id = agent_db_rows(result) == 1 ? agent_db_value(result, 0, 0)
+                                                : NULL;
+
+    if (id == NULL) {
+        worker->retry_at = agent_database_after(sv, apr_time_from_sec(1));
+        return;
+    }
+    apr_cpystrn(worker->id, id, sizeof(worker->id));
+    worker->state = AGENT_WORKER_LIVE;
+    worker->renewed_at = worker->sent_at;
+    worker->renew_at = worker->sent_at
+        + apr_time_from_sec(sv->config->lease_sec) / 4;
+    worker->sweep_at = sv->now;
+    worker->partitions_at = sv->now;
+    agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0320", 0,
+                       "registered as worker %s of host %s", worker->id,
+                       sv->config->node_name);
+    agent_claim_wake(sv);
+}
+
+const agent_operation_t agent_register_operation = {
+    "register_worker", due_register, send_register, receive_register,
+    fail_setup};

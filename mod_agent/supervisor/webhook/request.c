@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One webhook on its way; see webhook.h. The URL is a client's: the only
+ * place where a connection is made decides about the very address, there is
+ * no proxy and no redirect, and what the receiver answers is counted and
+ * thrown away.
+ */
+#include "webhook.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "../../core/address.h"
+#include "../instance.h"
+#include "sign.h"
+
+/* Of head and body of the answer; beyond it the connection is dropped. */
+#define ANSWER_BYTES 65536
+
+/* How long this host's addresses are kept. */
+#define OWN_AGE apr_time_from_sec(1)
+
+/* ---- the connect function ---- */
+
+static const char *print_address(const struct sockaddr *address,
+                                 apr_pool_t *pool)
+{
+    char text[INET6_ADDRSTRLEN] = "?";
+    const void *bytes = address->sa_family == AF_INET6
+        ? (const void *)&((const struct sockaddr_in6 *)(const void *)address)
+              ->sin6_addr
+        : (const void *)&((const struct sockaddr_in *)(const void *)address)
+              ->sin_addr;
+
+    inet_ntop(address->sa_family, bytes, text, sizeof(text));
+    return apr_pstrdup(pool, text);
+}
+
+/* This host's addresses: they change with its interfaces, and services on it
+ * may believe who comes from one of them (`Require local`). */
+static const apr_array_header_t *find_own(agent_supervisor_t *sv)
+{
+    agent_webhook_table_t *table = &sv->webhooks;
+    apr_array_header_t *own;
+
+    if (table->own_pool == NULL) {
+        apr_pool_create(&table->own_pool, sv->pool);
+    }
+    else if (sv->now - table->own_at < OWN_AGE) {
+        return table->own;
+    }
+    apr_pool_clear(table->own_pool);
+    own = agent_address_list_own(table->own_pool);
+    table->own = own;
+    table->own_at = sv->now;
+    return own;
+}
+
+/* libcurl connects to this address next, whatever the host's name meant
+ * before. */
+static curl_socket_t open_socket(void *baton, curlsocktype purpose,
+                                 struct curl_sockaddr *address)
+{
+    agent_delivery_t *delivery = baton;
+    int fd;
+
+    if (!agent_egress_permits(delivery->sv->config->webhooks.egress,
+                              find_own(delivery->sv), &delivery->target,
+                              &address->addr)) {
+        delivery->denied = print_address(&address->addr, delivery->pool);
+        return CURL_SOCKET_BAD;
+    }
+    delivery->has_connected = true;
+    fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
+                address->protocol);
+    return fd >= 0 ? fd : CURL_SOCKET_BAD;
+}
+
+/* ---- the answer ---- */
+
+static size_t count_bytes(char *bytes, size_t size, size_t count, void *baton)
+{
+    agent_delivery_t *delivery = baton;
+
+    delivery->answer_bytes += size * count;
+    return delivery->answer_bytes <= ANSWER_BYTES ? size * count : 0;
+}
+
+static const char *describe(const agent_delivery_t *delivery, CURLcode code)
+{
+    if (delivery->denied != NULL && !delivery->has_connected) {
+        return apr_psprintf(delivery->pool,
+                            "refused: the address %s may not be called "
+                            "(AgentWebhookAllow)",
+                            delivery->denied);
+    }
+    if (code == CURLE_OPERATION_TIMEDOUT) {
+        return "no answer in time";
+    }
+    return delivery->failure[0] != '\0' ? delivery->failure
+                                        : curl_easy_strerror(code);
+}
+
+void agent_webhook_finish(agent_delivery_t *delivery, CURLcode code)
+{
+    agent_webhook_answer_t answer = {0};
+    curl_off_t wait = 0;
+    long status = 0;
+
+    /* A status counts even if what followed it was cut or too much. */
+    curl_easy_getinfo(delivery->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(delivery->easy, CURLINFO_RETRY_AFTER, &wait);
+    answer.status = (int)status;
+    answer.failure = describe(delivery, code);
+    answer.is_final = delivery->denied != NULL && !delivery->has_connected;
+    answer.retry_after = wait < APR_INT32_MAX ? (int)wait : APR_INT32_MAX;
+    agent_webhook_drop(delivery);
+    agent_webhook_end(delivery, &answer);
+}
+
+/* ---- the request ---- */
+
+void agent_webhook_drop(agent_delivery_t *delivery)
+{
+    if (delivery->easy != NULL) {
+        curl_multi_remove_handle(delivery->sv->webhooks.multi, delivery->easy);
+        curl_easy_cleanup(delivery->easy);
+        curl_slist_free_all(delivery->headers);
+        delivery->easy = NULL;
+    }
+}
+
+static void add_header(agent_delivery_t *delivery, const char *name,
+                       const char *value)
+{
+    const char *line = apr_pstrcat(delivery->pool, name, ":", value, NULL);
+    struct curl_slist *longer = curl_slist_append(delivery->headers, line);
+
+    if (longer != NULL) {
+        delivery->headers = longer;
+    }
+}
+
+static void set_headers(agent_delivery_t *delivery)
+{
+    const agent_webhook_config_t *config = &delivery->sv->config->webhooks;
+    apr_pool_t *pool = delivery->pool;
+    const char *timestamp = apr_psprintf(pool, "%" APR_INT64_T_FMT,
+                                         apr_time_sec(apr_time_now()));
+    const agent_webhook_message_t message = {delivery->run_id, timestamp,
+                                             delivery->body, delivery->length};
+
+    /* Else libcurl asks for leave before a large body, and waits for it. */
+    add_header(delivery, "Expect", "");
+    add_header(delivery, "Content-Type", " application/json");
+    add_header(delivery, "webhook-id",
+               apr_pstrcat(pool, " ", delivery->run_id, NULL));
+    add_header(delivery, "webhook-timestamp",
+               apr_pstrcat(pool, " ", timestamp, NULL));
+    if (config->key_length > 0) {
+        const char *signature = agent_webhook_sign(&message, config->key,
+                                                   config->key_length, pool);
+
+        add_header(delivery, "webhook-signature",
+                   apr_pstrcat(pool, " ", signature, NULL));
+    }
+    curl_easy_setopt(delivery->easy, CURLOPT_HTTPHEADER, delivery->headers);
+}
+
+static void set_safety(agent_delivery_t *delivery)
+{
+    CURL *easy = delivery->easy;
+
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, delivery);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    /* The end of a delivery must not wait for the look-up of its host, which
+     * can take as long as the resolver likes. */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, count_bytes);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, delivery);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, count_bytes);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, delivery);
+}
+
+static void set_request(agent_delivery_t *delivery)
+{
+    const agent_webhook_config_t *config = &delivery->sv->config->webhooks;
+    long timeout_ms = (long)apr_time_as_msec(
+        agent_webhook_timeout(delivery->sv));
+    CURL *easy = delivery->easy;
+
+    curl_easy_setopt(easy, CURLOPT_URL, delivery->url);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, delivery->body);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                     (curl_off_t)delivery->length);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT,
+                     config->user_agent ? config->user_agent : "mod_agent");
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms / 2);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, delivery->failure);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, delivery);
+}
+
+/* What was accepted once may be against the rules of this server, or of
+ * today. */
+static const char *check_target(agent_delivery_t *delivery)
+{
+    const char *expected = agent_egress_read_url(&delivery->target,
+                                                 delivery->url, delivery->pool);
+
+    if (expected == NULL) {
+        expected = agent_egress_check(delivery->sv->config->webhooks.egress,
+                                      find_own(delivery->sv), &delivery->target,
+                                      delivery->pool);
+    }
+    return expected != NULL
+        ? apr_pstrcat(delivery->pool, "refused: expected ", expected, NULL)
+        : NULL;
+}
+
+void agent_webhook_send(agent_delivery_t *delivery)
+{
+    agent_webhook_answer_t answer = {0};
+
+    answer.failure = check_target(delivery);
+    answer.is_final = answer.failure != NULL;
+    if (answer.failure == NULL) {
+        delivery->easy = curl_easy_init();
+        if (delivery->easy != NULL) {
+            set_safety(delivery);
+            set_request(delivery);
+            set_headers(delivery);
+        }
+        if (delivery->easy != NULL && agent_webhook_loop_add(delivery)) {
+            return;
+        }
+        answer.failure = "libcurl could not be started";
+        agent_webhook_drop(delivery);
+    }
+    agent_webhook_end(delivery, &answer);
+}
