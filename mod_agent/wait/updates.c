@@ -165,8 +165,8 @@ static void refer_all_locked(agent_waits_t *waits, const wanted_t *asked)
     }
 }
 
-static apr_status_t read_news(agent_db_result_t **result,
-                              const agent_waits_t *waits)
+static apr_status_t read_updates(agent_db_result_t **result,
+                                 const agent_waits_t *waits)
 {
     const wanted_t *asked = waits->asked;
     apr_pool_t *pool = asked->pool;
@@ -194,8 +194,8 @@ static apr_status_t read_news(agent_db_result_t **result,
             agent_db_array(afters, (apr_size_t)count, pool),
             APR_STRINGIFY(EVENTS_MAX)};
 
-        return agent_pool_query(result, waits->db, AGENT_SQL_READ_NEWS, params,
-                                &err, pool);
+        return agent_pool_query(result, waits->db, AGENT_SQL_READ_UPDATES,
+                                params, &err, pool);
     }
 }
 
@@ -214,7 +214,7 @@ static void fetch(agent_waits_t *waits)
 {
     wanted_t *asked = waits->asked;
     agent_db_result_t *result = NULL;
-    apr_status_t rv = read_news(&result, waits);
+    apr_status_t rv = read_updates(&result, waits);
 
     apr_thread_mutex_lock(waits->mutex);
     if (rv != APR_SUCCESS) {

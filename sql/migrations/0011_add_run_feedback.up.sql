@@ -17,13 +17,13 @@ drop function if exists agent.enqueue_run(
     agent.threads, agent.assistants, uuid, text, text, text, text, uuid, agent.run_request);
 drop function if exists agent.enqueue_stateless_run(
     uuid, uuid, uuid, agent.assistants, text, text, text, agent.run_request);
-drop function if exists agent.stop_unfinished_runs(uuid, uuid, text);
+drop function if exists agent.preempt_runs(uuid, uuid, text);
 drop function if exists agent.cancel_run(uuid, uuid, uuid, text);
 drop function if exists agent.delete_run(uuid, uuid, uuid);
 drop function if exists agent.delete_thread(uuid, uuid);
-drop function if exists agent.release_leases(bigint, agent.run_report[], boolean, text, text);
+drop function if exists agent.release_leased_runs(bigint, agent.run_report[], boolean, text, text);
 drop function if exists agent.release_runs(bigint, json, boolean, text);
-drop function if exists agent.bury_worker(bigint, boolean);
+drop function if exists agent.mark_worker_dead(bigint, boolean);
 drop function if exists agent.sweep_workers();
 drop function if exists agent.expire_threads();
 drop function if exists agent.notify_runs(uuid[]);

@@ -92,7 +92,7 @@ create function public.release(p_run integer) returns text language sql as $$
 $$;
 
 create function public.bury() returns integer language sql as $$
-    select count(*)::integer from public.worker w, agent.bury_worker(w.worker_id, false, 100)
+    select count(*)::integer from public.worker w, agent.mark_worker_dead(w.worker_id, false, 100)
 $$;
 
 -- What all of it came to.

@@ -111,7 +111,7 @@ subtest 'runs that share their runner with few and all others are claimed up to 
     is_deeply [ sort @{ $claimed->(limit => 2, suspects => 1) } ], [ sort @runs[ 1, 2 ], $suspects[2] ], 'both at once';
     is_deeply $claimed->(limit => 0, suspects => 0), [];
     is_deeply [ sort @{ $claimed->() } ], [ sort $runs[3], @suspects[ 3, 4 ] ], 'none is forgotten';
-    $play->session->query("select * from agent.bury_worker($other, false, 100)");
+    $play->session->query("select * from agent.mark_worker_dead($other, false, 100)");
     finish_all();
 };
 

@@ -108,7 +108,7 @@ sub life {
     $play->run($play->thread) for 1 .. 2;
     my @held = $play->claim($dead, limit => 2);
     $measure->('fail_run', sub { $session->query("select * from agent.fail_run($dead, null, null, null, 'x', 'y')") });
-    $measure->('bury_worker', sub { $session->query("select * from agent.bury_worker($dead, true, 100)") });
+    $measure->('mark_worker_dead', sub { $session->query("select * from agent.mark_worker_dead($dead, true, 100)") });
     $measure->('delete_thread', sub { $play->api('delete_thread', $new) });
     return scalar @claims;
 }

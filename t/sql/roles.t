@@ -35,7 +35,7 @@ subtest 'a server role can do all that the functions do' => sub {
     is +($play->api('delete_run', $thread, $run))[0], 'ok';
     is $session->value("select agent.renew_worker($worker, 20, false)"), 'ok';
     is $session->value('select count(*) from agent.sweep_workers()'), 0;
-    is $session->value("select count(*) from agent.bury_worker($worker, true, 100)"), 0;
+    is $session->value("select count(*) from agent.mark_worker_dead($worker, true, 100)"), 0;
     is +($play->api('delete_thread', $thread))[0], 'ok';
     $session->query("select agent.notify_runs(array['$run']::uuid[])");
 };
@@ -49,7 +49,7 @@ subtest 'a server role can deliver webhooks' => sub {
     my $result = AgentSQL::encode([ { a => $AgentSQL::ACCOUNT, r => $run, n => 1, o => 'delivered' } ]);
     is [ $session->query("select * from agent.save_webhooks($worker, '$result')") ]->[0][1], 'delivered';
     is $session->value("select agent.sweep_webhooks('1 day')"), 0;
-    $session->query("select agent.bury_worker($worker, true, 100)");
+    $session->query("select agent.mark_worker_dead($worker, true, 100)");
 };
 
 subtest 'a server role can have partitions made, although it owns no table' => sub {

@@ -336,7 +336,7 @@ subtest 'the notification of a run carries small events; a listener that gets an
     $play->save($worker,
         AgentSQL::Play::event($claim, 0, 'custom', 'x' x 16_000),
         AgentSQL::Play::event($claim, 1, 'custom', 'x' x 17_000));
-    is_deeply [ $session->query("select seq, event, octet_length(data) from agent.read_news(
+    is_deeply [ $session->query("select seq, event, octet_length(data) from agent.read_updates(
             array['$AgentSQL::ACCOUNT']::uuid[], array['$run']::uuid[], array[-1], 100)") ],
         [ [ 0, 'custom', 16_002 ], [ 1, '', '' ] ];
     $play->save($worker, AgentSQL::Play::finish($claim));

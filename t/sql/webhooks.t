@@ -174,7 +174,7 @@ subtest 'a run whose runner or worker was lost too often' => sub {
             my $by = $play->worker;
             my ($claim) = $play->claim($by);
             $how eq 'release' ? $play->release($by, 'true', $claim)
-                : $session->query("select agent.bury_worker($by, true, 100)");
+                : $session->query("select agent.mark_worker_dead($by, true, 100)");
         }
         my $body = only_row($run)->{body};
         is $body->{status}, 'error';
@@ -407,7 +407,7 @@ subtest 'a claim looks at few of the receivers that wait for later, and finds wh
 subtest 'a worker that is not live gets nothing' => sub {
     ended_run();
     my $dead = $play->worker;
-    $session->query("select agent.bury_worker($dead, true, 100)");
+    $session->query("select agent.mark_worker_dead($dead, true, 100)");
     is scalar claim($_), 0 for $dead, 0;
     my $draining = $play->worker;
     $session->query("select agent.renew_worker($draining, 20, true)");
@@ -421,7 +421,7 @@ subtest 'burying a worker makes due what it was delivering' => sub {
     my $lost = $play->worker;
     is scalar claim($lost), 1;
     is scalar claim($worker), 0;
-    $session->query("select agent.bury_worker($lost, true, 100)");
+    $session->query("select agent.mark_worker_dead($lost, true, 100)");
     my ($delivery) = claim($worker);
     is $delivery->[1], $run;
     is $delivery->[2], 2;
@@ -436,7 +436,7 @@ subtest 'a burial does not wait for an end that is being saved' => sub {
     $other->query('begin');
     $other->query(sprintf "select * from agent.save_webhooks(%d, %s)", $lost,
         AgentSQL::Session::literal(AgentSQL::encode([ result($delivery, 'failed') ])));
-    $session->query("select agent.bury_worker($lost, true, 100)");
+    $session->query("select agent.mark_worker_dead($lost, true, 100)");
     $other->query('commit');
     is [ outbox() ]->[0]{last_error}, 'status 500';
     $session->query('delete from agent.webhook_outbox');
@@ -510,7 +510,7 @@ subtest 'a delivery that is lost at its last attempt is given up' => sub {
     $session->query("update agent.webhook_outbox set attempts = 10, last_error = 'status 500'");
     my $lost = $play->worker;
     is [ claim($lost) ]->[0][2], 11;
-    $session->query("select agent.bury_worker($lost, true, 100)");
+    $session->query("select agent.mark_worker_dead($lost, true, 100)");
     is scalar claim($worker), 0;
     is [ outbox() ]->[0]{last_error}, 'status 500; lost during the last attempt';
     ok [ outbox() ]->[0]{dead_at};

@@ -14,7 +14,7 @@ my $play = AgentSQL::Play->new($db->session);
 my $session = $play->session;
 
 # How many runs they released.
-sub bury { return scalar $session->query("select * from agent.bury_worker($_[0], $_[1], 100)") }
+sub bury { return scalar $session->query("select * from agent.mark_worker_dead($_[0], $_[1], 100)") }
 
 # How many runs of the workers it found.
 sub sweep {
@@ -165,7 +165,7 @@ subtest 'a burial waits for a claim and finds what it claimed' => sub {
     my @sessions = map { $db->session } 1, 2;
     $sessions[0]->query('begin');
     is scalar $sessions[0]->query("select run_id from agent.claim_runs($worker, '{agent}', 9, 0, 1000000, 16)"), 1;
-    $sessions[1]->send("select outcome from agent.bury_worker($worker, false, 100)");
+    $sessions[1]->send("select outcome from agent.mark_worker_dead($worker, false, 100)");
     $sessions[0]->query('commit');
     is $sessions[1]->receive, 'requeued';
     is $play->queue($run)->{state}, 1;

@@ -165,7 +165,7 @@ subtest 'two machines of one name do not bury each other in turn' => sub {
     my $own = sql('select max(worker_id) from agent.workers where state = 1');
     my $twin = sql("select agent.register_worker('node-1', 'another boot', 1, 1, 10, 600, '{agent}')");
     # As the other one would do itself: it takes our worker for what a crash has left.
-    sql("select agent.bury_worker($own, true, 100)");
+    sql("select agent.mark_worker_dead($own, true, 100)");
     $sv->wait_log(qr/AGT0322/);
     $sv->wait_log(qr/AGT0320.*AGT0320/s);
     is sql("select state from agent.workers where worker_id = $twin"), 1, 'the other one lives on';
@@ -182,7 +182,7 @@ subtest 'a worker that was declared dead stops at once and begins anew' => sub {
     $sv->wake;
     wait_for('it to run', sub { events_of($run) == 2 });
     my ($runner) = $sv->runner_pids;
-    sql("select agent.bury_worker(max(worker_id), true, 100) from agent.workers where state = 1");
+    sql("select agent.mark_worker_dead(max(worker_id), true, 100) from agent.workers where state = 1");
     $sv->wait_log(qr/AGT0322/);
     wait_for('its runner to end', sub { !is_alive($runner) });
     wait_status($run, 'success');

@@ -163,7 +163,7 @@ static apr_status_t send_bury(agent_supervisor_t *sv,
     /* The attempt counts when the worker died, not when it left on purpose. */
     params[1] = is_self(sv, dead) ? "false" : "true";
     params[2] = apr_itoa(database->scratch, sv->worker.bury_limit.current);
-    return agent_db_send(database->db, AGENT_SQL_BURY_WORKER, params, err,
+    return agent_db_send(database->db, AGENT_SQL_MARK_WORKER_DEAD, params, err,
                          database->scratch);
 }
 
@@ -249,7 +249,7 @@ static void fail_bury(agent_supervisor_t *sv, agent_failure_t failure)
 }
 
 const agent_operation_t agent_bury_operation = {
-    "bury_worker", due_bury, send_bury, receive_bury, fail_bury};
+    "mark_worker_dead", due_bury, send_bury, receive_bury, fail_bury};
 
 static bool is_burying(const agent_supervisor_t *sv)
 {

@@ -186,7 +186,7 @@ static void receive_claim(agent_supervisor_t *sv,
     if (next < table->claim_at) {
         table->claim_at = next;
     }
-    /* Otherwise we are leaving, and bury_worker releases them. */
+    /* Otherwise we are leaving, and mark_worker_dead releases them. */
     for (int row = 0; sv->mode == AGENT_MODE_RUNNING && row < rows; row++) {
         take_delivery(sv, result, row);
     }

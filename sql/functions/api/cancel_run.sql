@@ -69,7 +69,7 @@ begin
         perform agent.rollback_run(null, v_row);
         body := '{"status":"rolled_back"}';
     else
-        perform agent.finish_runs(null, array[
+        perform agent.finalize_runs(null, array[
             row(p_account_id, p_thread_id, p_run_id, 'interrupted', null, true, null)::agent.run_end]);
         body := '{"status":"interrupted"}';
     end if;

@@ -36,7 +36,7 @@ begin
         return;
     end if;
     code := 'ok';
-    changed := agent.stop_runs(p_account_id, array[p_thread_id], v_run_ids, p_action);
+    changed := agent.apply_cancels(p_account_id, array[p_thread_id], v_run_ids, p_action);
 end
 $function$;
 

@@ -40,7 +40,7 @@ begin
     end if;
     code := 'ok';
     body := v_run_ids[cardinality(v_run_ids)];
-    changed := agent.stop_runs(p_account_id, v_thread_ids, v_run_ids, p_action);
+    changed := agent.apply_cancels(p_account_id, v_thread_ids, v_run_ids, p_action);
 end
 $function$;
 

@@ -6,7 +6,7 @@
 --          idempotency_mismatch. changed: the thread and the runs that ended for this one, null for
 --          none.
 -- Bound:   one run record, and ids of the unfinished runs of one thread.
---          Held by `agent.stop_unfinished_runs(p_account_id, p_thread_id, p_strategy)`.
+--          Held by `agent.preempt_runs(p_account_id, p_thread_id, p_strategy)`.
 -- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.
 create or replace function agent.create_run(
     p_account_id uuid,
@@ -83,7 +83,7 @@ begin
     end if;
 
     if p_strategy in ('interrupt', 'rollback') then
-        v_ended := agent.stop_unfinished_runs(p_account_id, p_thread_id, p_strategy);
+        v_ended := agent.preempt_runs(p_account_id, p_thread_id, p_strategy);
         if v_ended <> '{}' then
             changed := array_to_string(p_thread_id || v_ended, ' ');
         end if;

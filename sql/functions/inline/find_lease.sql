@@ -4,7 +4,7 @@
 -- limit keeps it from turning the look-up into a join: with statistics of an empty queue it would
 -- read all leases for each run. A row has a worker only while it is leased.
 -- Returns: one row or none.
--- Locks:   none; agent.hold_leases comes first.
+-- Locks:   none; agent.fence_leases comes first.
 create or replace function agent.find_lease(
     p_worker_id bigint,
     p_account_id uuid,

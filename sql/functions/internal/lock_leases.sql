@@ -8,7 +8,7 @@ set search_path = '' set plan_cache_mode = force_generic_plan
 as $function$
 begin
     perform agent.lock_threads(p_worker_id, p_keys);
-    perform agent.hold_leases(p_worker_id, p_keys);
+    perform agent.fence_leases(p_worker_id, p_keys);
 end
 $function$;
 

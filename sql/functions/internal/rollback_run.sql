@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Removes an unfinished run as if it had not been: record, events, checkpoints and queue
 -- row go, the thread's state is again what it was when the run became ready. Usage keeps a row, and
--- a webhook tells of it. p_worker_id as in agent.finish_runs.
+-- a webhook tells of it. p_worker_id as in agent.finalize_runs.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread and the queue row; takes the record.
 create or replace function agent.rollback_run(
@@ -39,7 +39,7 @@ begin
     delete from agent.run_queue q
      where q.run_id = p_row.run_id
        and q.account_id is not distinct from p_row.account_id;
-    perform agent.settle_threads(array[v_end]);
+    perform agent.promote_next_runs(array[v_end]);
 end
 $function$;
 

@@ -40,7 +40,7 @@ begin
     if not found then
         return;
     end if;
-    perform agent.finish_runs(null, array[row(
+    perform agent.finalize_runs(null, array[row(
         v_row.account_id, v_row.thread_id, v_row.run_id, 'error',
         json_build_object('error', p_error, 'message', p_message), false, null)::agent.run_end]);
     return query select v_row.run_id, v_row.thread_id, 'error';

@@ -18,7 +18,7 @@ as $function$
 begin
     return query
         select l.run_id, l.thread_id, l.outcome
-          from agent.release_leases(
+          from agent.release_leased_runs(
                    p_worker_id,
                    array(
                        select row(i.a, i.r, i.e, true, null, null, null)::agent.run_report

@@ -30,7 +30,7 @@ begin
     if not v_only_events then
         perform agent.lock_threads(p_worker_id, v_runs);
     end if;
-    v_leases := agent.hold_leases(p_worker_id, v_runs);
+    v_leases := agent.fence_leases(p_worker_id, v_runs);
 
     if v_leases is not null and v_events is not null then
         perform agent.save_events(v_leases, v_events);
@@ -48,7 +48,7 @@ begin
         perform agent.save_checkpoints(p_worker_id, v_checkpoints);
     end if;
     if not v_only_events then
-        perform agent.end_runs(p_worker_id, v_runs);
+        perform agent.apply_ends(p_worker_id, v_runs);
     end if;
 
     return query

@@ -3,7 +3,7 @@
 -- rollback wins over everything, interrupt over everything but success.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads and the queue rows; takes the records.
-create or replace function agent.end_runs(
+create or replace function agent.apply_ends(
     p_worker_id bigint,
     p_runs agent.run_report[]
 ) returns void
@@ -33,7 +33,7 @@ begin
      where i.status is not null;
 
     if v_finals is not null then
-        perform agent.finish_runs(p_worker_id, v_finals);
+        perform agent.finalize_runs(p_worker_id, v_finals);
     end if;
     foreach v_row in array coalesce(v_discarded, '{}')
     loop
@@ -42,5 +42,5 @@ begin
 end
 $function$;
 
-comment on function agent.end_runs(bigint, agent.run_report[]) is
+comment on function agent.apply_ends(bigint, agent.run_report[]) is
     'Applies the ends that a worker reports.';

@@ -3,7 +3,7 @@
 -- no worker holds ends now, one that executes is told to stop.
 -- Returns: the runs that ended.
 -- Locks:   the thread, then its queue rows, then its records.
-create or replace function agent.stop_unfinished_runs(
+create or replace function agent.preempt_runs(
     p_account_id uuid,
     p_thread_id uuid,
     p_strategy text
@@ -55,7 +55,7 @@ begin
             perform agent.rollback_run(null, v_row);
         end loop;
     elsif cardinality(v_waiting) > 0 then
-        perform agent.finish_runs(null, array(
+        perform agent.finalize_runs(null, array(
             select row(w.account_id, w.thread_id, w.run_id, 'interrupted', null, true, null)::agent.run_end
               from unnest(v_waiting) w));
     end if;
@@ -63,5 +63,5 @@ begin
 end
 $function$;
 
-comment on function agent.stop_unfinished_runs(uuid, uuid, text) is
+comment on function agent.preempt_runs(uuid, uuid, text) is
     'Ends or cancels the unfinished runs of a thread for a new run.';

@@ -2,9 +2,9 @@
 -- Marks a worker as dead and gives away what it was delivering and up to p_limit of its runs, always the
 -- same first ones. In batches, so that a large backlog is many short transactions: call again while there
 -- are as many. When one run takes too long, agent.fail_run sets it aside.
--- Returns: the runs released as agent.release_leases. p_counted false: the lost attempts do not count (drain).
+-- Returns: the runs released as agent.release_leased_runs. p_counted false: the lost attempts do not count (drain).
 -- Locks:   the worker, then rows of the outbox, then threads, queue rows and records of its runs.
-create or replace function agent.bury_worker(
+create or replace function agent.mark_worker_dead(
     p_worker_id bigint,
     p_counted boolean,
     p_limit integer
@@ -40,11 +40,11 @@ begin
            ) x;
     return query
         select l.run_id, l.thread_id, l.outcome
-          from agent.release_leases(
+          from agent.release_leased_runs(
                    p_worker_id, v_keys, p_counted, 'worker_lost',
                    format('the worker on host %s was lost', coalesce(v_node, 'unknown')), null) l;
 end
 $function$;
 
-comment on function agent.bury_worker(bigint, boolean, integer) is
+comment on function agent.mark_worker_dead(bigint, boolean, integer) is
     'Marks a worker dead and releases some of its runs.';

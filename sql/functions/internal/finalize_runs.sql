@@ -5,7 +5,7 @@
 -- cancel or a loss, so that a worker's repeated batch does not take them for its own.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads and the queue rows; takes the records.
-create or replace function agent.finish_runs(
+create or replace function agent.finalize_runs(
     p_worker_id bigint,
     p_ends agent.run_end[]
 ) returns void
@@ -99,9 +99,9 @@ begin
                      limit 1
                    ) i));
 
-    perform agent.settle_threads(p_ends);
+    perform agent.promote_next_runs(p_ends);
 end
 $function$;
 
-comment on function agent.finish_runs(bigint, agent.run_end[]) is
+comment on function agent.finalize_runs(bigint, agent.run_end[]) is
     'Makes runs final and promotes the next ones.';

@@ -5,7 +5,7 @@
 -- can fetch the rest.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads; takes their expiries and the promoted queue rows.
-create or replace function agent.settle_threads(p_ends agent.run_end[]) returns void
+create or replace function agent.promote_next_runs(p_ends agent.run_end[]) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set enable_sort = off set plan_cache_mode = force_generic_plan
@@ -74,5 +74,5 @@ begin
 end
 $function$;
 
-comment on function agent.settle_threads(agent.run_end[]) is
+comment on function agent.promote_next_runs(agent.run_end[]) is
     'Promotes the next run of threads and sets their status.';

@@ -3,7 +3,7 @@
 -- execute are told to stop. Runs that are final or gone are passed over.
 -- Returns: ids of the runs that ended and of their threads; null for none.
 -- Locks:   the threads, then the queue rows, each in the order of their keys, then the records.
-create or replace function agent.stop_runs(
+create or replace function agent.apply_cancels(
     p_account_id uuid,
     p_thread_ids uuid[],
     p_run_ids uuid[],
@@ -69,7 +69,7 @@ begin
      where (x.q).state <> 2;
 
     if p_action <> 'rollback' then
-        perform agent.finish_runs(null, array(
+        perform agent.finalize_runs(null, array(
             select row(w.account_id, w.thread_id, w.run_id, 'interrupted', null, true, null)::agent.run_end
               from unnest(v_waiting) w));
     else
@@ -86,4 +86,4 @@ begin
 end
 $function$;
 
-comment on function agent.stop_runs(uuid, uuid[], uuid[], text) is 'Cancels runs of any threads.';
+comment on function agent.apply_cancels(uuid, uuid[], uuid[], text) is 'Cancels runs of any threads.';

@@ -4,7 +4,7 @@
 -- Returns: one row per key: requeued, error, interrupted, rolled_back; gone, without its thread, when
 --          the lease was not held any more.
 -- Locks:   the threads, then the queue rows, then the records.
-create or replace function agent.release_leases(
+create or replace function agent.release_leased_runs(
     p_worker_id bigint,
     p_keys agent.run_report[],
     p_counted boolean,
@@ -35,12 +35,12 @@ begin
             perform agent.rollback_run(null, v_row);
             outcome := 'rolled_back';
         elsif v_row.cancel = 1 then
-            perform agent.finish_runs(null, array[row(
+            perform agent.finalize_runs(null, array[row(
                 v_row.account_id, v_row.thread_id, v_row.run_id,
                 'interrupted', null, true, null)::agent.run_end]);
             outcome := 'interrupted';
         elsif p_counted and v_row.attempts >= v_row.max_attempts then
-            perform agent.finish_runs(null, array[row(
+            perform agent.finalize_runs(null, array[row(
                 v_row.account_id, v_row.thread_id, v_row.run_id, 'error',
                 json_build_object(
                     'error', p_error,
@@ -72,5 +72,5 @@ begin
 end
 $function$;
 
-comment on function agent.release_leases(bigint, agent.run_report[], boolean, text, text, smallint) is
+comment on function agent.release_leased_runs(bigint, agent.run_report[], boolean, text, text, smallint) is
     'Gives back leased runs: ready again, or final.';

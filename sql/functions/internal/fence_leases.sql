@@ -3,7 +3,7 @@
 -- nobody can give these runs to another worker; a plain read would prove nothing at commit.
 -- Returns: the queue rows as they are after a wait, null for none.
 -- Locks:   the queue rows, in the order of their keys; agent.lock_threads comes first.
-create or replace function agent.hold_leases(p_worker_id bigint, p_keys agent.run_report[])
+create or replace function agent.fence_leases(p_worker_id bigint, p_keys agent.run_report[])
 returns agent.run_queue[]
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -31,5 +31,5 @@ begin
 end
 $function$;
 
-comment on function agent.hold_leases(bigint, agent.run_report[]) is
+comment on function agent.fence_leases(bigint, agent.run_report[]) is
     'Locks and reads the leases that a worker still holds.';

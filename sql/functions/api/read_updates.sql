@@ -8,7 +8,7 @@
 -- Bound:   of each run p_limit + 1 events of 16 KB.
 --          Held by `octet_length(x.data) <= 16384` and `limit p_limit + 1`.
 -- Locks:   none.
-create or replace function agent.read_news(
+create or replace function agent.read_updates(
     p_account_ids uuid[],
     p_run_ids uuid[],
     p_afters bigint[],
@@ -46,5 +46,5 @@ as $function$
      where r.run_id is null or r.finished_at is not null
 $function$;
 
-comment on function agent.read_news(uuid[], uuid[], bigint[], integer) is
+comment on function agent.read_updates(uuid[], uuid[], bigint[], integer) is
     'The newest events of many runs at once.';
