@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/buffer.c */
+/* OBJECTS: supervisor/runner/protocol.c */
 /* OBJECTS: core/ */
 /* A line from a runner, which may be anybody's code. */
 #include "fuzz.h"

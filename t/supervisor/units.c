@@ -19,7 +19,7 @@
 
 #include <apr_strings.h>
 
-#include "../../mod_agent/supervisor/buffer.h"
+#include "../../mod_agent/core/buffer.h"
 #include "../../mod_agent/supervisor/process/process.h"
 #include "../../mod_agent/supervisor/runner/protocol.h"
 #include "../../mod_agent/supervisor/instance.h"

@@ -13,7 +13,7 @@
 
 #include <apr_tables.h>
 
-#include "../buffer.h"
+#include "core/buffer.h"
 #include "../statement/database.h"
 #include "lease.h"
 

@@ -13,7 +13,7 @@
 
 #include <apr_pools.h>
 
-#include "../buffer.h"
+#include "core/buffer.h"
 
 #define AGENT_PROTOCOL_VERSION 1
 /* The longest line, without its newline. */

@@ -5,7 +5,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_H
 #define AGENT_SUPERVISOR_RUNNER_H
 
-#include "../buffer.h"
+#include "core/buffer.h"
 #include "../lease/lease.h"
 #include "../process/spawner.h"
 #include "../types.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Growing bytes; see buffer.h. */
+/* A growing byte buffer in pools, without malloc. */
 #include "buffer.h"
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #define FIRST_SIZE 4000
 /* An emptied buffer larger than this does not keep its memory. */
-#define KEPT_SIZE (64 * 1024)
+#define KEPT_SIZE ((apr_size_t)64 * 1024)
 
 void agent_buffer_init(agent_buffer_t *buffer, apr_pool_t *parent)
 {
@@ -23,7 +23,8 @@ static void move_to_new_pool(agent_buffer_t *buffer, apr_size_t size)
     char *data;
 
     apr_pool_create(&pool, buffer->parent);
-    data = apr_palloc(pool, size);
+    /* One more for the NUL. */
+    data = apr_palloc(pool, size + 1);
     if (buffer->data != NULL) {
         memcpy(data, buffer->data + buffer->start, length);
     }
@@ -35,6 +36,7 @@ static void move_to_new_pool(agent_buffer_t *buffer, apr_size_t size)
     buffer->start = 0;
     buffer->end = length;
     buffer->size = size;
+    data[length] = '\0';
 }
 
 char *agent_buffer_reserve(agent_buffer_t *buffer, apr_size_t length)
@@ -48,7 +50,7 @@ char *agent_buffer_reserve(agent_buffer_t *buffer, apr_size_t length)
     /* Moving the content to the front is cheap when little is left of it. */
     if (buffer->data != NULL && buffer->size >= used + length
         && used <= buffer->size / 2) {
-        memmove(buffer->data, buffer->data + buffer->start, used);
+        memmove(buffer->data, buffer->data + buffer->start, used + 1);
         buffer->start = 0;
         buffer->end = used;
         return buffer->data + used;
@@ -63,6 +65,7 @@ char *agent_buffer_reserve(agent_buffer_t *buffer, apr_size_t length)
 void agent_buffer_commit(agent_buffer_t *buffer, apr_size_t length)
 {
     buffer->end += length;
+    buffer->data[buffer->end] = '\0';
 }
 
 void agent_buffer_append(agent_buffer_t *buffer, const char *bytes,
@@ -70,7 +73,7 @@ void agent_buffer_append(agent_buffer_t *buffer, const char *bytes,
 {
     if (length > 0) {
         memcpy(agent_buffer_reserve(buffer, length), bytes, length);
-        buffer->end += length;
+        agent_buffer_commit(buffer, length);
     }
 }
 
@@ -83,7 +86,7 @@ void agent_buffer_print(agent_buffer_t *buffer, const char *format, ...)
     length = vsnprintf(NULL, 0, format, args);
     va_end(args);
     if (length > 0) {
-        char *at = agent_buffer_reserve(buffer, (apr_size_t)length + 1);
+        char *at = agent_buffer_reserve(buffer, (apr_size_t)length);
 
         va_start(args, format);
         vsnprintf(at, (apr_size_t)length + 1, format, args);
@@ -95,20 +98,35 @@ void agent_buffer_print(agent_buffer_t *buffer, const char *format, ...)
 void agent_buffer_consume(agent_buffer_t *buffer, apr_size_t length)
 {
     buffer->start += length;
-    if (buffer->start < buffer->end) {
-        return;
+    if (buffer->start >= buffer->end) {
+        agent_buffer_clear(buffer);
     }
+}
+
+void agent_buffer_clear(agent_buffer_t *buffer)
+{
     buffer->start = 0;
     buffer->end = 0;
     if (buffer->size > KEPT_SIZE) {
         apr_pool_destroy(buffer->pool);
         agent_buffer_init(buffer, buffer->parent);
     }
+    else if (buffer->data != NULL) {
+        buffer->data[0] = '\0';
+    }
+}
+
+void agent_buffer_truncate(agent_buffer_t *buffer, apr_size_t length)
+{
+    if (length < agent_buffer_length(buffer)) {
+        buffer->end = buffer->start + length;
+        buffer->data[buffer->end] = '\0';
+    }
 }
 
 char *agent_buffer_text(const agent_buffer_t *buffer)
 {
-    return buffer->data != NULL ? buffer->data + buffer->start : NULL;
+    return buffer->data != NULL ? buffer->data + buffer->start : "";
 }
 
 apr_size_t agent_buffer_length(const agent_buffer_t *buffer)

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading CLOCK_MONOTONIC in APR's unit. */
+#include "clock.h"
+
+#include <time.h>
+
+apr_time_t agent_clock_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return apr_time_from_sec(now.tv_sec) + now.tv_nsec / 1000;
+}
