@@ -11,17 +11,17 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
-#include "answer.h"
-#include "config.h"
-#include "digest.h"
-#include "directives.h"
-#include "dump.h"
-#include "limit.h"
+#include "decision/response.h"
+#include "config/config.h"
+#include "rules/digest.h"
+#include "config/directives.h"
+#include "config/dump.h"
+#include "decision/decide.h"
 #include "private.h"
-#include "segment.h"
-#include "status.h"
-#include "table_walk.h"
-#include "upgrade.h"
+#include "shm.h"
+#include "status/status.h"
+#include "counter/walk.h"
+#include "decision/upgrade.h"
 
 /* ---- Requests ---- */
 

@@ -10,6 +10,9 @@
 
 #define RLR_VERSION "0.1.0"
 
+/* The handler of the status page, as SetHandler names it. */
+#define RLR_STATUS_HANDLER "ratelimit-status"
+
 #define RLR_LOGNO(number) "RLR" #number ": "
 
 /* The one symbol that leaves the module: httpd loads with RTLD_GLOBAL. */

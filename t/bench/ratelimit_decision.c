@@ -1,15 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/table.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_place.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_lock.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_repair.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_share.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
-/* OBJECTS: ../mod_ratelimit_regional/siphash.c */
-/* OBJECTS: ../mod_ratelimit_regional/clock.c */
-/* OBJECTS: ../mod_ratelimit_regional/window.c */
-/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /*
  * What one decision of the rate limiter costs, in nanoseconds, on the machine's
  * own clock: the best and the median of several rounds. Prints one line per
@@ -24,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../mod_ratelimit_regional/siphash.h"
-#include "../../mod_ratelimit_regional/table.h"
+#include "../../mod_ratelimit_regional/counter/siphash.h"
+#include "../../mod_ratelimit_regional/counter/table.h"
 
 #define SLOTS  262144U
 #define KEYS   100000U

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/match.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
 /* The path that rules are tested on: whatever comes in, what comes out is
  * resolved, and patterns never read beyond it. */
 #include "fuzz.h"
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/match.h"
+#include "../../mod_ratelimit_regional/rules/match.h"
 
 static const char *const patterns[] = {
     "*",        "/runs",     "=/runs/{uuid}",  "*/trigger",

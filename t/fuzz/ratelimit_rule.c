@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/rule.c */
-/* OBJECTS: ../mod_ratelimit_regional/match.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/rule.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
 /* The rule notation, a word a line: what is refused has a sentence, what is
  * accepted is whole and takes everything from itself. */
 #include "fuzz.h"
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/rule.h"
+#include "../../mod_ratelimit_regional/rules/rule.h"
 
 #define MAX_WORDS 64
 

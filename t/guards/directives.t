@@ -11,7 +11,7 @@ use Test::More;
 # and who else names them.
 check_module('Agent', qr{\Amod_agent/(?:config/)?[^/]+\.c\z},
     'conf/agent.conf', 'README.md');
-check_module('RateLimit', qr{\Amod_ratelimit_regional/[^/]+\.c\z},
+check_module('RateLimit', qr{\Amod_ratelimit_regional/config/[^/]+\.c\z},
     'conf/ratelimit_directives.conf', 'conf/ratelimit_regional.conf',
     'mod_ratelimit_regional/README.md', 'mod_ratelimit_regional/messages.md',
     'README.md');

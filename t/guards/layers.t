@@ -45,12 +45,12 @@ is headers_from($httpd_headers,
 
 # The limiter: what counts, and what reads rules and paths.
 my $limiter = qr{\Amod_ratelimit_regional/};
-my $counting = qr{$limiter(?:window|table|siphash|digest|clock|brake)\w*\.[ch]\z};
-my $reading = qr{$limiter(?:rule|match|text|quota)\.[ch]\z};
+my $counting = qr{$limiter(?:counter/.*|decision/new_keys\.[ch])\z};
+my $reading = qr{${limiter}rules/};
 is headers_from($httpd_headers, grep { /$counting|$reading/ } @c_files), '',
-    "httpd's headers not in the limiter's counting, rules and matching";
+    "httpd's headers not in the limiter's counter/, rules/ and decision/new_keys";
 is headers_from($apr_headers, grep { /$counting/ } @c_files), '',
-    'nor those of APR in its counting';
+    "APR's headers not in the limiter's counter/ and decision/new_keys";
 
 only_in('PQ functions only in connection.c, conninfo.c, query.c and listen.c of db',
     qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|conninfo|query|listen)\.c\z});
@@ -77,17 +77,33 @@ my %may = (
     http       => [qw(core db model config wait)],
     handlers   => [qw(core db model config wait http)],
 );
-my @wrong;
-for my $file (@c_files) {
-    my ($layer) = $file =~ m{\Amod_agent/([^/]+)/} or next;
-    my %allowed = map { $_ => 1 } $layer, @{ $may{$layer} || [] };
-    for (numbered_lines(without_comments($file))) {
-        my ($number, $line) = @{$_};
-        next if $line !~ m{\A\s*#\s*include\s*"(?:\.\./)*(\w+)/};
-        push @wrong, "$file:$number includes $1" if $may{$1} && !$allowed{$1};
+# Those of the limiter.
+my %limiter_may = (
+    counter  => [],
+    rules    => [qw(counter)],
+    config   => [qw(rules counter)],
+    decision => [qw(config rules counter)],
+    status   => [qw(decision config rules counter)],
+);
+
+# Includes of a module's layers that its table does not allow.
+sub wrong_includes {
+    my ($module, %allowed_of) = @_;
+    my @wrong;
+    for my $file (@c_files) {
+        my ($layer) = $file =~ m{\A\Q$module\E/([^/]+)/} or next;
+        my %allowed = map { $_ => 1 } $layer, @{ $allowed_of{$layer} || [] };
+        for (numbered_lines(without_comments($file))) {
+            my ($number, $line) = @{$_};
+            next if $line !~ m{\A\s*#\s*include\s*"(?:\.\./)*(\w+)/};
+            push @wrong, "$file:$number includes $1" if $allowed_of{$1} && !$allowed{$1};
+        }
     }
+    return "@wrong";
 }
-is "@wrong", '', 'dependencies go one way';
+is wrong_includes('mod_agent', %may), '', 'mod_agent: dependencies go one way';
+is wrong_includes('mod_ratelimit_regional', %limiter_may), '',
+    'mod_ratelimit_regional: dependencies go one way';
 
 my @shared;
 for my $file (@c_files) {

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../mod_ratelimit_regional/clock.h"
+#include "../../mod_ratelimit_regional/counter/clock.h"
 
 #define CROWD_SIZE 8
 

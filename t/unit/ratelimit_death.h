@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../mod_ratelimit_regional/table_segment.h"
+#include "../../mod_ratelimit_regional/counter/layout.h"
 #include "ratelimit_segment.h"
 
 /* What the kernel makes of a lock whose owner died (FUTEX_OWNER_DIED). */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/digest.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/digest.c */
 /* Keys as operators write and read them. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/digest.h"
+#include "../../mod_ratelimit_regional/rules/digest.h"
 
 /* printf %s abc | sha256sum | cut -c1-32 */
 #define ABC "ba7816bf8f01cfea414140de5dae2223"

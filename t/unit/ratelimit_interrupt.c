@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/table.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_place.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_lock.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_repair.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_share.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
-/* OBJECTS: ../mod_ratelimit_regional/siphash.c */
-/* OBJECTS: ../mod_ratelimit_regional/window.c */
-/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /* Another process at any moment of a request: whatever it does there, the
  * answer and all later ones are as if the two had come one after the other. */
 #include "check.h"

@@ -9,7 +9,7 @@
 
 #include <apr_strings.h>
 
-#include "../../mod_ratelimit_regional/rule.h"
+#include "../../mod_ratelimit_regional/rules/rule.h"
 
 #define LINE_WORDS_MAX 16
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/lookup.c */
-/* OBJECTS: ../mod_ratelimit_regional/rule.c */
-/* OBJECTS: ../mod_ratelimit_regional/match.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/lookup.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/rule.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
 /* Which patterns a path is tested on: all that are for it, in their order, and
  * few others. */
 #include "ratelimit_line.h"
 
-#include "../../mod_ratelimit_regional/lookup.h"
+#include "../../mod_ratelimit_regional/rules/lookup.h"
 
 #define PREFIX "/api/v1"
 #define NONE   (-1)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/match.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
 /* The path as rules see it, and patterns. Numbers are the decisions of the
  * module's README. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/match.h"
+#include "../../mod_ratelimit_regional/rules/match.h"
 
 #define UUID "018f2d6e-7c4b-7abc-9def-0123456789ab"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/quota.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/quota.c */
 /* What clients are told of a limit. */
 #include "check.h"
 
@@ -7,7 +7,7 @@
 
 #include <apr_strings.h>
 
-#include "../../mod_ratelimit_regional/quota.h"
+#include "../../mod_ratelimit_regional/rules/quota.h"
 
 static rlr_quota_t make(uint32_t count, uint32_t interval_sec, apr_pool_t *pool)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/rule.c */
-/* OBJECTS: ../mod_ratelimit_regional/match.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/rule.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
 /* Rules: the notation, its errors, and rules that can never match. */
 #include "ratelimit_line.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../mod_ratelimit_regional/table_repair.h"
-#include "../../mod_ratelimit_regional/table_share.h"
-#include "../../mod_ratelimit_regional/table_walk.h"
+#include "../../mod_ratelimit_regional/counter/repair.h"
+#include "../../mod_ratelimit_regional/counter/share.h"
+#include "../../mod_ratelimit_regional/counter/walk.h"
 #include "ratelimit_sim.h"
 
 /* MAP_PRIVATE for tests that fork to try several continuations. */

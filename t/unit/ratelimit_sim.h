@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/window_rebuild.h"
+#include "../../mod_ratelimit_regional/counter/window_rebuild.h"
 
 #define SIM_OWNER 0x5eed5eed5eed5eedU
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/siphash.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/siphash.c */
 /* SipHash-2-4 with 128 bits against the vectors published with it. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/siphash.h"
+#include "../../mod_ratelimit_regional/counter/siphash.h"
 
 /* vectors_sip128 of the reference: key 00 01 .. 0f, message i = 00 01 .. i-1,
  * each half read as a little-endian number. */

@@ -8,7 +8,7 @@
 
 /* Forked children have memory of their own. */
 #define SEGMENT_SHARING MAP_PRIVATE
-#include "../../mod_ratelimit_regional/table_segment.h"
+#include "../../mod_ratelimit_regional/counter/layout.h"
 #include "ratelimit_segment.h"
 
 /* In a judge: what is not so is the problem. */

@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/table.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_place.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_segment.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_lock.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_repair.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_share.c */
-/* OBJECTS: ../mod_ratelimit_regional/table_walk.c */
-/* OBJECTS: ../mod_ratelimit_regional/siphash.c */
-/* OBJECTS: ../mod_ratelimit_regional/window.c */
-/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /* Eight workers on one table: first touches of the same keys, places that are
  * used again and again, limits that differ, and workers that are killed. */
 #include "check.h"

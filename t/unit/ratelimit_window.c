@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/window.c */
-/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/window.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/window_rebuild.c */
 /* The window against an exact log, under arrivals made to trip up limiters. */
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/window.c */
-/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/window.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/window_rebuild.c */
 /* Eight workers on one window: threads, processes, processes that are killed.
  * Every answer is logged and judged afterwards. */
 #include "check.h"

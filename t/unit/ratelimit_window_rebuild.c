@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/window.c */
-/* OBJECTS: ../mod_ratelimit_regional/window_rebuild.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/window.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/window_rebuild.c */
 /* Rebuilding a window: no admission is lost, whatever changes and whoever
  * dies on the way. */
 #include "check.h"

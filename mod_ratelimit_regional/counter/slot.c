@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where keys are; see table_place.h. Three choices of eight ways: with 0.7 of
+ * the ways that a key may take in use, keys coming and going, less than one new
+ * key in a million finds all taken (with two choices it is one in 600).
+ */
+#include "slot.h"
+
+#include <stddef.h>
+
+/* Sets that a sweep looks at. */
+#define SWEPT_SETS 8U
+
+/* The time of a note is rounded up by so much, so that few have to write. */
+#define NOTE_SLACK_MS 1000U
+
+/* Sixteen clock reads would cost more than the claim itself; an older time
+ * only makes a window look alive for longer. */
+static void read_frozen(rlr_time_t *now, void *baton)
+{
+    *now = *(const rlr_time_t *)baton;
+}
+
+void rlr_table_make_shared_key(rlr_table_key_t *shared,
+                               const rlr_table_t *table, uint32_t rule,
+                               uint64_t holder)
+{
+    /* No identity has these bytes: the holder's are a secret hash. */
+    uint64_t identity[2] = {holder, UINT64_MAX};
+
+    rlr_table_key_fill(shared, table, rule,
+                       rlr_siphash_compute(table->rule_parts[rule].key,
+                                           identity, sizeof(identity)));
+}
+
+rlr_table_slot_t *rlr_table_find(const rlr_table_t *table,
+                                 const rlr_table_key_t *key)
+{
+    /* The other sets' tags are on their way while the first is looked at. */
+    for (int i = 1; i < RLR_TABLE_CHOICES; i++) {
+        __builtin_prefetch(&table->tags[key->sets[i]]);
+    }
+    for (int i = 0; i < RLR_TABLE_CHOICES; i++) {
+        const rlr_table_tags_t *tags = &table->tags[key->sets[i]];
+
+        /* The order in which they are taken. */
+        for (uint32_t way = RLR_TABLE_WAYS; way-- > 0;) {
+            /* Acquire: the slot is at least as new as the tag. */
+            if (atomic_load_explicit(&tags->tag[way], memory_order_acquire)
+                == key->tag) {
+                rlr_table_slot_t *slot = rlr_table_slot(table, key->sets[i],
+                                                        way);
+
+                if (atomic_load_explicit(&slot->window.owner,
+                                         memory_order_acquire)
+                    == key->owner) {
+                    return slot;
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Gives the way to the key if its window is dead and the holder has not had
+ * its share since it was asked. The tag comes last: until
+ * then nobody finds the key here, and a process that dies on the way leaves a
+ * slot that is nobody's, and free again when what it holds is over.
+ */
+static bool claim_way_locked(const rlr_table_t *table,
+                             const rlr_table_key_t *key, uint32_t set,
+                             uint32_t way, rlr_limit_t limit,
+                             const rlr_window_copy_t *copy,
+                             const rlr_time_t *now)
+{
+    rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+    rlr_time_t frozen_time = *now;
+    rlr_clock_t frozen = {read_frozen, &frozen_time};
+    rlr_window_copy_t nothing;
+    uint64_t former;
+
+    if (!rlr_table_share_take(table, key->holder, set)) {
+        return false;
+    }
+    if (!rlr_window_close(&nothing, &slot->window, 0, true, &frozen)) {
+        rlr_table_share_give(table, key->holder, set);
+        return false;
+    }
+    rlr_window_begin(&slot->window, copy, &frozen);
+    atomic_store_explicit(&slot->rule, (uint16_t)key->rule,
+                          memory_order_relaxed);
+    atomic_store_explicit(&slot->generation, (uint16_t)table->generation,
+                          memory_order_relaxed);
+    atomic_store_explicit(&slot->noticed, rlr_table_unnoticed(limit, now),
+                          memory_order_relaxed);
+    former = atomic_exchange_explicit(&slot->holder, key->holder,
+                                      memory_order_relaxed);
+    rlr_table_share_give(table, former, set);
+    rlr_window_finish(&slot->window, key->owner, limit, copy);
+    atomic_store_explicit(&table->tags[set].tag[way], key->tag,
+                          memory_order_release);
+    return true;
+}
+
+/* The ways of a set, as bits, that have never had a key or whose key is over.
+ */
+static uint32_t find_usable_locked(const rlr_table_t *table, uint32_t set,
+                                   const rlr_clock_t *clock)
+{
+    uint32_t usable = 0;
+
+    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+        rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+
+        if (atomic_load_explicit(&table->tags[set].tag[way],
+                                 memory_order_relaxed)
+            == 0) {
+            usable |= 1U << way;
+            continue;
+        }
+        /* What a dead process left closed would otherwise be so for ever. */
+        rlr_window_repair(&slot->window);
+        usable |= (uint32_t)!rlr_window_is_live(&slot->window, clock) << way;
+    }
+    return usable;
+}
+
+static rlr_table_slot_t *claim_in_set_locked(const rlr_table_t *table,
+                                             const rlr_table_key_t *key,
+                                             uint32_t set, uint32_t usable,
+                                             rlr_limit_t limit,
+                                             const rlr_window_copy_t *copy,
+                                             const rlr_time_t *now)
+{
+    /* The last ways, which fewer keys may take, are taken first. */
+    for (uint32_t way = RLR_TABLE_WAYS; way-- > 0;) {
+        /* A dead window may have come to life meanwhile. */
+        if ((usable >> way & 1) != 0
+            && claim_way_locked(table, key, set, way, limit, copy, now)) {
+            return rlr_table_slot(table, set, way);
+        }
+    }
+    return NULL;
+}
+
+/* The index of the set with the most usable ways. */
+static int find_emptiest(const uint32_t usable[RLR_TABLE_CHOICES])
+{
+    int emptiest = 0;
+
+    for (int i = 1; i < RLR_TABLE_CHOICES; i++) {
+        if (__builtin_popcount(usable[i])
+            > __builtin_popcount(usable[emptiest])) {
+            emptiest = i;
+        }
+    }
+    return emptiest;
+}
+
+/* The ways of its sets that the key may take. */
+static uint32_t get_ways(const rlr_table_key_t *key, rlr_limit_t limit)
+{
+    uint32_t ways = RLR_TABLE_WAYS_OF_ALL;
+
+    if (limit.interval_sec <= RLR_TABLE_SHORT_SEC) {
+        ways |= RLR_TABLE_WAYS_OF_SHORT;
+    }
+    return key->holder == 0 ? ways | RLR_TABLE_WAYS_UNHELD : ways;
+}
+
+static rlr_table_slot_t *claim_any_locked(const rlr_table_t *table,
+                                          const rlr_table_key_t *key,
+                                          rlr_limit_t limit,
+                                          const rlr_window_copy_t *copy,
+                                          const rlr_time_t *now)
+{
+    rlr_time_t frozen_time = *now;
+    rlr_clock_t frozen = {read_frozen, &frozen_time};
+    uint32_t ways = get_ways(key, limit);
+    uint32_t usable[RLR_TABLE_CHOICES];
+    rlr_table_slot_t *slot = NULL;
+
+    for (int i = 0; i < RLR_TABLE_CHOICES; i++) {
+        usable[i] = ways & find_usable_locked(table, key->sets[i], &frozen);
+    }
+    /* The emptiest set first, which keeps all sets about equally full. */
+    for (int i = 0; i < RLR_TABLE_CHOICES && slot == NULL; i++) {
+        int emptiest = find_emptiest(usable);
+
+        slot = claim_in_set_locked(table, key, key->sets[emptiest],
+                                   usable[emptiest], limit, copy, now);
+        usable[emptiest] = 0;
+    }
+    return slot;
+}
+
+rlr_table_slot_t *rlr_table_claim_locked(const rlr_table_t *table,
+                                         const rlr_table_key_t *key,
+                                         rlr_limit_t limit,
+                                         rlr_window_copy_t *copy,
+                                         const rlr_time_t *now)
+{
+    if (rlr_table_share_is_full(table, key->holder)) {
+        return NULL;
+    }
+    rlr_window_copy_fit(copy, NULL, limit);
+    return claim_any_locked(table, key, limit, copy, now);
+}
+
+/* ---- Taking slots back ---- */
+
+static bool is_on_counter(const rlr_table_t *table,
+                          const rlr_table_slot_t *slot,
+                          const _Atomic uint64_t *counter)
+{
+    uint64_t holder = atomic_load_explicit(&slot->holder, memory_order_relaxed);
+
+    return holder != 0 && rlr_table_share_counter(table, holder) == counter;
+}
+
+/*
+ * Takes the slot from its key if that is dead: one that comes back is a new
+ * key. Without its tag nobody finds the slot; the holder goes last, so that it
+ * is counted until then.
+ */
+static void take_back_locked(const rlr_table_t *table, uint32_t set,
+                             uint32_t way, const rlr_clock_t *clock)
+{
+    rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+    rlr_window_copy_t nothing;
+
+    if (!rlr_window_close(&nothing, &slot->window, 0, true, clock)) {
+        return;
+    }
+    rlr_window_begin(&slot->window, &nothing, clock);
+    atomic_store_explicit(&table->tags[set].tag[way], 0, memory_order_release);
+    rlr_window_finish(&slot->window, RLR_TABLE_OVERFLOW_OWNER,
+                      rlr_window_limit(&slot->window), &nothing);
+    rlr_table_share_give(
+        table, atomic_exchange_explicit(&slot->holder, 0, memory_order_relaxed),
+        set);
+}
+
+static void sweep_set(const rlr_table_t *table, uint32_t set,
+                      const _Atomic uint64_t *counter, const rlr_clock_t *clock)
+{
+    uint32_t found = 0;
+
+    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+        found |= (uint32_t)is_on_counter(table, rlr_table_slot(table, set, way),
+                                         counter)
+            << way;
+    }
+    if (found == 0 || !rlr_table_lock_set(table, set)) {
+        return;
+    }
+    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+        if ((found >> way & 1) != 0
+            && is_on_counter(table, rlr_table_slot(table, set, way), counter)) {
+            take_back_locked(table, set, way, clock);
+        }
+    }
+    rlr_table_unlock_set(table, set);
+}
+
+void rlr_table_sweep(const rlr_table_t *table, uint64_t holder,
+                     const rlr_clock_t *clock)
+{
+    const _Atomic uint64_t *counter = rlr_table_share_counter(table, holder);
+    uint32_t first = atomic_fetch_add_explicit(
+        &table->segment->hand, SWEPT_SETS, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < SWEPT_SETS; i++) {
+        sweep_set(table, (first + i) % table->sets, counter, clock);
+    }
+}
+
+bool rlr_table_reset_slot(rlr_table_slot_t *slot, uint64_t owner,
+                          const rlr_clock_t *clock)
+{
+    rlr_time_t now;
+
+    if (!rlr_window_reset(&slot->window, owner)) {
+        return false;
+    }
+    clock->read(&now, clock->baton);
+    atomic_store_explicit(
+        &slot->noticed,
+        rlr_table_unnoticed(rlr_window_limit(&slot->window), &now),
+        memory_order_relaxed);
+    return true;
+}
+
+static rlr_limit_t widest(rlr_limit_t a, rlr_limit_t b)
+{
+    rlr_limit_t wide = {a.count > b.count ? a.count : b.count,
+                        a.interval_sec > b.interval_sec ? a.interval_sec
+                                                        : b.interval_sec};
+
+    return wide;
+}
+
+void rlr_table_widen_locked(rlr_table_slot_t *slot, uint64_t owner,
+                            uint32_t rule, rlr_limit_t limit,
+                            const rlr_window_copy_t *copy,
+                            const rlr_clock_t *clock)
+{
+    rlr_window_copy_t held;
+    rlr_time_t now;
+
+    rlr_window_close(&held, &slot->window, 0, false, clock);
+    if (held.count > 0) {
+        limit = widest(limit, rlr_window_limit(&slot->window));
+    }
+    else {
+        clock->read(&now, clock->baton);
+        atomic_store_explicit(&slot->noticed, rlr_table_unnoticed(limit, &now),
+                              memory_order_relaxed);
+    }
+    rlr_window_copy_fit(&held, copy, limit);
+    rlr_window_begin(&slot->window, &held, clock);
+    atomic_store_explicit(&slot->rule, (uint16_t)rule, memory_order_relaxed);
+    rlr_window_finish(&slot->window, owner, limit, &held);
+}
+
+bool rlr_table_widen_overflow(const rlr_table_t *table,
+                              const rlr_table_key_t *key, rlr_limit_t limit,
+                              const rlr_window_copy_t *copy,
+                              const rlr_clock_t *clock)
+{
+    uint32_t group = rlr_table_key_group(key);
+
+    if (!rlr_table_lock_group(table, group)) {
+        return false;
+    }
+    rlr_table_widen_locked(rlr_table_overflow_slot(table, key->rule, group),
+                           RLR_TABLE_OVERFLOW_OWNER, key->rule, limit, copy,
+                           clock);
+    rlr_table_unlock_group(table, group);
+    return true;
+}
+
+void rlr_table_note_shared(const rlr_table_t *table, uint32_t rule,
+                           uint32_t interval_sec, const rlr_clock_t *clock)
+{
+    _Atomic uint64_t *until_ms = &table->rule_parts[rule].shared_until_ms;
+    uint64_t noted = atomic_load_explicit(until_ms, memory_order_relaxed);
+    rlr_time_t now;
+    uint64_t end;
+
+    clock->read(&now, clock->baton);
+    end = now.ceil_ms + interval_sec * 1000ULL;
+    while (noted < end
+           && !atomic_compare_exchange_weak_explicit(
+               until_ms, &noted, end + NOTE_SLACK_MS, memory_order_relaxed,
+               memory_order_relaxed)) {
+    }
+}
+
+bool rlr_table_has_shared(const rlr_table_t *table, uint32_t rule,
+                          const rlr_clock_t *clock)
+{
+    uint64_t noted = atomic_load_explicit(
+        &table->rule_parts[rule].shared_until_ms, memory_order_relaxed);
+    rlr_time_t now;
+
+    if (noted == 0) {
+        return false;
+    }
+    clock->read(&now, clock->baton);
+    return now.floor_ms <= noted;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The counters in Prometheus' text format; see status.h. No label holds a key,
+ * so that the number of series is that of the rules.
+ */
+#include "status.h"
+
+#include <http_protocol.h>
+
+#include "../private.h"
+
+/* Prints one line of a metric for a row. */
+typedef void print_row_t(request_rec *r, const char *region,
+                         const rlr_status_row_t *row);
+
+static void print_labels(request_rec *r, const char *metric, const char *region,
+                         const rlr_status_row_t *row)
+{
+    ap_rvputs(r, metric, "{region=\"", region, "\",rule=\"", row->rule->name,
+              "\",key=\"", rlr_rule_key_name(row->rule->key), "\"", NULL);
+}
+
+static void print_decision(request_rec *r, const char *region,
+                           const rlr_status_row_t *row, const char *decision,
+                           uint64_t value)
+{
+    print_labels(r, "ratelimit_requests_total", region, row);
+    ap_rprintf(r, ",decision=\"%s\"} %" APR_UINT64_T_FMT "\n", decision, value);
+}
+
+static void print_requests(request_rec *r, const char *region,
+                           const rlr_status_row_t *row)
+{
+    const rlr_counters_t *counters = &row->counters;
+
+    print_decision(r, region, row, "allowed", counters->allowed);
+    print_decision(r, region, row, "refused", counters->refused);
+    print_decision(r, region, row, "would_refuse", counters->would_refuse);
+}
+
+static void print_overflow(request_rec *r, const char *region,
+                           const rlr_status_row_t *row)
+{
+    print_labels(r, "ratelimit_overflow_total", region, row);
+    ap_rprintf(r, "} %" APR_UINT64_T_FMT "\n", row->counters.overflow);
+}
+
+static void print_keys(request_rec *r, const char *region,
+                       const rlr_status_row_t *row)
+{
+    print_labels(r, "ratelimit_live_keys", region, row);
+    ap_rprintf(r, "} %u\n", row->live_keys);
+}
+
+static void print_quota(request_rec *r, const char *region,
+                        const rlr_status_row_t *row)
+{
+    print_labels(r, "ratelimit_limit_requests", region, row);
+    ap_rprintf(r, ",interval=\"%us\"} %u\n", row->limit.interval_sec,
+               row->limit.count);
+}
+
+static void print_metric(request_rec *r, const rlr_status_t *status,
+                         const char *head, print_row_t *print_row)
+{
+    ap_rputs(head, r);
+    for (int i = 0; i < status->regions->nelts; i++) {
+        const rlr_status_region_t *region = &APR_ARRAY_IDX(status->regions, i,
+                                                           rlr_status_region_t);
+
+        for (int k = 0; k < region->rows->nelts; k++) {
+            print_row(r, region->region,
+                      &APR_ARRAY_IDX(region->rows, k, rlr_status_row_t));
+        }
+    }
+}
+
+static void print_brakes(request_rec *r, const rlr_status_t *status)
+{
+    ap_rputs("# HELP ratelimit_new_identities_total New keys by whether their "
+             "address might bring them.\n"
+             "# TYPE ratelimit_new_identities_total counter\n",
+             r);
+    for (int i = 0; i < status->regions->nelts; i++) {
+        const rlr_status_region_t *region = &APR_ARRAY_IDX(status->regions, i,
+                                                           rlr_status_region_t);
+
+        ap_rprintf(r,
+                   "ratelimit_new_identities_total{region=\"%s\","
+                   "decision=\"let_in\"} %" APR_UINT64_T_FMT "\n"
+                   "ratelimit_new_identities_total{region=\"%s\","
+                   "decision=\"held_back\"} %" APR_UINT64_T_FMT "\n"
+                   "ratelimit_new_identities_total{region=\"%s\","
+                   "decision=\"would_hold_back\"} %" APR_UINT64_T_FMT "\n",
+                   region->region, region->brake_counters.allowed,
+                   region->region, region->brake_counters.refused,
+                   region->region, region->brake_counters.would_refuse);
+    }
+}
+
+void rlr_status_print_metrics(request_rec *r, const rlr_status_t *status)
+{
+    print_metric(r, status,
+                 "# HELP ratelimit_requests_total Requests by the rule that "
+                 "decided.\n"
+                 "# TYPE ratelimit_requests_total counter\n",
+                 print_requests);
+    print_metric(r, status,
+                 "# HELP ratelimit_overflow_total Decisions by a shared "
+                 "counter because the table was full.\n"
+                 "# TYPE ratelimit_overflow_total counter\n",
+                 print_overflow);
+    print_metric(r, status,
+                 "# HELP ratelimit_live_keys Keys with a request that still "
+                 "counts.\n"
+                 "# TYPE ratelimit_live_keys gauge\n",
+                 print_keys);
+    print_metric(r, status,
+                 "# HELP ratelimit_limit_requests Requests that a key may make "
+                 "in the interval.\n"
+                 "# TYPE ratelimit_limit_requests gauge\n",
+                 print_quota);
+    print_brakes(r, status);
+    ap_rprintf(r,
+               "# HELP ratelimit_table_places Places of the shared table.\n"
+               "# TYPE ratelimit_table_places gauge\n"
+               "ratelimit_table_places %u\n"
+               "# HELP ratelimit_table_live_keys Places that are in use.\n"
+               "# TYPE ratelimit_table_live_keys gauge\n"
+               "ratelimit_table_live_keys %u\n",
+               status->capacity, status->live_keys);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/counter/ */
+/* Processes that are really killed while they hold locks or wait for them:
+ * whoever comes next goes on, and finds each slot counted. */
+#include "check.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../mod_ratelimit_regional/counter/slot.h"
+#include "../../mod_ratelimit_regional/counter/layout.h"
+#include "ratelimit_share.h"
+#include "ratelimit_step.h"
+
+static const rlr_limit_t five = {5, 10};
+
+/* ---- At any instruction ---- */
+
+typedef void (*part_t)(segment_t *segment);
+
+/* All slots are those of four addresses, four keys of each, all of them over.
+ */
+static void prepare_over(segment_t *segment)
+{
+    for (segment->holder = 1; segment->holder <= 4; segment->holder++) {
+        for (uint64_t key = 0; key < 4; key++) {
+            segment_ask(segment, segment->holder * 1000 + key, five);
+        }
+    }
+    segment->time.us += 11000000;
+    segment->holder = 1;
+}
+
+static void sweep(segment_t *segment)
+{
+    rlr_table_sweep(&segment->table,
+                    rlr_table_share_holder(&segment->table, &segment->holder,
+                                           sizeof(segment->holder)),
+                    &segment->clock);
+}
+
+/* Somebody died before, between a slot and its counter. */
+static void prepare_wrong(segment_t *segment)
+{
+    prepare_over(segment);
+    for (uint32_t i = 0; i < 64; i += 3) {
+        segment->table.shares[i] += 2;
+    }
+    rlr_table_mark_damaged(&segment->table);
+}
+
+static void repair(segment_t *segment)
+{
+    segment_repair(&segment->table);
+}
+
+/* A new key of each address; the first one meets what the dead has left. */
+static void judge_death_of(segment_t *segment)
+{
+    const rlr_table_t *table = &segment->table;
+
+    assert_true(segment_least_excess(table) >= 0);
+    for (segment->holder = 1; segment->holder <= 6; segment->holder++) {
+        rlr_table_answer_t answer = segment_ask(
+            segment, segment->holder * 1000 + 500, five);
+
+        assert_true(answer.decision.admitted);
+        assert_true(segment_least_excess(table) >= 0);
+    }
+    for (uint32_t lock = 0; lock < RLR_TABLE_SET_LOCKS; lock++) {
+        assert_true(rlr_table_lock_set(table, lock));
+        rlr_table_unlock_set(table, lock);
+    }
+    repair(segment);
+    assert_false(rlr_table_is_damaged(table));
+    assert_int_equal(segment_least_excess(table), 0);
+    assert_int_equal(segment_excess(table), 0);
+}
+
+/* Steps to go until the process kills itself. */
+static unsigned steps_left;
+
+static void count_steps(int signal_number)
+{
+    if (--steps_left == 0) {
+        kill(getpid(), SIGKILL);
+    }
+}
+
+/* A process that dies before this instruction of its work. False: it came to
+ * its end. */
+static bool kill_at(part_t prepare, part_t work, unsigned instruction)
+{
+    segment_t segment;
+    int status;
+    pid_t pid;
+
+    segment_make(&segment, 64, 3);
+    prepare(&segment);
+    pid = fork();
+    if (pid == 0) {
+        steps_left = instruction;
+        signal(SIGTRAP, count_steps);
+        set_trap_flag();
+        work(&segment);
+        clear_trap_flag();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    judge_death_of(&segment);
+    segment_drop(&segment);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+/* Fewer deaths than instructions, for each of them begins from the start. */
+static unsigned get_width(unsigned width)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    width *= 3;
+#endif
+    return sim_effort() < 3 ? width : width / 5;
+}
+
+/* Odd steps, so that each instruction of a part that is run again and again, as
+ * locking is, has its turn. */
+static void kill_everywhere(part_t prepare, part_t work, unsigned step)
+{
+    unsigned deaths = 0;
+
+    while (HAS_TRAPS && kill_at(prepare, work, 1 + deaths * step)) {
+        deaths++;
+    }
+    print_message("# %u deaths\n", deaths);
+    assert_true(!HAS_TRAPS || deaths >= 10);
+}
+
+static void a_sweep_is_left_at_any_instruction(void **state)
+{
+    kill_everywhere(prepare_over, sweep, get_width(35));
+}
+
+static void a_repair_is_left_at_any_instruction(void **state)
+{
+    kill_everywhere(prepare_wrong, repair, get_width(2025));
+}
+
+/* ---- More than one lock ---- */
+
+/* Dies with two locks, and all who wait for either go on. */
+static void an_owner_of_two_locks_dies(void **state)
+{
+    segment_t segment;
+    int status;
+
+    segment_make(&segment, 64, 3);
+    prepare_over(&segment);
+    if (fork() == 0) {
+        rlr_table_lock_set(&segment.table, 2);
+        rlr_table_lock_set(&segment.table, 5);
+        raise(SIGKILL);
+    }
+    wait(&status);
+    assert_true(WIFSIGNALED(status));
+    sweep(&segment);
+    assert_true(rlr_table_is_damaged(&segment.table));
+    judge_death_of(&segment);
+    segment_drop(&segment);
+}
+
+/* ---- Waiting for a lock ---- */
+
+static void lock_and_leave(segment_t *segment)
+{
+    if (!rlr_table_lock_set(&segment->table, 0)) {
+        _exit(1);
+    }
+    rlr_table_unlock_set(&segment->table, 0);
+}
+
+/* A process that stops and then waits for the lock; 0 where tracing is
+ * forbidden and nothing can be tried. */
+static pid_t start_traced(segment_t *segment)
+{
+    pid_t pid = HAS_TRAPS ? fork() : -1;
+    int status;
+
+    if (pid < 0) {
+        return 0;
+    }
+    if (pid == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
+            _exit(77);
+        }
+        raise(SIGSTOP);
+        lock_and_leave(segment);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFSTOPPED(status) ? pid : 0;
+}
+
+/* Until the process sleeps, or is stopped by its tracer. */
+static void wait_until_asleep(pid_t pid)
+{
+    char path[32];
+    char state = 'R';
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    while (state != 'S' && state != 't') {
+        FILE *file = fopen(path, "r");
+
+        assert_non_null(file);
+        assert_int_equal(fscanf(file, "%*d %*s %c", &state), 1);
+        fclose(file);
+        sched_yield();
+    }
+}
+
+/* Lets the stopped process go on until it is about to wait for a lock. */
+static void run_to_wait(pid_t pid)
+{
+    struct __ptrace_syscall_info call = {.op = PTRACE_SYSCALL_INFO_NONE};
+    int status;
+
+    ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
+    while (call.op != PTRACE_SYSCALL_INFO_ENTRY || call.entry.nr != SYS_futex) {
+        ptrace(PTRACE_SYSCALL, pid, NULL, NULL);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSTOPPED(status));
+        ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(call), &call);
+    }
+}
+
+/* Two wait. The first is woken, the lock is taken before it runs, and it is
+ * killed: it cannot pass on that it was woken. */
+static void who_waits_goes_on_when_the_one_woken_is_killed(void **state)
+{
+    segment_t segment;
+    pid_t first;
+    pid_t second;
+    int status;
+
+    segment_make(&segment, 64, 3);
+    assert_true(rlr_table_lock_set(&segment.table, 0));
+    first = start_traced(&segment);
+    if (first != 0) {
+        run_to_wait(first);
+        ptrace(PTRACE_SYSCALL, first, NULL, NULL);
+        wait_until_asleep(first);
+    }
+    second = fork();
+    if (second == 0) {
+        lock_and_leave(&segment);
+        _exit(0);
+    }
+    wait_until_asleep(second);
+    rlr_table_unlock_set(&segment.table, 0);
+    if (first != 0) {
+        assert_int_equal(waitpid(first, &status, 0), first);
+        assert_true(rlr_table_lock_set(&segment.table, 0));
+        kill(first, SIGKILL);
+        assert_int_equal(waitpid(first, &status, 0), first);
+        rlr_table_unlock_set(&segment.table, 0);
+    }
+    assert_int_equal(waitpid(second, &status, 0), second);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    segment_drop(&segment);
+}
+
+/* New keys of the sets are refused for a second, as whatever cannot be decided;
+ * known ones are not concerned. */
+static void a_stopped_owner_does_not_stop_the_others(void **state)
+{
+    segment_t segment;
+    int status;
+    pid_t pid;
+
+    segment_make(&segment, 16, 3);
+    assert_true(segment_ask(&segment, 1, five).decision.admitted);
+    pid = fork();
+    if (pid == 0) {
+        rlr_table_lock_set(&segment.table, 0);
+        rlr_table_lock_set(&segment.table, 1);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    assert_true(segment_ask(&segment, 1, five).decision.admitted);
+    if (HAS_TRAPS) {
+        rlr_decision_t decision = segment_ask(&segment, 2, five).decision;
+
+        assert_false(decision.admitted);
+        assert_int_equal(decision.wait_ms, 1000);
+    }
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(segment_ask(&segment, 2, five).decision.admitted);
+    segment_drop(&segment);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_sweep_is_left_at_any_instruction),
+        CHECK_TEST(a_repair_is_left_at_any_instruction),
+        CHECK_TEST(an_owner_of_two_locks_dies),
+        CHECK_TEST(who_waits_goes_on_when_the_one_woken_is_killed),
+        CHECK_TEST(a_stopped_owner_does_not_stop_the_others)};
+
+    return CHECK_RUN(tests);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/counter/ */
+/* A table that fills up: room for keys, places used again, overflow windows,
+ * and never more than a key's count whatever it is charged to. */
+#include "check.h"
+
+#include "ratelimit_segment.h"
+
+static const rlr_limit_t five = {5, 10};
+
+static void seven_tenths_of_the_places_can_be_used(void **state)
+{
+    uint32_t slots = 65536;
+    int tables = (int)(8 * sim_effort_alone()) + 1;
+
+    for (int i = 0; i < tables; i++) {
+        segment_t segment;
+        uint32_t keys[3];
+
+        segment_make(&segment, slots, (unsigned char)i);
+        for (uint64_t key = 0; key < slots * 7ULL / 10; key++) {
+            rlr_table_answer_t answer = segment_ask(&segment, key, five);
+
+            assert_false(answer.overflow);
+            assert_int_equal(answer.decision.remaining, 4);
+        }
+        assert_int_equal(
+            rlr_table_live_keys(&segment.table, keys, 3, NULL, &segment.clock),
+            slots * 7ULL / 10);
+        segment_drop(&segment);
+    }
+}
+
+/* Ten times as many keys as places, each alive for ten seconds. */
+static void places_are_used_again_at_seven_tenths_for_ever(void **state)
+{
+    uint32_t slots = 16384;
+    uint64_t live = slots * 7ULL / 10;
+    rlr_counters_t counters;
+    segment_t segment;
+
+    segment_make(&segment, slots, 1);
+    for (uint64_t key = 0; key < slots * 10ULL; key++) {
+        rlr_table_answer_t answer = segment_ask(&segment, key, five);
+
+        assert_true(answer.decision.admitted);
+        segment.time.us += 10000000 / live + 1;
+    }
+    rlr_table_counters(&segment.table, segment.rules[0], &counters);
+    assert_int_equal(counters.overflow, 0);
+    segment_drop(&segment);
+}
+
+static void a_live_key_is_never_evicted(void **state)
+{
+    static const rlr_limit_t one_an_hour = {1, 3600};
+    bool seated[100] = {false};
+    segment_t segment;
+
+    segment_make(&segment, 128, 2);
+    for (uint64_t key = 0; key < 100; key++) {
+        seated[key] = !segment_ask(&segment, key, one_an_hour).overflow;
+    }
+    for (uint64_t key = 1000; key < 200000; key++) {
+        segment_ask(&segment, key, five);
+        segment.time.us += 10000;
+    }
+    for (uint64_t key = 0; key < 100; key++) {
+        rlr_table_answer_t answer = segment_ask(&segment, key, one_an_hour);
+
+        assert_false(answer.decision.admitted);
+        assert_int_equal(answer.overflow, !seated[key]);
+    }
+    segment_drop(&segment);
+}
+
+/* Far more keys than a small table has places and overflow windows. */
+#define FILL 5000
+
+/* Fills all places of a small table with live keys of a rule. */
+static void fill_by(segment_t *segment, uint32_t rule, rlr_limit_t limit)
+{
+    uint32_t keys[3];
+    uint32_t capacity;
+    uint32_t live;
+
+    for (uint64_t key = 0; key < FILL; key++) {
+        rlr_table_request_t request = segment_request(segment, &key, limit);
+        rlr_table_answer_t answer;
+
+        request.rule = rule;
+        rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
+    }
+    live = rlr_table_live_keys(&segment->table, keys, 3, &capacity,
+                               &segment->clock);
+    assert_int_equal(live, capacity);
+}
+
+static void fill(segment_t *segment, rlr_limit_t limit)
+{
+    fill_by(segment, segment->rules[0], limit);
+}
+
+static void keys_without_a_place_share_their_rules_overflow(void **state)
+{
+    static const rlr_limit_t minute = {5, 60};
+    uint32_t admitted = 0;
+    rlr_counters_t counters;
+    segment_t segment;
+
+    segment_make(&segment, 16, 3);
+    fill(&segment, minute);
+    segment.time.us += 61000000;
+    fill(&segment, minute);
+    for (uint64_t key = 200000; key < 201000; key++) {
+        rlr_table_answer_t answer = segment_ask(&segment, key, minute);
+
+        assert_true(answer.overflow);
+        admitted += answer.decision.admitted;
+        assert_true(segment_peek(&segment, key, minute).overflow);
+    }
+    /* The fill has used the sixteen windows up. */
+    assert_int_equal(admitted, 0);
+    rlr_table_counters(&segment.table, segment.rules[0], &counters);
+    assert_int_equal(counters.overflow, 2 * (FILL - 16) + 1000);
+    /* Two times 16 keys of their own, 16 windows of 5. */
+    assert_int_equal(counters.allowed, 2 * (16 + 16 * 5));
+    segment_drop(&segment);
+}
+
+static void another_rules_overflow_is_its_own(void **state)
+{
+    uint64_t key = 200000;
+    rlr_table_answer_t answer;
+    rlr_table_request_t request;
+    segment_t segment;
+
+    segment_make(&segment, 16, 4);
+    fill(&segment, five);
+    assert_false(segment_ask(&segment, key, five).decision.admitted);
+    request = segment_request(&segment, &key, five);
+    request.rule = segment.rules[1];
+    rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
+    assert_true(answer.overflow);
+    assert_int_equal(answer.decision.remaining, 4);
+    assert_false(rlr_table_knows(&segment.table, &request));
+    assert_false(rlr_table_reset(&segment.table, &request, &segment.clock));
+    segment_drop(&segment);
+}
+
+static void a_key_that_gets_a_place_brings_what_it_was_charged(void **state)
+{
+    rlr_table_answer_t answer;
+    segment_t segment;
+    uint64_t key = 500000;
+
+    segment_make(&segment, 16, 5);
+    /* Full for ten seconds by one request each, and then full again. */
+    fill(&segment, five);
+    segment.time.us += 9000000;
+    for (uint64_t old = 0; old < FILL; old++) {
+        uint64_t known = old;
+        rlr_table_request_t request = segment_request(&segment, &known, five);
+
+        if (rlr_table_knows(&segment.table, &request)) {
+            segment_ask(&segment, old, five);
+        }
+    }
+    segment.time.us += 2000000;
+    /* The overflow windows are over, the sixteen keys are not. */
+    for (int i = 0; i < 5; i++) {
+        answer = segment_ask(&segment, key, five);
+        assert_true(answer.overflow);
+        assert_int_equal(answer.decision.remaining, 4 - i);
+        segment.time.us += 200000;
+    }
+    assert_false(segment_ask(&segment, key, five).decision.admitted);
+    segment.time.us += 7500000;
+    /* Places are free now; the key's five are not over. */
+    answer = segment_peek(&segment, key, five);
+    assert_false(answer.decision.admitted);
+    answer = segment_ask(&segment, key, five);
+    assert_false(answer.overflow);
+    assert_false(answer.decision.admitted);
+    segment.time.us += answer.decision.wait_ms * 1000ULL;
+    assert_true(segment_ask(&segment, key, five).decision.admitted);
+    segment_drop(&segment);
+}
+
+static void keys_of_different_limits_share_an_overflow_safely(void **state)
+{
+    static const rlr_limit_t large = {200, 10};
+    static const rlr_limit_t longer = {5, 30};
+    segment_t segment;
+    uint32_t admitted = 0;
+
+    segment_make(&segment, 16, 6);
+    fill(&segment, (rlr_limit_t){1, 40});
+    segment.time.us += 39000000;
+    for (uint64_t key = 200000; key < 200400; key++) {
+        admitted += segment_ask(&segment, key, large).decision.admitted;
+        assert_false(segment_ask(&segment, key, five).decision.remaining > 4);
+    }
+    assert_true(admitted >= 16 && admitted <= 400);
+    /* A longer interval holds what is there for longer. */
+    assert_false(segment_ask(&segment, 200001, longer).decision.admitted
+                 && segment_ask(&segment, 200001, five).decision.remaining > 4);
+    segment_drop(&segment);
+}
+
+/* Once it is empty, that is; a larger count would tell times less exactly. */
+static void an_overflow_goes_back_to_the_limit_that_is_asked_for(void **state)
+{
+    static const rlr_limit_t large = {200, 10};
+    rlr_table_answer_t answer = {.overflow = false};
+    segment_t segment;
+
+    segment_make(&segment, 16, 8);
+    fill_by(&segment, segment.rules[1], (rlr_limit_t){1, 60});
+    assert_true(segment_ask(&segment, 200000, large).overflow);
+    segment.time.us += 11000000;
+    for (int i = 0; i < 6; i++) {
+        answer = segment_ask(&segment, 200000, five);
+        segment.time.us += 1000000;
+    }
+    assert_true(answer.overflow);
+    assert_false(answer.decision.admitted);
+    assert_int_equal(answer.decision.wait_ms, 5000);
+    segment_drop(&segment);
+}
+
+/* Keys whose every admission is on record. */
+#define TRACKED 64
+
+typedef struct tracked_t {
+    sim_log_t logs[TRACKED];
+    uint32_t counts[TRACKED];
+    uint64_t refused;
+    uint64_t overflow;
+} tracked_t;
+
+static void ask_tracked(segment_t *segment, tracked_t *tracked, uint64_t key,
+                        bool exact)
+{
+    rlr_limit_t limit = {tracked->counts[key], 10};
+    rlr_table_answer_t answer = segment_ask(segment, key, limit);
+    uint64_t now = segment->time.us;
+    sim_log_t *log = &tracked->logs[key];
+
+    tracked->overflow += answer.overflow;
+    if (answer.decision.admitted) {
+        assert_true(log->total < limit.count
+                    || now - sim_log_at(log, limit.count - 1) >= 10000000);
+        sim_log_add(log, now);
+        return;
+    }
+    tracked->refused++;
+    assert_true(answer.decision.wait_ms > 0);
+    if (exact) {
+        assert_true(sim_log_has(log, limit.count, now - 10002000));
+    }
+}
+
+/* `requests` by random keys in a table for 2048, of which tracked ones come
+ * again and again; `step_us` decides how many are alive at once. */
+static void flood(segment_t *segment, tracked_t *tracked, uint64_t requests,
+                  uint64_t step_us, bool exact, uint64_t *seed)
+{
+    static const rlr_limit_t one = {1, 10};
+
+    for (uint64_t i = 0; i < requests; i++) {
+        uint64_t random = sim_random(seed);
+
+        segment->time.us += random % (2 * step_us + 1);
+        if (random >> 60 == 0) {
+            ask_tracked(segment, tracked, (random >> 40) % TRACKED, exact);
+        }
+        else {
+            segment_ask(segment, random | 1ULL << 63, one);
+        }
+    }
+}
+
+static void ten_million_random_keys_move_no_count(void **state)
+{
+    uint64_t half = (uint64_t)(5000000 * sim_effort_alone());
+    uint64_t seed = 4711;
+    tracked_t tracked = {.refused = 0};
+    rlr_counters_t counters;
+    segment_t segment;
+
+    /* A wave must be longer than the table. */
+    half = half > 400000 ? half : 400000;
+    segment_make(&segment, 2048, 7);
+    for (uint32_t i = 0; i < TRACKED; i++) {
+        tracked.counts[i] = 1 + i % 20;
+        sim_log_make(&tracked.logs[i], 32);
+    }
+    /* 1250 keys at a time: all have places, all answers are exact. */
+    flood(&segment, &tracked, half / 2, 8000, true, &seed);
+    assert_int_equal(tracked.overflow, 0);
+    assert_null(rlr_table_validate(&segment.table, &segment.clock));
+    /* Ten times the table, in waves, so that places come free in between. */
+    for (int wave = 0; wave < 24; wave++) {
+        flood(&segment, &tracked, half / 20, 500, false, &seed);
+        flood(&segment, &tracked, half / 60, 20000, false, &seed);
+        assert_null(rlr_table_validate(&segment.table, &segment.clock));
+    }
+    rlr_table_counters(&segment.table, segment.rules[0], &counters);
+    assert_true(counters.overflow > half / 10);
+    assert_true(tracked.overflow > 100);
+    assert_true(tracked.refused > 100);
+    for (uint32_t i = 0; i < TRACKED; i++) {
+        sim_log_drop(&tracked.logs[i]);
+    }
+    segment_drop(&segment);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(seven_tenths_of_the_places_can_be_used),
+        CHECK_TEST(places_are_used_again_at_seven_tenths_for_ever),
+        CHECK_TEST(a_live_key_is_never_evicted),
+        CHECK_TEST(keys_without_a_place_share_their_rules_overflow),
+        CHECK_TEST(another_rules_overflow_is_its_own),
+        CHECK_TEST(a_key_that_gets_a_place_brings_what_it_was_charged),
+        CHECK_TEST(keys_of_different_limits_share_an_overflow_safely),
+        CHECK_TEST(an_overflow_goes_back_to_the_limit_that_is_asked_for),
+        CHECK_TEST(ten_million_random_keys_move_no_count)};
+
+    return CHECK_RUN(tests);
+}
