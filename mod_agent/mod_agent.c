@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * mod_agent: the deployment API of an agent platform on PostgreSQL.
- *
- * The module's record and its hooks; everything else is in the folders beside
- * this file.
- */
+/* mod_agent: the deployment API of an agent platform on PostgreSQL. The
+ * module's record and its hooks. */
 #include <string.h>
 #include <strings.h>
 
-#include <ap_mpm.h>
 #include <apr_dbd.h>
 #include <apr_optional.h>
 #include <apr_strings.h>
@@ -16,13 +11,12 @@
 #include <http_protocol.h>
 #include <http_request.h>
 #include <mpm_common.h>
-#include <scoreboard.h>
 #include <mod_dbd.h>
 
+#include "child.h"
 #include "config/capacity.h"
+#include "config/dbd.h"
 #include "config/directives.h"
-#include "config/graph.h"
-#include "core/heap.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
 #include "http/body.h"
@@ -35,17 +29,10 @@
 #include "private.h"
 #include "wait/park.h"
 
-/* mod_dbd's own default of DBDMax. */
-#define DBD_MAX_DEFAULT 10
-
-/* Between two signs of life of a request that waits; SDKs take silence of three
- * times this for a dead connection. */
-#define HEARTBEAT apr_time_from_sec(5)
-
 /* SetHandler agent */
 static const char handler_name[] = "agent";
 
-/* Set in child_init. */
+/* NULL outside a child, and in one that could not be set up. */
 static agent_child_t *current_child;
 
 static int answer(agent_call_t *call)
@@ -69,51 +56,37 @@ static int handle_request(request_rec *r)
     if (current_child == NULL) {
         return HTTP_SERVICE_UNAVAILABLE;
     }
-    /* Not on the stack: a request that waits outlives this call. */
+    /* In the pool: a request that waits outlives this function. */
     call = apr_pcalloc(r->pool, sizeof(*call));
     call->r = r;
     call->pool = r->pool;
     call->child = current_child;
     call->dir = agent_config_dir(r);
     call->db = current_child->db;
-    call->account_id = AGENT_ACCOUNT_DEFAULT;
-    call->ids[0] = call->account_id;
+    call->ref.account_id = AGENT_ACCOUNT_DEFAULT;
     if (agent_head_check(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    /* What it refuses is answered when the body is there: httpd would read it
-     * with a thread. */
+    /* A refusal is sent after the body has arrived: httpd would otherwise block
+     * a thread to read the body. */
     agent_browser_check(call);
     return agent_body_receive(call, answer);
 }
 
-/* The paths of the API are no files: httpd need not look for them below the
- * document root, at five system calls a request. */
+/* Paths of the API are not files: skips httpd's lookup below the document root,
+ * which costs five system calls a request. */
 static int skip_files(request_rec *r)
 {
     ap_conf_vector_t *config = r->per_dir_config;
     const char *handler;
 
-    /* httpd has forgotten the location for the sake of <Directory>, and looks
-     * for it once more afterwards; what it found is cached. */
+    /* Before this hook httpd resets the location for <Directory>, and walks the
+     * locations again after it; the walk's result is cached. */
     ap_location_walk(r);
     handler = agent_config_handler(r);
     r->per_dir_config = config;
     return handler != NULL && strcmp(handler, handler_name) == 0 ? OK
                                                                  : DECLINED;
-}
-
-/* The connection string for what is not a request: given, or mod_dbd's. */
-static const char *find_conninfo(const agent_server_config_t *config,
-                                 apr_pool_t *pool)
-{
-    const char *args;
-
-    if (config->database != NULL) {
-        return config->database;
-    }
-    args = agent_config_other_directive("DBDParams");
-    return args != NULL ? ap_getword_conf(pool, &args) : NULL;
 }
 
 static int refuse_start(server_rec *server, const char *text)
@@ -123,7 +96,7 @@ static int refuse_start(server_rec *server, const char *text)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* What no single directive can see; also part of `httpd -t`. */
+/* Checks that span directives; also part of `httpd -t`. */
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                         server_rec *server)
 {
@@ -146,7 +119,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                                          "DBDriver: expected pgsql, got %s",
                                          driver ? driver : "none"));
     }
-    if (find_conninfo(config, ptemp) == NULL) {
+    if (agent_dbd_conninfo(config, ptemp) == NULL) {
         return refuse_start(server,
                             "DBDParams: expected a PostgreSQL "
                             "connection string, got none");
@@ -177,7 +150,7 @@ static int start_supervisor(apr_pool_t *pconf, apr_pool_t *plog,
     }
     agent_capacity_check(config, server);
     ap_add_version_component(pconf, "mod_agent/" AGENT_VERSION);
-    rv = agent_daemon_start(config, find_conninfo(config, pconf), server,
+    rv = agent_daemon_start(config, agent_dbd_conninfo(config, pconf), server,
                             pconf);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, rv, server,
@@ -187,162 +160,21 @@ static int start_supervisor(apr_pool_t *pconf, apr_pool_t *plog,
     return OK;
 }
 
-static int find_dbd_max(apr_pool_t *pool)
-{
-    const char *args = agent_config_other_directive("DBDMax");
-
-    return args != NULL ? (int)apr_atoi64(ap_getword_conf(pool, &args))
-                        : DBD_MAX_DEFAULT;
-}
-
-/* A line in the log beats finding out from the first request. */
-static void check_database(const agent_child_t *child, server_rec *server,
-                           apr_pool_t *pool)
-{
-    apr_pool_t *scratch;
-    agent_error_t *err;
-    const char *body;
-
-    apr_pool_create(&scratch, pool);
-    if (agent_pool_call(&body, child->db, AGENT_SQL_PING, NULL, &err, scratch)
-        != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
-                     AGENT_LOGNO(0407) "%s %s", err->detail,
-                     err->cause ? err->cause : "");
-    }
-    apr_pool_destroy(scratch);
-}
-
-/* Two signs of life, at least, within the shortest Timeout: the MPM closes what
- * does nothing for so long. */
-static apr_interval_time_t find_heartbeat(const server_rec *server)
-{
-    apr_interval_time_t heartbeat = HEARTBEAT;
-
-    for (; server != NULL; server = server->next) {
-        if (server->timeout > 0 && server->timeout / 2 < heartbeat) {
-            heartbeat = server->timeout / 2;
-        }
-    }
-    return heartbeat;
-}
-
-/* Set in child_init: the generation that this child belongs to. */
-static ap_generation_t own_generation;
-
-static bool is_child_ending(void)
-{
-    int state = AP_MPMQ_RUNNING;
-
-    return ap_get_scoreboard_global()->running_generation != own_generation
-        || (ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS
-            && state == AP_MPMQ_STOPPING);
-}
-
-/* The prefork MPM runs child_stopping when the child's request has ended, which
- * is too late for one that waits. */
-static bool is_told_of_end(void)
-{
-    int threaded = 0;
-
-    return ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded) == APR_SUCCESS
-        && threaded != AP_MPMQ_NOT_SUPPORTED;
-}
-
-static apr_status_t start_waits(agent_child_t *child, server_rec *server,
-                                apr_pool_t *pool)
-{
-    const agent_server_config_t *config = child->config;
-    const agent_log_t log = agent_daemon_log();
-    int parked = agent_capacity_waiters(config);
-    int blocked = agent_capacity_blocked(config);
-    const agent_waits_limits_t limits = {
-        .parked = parked,
-        .blocked = blocked,
-        .parked_per_address = agent_capacity_per_address(config, parked),
-        .blocked_per_address = agent_capacity_per_address(config, blocked),
-        .threads = {.least = agent_capacity_least_turns(),
-                    .most = agent_capacity_most_turns(),
-                    .reserve = agent_capacity_most_turns(),
-                    .count_idle = agent_capacity_count_idle,
-                    .baton = agent_capacity_make_slot(pool)},
-        .heartbeat = find_heartbeat(server),
-        .is_ending = is_told_of_end() ? NULL : is_child_ending,
-        .grace = agent_config_drain_timeout(config)};
-
-    apr_status_t rv = agent_park_start(agent_config_parking(config), pool);
-
-    return rv != APR_SUCCESS
-        ? rv
-        : agent_waits_create(&child->waits, find_conninfo(config, pool),
-                             child->db, &limits, &log, pool);
-}
-
-/* What mod_dbd connects with; NULL where it does more with a new connection. */
-static const char *find_renewal_params(apr_pool_t *pool)
-{
-    const char *args = agent_config_other_directive("DBDParams");
-
-    return args != NULL && agent_config_other_directive("DBDInitSQL") == NULL
-        ? ap_getword_conf(pool, &args)
-        : NULL;
-}
-
-static apr_status_t init_child(agent_child_t *child, server_rec *server,
-                               apr_pool_t *pool)
-{
-    const agent_server_config_t *config = child->config;
-    const agent_db_limits_t limits = {agent_config_connect_timeout(config),
-                                      agent_config_query_timeout(config)};
-    apr_status_t rv = agent_pool_create(
-        &child->db, server, find_renewal_params(pool),
-        agent_config_pool_size(config, find_dbd_max(pool)),
-        agent_config_pool_wait(config), &limits, pool);
-
-    if (rv == APR_SUCCESS) {
-        rv = agent_bodies_create(&child->bodies, agent_capacity_body_bytes(),
-                                 agent_capacity_reading(config), pool);
-    }
-    return rv != APR_SUCCESS ? rv : start_waits(child, server, pool);
-}
-
 static void start_child(apr_pool_t *pool, server_rec *server)
 {
-    agent_child_t *child = apr_pcalloc(pool, sizeof(*child));
-    apr_status_t rv;
-
-    own_generation = ap_get_scoreboard_global()->running_generation;
-    child->config = agent_config_server(server);
-    child->wake_fd = agent_daemon_child_init(server);
-    if (child->config->graphs->nelts == 0) {
-        return;
-    }
-    agent_heap_start();
-    child->logged = apr_pcalloc(pool, sizeof(*child->logged));
-    child->graph_names = agent_config_graph_names(child->config, pool);
-    rv = init_child(child, server, pool);
-    if (rv != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
-                     AGENT_LOGNO(0408) "a child could not be set up: it "
-                                       "answers 503");
-        return;
-    }
-    current_child = child;
-    check_database(child, server, pool);
+    current_child = agent_child_start(server, pool);
 }
 
 static void stop_child(apr_pool_t *pool, int graceful)
 {
     if (current_child != NULL) {
-        agent_waits_stop(
-            current_child->waits,
-            graceful ? agent_config_drain_timeout(current_child->config) : 0);
+        agent_child_stop(current_child, graceful != 0);
     }
 }
 
 static void register_hooks(apr_pool_t *pool)
 {
-    /* mod_dbd makes its pools in its own child_init. */
+    /* mod_dbd creates its pools in its own child_init. */
     static const char *const after_dbd[] = {"mod_dbd.c", NULL};
 
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The datagrams that the server's children send to the supervisor of their
- * host. Each is a hint that may be lost: the supervisor looks each second, a
- * waiting request at each heartbeat.
+ * Datagrams from httpd's children to the supervisor of their host, sent after a
+ * commit. Each is a hint that may be lost: the supervisor polls every second, a
+ * waiting request at some of its heartbeats.
  */
 #ifndef AGENT_CORE_WAKE_H
 #define AGENT_CORE_WAKE_H
@@ -13,11 +13,19 @@
 #define AGENT_WAKE_READY 'R'
 /* A run that executes must stop. */
 #define AGENT_WAKE_CANCEL 'C'
-/* Followed by ids of threads and runs, separated by spaces, that requests may
- * wait for: they changed in the database. */
-#define AGENT_WAKE_NEWS 'N'
+/* Followed by the ids, separated by spaces, of threads and runs that changed in
+ * the database; the supervisor notifies the requests that wait for them. */
+#define AGENT_WAKE_CHANGED 'N'
 
-/* Longest datagram: 100 ids, each with the space behind it. */
+/* Longest datagram: 100 ids, each followed by a space. */
 #define AGENT_WAKE_BYTES (1 + 100 * AGENT_UUID_SIZE)
+
+/*
+ * Each sends without blocking; fd is the socket's write end, -1 sends nothing.
+ * changed: the ids for AGENT_WAKE_CHANGED, NULL for none.
+ */
+void agent_wake_ready(int fd, const char *changed);
+void agent_wake_cancel(int fd, const char *changed);
+void agent_wake_changed(int fd, const char *changed);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POST /runs/batch: start many runs without a thread, all or none. */
+/* POST /runs/batch: create many stateless runs, all or none. */
 #include "handlers.h"
 
+#include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
@@ -30,7 +31,7 @@ static const char **make_list(const agent_call_t *call, int count)
     return apr_pcalloc(call->pool, (apr_size_t)count * sizeof(char *));
 }
 
-/* Says which item an error is about. */
+/* Puts the item's index before the error's detail. */
 static apr_status_t name_item(agent_call_t *call, int item)
 {
     const char *detail = call->err->detail;
@@ -39,7 +40,7 @@ static apr_status_t name_item(agent_call_t *call, int item)
                             item, *detail == '/' ? "" : ": ", detail);
 }
 
-/* An id of thread and run for each item, and whom it asks for. */
+/* Makes the ids of each item's thread and run, and resolves its assistant. */
 static apr_status_t read_items(agent_run_batch_t *batch,
                                const agent_fields_t *const *items,
                                agent_call_t *call)
@@ -80,7 +81,7 @@ static apr_status_t read_batch(agent_run_batch_t *batch, agent_call_t *call)
         || read_items(batch, items, call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    batch->account_id = call->account_id;
+    batch->account_id = call->ref.account_id;
     batch->graph_ids = call->child->graph_names;
     batch->feedback_url = agent_config_feedback_url(call->child->config);
     batch->request = call->body;
@@ -98,6 +99,6 @@ int agent_handle_run_batch(agent_call_t *call)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_wake_supervisor(call, AGENT_WAKE_READY);
+    agent_wake_ready(call->child->wake_fd, NULL);
     return agent_response_json(call, HTTP_OK, body);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POST /runs/cancel: stop runs of a thread, or all that have a status. */
+/* POST /runs/cancel: cancel runs of a thread by id, or all runs by status. */
 #include "handlers.h"
 
 #include <apr_strings.h>
 
 #include "../core/uuid.h"
+#include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/run.h"
 #include "../model/schema.h"
 
-/* The latest first: what is created meanwhile lies behind and is not meant. */
+/* Newest first, so that runs created during this loop are not cancelled. */
 static apr_status_t cancel_by_status(agent_call_t *call, const char *status,
                                      const char *action)
 {
@@ -27,20 +28,19 @@ static apr_status_t cancel_by_status(agent_call_t *call, const char *status,
 
         apr_pool_clear(scratch);
         rv = agent_run_cancel_some(&changed, &before, call->db,
-                                   call->account_id, status, action, &call->err,
-                                   scratch);
+                                   call->ref.account_id, status, action,
+                                   &call->err, scratch);
         if (rv != APR_SUCCESS) {
             return found && call->err->id == AGENT_E_RUN_NOT_FOUND ? APR_SUCCESS
                                                                    : rv;
         }
         found = true;
         apr_cpystrn(cursor, before, sizeof(cursor));
-        agent_wake_supervisor(call, AGENT_WAKE_CANCEL);
-        agent_report_changed(call, changed);
+        agent_wake_cancel(call->child->wake_fd, changed);
     }
 }
 
-/* The UUID in lower case: the schema has checked that it is one. */
+/* A UUID that the schema has checked, in lower case. */
 static const char *read_id(const agent_call_t *call, agent_raw_t value)
 {
     char id[AGENT_UUID_SIZE];
@@ -67,18 +67,16 @@ static apr_status_t cancel_by_ids(agent_call_t *call, const char *action)
 {
     const char *const *run_ids = read_ids(
         call, agent_field_raw(call->fields, "run_ids"));
-    const char *ids[] = {
-        call->account_id,
-        read_id(call, agent_field_raw(call->fields, "thread_id"))};
     const char *changed;
 
-    if (agent_run_cancel_many(&changed, call->db, ids, run_ids, action,
+    call->ref.thread_id = read_id(call,
+                                  agent_field_raw(call->fields, "thread_id"));
+    if (agent_run_cancel_many(&changed, call->db, &call->ref, run_ids, action,
                               &call->err, call->pool)
         != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    agent_wake_supervisor(call, AGENT_WAKE_CANCEL);
-    agent_report_changed(call, changed);
+    agent_wake_cancel(call->child->wake_fd, changed);
     return APR_SUCCESS;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what the creation of a run needs; see creation.h. */
+/* Creating runs: from the request to the supervisor; see creation.h. */
 #include "creation.h"
 
 #include <string.h>
@@ -10,10 +10,11 @@
 
 #include "../config/graph.h"
 #include "../core/uuid.h"
+#include "../core/wake.h"
 #include "../http/request.h"
 #include "../model/schema.h"
 
-/* Longest x-user-id, Idempotency-Key and x-api-key. */
+/* Limits of the headers' values. */
 #define USER_ID_BYTES         128
 #define IDEMPOTENCY_KEY_BYTES 255
 #define API_KEY_BYTES         256
@@ -26,7 +27,7 @@ const char *agent_creation_new_id(const agent_call_t *call)
     return apr_pstrdup(call->pool, id);
 }
 
-/* The log says by which rule, the client is not told. */
+/* Only the log names the rule, not the response. */
 static apr_status_t refuse_webhook(agent_call_t *call, const char *expected,
                                    const char *rule)
 {
@@ -38,7 +39,8 @@ static apr_status_t refuse_webhook(agent_call_t *call, const char *expected,
                            call->pool);
 }
 
-/* A webhook that this server would not call is refused, not kept. */
+/* Refuses a URL that the delivery would refuse. Addresses of the own host are
+ * checked by the server that delivers, which may be another one. */
 static apr_status_t check_webhook(const agent_fields_t *body,
                                   agent_call_t *call)
 {
@@ -61,14 +63,14 @@ static apr_status_t check_webhook(const agent_fields_t *body,
         return agent_error_setf(&call->err, AGENT_E_INVALID, call->pool,
                                 "/webhook: expected %s.", expected);
     }
-    /* Each server judges its own addresses when it delivers. */
     expected = agent_egress_check(egress, NULL, &target, call->pool);
     return expected == NULL
         ? APR_SUCCESS
         : refuse_webhook(call, expected, agent_egress_rule(egress, &target));
 }
 
-/* A graph's name, its assistant's id, or the id of a stored assistant. */
+/* assistant_id is a graph's name, the id of its own assistant, or the id of a
+ * stored assistant. */
 static apr_status_t resolve_assistant(agent_run_creation_t *creation,
                                       const agent_fields_t *body,
                                       agent_call_t *call)
@@ -106,10 +108,10 @@ apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
     return APR_SUCCESS;
 }
 
-/* The same key on another thread or with another body is another request. */
+/* Of what an Idempotency-Key stands for: thread and body. */
 static const char *hash_request(const agent_call_t *call)
 {
-    const char *thread_id = call->ids[1] ? call->ids[1] : "";
+    const char *thread_id = call->ref.thread_id ? call->ref.thread_id : "";
     unsigned char digest[APR_SHA1_DIGESTSIZE];
     apr_sha1_ctx_t context;
 
@@ -141,8 +143,9 @@ apr_status_t agent_creation_identify(agent_run_creation_t *creation,
     return APR_SUCCESS;
 }
 
-apr_status_t agent_creation_read(agent_run_creation_t *creation,
-                                 agent_call_t *call)
+/* call->ref.thread_id NULL: on a new thread. */
+static apr_status_t read_creation(agent_run_creation_t *creation,
+                                  agent_call_t *call)
 {
     agent_raw_t value;
 
@@ -154,10 +157,11 @@ apr_status_t agent_creation_read(agent_run_creation_t *creation,
             != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    creation->account_id = call->account_id;
-    creation->thread_id = call->ids[1] ? call->ids[1]
-                                       : agent_creation_new_id(call);
-    creation->run_id = agent_creation_new_id(call);
+    creation->ref = call->ref;
+    if (creation->ref.thread_id == NULL) {
+        creation->ref.thread_id = agent_creation_new_id(call);
+    }
+    creation->ref.run_id = agent_creation_new_id(call);
     creation->graph_ids = call->child->graph_names;
     creation->strategy = agent_field_string(call->fields, "multitask_strategy",
                                             agent_config_multitask(call->dir));
@@ -175,16 +179,45 @@ static const char *read_id(const agent_call_t *call, const char *record,
                             call->pool);
 }
 
-/* With an Idempotency-Key the stored run may be another than the one made
- * here: the record says which. */
-void agent_creation_name(agent_call_t *call,
-                         const agent_run_creation_t *creation,
-                         const char *record)
+/* Sets call->ref from what was sent, or from the record where an
+ * Idempotency-Key may have found an earlier run. */
+static void set_ref(agent_call_t *call, const agent_run_creation_t *creation,
+                    const char *record)
 {
-    bool is_stored = creation->idempotency_key != NULL;
+    call->ref = creation->ref;
+    if (creation->idempotency_key != NULL) {
+        call->ref.thread_id = read_id(call, record, "thread_id");
+        call->ref.run_id = read_id(call, record, "run_id");
+    }
+}
 
-    call->ids[1] = is_stored ? read_id(call, record, "thread_id")
-                             : creation->thread_id;
-    call->ids[2] = is_stored ? read_id(call, record, "run_id")
-                             : creation->run_id;
+apr_status_t agent_creation_run(const char **body, agent_call_t *call)
+{
+    agent_run_creation_t creation = {0};
+    const char *changed;
+
+    if (read_creation(&creation, call) != APR_SUCCESS
+        || agent_run_create(body, &changed, call->db, &creation, &call->err,
+                            call->pool)
+            != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    set_ref(call, &creation, *body);
+    agent_wake_ready(call->child->wake_fd, changed);
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_creation_stateless(const char **body, agent_call_t *call)
+{
+    agent_run_creation_t creation = {0};
+
+    if (read_creation(&creation, call) != APR_SUCCESS
+        || agent_run_create_stateless(body, call->db, &creation, &call->err,
+                                      call->pool)
+            != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    set_ref(call, &creation, *body);
+    agent_wake_ready(call->child->wake_fd, NULL);
+    return APR_SUCCESS;
 }

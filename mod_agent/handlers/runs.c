@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /threads/{thread_id}/runs: list, get, delete, cancel. */
+/* /threads/{thread_id}/runs: the runs of a thread. */
 #include "handlers.h"
 
 #include <limits.h>
 
+#include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/run.h"
 #include "../model/schema.h"
-#include "await.h"
+#include "../stream/await.h"
+#include "../stream/disconnect.h"
+#include "../stream/run_stream.h"
+#include "../wait/park.h"
+#include "creation.h"
 
 int agent_handle_run_list(agent_call_t *call)
 {
     agent_run_filter_t filter = {.limit = 10};
-    const char *const ids[] = {call->account_id, call->ids[1]};
     const char *body;
     const char *next;
 
@@ -27,8 +31,8 @@ int agent_handle_run_list(agent_call_t *call)
             != APR_SUCCESS
         || agent_request_words(&filter.select, call, "select", agent_run_fields)
             != APR_SUCCESS
-        || agent_run_list(&body, &next, call->db, ids, &filter, &call->err,
-                          call->pool)
+        || agent_run_list(&body, &next, call->db, &call->ref, &filter,
+                          &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
@@ -36,11 +40,49 @@ int agent_handle_run_list(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, body);
 }
 
+int agent_handle_run_create(agent_call_t *call)
+{
+    const char *body;
+
+    if (agent_creation_run(&body, call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    agent_response_locate(call, call->ref.thread_id, call->ref.run_id, NULL);
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+/* Refuses before the run is created if the request could not wait for it. */
+static apr_status_t create_and_wait(agent_call_t *call, const char *again)
+{
+    const char *body;
+
+    if (agent_park_check(call->r, call->child->waits, &call->err) != APR_SUCCESS
+        || agent_creation_run(&body, call) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    agent_response_locate(call, call->ref.thread_id, call->ref.run_id, again);
+    return APR_SUCCESS;
+}
+
+int agent_handle_run_create_wait(agent_call_t *call)
+{
+    return create_and_wait(call, "/join") == APR_SUCCESS
+        ? agent_await_values(call, agent_disconnect_read_body(call))
+        : agent_problem_send(call);
+}
+
+int agent_handle_run_create_stream(agent_call_t *call)
+{
+    return create_and_wait(call, "/stream") == APR_SUCCESS
+        ? agent_run_stream_created(call)
+        : agent_problem_send(call);
+}
+
 int agent_handle_run_get(agent_call_t *call)
 {
     const char *body;
 
-    if (agent_run_get(&body, call->db, call->ids, &call->err, call->pool)
+    if (agent_run_get(&body, call->db, &call->ref, &call->err, call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
@@ -51,11 +93,11 @@ int agent_handle_run_delete(agent_call_t *call)
 {
     const char *changed;
 
-    if (agent_run_delete(&changed, call->db, call->ids, &call->err, call->pool)
+    if (agent_run_delete(&changed, call->db, &call->ref, &call->err, call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_report_changed(call, changed);
+    agent_wake_changed(call->child->wake_fd, changed);
     return agent_response_empty(call, HTTP_NO_CONTENT);
 }
 
@@ -68,15 +110,32 @@ int agent_handle_run_cancel(agent_call_t *call)
     if (agent_request_word(&action, call, "action", agent_cancel_actions)
             != APR_SUCCESS
         || agent_request_flag(&wait, call, "wait") != APR_SUCCESS
-        || agent_run_cancel(&changed, call->db, call->ids, action, &call->err,
+        || agent_run_cancel(&changed, call->db, &call->ref, action, &call->err,
                             call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_wake_supervisor(call, AGENT_WAKE_CANCEL);
-    agent_report_changed(call, changed);
+    agent_wake_cancel(call->child->wake_fd, changed);
     if (!wait) {
         return agent_response_empty(call, HTTP_ACCEPTED);
     }
     return agent_await_end(call);
+}
+
+int agent_handle_run_join(agent_call_t *call)
+{
+    bool cancels = false;
+
+    if (agent_disconnect_read_query(&cancels, call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    agent_response_locate(call, call->ref.thread_id, call->ref.run_id, "/join");
+    return agent_await_values(call, cancels);
+}
+
+int agent_handle_run_stream(agent_call_t *call)
+{
+    agent_response_locate(call, call->ref.thread_id, call->ref.run_id,
+                          "/stream");
+    return agent_run_stream(call);
 }

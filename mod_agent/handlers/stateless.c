@@ -1,42 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /runs: runs without a thread of the client's. */
+/* /runs: stateless runs. Each executes on a hidden thread of its own, and its
+ * paths name the run alone. */
 #include "handlers.h"
 
 #include "../http/problem.h"
 #include "../http/response.h"
 #include "../model/run.h"
+#include "../stream/await.h"
+#include "../stream/disconnect.h"
+#include "../stream/run_stream.h"
+#include "../wait/park.h"
 #include "creation.h"
-
-apr_status_t agent_create_stateless_run(const char **body, agent_call_t *call)
-{
-    agent_run_creation_t creation = {0};
-
-    call->ids[1] = NULL;
-    if (agent_creation_read(&creation, call) != APR_SUCCESS
-        || agent_run_create_stateless(body, call->db, &creation, &call->err,
-                                      call->pool)
-            != APR_SUCCESS) {
-        return APR_EGENERAL;
-    }
-    agent_creation_name(call, &creation, *body);
-    agent_wake_supervisor(call, AGENT_WAKE_READY);
-    return APR_SUCCESS;
-}
-
-apr_status_t agent_find_run(agent_call_t *call)
-{
-    call->ids[2] = call->ids[1];
-    return agent_run_find_thread(&call->ids[1], call->db, call->account_id,
-                                 call->ids[2], &call->err, call->pool);
-}
 
 int agent_handle_stateless_create(agent_call_t *call)
 {
     const char *body;
 
-    if (agent_create_stateless_run(&body, call) != APR_SUCCESS) {
+    if (agent_creation_stateless(&body, call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_response_locate(call, NULL, call->ids[2], NULL);
+    agent_response_locate(call, NULL, call->ref.run_id, NULL);
     return agent_response_json(call, HTTP_OK, body);
+}
+
+/* Refuses before the run is created if the request could not wait for it. */
+static apr_status_t create_and_wait(agent_call_t *call, const char *again)
+{
+    const char *body;
+
+    if (agent_park_check(call->r, call->child->waits, &call->err) != APR_SUCCESS
+        || agent_creation_stateless(&body, call) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    agent_response_locate(call, NULL, call->ref.run_id, again);
+    return APR_SUCCESS;
+}
+
+int agent_handle_stateless_create_wait(agent_call_t *call)
+{
+    return create_and_wait(call, "/join") == APR_SUCCESS
+        ? agent_await_values(call, agent_disconnect_read_body(call))
+        : agent_problem_send(call);
+}
+
+int agent_handle_stateless_create_stream(agent_call_t *call)
+{
+    return create_and_wait(call, "/stream") == APR_SUCCESS
+        ? agent_run_stream_created(call)
+        : agent_problem_send(call);
+}
+
+/* Completes call->ref: the path has no thread. */
+static apr_status_t find_thread(agent_call_t *call)
+{
+    return agent_run_find_thread(&call->ref.thread_id, call->db, &call->ref,
+                                 &call->err, call->pool);
+}
+
+int agent_handle_stateless_join(agent_call_t *call)
+{
+    bool cancels = false;
+
+    if (agent_disconnect_read_query(&cancels, call) != APR_SUCCESS
+        || find_thread(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    agent_response_locate(call, NULL, call->ref.run_id, "/join");
+    return agent_await_values(call, cancels);
+}
+
+int agent_handle_stateless_stream(agent_call_t *call)
+{
+    if (find_thread(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    agent_response_locate(call, NULL, call->ref.run_id, "/stream");
+    return agent_run_stream(call);
 }

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /ok and GET /info: is the server there, and what is it. */
+/* GET /ok: health. GET /info: version and features. */
 #include "handlers.h"
 
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
+#include "../model/system.h"
 #include "../private.h"
 
 int agent_handle_ok(agent_call_t *call)
 {
     bool check_db = false;
-    const char *body;
 
-    if (agent_request_flag(&check_db, call, "check_db") != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    if (check_db
-        && agent_pool_call(&body, call->db, AGENT_SQL_PING, NULL, &call->err,
-                           call->pool)
-            != APR_SUCCESS) {
+    if (agent_request_flag(&check_db, call, "check_db") != APR_SUCCESS
+        || (check_db
+            && agent_system_ping(call->db, &call->err, call->pool)
+                != APR_SUCCESS)) {
         return agent_problem_send(call);
     }
     return agent_response_json(call, HTTP_OK, "{\"ok\":true}");
@@ -26,7 +23,7 @@ int agent_handle_ok(agent_call_t *call)
 
 int agent_handle_info(agent_call_t *call)
 {
-    /* Clients look at the flags before they offer what is behind them. */
+    /* Clients read the flags before they use what a flag stands for. */
     return agent_response_json(
         call, HTTP_OK,
         "{\"version\":\"" AGENT_VERSION "\",\"server\":\"mod_agent\","

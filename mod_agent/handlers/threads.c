@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /threads: create, get, delete, and the state of a thread. */
+/* /threads: threads, their state and their events. */
 #include "handlers.h"
 
 #include <apr_strings.h>
 
 #include "../core/uuid.h"
+#include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/schema.h"
 #include "../model/thread.h"
+#include "../stream/thread_stream.h"
 
-/* The id the client chose, in lower case, or a new one. */
+/* The client's id in lower case, or a new one. */
 static const char *choose_thread_id(const agent_call_t *call)
 {
     char id[AGENT_UUID_SIZE];
@@ -30,12 +32,15 @@ int agent_handle_thread_create(agent_call_t *call)
 
     if (agent_request_body(&value, call) != APR_SUCCESS
         || agent_schema_thread(&call->fields, value, &call->err, call->pool)
-            != APR_SUCCESS
-        || agent_thread_create(
-               &body, call->db, call->account_id, choose_thread_id(call),
-               agent_field_string(call->fields, "if_exists", "raise"),
-               call->body, &call->err, call->pool)
             != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    call->ref.thread_id = choose_thread_id(call);
+    if (agent_thread_create(
+            &body, call->db, &call->ref,
+            agent_field_string(call->fields, "if_exists", "raise"), call->body,
+            &call->err, call->pool)
+        != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     return agent_response_json(call, HTTP_OK, body);
@@ -45,8 +50,7 @@ int agent_handle_thread_get(agent_call_t *call)
 {
     const char *body;
 
-    if (agent_thread_get(&body, call->db, call->account_id, call->ids[1],
-                         &call->err, call->pool)
+    if (agent_thread_get(&body, call->db, &call->ref, &call->err, call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
@@ -57,27 +61,26 @@ int agent_handle_thread_delete(agent_call_t *call)
 {
     const char *changed;
 
-    if (agent_thread_delete(&changed, call->db, call->account_id, call->ids[1],
-                            &call->err, call->pool)
+    if (agent_thread_delete(&changed, call->db, &call->ref, &call->err,
+                            call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    /* A run that was active has lost its lease: its runner should know. */
-    agent_wake_supervisor(call, AGENT_WAKE_CANCEL);
-    agent_report_changed(call, changed);
+    /* An active run lost its lease: its runner is told to stop. */
+    agent_wake_cancel(call->child->wake_fd, changed);
     return agent_response_empty(call, HTTP_NO_CONTENT);
 }
 
+/* checkpoint_id NULL: the newest state. */
 static int send_state(agent_call_t *call, const char *checkpoint_id)
 {
     const char *body;
     bool subgraphs = false;
 
-    /* A built-in graph has no subgraphs: the flag is checked and changes
-     * nothing. */
+    /* Checked and otherwise ignored: built-in graphs have no subgraphs. */
     if (agent_request_flag(&subgraphs, call, "subgraphs") != APR_SUCCESS
-        || agent_thread_state(&body, call->db, call->account_id, call->ids[1],
-                              checkpoint_id, &call->err, call->pool)
+        || agent_thread_state(&body, call->db, &call->ref, checkpoint_id,
+                              &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
@@ -91,5 +94,13 @@ int agent_handle_state_get(agent_call_t *call)
 
 int agent_handle_state_at(agent_call_t *call)
 {
-    return send_state(call, call->ids[2]);
+    return send_state(call, call->checkpoint_id);
+}
+
+int agent_handle_thread_stream(agent_call_t *call)
+{
+    agent_response_resume(call,
+                          apr_pstrcat(call->pool, "/threads/",
+                                      call->ref.thread_id, "/stream", NULL));
+    return agent_thread_stream(call);
 }

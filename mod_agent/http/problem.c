@@ -25,10 +25,10 @@ static bool may_log(const agent_call_t *call, unsigned *kept)
 
     if (now - last < QUIET_TIME
         || !atomic_compare_exchange_strong(&logged->at[id], &last, now)) {
-        atomic_fetch_add(&logged->kept[id], 1);
+        atomic_fetch_add(&logged->suppressed[id], 1);
         return false;
     }
-    *kept = atomic_exchange(&logged->kept[id], 0);
+    *kept = atomic_exchange(&logged->suppressed[id], 0);
     return true;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From method and path to a handler; see router.h. Works on r->uri, never on
- * r->filename, and compares the method's text: httpd gives HEAD the number of
- * GET.
+ * Maps method and path to a handler; see router.h. Reads r->uri, never
+ * r->filename, and compares the method's text, because httpd gives HEAD the
+ * number of GET.
  */
 #include "router.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -15,26 +16,50 @@
 #include "request.h"
 #include "response.h"
 
-/* Of a path in an answer. */
+/* Longest path that an error's detail repeats. */
 #define MOST_ECHOED 128
 
-/* True when path fits the pattern; its UUIDs go to ids. */
-static bool match_path(const char *ids[AGENT_MAX_PARAMS], const char *pattern,
-                       const char *path, apr_pool_t *pool)
+/* Where the UUID of a path parameter goes. */
+static const struct {
+    const char *name;
+    size_t offset;
+} params[] = {{"{thread_id}", offsetof(agent_call_t, ref.thread_id)},
+              {"{run_id}", offsetof(agent_call_t, ref.run_id)},
+              {"{checkpoint_id}", offsetof(agent_call_t, checkpoint_id)}};
+
+/* Reads the UUID at path into the parameter at pattern. Returns the length of
+ * the parameter's name; 0: not a UUID, or an unknown name. */
+static size_t read_param(agent_call_t *call, const char *pattern,
+                         const char *path)
 {
-    int count = 1;
+    char text[AGENT_UUID_SIZE];
+    char id[AGENT_UUID_SIZE];
 
+    apr_cpystrn(text, path, sizeof(text));
+    for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+        size_t length = strlen(params[i].name);
+
+        if (strncmp(pattern, params[i].name, length) == 0
+            && agent_uuid_parse(id, text)) {
+            *(const char **)((char *)call
+                             + params[i].offset) = apr_pstrdup(call->pool, id);
+            return length;
+        }
+    }
+    return 0;
+}
+
+static bool match_path(agent_call_t *call, const char *pattern,
+                       const char *path)
+{
     while (*pattern != '\0' && *path != '\0') {
-        if (strncmp(pattern, "{id}", 4) == 0) {
-            char id[AGENT_UUID_SIZE];
-            char text[AGENT_UUID_SIZE];
+        if (*pattern == '{') {
+            size_t length = read_param(call, pattern, path);
 
-            apr_cpystrn(text, path, sizeof(text));
-            if (!agent_uuid_parse(id, text)) {
+            if (length == 0) {
                 return false;
             }
-            ids[count++] = apr_pstrdup(pool, id);
-            pattern += 4;
+            pattern += length;
             path += AGENT_UUID_SIZE - 1;
         }
         else if (*pattern++ != *path++) {
@@ -44,7 +69,7 @@ static bool match_path(const char *ids[AGENT_MAX_PARAMS], const char *pattern,
     return *pattern == '\0' && *path == '\0';
 }
 
-/* The path below the prefix; NULL when the request is not below it. */
+/* The path after AgentPrefix; NULL when it does not begin with that. */
 static const char *strip_prefix(const agent_call_t *call)
 {
     const char *prefix = agent_config_prefix(call->dir);
@@ -54,13 +79,13 @@ static const char *strip_prefix(const agent_call_t *call)
                                                       : NULL;
 }
 
-static bool fits_method(const char *asked, const char *offered)
+static bool match_method(const char *method, const char *offered)
 {
-    return strcmp(asked, offered) == 0
-        || (strcmp(asked, "HEAD") == 0 && strcmp(offered, "GET") == 0);
+    return strcmp(method, offered) == 0
+        || (strcmp(method, "HEAD") == 0 && strcmp(offered, "GET") == 0);
 }
 
-/* Short, and of characters that need no care in a text. */
+/* True for a short text of characters that are safe in an error's detail. */
 static bool is_plain(const char *text)
 {
     size_t length = strspn(
@@ -71,7 +96,7 @@ static bool is_plain(const char *text)
     return text[length] == '\0' && length <= MOST_ECHOED;
 }
 
-/* What the server does not have; NULL: in an odd notation. */
+/* Method and path for an error's detail; NULL if they are not plain. */
 static const char *name_operation(const agent_call_t *call)
 {
     return is_plain(call->r->method) && is_plain(call->r->uri)
@@ -79,7 +104,7 @@ static const char *name_operation(const agent_call_t *call)
         : NULL;
 }
 
-static int answer_method(agent_call_t *call, const char *allow)
+static int send_method_error(agent_call_t *call, const char *allow)
 {
     const char *name = name_operation(call);
 
@@ -97,8 +122,8 @@ static int answer_method(agent_call_t *call, const char *allow)
     return agent_problem_send(call);
 }
 
-/* path NULL: not below the prefix. */
-static int answer_not_found(agent_call_t *call, const char *path)
+/* path NULL: outside AgentPrefix. */
+static int send_not_found(agent_call_t *call, const char *path)
 {
     const char *name = name_operation(call);
     const char *detail = name != NULL
@@ -113,7 +138,8 @@ static int answer_not_found(agent_call_t *call, const char *path)
     return agent_problem_send(call);
 }
 
-/* A request that is parked after this keeps nothing of its query string. */
+/* Frees the query string after the handler: a parked request needs none of it.
+ */
 static int call_handler(agent_call_t *call, agent_handler_t handle)
 {
     int result = agent_request_query(call) == APR_SUCCESS
@@ -131,16 +157,16 @@ int agent_router_dispatch(agent_call_t *call, const agent_route_t *routes)
 
     /* Bounded: the methods of one path. */
     for (; path != NULL && routes->method != NULL; routes++) {
-        if (!match_path(call->ids, routes->path, path, call->pool)) {
+        if (!match_path(call, routes->path, path)) {
             continue;
         }
-        if (fits_method(call->r->method, routes->method)) {
+        if (match_method(call->r->method, routes->method)) {
             return call_handler(call, routes->handle);
         }
         allow = apr_pstrcat(
             call->pool, allow ? allow : "", allow ? ", " : "", routes->method,
             strcmp(routes->method, "GET") == 0 ? ", HEAD" : "", NULL);
     }
-    return allow != NULL ? answer_method(call, allow)
-                         : answer_not_found(call, path);
+    return allow != NULL ? send_method_error(call, allow)
+                         : send_not_found(call, path);
 }

@@ -5,29 +5,31 @@
 #include <apr_strings.h>
 
 apr_status_t agent_run_find_thread(const char **thread_id, agent_pool_t *db,
-                                   const char *account_id, const char *run_id,
+                                   const agent_run_ref_t *ref,
                                    agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {account_id, run_id};
+    const char *params[] = {ref->account_id, ref->run_id};
 
     return agent_pool_call(thread_id, db, AGENT_SQL_FIND_RUN_THREAD, params,
                            err, pool);
 }
 
 apr_status_t agent_run_get(const char **body, agent_pool_t *db,
-                           const char *const ids[3], agent_error_t **err,
+                           const agent_run_ref_t *ref, agent_error_t **err,
                            apr_pool_t *pool)
 {
-    return agent_pool_call(body, db, AGENT_SQL_GET_RUN, ids, err, pool);
+    const char *params[] = {ref->account_id, ref->thread_id, ref->run_id};
+
+    return agent_pool_call(body, db, AGENT_SQL_GET_RUN, params, err, pool);
 }
 
 apr_status_t agent_run_list(const char **body, const char **next,
-                            agent_pool_t *db, const char *const ids[2],
+                            agent_pool_t *db, const agent_run_ref_t *ref,
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ids[0],
-                            ids[1],
+    const char *params[] = {ref->account_id,
+                            ref->thread_id,
                             apr_itoa(pool, filter->limit),
                             apr_itoa(pool, filter->offset),
                             filter->status,
@@ -38,20 +40,22 @@ apr_status_t agent_run_list(const char **body, const char **next,
 }
 
 apr_status_t agent_run_delete(const char **changed, agent_pool_t *db,
-                              const char *const ids[3], agent_error_t **err,
+                              const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool)
 {
+    const char *params[] = {ref->account_id, ref->thread_id, ref->run_id};
     const char *body;
 
-    return agent_pool_call_extra(&body, changed, db, AGENT_SQL_DELETE_RUN, ids,
-                                 err, pool);
+    return agent_pool_call_extra(&body, changed, db, AGENT_SQL_DELETE_RUN,
+                                 params, err, pool);
 }
 
 apr_status_t agent_run_cancel(const char **changed, agent_pool_t *db,
-                              const char *const ids[3], const char *action,
+                              const agent_run_ref_t *ref, const char *action,
                               agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ids[0], ids[1], ids[2], action};
+    const char *params[] = {ref->account_id, ref->thread_id, ref->run_id,
+                            action};
     const char *body;
 
     return agent_pool_call_extra(&body, changed, db, AGENT_SQL_CANCEL_RUN,
@@ -59,13 +63,13 @@ apr_status_t agent_run_cancel(const char **changed, agent_pool_t *db,
 }
 
 apr_status_t agent_run_cancel_many(const char **changed, agent_pool_t *db,
-                                   const char *const ids[2],
+                                   const agent_run_ref_t *ref,
                                    const char *const *run_ids,
                                    const char *action, agent_error_t **err,
                                    apr_pool_t *pool)
 {
-    const char *params[] = {ids[0], ids[1], agent_db_list(run_ids, pool),
-                            action};
+    const char *params[] = {ref->account_id, ref->thread_id,
+                            agent_db_list(run_ids, pool), action};
     const char *body;
 
     return agent_pool_call_extra(&body, changed, db, AGENT_SQL_CANCEL_RUNS,
@@ -85,23 +89,23 @@ apr_status_t agent_run_cancel_some(const char **changed, const char **before,
 }
 
 apr_status_t agent_run_join(const char **body, agent_pool_t *db,
-                            const char *const ids[3], agent_error_t **err,
+                            const agent_run_ref_t *ref, agent_error_t **err,
                             apr_pool_t *pool)
 {
-    return agent_pool_call(body, db, AGENT_SQL_JOIN_RUN, ids, err, pool);
+    const char *params[] = {ref->account_id, ref->thread_id, ref->run_id};
+
+    return agent_pool_call(body, db, AGENT_SQL_JOIN_RUN, params, err, pool);
 }
 
 apr_status_t agent_run_events(agent_db_result_t **events, agent_pool_t *db,
-                              const char *const ids[3], apr_int64_t after,
+                              const agent_run_ref_t *ref, apr_int64_t after,
                               int limit, const char *const *names,
                               agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ids[0],
-                            ids[1],
-                            ids[2],
-                            apr_psprintf(pool, "%" APR_INT64_T_FMT, after),
-                            apr_itoa(pool, limit),
-                            agent_db_list(names, pool)};
+    const char *params[] = {
+        ref->account_id,       ref->thread_id,
+        ref->run_id,           apr_psprintf(pool, "%" APR_INT64_T_FMT, after),
+        apr_itoa(pool, limit), agent_db_list(names, pool)};
     apr_status_t rv = agent_pool_query(events, db, AGENT_SQL_READ_EVENTS,
                                        params, err, pool);
 

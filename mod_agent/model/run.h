@@ -12,6 +12,7 @@
 #define AGENT_MODEL_RUN_H
 
 #include "../db/pool.h"
+#include "ref.h"
 
 /* Which runs of a thread, and what of them. */
 typedef struct agent_run_filter_t {
@@ -25,11 +26,11 @@ typedef struct agent_run_filter_t {
 
 /* The thread that a run belongs to. */
 apr_status_t agent_run_find_thread(const char **thread_id, agent_pool_t *db,
-                                   const char *account_id, const char *run_id,
+                                   const agent_run_ref_t *ref,
                                    agent_error_t **err, apr_pool_t *pool);
 
 apr_status_t agent_run_get(const char **body, agent_pool_t *db,
-                           const char *const ids[3], agent_error_t **err,
+                           const agent_run_ref_t *ref, agent_error_t **err,
                            apr_pool_t *pool);
 
 /*
@@ -38,23 +39,23 @@ apr_status_t agent_run_get(const char **body, agent_pool_t *db,
  * that follow, NULL when there are none.
  */
 apr_status_t agent_run_list(const char **body, const char **next,
-                            agent_pool_t *db, const char *const ids[2],
+                            agent_pool_t *db, const agent_run_ref_t *ref,
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool);
 
 apr_status_t agent_run_delete(const char **changed, agent_pool_t *db,
-                              const char *const ids[3], agent_error_t **err,
+                              const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
 
 /* action: interrupt or rollback. */
 apr_status_t agent_run_cancel(const char **changed, agent_pool_t *db,
-                              const char *const ids[3], const char *action,
+                              const agent_run_ref_t *ref, const char *action,
                               agent_error_t **err, apr_pool_t *pool);
 
 /* Runs of one thread; run_ids is NULL-terminated. RUN_NOT_FOUND when none of
  * them is there. */
 apr_status_t agent_run_cancel_many(const char **changed, agent_pool_t *db,
-                                   const char *const ids[2],
+                                   const agent_run_ref_t *ref,
                                    const char *const *run_ids,
                                    const char *action, agent_error_t **err,
                                    apr_pool_t *pool);
@@ -74,7 +75,7 @@ apr_status_t agent_run_cancel_some(const char **changed, const char **before,
  * ids, here and above: account, thread, run.
  */
 apr_status_t agent_run_join(const char **body, agent_pool_t *db,
-                            const char *const ids[3], agent_error_t **err,
+                            const agent_run_ref_t *ref, agent_error_t **err,
                             apr_pool_t *pool);
 
 /* Columns of agent_run_events(). */
@@ -104,7 +105,7 @@ enum {
  * Errors: RUN_NOT_FOUND.
  */
 apr_status_t agent_run_events(agent_db_result_t **events, agent_pool_t *db,
-                              const char *const ids[3], apr_int64_t after,
+                              const agent_run_ref_t *ref, apr_int64_t after,
                               int limit, const char *const *names,
                               agent_error_t **err, apr_pool_t *pool);
 

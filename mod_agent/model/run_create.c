@@ -8,8 +8,8 @@ apr_status_t agent_run_create(const char **body, const char **changed,
                               agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {
-        creation->account_id,      creation->thread_id,
-        creation->run_id,          creation->assistant_id,
+        creation->ref.account_id,  creation->ref.thread_id,
+        creation->ref.run_id,      creation->assistant_id,
         creation->graph_id,        agent_db_list(creation->graph_ids, pool),
         creation->strategy,        creation->user_id,
         creation->idempotency_key, creation->request_hash,
@@ -24,11 +24,11 @@ apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
                                         agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {
-        creation->account_id,   creation->thread_id,
-        creation->run_id,       creation->assistant_id,
-        creation->graph_id,     agent_db_list(creation->graph_ids, pool),
-        creation->user_id,      creation->idempotency_key,
-        creation->request_hash, creation->request,
+        creation->ref.account_id, creation->ref.thread_id,
+        creation->ref.run_id,     creation->assistant_id,
+        creation->graph_id,       agent_db_list(creation->graph_ids, pool),
+        creation->user_id,        creation->idempotency_key,
+        creation->request_hash,   creation->request,
         creation->feedback_url};
 
     return agent_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUN, params,

@@ -5,12 +5,11 @@
 #define AGENT_MODEL_RUN_CREATE_H
 
 #include "../db/pool.h"
+#include "ref.h"
 
 /* What create run needs besides the body. All texts borrowed. */
 typedef struct agent_run_creation_t {
-    const char *account_id;
-    const char *thread_id;
-    const char *run_id;
+    agent_run_ref_t ref;
     const char *assistant_id;
     /* The graph whose own assistant that is; NULL = look it up. */
     const char *graph_id;

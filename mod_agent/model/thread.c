@@ -5,30 +5,31 @@
 #include <apr_strings.h>
 
 apr_status_t agent_thread_create(const char **body, agent_pool_t *db,
-                                 const char *account_id, const char *thread_id,
+                                 const agent_run_ref_t *ref,
                                  const char *if_exists, const char *request,
                                  agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {account_id, thread_id, if_exists, request};
+    const char *params[] = {ref->account_id, ref->thread_id, if_exists,
+                            request};
 
     return agent_pool_call(body, db, AGENT_SQL_CREATE_THREAD, params, err,
                            pool);
 }
 
 apr_status_t agent_thread_get(const char **body, agent_pool_t *db,
-                              const char *account_id, const char *thread_id,
-                              agent_error_t **err, apr_pool_t *pool)
+                              const agent_run_ref_t *ref, agent_error_t **err,
+                              apr_pool_t *pool)
 {
-    const char *params[] = {account_id, thread_id};
+    const char *params[] = {ref->account_id, ref->thread_id};
 
     return agent_pool_call(body, db, AGENT_SQL_GET_THREAD, params, err, pool);
 }
 
 apr_status_t agent_thread_delete(const char **changed, agent_pool_t *db,
-                                 const char *account_id, const char *thread_id,
+                                 const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {account_id, thread_id};
+    const char *params[] = {ref->account_id, ref->thread_id};
     const char *body;
 
     return agent_pool_call_extra(&body, changed, db, AGENT_SQL_DELETE_THREAD,
@@ -36,21 +37,21 @@ apr_status_t agent_thread_delete(const char **changed, agent_pool_t *db,
 }
 
 apr_status_t agent_thread_state(const char **body, agent_pool_t *db,
-                                const char *account_id, const char *thread_id,
+                                const agent_run_ref_t *ref,
                                 const char *checkpoint_id, agent_error_t **err,
                                 apr_pool_t *pool)
 {
-    const char *params[] = {account_id, thread_id, checkpoint_id};
+    const char *params[] = {ref->account_id, ref->thread_id, checkpoint_id};
 
     return agent_pool_call(body, db, AGENT_SQL_GET_STATE, params, err, pool);
 }
 
 apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,
                               const char **run_id, agent_pool_t *db,
-                              const char *account_id, const char *thread_id,
-                              agent_error_t **err, apr_pool_t *pool)
+                              const agent_run_ref_t *ref, agent_error_t **err,
+                              apr_pool_t *pool)
 {
-    const char *params[] = {account_id, thread_id};
+    const char *params[] = {ref->account_id, ref->thread_id};
     const char *body;
     apr_status_t rv = agent_pool_call_extra(
         &body, run_id, db, AGENT_SQL_FIND_THREAD_END, params, err, pool);
@@ -68,13 +69,13 @@ static const char *print_number(apr_int64_t number, apr_pool_t *pool)
 }
 
 apr_status_t agent_thread_events(agent_db_result_t **events, agent_pool_t *db,
-                                 const char *const ids[2],
+                                 const agent_run_ref_t *ref,
                                  const agent_thread_cursor_t *after, int limit,
                                  const char *const *names, agent_error_t **err,
                                  apr_pool_t *pool)
 {
-    const char *params[] = {ids[0],
-                            ids[1],
+    const char *params[] = {ref->account_id,
+                            ref->thread_id,
                             print_number(after->run, pool),
                             print_number(after->seq, pool),
                             apr_itoa(pool, limit),

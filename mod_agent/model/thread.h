@@ -11,25 +11,26 @@
 #include <stdbool.h>
 
 #include "../db/pool.h"
+#include "ref.h"
 
 /* request: the body as sent. if_exists: raise or do_nothing. */
 apr_status_t agent_thread_create(const char **body, agent_pool_t *db,
-                                 const char *account_id, const char *thread_id,
+                                 const agent_run_ref_t *ref,
                                  const char *if_exists, const char *request,
                                  agent_error_t **err, apr_pool_t *pool);
 
 apr_status_t agent_thread_get(const char **body, agent_pool_t *db,
-                              const char *account_id, const char *thread_id,
-                              agent_error_t **err, apr_pool_t *pool);
+                              const agent_run_ref_t *ref, agent_error_t **err,
+                              apr_pool_t *pool);
 
 /* *changed: as in run.h. */
 apr_status_t agent_thread_delete(const char **changed, agent_pool_t *db,
-                                 const char *account_id, const char *thread_id,
+                                 const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool);
 
 /* checkpoint_id NULL: the newest state. */
 apr_status_t agent_thread_state(const char **body, agent_pool_t *db,
-                                const char *account_id, const char *thread_id,
+                                const agent_run_ref_t *ref,
                                 const char *checkpoint_id, agent_error_t **err,
                                 apr_pool_t *pool);
 
@@ -54,8 +55,8 @@ bool agent_thread_cursor_read(agent_thread_cursor_t *cursor, const char *text);
  */
 apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,
                               const char **run_id, agent_pool_t *db,
-                              const char *account_id, const char *thread_id,
-                              agent_error_t **err, apr_pool_t *pool);
+                              const agent_run_ref_t *ref, agent_error_t **err,
+                              apr_pool_t *pool);
 
 /* Columns of agent_thread_events(). */
 enum {
@@ -89,7 +90,7 @@ enum {
  * cost no memory. limit, gaps and the bound of 64 KB: as agent_run_events().
  */
 apr_status_t agent_thread_events(agent_db_result_t **events, agent_pool_t *db,
-                                 const char *const ids[2],
+                                 const agent_run_ref_t *ref,
                                  const agent_thread_cursor_t *after, int limit,
                                  const char *const *names, agent_error_t **err,
                                  apr_pool_t *pool);

@@ -139,7 +139,7 @@ static void take_datagram(agent_supervisor_t *sv, const char *datagram)
     case AGENT_WAKE_CANCEL:
         agent_check_wake(sv);
         break;
-    case AGENT_WAKE_NEWS:
+    case AGENT_WAKE_CHANGED:
         agent_notify_relay(sv, datagram + 1);
         /* Where a run ended, the next one of its thread may be ready. */
         agent_claim_wake(sv);

@@ -75,7 +75,8 @@ my %may = (
     supervisor => [qw(core db)],
     runners    => [qw(core)],
     http       => [qw(core db model config wait)],
-    handlers   => [qw(core db model config wait http)],
+    stream     => [qw(core db model config wait http)],
+    handlers   => [qw(core db model config wait http stream)],
 );
 # Those of the limiter.
 my %limiter_may = (

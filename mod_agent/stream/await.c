@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for the end of a run, with signs of life; see await.h. */
+/* Waits for the end of a run, with heartbeats; see await.h. */
 #include "await.h"
 
 #include <apr_strings.h>
@@ -10,31 +10,30 @@
 #include "../http/response.h"
 #include "../model/run.h"
 #include "../wait/park.h"
-#include "abandon.h"
+#include "disconnect.h"
 
 typedef struct await_t {
     agent_call_t *call;
-    /* The answer is the run's values, and life is shown before; or it is a 204,
-     * and nothing may be sent before. */
-    bool answers_values;
+    /* Responds with the run's values, after heartbeats; otherwise with 204 and
+     * nothing before it. */
+    bool sends_values;
     bool cancels;
-    /* The 200 and its headers are sent: errors can only be written into the
-     * body, and white space may be. */
+    /* The headers of a 200 are sent: an error goes into the body. */
     bool begun;
 } await_t;
 
-/* True when the wait may go on although this look at the run failed: the
- * response has begun, and the database will come back. */
-static bool is_passing(const await_t *await)
+/* True for a failed poll after which the wait goes on: the response has begun,
+ * and the database will be available again. */
+static bool is_transient(const await_t *await)
 {
     return await->begun
         && agent_error_http(await->call->err->id) == HTTP_SERVICE_UNAVAILABLE;
 }
 
-/* The headers at first, white space later. */
-static apr_status_t show_life(await_t *await, agent_wait_t why)
+/* Sends the headers at the first turn, white space at heartbeats. */
+static apr_status_t send_heartbeat(await_t *await, agent_wait_t why)
 {
-    if (!await->answers_values) {
+    if (!await->sends_values) {
         return APR_SUCCESS;
     }
     if (await->begun) {
@@ -46,7 +45,7 @@ static apr_status_t show_life(await_t *await, agent_wait_t why)
     return agent_response_begin(await->call, "application/json");
 }
 
-/* The body that says why there are no values, where the 200 is already out. */
+/* The body in place of the values when the 200 has been sent. */
 static const char *print_error(const agent_call_t *call, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, "{\"__error__\":{\"error\":\"",
@@ -79,11 +78,11 @@ static void finish(const await_t *await, apr_status_t rv, const char *body,
     if (await->begun) {
         finish_begun(await, rv, body, scratch);
     }
-    else if (rv == APR_SUCCESS && await->answers_values) {
+    else if (rv == APR_SUCCESS && await->sends_values) {
         agent_response_json_once(call, HTTP_OK, body);
     }
-    /* A run that was rolled back has ended by not being there. */
-    else if (!await->answers_values
+    /* A run that was rolled back has ended too. */
+    else if (!await->sends_values
              && (rv == APR_SUCCESS || call->err->id == AGENT_E_RUN_NOT_FOUND)) {
         agent_response_empty(call, HTTP_NO_CONTENT);
     }
@@ -95,21 +94,21 @@ static void finish(const await_t *await, apr_status_t rv, const char *body,
 static agent_turn_t give_up(const await_t *await, apr_pool_t *scratch)
 {
     if (await->cancels) {
-        agent_abandon_run(await->call, scratch);
+        agent_disconnect_cancel(await->call, scratch);
     }
     agent_response_abort(await->call);
     return AGENT_TURN_DONE;
 }
 
-/* The next turn of a wait that goes on. A pool without a free connection was
- * already waited for: the look is repeated. */
+/* Without a free connection the poll is repeated at once: that error comes
+ * after a wait. */
 static agent_turn_t go_on(await_t *await, apr_status_t rv, agent_wait_t why,
                           apr_pool_t *scratch)
 {
-    if (show_life(await, why) != APR_SUCCESS) {
+    if (send_heartbeat(await, why) != APR_SUCCESS) {
         return give_up(await, scratch);
     }
-    /* HEAD asks for the headers alone. */
+    /* HEAD ends with the headers. */
     if (await->call->r->header_only) {
         return AGENT_TURN_DONE;
     }
@@ -118,8 +117,8 @@ static agent_turn_t go_on(await_t *await, apr_status_t rv, agent_wait_t why,
         : AGENT_TURN_WAIT;
 }
 
-static agent_turn_t look(void *baton, agent_wait_t why, agent_waiter_t *waiter,
-                         apr_pool_t *scratch)
+static agent_turn_t take_turn(void *baton, agent_wait_t why,
+                              agent_waiter_t *waiter, apr_pool_t *scratch)
 {
     await_t *await = baton;
     agent_call_t *call = await->call;
@@ -132,11 +131,11 @@ static agent_turn_t look(void *baton, agent_wait_t why, agent_waiter_t *waiter,
     if (why == AGENT_WAIT_SIGN) {
         return go_on(await, APR_EAGAIN, why, scratch);
     }
-    rv = agent_run_join(&body, call->db, call->ids, &call->err, scratch);
+    rv = agent_run_join(&body, call->db, &call->ref, &call->err, scratch);
     if (rv == APR_EAGAIN) {
         agent_wait_expect_end(waiter);
     }
-    if (rv == APR_EAGAIN || (rv != APR_SUCCESS && is_passing(await))) {
+    if (rv == APR_EAGAIN || (rv != APR_SUCCESS && is_transient(await))) {
         if (why != AGENT_WAIT_STOPPING) {
             return go_on(await, rv, why, scratch);
         }
@@ -147,13 +146,13 @@ static agent_turn_t look(void *baton, agent_wait_t why, agent_waiter_t *waiter,
     return AGENT_TURN_DONE;
 }
 
-/* A run that has ended needs no place to wait: only others are refused. */
-static int answer_at_once(const await_t *await)
+/* Where the request may not wait: only a run that has not ended is refused. */
+static int respond_at_once(const await_t *await)
 {
     agent_call_t *call = await->call;
     agent_error_t *refusal = call->err;
     const char *body;
-    apr_status_t rv = agent_run_join(&body, call->db, call->ids, &call->err,
+    apr_status_t rv = agent_run_join(&body, call->db, &call->ref, &call->err,
                                      call->pool);
 
     if (rv == APR_EAGAIN) {
@@ -163,22 +162,22 @@ static int answer_at_once(const await_t *await)
     return OK;
 }
 
-static int start(agent_call_t *call, bool answers_values, bool cancels)
+static int start(agent_call_t *call, bool sends_values, bool cancels)
 {
     await_t *await = apr_pcalloc(call->pool, sizeof(*await));
     const agent_parking_t parking = {.waits = call->child->waits,
-                                     .key = call->ids[2],
-                                     .account_id = call->account_id,
-                                     .take_turn = look,
+                                     .key = call->ref.run_id,
+                                     .account_id = call->ref.account_id,
+                                     .take_turn = take_turn,
                                      .baton = await};
     int result;
 
     await->call = call;
-    await->answers_values = answers_values;
+    await->sends_values = sends_values;
     await->cancels = cancels;
     agent_body_release(call);
     if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
-        return answer_at_once(await);
+        return respond_at_once(await);
     }
     return result;
 }

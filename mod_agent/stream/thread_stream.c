@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * GET /threads/{thread_id}/stream: the events of all runs of a thread, those to
- * come included, until the client leaves or the thread is deleted.
- */
-#include "handlers.h"
+/* Streams the events of all runs of a thread; see thread_stream.h. */
+#include "thread_stream.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
 #include "../core/json.h"
+#include "../core/uuid.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
-#include "../http/stream.h"
 #include "../model/schema.h"
 #include "../model/thread.h"
 #include "follow.h"
+#include "sse.h"
 
-/* Events of one turn. */
+/* Events of one query. */
 #define BATCH 200
-/* With states, which come on top of what a look has read. */
+/* Of one turn, with the states that are read beside the events. */
 #define TURN_BYTES (128 * 1024)
 
 typedef struct thread_stream_t {
     agent_follow_t follow;
     agent_thread_cursor_t cursor;
-    /* The run whose events are being sent; NULL = none. */
+    /* The run whose events are being sent; "" for none. */
     char run_id[AGENT_UUID_SIZE];
-    /* By the modes that were asked for: */
-    const char *const *names; /* of run events; NULL = all */
-    bool tells_ends;
-    bool tells_states;
+    /* From stream_mode: names of the runs' events, NULL for all; whether ends
+     * and states are sent. */
+    const char *const *names;
+    bool sends_ends;
+    bool sends_states;
 } thread_stream_t;
 
 static bool has_mode(const char *const *modes, const char *mode)
@@ -50,10 +49,10 @@ static void choose_modes(thread_stream_t *stream, const char *const *modes)
     static const char *const starts[] = {"metadata", NULL};
     bool all = modes == NULL || has_mode(modes, "run_modes");
 
-    stream->tells_ends = all || has_mode(modes, "lifecycle");
-    stream->tells_states = modes != NULL && has_mode(modes, "state_update");
+    stream->sends_ends = all || has_mode(modes, "lifecycle");
+    stream->sends_states = modes != NULL && has_mode(modes, "state_update");
     if (!all) {
-        stream->names = stream->tells_ends ? starts : none;
+        stream->names = stream->sends_ends ? starts : none;
     }
 }
 
@@ -63,26 +62,25 @@ static const char *print_end(const thread_stream_t *stream, const char *status,
     const char *run_id = *stream->run_id != '\0' ? stream->run_id : NULL;
 
     return apr_pstrcat(pool, "{\"run_id\":", agent_json_quote(run_id, pool),
-                       ",\"thread_id\":\"", stream->follow.call->ids[1],
+                       ",\"thread_id\":\"", stream->follow.call->ref.thread_id,
                        "\",\"status\":\"", status, "\"}", NULL);
 }
 
-/* The state that a run has left, as GET .../state shows it. */
+/* The state after a run, as GET .../state returns it. */
 static apr_status_t add_state(apr_array_header_t *texts,
                               const thread_stream_t *stream, const char *id,
                               const char *checkpoint_id, apr_pool_t *scratch)
 {
     agent_call_t *call = stream->follow.call;
     const char *state;
-    apr_status_t rv = agent_thread_state(&state, call->db, call->account_id,
-                                         call->ids[1], checkpoint_id,
-                                         &call->err, scratch);
+    apr_status_t rv = agent_thread_state(&state, call->db, &call->ref,
+                                         checkpoint_id, &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
-        agent_stream_add(texts, id, "state_update", state, scratch);
+        agent_sse_add(texts, id, "state_update", state, scratch);
         return APR_SUCCESS;
     }
-    /* Rolled back since: there is nothing to show. */
+    /* Rolled back since. */
     return call->err->id == AGENT_E_CHECKPOINT_NOT_FOUND ? APR_SUCCESS : rv;
 }
 
@@ -96,14 +94,14 @@ static apr_status_t add_end(apr_array_header_t *texts,
                                                AGENT_THREAD_EVENT_CHECKPOINT);
     apr_status_t rv = APR_SUCCESS;
 
-    /* Only the last event of a row may carry its id: who is cut between them
-     * gets both again. */
-    if (stream->tells_states && checkpoint_id != NULL) {
-        rv = add_state(texts, stream, stream->tells_ends ? NULL : id,
+    /* Only the last event of a row carries its id: a client that reconnects
+     * after the first gets both again. */
+    if (stream->sends_states && checkpoint_id != NULL) {
+        rv = add_state(texts, stream, stream->sends_ends ? NULL : id,
                        checkpoint_id, scratch);
     }
-    if (rv == APR_SUCCESS && stream->tells_ends) {
-        agent_stream_add(
+    if (rv == APR_SUCCESS && stream->sends_ends) {
+        agent_sse_add(
             texts, id, "run_done",
             print_end(stream,
                       agent_db_value(events, row, AGENT_THREAD_EVENT_STATUS),
@@ -127,7 +125,7 @@ static apr_status_t add_row(apr_array_header_t *texts, thread_stream_t *stream,
         apr_cpystrn(stream->run_id, run_id, sizeof(stream->run_id));
     }
     if (name != NULL) {
-        agent_stream_add(texts, id, name, data, scratch);
+        agent_sse_add(texts, id, name, data, scratch);
     }
     else if (agent_db_value(events, row, AGENT_THREAD_EVENT_STATUS) != NULL) {
         rv = add_end(texts, stream, events, row, scratch);
@@ -145,8 +143,8 @@ static apr_size_t count_bytes(const apr_array_header_t *texts, int from)
     return bytes;
 }
 
-/* The events of the first rows, as many as one turn may write: states can be
- * of any size. *rows is how many these are. */
+/* Adds the events of the first rows up to TURN_BYTES: states can be of any
+ * size. *rows: the number of rows added. */
 static apr_status_t add_rows(apr_array_header_t *texts, int *rows,
                              thread_stream_t *stream,
                              const agent_db_result_t *events,
@@ -167,7 +165,7 @@ static apr_status_t add_rows(apr_array_header_t *texts, int *rows,
     return APR_SUCCESS;
 }
 
-/* Sends rows, and moves the cursor behind them. */
+/* Sends the first rows and moves the cursor after them. */
 static apr_status_t send_rows(int *rows, thread_stream_t *stream,
                               const agent_db_result_t *events,
                               apr_pool_t *scratch)
@@ -179,7 +177,7 @@ static apr_status_t send_rows(int *rows, thread_stream_t *stream,
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (agent_stream_send(stream->follow.call, texts, scratch) != APR_SUCCESS) {
+    if (agent_sse_send(stream->follow.call, texts, scratch) != APR_SUCCESS) {
         return APR_ECONNABORTED;
     }
     if (*rows > 0) {
@@ -190,13 +188,13 @@ static apr_status_t send_rows(int *rows, thread_stream_t *stream,
     return APR_SUCCESS;
 }
 
-static apr_status_t look_and_send(agent_follow_t *follow, apr_pool_t *scratch)
+static apr_status_t poll_events(agent_follow_t *follow, apr_pool_t *scratch)
 {
     thread_stream_t *stream = follow->baton;
     agent_call_t *call = follow->call;
     agent_db_result_t *events;
     int sent = 0;
-    apr_status_t rv = agent_thread_events(&events, call->db, call->ids,
+    apr_status_t rv = agent_thread_events(&events, call->db, &call->ref,
                                           &stream->cursor, BATCH, stream->names,
                                           &call->err, scratch);
 
@@ -218,28 +216,27 @@ static apr_status_t look_and_send(agent_follow_t *follow, apr_pool_t *scratch)
         : APR_EAGAIN;
 }
 
-/* Without Last-Event-ID a stream shows what is new. In the midst of a run it
- * begins with that run's metadata, as every run does. */
+/* Without Last-Event-ID the stream starts after the last event. While a run
+ * executes it starts with that run's metadata, as every run does. */
 static apr_status_t find_start(thread_stream_t *stream)
 {
     agent_call_t *call = stream->follow.call;
     const char *run_id;
     apr_status_t rv = agent_thread_end(&stream->cursor, &run_id, call->db,
-                                       call->account_id, call->ids[1],
-                                       &call->err, call->pool);
+                                       &call->ref, &call->err, call->pool);
 
     if (rv != APR_SUCCESS || run_id == NULL) {
         return rv;
     }
     apr_cpystrn(stream->run_id, run_id, sizeof(stream->run_id));
-    if (!stream->tells_ends) {
+    if (!stream->sends_ends) {
         return rv;
     }
     agent_follow_begin(&stream->follow);
-    /* A client that is gone is seen by the first turn. */
+    /* The first turn notices a client that has disconnected. */
     agent_response_write(
         call,
-        agent_stream_event(
+        agent_sse_event(
             NULL, "metadata",
             apr_pstrcat(call->pool, "{\"run_id\":\"", run_id, "\"}", NULL),
             call->pool));
@@ -275,17 +272,14 @@ static apr_status_t read_start(thread_stream_t *stream)
     return APR_SUCCESS;
 }
 
-int agent_handle_thread_stream(agent_call_t *call)
+int agent_thread_stream(agent_call_t *call)
 {
     thread_stream_t *stream = apr_pcalloc(call->pool, sizeof(*stream));
 
     stream->follow.call = call;
-    stream->follow.key = call->ids[1];
-    stream->follow.send = look_and_send;
+    stream->follow.key = call->ref.thread_id;
+    stream->follow.poll = poll_events;
     stream->follow.baton = stream;
-    agent_response_resume(
-        call,
-        apr_pstrcat(call->pool, "/threads/", call->ids[1], "/stream", NULL));
     if (read_start(stream) != APR_SUCCESS) {
         return agent_problem_send(call);
     }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Event streams; see follow.h.
+ * The loop of an event stream; see follow.h.
  *
- * A clean end means "the run has ended" to an SDK; any other end must be seen
- * as a cut, after which it comes again.
+ * SDKs take a clean end of the response for the end of the run, and reconnect
+ * after any other: a stream that cannot be completed is aborted.
  */
 #include "follow.h"
 
 #include "../http/body.h"
 #include "../http/problem.h"
 #include "../http/response.h"
-#include "../http/stream.h"
 #include "../wait/park.h"
-#include "abandon.h"
+#include "disconnect.h"
+#include "sse.h"
 
 apr_status_t agent_follow_begin(agent_follow_t *follow)
 {
@@ -20,11 +20,11 @@ apr_status_t agent_follow_begin(agent_follow_t *follow)
         return APR_SUCCESS;
     }
     follow->begun = true;
-    return agent_stream_begin(follow->call);
+    return agent_sse_begin(follow->call);
 }
 
-/* What was rolled back or deleted has ended by not being there, unless a part
- * of it is missing. */
+/* A run or thread that was rolled back or deleted ends the stream, unless
+ * events before that are unsent. */
 static bool is_end(const agent_follow_t *follow)
 {
     const agent_call_t *call = follow->call;
@@ -48,8 +48,8 @@ static agent_turn_t fail(const agent_follow_t *follow)
     return AGENT_TURN_DONE;
 }
 
-/* After a look that failed. */
-static agent_turn_t try_again(const agent_follow_t *follow)
+/* After a poll that failed. */
+static agent_turn_t retry(const agent_follow_t *follow)
 {
     const agent_call_t *call = follow->call;
 
@@ -57,8 +57,8 @@ static agent_turn_t try_again(const agent_follow_t *follow)
         || agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE) {
         return fail(follow);
     }
-    /* The pool was already waited for; the database will come back, and the
-     * stream goes on where it was. */
+    /* The stream resumes at its cursor when the database is available again.
+     * POOL_EXHAUSTED comes after a wait of its own. */
     return call->err->id == AGENT_E_POOL_EXHAUSTED ? AGENT_TURN_MORE
                                                    : AGENT_TURN_WAIT;
 }
@@ -66,36 +66,37 @@ static agent_turn_t try_again(const agent_follow_t *follow)
 static agent_turn_t give_up(const agent_follow_t *follow, apr_pool_t *scratch)
 {
     if (follow->cancels) {
-        agent_abandon_run(follow->call, scratch);
+        agent_disconnect_cancel(follow->call, scratch);
     }
     agent_response_abort(follow->call);
     return AGENT_TURN_DONE;
 }
 
-/* What was brought, or else what a look finds. */
+/* Sends the delivered events; polls when there are none or some are missing. */
 static apr_status_t send_all(agent_follow_t *follow, agent_wait_t why,
                              agent_waiter_t *waiter, apr_pool_t *scratch)
 {
     apr_status_t rv = APR_INCOMPLETE;
 
     if (why == AGENT_WAIT_NEWS) {
-        rv = follow->send_news(follow, agent_wait_news(waiter), scratch);
+        rv = follow->send_delivered(follow, agent_wait_news(waiter), scratch);
     }
     if (rv != APR_INCOMPLETE) {
         return rv;
     }
-    rv = follow->send(follow, scratch);
+    rv = follow->poll(follow, scratch);
     if (rv == APR_SUCCESS || rv == APR_EAGAIN) {
         follow->has_more = rv == APR_SUCCESS;
     }
-    if (rv == APR_EAGAIN && follow->send_news != NULL) {
+    if (rv == APR_EAGAIN && follow->send_delivered != NULL) {
         agent_wait_bring_news(waiter, follow->get_cursor(follow));
     }
     return rv;
 }
 
-static apr_status_t send_or_beat(agent_follow_t *follow, agent_wait_t why,
-                                 agent_waiter_t *waiter, apr_pool_t *scratch)
+static apr_status_t send_or_heartbeat(agent_follow_t *follow, agent_wait_t why,
+                                      agent_waiter_t *waiter,
+                                      apr_pool_t *scratch)
 {
     apr_status_t rv = why == AGENT_WAIT_SIGN
         ? APR_EAGAIN
@@ -105,14 +106,14 @@ static apr_status_t send_or_beat(agent_follow_t *follow, agent_wait_t why,
         || (why != AGENT_WAIT_HEARTBEAT && why != AGENT_WAIT_SIGN)) {
         return rv;
     }
-    /* One line end: after a second one the JavaScript SDK sees an event without
-     * a name. */
+    /* One line end: with two the JavaScript SDK reads an event without a name.
+     */
     return agent_response_write(follow->call, ": heartbeat\n") == APR_SUCCESS
         ? APR_EAGAIN
         : APR_ECONNABORTED;
 }
 
-/* HEAD asks for the headers alone, which are sent by then. */
+/* HEAD ends with the headers. */
 static agent_turn_t go_on(const agent_follow_t *follow, agent_turn_t turn)
 {
     return follow->call->r->header_only ? AGENT_TURN_DONE : turn;
@@ -130,7 +131,7 @@ static agent_turn_t take_turn(void *baton, agent_wait_t why,
     if (why == AGENT_WAIT_GONE) {
         return give_up(follow, scratch);
     }
-    switch (send_or_beat(follow, why, waiter, scratch)) {
+    switch (send_or_heartbeat(follow, why, waiter, scratch)) {
     case APR_SUCCESS:
         return go_on(follow, AGENT_TURN_MORE);
     case APR_EAGAIN:
@@ -140,7 +141,7 @@ static agent_turn_t take_turn(void *baton, agent_wait_t why,
     case APR_ECONNABORTED:
         return give_up(follow, scratch);
     default:
-        return try_again(follow);
+        return retry(follow);
     }
 }
 
@@ -149,7 +150,7 @@ int agent_follow(agent_follow_t *follow)
     agent_call_t *call = follow->call;
     const agent_parking_t parking = {.waits = call->child->waits,
                                      .key = follow->key,
-                                     .account_id = call->account_id,
+                                     .account_id = call->ref.account_id,
                                      .is_stream = true,
                                      .take_turn = take_turn,
                                      .baton = follow};

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events; see stream.h. */
-#include "stream.h"
+/* Writes server-sent events; see sse.h. */
+#include "sse.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
-#include "request.h"
-#include "response.h"
+#include "../http/request.h"
+#include "../http/response.h"
 
-/* From here on copying costs more than it saves. */
+/* From this size a copy costs more than further buckets. */
 #define LARGE_BYTES (32 * 1024)
 
-apr_status_t agent_stream_begin(agent_call_t *call)
+apr_status_t agent_sse_begin(agent_call_t *call)
 {
     return agent_response_begin(call, "text/event-stream");
 }
 
-const char *agent_stream_event(const char *id, const char *event,
-                               const char *data, apr_pool_t *pool)
+const char *agent_sse_event(const char *id, const char *event, const char *data,
+                            apr_pool_t *pool)
 {
     char *text = apr_pstrcat(pool, "event: ", event, "\ndata: ", data,
                              id != NULL ? "\nid: " : "", id != NULL ? id : "",
@@ -34,12 +34,12 @@ const char *agent_stream_event(const char *id, const char *event,
     return text;
 }
 
-void agent_stream_add(apr_array_header_t *texts, const char *id,
-                      const char *event, const char *data, apr_pool_t *pool)
+void agent_sse_add(apr_array_header_t *texts, const char *id, const char *event,
+                   const char *data, apr_pool_t *pool)
 {
     if (strlen(data) < LARGE_BYTES || strpbrk(data, "\r\n") != NULL) {
-        APR_ARRAY_PUSH(texts, const char *) = agent_stream_event(id, event,
-                                                                 data, pool);
+        APR_ARRAY_PUSH(texts, const char *) = agent_sse_event(id, event, data,
+                                                              pool);
         return;
     }
     APR_ARRAY_PUSH(texts, const char *) = apr_pstrcat(pool, "event: ", event,
@@ -59,8 +59,8 @@ static bool has_large(const apr_array_header_t *texts)
     return false;
 }
 
-apr_status_t agent_stream_send(agent_call_t *call, apr_array_header_t *texts,
-                               apr_pool_t *pool)
+apr_status_t agent_sse_send(agent_call_t *call, apr_array_header_t *texts,
+                            apr_pool_t *pool)
 {
     if (texts->nelts == 0) {
         return APR_SUCCESS;
@@ -100,7 +100,7 @@ static const char *find_mode(const char *event)
     return NULL;
 }
 
-bool agent_stream_shows(const char *const *modes, const char *event)
+bool agent_sse_is_wanted(const char *const *modes, const char *event)
 {
     const char *mode = modes != NULL ? find_mode(event) : NULL;
 
@@ -113,7 +113,7 @@ bool agent_stream_shows(const char *const *modes, const char *event)
     return *modes != NULL;
 }
 
-apr_status_t agent_stream_cursor(apr_int64_t *after, agent_call_t *call)
+apr_status_t agent_sse_read_cursor(apr_int64_t *after, agent_call_t *call)
 {
     const char *text;
     char *end;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The events of a run as they are stored: GET .../runs/{run_id}/stream, and
- * POST .../runs/stream, which creates the run first.
- */
-#include "handlers.h"
+/* Streams the events of a run as they are stored; see run_stream.h. */
+#include "run_stream.h"
 
 #include <string.h>
 
@@ -12,31 +9,31 @@
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
-#include "../http/stream.h"
 #include "../model/run.h"
 #include "../model/schema.h"
-#include "../wait/park.h"
-#include "abandon.h"
+#include "../wait/waiter.h"
+#include "disconnect.h"
 #include "follow.h"
+#include "sse.h"
 
-/* Events of one turn. */
+/* Events of one query. */
 #define BATCH 200
 
 typedef struct stream_t {
     agent_follow_t follow;
     /* Number of the last event sent. */
     apr_int64_t sent;
-    /* NULL = all that the run was asked for. */
+    /* NULL: all events. */
     const char *const *modes;
 } stream_t;
 
 static void add_event(apr_array_header_t *texts, const stream_t *stream,
                       const agent_wait_event_t *event, apr_pool_t *scratch)
 {
-    if (agent_stream_shows(stream->modes, event->name)) {
-        agent_stream_add(texts,
-                         apr_psprintf(scratch, "%" APR_INT64_T_FMT, event->seq),
-                         event->name, event->data, scratch);
+    if (agent_sse_is_wanted(stream->modes, event->name)) {
+        agent_sse_add(texts,
+                      apr_psprintf(scratch, "%" APR_INT64_T_FMT, event->seq),
+                      event->name, event->data, scratch);
     }
 }
 
@@ -59,20 +56,20 @@ static apr_status_t send_events(stream_t *stream,
         if (event.name == NULL) {
             continue;
         }
-        /* The state that stands for lost events was not asked for by mode. */
+        /* The events in place of expired ones are sent in any mode. */
         in_gap = in_gap || strcmp(event.name, "gap") == 0;
         if (in_gap) {
-            agent_stream_add(texts, id, event.name, event.data, scratch);
+            agent_sse_add(texts, id, event.name, event.data, scratch);
         }
         else {
             add_event(texts, stream, &event, scratch);
         }
     }
-    return agent_stream_send(stream->follow.call, texts, scratch);
+    return agent_sse_send(stream->follow.call, texts, scratch);
 }
 
-/* What the last row of a look says of the next one. */
-static apr_status_t read_outlook(const agent_db_result_t *events)
+/* The last row's status and `more` as the result of a poll. */
+static apr_status_t read_progress(const agent_db_result_t *events)
 {
     int last = agent_db_rows(events) - 1;
 
@@ -87,12 +84,12 @@ static apr_status_t read_outlook(const agent_db_result_t *events)
         : APR_EAGAIN;
 }
 
-static apr_status_t look_and_send(agent_follow_t *follow, apr_pool_t *scratch)
+static apr_status_t poll_events(agent_follow_t *follow, apr_pool_t *scratch)
 {
     stream_t *stream = follow->baton;
     agent_call_t *call = follow->call;
     agent_db_result_t *events;
-    apr_status_t rv = agent_run_events(&events, call->db, call->ids,
+    apr_status_t rv = agent_run_events(&events, call->db, &call->ref,
                                        stream->sent, BATCH, NULL, &call->err,
                                        scratch);
 
@@ -105,13 +102,13 @@ static apr_status_t look_and_send(agent_follow_t *follow, apr_pool_t *scratch)
     if (send_events(stream, events, scratch) != APR_SUCCESS) {
         return APR_ECONNABORTED;
     }
-    return read_outlook(events);
+    return read_progress(events);
 }
 
-/* Those that a look has found since are skipped. */
-static apr_status_t send_news(agent_follow_t *follow,
-                              const apr_array_header_t *events,
-                              apr_pool_t *scratch)
+/* Skips events that a poll has sent since they were read. */
+static apr_status_t send_delivered(agent_follow_t *follow,
+                                   const apr_array_header_t *events,
+                                   apr_pool_t *scratch)
 {
     stream_t *stream = follow->baton;
     apr_array_header_t *texts = apr_array_make(scratch, events->nelts,
@@ -129,7 +126,7 @@ static apr_status_t send_news(agent_follow_t *follow,
             add_event(texts, stream, event, scratch);
         }
     }
-    return agent_stream_send(stream->follow.call, texts, scratch) == APR_SUCCESS
+    return agent_sse_send(stream->follow.call, texts, scratch) == APR_SUCCESS
         ? APR_EAGAIN
         : APR_ECONNABORTED;
 }
@@ -141,82 +138,43 @@ static apr_int64_t get_cursor(const agent_follow_t *follow)
     return stream->sent;
 }
 
-/* For the run of call->ids. */
+/* For the run call->ref. */
 static stream_t *make_stream(agent_call_t *call)
 {
     stream_t *stream = apr_pcalloc(call->pool, sizeof(*stream));
 
     stream->follow.call = call;
-    stream->follow.key = call->ids[2];
-    stream->follow.send = look_and_send;
-    stream->follow.send_news = send_news;
+    stream->follow.key = call->ref.run_id;
+    stream->follow.poll = poll_events;
+    stream->follow.send_delivered = send_delivered;
     stream->follow.get_cursor = get_cursor;
     stream->follow.baton = stream;
     stream->sent = -1;
     return stream;
 }
 
-static int stream_existing(agent_call_t *call)
+int agent_run_stream(agent_call_t *call)
 {
     stream_t *stream = make_stream(call);
 
-    if (agent_stream_cursor(&stream->sent, call) != APR_SUCCESS
+    if (agent_sse_read_cursor(&stream->sent, call) != APR_SUCCESS
         || agent_request_words(&stream->modes, call, "stream_mode",
                                agent_stream_modes)
             != APR_SUCCESS
-        || agent_abandon_read(&stream->follow.cancels, call) != APR_SUCCESS) {
+        || agent_disconnect_read_query(&stream->follow.cancels, call)
+            != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     return agent_follow(&stream->follow);
 }
 
-int agent_handle_run_stream(agent_call_t *call)
-{
-    agent_response_locate(call, call->ids[1], call->ids[2], "/stream");
-    return stream_existing(call);
-}
-
-int agent_handle_stateless_stream(agent_call_t *call)
-{
-    if (agent_find_run(call) != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    agent_response_locate(call, NULL, call->ids[2], "/stream");
-    return stream_existing(call);
-}
-
-/* Streams the run that was just created: the headers go out whatever the
- * database does next. */
-static int stream_created(agent_call_t *call)
+int agent_run_stream_created(agent_call_t *call)
 {
     stream_t *stream = make_stream(call);
 
-    stream->follow.cancels = agent_abandon_wanted(call);
+    stream->follow.cancels = agent_disconnect_read_body(call);
+    /* The run exists: an error of the first poll must not become the response.
+     */
     agent_follow_begin(&stream->follow);
     return agent_follow(&stream->follow);
-}
-
-int agent_handle_run_create_stream(agent_call_t *call)
-{
-    const char *body;
-
-    /* No run is made for somebody who could not wait for it. */
-    if (agent_park_check(call->r, call->child->waits, &call->err) != APR_SUCCESS
-        || agent_create_run(&body, call) != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    agent_response_locate(call, call->ids[1], call->ids[2], "/stream");
-    return stream_created(call);
-}
-
-int agent_handle_stateless_create_stream(agent_call_t *call)
-{
-    const char *body;
-
-    if (agent_park_check(call->r, call->child->waits, &call->err) != APR_SUCCESS
-        || agent_create_stateless_run(&body, call) != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    agent_response_locate(call, NULL, call->ids[2], "/stream");
-    return stream_created(call);
 }

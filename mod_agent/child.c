@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts and stops what requests of a child share; see child.h. */
+#include "child.h"
+
+#include <ap_mpm.h>
+#include <scoreboard.h>
+
+#include "config/capacity.h"
+#include "config/dbd.h"
+#include "config/graph.h"
+#include "core/heap.h"
+#include "daemon.h"
+#include "http/body.h"
+#include "model/system.h"
+#include "private.h"
+#include "wait/park.h"
+
+/* Between two heartbeats of a waiting request; SDKs take silence of three times
+ * this for a lost connection. */
+#define HEARTBEAT apr_time_from_sec(5)
+
+/* The generation that this child belongs to. */
+static ap_generation_t own_generation;
+
+/* At most half of the shortest Timeout: the MPM closes a connection on which
+ * nothing happens for so long. */
+static apr_interval_time_t find_heartbeat(const server_rec *server)
+{
+    apr_interval_time_t heartbeat = HEARTBEAT;
+
+    for (; server != NULL; server = server->next) {
+        if (server->timeout > 0 && server->timeout / 2 < heartbeat) {
+            heartbeat = server->timeout / 2;
+        }
+    }
+    return heartbeat;
+}
+
+static bool is_child_ending(void)
+{
+    int state = AP_MPMQ_RUNNING;
+
+    return ap_get_scoreboard_global()->running_generation != own_generation
+        || (ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS
+            && state == AP_MPMQ_STOPPING);
+}
+
+/* False for the prefork MPM, which calls child_stopping only when the request
+ * under way has ended: too late for one that waits. */
+static bool is_notified_of_end(void)
+{
+    int threaded = 0;
+
+    return ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded) == APR_SUCCESS
+        && threaded != AP_MPMQ_NOT_SUPPORTED;
+}
+
+static apr_status_t start_waits(agent_child_t *child, server_rec *server,
+                                apr_pool_t *pool)
+{
+    const agent_server_config_t *config = child->config;
+    const agent_log_t log = agent_daemon_log();
+    int parked = agent_capacity_waiters(config);
+    int blocked = agent_capacity_blocked(config);
+    const agent_waits_limits_t limits = {
+        .parked = parked,
+        .blocked = blocked,
+        .parked_per_address = agent_capacity_per_address(config, parked),
+        .blocked_per_address = agent_capacity_per_address(config, blocked),
+        .threads = {.least = agent_capacity_least_turns(),
+                    .most = agent_capacity_most_turns(),
+                    .reserve = agent_capacity_most_turns(),
+                    .count_idle = agent_capacity_count_idle,
+                    .baton = agent_capacity_make_slot(pool)},
+        .heartbeat = find_heartbeat(server),
+        .is_ending = is_notified_of_end() ? NULL : is_child_ending,
+        .grace = agent_config_drain_timeout(config)};
+
+    apr_status_t rv = agent_park_start(agent_config_parking(config), pool);
+
+    return rv != APR_SUCCESS
+        ? rv
+        : agent_waits_create(&child->waits, agent_dbd_conninfo(config, pool),
+                             child->db, &limits, &log, pool);
+}
+
+static apr_status_t start(agent_child_t *child, server_rec *server,
+                          apr_pool_t *pool)
+{
+    const agent_server_config_t *config = child->config;
+    const agent_db_limits_t limits = {agent_config_connect_timeout(config),
+                                      agent_config_query_timeout(config)};
+    apr_status_t rv = agent_pool_create(
+        &child->db, server, agent_dbd_plain_params(pool),
+        agent_config_pool_size(config, agent_dbd_max(pool)),
+        agent_config_pool_wait(config), &limits, pool);
+
+    if (rv == APR_SUCCESS) {
+        rv = agent_bodies_create(&child->bodies, agent_capacity_body_bytes(),
+                                 agent_capacity_reading(config), pool);
+    }
+    return rv != APR_SUCCESS ? rv : start_waits(child, server, pool);
+}
+
+/* Logs at the start what would otherwise fail the first request. */
+static void check_database(const agent_child_t *child, server_rec *server,
+                           apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    agent_error_t *err;
+
+    apr_pool_create(&scratch, pool);
+    if (agent_system_ping(child->db, &err, scratch) != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
+                     AGENT_LOGNO(0407) "%s %s", err->detail,
+                     err->cause ? err->cause : "");
+    }
+    apr_pool_destroy(scratch);
+}
+
+agent_child_t *agent_child_start(server_rec *server, apr_pool_t *pool)
+{
+    agent_child_t *child = apr_pcalloc(pool, sizeof(*child));
+    apr_status_t rv;
+
+    own_generation = ap_get_scoreboard_global()->running_generation;
+    child->config = agent_config_server(server);
+    child->wake_fd = agent_daemon_child_init(server);
+    if (child->config->graphs->nelts == 0) {
+        return NULL;
+    }
+    agent_heap_start();
+    child->logged = apr_pcalloc(pool, sizeof(*child->logged));
+    child->graph_names = agent_config_graph_names(child->config, pool);
+    rv = start(child, server, pool);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
+                     AGENT_LOGNO(0408) "a child could not be set up: it "
+                                       "answers 503");
+        return NULL;
+    }
+    check_database(child, server, pool);
+    return child;
+}
+
+void agent_child_stop(const agent_child_t *child, bool graceful)
+{
+    agent_waits_stop(child->waits,
+                     graceful ? agent_config_drain_timeout(child->config) : 0);
+}

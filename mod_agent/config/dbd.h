@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What httpd.conf tells mod_dbd, which keeps its directives to itself. */
+#ifndef AGENT_CONFIG_DBD_H
+#define AGENT_CONFIG_DBD_H
+
+#include "config.h"
+
+/* The connection string for connections outside requests: AgentDatabase, else
+ * that of DBDParams; NULL when both are absent. */
+const char *agent_dbd_conninfo(const agent_server_config_t *config,
+                               apr_pool_t *pool);
+
+/* The connection string of DBDParams where a new connection needs nothing else;
+ * NULL where mod_dbd also executes DBDInitSQL on it. */
+const char *agent_dbd_plain_params(apr_pool_t *pool);
+
+/* DBDMax, or mod_dbd's default. */
+int agent_dbd_max(apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The check of the database; see system.h. */
+#include "system.h"
+
+apr_status_t agent_system_ping(agent_pool_t *db, agent_error_t **err,
+                               apr_pool_t *pool)
+{
+    const char *body;
+
+    return agent_pool_call(&body, db, AGENT_SQL_PING, NULL, err, pool);
+}

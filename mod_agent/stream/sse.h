@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Server-sent events (WHATWG HTML, 9.2). */
+#ifndef AGENT_STREAM_SSE_H
+#define AGENT_STREAM_SSE_H
+
+#include <stdbool.h>
+
+#include "../http/call.h"
+
+/* Sends the headers of an event stream. */
+apr_status_t agent_sse_begin(agent_call_t *call);
+
+/*
+ * One event as text in pool; id NULL: without an id. Line ends in data, JSON
+ * text, are white space between its tokens and become spaces: an event has one
+ * data line.
+ */
+const char *agent_sse_event(const char *id, const char *event, const char *data,
+                            apr_pool_t *pool);
+
+/* Adds an event to texts (of const char *) for agent_sse_send(); data is
+ * borrowed until then. A large event is not copied. */
+void agent_sse_add(apr_array_header_t *texts, const char *id, const char *event,
+                   const char *data, apr_pool_t *pool);
+
+/* Sends texts. APR_ECONNABORTED: the client has disconnected. */
+apr_status_t agent_sse_send(agent_call_t *call, apr_array_header_t *texts,
+                            apr_pool_t *pool);
+
+/*
+ * True if an event belongs to one of the NULL-terminated stream modes (NULL:
+ * all), or to no mode (metadata, error, ...). Its name may end with the
+ * namespace of a subgraph: `values|NAMESPACE`.
+ */
+bool agent_sse_is_wanted(const char *const *modes, const char *event);
+
+/*
+ * Reads Last-Event-ID: a number from -1 (all events); *after stays when the
+ * header is absent. Error: BAD_REQUEST.
+ */
+apr_status_t agent_sse_read_cursor(apr_int64_t *after, agent_call_t *call);
+
+#endif
