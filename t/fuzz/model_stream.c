@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/sse.c runners/builtin/buffer.c */
+/* OBJECTS: runners/builtin/model/sse.c core/buffer.c */
 /*
  * A model's stream of events: read in one piece and byte by byte it says the
  * same.
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "../../mod_agent/runners/builtin/sse.h"
+#include "../../mod_agent/runners/builtin/model/sse.h"
 
 typedef struct heard_t {
     char *text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/ model/schema.c model/check.c http/request.c */
-/* OBJECTS: runners/builtin/message.c runners/builtin/reducer.c */
-/* OBJECTS: runners/builtin/value.c runners/builtin/text.c */
-/* OBJECTS: runners/builtin/halves.c runners/builtin/problem.c */
+/* OBJECTS: runners/builtin/message/message.c runners/builtin/message/reducer.c */
+/* OBJECTS: runners/builtin/base/value.c runners/builtin/base/text.c */
+/* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/problem.c */
 /*
  * Reads random bodies and query strings, each twice, with one of its dimensions
  * doubled two times over; for growth.t, which runs this under callgrind and
@@ -26,7 +26,7 @@
 #include "../../mod_agent/core/json.h"
 #include "../../mod_agent/http/request.h"
 #include "../../mod_agent/model/schema.h"
-#include "../../mod_agent/runners/builtin/message.h"
+#include "../../mod_agent/runners/builtin/message/message.h"
 
 /* ---- memory ---- */
 

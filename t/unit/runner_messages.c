@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/message.c runners/builtin/reducer.c */
-/* OBJECTS: runners/builtin/value.c runners/builtin/text.c */
-/* OBJECTS: runners/builtin/halves.c runners/builtin/problem.c */
+/* OBJECTS: runners/builtin/message/message.c runners/builtin/message/reducer.c */
+/* OBJECTS: runners/builtin/base/value.c runners/builtin/base/text.c */
+/* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/problem.c */
 /* OBJECTS: core/ */
 /* Messages as clients write them, and the reducer of the channel. */
 #include "check.h"
@@ -11,8 +11,8 @@
 #include <apr_strings.h>
 
 #include "core/json.h"
-#include "runners/builtin/message.h"
-#include "runners/builtin/value.h"
+#include "runners/builtin/message/message.h"
+#include "runners/builtin/base/value.h"
 
 static json_object *parse(const char *text, apr_pool_t *pool)
 {

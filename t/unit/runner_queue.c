@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/queue.c core/ */
+/* OBJECTS: runners/builtin/run/queue.c core/ */
 /* Which run a start line that waits belongs to. */
 #include "check.h"
 
@@ -7,7 +7,7 @@
 
 #include <apr_strings.h>
 
-#include "runners/builtin/queue.h"
+#include "runners/builtin/run/queue.h"
 
 #define FIRST  "01990000-0000-7000-8000-000000000001"
 #define SECOND "01990000-0000-7000-8000-000000000002"

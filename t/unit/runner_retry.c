@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/retry.c */
+/* OBJECTS: runners/builtin/model/retry.c */
 /* When a model is asked again. */
 #include "check.h"
 
-#include "runners/builtin/retry.h"
+#include "runners/builtin/model/retry.h"
 
 /* Sun, 06 Nov 1994 08:49:37 GMT */
 #define MOMENT apr_time_from_sec(784111777)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/sse.c runners/builtin/buffer.c */
+/* OBJECTS: runners/builtin/model/sse.c core/buffer.c */
 /* Server-sent events: what counts as one, wherever the bytes are cut. */
 #include "check.h"
 
@@ -7,7 +7,7 @@
 
 #include <apr_strings.h>
 
-#include "runners/builtin/sse.h"
+#include "runners/builtin/model/sse.h"
 
 typedef struct record_t {
     apr_pool_t *pool;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/text.c runners/builtin/halves.c core/ */
+/* OBJECTS: runners/builtin/base/text.c runners/builtin/base/surrogates.c core/ */
 /* Text made fit for the protocol, halves of characters, words. */
 #include "check.h"
 
@@ -9,8 +9,8 @@
 #include <apr_strings.h>
 
 #include "core/scan.h"
-#include "runners/builtin/halves.h"
-#include "runners/builtin/text.h"
+#include "runners/builtin/base/surrogates.h"
+#include "runners/builtin/base/text.h"
 
 #define BAD "\xef\xbf\xbd"
 
@@ -123,7 +123,7 @@ static const char *join(const char *const *texts, apr_pool_t *pool)
         const char *text = runner_text_clean_json(*texts, strlen(*texts), true,
                                                   &length, pool);
 
-        text = runner_halves_join(&pending, text, &length, pool);
+        text = runner_surrogates_join(&pending, text, &length, pool);
         assert_int_equal(strlen(text), length);
         joined = apr_pstrcat(pool, joined, text, NULL);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/wire.c runners/builtin/buffer.c */
+/* OBJECTS: runners/builtin/wire.c core/buffer.c */
 /* Lines over pipes: cut anywhere, bounded, never blocking. */
 #include "check.h"
 

@@ -7,9 +7,9 @@
 #include <apr_strings.h>
 
 #include "core/json.h"
-#include "model.h"
-#include "tool.h"
-#include "value.h"
+#include "runners/builtin/model/call.h"
+#include "runners/builtin/tool/jobs.h"
+#include "runners/builtin/base/value.h"
 
 #define INVALID_GRAPH            "InvalidGraph"
 #define MAX_STEPS_DEFAULT        25

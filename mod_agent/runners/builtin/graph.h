@@ -7,7 +7,7 @@
 #include <apr_time.h>
 #include <json-c/json.h>
 
-#include "problem.h"
+#include "runners/builtin/base/problem.h"
 
 struct runner_provider_t;
 

@@ -14,7 +14,7 @@
 #include <apr_general.h>
 #include <apr_strings.h>
 
-#include "memory.h"
+#include "runners/builtin/base/memory.h"
 #include "runner.h"
 
 #define IN_FD  3

@@ -16,12 +16,12 @@
 
 #include "core/json.h"
 #include "core/scan.h"
-#include "held.h"
-#include "journal.h"
-#include "queue.h"
-#include "run.h"
-#include "runs.h"
-#include "value.h"
+#include "runners/builtin/run/output.h"
+#include "runners/builtin/base/log.h"
+#include "runners/builtin/run/queue.h"
+#include "runners/builtin/run/run.h"
+#include "runners/builtin/run/runs.h"
+#include "runners/builtin/base/value.h"
 
 /* The loop has nothing to do before the supervisor or a transfer says so. */
 #define WAIT_LONGEST_MS 60000
@@ -61,7 +61,7 @@ static void stop_runner(runner_t *runner, int exit_code)
 
 static void refuse_line(runner_t *runner, const char *reason)
 {
-    runner_journal_write(NULL, "the supervisor broke the protocol: %s", reason);
+    runner_log_write(NULL, "the supervisor broke the protocol: %s", reason);
     stop_runner(runner, 2);
 }
 
@@ -92,7 +92,7 @@ static void read_graphs(runner_t *runner, json_object *given)
                          graph);
         }
         else {
-            runner_journal_write(NULL, "graph %s cannot be served: %s", name,
+            runner_log_write(NULL, "graph %s cannot be served: %s", name,
                                  problem->message);
         }
     }
@@ -206,7 +206,7 @@ static void take_go(runner_t *runner, json_object *line)
 
     if (run != NULL && run->asked > 0
         && run->epoch == agent_json_integer(line, "epoch", -1)) {
-        runner_held_go(run);
+        runner_output_go(run);
     }
 }
 
@@ -362,19 +362,19 @@ static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
 {
     while (run->phase != RUNNER_PHASE_OVER && run->wake_at <= now
            && !runner_wire_is_full(&runner->wire)
-           && !runner_held_is_full(run)) {
+           && !runner_output_is_full(run)) {
         runner_run_advance(run);
     }
-    runner_held_ask(run);
-    return run->phase != RUNNER_PHASE_OVER || runner_held_is_waiting(run);
+    runner_output_ask(run);
+    return run->phase != RUNNER_PHASE_OVER || runner_output_is_waiting(run);
 }
 
 /* Lets all runs go on, but only one of the heavy ones, so that lines are read
  * between two of them. Returns when the next run has to be woken. */
 static apr_time_t advance_runs(runner_t *runner)
 {
-    apr_time_t now = runner_clock_now();
-    apr_time_t first = RUNNER_NEVER;
+    apr_time_t now = agent_clock_now();
+    apr_time_t first = AGENT_CLOCK_NEVER;
     runner_run_t *heavy = runner_runs_choose_heavy(&runner->runs, now);
     runner_run_t *run = APR_RING_FIRST(&runner->runs);
 
@@ -385,7 +385,7 @@ static apr_time_t advance_runs(runner_t *runner)
         if (may_go_on && !advance_run(runner, run, now)) {
             remove_run(runner, run);
         }
-        else if (!runner_held_is_full(run) && run->wake_at < first) {
+        else if (!runner_output_is_full(run) && run->wake_at < first) {
             first = run->wake_at;
         }
         run = next;
@@ -395,7 +395,7 @@ static apr_time_t advance_runs(runner_t *runner)
 
 static int get_timeout_ms(const runner_t *runner, apr_time_t wake_at)
 {
-    apr_time_t now = runner_clock_now();
+    apr_time_t now = agent_clock_now();
 
     /* A full wire is woken by the pipe alone. */
     if (runner_wire_is_full(&runner->wire)) {
@@ -462,7 +462,7 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
     runner_queue_init(&runner->queue, pool);
     apr_pool_create(&runner->scratch, pool);
     if (runner_wire_open(&runner->wire, in_fd, out_fd, pool) != APR_SUCCESS) {
-        runner_journal_write(NULL,
+        runner_log_write(NULL,
                              "descriptors %d and %d are not open: this "
                              "program is started by the supervisor",
                              in_fd, out_fd);
@@ -470,7 +470,7 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
     }
     runner->http = runner_http_open(pool);
     if (runner->http == NULL) {
-        runner_journal_write(NULL, "libcurl cannot be initialised");
+        runner_log_write(NULL, "libcurl cannot be initialised");
         return 1;
     }
     while (!runner->is_over) {

@@ -12,7 +12,7 @@
 #include <apr_errno.h>
 #include <json-c/json.h>
 
-#include "buffer.h"
+#include "core/buffer.h"
 
 /* The longest line in either direction, without its newline. */
 #define RUNNER_LINE_MAX ((size_t)8 * 1024 * 1024)

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How an update changes the list of messages; see message.h. */
+#include <string.h>
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <apr_tables.h>
+
+#include "core/json.h"
+#include "message.h"
+#include "runners/builtin/base/value.h"
+
+#define REMOVE_ALL "__remove_all__"
+/* A message, a block of text and a call with all their fields, as JSON. */
+#define LEAST_MESSAGE 190
+#define LEAST_BLOCK   24
+#define LEAST_CALL    48
+
+typedef struct merge_t {
+    apr_pool_t *pool;
+    /* Messages in order; NULL where one was removed. */
+    apr_array_header_t *messages;
+    /* id -> index in messages, plus one. */
+    apr_hash_t *places;
+    /* Bytes that the messages of the update take at least. */
+    size_t size;
+    /* Bytes of memory that the arguments of their calls take. */
+    size_t weight;
+} merge_t;
+
+static const char *get_id(json_object *message)
+{
+    return agent_json_string(message, "id", "");
+}
+
+static void append_message(merge_t *merge, json_object *message)
+{
+    APR_ARRAY_PUSH(merge->messages, json_object *) = message;
+    apr_hash_set(merge->places, get_id(message), APR_HASH_KEY_STRING,
+                 (void *)(apr_uintptr_t)merge->messages->nelts);
+}
+
+static void clear_messages(merge_t *merge)
+{
+    apr_array_clear(merge->messages);
+    apr_hash_clear(merge->places);
+}
+
+static apr_status_t apply_message(merge_t *merge, json_object *message,
+                                  runner_problem_t **problem)
+{
+    const char *id = get_id(message);
+    bool is_remove = runner_message_is(message, "remove");
+    apr_uintptr_t place;
+
+    if (is_remove && strcmp(id, REMOVE_ALL) == 0) {
+        clear_messages(merge);
+        return APR_SUCCESS;
+    }
+    place = (apr_uintptr_t)apr_hash_get(merge->places, id, APR_HASH_KEY_STRING);
+    if (place == 0 && is_remove) {
+        return runner_problem_set(problem, merge->pool, RUNNER_INVALID_INPUT,
+                                  "There is no message with the id \"%s\" to "
+                                  "remove.",
+                                  id);
+    }
+    if (place == 0) {
+        append_message(merge, message);
+        return APR_SUCCESS;
+    }
+    APR_ARRAY_IDX(merge->messages, place - 1,
+                  json_object *) = is_remove ? NULL : message;
+    return APR_SUCCESS;
+}
+
+static size_t count_list(json_object *message, const char *key)
+{
+    json_object *list = agent_json_get(message, key);
+
+    return json_object_is_type(list, json_type_array)
+        ? json_object_array_length(list)
+        : 0;
+}
+
+/* The least that a message takes as JSON text when it has all its fields. */
+static size_t measure_least(json_object *given)
+{
+    return LEAST_MESSAGE + LEAST_BLOCK * count_list(given, "content")
+        + LEAST_CALL * count_list(given, "tool_calls");
+}
+
+/* What the arguments of calls in OpenAI's form, which are texts, weigh when
+ * they are read. */
+static size_t weigh_arguments(json_object *given)
+{
+    json_object *calls = agent_json_get(given, "tool_calls");
+    size_t weight = 0;
+
+    for (size_t i = 0; i < count_list(given, "tool_calls"); i++) {
+        json_object *function = agent_json_get(
+            json_object_array_get_idx(calls, i), "function");
+        const char *text = agent_json_string(function, "arguments", "");
+
+        weight += runner_value_weigh(text, strlen(text));
+    }
+    return weight;
+}
+
+/*
+ * One message with all its fields, which belongs to the pool. The size is
+ * looked at before it is made: a text of two letters becomes 3 KB of memory.
+ */
+static apr_status_t read_message(json_object **message, merge_t *merge,
+                                 json_object *given, const char *where,
+                                 runner_problem_t **problem)
+{
+    merge->size += measure_least(given);
+    merge->weight += weigh_arguments(given);
+    if (merge->size > RUNNER_MESSAGES_MAX
+        || merge->weight > RUNNER_VALUE_WEIGHT_MAX) {
+        return runner_problem_set(problem, merge->pool, "StateTooLargeError",
+                                  "%s: the messages up to here would have more "
+                                  "than %d MiB in the state, or the arguments "
+                                  "of their calls more than %d MiB of memory.",
+                                  where, (int)(RUNNER_MESSAGES_MAX >> 20),
+                                  (int)(RUNNER_VALUE_WEIGHT_MAX >> 20));
+    }
+    if (runner_message_read(message, given, where, problem, merge->pool)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    agent_json_own(*message, merge->pool);
+    return APR_SUCCESS;
+}
+
+/* Messages of the state are taken as they are; what another graph left there
+ * without an id or a type is completed. */
+static apr_status_t load_list(merge_t *merge, json_object *list,
+                              runner_problem_t **problem)
+{
+    /* Bounded: forty bytes for each message of the state. */
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        json_object *message = json_object_array_get_idx(list, i);
+
+        if ((*get_id(message) == '\0' || *runner_message_type(message) == '\0')
+            && read_message(
+                   &message, merge, message,
+                   apr_psprintf(merge->pool,
+                                "The state's messages/%" APR_SIZE_T_FMT, i),
+                   problem)
+                != APR_SUCCESS) {
+            return APR_EGENERAL;
+        }
+        append_message(merge, message);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t apply_given(merge_t *merge, json_object *given,
+                                const char *where, runner_problem_t **problem)
+{
+    json_object *message = NULL;
+
+    if (read_message(&message, merge, given, where, problem) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    return apply_message(merge, message, problem);
+}
+
+static apr_status_t apply_update(merge_t *merge, json_object *update,
+                                 runner_problem_t **problem)
+{
+    if (!json_object_is_type(update, json_type_array)) {
+        return apply_given(merge, update, "messages", problem);
+    }
+    /* Bounded: twenty bytes for each message. */
+    for (size_t i = 0; i < json_object_array_length(update); i++) {
+        const char *where = apr_psprintf(merge->pool,
+                                         "messages/%" APR_SIZE_T_FMT, i);
+
+        if (apply_given(merge, json_object_array_get_idx(update, i), where,
+                        problem)
+            != APR_SUCCESS) {
+            return APR_EGENERAL;
+        }
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t runner_messages_add(json_object **merged, json_object *list,
+                                 json_object *update,
+                                 runner_problem_t **problem, apr_pool_t *pool)
+{
+    merge_t merge = {pool, NULL, NULL, 0, 0};
+
+    merge.messages = apr_array_make(pool, 16, sizeof(json_object *));
+    merge.places = apr_hash_make(pool);
+    if (list != NULL && load_list(&merge, list, problem) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    if (apply_update(&merge, update, problem) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    *merged = runner_value_list();
+    for (int i = 0; i < merge.messages->nelts; i++) {
+        json_object *message = APR_ARRAY_IDX(merge.messages, i, json_object *);
+
+        if (message != NULL) {
+            json_object_array_add(*merged, runner_value_share(message));
+        }
+    }
+    return APR_SUCCESS;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all providers share; see model.h. */
+#include "call.h"
+
+#include <string.h>
+
+#include "runners/builtin/base/surrogates.h"
+#include "runners/builtin/base/text.h"
+
+static const runner_provider_t *const providers[] = {
+    &runner_provider_demo, &runner_provider_anthropic, &runner_provider_openai};
+
+const runner_provider_t *runner_provider_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
+        if (strcmp(providers[i]->name, name) == 0) {
+            return providers[i];
+        }
+    }
+    return NULL;
+}
+
+void runner_call_text(runner_call_t *call, const char *text, size_t length)
+{
+    runner_delta_t delta = {text, length, NULL, false};
+
+    delta.text = runner_surrogates_join(&call->answer.pending_surrogate, text,
+                                    &delta.length, call->pool);
+    if (delta.length == 0 || call->answer.excess != NULL) {
+        return;
+    }
+    runner_answer_add_text(&call->answer, delta.text, delta.length);
+    call->on_delta(call->baton, &delta);
+}
+
+runner_block_t *runner_call_begin_tool(runner_call_t *call, int index,
+                                       const char *id, const char *name)
+{
+    runner_delta_t delta = {"", 0, NULL, true};
+
+    delta.call = runner_answer_add_call(&call->answer, index, id, name);
+    if (delta.call != NULL) {
+        call->on_delta(call->baton, &delta);
+    }
+    return (runner_block_t *)delta.call;
+}
+
+void runner_call_args(runner_call_t *call, runner_block_t *block,
+                      const char *text, size_t length)
+{
+    runner_delta_t delta = {text, length, block, false};
+
+    delta.text = runner_surrogates_join(&block->pending_surrogate, text, &delta.length,
+                                    call->pool);
+    if (delta.length == 0 || call->answer.excess != NULL) {
+        return;
+    }
+    runner_answer_add_args(&call->answer, block, delta.text, delta.length);
+    call->on_delta(call->baton, &delta);
+}
+
+void runner_call_custom(runner_call_t *call, json_object *data)
+{
+    call->on_custom(call->baton, data);
+}
+
+/* A text that ends with half a character gets no other half any more. */
+static void end_text(runner_call_t *call)
+{
+    if (call->answer.pending_surrogate != 0) {
+        call->answer.pending_surrogate = 0;
+        runner_call_text(call, RUNNER_TEXT_REPLACEMENT,
+                         strlen(RUNNER_TEXT_REPLACEMENT));
+    }
+}
+
+void runner_call_end(runner_call_t *call)
+{
+    end_text(call);
+    call->is_over = true;
+    call->wake_at = AGENT_CLOCK_NEVER;
+    call->on_change(call->baton);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See complaint.h. */
+#include "model_error.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "core/buffer.h"
+#include "core/json.h"
+#include "runners/builtin/http.h"
+#include "runners/builtin/base/text.h"
+#include "runners/builtin/base/value.h"
+
+#define EXCERPT_MAX 300
+/* Shorter texts are not secrets, and would blot out half a sentence. */
+#define KEY_LENGTH_MIN 6
+
+typedef struct row_t {
+    int status;
+    const char *name;
+    /* After "The model X at HOST ". */
+    const char *happened;
+    const char *advice;
+} row_t;
+
+static const row_t rows[] = {
+    {RUNNER_MODEL_ERROR_UNREACHABLE, "APIConnectionError", "cannot be reached",
+     "Check AgentModelURL and this server's way to that host."},
+    {RUNNER_MODEL_ERROR_SILENT, "APITimeoutError", "sent nothing for too long",
+     "Check the host, or raise AgentModelTimeout."},
+    {RUNNER_MODEL_ERROR_CUT, "APIConnectionError", "cut its answer off",
+     "Run again; what it had said is not in the state."},
+    {RUNNER_MODEL_ERROR_GARBLED, "APIResponseError",
+     "did not answer in the form of its API",
+     "Check that AgentModelURL is the address of such an API."},
+    {400, "BadRequestError", "refused the request",
+     "Check the messages of the thread and the name in AgentModel."},
+    {401, "AuthenticationError", "refused the key", "Check AgentModelKeyFile."},
+    {403, "PermissionDeniedError", "does not permit the request",
+     "Check what the key in AgentModelKeyFile may do."},
+    {404, "NotFoundError", "does not know the model or the address",
+     "Check the name in AgentModel and AgentModelURL."},
+    {413, "RequestTooLargeError", "finds the conversation too large",
+     "Begin a new thread or remove messages."},
+    {429, "RateLimitError", "is over its rate limit or out of credit",
+     "Try again later or check the account."},
+    {529, "OverloadedError", "is overloaded", "Try again later."},
+};
+
+static const row_t other_refusal = {0, "APIStatusError", "refused the request",
+                                    "Check AgentModelURL and AgentModel."};
+static const row_t redirect = {0, "APIStatusError",
+                               "sends the request to another address",
+                               "Give AgentModelURL that address: redirects "
+                               "are not followed."};
+static const row_t failure = {0, "InternalServerError", "failed",
+                              "Try again later."};
+
+static const row_t *find_row(int status)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].status == status) {
+            return &rows[i];
+        }
+    }
+    if (status >= 500) {
+        return &failure;
+    }
+    return status >= 300 && status < 400 ? &redirect : &other_refusal;
+}
+
+/* Before the text is cut, which could leave a part of the key. */
+static const char *blot_out(const char *text, const char *key, apr_pool_t *pool)
+{
+    runner_buffer_t blotted;
+    const char *found;
+
+    if (key == NULL || strlen(key) < KEY_LENGTH_MIN) {
+        return text;
+    }
+    runner_buffer_init(&blotted, pool);
+    while ((found = strstr(text, key)) != NULL) {
+        runner_buffer_append(&blotted, text, (size_t)(found - text));
+        runner_buffer_append(&blotted, "***", 3);
+        text = found + strlen(key);
+    }
+    runner_buffer_append(&blotted, text, strlen(text));
+    return runner_buffer_text(&blotted);
+}
+
+/* "HTTP 429 after 4 attempts: Too many requests" */
+static const char *describe_details(const runner_model_error_t *error,
+                                    const char *said, apr_pool_t *pool)
+{
+    const char *status = error->status > 0
+        ? apr_psprintf(pool, "HTTP %d", error->status)
+        : "";
+    const char *attempts = error->attempts > 1
+        ? apr_psprintf(pool, "%safter %d attempts", *status ? " " : "",
+                       error->attempts)
+        : "";
+    const char *gap = (*status || *attempts) && *said ? ": " : "";
+    const char *details = apr_pstrcat(pool, status, attempts, gap, said, NULL);
+
+    return *details ? apr_pstrcat(pool, " (", details, ")", NULL) : "";
+}
+
+void runner_model_error_set(runner_problem_t **problem,
+                           const runner_model_error_t *error,
+                           const runner_model_t *model, apr_pool_t *pool)
+{
+    const row_t *row = find_row(error->status);
+    const char *said = error->said ? error->said : "";
+
+    said = runner_text_shorten(blot_out(said, model->key, pool), EXCERPT_MAX,
+                               pool);
+    runner_problem_set(problem, pool, row->name, "The model %s at %s %s%s. %s",
+                       model->label, runner_http_host(error->url, pool),
+                       row->happened, describe_details(error, said, pool),
+                       row->advice);
+}
+
+const char *runner_model_error_read(const char *body, size_t length,
+                                  apr_pool_t *pool)
+{
+    json_object *value = runner_value_parse(body, length, pool);
+    json_object *error = agent_json_get(value, "error");
+    const char *message = agent_json_string(error, "message", NULL);
+
+    if (message == NULL && json_object_is_type(error, json_type_string)) {
+        message = json_object_get_string(error);
+    }
+    if (message != NULL || length == 0) {
+        return message;
+    }
+    return runner_text_shorten(runner_text_clean(body, length, NULL, pool),
+                               EXCERPT_MAX, pool);
+}

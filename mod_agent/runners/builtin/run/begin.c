@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Applying the input of a run; see begin.h. */
+#include "begin.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "runners/builtin/message/message.h"
+#include "stream.h"
+#include "runners/builtin/base/value.h"
+
+/* The input is repeated a few levels deep inside a line, which has a limit of
+ * its own (AGENT_SCAN_DEPTH). */
+#define INPUT_DEPTH_MAX 110
+/* 2^53: more than any thread will have, and exact in every JSON reader. */
+#define STEP_MAX INT64_C(9007199254740992)
+
+/* The thread's state as `start` gives it; `messages` is made if missing. */
+static apr_status_t load_values(runner_run_t *run, runner_problem_t **problem)
+{
+    json_object *given = agent_json_get(run->start, "values");
+    json_object *messages;
+
+    run->values = agent_json_own(runner_value_copy(given), run->pool);
+    messages = agent_json_get(run->values, "messages");
+    if (messages == NULL) {
+        runner_value_add(run->values, "messages", runner_value_list());
+    }
+    else if (!json_object_is_type(messages, json_type_array)) {
+        return runner_problem_set(problem, run->pool, RUNNER_INVALID_INPUT,
+                                  "The thread's state was made by another "
+                                  "graph: its messages are no list.");
+    }
+    return APR_SUCCESS;
+}
+
+/*
+ * The messages of the state with those of update in them; one reference. An
+ * update without messages changes nothing.
+ */
+static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
+                                   json_object *update,
+                                   runner_problem_t **problem)
+{
+    json_object *given = agent_json_get(update, "messages");
+
+    if (runner_value_depth(update) > INPUT_DEPTH_MAX) {
+        return runner_problem_set(problem, run->pool, RUNNER_INVALID_INPUT,
+                                  "The input is nested deeper than %d levels.",
+                                  INPUT_DEPTH_MAX);
+    }
+    if (!json_object_is_type(update, json_type_object)) {
+        return runner_problem_set(
+            problem, run->pool, RUNNER_INVALID_INPUT,
+            "The input of graph %s is an object like {\"messages\": "
+            "[{\"role\": \"user\", \"content\": \"..\"}]}.",
+            run->graph->name);
+    }
+    return runner_messages_add(
+        merged, agent_json_get(run->values, "messages"),
+        given ? given : agent_json_own(runner_value_list(), run->pool), problem,
+        run->pool);
+}
+
+static apr_status_t apply_input(runner_run_t *run, json_object *input,
+                                runner_problem_t **problem)
+{
+    json_object *merged = NULL;
+    apr_status_t rv = merge_messages(&merged, run, input, problem);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    run->next = RUNNER_NODE_START;
+    runner_stream_checkpoint(
+        run, "input",
+        runner_value_wrap("__start__", runner_value_share(input)));
+    runner_value_add(run->values, "messages", merged);
+    run->last = RUNNER_NODE_START;
+    run->next = RUNNER_NODE_AGENT;
+    runner_stream_checkpoint(run, "loop", NULL);
+    return APR_SUCCESS;
+}
+
+/* update of a command: an object, or pairs [[channel, value], ..]. */
+static json_object *read_update(json_object *command, apr_pool_t *pool)
+{
+    json_object *given = agent_json_get(command, "update");
+    json_object *update;
+
+    if (!json_object_is_type(given, json_type_array)) {
+        return given;
+    }
+    update = agent_json_own(json_object_new_object(), pool);
+    for (size_t i = 0; i < json_object_array_length(given); i++) {
+        json_object *pair = json_object_array_get_idx(given, i);
+
+        if (json_object_is_type(pair, json_type_array)
+            && json_object_array_length(pair) == 2) {
+            runner_value_add(
+                update, runner_value_item_text(pair, 0),
+                runner_value_share(json_object_array_get_idx(pair, 1)));
+        }
+    }
+    return update;
+}
+
+/* goto of a command: one node, by name or as {node}, also as an array of one.
+ */
+static apr_status_t read_goto(runner_node_t *node, json_object *given,
+                              runner_problem_t **problem, apr_pool_t *pool)
+{
+    const char *name;
+
+    if (json_object_is_type(given, json_type_array)
+        && json_object_array_length(given) == 1) {
+        given = json_object_array_get_idx(given, 0);
+    }
+    name = json_object_is_type(given, json_type_string)
+        ? json_object_get_string(given)
+        : agent_json_string(given, "node", "");
+    *node = runner_node_find(name);
+    if (strcmp(name, "__end__") == 0
+        || (*node != RUNNER_NODE_NONE && *node != RUNNER_NODE_START)) {
+        return APR_SUCCESS;
+    }
+    return runner_problem_set(problem, pool, RUNNER_INVALID_INPUT,
+                              "command/goto: a built-in graph goes to one of "
+                              "agent, tools and __end__.");
+}
+
+static apr_status_t refuse_lost_input(runner_run_t *run,
+                                      runner_problem_t **problem)
+{
+    return runner_problem_set(problem, run->pool, "EmptyInputError",
+                              "The checkpoint is from before its input was "
+                              "applied: give the run that input.");
+}
+
+/* A command changes the state or the way, then the run goes on. What it
+ * resumes with has no reader here: built-in graphs stop only at breakpoints. */
+static apr_status_t apply_command(runner_run_t *run, json_object *command,
+                                  runner_problem_t **problem)
+{
+    json_object *update = read_update(command, run->pool);
+    json_object *target = agent_json_get(command, "goto");
+    json_object *merged = NULL;
+
+    if (target != NULL
+        && read_goto(&run->next, target, problem, run->pool) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    if (run->next == RUNNER_NODE_START) {
+        return refuse_lost_input(run, problem);
+    }
+    if (update == NULL && target == NULL) {
+        return APR_SUCCESS;
+    }
+    if (update != NULL) {
+        if (merge_messages(&merged, run, update, problem) != APR_SUCCESS) {
+            return APR_EGENERAL;
+        }
+        runner_value_add(run->values, "messages", merged);
+    }
+    runner_stream_checkpoint(
+        run, "loop",
+        update ? runner_value_wrap("__start__", runner_value_share(update))
+               : NULL);
+    return APR_SUCCESS;
+}
+
+/* The node that wrote the checkpoint which has next as its next one. */
+static runner_node_t guess_last(runner_run_t *run)
+{
+    json_object *messages = agent_json_get(run->values, "messages");
+    size_t count = json_object_array_length(messages);
+
+    if (run->next == RUNNER_NODE_TOOLS) {
+        return RUNNER_NODE_AGENT;
+    }
+    return count > 0
+            && runner_message_is(json_object_array_get_idx(messages, count - 1),
+                                 "tool")
+        ? RUNNER_NODE_TOOLS
+        : RUNNER_NODE_START;
+}
+
+static apr_status_t read_next(runner_run_t *run, json_object *next,
+                              runner_problem_t **problem)
+{
+    if (!json_object_is_type(next, json_type_array)
+        || json_object_array_length(next) == 0) {
+        return APR_SUCCESS;
+    }
+    run->next = runner_node_find(runner_value_item_text(next, 0));
+    if (run->next == RUNNER_NODE_NONE) {
+        return runner_problem_set(problem, run->pool, RUNNER_INVALID_INPUT,
+                                  "The thread stopped before the node \"%s\", "
+                                  "which graph %s does not have.",
+                                  runner_value_item_text(next, 0),
+                                  run->graph->name);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t load_checkpoint(runner_run_t *run, json_object *checkpoint,
+                                    runner_problem_t **problem)
+{
+    int64_t step;
+
+    agent_uuid_parse(run->checkpoint_id,
+                     agent_json_string(checkpoint, "checkpoint_id", NULL));
+    step = agent_json_integer(checkpoint, "step", RUNNER_STEP_NONE);
+    run->step = step < RUNNER_STEP_NONE ? RUNNER_STEP_NONE
+        : step > STEP_MAX               ? STEP_MAX
+                                        : step;
+    return read_next(run, agent_json_get(checkpoint, "next"), problem);
+}
+
+/*
+ * Whether a client continues a thread, rather than the supervisor this very run
+ * after its runner was lost or drained. A breakpoint holds once for a client
+ * and again for the supervisor. When it is not known who wrote the checkpoint,
+ * stopping once more is the safe mistake.
+ */
+static bool is_client_resuming(const runner_run_t *run, json_object *checkpoint)
+{
+    const char *writer = agent_json_string(checkpoint, "run_id", NULL);
+
+    return writer != NULL ? strcmp(writer, run->run_id) != 0
+                          : run->attempt <= 1 && run->epoch <= 1;
+}
+
+/* The answer was cut short by a cancel (runner_answer_message). */
+static bool is_cut_answer(json_object *message)
+{
+    json_object *metadata = agent_json_get(message, "response_metadata");
+
+    return runner_message_is(message, "ai")
+        && json_object_get_boolean(agent_json_get(metadata, "interrupted"));
+}
+
+/*
+ * This run itself was stopped in the middle of an answer, and goes on
+ * nevertheless: the server was drained. The model is asked again.
+ */
+static void retract_cut_answer(runner_run_t *run)
+{
+    json_object *messages = agent_json_get(run->values, "messages");
+    size_t count = json_object_array_length(messages);
+
+    if (run->next == RUNNER_NODE_NONE && count > 0
+        && is_cut_answer(json_object_array_get_idx(messages, count - 1))) {
+        json_object_array_del_idx(messages, count - 1, 1);
+        run->next = RUNNER_NODE_AGENT;
+    }
+}
+
+static apr_status_t continue_run(runner_run_t *run, json_object *checkpoint,
+                                 runner_problem_t **problem)
+{
+    json_object *command = agent_json_get(run->start, "command");
+
+    if (run->checkpoint_id[0] == '\0' && command == NULL) {
+        return runner_problem_set(problem, run->pool, "EmptyInputError",
+                                  "Received no input for __start__: give the "
+                                  "run an input, the thread has nothing to "
+                                  "continue with.");
+    }
+    run->is_resuming = is_client_resuming(run, checkpoint);
+    if (!run->is_resuming) {
+        retract_cut_answer(run);
+    }
+    run->last = guess_last(run);
+    if (command != NULL) {
+        return apply_command(run, command, problem);
+    }
+    if (run->next == RUNNER_NODE_START) {
+        return refuse_lost_input(run, problem);
+    }
+    runner_stream_values(run);
+    return APR_SUCCESS;
+}
+
+apr_status_t runner_begin_state(runner_run_t *run, runner_problem_t **problem)
+{
+    json_object *input = agent_json_get(run->start, "input");
+    json_object *checkpoint = agent_json_get(run->start, "checkpoint");
+
+    if (run->graph == NULL) {
+        return runner_problem_set(
+            problem, run->pool, "GraphNotFound",
+            "This runner has no graph \"%s\".",
+            agent_json_string(run->start, "graph_id", ""));
+    }
+    if (load_values(run, problem) != APR_SUCCESS
+        || (checkpoint != NULL
+            && load_checkpoint(run, checkpoint, problem) != APR_SUCCESS
+            && input == NULL)) {
+        return APR_EGENERAL;
+    }
+    if (input != NULL) {
+        return apply_input(run, input, problem);
+    }
+    return continue_run(run, checkpoint, problem);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of runs; see runs.h. */
+#include "runs.h"
+
+#include <string.h>
+
+#include "output.h"
+#include "queue.h"
+
+runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
+                               const char *run_id)
+{
+    runner_run_t *run = APR_RING_FIRST(runs);
+
+    while (run != APR_RING_SENTINEL(runs, runner_run_t, link)) {
+        if (strcmp(run->run_id, run_id) == 0) {
+            return run;
+        }
+        run = APR_RING_NEXT(run, link);
+    }
+    return NULL;
+}
+
+size_t runner_runs_measure(const runner_run_ring_t *runs)
+{
+    runner_run_t *run;
+    size_t held = 0;
+
+    APR_RING_FOREACH(run, runs, runner_run_t, link)
+    {
+        held += run->weight + run->held.length;
+    }
+    return held;
+}
+
+bool runner_runs_is_heavy(const runner_run_t *run, apr_time_t now)
+{
+    return run->weight > RUNNER_QUEUE_SMALL && run->wake_at <= now
+        && !runner_output_is_full(run);
+}
+
+runner_run_t *runner_runs_choose_heavy(runner_run_ring_t *runs, apr_time_t now)
+{
+    runner_run_t *run;
+
+    APR_RING_FOREACH(run, runs, runner_run_t, link)
+    {
+        if (runner_runs_is_heavy(run, now)) {
+            APR_RING_REMOVE(run, link);
+            APR_RING_INSERT_TAIL(runs, run, runner_run_t, link);
+            return run;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See trace.h. */
+#include "trace.h"
+
+#include <apr_strings.h>
+
+#include "chunk.h"
+#include "core/json.h"
+#include "emit.h"
+#include "runners/builtin/message/message.h"
+#include "metadata.h"
+#include "runners/builtin/base/value.h"
+
+/* Something that begins and ends: the graph, a node, or a call inside it. */
+typedef struct subject_t {
+    const char *name;
+    const char *id;
+    /* 0 the graph, 1 a node, 2 a call. */
+    int depth;
+    /* One reference, which send_trace() takes. */
+    json_object *metadata;
+} subject_t;
+
+static subject_t make_graph(runner_run_t *run)
+{
+    return (subject_t){run->graph->name, run->run_id, 0,
+                       runner_metadata_run(run)};
+}
+
+static subject_t make_node(runner_run_t *run, runner_node_t node)
+{
+    return (subject_t){runner_node_name(node), run->task_id, 1,
+                       runner_metadata_node(run, node)};
+}
+
+/* A call of the model goes by the id of the message that it makes. */
+static subject_t make_model(runner_run_t *run)
+{
+    return (subject_t){run->graph->model.provider->name,
+                       run->call->answer.message_id, 2,
+                       runner_value_share(run->message_metadata)};
+}
+
+static json_object *describe_parents(const runner_run_t *run, int depth)
+{
+    json_object *parents = runner_value_list();
+
+    if (depth > 0) {
+        json_object_array_add(parents, runner_value_text(run->run_id));
+    }
+    if (depth > 1) {
+        json_object_array_add(parents, runner_value_text(run->task_id));
+    }
+    return parents;
+}
+
+/* The run's own tags come last. */
+static json_object *describe_tags(const runner_run_t *run, int depth)
+{
+    json_object *given = agent_json_get(agent_json_get(run->start, "config"),
+                                        "tags");
+    json_object *tags = runner_value_list();
+
+    if (depth == 1) {
+        json_object_array_add(
+            tags,
+            runner_value_text(apr_psprintf(
+                run->scratch, "graph:step:%" APR_INT64_T_FMT, run->step + 1)));
+    }
+    else if (depth == 2) {
+        json_object_array_add(tags, runner_value_text("seq:step:1"));
+    }
+    if (json_object_is_type(given, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(given); i++) {
+            json_object_array_add(
+                tags, runner_value_share(json_object_array_get_idx(given, i)));
+        }
+    }
+    return tags;
+}
+
+/* The references of the subject's metadata and of data are taken. */
+static void send_trace(runner_run_t *run, const char *event, subject_t subject,
+                       json_object *data)
+{
+    json_object *traced = json_object_new_object();
+
+    runner_value_add_text(traced, "event", event);
+    runner_value_add_text(traced, "name", subject.name);
+    runner_value_add_text(traced, "run_id", subject.id);
+    runner_value_add(traced, "parent_ids",
+                     describe_parents(run, subject.depth));
+    runner_value_add(traced, "tags", describe_tags(run, subject.depth));
+    runner_value_add(traced, "metadata", subject.metadata);
+    runner_value_add(traced, "data", data);
+    runner_emit_event(run, "events", traced);
+}
+
+/* The command is the input of a run that has one. */
+void runner_trace_run_start(runner_run_t *run)
+{
+    json_object *command = agent_json_get(run->start, "command");
+    json_object *input = command ? command
+                                 : agent_json_get(run->start, "input");
+
+    send_trace(run, "on_chain_start", make_graph(run),
+               runner_value_wrap("input", runner_value_share(input)));
+}
+
+void runner_trace_run_end(runner_run_t *run)
+{
+    send_trace(run, "on_chain_end", make_graph(run),
+               runner_value_wrap("output", runner_value_share(run->values)));
+}
+
+void runner_trace_node_start(runner_run_t *run, runner_node_t node)
+{
+    send_trace(run, "on_chain_start", make_node(run, node),
+               runner_value_wrap("input", runner_value_share(run->values)));
+}
+
+static json_object *wrap_messages(json_object *messages)
+{
+    return runner_value_wrap("messages", runner_value_share(messages));
+}
+
+void runner_trace_node_end(runner_run_t *run, runner_node_t node,
+                           json_object *messages)
+{
+    json_object *data = runner_value_wrap("output", wrap_messages(messages));
+
+    send_trace(run, "on_chain_stream", make_node(run, node),
+               runner_value_wrap("chunk", wrap_messages(messages)));
+    runner_value_add(data, "input", runner_value_share(run->values));
+    send_trace(run, "on_chain_end", make_node(run, node), data);
+}
+
+/* What the model reads: a list of conversations, of which there is one. */
+static json_object *describe_conversation(runner_run_t *run)
+{
+    json_object *given = run->call->messages;
+    json_object *messages = runner_value_list();
+    const char *prompt = run->graph->system_prompt;
+
+    if (prompt != NULL) {
+        json_object_array_add(
+            messages,
+            runner_message_new("system", runner_value_text(prompt), NULL));
+    }
+    for (size_t i = 0; i < json_object_array_length(given); i++) {
+        json_object_array_add(
+            messages, runner_value_share(json_object_array_get_idx(given, i)));
+    }
+    return runner_value_wrap("messages", runner_value_list_of(messages));
+}
+
+void runner_trace_model_start(runner_run_t *run)
+{
+    run->model_input = agent_json_own(describe_conversation(run),
+                                      run->node_pool);
+    send_trace(
+        run, "on_chat_model_start", make_model(run),
+        runner_value_wrap("input", runner_value_share(run->model_input)));
+}
+
+void runner_trace_model_chunk(runner_run_t *run, json_object *chunk)
+{
+    send_trace(run, "on_chat_model_stream", make_model(run),
+               runner_value_wrap("chunk", chunk));
+}
+
+void runner_trace_model_end(runner_run_t *run, json_object *message)
+{
+    json_object *data = runner_value_wrap("output",
+                                          runner_value_share(message));
+
+    runner_trace_model_chunk(run, runner_chunk_last(message));
+    runner_value_add(data, "input", runner_value_share(run->model_input));
+    send_trace(run, "on_chat_model_end", make_model(run), data);
+}
+
+void runner_trace_tool(runner_run_t *run, const runner_job_t *job)
+{
+    json_object *data = json_object_new_object();
+    char id[AGENT_UUID_SIZE];
+
+    agent_uuid_v5(
+        id, apr_pstrcat(run->scratch, run->task_id, ":", job->call_id, NULL));
+    if (job->is_done) {
+        runner_value_add(data, "output", runner_value_share(job->message));
+    }
+    runner_value_add(data, "input", runner_value_share(job->args));
+    send_trace(run, job->is_done ? "on_tool_end" : "on_tool_start",
+               (subject_t){job->name, id, 2,
+                           runner_metadata_node(run, RUNNER_NODE_TOOLS)},
+               data);
+}

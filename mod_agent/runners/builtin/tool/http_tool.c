@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tool behind a URL: the arguments are sent as a JSON body (as query
+ * parameters with GET), the reply is what the model reads. Its address comes
+ * from the server's configuration, never from a client.
+ */
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "progress.h"
+#include "runners/builtin/base/text.h"
+#include "jobs.h"
+#include "runners/builtin/base/value.h"
+
+/* How much of an error page a model is shown. */
+#define ERROR_TEXT_MAX 2000
+/* Of a URL. */
+#define QUERY_MAX ((size_t)64 * 1024)
+
+static bool is_success(int status)
+{
+    return status >= 200 && status <= 299;
+}
+
+/* Why the rest of the reply was not taken. */
+static const char *describe_excess(const runner_job_t *job)
+{
+    if (job->reply_size > RUNNER_TOOL_REPLY_MAX) {
+        return apr_psprintf(job->jobs->pool,
+                            "The tool %s answered with more than %d bytes.",
+                            job->name, (int)RUNNER_TOOL_REPLY_MAX);
+    }
+    return apr_psprintf(job->jobs->pool,
+                        "The tools that were called together answered with "
+                        "more than %d bytes.",
+                        (int)RUNNER_TOOL_REPLIES_MAX);
+}
+
+/* Replies in lines become output as they come. */
+static bool is_full(void *baton)
+{
+    const runner_job_t *job = baton;
+
+    return runner_progress_is_type(runner_http_content_type(job->transfer))
+        && job->jobs->is_full(job->jobs->baton);
+}
+
+static bool take_reply(void *baton, int status, const char *bytes,
+                       size_t length)
+{
+    runner_job_t *job = baton;
+
+    job->reply_size += length;
+    job->jobs->replies_size += length;
+    if (job->reply_size > RUNNER_TOOL_REPLY_MAX
+        || job->jobs->replies_size > RUNNER_TOOL_REPLIES_MAX) {
+        job->has_excess = true;
+        return false;
+    }
+    runner_buffer_append(&job->reply, bytes, length);
+    if (is_success(status)
+        && runner_progress_is_type(runner_http_content_type(job->transfer))) {
+        runner_progress_take(job);
+    }
+    return true;
+}
+
+static json_object *describe_reply(const runner_reply_t *reply,
+                                   apr_pool_t *pool)
+{
+    json_object *artifact = json_object_new_object();
+
+    if (reply->status > 0) {
+        runner_value_add_integer(artifact, "http_status", reply->status);
+    }
+    if (reply->content_type != NULL) {
+        runner_value_add_text(artifact, "content_type",
+                              runner_text_clean(reply->content_type,
+                                                strlen(reply->content_type),
+                                                NULL, pool));
+    }
+    return agent_json_own(artifact, pool);
+}
+
+static const char *describe_timeout(const runner_job_t *job)
+{
+    return apr_psprintf(job->jobs->pool,
+                        "The tool %s did not answer within %" APR_TIME_T_FMT
+                        " ms.",
+                        job->name, apr_time_as_msec(job->tool->timeout));
+}
+
+static void finish_reply(runner_job_t *job, const runner_reply_t *reply)
+{
+    apr_pool_t *pool = job->jobs->pool;
+    const char *text = runner_text_clean(runner_buffer_text(&job->reply),
+                                         job->reply.length, NULL, pool);
+
+    if (reply->has_timed_out) {
+        runner_job_finish(job, true, describe_timeout(job));
+    }
+    else if (job->has_excess) {
+        runner_job_finish(job, true, describe_excess(job));
+    }
+    else if (reply->failure != NULL) {
+        runner_job_finish(job, true,
+                          apr_psprintf(pool,
+                                       "The tool %s cannot be reached: %s.",
+                                       job->name, reply->failure));
+    }
+    else if (!is_success(reply->status)) {
+        runner_job_finish(
+            job, true,
+            apr_psprintf(pool, "The tool %s failed with HTTP status %d: %s",
+                         job->name, reply->status,
+                         runner_text_shorten(text, ERROR_TEXT_MAX, pool)));
+    }
+    else if (runner_progress_is_type(reply->content_type)) {
+        runner_progress_finish(job);
+    }
+    else {
+        runner_job_finish(job, false, text);
+    }
+}
+
+static void end_reply(void *baton, const runner_reply_t *reply)
+{
+    runner_job_t *job = baton;
+    runner_jobs_t *jobs = job->jobs;
+
+    job->artifact = describe_reply(reply, jobs->pool);
+    finish_reply(job, reply);
+    runner_jobs_continue(jobs);
+    if (jobs->waiting == 0) {
+        jobs->on_end(jobs->baton);
+    }
+}
+
+/* False when the query would be longer than servers take. */
+static bool append_encoded(runner_buffer_t *query, const char *text)
+{
+    char *encoded;
+    bool fits;
+
+    if (strlen(text) > QUERY_MAX) {
+        return false;
+    }
+    encoded = curl_easy_escape(NULL, text, 0);
+    fits = encoded != NULL && query->length + strlen(encoded) <= QUERY_MAX;
+    if (fits) {
+        runner_buffer_append(query, encoded, strlen(encoded));
+    }
+    curl_free(encoded);
+    return fits;
+}
+
+/* The arguments as query parameters, after those that the URL has. In one
+ * piece: libcurl would copy all of them for each one that is added. */
+static bool append_arguments(runner_buffer_t *query, json_object *arguments)
+{
+    json_object_object_foreach(arguments, key, value)
+    {
+        const char *text = json_object_get_string(value);
+
+        runner_buffer_append(query, "&", query->length > 0 ? 1 : 0);
+        if (!append_encoded(query, key)) {
+            return false;
+        }
+        runner_buffer_append(query, "=", 1);
+        if (!append_encoded(query, text != NULL ? text : "null")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* NULL when the arguments are too long for one. */
+static const char *make_query_url(const runner_job_t *job)
+{
+    CURLU *url = curl_url();
+    char *text = NULL;
+    const char *result = NULL;
+    runner_buffer_t query;
+
+    runner_buffer_init(&query, job->jobs->pool);
+    curl_url_set(url, CURLUPART_URL, job->tool->url, 0);
+    if (curl_url_get(url, CURLUPART_QUERY, &text, 0) == CURLUE_OK) {
+        runner_buffer_append(&query, text, strlen(text));
+        curl_free(text);
+        text = NULL;
+    }
+    if (append_arguments(&query, job->args)
+        && curl_url_set(url, CURLUPART_QUERY,
+                        query.length > 0 ? runner_buffer_text(&query) : NULL, 0)
+            == CURLUE_OK
+        && curl_url_get(url, CURLUPART_URL, &text, 0) == CURLUE_OK) {
+        result = apr_pstrdup(job->jobs->pool, text);
+    }
+    curl_free(text);
+    curl_url_cleanup(url);
+    return result;
+}
+
+static void add_header(runner_request_t *request, const runner_job_t *job,
+                       const char *name, const char *value)
+{
+    APR_ARRAY_PUSH(request->headers, const char *) = apr_pstrcat(
+        job->jobs->pool, name, ": ", value, NULL);
+}
+
+void runner_job_start_http(runner_job_t *job)
+{
+    apr_pool_t *pool = job->jobs->pool;
+    const char *failure = NULL;
+    runner_request_t request;
+
+    memset(&request, 0, sizeof(request));
+    request.method = job->tool->method;
+    request.url = job->tool->url;
+    request.timeout = job->tool->timeout;
+    request.is_once = true;
+    request.is_full = is_full;
+    request.on_bytes = take_reply;
+    request.on_end = end_reply;
+    request.baton = job;
+    request.headers = apr_array_make(pool, 6, sizeof(const char *));
+    add_header(&request, job, "Accept",
+               "application/json, application/x-ndjson, text/*;q=0.9");
+    add_header(&request, job, "User-Agent", "agent-runner");
+    add_header(&request, job, "X-Agent-Run-Id", job->jobs->run_id);
+    add_header(&request, job, "X-Agent-Thread-Id", job->jobs->thread_id);
+    if (strcmp(request.method, "GET") == 0) {
+        request.url = make_query_url(job);
+        if (request.url == NULL) {
+            runner_job_finish(
+                job, true,
+                apr_pstrcat(pool, "The arguments of the tool ", job->name,
+                            " are too long for a URL (64 KB).", NULL));
+            return;
+        }
+    }
+    else {
+        request.body = agent_json_print(job->args, pool);
+        request.body_length = strlen(request.body);
+        add_header(&request, job, "Content-Type", "application/json");
+    }
+    job->transfer = runner_http_start(job->jobs->http, &request, &failure,
+                                      pool);
+    if (job->transfer == NULL) {
+        runner_job_finish(job, true,
+                          apr_pstrcat(pool, "The tool ", job->name,
+                                      " cannot be called: ", failure, ".",
+                                      NULL));
+    }
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See progress.h. */
+#include "progress.h"
+
+#include <string.h>
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "runners/builtin/base/text.h"
+#include "runners/builtin/base/value.h"
+
+#define TYPE "application/x-ndjson"
+/* How much of a bad line a model is shown. */
+#define EXCERPT_MAX 400
+
+bool runner_progress_is_type(const char *content_type)
+{
+    size_t length = strlen(TYPE);
+
+    return content_type != NULL && strncasecmp(content_type, TYPE, length) == 0
+        && (content_type[length] == '\0' || content_type[length] == ';'
+            || apr_isspace(content_type[length]));
+}
+
+/* A text is read as it is, anything else as JSON. */
+static const char *print_result(json_object *result, apr_pool_t *pool)
+{
+    return json_object_is_type(result, json_type_string)
+        ? apr_pstrdup(pool, json_object_get_string(result))
+        : agent_json_print(result, pool);
+}
+
+static bool is_blank(const char *line, size_t length)
+{
+    while (length > 0 && apr_isspace(*line)) {
+        line++;
+        length--;
+    }
+    return length == 0;
+}
+
+static void read_line(runner_job_t *job, const char *text, size_t length,
+                      apr_pool_t *scratch)
+{
+    apr_pool_t *pool = job->jobs->pool;
+    size_t left = RUNNER_VALUE_WEIGHT_MAX;
+    json_object *line = runner_value_parse_bounded(text, length, &left,
+                                                   scratch);
+    json_object *custom;
+    json_object *result = NULL;
+
+    custom = agent_json_get(line, "custom");
+    if (custom != NULL) {
+        job->jobs->on_custom(job->jobs->baton, custom);
+    }
+    if (json_object_object_get_ex(line, "result", &result)) {
+        job->result = print_result(result, pool);
+    }
+    else if (custom == NULL && job->bad_line == NULL) {
+        job->bad_line = apr_pstrdup(
+            pool,
+            runner_text_shorten(runner_text_clean(text, length, NULL, scratch),
+                                EXCERPT_MAX, scratch));
+    }
+}
+
+static void take_line(runner_job_t *job, const char *text, size_t length)
+{
+    apr_pool_t *scratch;
+
+    if (is_blank(text, length)) {
+        return;
+    }
+    apr_pool_create(&scratch, job->jobs->pool);
+    read_line(job, text, length, scratch);
+    apr_pool_destroy(scratch);
+}
+
+/* The bytes are searched once and moved once, whatever pieces and lines they
+ * come in. */
+void runner_progress_take(runner_job_t *job)
+{
+    const char *bytes = runner_buffer_text(&job->reply);
+    size_t begin = 0;
+    const char *end;
+
+    while ((end = memchr(bytes + job->searched, '\n',
+                         job->reply.length - job->searched))
+           != NULL) {
+        take_line(job, bytes + begin, (size_t)(end - bytes) - begin);
+        begin = (size_t)(end - bytes) + 1;
+        job->searched = begin;
+    }
+    runner_buffer_consume(&job->reply, begin);
+    job->searched = job->reply.length;
+}
+
+void runner_progress_finish(runner_job_t *job)
+{
+    apr_pool_t *pool = job->jobs->pool;
+
+    take_line(job, runner_buffer_text(&job->reply), job->reply.length);
+    if (job->bad_line != NULL) {
+        runner_job_finish(
+            job, true,
+            apr_pstrcat(pool, "The tool ", job->name,
+                        " answered with a line that has neither \"custom\" "
+                        "nor \"result\": ",
+                        job->bad_line, NULL));
+    }
+    else if (job->result == NULL) {
+        runner_job_finish(job, true,
+                          apr_pstrcat(pool, "The tool ", job->name,
+                                      " ended its answer without a result.",
+                                      NULL));
+    }
+    else {
+        runner_job_finish(job, false, job->result);
+    }
+}
