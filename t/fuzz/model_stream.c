@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/model/sse.c core/buffer.c */
-/*
- * A model's stream of events: read in one piece and byte by byte it says the
- * same.
- */
+/* Server-sent events of a model: the parser's result does not depend on the
+ * pieces of the input. */
 #include "fuzz.h"
 
 #include <string.h>
 
 #include "../../mod_agent/runners/builtin/model/sse.h"
 
-typedef struct heard_t {
+typedef struct record_t {
     char *text;
     apr_pool_t *pool;
-} heard_t;
+} record_t;
 
-static bool hear(void *baton, const char *name, const char *data, size_t length)
+static bool record_event(void *baton, const char *name, const char *data,
+                         size_t length)
 {
-    heard_t *heard = baton;
+    record_t *record = baton;
 
     must(strlen(data) <= length);
-    heard->text = apr_psprintf(heard->pool, "%s%s|%" APR_SIZE_T_FMT "|%s\n",
-                               heard->text, name, length, data);
+    record->text = apr_psprintf(record->pool, "%s%s|%" APR_SIZE_T_FMT "|%s\n",
+                                record->text, name, length, data);
     return true;
 }
 
 static const char *read_in_pieces(const char *text, size_t length, size_t piece,
                                   apr_pool_t *pool)
 {
-    heard_t heard = {"", pool};
+    record_t record = {"", pool};
     runner_sse_t sse;
     size_t at = 0;
 
-    runner_sse_init(&sse, hear, &heard, pool);
+    runner_sse_init(&sse, record_event, &record, pool);
     while (at < length) {
         size_t size = piece < length - at ? piece : length - at;
 
@@ -41,7 +40,7 @@ static const char *read_in_pieces(const char *text, size_t length, size_t piece,
         }
         at += size;
     }
-    return heard.text;
+    return record.text;
 }
 
 static void examine(const char *text, size_t length, apr_pool_t *pool)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# A server of models and tools that sends what no good server sends. The first
-# part of a path says what; every connection is a process of its own:
+# A server of models and tools with hostile replies. The first part of the path
+# selects the action; each connection has its own process:
 #
 #   my $server = HostileServer->new;
 #   graph(model => $server->model('openai', 'ids'))
 #   $server->tool('json')          # a tool for a graph
-#   $server->wait_requests(16)     # requests of /gate/, which wait ...
-#   $server->release(1)            # ... until they are let through
+#   $server->wait_requests(16)     # requests of /gate/, which are held
+#   $server->release(1)            # answers one of them
 package HostileServer;
 use strict;
 use warnings;
@@ -19,8 +19,8 @@ use Socket qw(IPPROTO_TCP TCP_NODELAY);
 
 use constant TIMEOUT => 120;
 
-# What a path's first part sends: ($socket, $path, $self).
-my %deeds = (
+# Actions: ($socket, $path, $self).
+my %actions = (
     ok    => sub { send_stream($_[0], answer_of($_[1], 'fine')) },
     bytes => \&send_bytes,
     ids   => sub { send_endless($_[0], sub { qq({"id":"$_[0]","choices":[]}) }) },
@@ -35,18 +35,18 @@ sub new {
     my $port = free_port();
     my $listener = IO::Socket::INET->new(Listen => 512, LocalAddr => '127.0.0.1',
         LocalPort => $port, ReuseAddr => 1) or die "listen: $!\n";
-    pipe my $journal, my $journal_in or die "pipe: $!\n";
+    pipe my $log, my $log_in or die "pipe: $!\n";
     pipe my $gate_out, my $gate or die "pipe: $!\n";
-    my $self = bless { port => $port, owner => $$, seen => 0, journal => $journal,
-        gate => $gate, journal_in => $journal_in, gate_out => $gate_out }, $class;
+    my $self = bless { port => $port, owner => $$, seen => 0, log => $log,
+        gate => $gate, log_in => $log_in, gate_out => $gate_out }, $class;
     $self->{pid} = fork() // die "fork: $!\n";
     $self->serve($listener) if !$self->{pid};
-    close $_ for $listener, $journal_in;
+    close $_ for $listener, $log_in;
     $self->{gate_rest} = $gate_out;
     return $self;
 }
 
-# The processes of its connections are of its group, and end with it.
+# The processes of the connections are killed with their group.
 sub DESTROY {
     my ($self) = @_;
     return if $$ != $self->{owner};
@@ -57,33 +57,33 @@ sub DESTROY {
 }
 
 sub model {
-    my ($self, $vendor, $deed, %fields) = @_;
-    return { provider => $vendor, name => 'm', url => "http://127.0.0.1:$self->{port}/$deed",
+    my ($self, $vendor, $action, %fields) = @_;
+    return { provider => $vendor, name => 'm', url => "http://127.0.0.1:$self->{port}/$action",
         %fields };
 }
 
 sub tool {
-    my ($self, $deed) = @_;
-    return { name => $deed, kind => 'http', url => "http://127.0.0.1:$self->{port}/$deed/tool",
+    my ($self, $action) = @_;
+    return { name => $action, kind => 'http', url => "http://127.0.0.1:$self->{port}/$action/tool",
         method => 'POST', timeout_ms => 120_000 };
 }
 
-# Requests of /gate/ so far; waits for as many.
+# Waits for so many requests of /gate/; returns their number.
 sub wait_requests {
     my ($self, $count) = @_;
     while ($self->{seen} < $count) {
-        die "only $self->{seen} of $count requests came\n"
-            if !IO::Select->new($self->{journal})->can_read(TIMEOUT);
+        die "only $self->{seen} of $count requests arrived\n"
+            if !IO::Select->new($self->{log})->can_read(TIMEOUT);
         $self->count_requests;
     }
     return $self->{seen};
 }
 
-# ... without waiting.
+# The number of requests of /gate/ so far.
 sub count_requests {
     my ($self) = @_;
-    while (IO::Select->new($self->{journal})->can_read(0)) {
-        $self->{seen} += sysread($self->{journal}, my $bytes, 4096) || die "the server ended\n";
+    while (IO::Select->new($self->{log})->can_read(0)) {
+        $self->{seen} += sysread($self->{log}, my $bytes, 4096) || die "the server ended\n";
     }
     return $self->{seen};
 }
@@ -94,7 +94,7 @@ sub release {
     return;
 }
 
-# Takes back what was let through and not used: the gate is closed again.
+# Closes the gate: takes back unused releases.
 sub drain {
     my ($self) = @_;
     while (IO::Select->new($self->{gate_rest})->can_read(0)) {
@@ -108,7 +108,7 @@ sub drain {
 sub serve {
     my ($self, $listener) = @_;
     POSIX::setpgid(0, 0);
-    close $_ for $self->{journal}, $self->{gate};
+    close $_ for $self->{log}, $self->{gate};
     local $SIG{CHLD} = 'IGNORE';
     local $SIG{PIPE} = 'IGNORE';
     while (my $socket = $listener->accept) {
@@ -116,8 +116,8 @@ sub serve {
         next if $pid;
         close $listener;
         my $path = read_request($socket);
-        my ($deed) = $path =~ m{^/(\w+)/};
-        $deeds{$deed}->($socket, $path, $self) if $deeds{$deed};
+        my ($action) = $path =~ m{^/(\w+)/};
+        $actions{$action}->($socket, $path, $self) if $actions{$action};
         shutdown $socket, 1;
         POSIX::_exit(0);
     }
@@ -157,7 +157,7 @@ sub head {
 
 sub event { return "data: $_[0]\n\n" }
 
-# A whole answer with that text in the format that the path asks for.
+# A complete answer with that text in the format of the path.
 sub answer_of {
     my ($path, $text) = @_;
     return event(qq({"choices":[{"delta":{"content":"$text"},"finish_reason":"stop"}]}))
@@ -205,7 +205,7 @@ sub send_json {
 
 sub send_gated {
     my ($socket, $path, $self) = @_;
-    syswrite $self->{journal_in}, 'x';
+    syswrite $self->{log_in}, 'x';
     sysread $self->{gate_out}, my $byte, 1;
     return send_all($socket, head('text/plain') . 'through');
 }

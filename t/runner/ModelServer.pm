@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Starts the model test server (model-server/) and reads its journal.
+# Starts the model test server (model-server/) and reads its log.
 package ModelServer;
 use strict;
 use warnings;
@@ -29,7 +29,7 @@ sub new {
     return bless { url => $url, pid => $pid, stop => $stop, owner => $$ }, $class;
 }
 
-# It ends when its stdin ends, also when this process dies.
+# The server exits at the end of its stdin, also when this process is killed.
 sub DESTROY {
     my ($self) = @_;
     return if $$ != $self->{owner};
@@ -41,7 +41,7 @@ sub DESTROY {
 
 sub url { return shift->{url} }
 
-# The `model` of a graph that asks this server in a vendor's format.
+# The `model` of a graph that uses this server with a vendor's format.
 sub model {
     my ($self, $vendor, %fields) = @_;
     return {
@@ -77,10 +77,10 @@ sub get {
 # The calls with that key, in order.
 sub calls {
     my ($self, $key) = @_;
-    return @{ $self->get("/journal?key=$key") };
+    return @{ $self->get("/log?key=$key") };
 }
 
-# Waits until a call with that key has come; returns it.
+# Waits for a call with that key; returns it.
 sub seen {
     my ($self, $key) = @_;
     return $self->get("/seen?key=$key");

@@ -22,7 +22,7 @@ use constant LINE_MAX => 8 * 1024 * 1024;
 
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 
-# Where the output of the runner under test may be looked at.
+# The program under test.
 sub program { return $ENV{AGENT_TEST_RUNNER} || build_dir() . '/agent-runner' }
 
 # --- The process -------------------------------------------------------------
@@ -84,8 +84,8 @@ sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
     return $self->send_raw(join '', map { $json->encode($_) . "\n" } @messages);
 }
 
-# Writes all bytes, reading meanwhile: neither side may block the other. An
-# answer that becomes due while a line is written follows that line.
+# Writes all bytes, and reads while the pipe is full, so that neither side blocks
+# the other. A reply that is due during a write follows the line.
 sub send_raw {
     my ($self, $bytes) = @_;
     $self->{unsent} .= $bytes;
@@ -105,20 +105,20 @@ sub send_raw {
     return 1;
 }
 
-# The answer to a line `want`.
+# The `go` for a `want`.
 sub go_line {
     my ($want) = @_;
     return $json->encode({ type => 'go', run_id => $want->{run_id}, epoch => $want->{epoch} }) . "\n";
 }
 
-# The answers to all `want` lines of a text.
+# The `go` lines for all `want` lines of a text.
 sub go_lines {
     my ($lines) = @_;
     return join '', map { go_line($json->decode($_)) } $lines =~ /^(\{"type":"want"[^\n]*)/gm;
 }
 
-# Dies when a run sends more than it has credit for. Answers `want`, unless the
-# test does (withhold_credit()); other lines are for the test.
+# Dies when a run sends lines without credit. Grants credit, unless the test does
+# (withhold_credit()); other lines are for the test.
 sub take_line {
     my ($self, $line) = @_;
     my $run = $line->{run_id} // '';
@@ -127,17 +127,17 @@ sub take_line {
         my $left = $self->{credit}{$run} // 0;
         if ($length > $left) {
             die "a long line without credit: $length bytes, $left left\n" if $length > 64 * 1024 + 1;
-            die "the run has said $self->{said}{$run} bytes and did not ask\n"
-                if ($self->{said}{$run} // 0) + $length > 256 * 1024 + 1;
+            die "the run has sent $self->{sent}{$run} bytes without credit\n"
+                if ($self->{sent}{$run} // 0) + $length > 256 * 1024 + 1;
         }
         $self->{credit}{$run} = $left > $length ? $left - $length : 0;
-        $self->{said}{$run} += $length;
+        $self->{sent}{$run} += $length;
         push @{ $self->{lines} }, $line;
         return;
     }
-    die "a run that asks has credit left\n" if $self->{credit}{$run};
+    die "a run with credit left requests more\n" if $self->{credit}{$run};
     $self->{credit}{$run} = $line->{bytes};
-    $self->{said}{$run} = 0;
+    $self->{sent}{$run} = 0;
     if ($self->{is_withholding}) {
         push @{ $self->{lines} }, $line;
     }
@@ -153,7 +153,7 @@ sub withhold_credit {
     return;
 }
 
-# Answers a line `want`.
+# Grants the credit of a `want`.
 sub give_credit {
     my ($self, $want) = @_;
     return $self->send_raw(go_line($want));
@@ -200,8 +200,8 @@ sub take_log {
     return;
 }
 
-# What the supervisor refuses, refused here: bytes that are no UTF-8, U+0000,
-# half a surrogate pair, numbers beyond a double, a line that is too long.
+# Refuses what the supervisor refuses: invalid UTF-8, U+0000, unpaired
+# surrogates, numbers beyond a double, a line that is too long.
 sub check_line {
     my ($text) = @_;
     die "a line of more than 8 MiB\n" if length $text > LINE_MAX;
@@ -337,10 +337,10 @@ sub finish {
     return $self->{status} = $?;
 }
 
-# What it logged; after finish() that is all.
+# The log so far; after finish() the whole log.
 sub log_text { return shift->{log_text} }
 
-# --- What is sent ------------------------------------------------------------
+# --- Messages ----------------------------------------------------------------
 
 # A graph with the demo model and both built-in tools; fields of the model may
 # be given as model => {...}.
@@ -369,7 +369,7 @@ sub human {
     return { messages => [ { role => 'user', content => $text } ] };
 }
 
-# A message that tells the model test server what to do.
+# A message with a script for the model test server.
 sub script { return human('script ' . Cpanel::JSON::XS->new->canonical->encode({@_})) }
 
 sub start_line {
@@ -383,7 +383,7 @@ sub start_line {
         %fields };
 }
 
-# What a next run of the thread starts with: run(continue_from($lines), ...)
+# The fields of the next run of the thread: run(continue_from($lines), ...)
 sub continue_from {
     my (@lines) = @_;
     my ($last) = reverse lines_of('checkpoint', @lines);
@@ -396,13 +396,13 @@ sub continue_from {
             next          => $last->{next} });
 }
 
-# One run on a runner of its own.
+# One run in its own runner.
 sub run_graph {
     my ($graph, %fields) = @_;
     return __PACKAGE__->new(graphs => { agent => $graph })->run(%fields);
 }
 
-# --- What came back ----------------------------------------------------------
+# --- Lines of a run ----------------------------------------------------------
 
 sub lines_of {
     my ($type, @lines) = @_;

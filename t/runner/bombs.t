@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Inputs of legal size that are made to be expensive: what they may cost the
-# runner in memory and processor time, and that another run of the same runner
-# ends well beside them.
+# Expensive inputs of legal size: their memory and processor time in the runner
+# are bounded, and another run of the same runner ends with success.
 use strict;
 use warnings;
 use FindBin;
@@ -24,7 +23,7 @@ my %graphs = (
     get    => graph(tools => [ { %{ $server->tool('gate') }, method => 'GET' } ]),
     map { $_ => graph(model => $server->model('openai', $_)) } qw(bytes ids names calls));
 
-# A start line; JSON text stands where a field is a reference to it.
+# A start line; a field may be a reference to JSON text.
 sub line_of {
     my (%fields) = @_;
     my %raw = map { ref $fields{$_} eq 'SCALAR' ? ($_ => ${ delete $fields{$_} }) : () }
@@ -35,8 +34,8 @@ sub line_of {
     return ($start->{run_id}, "$text\n");
 }
 
-# Measures one run beside a small one, in a runner that has kept no memory of
-# others: {status, error} of its end.
+# Measures one run, with a small one at the same time, in a new runner; returns
+# the cost with status and error of its end.
 sub cost_of_run {
     my (%fields) = @_;
     my $runner = RunnerTest->new(graphs => \%graphs);
@@ -45,11 +44,11 @@ sub cost_of_run {
     my $ends;
     my $cost = cost_of([ $runner->pid ], sub { $ends = $runner->ends_of($line . $small, 2) });
     return { %{$cost}, %{ $ends->{$run_id} }, bytes => length $line,
-        beside => $ends->{$other}{status} };
+        other => $ends->{$other}{status} };
 }
 
-# A run ends as it should, within $per_byte bytes of memory and a microsecond
-# of the processor for each byte of its start line, and 8 MB and 1 s for all.
+# Tests that a run ends with a status, within $per_byte bytes of memory and a
+# microsecond of processor time for each byte of its start line, and 8 MB and 1 s.
 sub is_cheap {
     my ($title, $per_byte, $status, %fields) = @_;
     my $cost = eval { cost_of_run(%fields) };
@@ -61,8 +60,8 @@ sub is_cheap {
     my $peak = ($per_byte * $cost->{bytes} + 8 * MB) * memory_scale();
     my $cpu = (1 + 1e-6 * $cost->{bytes}) * memory_scale();
     subtest $title => sub {
-        is $cost->{status}, $status, 'its end';
-        is $cost->{beside}, 'success', 'a run beside it ends well';
+        is $cost->{status}, $status, 'the status of the run';
+        is $cost->{other}, 'success', 'another run ends with success';
         cmp_ok $cost->{peak_bytes}, '<', $peak, sprintf 'memory: %.1f MB for %.2f MB',
             $cost->{peak_bytes} / MB, $cost->{bytes} / MB;
         cmp_ok $cost->{cpu_sec}, '<', $cpu, "processor: $cost->{cpu_sec} s";
@@ -75,27 +74,27 @@ sub messages { return \('{"messages":[' . join(',', @_) . ']}') }
 # ---- from a client ----
 
 my $blocks = messages('{"role":"user","content":[' . join(',', ('"a"') x 100_000) . ']}');
-is_cheap("$_: a message of 100,000 text blocks costs what it is long", 600, 'success',
+is_cheap("$_: a message of 100,000 text blocks", 600, 'success',
     graph_id => $_, input => $blocks) for qw(agent openai claude);
 
 my $systems = messages('{"role":"user","content":"Hi"}',
     ('{"role":"system","content":"ab"}') x 30_000);
-is_cheap("$_: 30,000 system messages cost what they are long", 400, 'success',
+is_cheap("$_: 30,000 system messages", 400, 'success',
     graph_id => $_, input => $systems) for qw(openai claude);
 
 my $answers = messages('{"role":"user","content":"Hi"}', map {
     qq({"role":"tool","tool_call_id":"d$_","name":"clock","content":"a"}) } 1 .. 21_000);
-is_cheap('the demo model reads 21,000 answers of tools', 200, 'success', input => $answers);
+is_cheap('demo: 21,000 answers of tools', 200, 'success', input => $answers);
 
 my $calls = join ',', map { qq({"name":"a","args":{},"id":"c$_"}) } 1 .. 20_000;
 my $pairs = messages(qq({"role":"ai","content":"","tool_calls":[$calls]}), (map {
     qq({"role":"tool","tool_call_id":"d$_","content":""}) } 1 .. 15_000),
     '{"role":"user","content":"Hi"}');
-is_cheap("$_: 20,000 calls of tools beside 15,000 answers to others", 400, 'success',
+is_cheap("$_: 20,000 tool calls with 15,000 answers to others", 400, 'success',
     graph_id => $_, input => $pairs) for qw(openai claude);
 
 my $functions = join ',', ('{"function":{"name":"a","arguments":"{}"}}') x 40_000;
-is_cheap('40,000 calls in the form of functions', 400, 'success',
+is_cheap("40,000 calls in OpenAI's form", 400, 'success',
     input => messages(qq({"role":"ai","content":"","tool_calls":[$functions]}),
         '{"role":"user","content":"Hi"}'));
 
@@ -108,46 +107,46 @@ is_cheap("$_: ids of 1 MiB", 30, 'success', graph_id => $_, input => $long_ids)
 for my $size (20_000, 250_000) {
     my $object = '{"' . 'k' x $size . '":[' . join(',', ('[]') x $size) . ']}';
     for my $word ('use clock', 'custom') {
-        is_cheap("the demo model is told to `$word` with a key of $size bytes over as many lists",
+        is_cheap("demo: `$word` with a key of $size bytes and as many lists",
             120, 'success', input => human("$word $object"));
     }
 }
 
-my $cost = is_cheap('the demo model is told to use 100,000 tools', 30, 'error',
+my $cost = is_cheap('demo: `use` of 100,000 tools', 30, 'error',
     input => human('use clock {} ' x 100_000));
 is $cost->{error}{message}, 'The demo model was asked for more than 128 calls of tools.',
-    '... and says how many it may use';
+    'demo: the error has the limit of calls';
 
 my $objects = join ',', ('{}') x 600_000;
-is_cheap('the demo model is told to use a tool with 600,000 objects', 30, 'success',
+is_cheap('demo: `use` with 600,000 objects', 30, 'success',
     input => human(qq(use clock {"a":[$objects]})));
-is_cheap('a call in the form of a function has 600,000 objects for arguments', 30, 'error',
+is_cheap("a call in OpenAI's form with 600,000 objects", 30, 'error',
     input => messages(qq({"role":"ai","content":"","tool_calls":[{"function":{"name":"a",)
         . qq("arguments":"{\\"a\\":[$objects]}"}}]})));
 
 # ---- tools ----
 
 my $storm = join ',', map { qq({"name":"gate","args":{},"id":"c$_"}) } 1 .. 60_000;
-$cost = is_cheap('a command goes to the node tools with 60,000 calls', 250, 'error',
+$cost = is_cheap('goto tools: 60,000 calls', 250, 'error',
     graph_id => 'tools', command => \(qq({"goto":"tools","update":{"messages":[)
         . qq({"role":"ai","content":"","tool_calls":[$storm]}]}})));
-is $cost->{error}{error}, 'ToolCallLimitExceededError', '... and is told that they are too many';
-is $server->count_requests, 0, '... no tool was called';
+is $cost->{error}{error}, 'ToolCallLimitExceededError', 'goto tools: the error is ToolCallLimitExceededError';
+is $server->count_requests, 0, 'goto tools: no tool is called';
 
 my $arguments = join ',', map { qq("argument$_":$_) } 1 .. 100_000;
-is_cheap('the arguments of a tool are too many for a URL', 100, 'success',
+is_cheap('GET: arguments that are too long for a URL', 100, 'success',
     graph_id => 'get', command => \(qq({"goto":"tools","update":{"messages":[)
         . qq({"role":"ai","content":"","tool_calls":[{"name":"gate","args":{$arguments},"id":"c"}]}]}})));
-is $server->count_requests, 0, '... it is not called';
+is $server->count_requests, 0, 'GET: the tool is not called';
 
-# Its start line is short: what counts is the reply, which has 1 MiB.
+# The start line is short: the limit is for the reply of 1 MiB.
 {
     my $cost = cost_of_run(graph_id => 'tools', input => human('use json {}'));
-    is $cost->{status}, 'success', 'a tool answers with a long key over 200,000 lists';
-    cmp_ok $cost->{peak_bytes}, '<', 80 * MB * memory_scale(), '... which costs what it is long';
+    is $cost->{status}, 'success', 'a reply with a long key and 200,000 lists: success';
+    cmp_ok $cost->{peak_bytes}, '<', 80 * MB * memory_scale(), 'a reply with a long key and 200,000 lists: memory';
 }
 
-# Sends pings until one is answered that was sent after all that came before.
+# Waits until the runner has processed all input so far.
 sub settle {
     my ($runner) = @_;
     for my $id (1 .. 20) {
@@ -157,7 +156,7 @@ sub settle {
     return;
 }
 
-# A runner in a shell that has set a limit.
+# A runner with a resource limit of the shell.
 sub limited_runner {
     my ($limit) = @_;
     my $program = RunnerTest::program();
@@ -182,53 +181,53 @@ sub end_of {
     return $lines[-1]{status};
 }
 
-subtest 'a run calls 16 tools at once, the others of its message wait' => sub {
+subtest '16 calls of a message run at once' => sub {
     my $runner = RunnerTest->new(graphs => \%graphs);
     my $start = start_line(graph_id => 'tools', command => storm_of(128));
     my $before = $server->count_requests;
     $runner->send($start);
     $server->wait_requests($before + 16);
     settle($runner);
-    is $server->count_requests - $before, 16, 'so many requests come';
+    is $server->count_requests - $before, 16, '16 requests arrive';
     $server->release(5);
     $server->wait_requests($before + 21);
     settle($runner);
-    is $server->count_requests - $before, 21, 'one more for each that is answered';
+    is $server->count_requests - $before, 21, 'each reply starts another call';
     $server->release(128);
-    is end_of($runner, $start->{run_id}), 'success', 'all are answered in the end';
-    is $server->count_requests - $before, 128, 'each was called once';
+    is end_of($runner, $start->{run_id}), 'success', 'the run ends with success';
+    is $server->count_requests - $before, 128, 'each call is executed once';
     $server->drain;
 };
 
-subtest 'all runs together have as many connections as the process may open' => sub {
-    # 32 descriptors for other things, three for each.
+subtest 'transfers of all runs are limited by the open files' => sub {
+    # 32 descriptors for other purposes, three for each transfer.
     my $runner = limited_runner('-n 92');
     my @starts = map { start_line(graph_id => 'tools', command => storm_of(16)) } 1 .. 4;
     my $before = $server->count_requests;
     $runner->send(@starts);
     $server->wait_requests($before + 20);
     settle($runner);
-    is $server->count_requests - $before, 20, 'the others wait';
+    is $server->count_requests - $before, 20, '20 requests arrive';
     $runner->send(start_line(input => human('Hello')));
     $runner->lines_until(sub { $_[0]{type} eq 'end' && $_[0]{status} eq 'success' });
     $runner->send({ type => 'cancel', run_id => $starts[0]{run_id}, epoch => 1 });
-    is end_of($runner, $starts[0]{run_id}), 'interrupted', 'a run is cancelled';
+    is end_of($runner, $starts[0]{run_id}), 'interrupted', 'one run is cancelled';
     $server->wait_requests($before + 36);
     settle($runner);
-    is $server->count_requests - $before, 36, 'others take the places of its calls';
+    is $server->count_requests - $before, 36, 'calls of other runs start';
     $server->release(200);
     my %ended;
     $runner->lines_until(sub {
         $ended{ $_[0]{run_id} } = $_[0]{status} if $_[0]{type} eq 'end';
         return keys %ended == 3;
     });
-    is_deeply [ sort values %ended ], [ ('success') x 3 ], 'the others end well';
+    is_deeply [ sort values %ended ], [ ('success') x 3 ], 'the other runs end with success';
     $server->drain;
 };
 
 # ---- many at once ----
 
-# Each holds some 90 MB while it goes on.
+# Each takes some 90 MB until it ends.
 sub large_line {
     my ($text) = @_;
     my $message = '{"type":"human","content":"a","id":"%d","name":null,"additional_kwargs":{},'
@@ -237,7 +236,7 @@ sub large_line {
         values => \('{"messages":[' . join(',', map { sprintf $message, $_ } 1 .. 20_000) . ']}'));
 }
 
-subtest 'large runs wait for one another, small ones do not' => sub {
+subtest 'large runs wait for memory, small ones do not' => sub {
     plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
     my $runner = limited_runner('-d 420000');
     my %large = map { large_line('sleep 300') } 1 .. 12;
@@ -247,8 +246,8 @@ subtest 'large runs wait for one another, small ones do not' => sub {
         $ends = $runner->ends_of(join('', values %large, values %small), 15);
     });
     is_deeply [ map { $ends->{$_}{status} } keys %large, keys %small ], [ ('success') x 15 ],
-        'all end well';
-    cmp_ok $cost->{peak_bytes}, '<', 400 * MB, '12 of 90 MB within 400 MB';
+        'all end with success';
+    cmp_ok $cost->{peak_bytes}, '<', 400 * MB, '12 runs of 90 MB take less than 400 MB';
 
     my ($first, $first_line) = large_line('sleep 600000');
     my ($second, $second_line) = large_line('sleep 600000');
@@ -257,22 +256,22 @@ subtest 'large runs wait for one another, small ones do not' => sub {
     settle($runner);
     my ($other, $line) = line_of(input => human('Hello'));
     $runner->send_raw($line);
-    is end_of($runner, $other), 'success', 'a small one passes those that wait';
+    is end_of($runner, $other), 'success', 'a small run overtakes the queued ones';
     $runner->send({ type => 'cancel', run_id => $third, epoch => 1 });
-    is end_of($runner, $third), 'interrupted', 'one that waits can be cancelled';
+    is end_of($runner, $third), 'interrupted', 'a queued run can be cancelled';
     $runner->send({ type => 'drain' });
     $runner->send(map { { type => 'cancel', run_id => $_, epoch => 1 } } $first, $second);
-    is $runner->finish, 0, 'after a drain the runner ends';
+    is $runner->finish, 0, 'drain: the runner exits after the queued runs';
 };
 
-# Each weighs 82 MB as a tree; its text names another run.
+# Each takes 82 MB as a tree; its input has the id of another run.
 sub heavy_line {
     my ($note) = @_;
     return line_of(input => \('{"messages":[{"role":"user","content":"sleep 600000"}],'
         . qq("note":"$note","run_id":"$note","x":[) . join(',', ('{}') x 100_000) . ']}'));
 }
 
-subtest 'a run that waits for memory is cancelled without it, and no other run takes its place' => sub {
+subtest 'a queued run is cancelled without being parsed, and no other run in its place' => sub {
     plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
     my $runner = limited_runner('-d 420000');
     my ($small, $small_line) = line_of(input => human('sleep 600000'));
@@ -289,23 +288,23 @@ subtest 'a run that waits for memory is cancelled without it, and no other run t
     });
     delete $_->{' text'} for @lines;
     is_deeply \@lines, [ { type => 'end', run_id => $last, epoch => 1, status => 'interrupted', error => undef } ],
-        'its end is all that it says';
-    cmp_ok $cost->{peak_bytes}, '<', 300 * MB, 'runs whose input has its id wait on';
+        'its only line is its end';
+    cmp_ok $cost->{peak_bytes}, '<', 300 * MB, 'runs whose input has its id stay queued';
     for my $run ($small, map { $_->[0] } reverse @first) {
         $runner->send({ type => 'cancel', run_id => $run, epoch => 1 });
-        is end_of($runner, $run), 'interrupted', 'each of the others goes on until it is cancelled';
+        is end_of($runner, $run), 'interrupted', 'each of the others runs until it is cancelled';
     }
     $runner->send({ type => 'drain' });
-    is $runner->finish, 0, 'the runner is idle afterwards';
+    is $runner->finish, 0, 'drain: the runner is idle';
 };
 
-subtest 'start lines of 7 MB wait while a runner has no memory for them' => sub {
+subtest 'start lines of 7 MB are queued while memory is short' => sub {
     my $count = is_sanitized() ? 10 : 60;
     my $runner = is_sanitized() ? RunnerTest->new(graphs => \%graphs) : limited_runner('-d 262144');
     my $message = '{"type":"human","content":"' . 'a' x 10_000 . '","id":"%d","name":null,'
         . '"additional_kwargs":{},"response_metadata":{},"example":false}';
     my $values = '{"messages":[' . join(',', map { sprintf $message, $_ } 1 .. 690) . ']}';
-    # It holds some 90 MB of the 128 MB that runs and lines may have together.
+    # It takes some 90 MB of the 128 MB for runs and queued lines.
     my @lines = (large_line('sleep 10000'))[1];
     my $left = $count;
     my $ends;
@@ -313,31 +312,31 @@ subtest 'start lines of 7 MB wait while a runner has no memory for them' => sub 
         $ends = $runner->ends_of('', $count + 1, sub {
             my ($ended) = @_;
             return shift @lines if @lines;
-            # An eighth of its memory, as the supervisor does.
+            # At most an eighth of the memory, as the supervisor.
             return if $left == 0 || $count - $left - $ended >= 4;
             $left--;
             return (line_of(input => human('Hello'), stream_modes => [], durability => 'exit',
                 values => \$values))[1];
         });
     });
-    is scalar(grep { $_->{status} eq 'success' } values %{$ends}), $count + 1, 'all end well';
-    cmp_ok $cost->{peak_bytes}, '<', 192 * MB * memory_scale(), 'the runner stays below its limit';
+    is scalar(grep { $_->{status} eq 'success' } values %{$ends}), $count + 1, 'all end with success';
+    cmp_ok $cost->{peak_bytes}, '<', 192 * MB * memory_scale(), 'the memory stays below the limit';
     cmp_ok $cost->{cpu_sec}, '<', (1 + 1e-7 * $count * length $values) * memory_scale(),
-        'a tenth of a microsecond of the processor for each byte';
+        'the processor time is 0.1 us a byte';
     note sprintf 'peak %.0f MB, processor %.1f s', $cost->{peak_bytes} / MB, $cost->{cpu_sec};
 };
 
 # ---- a model server ----
 
-is_cheap('a model server sends its answer byte by byte', 100, 'success', graph_id => 'bytes',
+is_cheap('a model server sends its answer in single bytes', 100, 'success', graph_id => 'bytes',
     input => human('Hi'));
-for my $deed (qw(ids names)) {
-    $cost = is_cheap("a model server sends $deed of 900 KB without end", 100, 'error',
-        graph_id => $deed, input => human('Hi'));
-    like $cost->{error}{message}, qr/more than 512 bytes/, '... and the run says why it failed';
+for my $part (qw(ids names)) {
+    $cost = is_cheap("a model server sends $part of 900 KB", 100, 'error',
+        graph_id => $part, input => human('Hi'));
+    like $cost->{error}{message}, qr/more than 512 bytes/, "a model server sends $part of 900 KB: the error has the limit";
 }
-$cost = is_cheap('a model server asks for 200 tools', 100, 'error', graph_id => 'calls',
+$cost = is_cheap('a model server requests 200 tools', 100, 'error', graph_id => 'calls',
     input => human('Hi'));
-like $cost->{error}{message}, qr/more than 128 calls of tools/, '... and the run says why it failed';
+like $cost->{error}{message}, qr/more than 128 calls of tools/, 'a model server requests 200 tools: the error has the limit';
 
 done_testing;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The model test server is no invention of ours: the vendors' published clients
-# understand it. Installs them below .build, with the versions and checksums of
-# package-lock.json, and lets vendor-clients.js ask.
+# The model test server is compatible with the vendors' published clients. Installs
+# them below .build, with the versions and checksums of package-lock.json, and runs
+# vendor-clients.js.
 use strict;
 use warnings;
 use FindBin;

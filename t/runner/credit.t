@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A run asks for credit before a long line and after each 256 KiB; others do not
-# wait for it.
+# Flow control: a run requests credit before a long line and after each 256 KiB;
+# other runs continue.
 use strict;
 use warnings;
 use FindBin;
@@ -13,7 +13,7 @@ use Test::More;
 
 my %graphs = (agent => graph());
 
-# A run whose state has 200 KB: its runner, and the `want` that waits for an answer.
+# Starts a run with a state of 200 KB; returns its runner and its first `want`.
 sub start_large {
     my ($text) = @_;
     my $runner = RunnerTest->new(graphs => \%graphs);
@@ -22,23 +22,24 @@ sub start_large {
     my $start = start_line(input => { messages => [ @messages, { role => 'user', content => $text } ] });
     $runner->send($start);
     my $want = $runner->expect('want');
-    is $want->{run_id}, $start->{run_id}, 'a run asks for credit before its first long line';
+    is $want->{run_id}, $start->{run_id}, 'want: a run requests credit before its first long line';
     return ($runner, $want);
 }
 
-# Gives credit whenever the run asks; the other lines of the run, to its end.
-sub hear {
+# Grants credit whenever the run requests it; returns the number of requests and
+# the other lines of the run, up to its end.
+sub take_rest {
     my ($runner, $want) = @_;
-    my ($asked, @lines) = (1);
+    my ($requests, @lines) = (1);
     $runner->give_credit($want);
     while (my $line = $runner->line) {
         if ($line->{type} eq 'want') {
-            $asked++;
+            $requests++;
             $runner->give_credit($line);
             next;
         }
         push @lines, $line;
-        return ($asked, @lines) if $line->{type} eq 'end';
+        return ($requests, @lines) if $line->{type} eq 'end';
     }
     die "the runner ended too early\n";
 }
@@ -47,28 +48,28 @@ sub hear {
     my ($runner, $want) = start_large('Hello');
     for (1 .. 3) {
         my @lines = $runner->run(input => human('Hello'));
-        is $lines[-1]{status}, 'success', 'a run with short lines goes on while another one waits';
-        is scalar(grep { $_->{type} eq 'want' } @lines), 0, '... and does not ask for credit';
+        is $lines[-1]{status}, 'success', 'want: a run with short lines continues while another one waits';
+        is scalar(grep { $_->{type} eq 'want' } @lines), 0, 'want: short lines need no credit';
     }
     $runner->send({ type => 'go', run_id => $want->{run_id}, epoch => 2 }, { type => 'ping', id => 1 });
-    is $runner->expect('pong')->{id}, 1, 'go under another epoch changes nothing';
-    my ($asked, @lines) = hear($runner, $want);
-    is $asked, 3, 'the run asks for each long line';
-    is $lines[-1]{status}, 'success', '... and ends well';
+    is $runner->expect('pong')->{id}, 1, 'go: another epoch is ignored';
+    my ($requests, @lines) = take_rest($runner, $want);
+    is $requests, 3, 'want: credit is requested for each long line';
+    is $lines[-1]{status}, 'success', 'want: a run with long lines ends with success';
     is join(' ', map { $_->{type} eq 'event' ? $_->{event} : $_->{type} } @lines),
-        'checkpoint checkpoint values checkpoint values end', '... and all its lines come in order';
-    is scalar(messages_of(@lines)), 202, '... with all its messages';
+        'checkpoint checkpoint values checkpoint values end', 'go: the lines of a run keep their order';
+    is scalar(messages_of(@lines)), 202, 'go: no message is lost';
     $runner->close_input;
-    is $runner->finish, 0, 'the runner ends';
+    is $runner->finish, 0, 'end of file: the runner exits after its runs waited for credit';
 }
 
 {
     my ($runner, $want) = start_large('sleep 60000');
     $runner->send({ type => 'cancel', run_id => $want->{run_id}, epoch => 1 }, { type => 'drain' });
-    my (undef, @lines) = hear($runner, $want);
-    is $lines[-1]{status}, 'interrupted', 'a run that is cancelled while it waits for credit ends when it has it';
-    is scalar(messages_of(@lines)), 201, '... and its input stays in the state';
-    is $runner->finish, 0, 'a drained runner ends after that';
+    my (undef, @lines) = take_rest($runner, $want);
+    is $lines[-1]{status}, 'interrupted', 'cancel: a run that waits for credit ends once it is granted';
+    is scalar(messages_of(@lines)), 201, 'cancel: the input of a run that waits for credit is in the state';
+    is $runner->finish, 0, 'drain: a runner exits once the waiting run has ended';
 }
 
 {
@@ -82,17 +83,17 @@ sub hear {
     my $want = pop @first;
     my $bytes = 0;
     $bytes += 1 + length $_->{' text'} for @first;
-    cmp_ok $bytes, '>', 128 * 1024, 'a run sends its first short lines without credit';
-    cmp_ok $bytes, '<=', 256 * 1024 + 1, '... and asks for it before it exceeds 256 KiB';
+    cmp_ok $bytes, '>', 128 * 1024, 'want: the first short lines need no credit';
+    cmp_ok $bytes, '<=', 256 * 1024 + 1, 'want: credit is requested before more than 256 KiB are sent';
     my @lines = $runner->run(input => human('Hello'));
-    is $lines[-1]{status}, 'success', '... and others go on while it waits';
-    my ($asked, @rest) = hear($runner, $want);
-    cmp_ok $asked, '>', 3, '... which happens again after each 256 KiB';
-    is $rest[-1]{status}, 'success', '... and ends well';
+    is $lines[-1]{status}, 'success', 'want: other runs continue while a run waits';
+    my ($requests, @rest) = take_rest($runner, $want);
+    cmp_ok $requests, '>', 3, 'want: credit is requested after each 256 KiB';
+    is $rest[-1]{status}, 'success', 'want: a run with many short lines ends with success';
     is join('', map { $_->[0]{content} } events_of('messages', @first, @rest)), 'word ' x 3000,
-        '... and all its events come in order';
+        'go: the events of a run keep their order';
     $runner->close_input;
-    is $runner->finish, 0, 'a runner whose runs waited for credit ends well';
+    is $runner->finish, 0, 'end of file: a runner whose runs waited for credit exits with 0';
 }
 
 {
@@ -102,7 +103,7 @@ sub hear {
     my $args = Cpanel::JSON::XS->new->encode({ lines => [ ('{"custom":1}') x 4000, '{"result":"done"}' ] });
     my $start = start_line(input => human("use progress $args"), stream_modes => ['custom']);
     $runner->send($start);
-    # Lines with its input are long: they are let through.
+    # The lines with the input are long: their credit is granted.
     my $is_custom;
     my @custom = $runner->lines_until(sub {
         $is_custom ||= ($_[0]{event} // '') eq 'custom';
@@ -110,10 +111,10 @@ sub hear {
         $runner->give_credit($_[0]) if $_[0]{type} eq 'want';
         return 0;
     });
-    cmp_ok $custom[-1]{bytes}, '<', 32 * 1024, 'a tool that says how far it is waits with its run';
-    my ($asked, @rest) = hear($runner, $custom[-1]);
-    is scalar(events_of('custom', @custom, @rest)), 4000, '... and loses nothing';
-    is $rest[-1]{status}, 'success', '... before the run ends well';
+    cmp_ok $custom[-1]{bytes}, '<', 32 * 1024, 'progress: a tool is not read while its run waits for credit';
+    my ($requests, @rest) = take_rest($runner, $custom[-1]);
+    is scalar(events_of('custom', @custom, @rest)), 4000, 'progress: no event is lost';
+    is $rest[-1]{status}, 'success', 'progress: the run ends with success';
 }
 
 {
@@ -126,9 +127,9 @@ sub hear {
         $runner->expect('want') for 1 .. 3;
         ($small) = reverse $runner->run(input => human('Hello'));
     });
-    is $small->{status}, 'success', 'a small run goes on while sixty of 600 KB wait';
+    is $small->{status}, 'success', 'backlog: a small run continues while 60 of 600 KB wait';
     cmp_ok $cost->{peak_bytes}, '<', memory_scale() * 200 * 1024 * 1024,
-        '... most of which have not made their lines yet';
+        'backlog: most of the large runs have not produced their lines';
 }
 
 done_testing;

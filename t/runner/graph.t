@@ -30,59 +30,59 @@ sub types_of {
     $runner->send($start);
     my @lines = $runner->lines_of_run($start->{run_id});
     my @all = checkpoints(@lines);
-    is scalar @all, 5, 'a run over three nodes writes five checkpoints';
-    is_deeply [ map { $_->{metadata}{step} } @all ], [ -1 .. 3 ], 'steps count from -1';
-    is_deeply [ map { $_->{metadata}{source} } @all ], [ 'input', ('loop') x 4 ], 'sources';
+    is scalar @all, 5, 'checkpoints: a run over three nodes has five';
+    is_deeply [ map { $_->{metadata}{step} } @all ], [ -1 .. 3 ], 'checkpoints: steps count from -1';
+    is_deeply [ map { $_->{metadata}{source} } @all ], [ 'input', ('loop') x 4 ], 'checkpoints: the first source is input, then loop';
     is_deeply [ map { $_->{next} } @all ],
-        [ ['__start__'], ['agent'], ['tools'], ['agent'], [] ], 'next';
+        [ ['__start__'], ['agent'], ['tools'], ['agent'], [] ], 'checkpoints: next is the node to execute';
     is_deeply [ map { [ map { $_->{name} } @{ $_->{tasks} } ] } @all ],
-        [ map { $_->{next} } @all ], 'one task for each next node';
+        [ map { $_->{next} } @all ], 'checkpoints: there is a task for each next node';
     is_deeply [ map { $_->{parent} } @all ],
-        [ undef, map { $_->{checkpoint_id} } @all[ 0 .. 3 ] ], 'each names its parent';
+        [ undef, map { $_->{checkpoint_id} } @all[ 0 .. 3 ] ], 'checkpoints: each names its parent';
     my @ids = map { $_->{checkpoint_id} } @all;
-    is_deeply [ sort @ids ], \@ids, 'ids sort in the order of the checkpoints';
+    is_deeply [ sort @ids ], \@ids, 'checkpoints: ids sort in their order';
     like $_, qr/\A[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\z/,
         "$_ is a UUID of version 7" for @ids;
-    is_deeply $all[0]{metadata}{writes}, { __start__ => $input }, 'the input is written by __start__';
-    is_deeply $all[0]{values}, { messages => [] }, '... and not yet in the state';
-    is $all[1]{metadata}{writes}, undef, 'applying it writes nothing';
+    is_deeply $all[0]{metadata}{writes}, { __start__ => $input }, 'checkpoints: the input is the write of __start__';
+    is_deeply $all[0]{values}, { messages => [] }, 'checkpoints: the first state is without the input';
+    is $all[1]{metadata}{writes}, undef, 'checkpoints: applying the input has no writes';
     my @messages = messages_of(@lines);
     is_deeply [ map { $_->{metadata}{writes} } @all[ 2 .. 4 ] ],
         [ { agent => { messages => [ $messages[1] ] } },
           { tools => { messages => [ $messages[2] ] } },
           { agent => { messages => [ $messages[3] ] } } ],
-        'writes hold the messages of each node';
+        'checkpoints: writes are the messages of each node';
     is_deeply [ map { scalar @{ $_->{values}{messages} } } @all ], [ 0 .. 4 ],
-        'the state grows by one message a step';
+        'checkpoints: the state grows by one message a step';
     is_deeply [ sort keys %{ $all[1]{tasks}[0] } ],
-        [qw(checkpoint error id interrupts name path result state)], 'a task has all fields';
-    is_deeply $all[0]{metadata}{parents}, {}, 'parents';
-    is $_->{opaque}, undef, 'opaque is null' for @all;
+        [qw(checkpoint error id interrupts name path result state)], 'checkpoints: a task has all fields';
+    is_deeply $all[0]{metadata}{parents}, {}, 'checkpoints: parents is an empty object';
+    is $_->{opaque}, undef, 'checkpoints: opaque is null' for @all;
     is_deeply $lines[-1], { type => 'end', run_id => $start->{run_id}, epoch => 1,
-        status => 'success', error => undef, ' text' => $lines[-1]{' text'} }, 'end';
+        status => 'success', error => undef, ' text' => $lines[-1]{' text'} }, 'end: has status and error';
 
     my @next = run(continue_from(@lines), input => human('Thanks'));
     is_deeply [ map { $_->{metadata}{step} } checkpoints(@next) ], [ 4, 5, 6 ],
-        'the next run goes on counting';
-    is +(checkpoints(@next))[0]{parent}, $ids[-1], '... from the last checkpoint';
-    is types_of(@next), 'human ai tool ai human ai', '... with the whole conversation';
+        'the next run continues the steps';
+    is +(checkpoints(@next))[0]{parent}, $ids[-1], "the next run's parent is the last checkpoint";
+    is types_of(@next), 'human ai tool ai human ai', 'the next run has the whole conversation';
 }
 {
     my @lines = run(graph_id => 'plain', input => human($TOOL));
-    is types_of(@lines), 'human ai tool ai', 'a tool that is not there is answered';
+    is types_of(@lines), 'human ai tool ai', 'a call of an unknown tool is answered';
     my ($tool) = grep { $_->{type} eq 'tool' } messages_of(@lines);
-    is $tool->{status}, 'error', '... with an error';
-    like $tool->{content}, qr/no tool clock.*tools are: none/, '... that says so';
+    is $tool->{status}, 'error', 'the answer to a call of an unknown tool is an error';
+    like $tool->{content}, qr/no tool clock.*tools are: none/, 'the answer to a call of an unknown tool lists the tools';
 }
 {
-    # A clock that was set back: the parent's id is from the year 10889.
+    # The clock was set back: the id of the parent is from the year 10889.
     my $parent = 'ffffffff-fffe-7fff-8000-000000000000';
     my @lines = run(input => human('x'), checkpoint => {
         checkpoint_id => $parent, step => 1, next => [] });
     my @ids = map { $_->{checkpoint_id} } checkpoints(@lines);
     is_deeply [ map { substr $_, 0, 18 } @ids ],
         [qw(ffffffff-ffff-7000 ffffffff-ffff-7001 ffffffff-ffff-7002)],
-        'a checkpoint never sorts before its parent';
+        'a checkpoint sorts after its parent even after the clock was set back';
 }
 
 # --- Limits ------------------------------------------------------------------
@@ -90,35 +90,35 @@ sub types_of {
 {
     my @lines = run(graph_id => 'two', input => human($TOOL));
     is_deeply [ @{ $lines[-1]{error} }{qw(error)} ], ['GraphRecursionError'],
-        'too many steps end in GraphRecursionError';
-    is $lines[-1]{status}, 'error', '... status error';
-    is types_of(@lines), 'human ai tool', 'what was done stays';
-    is_deeply [ events_of('error', @lines) ], [ $lines[-1]{error} ], 'the stream has the error';
+        'limit: too many steps end in GraphRecursionError';
+    is $lines[-1]{status}, 'error', 'limit: too many steps end with status error';
+    is types_of(@lines), 'human ai tool', 'limit: the executed steps stay in the state';
+    is_deeply [ events_of('error', @lines) ], [ $lines[-1]{error} ], 'limit: the stream has the error';
     my @next = run(continue_from(@lines), graph_id => 'two');
-    is types_of(@next), 'human ai tool ai', 'another run can go on from there';
+    is types_of(@next), 'human ai tool ai', 'limit: another run continues the thread';
     @lines = run(graph_id => 'two', input => human('Hello'));
-    is $lines[-1]{status}, 'success', 'as many steps as allowed are no error';
+    is $lines[-1]{status}, 'success', 'limit: exactly the allowed steps are a success';
     @lines = run(input => human($TOOL), config => { recursion_limit => 1 });
-    is $lines[-1]{error}{error}, 'GraphRecursionError', "a run's own lower limit holds";
+    is $lines[-1]{error}{error}, 'GraphRecursionError', 'recursion_limit: a lower limit of the run applies';
     @lines = run(graph_id => 'two', input => human($TOOL), config => { recursion_limit => 99 });
-    is $lines[-1]{error}{error}, 'GraphRecursionError', '... a higher one does not';
+    is $lines[-1]{error}{error}, 'GraphRecursionError', 'recursion_limit: a higher limit of the run is ignored';
 }
 
 # --- Nothing to do -----------------------------------------------------------
 
 {
     my @lines = run();
-    is $lines[-1]{error}{error}, 'EmptyInputError', 'no input and no checkpoint is an error';
+    is $lines[-1]{error}{error}, 'EmptyInputError', 'no input: without a checkpoint it is an error';
     my @first = run(input => human('Hello'));
     @lines = run(continue_from(@first));
-    is $lines[-1]{status}, 'success', 'no input after the end is a success';
-    is scalar checkpoints(@lines), 0, '... that changes nothing';
+    is $lines[-1]{status}, 'success', 'no input: at the end of the graph it is a success';
+    is scalar checkpoints(@lines), 0, 'no input: at the end of the graph there is no checkpoint';
     is_deeply [ map { $_->{checkpoint_id} } grep { $_->{event} eq 'values' } lines_of('event', @lines) ],
-        [ (checkpoints(@first))[-1]{checkpoint_id} ], '... and shows the values';
+        [ (checkpoints(@first))[-1]{checkpoint_id} ], 'no input: at the end of the graph values are sent';
     @lines = run(input => {});
-    is types_of(@lines), 'ai', 'an empty input runs the graph';
+    is types_of(@lines), 'ai', 'input: {} executes the graph';
     @lines = run(continue_from(@first), input => {});
-    is types_of(@lines), 'human ai ai', '... on what is there';
+    is types_of(@lines), 'human ai ai', 'input: {} executes the graph on the thread';
 }
 
 # --- Breakpoints -------------------------------------------------------------
@@ -127,40 +127,40 @@ my @modes = (stream_modes => [qw(values updates)]);
 for my $names (['tools'], ['agent', 'tools'], '*') {
     my $title = 'interrupt_before ' . encode_json([$names]);
     my @lines = run(input => human($TOOL), interrupt_before => $names, @modes);
-    is $lines[-1]{status}, 'interrupted', "$title stops the run";
+    is $lines[-1]{status}, 'interrupted', "$title: the status is interrupted";
     my $wanted = ref $names && @{$names} == 1 ? 'tools' : 'agent';
-    is_deeply +(checkpoints(@lines))[-1]{next}, [$wanted], "... before $wanted";
-    is_deeply +(events_of('updates', @lines))[-1], { __interrupt__ => [] }, '... updates say so';
+    is_deeply +(checkpoints(@lines))[-1]{next}, [$wanted], "$title: the next node is $wanted";
+    is_deeply +(events_of('updates', @lines))[-1], { __interrupt__ => [] }, "$title: updates have __interrupt__";
     my $values = (events_of('values', @lines))[-1];
     is_deeply $values, { %{ (checkpoints(@lines))[-1]{values} }, __interrupt__ => [] },
-        '... and the last values';
+        "$title: the last values have __interrupt__";
 }
 {
     my @lines = run(input => human($TOOL), interrupt_before => ['tools']);
     my @next = run(continue_from(@lines), interrupt_before => ['tools']);
-    is $next[-1]{status}, 'success', 'without input the run goes on behind the breakpoint';
-    is types_of(@next), 'human ai tool ai', '... to its end';
+    is $next[-1]{status}, 'success', 'breakpoint: a run without input continues after it';
+    is types_of(@next), 'human ai tool ai', 'breakpoint: a run without input reaches the end';
     is_deeply [ map { $_->{metadata}{step} } checkpoints(@next) ], [ 2, 3 ],
-        '... without an input checkpoint';
+        'breakpoint: a run without input has no input checkpoint';
     my @other = run(continue_from(@lines), input => human('No, thanks'));
-    is types_of(@other), 'human ai human ai', 'with input it takes another way';
+    is types_of(@other), 'human ai human ai', 'breakpoint: a run with input begins with the agent';
 }
 {
     my @lines = run(input => human($TOOL), interrupt_after => ['agent'], @modes);
-    is $lines[-1]{status}, 'interrupted', 'interrupt_after stops the run';
-    is_deeply +(checkpoints(@lines))[-1]{next}, ['tools'], '... after the node';
+    is $lines[-1]{status}, 'interrupted', 'interrupt_after: the status is interrupted';
+    is_deeply +(checkpoints(@lines))[-1]{next}, ['tools'], 'interrupt_after: the run stops after the node';
     my @next = run(continue_from(@lines), interrupt_after => ['tools']);
-    is_deeply +(checkpoints(@next))[-1]{next}, ['agent'], '... also the next one';
+    is_deeply +(checkpoints(@next))[-1]{next}, ['agent'], 'interrupt_after: the next run stops after its node';
     @next = run(continue_from(@next), interrupt_after => [ 'tools', 'agent' ]);
-    is $next[-1]{status}, 'success', 'after the last node there is nothing to stop';
+    is $next[-1]{status}, 'success', 'interrupt_after: has no effect after the last node';
     my @others = ('__start__', '__end__', 'nobody', 5);
     @lines = run(input => human('Hello'), interrupt_before => \@others, interrupt_after => \@others);
-    is $lines[-1]{status}, 'success', 'names of other nodes mean nothing';
+    is $lines[-1]{status}, 'success', 'breakpoints: names of other nodes are ignored';
     @lines = run(input => human('Hello'), interrupt_before => ['agent'], stream_modes => []);
-    is scalar lines_of('event', @lines), 0, 'without stream modes a breakpoint makes no event';
+    is scalar lines_of('event', @lines), 0, 'breakpoints: without stream modes there is no event';
 }
 
-# --- A lost runner -----------------------------------------------------------
+# --- Restart -----------------------------------------------------------------
 
 {
     my @lines = run(input => human($TOOL));
@@ -168,33 +168,33 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
     for my $count (2 .. 5) {
         my @saved = @all[ 0 .. $count - 1 ];
         my @retry = run(continue_from(@saved), attempt => 2, epoch => 2);
-        is $retry[-1]{status}, 'success', "a retry after $count checkpoints comes to the end";
-        is types_of(@saved, @retry), 'human ai tool ai', '... with no step done twice';
-        is scalar checkpoints(@retry), 5 - $count, '... and makes only what was missing';
-        is $retry[-1]{epoch}, 2, '... under the new epoch';
+        is $retry[-1]{status}, 'success', "restart: after $count checkpoints the run ends with success";
+        is types_of(@saved, @retry), 'human ai tool ai', "restart: after $count checkpoints no step is executed twice";
+        is scalar checkpoints(@retry), 5 - $count, "restart: after $count checkpoints only the missing ones are sent";
+        is $retry[-1]{epoch}, 2, "restart: after $count checkpoints the lines have the new epoch";
     }
     my @lost = run(continue_from($all[0]), attempt => 2);
-    is $lost[-1]{error}{error}, 'EmptyInputError', 'after the input alone it is needed once more';
+    is $lost[-1]{error}{error}, 'EmptyInputError', 'restart: after the input checkpoint alone the input is required';
     @lost = run(continue_from($all[0]), command => { resume => 1 });
-    is $lost[-1]{error}{error}, 'EmptyInputError', '... also beside a command';
+    is $lost[-1]{error}{error}, 'EmptyInputError', 'restart: with a command too the input is required';
     my @retry = run(continue_from($all[0]), attempt => 2, input => human($TOOL));
-    is types_of(@retry), 'human ai tool ai', 'a retry after the input alone brings the input again';
+    is types_of(@retry), 'human ai tool ai', 'restart: after the input checkpoint alone the input is applied again';
 }
 {
     my @lines = run(input => human($TOOL), interrupt_before => ['tools']);
     my %same = (continue_from(@lines), interrupt_before => ['tools'], attempt => 2);
     my @retry = run(%same);
-    is $retry[-1]{status}, 'interrupted', 'a retry at a breakpoint stops there again';
-    is scalar checkpoints(@retry), 0, '... without a step';
+    is $retry[-1]{status}, 'interrupted', 'restart: a run stops at its breakpoint again';
+    is scalar checkpoints(@retry), 0, 'restart: a run at its breakpoint executes no step';
     my $run_id = new_uuid();
     $same{checkpoint} = { %{ $same{checkpoint} }, run_id => $run_id };
     @retry = run(%same, run_id => $run_id);
-    is $retry[-1]{status}, 'interrupted', '... also when it is told who wrote the checkpoint';
+    is $retry[-1]{status}, 'interrupted', 'restart: a run stops again if it wrote the checkpoint';
     @retry = run(%same);
-    is $retry[-1]{status}, 'success', '... but not when that was another run';
+    is $retry[-1]{status}, 'success', 'restart: a run continues if another run wrote the checkpoint';
     @lines = run(input => human($TOOL), interrupt_after => ['agent']);
     @retry = run(continue_from(@lines), interrupt_after => ['agent'], attempt => 2);
-    is $retry[-1]{status}, 'interrupted', 'interrupt_after holds in a retry';
+    is $retry[-1]{status}, 'interrupted', 'restart: a run stops again at interrupt_after';
 }
 
 # --- Commands ----------------------------------------------------------------
@@ -202,38 +202,38 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
 {
     my @first = run(input => human($TOOL), interrupt_before => ['tools']);
     my @lines = run(continue_from(@first), command => { resume => 'yes' });
-    is types_of(@lines), 'human ai tool ai', 'resume goes on';
+    is types_of(@lines), 'human ai tool ai', 'command: resume continues';
     @lines = run(continue_from(@first), command => { goto => '__end__' });
-    is_deeply +(checkpoints(@lines))[-1]{next}, [], 'goto __end__ ends';
-    is $lines[-1]{status}, 'success', '... with success';
+    is_deeply +(checkpoints(@lines))[-1]{next}, [], 'command: goto __end__ ends the run';
+    is $lines[-1]{status}, 'success', 'command: goto __end__ is a success';
     for my $goto ('agent', ['agent'], { node => 'agent' }) {
         @lines = run(continue_from(@first), command => { goto => $goto });
-        is types_of(@lines), 'human ai ai tool ai', 'goto ' . encode_json([$goto]);
+        is types_of(@lines), 'human ai ai tool ai', 'command: goto ' . encode_json([$goto]);
     }
     my $update = { messages => [ { role => 'user', content => 'And now?' } ] };
     for my $form ($update, [ [ messages => $update->{messages} ] ]) {
         @lines = run(continue_from(@first), command => { update => $form, goto => 'agent' });
-        is types_of(@lines), 'human ai human ai', 'update changes the state';
+        is types_of(@lines), 'human ai human ai', 'command: update changes the state';
     }
     my ($call) = @{ (messages_of(@first))[1]{tool_calls} };
     @lines = run(continue_from(@first), command => { update => { messages => [
         { role => 'tool', content => 'noon', tool_call_id => $call->{id} } ] } });
-    is types_of(@lines), 'human ai tool ai', 'a result that a client gives is not asked for again';
-    like last_message(@lines)->{content}, qr/noon/, '... and is used';
+    is types_of(@lines), 'human ai tool ai', 'command: a call whose result the client gives is not executed';
+    like last_message(@lines)->{content}, qr/noon/, "command: the model reads the client's result";
     for my $goto ('nowhere', [ 'agent', 'tools' ], 5) {
         @lines = run(continue_from(@first), command => { goto => $goto });
-        like $lines[-1]{error}{message}, qr{command/goto}, 'no goto ' . encode_json([$goto]);
+        like $lines[-1]{error}{message}, qr{command/goto}, 'command: refuses goto ' . encode_json([$goto]);
     }
     @lines = run(command => { update => human('Hello'), goto => 'agent' });
-    is types_of(@lines), 'human ai', 'a command needs no checkpoint';
+    is types_of(@lines), 'human ai', 'command: needs no checkpoint';
 }
 {
     my @lines = run(checkpoint => { checkpoint_id => new_uuid(), step => 1, next => ['planner'] });
     like $lines[-1]{error}{message}, qr/node "planner", which graph agent does not have/,
-        'a thread that stopped in another graph cannot be continued';
+        'a thread that stopped in another graph cannot be continued without input';
     @lines = run(input => human('Hello'),
         checkpoint => { checkpoint_id => new_uuid(), step => 1, next => ['planner'] });
-    is $lines[-1]{status}, 'success', '... but begin anew with input';
+    is $lines[-1]{status}, 'success', 'a thread that stopped in another graph begins anew with input';
 }
 
 done_testing;

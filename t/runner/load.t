@@ -31,20 +31,20 @@ sub memory_kb {
     my @starts = map { start_line(input => human("sleep 500 number $_")) } 1 .. 100;
     my $began = clock_gettime(CLOCK_MONOTONIC);
     my @runs = $runner->run_all(@starts);
-    # One after the other they take 50 s.
-    cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '<', 45, '100 runs that take 500 ms each run at the same time';
-    is_deeply [ map { $_->[-1]{status} } @runs ], [ ('success') x 100 ], '... and all end well';
+    # One after another would take 50 s.
+    cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '<', 45, '100 runs of 500 ms run at the same time';
+    is_deeply [ map { $_->[-1]{status} } @runs ], [ ('success') x 100 ], '100 runs of 500 ms end with success';
     ok !(grep { (messages_of(@{ $runs[$_] }))[0]{content} ne "sleep 500 number ${\($_ + 1)}" } 0 .. 99),
-        '... each with its own messages';
+        '100 runs of 500 ms have their own messages';
 
     @starts = map { start_line(graph_id => 'model', stream_modes => [qw(values messages-tuple)],
         input => script(text => "answer $_ " . join(' ', 1 .. 50), split => 100, tools => [
             { name => 'weather', args => { city => "city $_" } } ])) } 1 .. 100;
     @runs = $runner->run_all(@starts);
     is_deeply [ map { $_->[-1]{status} } @runs ], [ ('success') x 100 ],
-        '100 runs that talk to a model and a tool';
+        '100 runs with a model and a tool end with success';
     ok !(grep { last_message(@{ $runs[$_] })->{content} !~ /city ${\($_ + 1)}"/ } 0 .. 99),
-        '... none mixes up answers';
+        '100 runs with a model and a tool have their own answers';
 
     @starts = map { start_line(graph_id => 'model', input => script(hang_after => 0)) } 1 .. 50;
     $runner->send(@starts);
@@ -61,7 +61,7 @@ sub memory_kb {
     });
     is_deeply [ values %ends ], [ ('interrupted') x 50 ], '50 runs are cancelled at once';
     $runner->send({ type => 'drain' });
-    is $runner->finish, 0, 'the runner is idle afterwards';
+    is $runner->finish, 0, 'drain: the runner is idle after 50 cancelled runs';
 }
 
 # --- A supervisor that does not read -----------------------------------------
@@ -80,9 +80,9 @@ sub is_asleep {
     return scalar grep { /^State:\s+S/ } <$in>;
 }
 
-# Writes to the runner until it stops, without reading; returns what it did not
-# take. A runner that sleeps although it has something to read does not wait for
-# it: it has stopped until somebody reads what it wrote.
+# Writes to the runner, without reading, until it stops; returns the bytes that it
+# has not read. A runner that sleeps with unread input waits for its output to be
+# read.
 sub stop_by_writing {
     my ($runner, $bytes) = @_;
     wait_for('the runner to stop', sub {
@@ -96,7 +96,7 @@ sub stop_by_writing {
     return $bytes;
 }
 
-# Runs that would write many times what the runner may keep.
+# Runs with many times the output that the runner may buffer.
 for my $graph (qw(agent model)) {
     my $runner = RunnerTest->new(graphs => \%graphs);
     my @starts = map { start_line(graph_id => $graph, stream_modes => [qw(messages-tuple values)],
@@ -104,13 +104,13 @@ for my $graph (qw(agent model)) {
             : human('use clock {} ' x 100)) } 1 .. 40;
     $runner->run_all(start_line(input => human('Hello')));
     my $before = memory_kb($runner);
-    # Without reading: what does not fit the pipe waits in the runner.
+    # Without reading: the runner buffers the output beyond the pipe.
     my $rest = stop_by_writing($runner, join '', map { encode_json($_) . "\n" } @starts);
     my $grown = memory_kb($runner) - $before;
     my $limit = (is_sanitized() ? 60 : 20) * 1024;
-    cmp_ok $grown, '<', $limit, "$graph: a runner that nobody reads stops ($grown KB more)";
+    cmp_ok $grown, '<', $limit, "$graph: a runner whose output is not read stops ($grown KB more)";
     cmp_ok $runner->count_ends(scalar @starts, $rest), '>', 12 * 1024 * 1024,
-        '... and goes on when it is read, with far more than it may keep';
+        "$graph: it continues when it is read";
 }
 
 # --- Memory ------------------------------------------------------------------
@@ -129,12 +129,12 @@ for my $graph (qw(agent model)) {
     $round->() for 1 .. 30;
     my $grown = memory_kb($runner) - $before;
   SKIP: {
-        # It keeps freed memory for a while, to find who still uses it.
+        # AddressSanitizer keeps freed memory for a while.
         skip 'AddressSanitizer frees late', 1 if is_sanitized();
-        cmp_ok $grown, '<', 2000, "after 1,000 runs 3,000 more need no more memory ($grown KB)";
+        cmp_ok $grown, '<', 2000, "memory: 3,000 runs after 1,000 need no more ($grown KB)";
     }
     $runner->close_input;
-    is $runner->finish, 0, 'nothing is left behind at the end';
+    is $runner->finish, 0, 'memory: the runner exits with 0 after 4,000 runs';
 }
 
 done_testing;

@@ -11,7 +11,7 @@ use Test::More;
 
 my $runner = RunnerTest->new(graphs => { agent => graph() });
 
-# The messages of the state that has the input in it.
+# The messages of the first state with the input.
 sub read_input {
     my ($messages, @fields) = @_;
     my @lines = $runner->run(input => { messages => $messages }, @fields);
@@ -46,8 +46,8 @@ my %types = (user => 'human', human => 'human', ai => 'ai', assistant => 'ai',
 for my $given (sort keys %types) {
     for my $member (qw(role type)) {
         my ($message) = read_input([ { $member => $given, content => 'Grüße' } ]);
-        is $message->{type}, $types{$given}, "$member $given is a message of type $types{$given}";
-        is $message->{content}, 'Grüße', '... with its content';
+        is $message->{type}, $types{$given}, "$member $given: the type is $types{$given}";
+        is $message->{content}, 'Grüße', "$member $given: the content is kept";
         has_all_fields($message, "$member $given");
     }
 }
@@ -56,17 +56,17 @@ for my $given (sort keys %types) {
         [ { role => 'tool', content => 'rain', tool_call_id => 'c1', name => 'weather' } ]);
     has_all_fields($message, 'tool');
     is_deeply [ @{$message}{qw(tool_call_id name status artifact)} ],
-        [ 'c1', 'weather', 'success', {} ], 'a tool message has its own fields';
+        [ 'c1', 'weather', 'success', {} ], 'tool: has tool_call_id, name, status and artifact';
     ($message) = read_input([ { role => 'tool', content => '', tool_call_id => 'c1',
         status => 'error', artifact => { a => 1 } } ]);
     is_deeply [ @{$message}{qw(status artifact)} ], [ 'error', { a => 1 } ],
-        '... also those that were given';
+        'tool: status and artifact are kept';
 }
 for my $plain ('Hello', [ 'Hello', { type => 'human', content => 'you' } ]) {
     my @messages = read_input($plain);
-    is $messages[0]{content}, 'Hello', 'a plain text is a human message';
+    is $messages[0]{content}, 'Hello', 'a plain string is a human message';
 }
-is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'one message needs no array';
+is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'a single message needs no array';
 {
     my ($message) = read_input([ { lc => 1, type => 'constructor',
         id     => [ 'langchain_core', 'messages', 'AIMessage' ],
@@ -74,15 +74,15 @@ is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'one message ne
             { name => 'clock', args => {}, id => 'c1', type => 'tool_call' } ] } } ]);
     is_deeply [ @{$message}{qw(type content id)} ], [ 'ai', 'Hi', 'm1' ],
         'a serialised message is read';
-    is $message->{tool_calls}[0]{name}, 'clock', '... with its calls';
+    is $message->{tool_calls}[0]{name}, 'clock', 'a serialised message keeps its calls';
 }
 {
     my @blocks = ({ type => 'text', text => 'a' }, { type => 'image', source => { url => 'x' } });
     my ($message) = read_input([ { role => 'user', content => [ 'first', @blocks ] } ]);
     is_deeply $message->{content}, [ { type => 'text', text => 'first' }, @blocks ],
-        'content blocks are kept, a text among them becomes a block';
+        'content: blocks are kept, a string among them becomes a block';
     ($message) = read_input([ { role => 'assistant', content => undef } ]);
-    is $message->{content}, '', 'content null is an empty text';
+    is $message->{content}, '', 'content: null is an empty string';
 }
 {
     my ($message) = read_input([ { role => 'assistant', content => 'x', tool_calls => [
@@ -92,7 +92,7 @@ is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'one message ne
         [ { name => 'clock', args => { a => 1 }, id => 'c1', type => 'tool_call' } ],
         "calls in OpenAI's form are read";
     is_deeply [ @{ $message->{invalid_tool_calls}[0] }{qw(name args id type)} ],
-        [ 'clock', '{"a"', 'c2', 'invalid_tool_call' ], '... and kept as invalid when they are';
+        [ 'clock', '{"a"', 'c2', 'invalid_tool_call' ], "invalid calls in OpenAI's form are kept as invalid";
 }
 {
     my ($message) = read_input([ { role => 'user', content => 'x', id => 'm1', name => 'Ann',
@@ -101,7 +101,7 @@ is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'one message ne
     is_deeply [ @{$message}{qw(id name)} ], [ 'm1', 'Ann' ], 'id and name are kept';
     ok $message->{example}, 'example is kept';
     is_deeply $message->{additional_kwargs}, { a => 1, colour => 'red' },
-        'unknown members go to additional_kwargs';
+        'unknown members are moved to additional_kwargs';
     is_deeply $message->{response_metadata}, { b => 2 }, 'response_metadata is kept';
 }
 
@@ -124,24 +124,24 @@ my @refusals = (
 for my $case (@refusals) {
     my ($given, $reason) = @{$case};
     my @lines = $runner->run(input => { messages => $given });
-    is $lines[-1]{status}, 'error', encode_json($given) . ' ends the run in error';
-    is $lines[-1]{error}{error}, 'InvalidUpdateError', '... named InvalidUpdateError';
-    like $lines[-1]{error}{message}, $reason, '... which says where';
-    is scalar lines_of('checkpoint', @lines), 0, '... and leaves the state alone';
+    is $lines[-1]{status}, 'error', encode_json($given) . ' is refused: status error';
+    is $lines[-1]{error}{error}, 'InvalidUpdateError', 'invalid messages: the error is InvalidUpdateError';
+    like $lines[-1]{error}{message}, $reason, 'invalid messages: the error has the path';
+    is scalar lines_of('checkpoint', @lines), 0, 'invalid messages: no checkpoint is sent';
 }
 for my $input (5, 'Hello', [], Cpanel::JSON::XS::true) {
     my @lines = $runner->run(input => $input);
     like $lines[-1]{error}{message}, qr/input of graph agent is an object/,
-        encode_json([$input]) . ' is no input';
+        encode_json([$input]) . ' is not a valid input';
 }
 {
     my $deep = 'x';
     $deep = [$deep] for 1 .. 111;
     my @lines = $runner->run(input => { other => $deep });
-    like $lines[-1]{error}{message}, qr/deeper than 110 levels/, 'an input that is nested too deep';
+    like $lines[-1]{error}{message}, qr/deeper than 110 levels/, 'input: more than 110 levels are refused';
     $deep = $deep->[0][0];
     @lines = $runner->run(input => { other => $deep }, stream_modes => ['debug']);
-    is $lines[-1]{status}, 'success', '... and one that is not';
+    is $lines[-1]{status}, 'success', 'input: 109 levels are accepted';
 }
 
 # --- The reducer -------------------------------------------------------------
@@ -150,60 +150,60 @@ sub state { return (values => { messages => [@_] }) }
 
 my @old = map { { type => 'human', content => $_, id => $_ } } qw(a b c);
 is_deeply [ map { $_->{content} } read_input([ { role => 'user', content => 'd' } ], state(@old)) ],
-    [qw(a b c d)], 'messages are appended';
+    [qw(a b c d)], 'reducer: messages are appended';
 is_deeply [ map { $_->{content} } read_input(
     [ { role => 'user', content => 'B', id => 'b' }, 'd' ], state(@old)) ],
-    [qw(a B c d)], 'a message with a known id replaces the one that has it';
+    [qw(a B c d)], 'reducer: a message with a known id replaces the other';
 is_deeply [ map { $_->{content} } read_input(
     [ { type => 'remove', id => 'a' }, { type => 'remove', id => 'c' } ], state(@old)) ],
-    ['b'], 'messages are removed';
+    ['b'], 'reducer: remove removes messages';
 is_deeply [ map { $_->{content} } read_input(
     [ 'x', { type => 'remove', id => '__remove_all__' }, 'y' ], state(@old)) ],
-    ['y'], '__remove_all__ removes all before it';
+    ['y'], 'reducer: __remove_all__ removes all before it';
 is_deeply [ map { $_->{content} } read_input(
     [ { type => 'remove', id => 'b' }, { role => 'user', content => 'B', id => 'b' } ],
     state(@old)) ],
-    [qw(a B c)], 'a message that comes again stays in its place';
+    [qw(a B c)], 'reducer: a removed and added message keeps its position';
 is_deeply [ map { $_->{content} } read_input(
     [ { role => 'user', content => '1', id => 'x' }, { role => 'user', content => '2', id => 'x' } ]) ],
-    ['2'], 'of two new messages with one id the last stays';
+    ['2'], 'reducer: of two new messages with one id the last is kept';
 {
     my ($message) = read_input([], values => { messages => [ { role => 'user', content => 'old' } ] });
     has_all_fields($message, 'a message of another graph');
     my @lines = $runner->run(input => human('x'), values => { messages => 'text' });
-    like $lines[-1]{error}{message}, qr/no list/, 'a state whose messages are no list';
+    like $lines[-1]{error}{message}, qr/not a list/, 'state: messages that are not a list are an error';
     @lines = $runner->run(input => human('x'), values => { other => { a => 1 } });
     is_deeply((lines_of('checkpoint', @lines))[-1]{values}{other}, { a => 1 },
-        'other channels of the state stay');
+        'state: other channels are kept');
 }
 {
     my @ids = map { $_->{id} } read_input([ 'a', 'a' ]);
-    isnt $ids[0], $ids[1], 'every message without an id gets one of its own';
+    isnt $ids[0], $ids[1], 'every message without an id gets its own';
 }
 
-# --- What a run makes --------------------------------------------------------
+# --- A run -------------------------------------------------------------------
 
 {
     my @lines = $runner->run(input => human('use clock {}'));
     my @messages = messages_of(@lines);
-    is_deeply [ map { $_->{type} } @messages ], [qw(human ai tool ai)], 'a run with a tool';
+    is_deeply [ map { $_->{type} } @messages ], [qw(human ai tool ai)], 'run with a tool: human, ai, tool, ai';
     has_all_fields($_, "run: $_->{type}") for @messages;
     my ($human, $asking, $tool, $answer) = @messages;
     is_deeply [ map { $_->{type} } @{ $asking->{content} } ], [qw(text tool_use)],
-        'content of a message with a call has blocks';
+        'run with a tool: content of a message with a call has blocks';
     my $call = $asking->{tool_calls}[0];
-    is_deeply [ sort keys %{$call} ], [qw(args id name type)], 'a call has name, args, id, type';
-    is $asking->{content}[1]{id}, $call->{id}, 'block and call have one id';
-    is $tool->{tool_call_id}, $call->{id}, 'the tool message answers the call';
-    is_deeply [ @{$tool}{qw(name status)} ], [ 'clock', 'success' ], '... with name and status';
-    is $asking->{response_metadata}{stop_reason}, 'tool_use', 'stop_reason tool_use';
-    is $answer->{response_metadata}{stop_reason}, 'end_turn', 'stop_reason end_turn';
-    ok exists $answer->{response_metadata}{stop_sequence}, 'stop_sequence is there';
+    is_deeply [ sort keys %{$call} ], [qw(args id name type)], 'run with a tool: a call has name, args, id and type';
+    is $asking->{content}[1]{id}, $call->{id}, 'run with a tool: block and call have one id';
+    is $tool->{tool_call_id}, $call->{id}, 'run with a tool: the tool message has the id of the call';
+    is_deeply [ @{$tool}{qw(name status)} ], [ 'clock', 'success' ], 'run with a tool: the tool message has name and status';
+    is $asking->{response_metadata}{stop_reason}, 'tool_use', 'run with a tool: stop_reason is tool_use';
+    is $answer->{response_metadata}{stop_reason}, 'end_turn', 'run with a tool: stop_reason of the last answer is end_turn';
+    ok exists $answer->{response_metadata}{stop_sequence}, 'run with a tool: stop_sequence is present';
     my $usage = $answer->{usage_metadata};
     is_deeply [ sort keys %{$usage} ], [qw(input_tokens output_tokens total_tokens)],
         'usage_metadata has three counts';
-    is $usage->{total_tokens}, $usage->{input_tokens} + $usage->{output_tokens}, '... that add up';
-    is scalar keys %{ { map { $_->{id} => 1 } @messages } }, 4, 'all ids differ';
+    is $usage->{total_tokens}, $usage->{input_tokens} + $usage->{output_tokens}, 'usage_metadata: the total is the sum';
+    is scalar keys %{ { map { $_->{id} => 1 } @messages } }, 4, 'run with a tool: all ids differ';
 }
 
 done_testing;

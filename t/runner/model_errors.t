@@ -13,8 +13,8 @@ use Test::More;
 
 my $server = ModelServer->new;
 my @VENDORS = qw(anthropic openai);
-my $nobody = free_port();
-# A name that no resolver has to be asked for.
+my $closed_port = free_port();
+# A name that is refused without a resolver.
 my $no_host = 'x' x 64 . '.invalid';
 my $directory = tempdir(CLEANUP => 1);
 system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 "
@@ -31,7 +31,7 @@ for my $vendor (@VENDORS) {
         nokey   => { key => undef },
         name    => { name => 'no-such-model' },
         path    => { url => $server->url . '/nowhere' },
-        closed  => { url => "http://127.0.0.1:$nobody" },
+        closed  => { url => "http://127.0.0.1:$closed_port" },
         host    => { url => "http://$no_host" },
         scheme  => { url => 'ftp://127.0.0.1' },
         garbage => { url => 'http://[' },
@@ -44,10 +44,10 @@ for my $vendor (@VENDORS) {
 }
 my $runner = RunnerTest->new(graphs => \%graphs);
 
-# Waiting for the next attempt takes its time: all runs are started at once.
+# Retries take their time: all runs are started at once.
 my (@starts, @checks);
 
-# Adds a run; check(@lines) looks at what it has made.
+# Adds a run; check(@lines) tests its lines.
 sub add_run {
     my ($graph, $input, $check) = @_;
     push @starts, RunnerTest::start_line(graph_id => $graph, input => $input);
@@ -55,23 +55,23 @@ sub add_run {
     return;
 }
 
-# Adds a run that has to end in an error; also => code for more checks.
+# Adds a run that must end with an error; also => code for more checks.
 sub add_failing {
     my ($title, $graph, $input, $name, $patterns, $also) = @_;
     return add_run($graph, $input, sub {
         my @lines = @_;
         my ($end) = lines_of('end', @lines);
-        is $end->{status}, 'error', "$title: the run ends in error";
-        is $end->{error}{error}, $name, "... $name";
-        like $end->{error}{message}, $_, "... its message matches $_" for @{$patterns};
-        is_deeply [ events_of('error', @lines) ], [ $end->{error} ], '... the stream has it as well';
-        is_deeply [ map { $_->{type} } messages_of(@lines) ], ['human'], '... the state has the input';
+        is $end->{status}, 'error', "$title: the status is error";
+        is $end->{error}{error}, $name, "$title: the error is $name";
+        like $end->{error}{message}, $_, "$title: the message matches $_" for @{$patterns};
+        is_deeply [ events_of('error', @lines) ], [ $end->{error} ], "$title: the stream has the error";
+        is_deeply [ map { $_->{type} } messages_of(@lines) ], ['human'], "$title: the state has the input";
         $also->($end->{error}{message}) if $also;
         return;
     });
 }
 
-# Adds a run that has to be answered with "fine"; also => code for more checks.
+# Adds a run that must be answered with "fine"; also => code for more checks.
 sub add_answered {
     my ($title, $graph, $input, $also) = @_;
     return add_run($graph, $input, sub {
@@ -83,10 +83,10 @@ sub add_answered {
 
 sub status { return { status => $_[0], headers => { 'retry-after' => '0' }, @_[ 1 .. $#_ ] } }
 
-sub is_asked {
+sub is_called {
     my ($key, $times) = @_;
     return sub {
-        is scalar $server->calls($key), $times, "... is asked $times times";
+        is scalar $server->calls($key), $times, "$key: the model is called $times times";
     };
 }
 
@@ -95,7 +95,7 @@ sub has_waited {
     my ($key, $ms) = @_;
     return sub {
         my @calls = $server->calls($key);
-        cmp_ok $calls[1]{at_ms} - $calls[0]{at_ms}, '>=', $ms, "... after $ms ms";
+        cmp_ok $calls[1]{at_ms} - $calls[0]{at_ms}, '>=', $ms, "$key: the retry waits $ms ms";
     };
 }
 
@@ -106,8 +106,8 @@ for my $vendor (@VENDORS) {
     add_failing("$vendor: a wrong key", "${vendor}key", human('Hello'), 'AuthenticationError',
         [ qr/model $vendor:$vendor-test at 127\.0\.0\.1:\d+ refused the key/, qr/HTTP 401/,
             qr/Check AgentModelKeyFile/ ], sub {
-            unlike $_[0], qr/wrong-secret-key/, '... the key is not in it';
-            like $_[0], qr/\*\*\*/, '... though the model repeated it';
+            unlike $_[0], qr/wrong-secret-key/, "$vendor: the error does not have the key";
+            like $_[0], qr/\*\*\*/, "$vendor: the repeated key is replaced by ***";
         });
     add_failing("$vendor: no key", "${vendor}nokey", human('Hello'), 'AuthenticationError');
     add_failing("$vendor: an unknown model", "${vendor}name", human('Hello'), 'NotFoundError',
@@ -119,11 +119,11 @@ for my $vendor (@VENDORS) {
     for my $status (sort keys %names) {
         add_failing("$vendor: status $status", $vendor, script(key => "$vendor$status",
             failures => [ status($status, message => 'because') ]),
-            $names{$status}, [qr/HTTP $status: because/], is_asked("$vendor$status", 1));
+            $names{$status}, [qr/HTTP $status: because/], is_called("$vendor$status", 1));
     }
     add_failing("$vendor: a redirect", $vendor, script(key => "${vendor}302", failures => [
         { status => 302, body => 'elsewhere', headers => { location => '/v1/messages' } } ]),
-        'APIStatusError', [ qr/another address/, qr/HTTP 302/ ], is_asked("${vendor}302", 1));
+        'APIStatusError', [ qr/another address/, qr/HTTP 302/ ], is_called("${vendor}302", 1));
     add_failing("$vendor: an HTML page", $vendor, script(key => "${vendor}html",
         failures => [ { body => '<h1>Hi</h1>' } ]), 'APIResponseError',
         [ qr{got text/html: <h1>Hi</h1>}, qr/AgentModelURL/ ]);
@@ -133,17 +133,17 @@ for my $vendor (@VENDORS) {
 
     # --- Unreachable ---------------------------------------------------------
 
-    add_failing("$vendor: nobody listens", "${vendor}closed", human('Hello'), 'APIConnectionError',
-        [ qr/model $vendor:$vendor-test at 127\.0\.0\.1:$nobody cannot be reached/,
+    add_failing("$vendor: no server listens", "${vendor}closed", human('Hello'), 'APIConnectionError',
+        [ qr/model $vendor:$vendor-test at 127\.0\.0\.1:$closed_port cannot be reached/,
             qr/after 4 attempts/, qr/AgentModelURL/ ]);
     add_failing("$vendor: no such host", "${vendor}host", human('Hello'), 'APIConnectionError',
         [ qr/$no_host/, qr/after 4 attempts/ ]);
-    my $once = sub { unlike $_[0], qr/attempts/, '... is not tried again' };
+    my $once = sub { unlike $_[0], qr/attempts/, "$vendor: there is no retry" };
     add_failing("$vendor: not HTTP", "${vendor}scheme", human('Hello'), 'APIConnectionError', [], $once);
     add_failing("$vendor: no URL", "${vendor}garbage", human('Hello'), 'APIConnectionError', [], $once);
     add_failing("$vendor: a key with a line break", "${vendor}header", human('Hello'),
         'APIConnectionError', [qr/malformed/], $once);
-    add_failing("$vendor: a certificate that nobody vouches for", "${vendor}tls", human('Hello'),
+    add_failing("$vendor: a certificate that is not trusted", "${vendor}tls", human('Hello'),
         'APIConnectionError', [qr/certificate/i], $once);
     add_failing("$vendor: a connection that is reset each time", $vendor,
         script(key => "${vendor}reset", failures => [ ({ reset => 1 }) x 99 ]),
@@ -151,12 +151,12 @@ for my $vendor (@VENDORS) {
 
     # --- Silent --------------------------------------------------------------
 
-    add_failing("$vendor: a model that says nothing", "${vendor}hasty",
+    add_failing("$vendor: a model without an answer", "${vendor}hasty",
         script(key => "${vendor}silent", hang_after => 0), 'APITimeoutError',
         [ qr/sent nothing for too long \(2000 ms\)/, qr/AgentModelTimeout/ ], sub {
-            ok $server->closed("${vendor}silent")->{is_aborted}, '... and the connection is dropped';
+            ok $server->closed("${vendor}silent")->{is_aborted}, "$vendor: the connection to a silent model is closed";
         });
-    add_failing("$vendor: a model that falls silent", "${vendor}hasty",
+    add_failing("$vendor: a model that stops in its answer", "${vendor}hasty",
         script(text => 'a b c', hang_after => 2), 'APITimeoutError');
     add_answered("$vendor: a slow first byte within the time", $vendor,
         script(text => 'fine', delay_ms => 300));
@@ -166,11 +166,11 @@ for my $vendor (@VENDORS) {
     for my $status (429, 500, 502, 503, 529) {
         add_answered("$vendor: status $status is tried again", $vendor, script(text => 'fine',
             key => "$vendor-$status", failures => [ status($status), status($status) ]),
-            is_asked("$vendor-$status", 3));
+            is_called("$vendor-$status", 3));
     }
     add_failing("$vendor: 529 each time", $vendor, script(key => "$vendor-over",
         failures => [ (status(529, message => 'Overloaded')) x 9 ]), 'OverloadedError',
-        [qr/is overloaded \(HTTP 529 after 4 attempts: Overloaded\)/], is_asked("$vendor-over", 4));
+        [qr/is overloaded \(HTTP 529 after 4 attempts: Overloaded\)/], is_called("$vendor-over", 4));
     add_answered("$vendor: Retry-After in seconds", $vendor, script(key => "$vendor-after",
         text => 'fine', failures => [ { status => 429, headers => { 'retry-after' => '1' } } ]),
         has_waited("$vendor-after", 990));
@@ -181,19 +181,19 @@ for my $vendor (@VENDORS) {
         failures => [ { status => 503 } ]), has_waited("$vendor-own", 350));
     add_failing("$vendor: a Retry-After of an hour", $vendor, script(key => "$vendor-hour",
         failures => [ { status => 429, headers => { 'retry-after' => '3600' } } ]), 'RateLimitError',
-        [qr/asks to wait for 3600 s/], is_asked("$vendor-hour", 1));
+        [qr/asks to wait for 3600 s/], is_called("$vendor-hour", 1));
 
     # --- Broken streams ------------------------------------------------------
 
     for my $cut (1, 100) {
         add_answered("$vendor: a stream that is cut after $cut bytes is tried again", $vendor,
             script(key => "$vendor-cut$cut", text => 'fine', failures => [ { cut_after => $cut } ]),
-            is_asked("$vendor-cut$cut", 2));
+            is_called("$vendor-cut$cut", 2));
     }
-    # What was seen of an answer cannot be unseen.
+    # A streamed part of an answer cannot be taken back.
     add_failing("$vendor: a stream that is cut in the middle", $vendor,
         script(key => "$vendor-cut", text => join(' ', 1 .. 100), cut_after => 2000),
-        'APIConnectionError', [qr/cut its answer off/], is_asked("$vendor-cut", 1));
+        'APIConnectionError', [qr/cut its answer off/], is_called("$vendor-cut", 1));
     add_failing("$vendor: malformed JSON", $vendor, script(text => 'a b c', garble_after => 2),
         'APIResponseError', [qr/did not answer in the form of its API/]);
     add_failing("$vendor: an error inside the stream", $vendor, script(text => 'a b c',
@@ -213,12 +213,12 @@ for my $lines ($runner->run_all(@starts)) {
 for my $vendor (@VENDORS) {
     my @lines = $runner->run(graph_id => "${vendor}brisk",
         input => script(deltas => [ split //, 'fine' ], pace_ms => 700));
-    is last_message(@lines)->{content}, 'fine', "$vendor: a slow model that goes on and on";
+    is last_message(@lines)->{content}, 'fine', "$vendor: an answer may take longer than the time-out";
 }
 $runner->close_input;
 $runner->finish;
 like $runner->log_text, qr/^run [0-9a-f-]{36}: model anthropic:anthropic-test: attempt 1 failed/m,
-    'attempts are logged';
-unlike $runner->log_text, qr/wrong-secret-key|test-key/, 'keys are not';
+    'log: attempts are logged';
+unlike $runner->log_text, qr/wrong-secret-key|test-key/, 'log: keys are not logged';
 
 done_testing;

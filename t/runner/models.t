@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The two wire formats: what the runner asks the models, and how it reads what
-# they say, wherever the pieces of it end.
+# The formats of the two APIs: requests, and answers in pieces of any size.
 use strict;
 use warnings;
 use utf8;
@@ -28,8 +27,8 @@ my $runner = RunnerTest->new(graphs => {
 
 sub run { return $runner->run(@_) }
 
-# The last call that the server has seen.
-sub last_call { return $server->get('/journal')->[-1] }
+# The last call that the server has received.
+sub last_call { return $server->get('/log')->[-1] }
 
 my $TEXT = qq(Grüße, 世界 \x{1F30D}\n"quoted" \\ and\ttabs \x{2028} end);
 my $ARGS = { city => "Zürich \x{1F3D4}", deep => { list => [ 1, 2.5, undef ], quote => 'a"b\\c' } };
@@ -44,16 +43,16 @@ for my $vendor (@VENDORS) {
             stream_modes => ['messages-tuple']);
         is last_message(@lines)->{content}, $TEXT, "$vendor: text in pieces of $split bytes";
         is join('', map { $_->[0]{content} } events_of('messages', @lines)), $TEXT,
-            '... and as a stream of tokens';
+            "$vendor: text in pieces of $split bytes as tokens";
     }
     for my $end ("\r\n", "\r") {
         my @lines = run(%to, input => script(text => $TEXT, split => 1, line_end => $end));
-        is last_message(@lines)->{content}, $TEXT, "$vendor: lines that end otherwise";
+        is last_message(@lines)->{content}, $TEXT, "$vendor: other line ends";
     }
     my @lines = run(%to, input => human('How are you?'));
     is last_message(@lines)->{content}, 'You said: How are you?', "$vendor: an answer";
     isnt last_message(run(%to, input => human('Hello')))->{content}, last_message(@lines)->{content},
-        '... and another one to another prompt';
+        "$vendor: another prompt has another answer";
 
     # --- Fields --------------------------------------------------------------
 
@@ -78,40 +77,40 @@ for my $vendor (@VENDORS) {
         my (undef, $asking, @rest) = messages_of(@lines);
         is_deeply [ map { $_->{args} } @{ $asking->{tool_calls} } ],
             [ $ARGS, { expression => '6*7' } ], "$vendor: arguments in pieces of $split bytes";
-        is $asking->{response_metadata}{stop_reason}, 'tool_use', '... stop_reason tool_use';
-        is_deeply [ map { $_->{type} } @rest ], [qw(tool tool ai)], '... and the tools are called';
-        is $rest[1]{content}, '42', '... the built-in one';
+        is $asking->{response_metadata}{stop_reason}, 'tool_use', "$vendor: arguments in pieces of $split bytes: stop_reason is tool_use";
+        is_deeply [ map { $_->{type} } @rest ], [qw(tool tool ai)], "$vendor: arguments in pieces of $split bytes: the tools are called";
+        is $rest[1]{content}, '42', "$vendor: arguments in pieces of $split bytes: the result of the built-in tool";
         is decode_json(Encode::encode_utf8($rest[0]{content}))->{city}, $ARGS->{city},
-            '... and the one over HTTP';
-        is $rest[2]{content}, "The tools said: $rest[0]{content} | 42", '... their results go back';
+            "$vendor: arguments in pieces of $split bytes: the result over HTTP";
+        is $rest[2]{content}, "The tools said: $rest[0]{content} | 42", "$vendor: arguments in pieces of $split bytes: the model reads the results";
     }
     @lines = run(%to, input => script(text => '', tools => [ { name => 'calculator',
         raw => '{"expression": "1+' } ]));
     my (undef, $asking, $tool, $answer) = messages_of(@lines);
-    is_deeply $asking->{tool_calls}, [], "$vendor: malformed arguments are no call";
+    is_deeply $asking->{tool_calls}, [], "$vendor: malformed arguments are not in tool_calls";
     is_deeply [ @{ $asking->{invalid_tool_calls}[0] }{qw(name args type)} ],
-        [ 'calculator', '{"expression": "1+', 'invalid_tool_call' ], '... but an invalid call';
-    is $tool->{status}, 'error', '... answered with an error';
-    is $tool->{tool_call_id}, $asking->{invalid_tool_calls}[0]{id}, '... under its id';
+        [ 'calculator', '{"expression": "1+', 'invalid_tool_call' ], "$vendor: malformed arguments are in invalid_tool_calls";
+    is $tool->{status}, 'error', "$vendor: malformed arguments have an error as their result";
+    is $tool->{tool_call_id}, $asking->{invalid_tool_calls}[0]{id}, "$vendor: the error has the id of the invalid call";
     like $answer->{content}, qr/not a JSON object: \{"expression": "1\+/,
-        '... which goes back to the model';
+        "$vendor: the model reads the error";
     for my $raw ('[]', '"x"', '5', 'null', '{"a":1e400}', '{"a":NaN}', '{"a":1}x', '{"a":1,"a":2}') {
         @lines = run(%to, input => script(tools => [ { name => 'calculator', raw => $raw } ]));
-        is scalar @{ (messages_of(@lines))[1]{invalid_tool_calls} }, 1, "$vendor: $raw is no arguments";
-        is $lines[-1]{status}, 'success', '... and no failed run';
+        is scalar @{ (messages_of(@lines))[1]{invalid_tool_calls} }, 1, "$vendor: $raw is not an object of arguments";
+        is $lines[-1]{status}, 'success', "$vendor: $raw as arguments does not fail the run";
     }
     @lines = run(%to, input => script(tools => [ { name => 'calculator', raw => '' } ]));
     is_deeply +(messages_of(@lines))[1]{tool_calls}[0]{args}, {}, "$vendor: no arguments are {}";
 
-    # --- What must not get through -------------------------------------------
+    # --- Invalid text ---------------------------------------------------------
 
     @lines = run(%to, input => human('script {"text": "a\\u0000b \\ud800 c \\udc00 d BADBYTE e\\ud801"}'));
     is last_message(@lines)->{content}, "a\x{fffd}b \x{fffd} c \x{fffd} d \x{fffd} e\x{fffd}",
-        "$vendor: U+0000, half surrogate pairs and bad bytes become U+FFFD";
+        "$vendor: text: U+0000, unpaired surrogates and invalid bytes become U+FFFD";
     @lines = run(%to, input => human('script {"tools": [{"name": "weather", "raw": '
         . '"{\\"city\\": \\"a\\\\u0000b\\\\ud800\\"}"}]}'));
     is +(messages_of(@lines))[1]{tool_calls}[0]{args}{city}, "a\x{fffd}b\x{fffd}",
-        "$vendor: also in arguments";
+        "$vendor: arguments: U+0000 and unpaired surrogates become U+FFFD";
 
     # --- Requests ------------------------------------------------------------
 
@@ -120,20 +119,20 @@ for my $vendor (@VENDORS) {
     is $call->{headers}{'content-type'}, 'application/json', "$vendor: content-type";
     is $call->{headers}{'user-agent'}, 'agent-runner', "$vendor: user-agent";
     is $call->{headers}{expect}, undef, "$vendor: no Expect";
-    ok $call->{body}{stream}, "$vendor: a stream is asked for";
-    is scalar @{ $call->{body}{tools} }, 2, "$vendor: the tools are offered";
+    ok $call->{body}{stream}, "$vendor: the request has stream";
+    is scalar @{ $call->{body}{tools} }, 2, "$vendor: the request has the tools";
     run(graph_id => "$vendor-bare", input => human('Hello'));
-    ok !exists last_call()->{body}{tools}, "$vendor: no tools, no member";
+    ok !exists last_call()->{body}{tools}, "$vendor: without tools the request has no member tools";
 
-    # --- A history that a run left behind ------------------------------------
+    # --- Histories -----------------------------------------------------------
 
     @lines = run(%to, input => script(tools => [ { name => 'weather' }, { name => 'weather' } ]),
         interrupt_before => ['tools']);
     my @next = run(continue_from(@lines), %to, input => human('Never mind'));
-    is $next[-1]{status}, 'success', "$vendor: calls that were never made are answered";
+    is $next[-1]{status}, 'success', "$vendor: a history with calls that were never executed is accepted";
     like encode_json(last_call()->{body}{messages}), qr/run was interrupted before this tool/,
-        '... with an error';
-    is scalar(grep { $_->{type} eq 'tool' } messages_of(@next)), 0, '... that the state does not have';
+        "$vendor: such calls are answered with an error";
+    is scalar(grep { $_->{type} eq 'tool' } messages_of(@next)), 0, "$vendor: such answers are not in the state";
     my $calls = [ map { { name => "we ather$_", args => { a => $_ }, id => "id|$_", type => 'tool_call' } }
         1, 2 ];
     @lines = run(%to, input => { messages => [
@@ -152,7 +151,7 @@ for my $vendor (@VENDORS) {
 # --- Anthropic only ----------------------------------------------------------
 
 {
-    my $body = (grep { $_->{path} eq '/v1/messages' } @{ $server->get('/journal') })[-1]{body};
+    my $body = (grep { $_->{path} eq '/v1/messages' } @{ $server->get('/log') })[-1]{body};
     is_deeply $body->{system}, "$PROMPT\n\nBe brief.", 'anthropic: system texts are one prompt';
     is_deeply [ map { $_->{role} } @{ $body->{messages} } ],
         [qw(user assistant user assistant user)], 'anthropic: roles alternate';
@@ -162,7 +161,7 @@ for my $vendor (@VENDORS) {
         'anthropic: images';
     is_deeply $body->{messages}[1]{content},
         [ map { { type => 'tool_use', id => "id_$_", name => "we_ather$_", input => { a => $_ } } } 1, 2 ],
-        'anthropic: calls, with names and ids that the API takes';
+        'anthropic: calls, with valid names and ids';
     is_deeply $body->{messages}[2]{content}, [
         { type => 'tool_result', tool_use_id => 'id_1', content => 'fine' },
         { type => 'tool_result', tool_use_id => 'id_2', content => 'broken', is_error => Cpanel::JSON::XS::true } ],
@@ -176,14 +175,14 @@ for my $vendor (@VENDORS) {
         'anthropic: a tool';
     run(graph_id => 'anthropic-bare', input => human('Hello'));
     is last_call()->{body}{max_tokens}, 4096, 'anthropic: max_tokens has a default';
-    ok !exists last_call()->{body}{system}, 'anthropic: no prompt, no member';
+    ok !exists last_call()->{body}{system}, 'anthropic: without a prompt there is no member system';
     my $message = last_message(run(graph_id => 'anthropic',
         input => script(text => 'a', stop_reason => 'stop_sequence', stop_sequence => '##')));
     is_deeply [ @{ $message->{response_metadata} }{qw(stop_reason stop_sequence)} ],
         [ 'stop_sequence', '##' ], 'anthropic: stop_sequence';
     my $cached = last_message(run(graph_id => 'anthropic',
         input => script(text => 'a', quirks => { cache_read => 1000 })));
-    cmp_ok $cached->{usage_metadata}{input_tokens}, '>', 1000, 'anthropic: cached input counts';
+    cmp_ok $cached->{usage_metadata}{input_tokens}, '>', 1000, 'anthropic: cached input is counted';
     my @blocks = @{ (messages_of(run(graph_id => 'anthropic',
         input => script(text => 'So:', tools => [ { name => 'weather', id => 'toolu_1' } ]))))[1]{content} };
     is_deeply \@blocks, [ { type => 'text', text => 'So:' },
@@ -194,14 +193,14 @@ for my $vendor (@VENDORS) {
 # --- OpenAI only -------------------------------------------------------------
 
 {
-    my @calls = grep { $_->{path} eq '/v1/chat/completions' } @{ $server->get('/journal') };
+    my @calls = grep { $_->{path} eq '/v1/chat/completions' } @{ $server->get('/log') };
     my $messages = $calls[-1]{body}{messages};
     is_deeply $messages->[0], { role => 'system', content => $PROMPT }, 'openai: the system prompt';
     is_deeply [ map { $_->{role} } @{$messages} ],
         [qw(system system user assistant tool tool assistant user)], 'openai: roles';
     is_deeply [ map { $_->{type} } @{ $messages->[2]{content} } ], [qw(text image_url image_url)],
         'openai: images';
-    is $messages->[3]{content}, undef, 'openai: no text beside calls is null';
+    is $messages->[3]{content}, undef, 'openai: content is null with calls and without text';
     is_deeply $messages->[3]{tool_calls}[0], { id => 'id_1', type => 'function',
         function => { name => 'we_ather1', arguments => '{"a":1}' } }, 'openai: a call';
     is_deeply $messages->[4], { role => 'tool', tool_call_id => 'id_1', content => 'fine' },
@@ -214,7 +213,7 @@ for my $vendor (@VENDORS) {
     is_deeply [ sort keys %{ $call->{body}{tools}[0]{function} } ], [qw(description name parameters)],
         'openai: a tool';
     run(graph_id => 'openai-bare', input => human('Hello'));
-    ok !exists last_call()->{body}{max_tokens}, 'openai: no limit, no member';
+    ok !exists last_call()->{body}{max_tokens}, 'openai: without a limit there is no member max_tokens';
     my %stop = (stop => 'end_turn', length => 'max_tokens', content_filter => 'refusal', odd => 'odd');
     for my $reason (sort keys %stop) {
         my $message = last_message(run(graph_id => 'openai',
@@ -227,8 +226,8 @@ for my $vendor (@VENDORS) {
         my @lines = run(graph_id => 'openai',
             input => script(text => '', tools => $tools, quirks => { $quirk => 1 }));
         is_deeply [ map { $_->{args}{city} } @{ (messages_of(@lines))[1]{tool_calls} } ], [qw(a b)],
-            "openai: a server with the quirk $quirk";
-        is $lines[-1]{status}, 'success', '... is no problem';
+            "openai: the calls of a server with the quirk $quirk";
+        is $lines[-1]{status}, 'success', "openai: a run with the quirk $quirk ends with success";
     }
 }
 

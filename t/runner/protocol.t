@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the runner says to good and to bad lines, and how it ends.
+# Messages, breaches of the protocol, and the ends of the runner.
 use strict;
 use warnings;
 use FindBin;
@@ -13,12 +13,12 @@ my %graphs = (agent => graph());
 
 sub fresh { return RunnerTest->new(graphs => {%graphs}, @_) }
 
-# Sends bytes to a runner; it has to end with status 2 and that reason.
+# Sends bytes to a runner, which must exit with status 2 and log the reason.
 sub breaks {
     my ($title, $runner, $bytes, $reason) = @_;
     $runner->send_raw($bytes);
-    is $runner->finish >> 8, 2, "$title ends the runner";
-    like $runner->log_text, $reason, "$title is named in the log";
+    is $runner->finish >> 8, 2, "$title: the runner exits with status 2";
+    like $runner->log_text, $reason, "$title: the log has the reason";
     return;
 }
 
@@ -29,33 +29,33 @@ sub line_of { return encode_json(shift) . "\n" }
 {
     my $runner = RunnerTest->new;
     $runner->send({ type => 'ping', id => 1 });
-    is $runner->expect('pong')->{id}, 1, 'a ping is answered before hello';
+    is $runner->expect('pong')->{id}, 1, 'ping: answered before hello';
     my $ready = $runner->hello({
         agent => graph(),
         plain => graph(tools => []),
         shop  => { kind => 'langgraph' },
         lost  => graph(model => { provider => 'nobody' }) });
-    is $ready->{slots}, 100, 'ready tells the default number of slots';
+    is $ready->{slots}, 100, 'ready: the default number of slots';
     is_deeply [ sort keys %{ $ready->{graphs} } ], [qw(agent plain)],
-        'ready tells the graphs that this runner can serve';
+        'ready: has only the graphs that the runner can execute';
     my $agent = $ready->{graphs}{agent};
     is_deeply [ map { $_->{id} } @{ $agent->{drawing}{nodes} } ],
-        [qw(__start__ agent tools __end__)], 'the drawing has the nodes';
+        [qw(__start__ agent tools __end__)], 'ready: the drawing has all nodes';
     is scalar @{ $ready->{graphs}{plain}{drawing}{nodes} }, 3,
-        'a graph without tools has no node for them';
+        'ready: a graph without tools has no node tools';
     is_deeply [ sort keys %{ $agent->{schemas} } ],
         [qw(config_schema context_schema input_schema output_schema state_schema)],
-        'the schemas are there';
+        'ready: has all schemas';
     $runner->send({ type => 'ping', id => 9_007_199_254_740_993 });
-    is $runner->expect('pong')->{id}, 9_007_199_254_740_993, 'the id of a ping comes back';
+    is $runner->expect('pong')->{id}, 9_007_199_254_740_993, 'pong: repeats the id of the ping';
     my @lines = $runner->run(graph_id => 'lost', input => human('Hello'));
-    is $lines[-1]{error}{error}, 'GraphNotFound', 'a run of an unknown graph ends in error';
+    is $lines[-1]{error}{error}, 'GraphNotFound', 'start: a run of an unknown graph ends with status error';
     $runner->send({ type => 'reply', id => 1, value => undef },
         { type => 'cancel', run_id => new_uuid(), epoch => 1 }, { type => 'ping', id => 2 });
-    is $runner->expect('pong')->{id}, 2, 'a reply or a late cancel is no breach';
+    is $runner->expect('pong')->{id}, 2, 'reply and a late cancel are ignored';
     $runner->finish if $runner->close_input || 1;
     like $runner->log_text, qr/graph lost cannot be served: unknown model provider "nobody"/,
-        'why a graph is not served is logged';
+        'hello: the log has the reason why a graph is not executed';
 }
 
 # --- Ends --------------------------------------------------------------------
@@ -65,23 +65,23 @@ sub line_of { return encode_json(shift) . "\n" }
     $runner->send(start_line(input => human('sleep 30000')));
     $runner->expect('checkpoint');
     $runner->close_input;
-    is $runner->finish, 0, 'the end of the input ends the runner, whatever runs';
+    is $runner->finish, 0, 'end of file: ends the runner and its runs';
 }
 {
     my $runner = fresh();
     my $start = start_line(input => human('sleep 300'));
     $runner->send($start, { type => 'drain' });
     my @lines = $runner->lines_of_run($start->{run_id});
-    is $lines[-1]{status}, 'success', 'after drain the runs that are there go on to their end';
-    is $runner->finish, 0, '... then the runner ends';
+    is $lines[-1]{status}, 'success', 'drain: active runs are completed';
+    is $runner->finish, 0, 'drain: the runner exits after its last run';
 }
 {
     my $runner = fresh();
     $runner->send({ type => 'drain' });
-    is $runner->finish, 0, 'an idle runner ends with drain at once';
+    is $runner->finish, 0, 'drain: an idle runner exits at once';
 }
 {
-    # The runner's parent is a process that dies; the pipes stay open here.
+    # The runner's parent is a process that is killed; the pipes stay open.
     pipe my $in, my $to_runner or die;
     pipe my $from_runner, my $out or die;
     my $parent = fork() // die;
@@ -97,10 +97,10 @@ sub line_of { return encode_json(shift) . "\n" }
     close $in;
     close $out;
     syswrite $to_runner, line_of({ type => 'ping', id => 1 });
-    like scalar <$from_runner>, qr/pong/, 'a runner answers its parent';
+    like scalar <$from_runner>, qr/pong/, 'parent: a runner answers ping while its parent is alive';
     kill 'KILL', $parent;
     waitpid $parent, 0;
-    is scalar <$from_runner>, undef, '... and dies with it, though the pipes are open';
+    is scalar <$from_runner>, undef, 'parent: a runner exits with its parent while the pipes are open';
 }
 
 # --- Breaches ----------------------------------------------------------------
@@ -119,8 +119,8 @@ breaks('an array', fresh(), "[]\n", qr/unknown type/);
 breaks('an object without type', fresh(), "{}\n", qr/unknown type/);
 breaks('an unknown type', fresh(), line_of({ type => 'dance' }), qr/unknown type/);
 breaks('U+0000', fresh(), qq({"type":"ping","id":"\\u0000"}\n), qr/U\+0000/);
-breaks('a byte that is no UTF-8', fresh(), qq({"type":"ping","id":"\xff"}\n), qr/UTF-8/);
-breaks('a key that stands twice', fresh(), qq({"type":"ping","type":"ping"}\n), qr/twice/);
+breaks('invalid UTF-8', fresh(), qq({"type":"ping","id":"\xff"}\n), qr/UTF-8/);
+breaks('a duplicate key', fresh(), qq({"type":"ping","type":"ping"}\n), qr/twice/);
 breaks('129 levels', fresh(), '[' x 129 . ']' x 129 . "\n", qr/128 levels/);
 breaks('a second hello', fresh(),
     line_of({ type => 'hello', protocol => 1, graphs => {} }), qr/second hello/);
@@ -140,7 +140,7 @@ breaks($_, fresh(), line_of({ %{$start}, %{ $bad_start{$_} } }), qr/start withou
     my $runner = fresh();
     $runner->send_raw('"' . 'x' x (8 * 1024 * 1024 + 65_536));
     is $runner->finish >> 8, 2, 'a line of more than 8 MiB ends the runner';
-    like $runner->log_text, qr/more than 8 MiB/, '... before its end has come';
+    like $runner->log_text, qr/more than 8 MiB/, 'a line of more than 8 MiB is refused before its end';
 }
 
 # --- Lines in pieces ---------------------------------------------------------
@@ -150,29 +150,29 @@ breaks($_, fresh(), line_of({ %{$start}, %{ $bad_start{$_} } }), qr/start withou
     my $text = line_of(start_line(input => human("Gr\x{fc}\x{df}e")));
     $runner->send_raw($_) for split //, $text;
     my @lines = $runner->lines_until(sub { $_[0]{type} eq 'end' });
-    is $lines[-1]{status}, 'success', 'a line may arrive byte by byte';
+    is $lines[-1]{status}, 'success', 'a line may arrive in single bytes';
 }
 {
     my $runner = fresh();
     my $content = 'word ' x 1_500_000;
     my @lines = $runner->run(input => human($content));
-    is $lines[-1]{status}, 'error', 'a state of more than 7 MiB fails the run';
-    is $lines[-1]{error}{error}, 'StateTooLargeError', '... which the error says';
+    is $lines[-1]{status}, 'error', 'state: more than 7 MiB ends the run with status error';
+    is $lines[-1]{error}{error}, 'StateTooLargeError', 'state: the error of more than 7 MiB is StateTooLargeError';
     my %sent = map { $_->{checkpoint_id} => 1 } lines_of('checkpoint', @lines);
     ok !(grep { $_->{checkpoint_id} && !$sent{ $_->{checkpoint_id} } } lines_of('event', @lines)),
-        '... and no event names a checkpoint that was not sent';
+        'state: no event names a checkpoint that was not sent';
     @lines = $runner->run(input => human('word ' x 600_000));
-    is $lines[-1]{status}, 'success', 'a message of 3 MB is answered';
-    is last_message(@lines)->{usage_metadata}{input_tokens}, 600_000, '... and counted';
+    is $lines[-1]{status}, 'success', 'state: a message of 3 MB is answered';
+    is last_message(@lines)->{usage_metadata}{input_tokens}, 600_000, 'state: the words of a message of 3 MB are counted';
 }
 
 # --- Command line ------------------------------------------------------------
 
-is fresh(arguments => [ '--slots', 7 ])->{ready}{slots}, 7, '--slots sets the slots';
+is fresh(arguments => [ '--slots', 7 ])->{ready}{slots}, 7, '--slots sets the number of slots';
 for my $arguments ([ '--slots', 0 ], [ '--slots', 'x' ], ['--slots'], ['--help']) {
     my $runner = RunnerTest->new(arguments => $arguments);
     is $runner->finish >> 8, 64, "the arguments @{$arguments} are refused";
-    like $runner->log_text, qr/usage: /, '... with a usage line';
+    like $runner->log_text, qr/usage: /, "the arguments @{$arguments} print the usage";
 }
 
 done_testing;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The events of each stream mode: the ones that were asked for, and no others.
+# The events of each stream mode: those that were requested, and no others.
 use strict;
 use warnings;
 use FindBin;
@@ -39,14 +39,14 @@ my %wanted = (
 );
 for my $mode (sort keys %wanted) {
     my @lines = $runner->run(input => $TOOL, stream_modes => [$mode]);
-    is names(@lines), $wanted{$mode}, "mode $mode makes its own events only";
-    is $lines[-1]{status}, 'success', '... and the run ends well';
+    is names(@lines), $wanted{$mode}, "mode $mode: only its own events are sent";
+    is $lines[-1]{status}, 'success', "mode $mode: the run ends with success";
 }
-is names($runner->run(input => $TOOL, stream_modes => [])), '', 'no mode, no event';
+is names($runner->run(input => $TOOL, stream_modes => [])), '', 'no mode: there are no events';
 is names($runner->run(input => human('fail'), stream_modes => [])), 'error',
-    'an error is told in every mode';
+    'no mode: an error is sent';
 is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'nonsense' ])),
-    'values updates values updates values updates values', 'several modes at once';
+    'values updates values updates values updates values', 'several modes: the events of each are sent';
 
 # --- values and updates ------------------------------------------------------
 
@@ -54,11 +54,11 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
     my @lines = $runner->run(input => $TOOL, stream_modes => [qw(values updates)]);
     my @events = grep { $_->{event} eq 'values' } lines_of('event', @lines);
     is_deeply [ map { $_->{checkpoint_id} } @events ], [ (ids_of(@lines))[ 1 .. 4 ] ],
-        'values name the checkpoint of each step, the input alone excepted';
+        'values: name the checkpoint of each step except the input';
     my %seen;
     for my $line (@lines) {
         $seen{ $line->{checkpoint_id} } = 1 if $line->{type} eq 'checkpoint';
-        ok $seen{ $line->{checkpoint_id} }, '... which was sent before'
+        ok $seen{ $line->{checkpoint_id} }, 'values: the checkpoint was sent before'
             if ($line->{event} // '') eq 'values';
     }
     my @messages = messages_of(@lines);
@@ -66,7 +66,7 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
         [ { agent => { messages => [ $messages[1] ] } },
           { tools => { messages => [ $messages[2] ] } },
           { agent => { messages => [ $messages[3] ] } } ],
-        'updates bring the messages of each node';
+        'updates: have the messages of each node';
 }
 
 # --- messages ----------------------------------------------------------------
@@ -77,19 +77,19 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
     my @messages = messages_of(@lines);
     my ($metadata) = events_of('messages/metadata', @lines);
     my $id = $messages[1]{id};
-    is_deeply [ keys %{$metadata} ], [$id], 'messages/metadata is by the id of the message';
+    is_deeply [ keys %{$metadata} ], [$id], 'messages/metadata: the key is the id of the message';
     my $about = $metadata->{$id}{metadata};
     is_deeply [ @{$about}{qw(langgraph_node langgraph_step graph_id ls_provider colour)} ],
-        [ 'agent', 1, 'agent', 'demo', 'red' ], '... and tells node, step, graph, model';
-    is $about->{run_id}, $lines[0]{run_id}, '... and the run, whatever a client wrote';
+        [ 'agent', 1, 'agent', 'demo', 'red' ], 'messages/metadata: has node, step, graph and model';
+    is $about->{run_id}, $lines[0]{run_id}, "messages/metadata: a client cannot replace the run's id";
     my @partial = map { $_->[0] } events_of('messages/partial', @lines);
     is_deeply [ sort { $a <=> $b } map { length $_->{content} } @partial ],
-        [ map { length $_->{content} } @partial ], 'messages/partial grows';
+        [ map { length $_->{content} } @partial ], 'messages/partial: grows';
     is_deeply [ grep { index $messages[1]{content}, $_->{content} } @partial ], [],
-        '... and is the beginning of the message';
-    is_deeply [ keys %{ { map { $_->{id} => 1 } @partial } } ], [$id], '... under one id';
+        'messages/partial: is the beginning of the message';
+    is_deeply [ keys %{ { map { $_->{id} => 1 } @partial } } ], [$id], 'messages/partial: has the id of the message';
     is_deeply [ events_of('messages/complete', @lines) ], [ [ $messages[1] ] ],
-        'messages/complete is the message of the state';
+        'messages/complete: is the message of the state';
 }
 {
     my $words = join ' ', ('word') x 3000;
@@ -97,8 +97,8 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
         input => script(text => $words));
     my $bytes = 0;
     $bytes += length $_->{' text'} for lines_of('event', @lines);
-    cmp_ok $bytes, '<', 60 * length $words, 'a long message costs no square of its length';
-    is +(events_of('messages/complete', @lines))[0][0]{content}, $words, '... and comes complete';
+    cmp_ok $bytes, '<', 60 * length $words, 'messages: bytes are linear in the length of the message';
+    is +(events_of('messages/complete', @lines))[0][0]{content}, $words, 'messages/complete: has the whole of a long message';
 }
 {
     my @lines = $runner->run(graph_id => 'model', stream_modes => ['messages-tuple'],
@@ -108,7 +108,7 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
     my @chunks = map { $_->[0] } events_of('messages', @lines);
     my @messages = messages_of(@lines);
     is_deeply [ map { $_->{id} } grep { $_->{type} eq 'tool' } @chunks ],
-        [ map { $_->{id} } @messages[ 2, 3 ] ], 'tool messages come whole';
+        [ map { $_->{id} } @messages[ 2, 3 ] ], 'messages-tuple: tool messages are complete';
     my (%text, %calls, %last);
     for my $chunk (grep { $_->{type} eq 'AIMessageChunk' } @chunks) {
         $text{ $chunk->{id} } .= $chunk->{content};
@@ -120,17 +120,17 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
         }
     }
     my ($asking, $answer) = @messages[ 1, 4 ];
-    is $text{ $asking->{id} }, 'Let me see.', 'chunks add up to the text';
+    is $text{ $asking->{id} }, 'Let me see.', 'messages-tuple: chunks concatenate to the text';
     is_deeply [ map { [ @{$_}{qw(id name)}, decode_json($_->{args}) ] } @{ $calls{ $asking->{id} } } ],
         [ map { [ @{$_}{qw(id name args)} ] } @{ $asking->{tool_calls} } ],
-        '... and to the calls';
+        'messages-tuple: chunks concatenate to the calls';
     is_deeply $last{ $answer->{id} }{usage_metadata}, $answer->{usage_metadata},
-        'the last chunk has the usage';
+        'messages-tuple: the last chunk has the usage';
     is_deeply $last{ $answer->{id} }{response_metadata}, $answer->{response_metadata},
-        '... and how it ended';
+        'messages-tuple: the last chunk has the response_metadata';
     is_deeply [ map { $_->[1]{langgraph_node} } events_of('messages', @lines) ],
         [ map { $_->{type} eq 'tool' ? 'tools' : 'agent' } @chunks ],
-        'each chunk tells its node';
+        'messages-tuple: the metadata has the node';
 }
 
 # --- tasks, checkpoints, debug -----------------------------------------------
@@ -141,42 +141,42 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
     my @messages = messages_of(@lines);
     my @checkpoints = lines_of('checkpoint', @lines);
     is_deeply [ map { $_->{name} } @tasks ], [qw(agent agent tools tools agent agent)],
-        'a task begins and ends at each node';
+        'tasks: each node begins and ends';
     is_deeply [ map { $_->{id} } @tasks[ 0, 2, 4 ] ], [ map { $_->{id} } @tasks[ 1, 3, 5 ] ],
-        '... under one id';
+        'tasks: begin and end have one id';
     is_deeply [ map { $_->{id} } @tasks[ 0, 2, 4 ] ],
-        [ map { $_->{tasks}[0]{id} } @checkpoints[ 1 .. 3 ] ], '... the one in the checkpoint';
-    is_deeply $tasks[0]{input}, $checkpoints[1]{values}, 'it begins with the state';
-    is_deeply $tasks[0]{triggers}, ['branch:to:agent'], '... and what triggered it';
-    is_deeply $tasks[1]{result}, { messages => [ $messages[1] ] }, 'it ends with its result';
-    is $tasks[1]{error}, undef, '... and no error';
+        [ map { $_->{tasks}[0]{id} } @checkpoints[ 1 .. 3 ] ], 'tasks: the id is that of the checkpoint';
+    is_deeply $tasks[0]{input}, $checkpoints[1]{values}, 'tasks: the input is the state';
+    is_deeply $tasks[0]{triggers}, ['branch:to:agent'], 'tasks: the begin has its triggers';
+    is_deeply $tasks[1]{result}, { messages => [ $messages[1] ] }, 'tasks: the end has the result';
+    is $tasks[1]{error}, undef, 'tasks: the end has no error';
     my @states = events_of('checkpoints', @lines);
     is_deeply [ map { $_->{checkpoint}{checkpoint_id} } @states ], [ ids_of(@lines) ],
-        'checkpoints tells all of them';
+        'checkpoints: there is one for each checkpoint';
     is_deeply [ map { $_->{$_[0] // 'values'} } @states ], [ map { $_->{values} } @checkpoints ],
-        '... with their values';
+        'checkpoints: have the values';
     is_deeply $states[1]{parent_checkpoint}{checkpoint_id}, $checkpoints[0]{checkpoint_id},
-        '... and their parents';
+        'checkpoints: have the parent';
     is_deeply [ sort keys %{ $states[1] } ],
         [qw(checkpoint config metadata next parent_checkpoint parent_config tasks values)],
-        '... in full';
-    is $states[0]{parent_config}, undef, '... the first has none';
+        'checkpoints: have all members';
+    is $states[0]{parent_config}, undef, 'checkpoints: the first has no parent';
 }
 {
     my @lines = $runner->run(input => human('fail'), stream_modes => ['tasks']);
     my (undef, $end) = events_of('tasks', @lines);
-    is $end->{error}, $lines[-1]{error}{message}, 'a failed task has its error';
-    is $end->{result}, undef, '... and no result';
+    is $end->{error}, $lines[-1]{error}{message}, 'tasks: a failed node has its error';
+    is $end->{result}, undef, 'tasks: a failed node has no result';
 }
 {
     my @lines = $runner->run(input => $TOOL, stream_modes => ['debug']);
     my @debug = events_of('debug', @lines);
     is join(' ', map { $_->{type} } @debug),
-        'checkpoint checkpoint' . ' task task_result checkpoint' x 3, 'debug has all of it';
-    like $_->{timestamp}, qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00\z/, '... with the time'
+        'checkpoint checkpoint' . ' task task_result checkpoint' x 3, 'debug: has checkpoints, tasks and results';
+    like $_->{timestamp}, qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00\z/, 'debug: has the time'
         for $debug[0];
     is_deeply [ map { $_->{step} } grep { $_->{type} eq 'checkpoint' } @debug ], [ -1 .. 3 ],
-        '... and the step';
+        'debug: has the step';
 }
 
 # --- custom -------------------------------------------------------------------
@@ -185,22 +185,22 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
     my @lines = $runner->run(stream_modes => [qw(custom updates)],
         input => human('custom {"a": "}"} then custom {"b": [1, {"c": null}]} and use clock {}'));
     is_deeply [ events_of('custom', @lines) ], [ { a => '}' }, { b => [ 1, { c => undef } ] } ],
-        'the demo model says each custom {..} once';
-    is names(@lines), 'custom updates', '... before its answer';
+        'custom: each object is sent once';
+    is names(@lines), 'custom updates', 'custom: is sent before the answer';
     @lines = $runner->run(stream_modes => ['custom'],
         input => human('custom made, custom {"open": 1, custom [1], custom'));
-    is names(@lines), '', 'what is no object is a word like others';
-    is $lines[-1]{status}, 'success', '... and no harm';
+    is names(@lines), '', 'custom: without an object it is an ordinary word';
+    is $lines[-1]{status}, 'success', 'custom: without an object the run ends with success';
     my $deep = '{"a":' x 65 . '1' . '}' x 65;
     is names($runner->run(stream_modes => ['custom'], input => human("custom $deep"))), '',
-        'more than 64 levels are not told';
+        'custom: more than 64 levels are not sent';
     is names($runner->run(stream_modes => ['values'], input => human('custom {"a": 1}'))), 'values',
-        'nobody who did not ask is told';
+        'custom: is not sent without its mode';
 }
 
 # --- events -------------------------------------------------------------------
 
-# What is told of each: the event, its name, the data's members.
+# The event, the name and the members of the data of each.
 sub outline {
     return map { join ' ', @{$_}{qw(event name)}, sort keys %{ $_->{data} } } @_;
 }
@@ -219,66 +219,66 @@ sub outline {
         [ 'on_chain_start agent input', @agent, 'on_chain_start tools input',
           'on_tool_start clock input', 'on_tool_end clock input output',
           'on_chain_stream tools chunk', 'on_chain_end tools input output', @agent,
-          'on_chain_end agent output' ], 'graph, nodes, models and tools begin and end';
+          'on_chain_end agent output' ], 'events: graph, nodes, models and tools begin and end';
     is_deeply [ grep { "@$_" ne 'data event metadata name parent_ids run_id tags' }
-            map { [ sort keys %$_ ] } @traced ], [], '... with all that belongs to an event';
+            map { [ sort keys %$_ ] } @traced ], [], 'events: have all members';
     my ($graph, $node, $start) = @traced;
     is_deeply [ @{$graph}{qw(run_id parent_ids tags)} ], [ $lines[0]{run_id}, [], ['mine'] ],
-        'the graph goes by the id of the run';
-    is_deeply $graph->{data}{input}, $TOOL, '... and begins with its input';
+        'events: the graph has the id of the run';
+    is_deeply $graph->{data}{input}, $TOOL, 'events: the graph begins with the input';
     is_deeply [ @{$node}{qw(parent_ids tags)} ], [ [ $graph->{run_id} ], [qw(graph:step:1 mine)] ],
-        'a node is inside the graph';
+        'events: the parent of a node is the graph';
     is_deeply [ @{$start}{qw(run_id parent_ids tags)} ],
         [ $messages[1]{id}, [ map { $_->{run_id} } $graph, $node ], [qw(seq:step:1 mine)] ],
-        'a call of the model is inside the node';
-    is_deeply $start->{data}{input}, { messages => [ [ $messages[0] ] ] }, '... with what it reads';
+        'events: the parent of a model call is the node';
+    is_deeply $start->{data}{input}, { messages => [ [ $messages[0] ] ] }, 'events: a model call begins with its input';
     is_deeply [ map { $_->{metadata}{langgraph_node} } $graph, $node, $start ],
-        [ undef, 'agent', 'agent' ], 'metadata tells the node';
+        [ undef, 'agent', 'agent' ], 'events: the metadata has the node';
     is_deeply [ map { $_->{metadata}{ls_provider} } $graph, $node, $start ],
-        [ undef, undef, 'demo' ], '... and the model';
-    is_deeply [ grep { $_->{metadata}{colour} ne 'red' } @traced ], [], '... and what the client gave';
+        [ undef, undef, 'demo' ], 'events: the metadata has the model';
+    is_deeply [ grep { $_->{metadata}{colour} ne 'red' } @traced ], [], "events: the metadata has the client's";
     my ($tool, $tool_end) = grep { $_->{event} =~ /_tool_/ } @traced;
-    is $tool->{run_id}, $tool_end->{run_id}, 'a tool begins and ends under one id';
-    is $tool->{metadata}{langgraph_node}, 'tools', '... inside its node';
-    is_deeply $tool->{data}, { input => {} }, '... begins with its arguments';
+    is $tool->{run_id}, $tool_end->{run_id}, 'events: begin and end of a tool have one id';
+    is $tool->{metadata}{langgraph_node}, 'tools', 'events: a tool is in the node tools';
+    is_deeply $tool->{data}, { input => {} }, 'events: a tool begins with its arguments';
     is_deeply $tool_end->{data}, { input => {}, output => $messages[2] },
-        '... and ends with its message';
+        'events: a tool ends with its message';
     my @answer = grep { $_->{run_id} eq $messages[3]{id} } @traced;
     is join('', map { $_->{data}{chunk}{content} // '' } @answer), $messages[3]{content},
-        'the chunks of a model are its message';
-    is_deeply $answer[-1]{data}{output}, $messages[3], '... with which it ends';
+        'events: the chunks concatenate to the message';
+    is_deeply $answer[-1]{data}{output}, $messages[3], 'events: a model call ends with the message';
     is_deeply $answer[-2]{data}{chunk}{usage_metadata}, $messages[3]{usage_metadata},
-        '... after a last chunk with the usage';
-    is_deeply $traced[-1]{data}{output}, { messages => \@messages }, 'the graph ends with its state';
+        'events: the last chunk has the usage';
+    is_deeply $traced[-1]{data}{output}, { messages => \@messages }, 'events: the graph ends with the state';
 }
 {
     my $kind = RunnerTest->new(graphs => { agent => graph(system_prompt => 'Be kind.') });
     my @traced = events_of('events', $kind->run(input => human('Hi'), stream_modes => ['events']));
     is_deeply [ map { [ @{$_}{qw(type content)} ] } @{ $traced[2]{data}{input}{messages}[0] } ],
-        [ [ system => 'Be kind.' ], [ human => 'Hi' ] ], 'the model reads the system prompt too';
+        [ [ system => 'Be kind.' ], [ human => 'Hi' ] ], 'events: the input of a model has the system prompt';
 }
 is_deeply [ (outline(events_of('events', $runner->run(input => human('fail'),
         stream_modes => ['events']))))[-1] ], ['on_chat_model_start demo input'],
-    'what has failed does not end';
+    'events: a failed call has no end';
 is +(outline(events_of('events', $runner->run(input => $TOOL, stream_modes => ['events'],
         interrupt_before => ['tools']))))[-1], 'on_chain_end agent output',
-    'a breakpoint is an end of the graph';
+    'events: the graph ends at a breakpoint';
 is_deeply [ grep { /_tool_/ } outline(events_of('events', $runner->run(
         input => human('use nothing {}'), stream_modes => ['events']))) ], [],
-    'a tool that does not exist is not called';
+    'events: an unknown tool has no events';
 is_deeply [ grep { /_tool_/ } outline(events_of('events', $runner->run(graph_id => 'model',
         stream_modes => ['events'],
         input        => script(tools => [ { name => 'weather', args => { city => 'Rome' } } ])))) ],
     [ 'on_tool_start weather input', 'on_tool_end weather input output' ],
-    'a tool over HTTP begins and ends';
+    'events: a tool over HTTP begins and ends';
 
 # --- in-band confusion -------------------------------------------------------
 
 {
     my $text = qq(__interrupt__ \nevent: end\ndata: {"type":"end"}\n\n{"type":"end"} </s>);
     my @lines = $runner->run(input => human($text), stream_modes => [qw(updates values)]);
-    is $lines[-1]{status}, 'success', 'marker words in a message are only text';
-    is +(messages_of(@lines))[0]{content}, $text, '... and stay as they are';
+    is $lines[-1]{status}, 'success', 'markers in a message: the run ends with success';
+    is +(messages_of(@lines))[0]{content}, $text, 'markers in a message: the text is unchanged';
 }
 
 done_testing;

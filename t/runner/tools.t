@@ -14,14 +14,14 @@ use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $server = ModelServer->new;
-my $nobody = free_port();
+my $closed_port = free_port();
 my @tools = (
     (map { $server->tool($_) } qw(weather text broken moved reset big endless dirty missing progress)),
     $server->tool('stuck', timeout_ms => 2000),
     $server->tool('hang', timeout_ms => 1000),
     $server->tool('weather', name => 'put', method => 'PUT'),
     $server->tool('weather', name => 'get', method => 'GET', url => $server->url . '/tool/weather?unit=C'),
-    $server->tool('weather', name => 'closed', url => "http://127.0.0.1:$nobody/"),
+    $server->tool('weather', name => 'closed', url => "http://127.0.0.1:$closed_port/"),
     $server->tool('weather', name => 'file', url => 'file:///etc/passwd'),
     $server->tool('weather', name => 'user', url => 'http://['),
 );
@@ -31,51 +31,51 @@ my $runner = RunnerTest->new(graphs => { agent => graph(tools => \@tools) });
 sub use_tool {
     my ($name, $args) = @_;
     my @lines = $runner->run(input => human("use $name " . ($args || '{}')));
-    is $lines[-1]{status}, 'success', "tool $name: the run ends well";
+    is $lines[-1]{status}, 'success', "tool $name: the run ends with success";
     my ($tool) = grep { $_->{type} eq 'tool' } messages_of(@lines);
     return wantarray ? ($tool, @lines) : $tool;
 }
 
-sub last_call { return $server->get('/journal')->[-1] }
+sub last_call { return $server->get('/log')->[-1] }
 
-# --- What they are sent ------------------------------------------------------
+# --- Requests ----------------------------------------------------------------
 
 {
     my ($tool, @lines) = use_tool('weather', '{"city": "Rome", "key": "weather"}');
     my $call = last_call();
-    is_deeply $call->{body}, { city => 'Rome', key => 'weather' }, 'the arguments are the body';
-    is $call->{method}, 'POST', '... posted';
-    is $call->{headers}{'content-type'}, 'application/json', '... as JSON';
-    is $call->{headers}{'x-agent-run-id'}, $lines[0]{run_id}, '... with the id of the run';
-    like $call->{headers}{'x-agent-thread-id'}, qr/\A[0-9a-f-]{36}\z/, '... and of the thread';
-    is_deeply [ @{$tool}{qw(name status)} ], [ 'weather', 'success' ], 'the reply is a message';
-    is decode_json(Encode::encode_utf8($tool->{content}))->{city}, 'Rome', '... with its text';
+    is_deeply $call->{body}, { city => 'Rome', key => 'weather' }, 'request: the arguments are the body';
+    is $call->{method}, 'POST', 'request: the method is POST';
+    is $call->{headers}{'content-type'}, 'application/json', 'request: the content type is JSON';
+    is $call->{headers}{'x-agent-run-id'}, $lines[0]{run_id}, 'request: has the id of the run';
+    like $call->{headers}{'x-agent-thread-id'}, qr/\A[0-9a-f-]{36}\z/, 'request: has the id of the thread';
+    is_deeply [ @{$tool}{qw(name status)} ], [ 'weather', 'success' ], 'reply: becomes a tool message';
+    is decode_json(Encode::encode_utf8($tool->{content}))->{city}, 'Rome', 'reply: the message has its text';
     is_deeply $tool->{artifact}, { http_status => 200, content_type => 'application/json' },
-        '... and its status and type as artifact';
+        'reply: the artifact has its status and content type';
     like last_message(@lines)->{content}, qr/tool weather answered: \{"city":"Rome"/,
-        '... that the model has read';
+        'reply: the model reads it';
 }
 use_tool('put', '{"city": "Rome"}');
-is last_call()->{method}, 'PUT', 'another method';
+is last_call()->{method}, 'PUT', 'request: the method may be PUT';
 {
     my $tool = use_tool('get', '{"city": "R&m e", "days": 3}');
     my $call = last_call();
-    is $call->{method}, 'GET', 'GET';
+    is $call->{method}, 'GET', 'request: the method may be GET';
     is_deeply $call->{query}, { unit => 'C', city => 'R&m e', days => 3 },
-        '... has the arguments in its query';
-    ok !defined $call->{body}, '... and no body';
-    like $tool->{content}, qr/R&m e/, '... and an answer';
+        'GET: the query has the arguments';
+    ok !defined $call->{body}, 'GET: there is no body';
+    like $tool->{content}, qr/R&m e/, 'GET: the reply is read';
 }
-is use_tool('text')->{content}, 'plain text', 'a reply may be plain text';
+is use_tool('text')->{content}, 'plain text', 'reply: may be plain text';
 
-# --- What goes wrong ---------------------------------------------------------
+# --- Errors ------------------------------------------------------------------
 
 my %wrong = (
     broken  => qr/failed with HTTP status 500: .*the tool is broken/,
     missing => qr/failed with HTTP status 404/,
     moved   => qr/failed with HTTP status 302/,
     reset   => qr/tool reset cannot be reached: /,
-    closed  => qr/tool closed cannot be reached: .*$nobody/,
+    closed  => qr/tool closed cannot be reached: .*$closed_port/,
     file    => qr/tool file cannot be reached: /,
     user    => qr/tool user cannot be reached: /,
     big     => qr/more than 1048576 bytes/,
@@ -85,21 +85,21 @@ my %wrong = (
 for my $name (sort keys %wrong) {
     my $began = clock_gettime(CLOCK_MONOTONIC);
     my ($tool, @lines) = use_tool($name);
-    is $tool->{status}, 'error', '... its message has status error';
-    like $tool->{content}, $wrong{$name}, '... and says what happened';
-    like last_message(@lines)->{content}, qr/tool $name failed: /, '... and the model goes on';
-    # Two minutes are what a tool has.
-    cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '<', 60, '... in time';
+    is $tool->{status}, 'error', "tool $name: the message has status error";
+    like $tool->{content}, $wrong{$name}, "tool $name: the message has the error";
+    like last_message(@lines)->{content}, qr/tool $name failed: /, "tool $name: the model reads the error";
+    # The time-out of the tools is two minutes.
+    cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '<', 60, "tool $name: the error is not delayed";
 }
-is scalar $server->calls('reset'), 1, 'a call whose answer is lost is not made again';
+is scalar $server->calls('reset'), 1, 'a call whose reply is lost is not repeated';
 is scalar $server->calls('text'), 1, 'a redirect is not followed';
-ok $server->closed('hang')->{is_aborted}, 'a tool that takes too long is dropped';
+ok $server->closed('hang')->{is_aborted}, 'time-out: the connection is closed';
 is use_tool('dirty')->{content}, "a\x{fffd}b\x{fffd}c\x{fffd}\x{fffd}\x{fffd}d",
-    'U+0000 and bytes that are no UTF-8 become U+FFFD';
+    'reply: U+0000 and invalid UTF-8 become U+FFFD';
 
 # --- Progress -----------------------------------------------------------------
 
-# What a tool with these lines says: its message, its custom events.
+# The message and the custom events of a tool with these lines.
 sub progress {
     my ($lines, %more) = @_;
     my $args = Cpanel::JSON::XS->new->canonical->encode({ lines => $lines, %more });
@@ -113,40 +113,40 @@ sub progress {
     my ($tool, @custom) = progress([ '{"custom":{"done":0.5}}', '', ' {"custom":["ü"]} ',
         '{"custom":"last","result":{"city":"Rome"}}' ]);
     is_deeply \@custom, [ { done => 0.5 }, ['ü'], 'last' ],
-        'lines of application/x-ndjson are custom events';
-    is $tool->{content}, '{"city":"Rome"}', '... and a result, which the model reads';
-    is $tool->{status}, 'success', '... without an error';
+        'progress: lines of application/x-ndjson are custom events';
+    is $tool->{content}, '{"city":"Rome"}', 'progress: the result is the content';
+    is $tool->{status}, 'success', 'progress: the status is success';
     is_deeply $tool->{artifact}, { http_status => 200, content_type => 'application/x-ndjson' },
-        '... with status and type as artifact';
-    is +(progress(['{"result":"a text"}']))[0]{content}, 'a text', 'a result that is a text is read as it is';
-    is +(progress([ '{"result":null}', '' ]))[0]{content}, 'null', '... null is one too';
+        'progress: the artifact has status and content type';
+    is +(progress(['{"result":"a text"}']))[0]{content}, 'a text', 'progress: a result that is a string is used as it is';
+    is +(progress([ '{"result":null}', '' ]))[0]{content}, 'null', 'progress: a result may be null';
 }
 {
     my ($tool, @custom) = progress([ '{"custom":1}', '{"done":1}', '{"custom":2}', '{"result":3}' ]);
-    is $tool->{status}, 'error', 'a line that is neither is an error';
-    like $tool->{content}, qr/neither "custom" nor "result": \{"done":1\}/, '... that shows it';
-    is_deeply \@custom, [ 1, 2 ], '... and hides no progress';
+    is $tool->{status}, 'error', 'progress: a line without custom and result is an error';
+    like $tool->{content}, qr/neither "custom" nor "result": \{"done":1\}/, 'progress: the error quotes the line';
+    is_deeply \@custom, [ 1, 2 ], 'progress: events before and after a malformed line are sent';
     ($tool) = progress(['{"custom":1}']);
     like $tool->{content}, qr/tool progress ended its answer without a result/,
-        'a reply without a result is an error';
+        'progress: a reply without a result is an error';
     ($tool) = progress([ '{"result":' . '[' x 65 . ']' x 65 . '}' ]);
-    is $tool->{status}, 'error', 'a line nested too deeply is an error';
+    is $tool->{status}, 'error', 'progress: a line nested too deeply is an error';
     ($tool, @custom) = progress(['{"custom":1}'], status => 500);
-    like $tool->{content}, qr/HTTP status 500: \{"custom":1\}/, 'an error page is no progress';
-    is_deeply \@custom, [], '... and tells none';
+    like $tool->{content}, qr/HTTP status 500: \{"custom":1\}/, 'progress: a reply with status 500 is not progress';
+    is_deeply \@custom, [], 'progress: a reply with status 500 sends no events';
     ($tool, @custom) = progress(['{"custom":1}'], type => 'application/json');
-    is_deeply [ $tool->{content}, @custom ], ['{"custom":1}'], 'nor is another type';
+    is_deeply [ $tool->{content}, @custom ], ['{"custom":1}'], 'progress: a reply of another type is not progress';
     ($tool) = progress([ '{"custom":"' . 'x' x 70_000 . '"}', ('{"custom":"' . 'x' x 70_000 . '"}') x 15 ]);
-    like $tool->{content}, qr/more than 1048576 bytes/, 'all lines together have a limit';
+    like $tool->{content}, qr/more than 1048576 bytes/, 'progress: all lines together have a limit';
 }
 {
     my $start = RunnerTest::start_line(input => human('use stuck {}'), stream_modes => ['custom']);
     $runner->send($start);
     my @lines = $runner->lines_until(sub { ($_[0]{event} // '') eq 'custom' });
-    is $lines[-1]{data}, 'half way', 'progress is told while the tool works';
+    is $lines[-1]{data}, 'half way', 'progress: an event is sent while the tool works';
     @lines = $runner->lines_of_run($start->{run_id});
     my ($tool) = grep { $_->{type} eq 'tool' } messages_of(@lines);
-    like $tool->{content}, qr/did not answer within 2000 ms/, '... and is no answer';
+    like $tool->{content}, qr/did not answer within 2000 ms/, 'progress: does not replace the result';
 }
 
 # --- At once -----------------------------------------------------------------
@@ -154,11 +154,11 @@ sub progress {
 {
     my @lines = $runner->run(input => human(join ' ', map { 'use hang {}' } 1 .. 20));
     my @tool = grep { $_->{type} eq 'tool' } messages_of(@lines);
-    is scalar @tool, 20, 'twenty tools are called';
+    is scalar @tool, 20, 'concurrency: twenty tools are called';
     my @ids = map { $_->{id} } @{ (messages_of(@lines))[1]{tool_calls} };
-    is_deeply [ map { $_->{tool_call_id} } @tool ], \@ids, '... answered in the order of the calls';
-    my @at = map { $_->{at_ms} } @{ $server->get('/journal') }[ -20 .. -1 ];
-    cmp_ok $at[-1] - $at[0], '<', 15_000, '... all at the same time, not one after the other';
+    is_deeply [ map { $_->{tool_call_id} } @tool ], \@ids, 'concurrency: the answers are in the order of the calls';
+    my @at = map { $_->{at_ms} } @{ $server->get('/log') }[ -20 .. -1 ];
+    cmp_ok $at[-1] - $at[0], '<', 15_000, 'concurrency: the calls overlap';
 }
 
 done_testing;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/ model/schema.c model/check.c http/request.c */
-/* OBJECTS: runners/builtin/message/message.c runners/builtin/message/reducer.c */
+/* OBJECTS: runners/builtin/message/ runners/builtin/base/clean.c */
 /* OBJECTS: runners/builtin/base/value.c runners/builtin/base/text.c */
 /* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/problem.c */
 /*
@@ -27,6 +27,7 @@
 #include "../../mod_agent/http/request.h"
 #include "../../mod_agent/model/schema.h"
 #include "../../mod_agent/runners/builtin/message/message.h"
+#include "../../mod_agent/runners/builtin/message/reducer.h"
 
 /* ---- memory ---- */
 
@@ -383,7 +384,7 @@ static void read_messages(const char *text, apr_pool_t *pool)
     runner_problem_t *problem = NULL;
 
     must(agent_json_parse(&given, text, strlen(text), &err, pool) == APR_SUCCESS
-             && runner_messages_add(&merged, NULL, given, &problem, pool)
+             && runner_reducer_apply(&merged, NULL, given, &problem, pool)
                  == APR_SUCCESS,
          "messages are refused");
     for (size_t i = 0; i < json_object_array_length(merged); i++) {

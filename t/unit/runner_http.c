@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/http.c */
-/* One transfer: what is told of a reply, what is not sent, how it is dropped.
- */
+/* One transfer: the reply, refused headers, cancelling. */
 #include "check.h"
 
 #include <arpa/inet.h>
@@ -17,19 +16,19 @@
 
 #include "runners/builtin/http.h"
 
-/* The look-up of this name ends when the other end of the pipe is closed. */
+/* Resolving this name ends when the other end of the pipe is closed. */
 #define SLOW_NAME "slow.test"
 static int slow_pipe[2];
 
-typedef int look_up_t(const char *node, const char *service,
+typedef int resolve_t(const char *node, const char *service,
                       const struct addrinfo *hints, struct addrinfo **result);
 
-/* Stands in front of the C library's. */
+/* Replaces that of the C library. */
 int getaddrinfo(const char *restrict node, const char *restrict service,
                 const struct addrinfo *restrict hints,
                 struct addrinfo **restrict result)
 {
-    look_up_t *real = (look_up_t *)dlsym(RTLD_NEXT, "getaddrinfo");
+    resolve_t *real = (resolve_t *)dlsym(RTLD_NEXT, "getaddrinfo");
     char byte;
 
     if (node != NULL && strcmp(node, SLOW_NAME) == 0) {
@@ -136,7 +135,7 @@ static void get(result_t *result, int port, apr_pool_t *pool)
     }
 }
 
-static void a_reply_is_told_with_what_is_needed_of_its_headers(void **state)
+static void a_reply_has_status_type_and_retry_after(void **state)
 {
     result_t result;
     server_t server;
@@ -151,7 +150,7 @@ static void a_reply_is_told_with_what_is_needed_of_its_headers(void **state)
     assert_string_equal(result.reply.content_type, "text/plain");
 }
 
-static void a_cancel_does_not_wait_for_the_look_up_of_a_name(void **state)
+static void a_cancel_does_not_wait_for_the_resolver(void **state)
 {
     runner_request_t request;
     const char *failure = NULL;
@@ -172,7 +171,7 @@ static void a_cancel_does_not_wait_for_the_look_up_of_a_name(void **state)
     assert_non_null(transfer);
     runner_http_perform(http);
     assert_false(result.is_over);
-    /* Ends the test if it does wait. */
+    /* Ends the test in case of an error. */
     alarm(20);
     runner_http_cancel(transfer);
     alarm(0);
@@ -196,7 +195,7 @@ static void a_header_with_a_line_break_is_not_sent(void **state)
     assert_non_null(failure);
 }
 
-static void the_host_of_a_url_is_told(void **state)
+static void the_host_of_a_url_includes_its_port(void **state)
 {
     assert_string_equal(runner_http_host("https://api.example/v1", *state),
                         "api.example");
@@ -210,10 +209,10 @@ static void the_host_of_a_url_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_reply_is_told_with_what_is_needed_of_its_headers),
-        CHECK_TEST(a_cancel_does_not_wait_for_the_look_up_of_a_name),
+        CHECK_TEST(a_reply_has_status_type_and_retry_after),
+        CHECK_TEST(a_cancel_does_not_wait_for_the_resolver),
         CHECK_TEST(a_header_with_a_line_break_is_not_sent),
-        CHECK_TEST(the_host_of_a_url_is_told),
+        CHECK_TEST(the_host_of_a_url_includes_its_port),
     };
 
     return CHECK_RUN(tests);

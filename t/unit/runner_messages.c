@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/message/message.c runners/builtin/message/reducer.c */
+/* OBJECTS: runners/builtin/message/ runners/builtin/base/clean.c */
 /* OBJECTS: runners/builtin/base/value.c runners/builtin/base/text.c */
 /* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/problem.c */
 /* OBJECTS: core/ */
-/* Messages as clients write them, and the reducer of the channel. */
+/* The forms of messages that clients send, and the reducer. */
 #include "check.h"
 
 #include <string.h>
@@ -11,8 +11,10 @@
 #include <apr_strings.h>
 
 #include "core/json.h"
-#include "runners/builtin/message/message.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/message/message.h"
+#include "runners/builtin/message/read.h"
+#include "runners/builtin/message/reducer.h"
 
 static json_object *parse(const char *text, apr_pool_t *pool)
 {
@@ -22,7 +24,7 @@ static json_object *parse(const char *text, apr_pool_t *pool)
     return value;
 }
 
-/* The merged list as JSON; the problem's text when it was refused. */
+/* The merged list; NULL and *refusal when the update was refused. */
 static json_object *add(const char *list, const char *update,
                         const char **refusal, apr_pool_t *pool)
 {
@@ -30,8 +32,8 @@ static json_object *add(const char *list, const char *update,
     json_object *merged = NULL;
 
     *refusal = NULL;
-    if (runner_messages_add(&merged, list ? parse(list, pool) : NULL,
-                            parse(update, pool), &problem, pool)
+    if (runner_reducer_apply(&merged, list ? parse(list, pool) : NULL,
+                             parse(update, pool), &problem, pool)
         != APR_SUCCESS) {
         *refusal = problem->message;
         return NULL;
@@ -75,7 +77,7 @@ static void new_messages_are_appended(void **state)
     assert_string_equal(ids_after(OLD, "[]", *state), "a:1 b:2");
 }
 
-static void a_message_with_a_known_id_takes_its_place(void **state)
+static void a_message_with_a_known_id_replaces_the_other(void **state)
 {
     assert_string_equal(
         ids_after(OLD,
@@ -103,7 +105,7 @@ static void messages_are_removed_by_id(void **state)
         "a:x b:2");
 }
 
-static void removing_what_is_not_there_is_refused(void **state)
+static void removing_an_unknown_message_is_refused(void **state)
 {
     const char *refusal;
 
@@ -111,7 +113,7 @@ static void removing_what_is_not_there_is_refused(void **state)
     assert_non_null(strstr(refusal, "\"z\""));
 }
 
-static void missing_ids_are_made_and_differ(void **state)
+static void missing_ids_are_added_and_differ(void **state)
 {
     const char *refusal;
     json_object *merged = add(NULL, "[\"x\",\"y\"]", &refusal, *state);
@@ -134,7 +136,7 @@ static void a_refused_update_changes_nothing(void **state)
     assert_non_null(strstr(refusal, "martian"));
 }
 
-static void a_message_has_every_field_of_its_kind_in_order(void **state)
+static void a_message_has_all_fields_of_its_type_in_order(void **state)
 {
     static const char *const rows[][2] = {
         {"{\"role\":\"user\",\"content\":\"x\",\"id\":\"1\"}",
@@ -159,7 +161,7 @@ static void a_message_has_every_field_of_its_kind_in_order(void **state)
         runner_problem_t *problem = NULL;
         json_object *message = NULL;
 
-        assert_int_equal(runner_message_read(&message,
+        assert_int_equal(runner_read_message(&message,
                                              parse(rows[i][0], *state), "x",
                                              &problem, *state),
                          APR_SUCCESS);
@@ -172,12 +174,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(new_messages_are_appended),
-        CHECK_TEST(a_message_with_a_known_id_takes_its_place),
+        CHECK_TEST(a_message_with_a_known_id_replaces_the_other),
         CHECK_TEST(messages_are_removed_by_id),
-        CHECK_TEST(removing_what_is_not_there_is_refused),
-        CHECK_TEST(missing_ids_are_made_and_differ),
+        CHECK_TEST(removing_an_unknown_message_is_refused),
+        CHECK_TEST(missing_ids_are_added_and_differ),
         CHECK_TEST(a_refused_update_changes_nothing),
-        CHECK_TEST(a_message_has_every_field_of_its_kind_in_order),
+        CHECK_TEST(a_message_has_all_fields_of_its_type_in_order),
     };
 
     return CHECK_RUN(tests);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/run/queue.c core/ */
-/* Which run a start line that waits belongs to. */
+/* Finding a queued start line by its run. */
 #include "check.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static void an_entry_is_found_by_its_run_and_epoch(void **state)
     assert_int_equal(queue->count, 1);
 }
 
-static void an_id_elsewhere_in_a_line_is_not_its_runs(void **state)
+static void an_id_in_a_nested_object_is_ignored(void **state)
 {
     runner_queue_t *queue = make_queue(*state);
 
@@ -57,7 +57,7 @@ static void an_id_elsewhere_in_a_line_is_not_its_runs(void **state)
     assert_non_null(runner_queue_find_run(queue, SECOND, 1));
 }
 
-static void a_line_that_names_no_run_is_never_found(void **state)
+static void a_line_without_a_run_id_is_never_found(void **state)
 {
     runner_queue_t *queue = make_queue(*state);
 
@@ -75,8 +75,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(an_entry_is_found_by_its_run_and_epoch),
-        CHECK_TEST(an_id_elsewhere_in_a_line_is_not_its_runs),
-        CHECK_TEST(a_line_that_names_no_run_is_never_found),
+        CHECK_TEST(an_id_in_a_nested_object_is_ignored),
+        CHECK_TEST(a_line_without_a_run_id_is_never_found),
     };
 
     return CHECK_RUN(tests);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/model/retry.c */
-/* When a model is asked again. */
+/* When a model call is retried. */
 #include "check.h"
 
 #include "runners/builtin/model/retry.h"
@@ -31,13 +31,13 @@ static void retry_after_is_read_as_a_date(void **state)
                      apr_time_from_sec(10));
 }
 
-static void a_date_that_has_passed_means_at_once(void **state)
+static void a_past_date_means_no_delay(void **state)
 {
     assert_int_equal(
         runner_retry_after("Sun, 06 Nov 1994 08:49:36 GMT", MOMENT), 0);
 }
 
-static void what_is_neither_is_no_retry_after(void **state)
+static void a_malformed_retry_after_is_ignored(void **state)
 {
     static const char *const bad[] = {
         "", " ", "soon", "-1", "7 apples", "nan", "Sun, 99 Nov 1994"};
@@ -48,7 +48,7 @@ static void what_is_neither_is_no_retry_after(void **state)
     }
 }
 
-static void the_delay_is_what_the_server_asks_for(void **state)
+static void the_delay_is_that_of_the_server(void **state)
 {
     assert_int_equal(runner_retry_delay(1, 0, 1023), 0);
     assert_int_equal(runner_retry_delay(3, apr_time_from_sec(100), 1023),
@@ -78,7 +78,7 @@ static void the_delay_is_shortened_by_up_to_a_quarter(void **state)
                          runner_retry_delay(2, -1, 0));
 }
 
-static void only_some_statuses_are_worth_another_attempt(void **state)
+static void only_some_statuses_are_retried(void **state)
 {
     static const int worth[] = {429, 500, 502, 503, 529};
     int count = 0;
@@ -97,12 +97,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(retry_after_is_read_as_seconds),
         CHECK_TEST(retry_after_is_read_as_a_date),
-        CHECK_TEST(a_date_that_has_passed_means_at_once),
-        CHECK_TEST(what_is_neither_is_no_retry_after),
-        CHECK_TEST(the_delay_is_what_the_server_asks_for),
+        CHECK_TEST(a_past_date_means_no_delay),
+        CHECK_TEST(a_malformed_retry_after_is_ignored),
+        CHECK_TEST(the_delay_is_that_of_the_server),
         CHECK_TEST(the_delay_doubles_up_to_eight_seconds),
         CHECK_TEST(the_delay_is_shortened_by_up_to_a_quarter),
-        CHECK_TEST(only_some_statuses_are_worth_another_attempt),
+        CHECK_TEST(only_some_statuses_are_retried),
     };
 
     return CHECK_RUN(tests);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/model/sse.c core/buffer.c */
-/* Server-sent events: what counts as one, wherever the bytes are cut. */
+/* Parsing server-sent events, whatever the pieces of the input. */
 #include "check.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static bool record_event(void *baton, const char *name, const char *data,
     return --record->stop_after != 0;
 }
 
-/* The events of the bytes, fed in two pieces. */
+/* Parses the bytes in two pieces. */
 static const char *read_cut(const char *bytes, size_t length, size_t cut,
                             apr_pool_t *pool)
 {
@@ -95,14 +95,14 @@ static const row_t rows[] = {
     {"", ""},
 };
 
-static void events_are_read_whole(void **state)
+static void events_are_parsed_in_one_piece(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_string_equal(read_all(rows[i].bytes, *state), rows[i].events);
     }
 }
 
-static void events_are_read_byte_by_byte(void **state)
+static void events_are_parsed_in_single_bytes(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_string_equal(read_bytewise(rows[i].bytes, *state),
@@ -110,7 +110,7 @@ static void events_are_read_byte_by_byte(void **state)
     }
 }
 
-static void events_are_read_when_cut_at_every_position(void **state)
+static void events_are_parsed_when_cut_at_every_position(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t length = strlen(rows[i].bytes);
@@ -122,7 +122,7 @@ static void events_are_read_when_cut_at_every_position(void **state)
     }
 }
 
-static void the_reader_of_events_can_stop(void **state)
+static void the_receiver_of_events_can_stop_the_parser(void **state)
 {
     record_t record = {*state, "", 1};
     runner_sse_t sse;
@@ -133,7 +133,7 @@ static void the_reader_of_events_can_stop(void **state)
     assert_string_equal(record.text, "message=a;");
 }
 
-static void a_line_or_event_without_end_is_refused(void **state)
+static void a_line_or_event_that_is_too_long_is_refused(void **state)
 {
     record_t record = {*state, "", -1};
     char *line = apr_palloc(*state, RUNNER_SSE_MAX);
@@ -158,11 +158,11 @@ static void a_line_or_event_without_end_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(events_are_read_whole),
-        CHECK_TEST(events_are_read_byte_by_byte),
-        CHECK_TEST(events_are_read_when_cut_at_every_position),
-        CHECK_TEST(the_reader_of_events_can_stop),
-        CHECK_TEST(a_line_or_event_without_end_is_refused),
+        CHECK_TEST(events_are_parsed_in_one_piece),
+        CHECK_TEST(events_are_parsed_in_single_bytes),
+        CHECK_TEST(events_are_parsed_when_cut_at_every_position),
+        CHECK_TEST(the_receiver_of_events_can_stop_the_parser),
+        CHECK_TEST(a_line_or_event_that_is_too_long_is_refused),
     };
 
     return CHECK_RUN(tests);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/base/text.c runners/builtin/base/surrogates.c core/ */
-/* Text made fit for the protocol, halves of characters, words. */
+/* OBJECTS: runners/builtin/base/text.c runners/builtin/base/surrogates.c */
+/* OBJECTS: runners/builtin/base/clean.c core/ */
+/* Cleaning text, joining surrogates, words. */
 #include "check.h"
 
 #include <stdbool.h>
@@ -9,12 +10,13 @@
 #include <apr_strings.h>
 
 #include "core/scan.h"
+#include "runners/builtin/base/clean.h"
 #include "runners/builtin/base/surrogates.h"
 #include "runners/builtin/base/text.h"
 
 #define BAD "\xef\xbf\xbd"
 
-static void what_is_no_utf8_becomes_the_replacement_character(void **state)
+static void invalid_utf8_becomes_the_replacement_character(void **state)
 {
     static const char *const rows[][2] = {
         {"plain", "plain"},
@@ -38,13 +40,13 @@ static void what_is_no_utf8_becomes_the_replacement_character(void **state)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t length;
-        const char *text = runner_text_clean(rows[i][0], strlen(rows[i][0]),
+        const char *text = runner_clean_text(rows[i][0], strlen(rows[i][0]),
                                              &length, *state);
 
         assert_string_equal(text, rows[i][1]);
         assert_int_equal(length, strlen(rows[i][1]));
     }
-    assert_string_equal(runner_text_clean("a\0b", 3, NULL, *state),
+    assert_string_equal(runner_clean_text("a\0b", 3, NULL, *state),
                         "a" BAD "b");
 }
 
@@ -68,9 +70,8 @@ static void escapes_that_cannot_be_stored_are_replaced_in_json(void **state)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_string_equal(runner_text_clean_json(rows[i][0],
-                                                   strlen(rows[i][0]), false,
-                                                   NULL, *state),
+        assert_string_equal(runner_clean_json(rows[i][0], strlen(rows[i][0]),
+                                              false, NULL, *state),
                             rows[i][1]);
     }
 }
@@ -82,8 +83,8 @@ static bool is_accepted(const char *text, size_t length, apr_pool_t *pool)
     return agent_scan_json(scan, text, length);
 }
 
-/* A string of any bytes, once cleaned, is a string or no JSON, but never one
- * that the scan refuses for what it contains. */
+/* A cleaned string of any bytes either passes the scan or is not JSON; the scan
+ * never refuses its characters. */
 static void cleaned_json_passes_the_scan(void **state)
 {
     static const char alphabet[] = "\\ud8cf0\"\xff\xc3\xbc\xed\xa0 \0";
@@ -101,8 +102,8 @@ static void cleaned_json_passes_the_scan(void **state)
             text[i] = alphabet[(seed >> 16) % (sizeof(alphabet) - 1)];
         }
         text[length + 1] = '"';
-        cleaned = runner_text_clean_json(text, length + 2, round % 2 == 0,
-                                         &cleaned_length, *state);
+        cleaned = runner_clean_json(text, length + 2, round % 2 == 0,
+                                    &cleaned_length, *state);
         memset(&scan, 0, sizeof(scan));
         agent_scan_json(&scan, cleaned, cleaned_length);
         assert_true(scan.code == AGENT_SCAN_OK
@@ -112,7 +113,7 @@ static void cleaned_json_passes_the_scan(void **state)
     assert_true(is_accepted("\"x\"", 3, *state));
 }
 
-/* The texts joined, each given on its own. */
+/* Joins the texts, one piece each. */
 static const char *join(const char *const *texts, apr_pool_t *pool)
 {
     const char *joined = "";
@@ -120,8 +121,8 @@ static const char *join(const char *const *texts, apr_pool_t *pool)
 
     for (; *texts != NULL; texts++) {
         size_t length;
-        const char *text = runner_text_clean_json(*texts, strlen(*texts), true,
-                                                  &length, pool);
+        const char *text = runner_clean_json(*texts, strlen(*texts), true,
+                                             &length, pool);
 
         text = runner_surrogates_join(&pending, text, &length, pool);
         assert_int_equal(strlen(text), length);
@@ -130,7 +131,7 @@ static const char *join(const char *const *texts, apr_pool_t *pool)
     return apr_pstrcat(pool, joined, pending ? "..." : "", NULL);
 }
 
-static void halves_of_a_character_are_put_together(void **state)
+static void split_surrogate_pairs_are_joined(void **state)
 {
     static const char *const rows[][5] = {
         {"a\\ud83c", "\\udf0d b", NULL, "a\xf0\x9f\x8c\x8d b"},
@@ -154,7 +155,7 @@ static void halves_of_a_character_are_put_together(void **state)
     }
 }
 
-static void a_text_is_the_sum_of_its_words(void **state)
+static void words_concatenate_to_the_text(void **state)
 {
     static const char *const texts[] = {
         "", " ", "a", " a", "a ", " a  b\n c ", "gr\xc3\xbc\xc3\x9f dich"};
@@ -186,11 +187,11 @@ static void a_long_text_is_cut_between_characters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(what_is_no_utf8_becomes_the_replacement_character),
+        CHECK_TEST(invalid_utf8_becomes_the_replacement_character),
         CHECK_TEST(escapes_that_cannot_be_stored_are_replaced_in_json),
         CHECK_TEST(cleaned_json_passes_the_scan),
-        CHECK_TEST(halves_of_a_character_are_put_together),
-        CHECK_TEST(a_text_is_the_sum_of_its_words),
+        CHECK_TEST(split_surrogate_pairs_are_joined),
+        CHECK_TEST(words_concatenate_to_the_text),
         CHECK_TEST(a_long_text_is_cut_between_characters),
     };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/wire.c core/buffer.c */
-/* Lines over pipes: cut anywhere, bounded, never blocking. */
+/* Lines over pipes: any pieces, bounded, never blocking. */
 #include "check.h"
 
 #include <signal.h>
@@ -47,7 +47,7 @@ static void send_text(ends_t *ends, const char *text, size_t length)
     assert_int_equal(runner_wire_read(&ends->wire), APR_SUCCESS);
 }
 
-/* Adds the whole lines that are there to *text, each with a bar behind it. */
+/* Appends the complete lines to *text, each followed by a bar. */
 static void take_lines(ends_t *ends, const char **text, apr_pool_t *pool)
 {
     const char *line;
@@ -77,7 +77,7 @@ static void lines_are_read_when_cut_at_every_position(void **state)
     }
 }
 
-static void nothing_to_read_is_no_error_and_the_end_is_told(void **state)
+static void an_empty_pipe_is_not_an_error_and_a_closed_one_is_eof(void **state)
 {
     ends_t *ends = open_wire(*state);
     size_t length;
@@ -90,7 +90,7 @@ static void nothing_to_read_is_no_error_and_the_end_is_told(void **state)
     close_wire(ends);
 }
 
-static void what_the_pipe_does_not_take_waits(void **state)
+static void unsent_bytes_are_written_later(void **state)
 {
     ends_t *ends = open_wire(*state);
     char *text = apr_palloc(*state, 300001);
@@ -100,7 +100,7 @@ static void what_the_pipe_does_not_take_waits(void **state)
     text[300000] = '\0';
     runner_wire_begin(&ends->wire, "{");
     runner_wire_add_json(&ends->wire, NULL);
-    runner_buffer_append(&ends->wire.out, text, 300000);
+    agent_buffer_append(&ends->wire.out, text, 300000);
     assert_int_equal(runner_wire_end(&ends->wire), APR_SUCCESS);
     assert_true(runner_wire_is_full(&ends->wire));
     while (total < 300006) {
@@ -112,12 +112,12 @@ static void what_the_pipe_does_not_take_waits(void **state)
         total += (size_t)got;
     }
     assert_int_equal(total, 300006);
-    assert_int_equal(runner_wire_pending(&ends->wire), 0);
+    assert_int_equal(runner_wire_unsent(&ends->wire), 0);
     assert_false(runner_wire_is_full(&ends->wire));
     close_wire(ends);
 }
 
-static void a_line_that_is_too_long_is_taken_back(void **state)
+static void a_line_that_is_too_long_is_dropped(void **state)
 {
     ends_t *ends = open_wire(*state);
     char *text = apr_palloc(*state, RUNNER_LINE_MAX + 1);
@@ -126,17 +126,16 @@ static void a_line_that_is_too_long_is_taken_back(void **state)
     runner_wire_begin(&ends->wire, "kept %d", 1);
     assert_int_equal(runner_wire_end(&ends->wire), APR_SUCCESS);
     runner_wire_begin(&ends->wire, "lost");
-    runner_buffer_append(&ends->wire.out, text, RUNNER_LINE_MAX - 3);
+    agent_buffer_append(&ends->wire.out, text, RUNNER_LINE_MAX - 3);
     assert_int_equal(runner_wire_end(&ends->wire), APR_ENOSPC);
-    assert_int_equal(runner_wire_pending(&ends->wire), strlen("kept 1\n"));
+    assert_int_equal(runner_wire_unsent(&ends->wire), strlen("kept 1\n"));
     runner_wire_begin(&ends->wire, "next");
     assert_int_equal(runner_wire_end(&ends->wire), APR_SUCCESS);
-    assert_int_equal(runner_wire_pending(&ends->wire),
-                     strlen("kept 1\nnext\n"));
+    assert_int_equal(runner_wire_unsent(&ends->wire), strlen("kept 1\nnext\n"));
     close_wire(ends);
 }
 
-static void a_supervisor_that_has_gone_is_an_error(void **state)
+static void a_closed_output_pipe_is_an_error(void **state)
 {
     ends_t *ends = open_wire(*state);
 
@@ -149,33 +148,14 @@ static void a_supervisor_that_has_gone_is_an_error(void **state)
     close_wire(ends);
 }
 
-static void a_buffer_gives_large_room_back(void **state)
-{
-    runner_buffer_t buffer;
-    char *text = apr_palloc(*state, 1000000);
-
-    memset(text, 'x', 1000000);
-    runner_buffer_init(&buffer, *state);
-    assert_string_equal(runner_buffer_text(&buffer), "");
-    runner_buffer_append(&buffer, text, 1000000);
-    runner_buffer_consume(&buffer, 999997);
-    assert_string_equal(runner_buffer_text(&buffer), "xxx");
-    runner_buffer_consume(&buffer, 3);
-    assert_int_equal(buffer.capacity, 0);
-    runner_buffer_append(&buffer, "a", 1);
-    runner_buffer_append(&buffer, "b", 1);
-    assert_string_equal(runner_buffer_text(&buffer), "ab");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(lines_are_read_when_cut_at_every_position),
-        CHECK_TEST(nothing_to_read_is_no_error_and_the_end_is_told),
-        CHECK_TEST(what_the_pipe_does_not_take_waits),
-        CHECK_TEST(a_line_that_is_too_long_is_taken_back),
-        CHECK_TEST(a_supervisor_that_has_gone_is_an_error),
-        CHECK_TEST(a_buffer_gives_large_room_back),
+        CHECK_TEST(an_empty_pipe_is_not_an_error_and_a_closed_one_is_eof),
+        CHECK_TEST(unsent_bytes_are_written_later),
+        CHECK_TEST(a_line_that_is_too_long_is_dropped),
+        CHECK_TEST(a_closed_output_pipe_is_an_error),
     };
 
     return CHECK_RUN(tests);

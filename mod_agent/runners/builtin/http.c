@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcurl's multi interface behind pools and callbacks; see http.h. */
+/* libcurl's multi interface with pools and callbacks. */
 #include "http.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define REDIRECT_NONE      0L
-/* What is taken at once of a reply that may have to wait: a byte of it can make
- * hundreds of output. */
+/* The bytes received at once of a transfer that can be paused: one byte may
+ * become hundreds of output. */
 #define PIECE_BYTES 1024L
 
 struct runner_transfer_t {
@@ -21,7 +21,7 @@ struct runner_transfer_t {
     runner_request_t request;
     CURL *easy;
     struct curl_slist *headers;
-    /* It is in one of the two rings; in that of those that wait. */
+    /* In one of the two rings; in the ring of waiting transfers. */
     bool is_active;
     bool is_waiting;
     bool is_paused;
@@ -33,7 +33,7 @@ typedef APR_RING_HEAD(transfer_ring_t, runner_transfer_t) transfer_ring_t;
 
 struct runner_http_t {
     CURLM *multi;
-    /* Under way, and their number; waiting. */
+    /* The active transfers, and their number; the waiting ones. */
     transfer_ring_t transfers;
     int active;
     transfer_ring_t waiting;
@@ -41,10 +41,10 @@ struct runner_http_t {
     int paused;
 };
 
-/* Descriptors that the process needs for other things. */
+/* Descriptors that the process needs for other purposes. */
 #define DESCRIPTORS_KEPT 32
-/* A connection, and the pair of sockets of the thread that looks its name up.
- */
+/* Descriptors of a transfer: its connection, and the socket pair of the thread
+ * that resolves its name. */
 #define DESCRIPTORS_EACH 3
 
 static int find_active_max(void)
@@ -135,13 +135,25 @@ const char *runner_http_content_type(runner_transfer_t *transfer)
     return type;
 }
 
-static void resume_transfer(runner_transfer_t *transfer)
+/* The first paused transfer after previous, NULL for the first of all, whose
+ * receiver has room again; NULL when there is none. */
+static runner_transfer_t *find_resumable(const runner_http_t *http,
+                                         const runner_transfer_t *previous)
 {
-    if (transfer->is_paused) {
-        transfer->is_paused = false;
-        transfer->http->paused--;
-        curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+    runner_transfer_t *transfer = previous != NULL
+        ? APR_RING_NEXT(previous, link)
+        : APR_RING_FIRST(&http->transfers);
+
+    while (
+        http->paused > 0
+        && transfer
+            != APR_RING_SENTINEL(&http->transfers, runner_transfer_t, link)) {
+        if (transfer->is_paused && !is_full(transfer)) {
+            return transfer;
+        }
+        transfer = APR_RING_NEXT(transfer, link);
     }
+    return NULL;
 }
 
 static void set_safety(CURL *easy)
@@ -153,8 +165,8 @@ static void set_safety(CURL *easy)
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    /* A cancelled transfer must not wait for the look-up of its name, which
-     * can take as long as the resolver likes: its thread ends by itself. */
+    /* A cancelled transfer must not wait for its name to be resolved: the
+     * thread of the resolver ends later by itself. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
 }
@@ -173,14 +185,14 @@ static bool set_headers(runner_transfer_t *transfer)
 {
     apr_array_header_t *headers = transfer->request.headers;
 
-    /* Without this libcurl asks for leave before a body of 1 MiB, and waits
-     * one second for servers that do not know the question. */
+    /* Without this libcurl sends "Expect: 100-continue" before a body of 1 MiB,
+     * and waits a second for servers that do not support it. */
     transfer->headers = curl_slist_append(NULL, "Expect:");
     for (int i = 0; headers != NULL && i < headers->nelts; i++) {
         const char *line = APR_ARRAY_IDX(headers, i, const char *);
         struct curl_slist *more;
 
-        /* A line break in a value would begin a header of its own. */
+        /* A line break in a value would begin another header. */
         if (strpbrk(line, "\r\n") != NULL) {
             return false;
         }
@@ -245,9 +257,9 @@ static apr_status_t end_with_pool(void *baton)
     return APR_SUCCESS;
 }
 
-/* libcurl refuses a handle only when memory is short: it stays first, and is
- * tried again when another has ended. */
-static void begin_waiting(runner_http_t *http)
+/* libcurl refuses a handle only when memory is short: the transfer stays first
+ * and is started after another has ended. */
+static void start_waiting(runner_http_t *http)
 {
     while (http->active < http->active_max
            && !APR_RING_EMPTY(&http->waiting, runner_transfer_t, link)) {
@@ -290,7 +302,7 @@ runner_transfer_t *runner_http_start(runner_http_t *http,
     APR_RING_INSERT_TAIL(&http->waiting, transfer, runner_transfer_t, link);
     apr_pool_cleanup_register(pool, transfer, end_with_pool,
                               apr_pool_cleanup_null);
-    begin_waiting(http);
+    start_waiting(http);
     return transfer;
 }
 
@@ -339,7 +351,7 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     reply.retry_after = find_header(transfer, "retry-after");
     reply.is_final = is_final_failure(code);
     reply.has_timed_out = code == CURLE_OPERATION_TIMEDOUT;
-    /* A transfer that on_bytes ended has nothing wrong of its own. */
+    /* A transfer that on_bytes ended did not fail. */
     reply.failure = transfer->has_been_refused
         ? NULL
         : describe_failure(transfer, code);
@@ -348,45 +360,24 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     transfer->request.on_end(transfer->request.baton, &reply);
 }
 
-/* The first paused transfer that may go on; NULL: none. */
-static runner_transfer_t *find_resumable(const runner_http_t *http)
-{
-    runner_transfer_t *transfer = APR_RING_FIRST(&http->transfers);
-
-    while (
-        http->paused > 0
-        && transfer
-            != APR_RING_SENTINEL(&http->transfers, runner_transfer_t, link)) {
-        if (transfer->is_paused && !is_full(transfer)) {
-            return transfer;
-        }
-        transfer = APR_RING_NEXT(transfer, link);
-    }
-    return NULL;
-}
-
 bool runner_http_is_ready(const runner_http_t *http)
 {
-    bool may_begin = http->active < http->active_max
+    bool may_start = http->active < http->active_max
         && !APR_RING_EMPTY(&http->waiting, runner_transfer_t, link);
 
-    return may_begin || find_resumable(http) != NULL;
+    return may_start || find_resumable(http, NULL) != NULL;
 }
 
-/* libcurl hands over what it kept at once, which may pause the transfer again.
- */
+/* libcurl delivers the bytes that it has kept at once, which may pause the
+ * transfer again. */
 static void resume_paused(runner_http_t *http)
 {
-    runner_transfer_t *transfer = APR_RING_FIRST(&http->transfers);
+    runner_transfer_t *transfer = NULL;
 
-    while (transfer
-           != APR_RING_SENTINEL(&http->transfers, runner_transfer_t, link)) {
-        runner_transfer_t *next = APR_RING_NEXT(transfer, link);
-
-        if (transfer->is_paused && !is_full(transfer)) {
-            resume_transfer(transfer);
-        }
-        transfer = next;
+    while ((transfer = find_resumable(http, transfer)) != NULL) {
+        transfer->is_paused = false;
+        http->paused--;
+        curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
     }
 }
 
@@ -396,8 +387,8 @@ void runner_http_perform(runner_http_t *http)
     int running;
     int left;
 
-    /* Those that were cancelled have left places. */
-    begin_waiting(http);
+    /* Cancelled transfers have left room. */
+    start_waiting(http);
     if (APR_RING_EMPTY(&http->transfers, runner_transfer_t, link)) {
         return;
     }

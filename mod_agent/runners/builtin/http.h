@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP as a client, many transfers at once on the runner's one loop. No proxy,
- * no redirect, TLS always verified.
+ * An HTTP client: concurrent transfers on the runner's event loop. No proxy, no
+ * redirects; TLS certificates are always verified.
  */
 #ifndef AGENT_RUNNER_HTTP_H
 #define AGENT_RUNNER_HTTP_H
@@ -13,25 +13,25 @@
 #include <apr_time.h>
 #include <curl/curl.h>
 
-/* Transfers that are under way at once, where the process may open enough
- * descriptors; the others wait in the order in which they were begun. */
+/* Transfers that are active at once, if the process may open enough
+ * descriptors; the others wait, first in, first out. */
 #define RUNNER_HTTP_ACTIVE_MAX 256
 
 typedef struct runner_http_t runner_http_t;
 typedef struct runner_transfer_t runner_transfer_t;
 
-/* How a transfer ended. */
+/* The end of a transfer. */
 typedef struct runner_reply_t {
-    /* HTTP status; 0 when none arrived. */
+    /* HTTP status; 0 when no reply arrived. */
     int status;
     /* Header fields, NULL when absent; in the transfer's pool. */
     const char *content_type;
     const char *retry_after;
-    /* NULL when the reply arrived whole; else what went wrong, for a person. */
+    /* NULL when the reply is complete; else the error, for a person. */
     const char *failure;
     bool has_timed_out;
-    /* The next attempt would fail in the same way: the certificate is not
-     * trusted, the URL is not one. */
+    /* A retry would fail in the same way: the certificate is not trusted, or
+     * the URL is malformed. */
     bool is_final;
 } runner_reply_t;
 
@@ -43,57 +43,56 @@ typedef struct runner_request_t {
     /* NULL: no body. Must live as long as the transfer. */
     const char *body;
     size_t body_length;
-    /* From the moment at which it is under way; 0: no limit. */
+    /* From the time at which the transfer is active; 0: no limit. */
     apr_interval_time_t timeout;
     /* True pauses the transfer until it returns false; NULL: never paused. */
     bool (*is_full)(void *baton);
-    /* Never send twice: a connection of its own, since libcurl repeats a
-     * request when a connection that it used before turns out to be dead. */
+    /* The request is never sent twice: on a new connection, since libcurl
+     * repeats a request when a reused connection turns out to be closed. */
     bool is_once;
-    /*
-     * A piece of the body; status is the reply's. False ends the transfer.
-     * Must not cancel the transfer.
-     */
+    /* A piece of the body; status is that of the reply. False ends the
+     * transfer. Must not call runner_http_cancel(). */
     bool (*on_bytes)(void *baton, int status, const char *bytes, size_t length);
-    /* The transfer is over and must not be used any more. */
+    /* The transfer is over; it must not be used after this. */
     void (*on_end)(void *baton, const runner_reply_t *reply);
     void *baton;
 } runner_request_t;
 
-/* Opens the client; closed with pool. NULL when libcurl cannot start. */
+/* Opens the client; it is closed with pool. NULL: libcurl failed. */
 runner_http_t *runner_http_open(apr_pool_t *pool);
 
 /*
- * Begins a transfer that lives until on_end, runner_http_cancel() or the end
- * of pool. NULL when the URL or a header is unusable (*failure says why).
+ * Starts a transfer, which lives until on_end, runner_http_cancel() or the end
+ * of pool. NULL: the URL or a header is malformed, or memory is short; *failure
+ * is the reason.
  */
 runner_transfer_t *runner_http_start(runner_http_t *http,
                                      const runner_request_t *request,
                                      const char **failure, apr_pool_t *pool);
 
-/* Whether it waits for others to end: nothing has been sent yet. */
+/* Whether the transfer is not active yet: nothing has been sent. */
 bool runner_http_is_waiting(const runner_transfer_t *transfer);
 
-/* Drops the connection at once; on_end is not called. */
+/* Closes the connection at once; on_end is not called. */
 void runner_http_cancel(runner_transfer_t *transfer);
 
-/* The type of the reply as far as it has arrived, borrowed until the transfer's
- * end; NULL when it has none. For on_bytes. */
+/* The content type of the reply so far, borrowed until the end of the transfer;
+ * NULL when it has none. */
 const char *runner_http_content_type(runner_transfer_t *transfer);
 
-/* Waits for the given descriptors or any transfer, at most timeout_ms. */
+/* Waits for the descriptors or any transfer, at most timeout_ms. */
 void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
                       unsigned count, int timeout_ms);
 
 /* Whether runner_http_perform() has work that no descriptor signals: a paused
- * transfer may go on, or a waiting one may begin since another was cancelled.
+ * transfer may resume, or a waiting one may start after another was cancelled.
  */
 bool runner_http_is_ready(const runner_http_t *http);
 
-/* Does what can be done now; calls on_bytes and on_end. */
+/* Performs all transfers without blocking; calls on_bytes and on_end. */
 void runner_http_perform(runner_http_t *http);
 
-/* "host:port" or "host" of a URL, in pool; the URL itself if it is none. */
+/* "host:port" or "host" of a URL, in pool; url itself when it is malformed. */
 const char *runner_http_host(const char *url, apr_pool_t *pool);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent-runner: runs the built-in graphs. It speaks the protocol of
- * runners/PROTOCOL.md on the descriptors 3 (in) and 4 (out) and ends with the
- * process that started it.
+ * agent-runner: executes the built-in graphs. It uses the protocol of
+ * runners/PROTOCOL.md on the descriptors 3 (in) and 4 (out), and exits with its
+ * parent process.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,15 +14,15 @@
 #include <apr_general.h>
 #include <apr_strings.h>
 
-#include "runners/builtin/base/memory.h"
 #include "runner.h"
+#include "runners/builtin/base/memory.h"
 
 #define IN_FD  3
 #define OUT_FD 4
-/* Memory that ended runs leave for the next ones; more goes back. */
+/* Memory of ended runs that is kept for the next ones. */
 #define POOL_KEPT ((apr_size_t)4 * 1024 * 1024)
 
-/* The slots of the command line: nothing, or "--slots N"; 0 when malformed. */
+/* Reads the command line: nothing, or "--slots N"; 0 when malformed. */
 static int read_slots(int argc, char **argv)
 {
     apr_int64_t slots;
@@ -41,11 +41,11 @@ static int read_slots(int argc, char **argv)
     return (int)slots;
 }
 
-/* False when the parent is already gone. */
+/* False when the parent has already exited. */
 static int follow_parent(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    /* It may have died before the line above. */
+    /* It may have exited before the call above. */
     return getppid() == parent;
 }
 
@@ -66,7 +66,8 @@ int main(int argc, char **argv)
     if (!follow_parent(parent)) {
         return 0;
     }
-    /* Its memory holds the keys of models: not for others of the same user. */
+    /* The memory holds the keys of models: processes of the same user must not
+     * read it. */
     prctl(PR_SET_DUMPABLE, 0);
     signal(SIGPIPE, SIG_IGN);
     apr_initialize();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines over two non-blocking pipes; see wire.h. */
+/* Lines over two non-blocking pipes. */
 #include "wire.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include <apr_strings.h>
 
 #define READ_SIZE ((size_t)64 * 1024)
-/* The longest head of a line: fixed words, ids of 36 characters, numbers. */
-#define HEAD_SIZE 512
+/* The longest formatted text: fixed words, ids of 36 characters, numbers. */
+#define TEXT_SIZE 512
 
 static apr_status_t prepare_descriptor(int fd)
 {
@@ -33,37 +33,34 @@ apr_status_t runner_wire_open(runner_wire_t *wire, int in_fd, int out_fd,
     memset(wire, 0, sizeof(*wire));
     wire->in_fd = in_fd;
     wire->out_fd = out_fd;
-    runner_buffer_init(&wire->in, pool);
-    runner_buffer_init(&wire->out, pool);
+    agent_buffer_init(&wire->in, pool);
+    agent_buffer_init(&wire->out, pool);
     rv = prepare_descriptor(in_fd);
     return rv != APR_SUCCESS ? rv : prepare_descriptor(out_fd);
 }
 
 static void drop_taken(runner_wire_t *wire)
 {
-    runner_buffer_consume(&wire->in, wire->in_taken);
+    agent_buffer_consume(&wire->in, wire->in_taken);
     wire->in_searched -= wire->in_taken;
     wire->in_taken = 0;
 }
 
-/* One read. *is_enough: a line has ended, or the pipe is empty or broken. */
+/* One read. *is_enough: a line is complete, or the pipe is empty or broken. */
 static apr_status_t read_piece(runner_wire_t *wire, bool *is_enough)
 {
-    ssize_t got;
+    char *room = agent_buffer_reserve(&wire->in, READ_SIZE);
+    ssize_t got = read(wire->in_fd, room, READ_SIZE);
 
     *is_enough = true;
-    runner_buffer_reserve(&wire->in, READ_SIZE);
-    got = read(wire->in_fd, wire->in.bytes + wire->in.length, READ_SIZE);
     if (got < 0) {
         return errno == EAGAIN || errno == EINTR ? APR_SUCCESS : errno;
     }
     if (got == 0) {
         return APR_EOF;
     }
-    *is_enough = memchr(wire->in.bytes + wire->in.length, '\n', (size_t)got)
-        != NULL;
-    wire->in.length += (size_t)got;
-    wire->in.bytes[wire->in.length] = '\0';
+    *is_enough = memchr(room, '\n', (size_t)got) != NULL;
+    agent_buffer_commit(&wire->in, (apr_size_t)got);
     return APR_SUCCESS;
 }
 
@@ -73,29 +70,34 @@ apr_status_t runner_wire_read(runner_wire_t *wire)
     bool is_enough = false;
 
     drop_taken(wire);
-    if (wire->in.length > RUNNER_LINE_MAX) {
+    if (agent_buffer_length(&wire->in) > RUNNER_LINE_MAX) {
         return APR_ENOSPC;
     }
     while (rv == APR_SUCCESS && !is_enough
-           && wire->in.length <= RUNNER_LINE_MAX) {
+           && agent_buffer_length(&wire->in) <= RUNNER_LINE_MAX) {
         rv = read_piece(wire, &is_enough);
     }
     return rv;
 }
 
+bool runner_wire_has_lines(const runner_wire_t *wire)
+{
+    return wire->in_searched < agent_buffer_length(&wire->in);
+}
+
 char *runner_wire_line(runner_wire_t *wire, size_t *length)
 {
-    char *line;
+    char *text = agent_buffer_text(&wire->in);
+    char *line = text + wire->in_taken;
     char *end;
 
-    if (wire->in_searched == wire->in.length) {
+    if (!runner_wire_has_lines(wire)) {
         return NULL;
     }
-    line = wire->in.bytes + wire->in_taken;
-    end = memchr(wire->in.bytes + wire->in_searched, '\n',
-                 wire->in.length - wire->in_searched);
+    end = memchr(text + wire->in_searched, '\n',
+                 agent_buffer_length(&wire->in) - wire->in_searched);
     if (end == NULL) {
-        wire->in_searched = wire->in.length;
+        wire->in_searched = agent_buffer_length(&wire->in);
         return NULL;
     }
     *end = '\0';
@@ -107,9 +109,9 @@ char *runner_wire_line(runner_wire_t *wire, size_t *length)
 
 apr_status_t runner_wire_flush(runner_wire_t *wire)
 {
-    while (runner_wire_pending(wire) > 0) {
-        ssize_t sent = write(wire->out_fd, wire->out.bytes + wire->out_sent,
-                             runner_wire_pending(wire));
+    while (runner_wire_unsent(wire) > 0) {
+        ssize_t sent = write(wire->out_fd, agent_buffer_text(&wire->out),
+                             runner_wire_unsent(wire));
 
         if (sent < 0 && errno == EINTR) {
             continue;
@@ -117,41 +119,34 @@ apr_status_t runner_wire_flush(runner_wire_t *wire)
         if (sent < 0) {
             return errno == EAGAIN ? APR_SUCCESS : errno;
         }
-        wire->out_sent += (size_t)sent;
-        /* Moving the rest down is put off until it is the smaller part. */
-        if (wire->out_sent > wire->out.length / 2) {
-            runner_buffer_consume(&wire->out, wire->out_sent);
-            wire->out_sent = 0;
-        }
+        agent_buffer_consume(&wire->out, (apr_size_t)sent);
     }
     return APR_SUCCESS;
 }
 
-size_t runner_wire_pending(const runner_wire_t *wire)
+size_t runner_wire_unsent(const runner_wire_t *wire)
 {
-    return wire->out.length - wire->out_sent;
+    return agent_buffer_length(&wire->out);
 }
 
 bool runner_wire_is_full(const runner_wire_t *wire)
 {
-    return runner_wire_pending(wire) > RUNNER_OUTPUT_MAX;
+    return runner_wire_unsent(wire) > RUNNER_WIRE_MAX;
 }
 
 static void add_formatted(runner_wire_t *wire, const char *format, va_list args)
 {
-    int length;
+    int length = apr_vsnprintf(agent_buffer_reserve(&wire->out, TEXT_SIZE),
+                               TEXT_SIZE, format, args);
 
-    runner_buffer_reserve(&wire->out, HEAD_SIZE);
-    length = apr_vsnprintf(wire->out.bytes + wire->out.length, HEAD_SIZE,
-                           format, args);
-    wire->out.length += (size_t)length;
+    agent_buffer_commit(&wire->out, (apr_size_t)length);
 }
 
 void runner_wire_begin(runner_wire_t *wire, const char *format, ...)
 {
     va_list args;
 
-    wire->line_start = wire->out.length;
+    wire->line_start = agent_buffer_length(&wire->out);
     va_start(args, format);
     add_formatted(wire, format, args);
     va_end(args);
@@ -173,38 +168,38 @@ size_t runner_wire_add_json(runner_wire_t *wire, json_object *value)
         value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE,
         &length);
 
-    runner_buffer_append(&wire->out, text, length);
+    agent_buffer_append(&wire->out, text, length);
     return length;
 }
 
 void runner_wire_drop(runner_wire_t *wire)
 {
-    wire->out.length = wire->line_start;
+    agent_buffer_truncate(&wire->out, wire->line_start);
 }
 
 apr_status_t runner_wire_end(runner_wire_t *wire)
 {
-    if (wire->out.length - wire->line_start > RUNNER_LINE_MAX) {
+    if (agent_buffer_length(&wire->out) - wire->line_start > RUNNER_LINE_MAX) {
         runner_wire_drop(wire);
         return APR_ENOSPC;
     }
-    runner_buffer_append(&wire->out, "\n", 1);
+    agent_buffer_append(&wire->out, "\n", 1);
     return APR_SUCCESS;
 }
 
 size_t runner_wire_last(const runner_wire_t *wire)
 {
-    return wire->out.length - wire->line_start - 1;
+    return agent_buffer_length(&wire->out) - wire->line_start - 1;
 }
 
-void runner_wire_move(runner_wire_t *wire, runner_buffer_t *to)
+void runner_wire_move(runner_wire_t *wire, agent_buffer_t *to)
 {
-    runner_buffer_append(to, wire->out.bytes + wire->line_start,
-                         wire->out.length - wire->line_start);
+    agent_buffer_append(to, agent_buffer_text(&wire->out) + wire->line_start,
+                        agent_buffer_length(&wire->out) - wire->line_start);
     runner_wire_drop(wire);
 }
 
 void runner_wire_put(runner_wire_t *wire, const char *lines, size_t length)
 {
-    runner_buffer_append(&wire->out, lines, length);
+    agent_buffer_append(&wire->out, lines, length);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// POST /v1/messages as Anthropic's service answers it, its refusals included.
+// POST /v1/messages like Anthropic's service, including its refusals.
 'use strict';
 
-const journal = require('./journal');
+const log = require('./log');
 const script = require('./script');
 const stream = require('./stream');
 
@@ -45,7 +45,7 @@ function checkBlock(block) {
     return undefined;
 }
 
-// Every tool_use is answered at once in the next message, and nothing else is.
+// The next message must have the results of all tool_use blocks, and no others.
 function checkPairs(messages, i) {
     const uses = idsOf(blocksOf(messages[i]), 'tool_use', 'id');
     const results = i + 1 < messages.length
@@ -95,7 +95,7 @@ function checkTools(tools) {
     return undefined;
 }
 
-// [status, message] of a refusal; undefined when the request is good.
+// [status, message] of a refusal; undefined when the request is valid.
 function refuse(call) {
     const { body, request } = call;
     if (!request.headers['x-api-key']) {
@@ -140,7 +140,7 @@ function resultsOf(messages) {
         : [];
 }
 
-// What was said after the last results counts as a new question.
+// Texts after the last results count as a new prompt.
 function planOf(messages) {
     const last = messages[messages.length - 1];
     const hasText = idsOf(blocksOf(last), 'text', 'text').length > 0;
@@ -246,7 +246,7 @@ const extras = {
 exports.answer = function answer(call) {
     const refusal = refuse(call);
     const plan = refusal ? { key: '' } : planOf(call.body.messages);
-    journal.note(call, plan.key);
+    log.note(call, plan.key);
     if (refusal) {
         call.json(refusal[0], makeError(...refusal));
         return;

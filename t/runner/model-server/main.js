@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
-// The model test server: speaks Anthropic's Messages API and OpenAI's Chat
+// The model test server: serves Anthropic's Messages API and OpenAI's Chat
 // Completions on 127.0.0.1 and prints its address as its first line. README.md
-// tells how a prompt scripts what it does. It ends when its stdin ends.
+// describes the scripts in prompts. It exits at the end of stdin.
 'use strict';
 
 const fs = require('fs');
@@ -11,15 +11,15 @@ const https = require('https');
 const anthropic = require('./anthropic');
 const openai = require('./openai');
 const tools = require('./tools');
-const journal = require('./journal');
+const log = require('./log');
 
 const routes = {
     'POST /v1/messages': anthropic.answer,
     'POST /v1/chat/completions': openai.answer,
-    'GET /journal': (call) => call.json(200, journal.read(call.query.get('key'))),
-    'GET /seen': (call) => journal.whenSeen(call.query.get('key'),
+    'GET /log': (call) => call.json(200, log.read(call.query.get('key'))),
+    'GET /seen': (call) => log.whenSeen(call.query.get('key'),
         (entry) => call.json(200, entry)),
-    'GET /closed': (call) => journal.whenClosed(call.query.get('key'),
+    'GET /closed': (call) => log.whenClosed(call.query.get('key'),
         (entry) => call.json(200, entry)),
 };
 
@@ -37,7 +37,7 @@ function parse(text) {
     }
 }
 
-// What a handler sees of one request.
+// One request, for its handler.
 function makeCall(request, response, bytes) {
     const url = new URL(request.url, 'http://localhost');
     return {
@@ -69,7 +69,7 @@ function serve(request, response) {
     });
 }
 
-// With two arguments, a key and a certificate, the server speaks TLS.
+// With two arguments, a key and a certificate, the server uses TLS.
 const [keyFile, certificateFile] = process.argv.slice(2);
 const server = keyFile
     ? https.createServer({

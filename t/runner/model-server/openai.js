@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// POST /v1/chat/completions as OpenAI's service answers it, its refusals
-// included, and with the quirks of servers that imitate it.
+// POST /v1/chat/completions like OpenAI's service, including its refusals, and
+// with the quirks of compatible servers.
 'use strict';
 
-const journal = require('./journal');
+const log = require('./log');
 const script = require('./script');
 const stream = require('./stream');
 
@@ -33,7 +33,7 @@ function checkCalls(message, i) {
     return undefined;
 }
 
-// Tool messages follow the calls they answer, and all calls are answered.
+// Tool messages must follow their calls, and each call must have one.
 function checkOrder(messages) {
     let open = [];
     for (let i = 0; i < messages.length; i++) {
@@ -78,7 +78,7 @@ function checkTools(tools) {
     return bad ? "Invalid 'tools[0]'." : undefined;
 }
 
-// [status, message] of a refusal; undefined when the request is good.
+// [status, message] of a refusal; undefined when the request is valid.
 function refuse(call) {
     const { body, request } = call;
     const [, key] = /^Bearer (.*)$/.exec(request.headers.authorization || '') || [];
@@ -205,7 +205,7 @@ const extras = {
 exports.answer = function answer(call) {
     const refusal = refuse(call);
     const plan = refusal ? { key: '' } : planOf(call.body.messages);
-    journal.note(call, plan.key);
+    log.note(call, plan.key);
     if (refusal) {
         call.json(refusal[0], makeError(...refusal));
         return;

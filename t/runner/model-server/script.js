@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request is to be answered with. The last text of the user may be
-// `script {JSON}`; README.md lists its members.
+// The script of a reply: the last text of the user may be `script {JSON}`;
+// README.md lists its members.
 'use strict';
 
 const attempts = new Map();
@@ -22,12 +22,12 @@ function multiply(deltas, repeat, times) {
     return Array(times).fill(deltas.map((delta) => delta.repeat(repeat))).flat();
 }
 
-// The text that follows the tools' results.
+// The answer to the results of tools.
 function describeResults(results) {
     return `The tools said: ${results.join(' | ')}`;
 }
 
-// The failure that this attempt at the script's key is to meet, if any.
+// The failure of this attempt with the script's key, if any.
 function takeFailure(script) {
     if (!script.failures) {
         return undefined;

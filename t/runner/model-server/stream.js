@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event stream with whatever can go wrong with one.
+// Event streams, valid and broken.
 'use strict';
 
-// Each byte 0xFF that is no UTF-8 is written in a script as this word.
+// The word in a script for the invalid byte 0xFF.
 const BAD_BYTE = 'BADBYTE';
 
 function encode(text) {
@@ -10,8 +10,8 @@ function encode(text) {
     return parts.reduce((all, part) => Buffer.concat([all, Buffer.from([0xff]), part]));
 }
 
-// Every piece is a chunk of its own on the wire (RFC 9112, 7.1), so that the
-// reader's pieces do not depend on the network.
+// Each piece is a chunk (RFC 9112, 7.1), so that the pieces do not depend on the
+// network.
 function writePieces(response, bytes, size) {
     if (!size) {
         response.write(bytes);
@@ -26,14 +26,14 @@ function join(events, plan) {
     return encode(events.join('').replace(/\n/g, plan.lineEnd));
 }
 
-// The events up to and with the count-th that carries a piece of the answer.
+// The events up to the count-th piece of the answer.
 function takeDeltas(events, count) {
     let seen = 0;
     const end = events.findIndex((event) => event.isDelta && ++seen > count);
     return end < 0 ? events : events.slice(0, end);
 }
 
-// What is to be written: [bytes, whether the stream ends then, and how].
+// [bytes, whether the stream ends after them, and how].
 function choose(plan, events, extras) {
     const textsOf = (some) => some.map((event) => event.text);
     if (plan.cutAfter !== undefined) {
@@ -53,7 +53,7 @@ function choose(plan, events, extras) {
     return [join(textsOf(events), plan), 'end'];
 }
 
-// One event after the other, with a pause before each.
+// Writes the events, with a pause before each.
 function writeSlowly(response, events, paceMs) {
     const timer = setInterval(() => {
         if (events.length) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tools behind a URL, good and bad ones.
+// Tools over HTTP, valid and broken.
 'use strict';
 
-const journal = require('./journal');
+const log = require('./log');
 
 const answers = {
     weather: (call) => call.json(200, {
@@ -21,7 +21,7 @@ const answers = {
         call.response.writeHead(200, { 'content-type': 'text/plain' });
         call.response.end('x'.repeat(1024 * 1024 + 1));
     },
-    // Writes until the client has gone.
+    // Writes until the client closes the connection.
     endless: (call) => {
         const write = () => {
             while (!call.response.destroyed && call.response.write('x'.repeat(65536)));
@@ -30,13 +30,12 @@ const answers = {
         call.response.on('drain', write);
         write();
     },
-    // U+0000, a byte that is no UTF-8, and half of a surrogate pair.
+    // U+0000, an invalid byte, and an unpaired surrogate.
     dirty: (call) => {
         call.response.writeHead(200, { 'content-type': 'text/plain' });
         call.response.end(Buffer.from([0x61, 0x00, 0x62, 0xff, 0x63, 0xed, 0xa0, 0x80, 0x64]));
     },
-    // The lines that the arguments ask for, one byte after the other when they
-    // are not very long.
+    // The lines of the arguments, in single bytes unless they are long.
     progress: (call) => {
         call.response.writeHead(call.body.status || 200,
             { 'content-type': call.body.type || 'application/x-ndjson' });
@@ -47,18 +46,18 @@ const answers = {
         }
         call.response.end();
     },
-    // A line, and the rest when the client has gone.
+    // A line, then silence.
     stuck: (call) => {
         call.response.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' });
         call.response.write('{"custom":"half way"}\n');
     },
-    // Never answers; GET /closed?key=.. tells when the client has gone.
+    // Never replies; GET /closed?key=.. waits until the client closes.
     hang: () => {},
 };
 
 exports.answer = function answer(call) {
     const name = call.path.slice('/tool/'.length);
-    journal.note(call, (call.body || {}).key || name);
+    log.note(call, (call.body || {}).key || name);
     if (answers[name]) {
         answers[name](call);
     } else {

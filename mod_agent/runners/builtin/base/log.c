@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See journal.h. */
+/* Writing log lines without blocking. */
 #include "log.h"
 
 #include <poll.h>
@@ -10,7 +10,7 @@
 
 #include <apr_strings.h>
 
-/* A pipe that is ready takes this many bytes without blocking (PIPE_BUF). */
+/* PIPE_BUF: a pipe that is ready accepts this many bytes without blocking. */
 #define LINE_SIZE 4096
 
 static void write_line(const char *line, size_t length)
@@ -22,7 +22,7 @@ static void write_line(const char *line, size_t length)
         return;
     }
     written = write(STDERR_FILENO, line, length);
-    /* There is no other place to complain to. */
+    /* There is nowhere to report an error. */
     (void)written;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The allocator's front door; see memory.h. The functions of the C library are
- * taken over, for this program and all its libraries (glibc's manual,
- * "Replacing malloc": what is not replaced here stays the library's). A
- * sanitizer has taken them over already.
+ * Wrappers of the C library's allocation functions, for this program and all
+ * its libraries (glibc's manual, "Replacing malloc": functions that are not
+ * replaced remain the library's). Not in sanitized builds, which replace them
+ * themselves.
  */
 #include "memory.h"
 
@@ -29,16 +29,16 @@ void runner_memory_run_out(size_t wanted)
     getrlimit(RLIMIT_DATA, &limit);
     if (limit.rlim_cur == RLIM_INFINITY) {
         runner_log_write(NULL,
-                             "out of memory: %lu bytes more are not to "
-                             "be had of the system",
-                             (unsigned long)wanted);
+                         "out of memory: the system has no %lu bytes "
+                         "more",
+                         (unsigned long)wanted);
     }
     else {
         runner_log_write(NULL,
-                             "out of memory: %lu bytes more would exceed the "
-                             "limit of %lu MB (AgentRunnerMemory)",
-                             (unsigned long)wanted,
-                             (unsigned long)(limit.rlim_cur >> 20));
+                         "out of memory: %lu bytes more would exceed the "
+                         "limit of %lu MB (AgentRunnerMemory)",
+                         (unsigned long)wanted,
+                         (unsigned long)(limit.rlim_cur >> 20));
     }
     _exit(RUNNER_MEMORY_EXIT);
 }

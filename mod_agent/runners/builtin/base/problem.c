@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making problems; see problem.h. */
+/* Making problems. */
 #include "problem.h"
 
 #include <stdarg.h>
@@ -7,9 +7,10 @@
 
 #include <apr_strings.h>
 
+#include "clean.h"
 #include "text.h"
 
-/* What a vendor answered may be a page of HTML; a person reads this much. */
+/* A message may quote a page of HTML. */
 #define MESSAGE_MAX 2000
 
 apr_status_t runner_problem_set(runner_problem_t **problem, apr_pool_t *pool,
@@ -24,7 +25,7 @@ apr_status_t runner_problem_set(runner_problem_t **problem, apr_pool_t *pool,
     va_end(args);
     message = runner_text_shorten(message, MESSAGE_MAX, pool);
     made->name = name;
-    made->message = runner_text_clean(message, strlen(message), NULL, pool);
+    made->message = runner_clean_text(message, strlen(message), NULL, pool);
     *problem = made;
     return APR_EGENERAL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See halves.h. */
+/* Joining split surrogate pairs. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,8 +10,8 @@
 
 #include "text.h"
 
-/* All private characters of halves begin with these two bytes. */
-#define LEAD     "\xf4\x8f"
+/* The private characters of surrogates begin with these two bytes. */
+#define LEAD          "\xf4\x8f"
 #define LOW_SURROGATE 0xdc00
 
 static void write_character(char out[4], unsigned character)
@@ -22,12 +22,12 @@ static void write_character(char out[4], unsigned character)
     out[3] = (char)(0x80 | (character & 0x3f));
 }
 
-void runner_surrogates_write(char out[4], unsigned half)
+void runner_surrogates_write(char out[4], unsigned surrogate)
 {
-    write_character(out, RUNNER_SURROGATES_BASE + (half - 0xd800));
+    write_character(out, RUNNER_SURROGATES_BASE + (surrogate - 0xd800));
 }
 
-/* The half that stands at text, 0 when it is another character. */
+/* The surrogate at text; 0 for another character. */
 static unsigned read_surrogate(const char *text, size_t length)
 {
     unsigned character;
@@ -42,43 +42,45 @@ static unsigned read_surrogate(const char *text, size_t length)
         : 0;
 }
 
-/* A half arrives: completes the pending one, waits, or is lost. */
-static char *take_surrogate(char *out, unsigned *pending, unsigned half)
+/* Takes a surrogate: it completes the pending one, becomes pending, or is
+ * replaced. */
+static char *take_surrogate(char *out, unsigned *pending, unsigned surrogate)
 {
-    if (*pending != 0 && half >= LOW_SURROGATE) {
-        write_character(
-            out, 0x10000 + ((*pending - 0xd800) << 10) + (half - LOW_SURROGATE));
+    if (*pending != 0 && surrogate >= LOW_SURROGATE) {
+        write_character(out,
+                        0x10000 + ((*pending - 0xd800) << 10)
+                            + (surrogate - LOW_SURROGATE));
         *pending = 0;
         return out + 4;
     }
-    if (*pending != 0 || half >= LOW_SURROGATE) {
+    if (*pending != 0 || surrogate >= LOW_SURROGATE) {
         memcpy(out, RUNNER_TEXT_REPLACEMENT, 3);
         out += 3;
     }
-    *pending = half < LOW_SURROGATE ? half : 0;
+    *pending = surrogate < LOW_SURROGATE ? surrogate : 0;
     return out;
 }
 
 const char *runner_surrogates_join(unsigned *pending, const char *text,
-                               size_t *length, apr_pool_t *pool)
+                                   size_t *length, apr_pool_t *pool)
 {
     char *joined;
     char *out;
 
-    /* Not strstr: more than this piece may follow. */
+    /* Not strstr(): the piece may be a part of a longer text. */
     if (*length == 0
         || (*pending == 0
             && memmem(text, *length, LEAD, sizeof(LEAD) - 1) == NULL)) {
         return text;
     }
-    /* The pending half may become three more bytes. */
+    /* A pending surrogate may be replaced by three bytes. */
     joined = apr_palloc(pool, *length + 4);
     out = joined;
     for (size_t i = 0; i < *length;) {
-        unsigned half = read_surrogate(text + i, *length - i);
+        unsigned surrogate = read_surrogate(text + i, *length - i);
 
-        if (half != 0) {
-            out = take_surrogate(out, pending, half);
+        if (surrogate != 0) {
+            out = take_surrogate(out, pending, surrogate);
             i += 4;
             continue;
         }

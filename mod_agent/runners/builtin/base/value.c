@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building and reading json-c objects; see value.h. */
+/* Building and reading json-c objects. */
 #include "value.h"
 
+#include "clean.h"
 #include "core/json.h"
 #include "core/scan.h"
-#include "text.h"
 
 json_object *runner_value_add(json_object *object, const char *key,
                               json_object *value)
@@ -31,9 +31,9 @@ json_object *runner_value_add_integer(json_object *object, const char *key,
 }
 
 json_object *runner_value_add_bool(json_object *object, const char *key,
-                                   bool truth)
+                                   bool value)
 {
-    return runner_value_add(object, key, json_object_new_boolean(truth));
+    return runner_value_add(object, key, json_object_new_boolean(value));
 }
 
 json_object *runner_value_wrap(const char *key, json_object *value)
@@ -86,8 +86,8 @@ const char *runner_value_item_text(json_object *list, size_t i)
         : "";
 }
 
-/* Recursion is bounded: every value has passed the scan, which refuses more
- * than AGENT_SCAN_DEPTH levels. */
+/* The recursion is bounded: the scan has refused values of more than
+ * AGENT_SCAN_DEPTH levels. */
 int runner_value_depth(json_object *value)
 {
     int deepest = 0;
@@ -115,14 +115,14 @@ int runner_value_depth(json_object *value)
 
 size_t runner_value_weigh(const char *text, size_t length)
 {
-    /* Without a pool: equal keys are found when the text is read. */
+    /* Without a pool: duplicate keys are found when the text is parsed. */
     agent_scan_t scan = {.pool = NULL};
 
     agent_scan_json(&scan, text, length);
     return scan.weight;
 }
 
-/* Cleaning and scanning need several times the text: only the value stays. */
+/* In a scratch pool: cleaning takes several times the text. */
 static json_object *parse_cleaned(const char *text, size_t length,
                                   bool keeps_surrogates, size_t *left,
                                   apr_pool_t *pool)
@@ -134,8 +134,8 @@ static json_object *parse_cleaned(const char *text, size_t length,
     size_t weight;
 
     apr_pool_create(&scratch, pool);
-    cleaned = runner_text_clean_json(text, length, keeps_surrogates, &length,
-                                     scratch);
+    cleaned = runner_clean_json(text, length, keeps_surrogates, &length,
+                                scratch);
     weight = runner_value_weigh(cleaned, length);
     if (weight <= *left
         && agent_json_parse(&value, cleaned, length, &err, scratch)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See history.h. */
+/* Completing a conversation for the vendors. */
 #include "history.h"
 
 #include <string.h>
@@ -71,7 +71,7 @@ void runner_history_calls(json_object *message,
 
 typedef struct completion_t {
     json_object *out;
-    /* Ids of calls of one message that have an answer, as words. */
+    /* The ids of one message's calls that have an answer. */
     apr_hash_t *answered;
 } completion_t;
 
@@ -93,7 +93,7 @@ static void answer_call(void *baton, const char *id, const char *name,
     }
 }
 
-/* Adds the answers that stand at i and completes them; the index after them. */
+/* Adds the answers at i and the missing ones; returns the index after them. */
 static size_t add_answers(completion_t *completion, json_object *messages,
                           size_t i, json_object *asking, apr_pool_t *scratch)
 {

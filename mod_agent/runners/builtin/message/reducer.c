@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an update changes the list of messages; see message.h. */
+/* Merging an update into the list of messages. */
+#include "reducer.h"
+
 #include <string.h>
 
 #include <apr_hash.h>
@@ -8,10 +10,11 @@
 
 #include "core/json.h"
 #include "message.h"
+#include "read.h"
 #include "runners/builtin/base/value.h"
 
 #define REMOVE_ALL "__remove_all__"
-/* A message, a block of text and a call with all their fields, as JSON. */
+/* The least bytes of JSON of a message, a text block and a call. */
 #define LEAST_MESSAGE 190
 #define LEAST_BLOCK   24
 #define LEAST_CALL    48
@@ -21,10 +24,10 @@ typedef struct merge_t {
     /* Messages in order; NULL where one was removed. */
     apr_array_header_t *messages;
     /* id -> index in messages, plus one. */
-    apr_hash_t *places;
-    /* Bytes that the messages of the update take at least. */
+    apr_hash_t *indexes;
+    /* The least bytes of the messages of the update. */
     size_t size;
-    /* Bytes of memory that the arguments of their calls take. */
+    /* Bytes of memory of the arguments of their calls. */
     size_t weight;
 } merge_t;
 
@@ -36,14 +39,14 @@ static const char *get_id(json_object *message)
 static void append_message(merge_t *merge, json_object *message)
 {
     APR_ARRAY_PUSH(merge->messages, json_object *) = message;
-    apr_hash_set(merge->places, get_id(message), APR_HASH_KEY_STRING,
+    apr_hash_set(merge->indexes, get_id(message), APR_HASH_KEY_STRING,
                  (void *)(apr_uintptr_t)merge->messages->nelts);
 }
 
 static void clear_messages(merge_t *merge)
 {
     apr_array_clear(merge->messages);
-    apr_hash_clear(merge->places);
+    apr_hash_clear(merge->indexes);
 }
 
 static apr_status_t apply_message(merge_t *merge, json_object *message,
@@ -51,24 +54,25 @@ static apr_status_t apply_message(merge_t *merge, json_object *message,
 {
     const char *id = get_id(message);
     bool is_remove = runner_message_is(message, "remove");
-    apr_uintptr_t place;
+    apr_uintptr_t index;
 
     if (is_remove && strcmp(id, REMOVE_ALL) == 0) {
         clear_messages(merge);
         return APR_SUCCESS;
     }
-    place = (apr_uintptr_t)apr_hash_get(merge->places, id, APR_HASH_KEY_STRING);
-    if (place == 0 && is_remove) {
+    index = (apr_uintptr_t)apr_hash_get(merge->indexes, id,
+                                        APR_HASH_KEY_STRING);
+    if (index == 0 && is_remove) {
         return runner_problem_set(problem, merge->pool, RUNNER_INVALID_INPUT,
                                   "There is no message with the id \"%s\" to "
                                   "remove.",
                                   id);
     }
-    if (place == 0) {
+    if (index == 0) {
         append_message(merge, message);
         return APR_SUCCESS;
     }
-    APR_ARRAY_IDX(merge->messages, place - 1,
+    APR_ARRAY_IDX(merge->messages, index - 1,
                   json_object *) = is_remove ? NULL : message;
     return APR_SUCCESS;
 }
@@ -82,15 +86,15 @@ static size_t count_list(json_object *message, const char *key)
         : 0;
 }
 
-/* The least that a message takes as JSON text when it has all its fields. */
+/* The least bytes of a message as JSON once it has all fields. */
 static size_t measure_least(json_object *given)
 {
     return LEAST_MESSAGE + LEAST_BLOCK * count_list(given, "content")
         + LEAST_CALL * count_list(given, "tool_calls");
 }
 
-/* What the arguments of calls in OpenAI's form, which are texts, weigh when
- * they are read. */
+/* The memory of the arguments of calls in OpenAI's form, which are strings of
+ * JSON. */
 static size_t weigh_arguments(json_object *given)
 {
     json_object *calls = agent_json_get(given, "tool_calls");
@@ -106,26 +110,24 @@ static size_t weigh_arguments(json_object *given)
     return weight;
 }
 
-/*
- * One message with all its fields, which belongs to the pool. The size is
- * looked at before it is made: a text of two letters becomes 3 KB of memory.
- */
+/* Converts a message; it belongs to the pool. The size is checked before: a
+ * message of two letters takes 3 KB of memory. */
 static apr_status_t read_message(json_object **message, merge_t *merge,
                                  json_object *given, const char *where,
                                  runner_problem_t **problem)
 {
     merge->size += measure_least(given);
     merge->weight += weigh_arguments(given);
-    if (merge->size > RUNNER_MESSAGES_MAX
+    if (merge->size > RUNNER_REDUCER_MAX
         || merge->weight > RUNNER_VALUE_WEIGHT_MAX) {
         return runner_problem_set(problem, merge->pool, "StateTooLargeError",
                                   "%s: the messages up to here would have more "
                                   "than %d MiB in the state, or the arguments "
                                   "of their calls more than %d MiB of memory.",
-                                  where, (int)(RUNNER_MESSAGES_MAX >> 20),
+                                  where, (int)(RUNNER_REDUCER_MAX >> 20),
                                   (int)(RUNNER_VALUE_WEIGHT_MAX >> 20));
     }
-    if (runner_message_read(message, given, where, problem, merge->pool)
+    if (runner_read_message(message, given, where, problem, merge->pool)
         != APR_SUCCESS) {
         return APR_EGENERAL;
     }
@@ -133,8 +135,8 @@ static apr_status_t read_message(json_object **message, merge_t *merge,
     return APR_SUCCESS;
 }
 
-/* Messages of the state are taken as they are; what another graph left there
- * without an id or a type is completed. */
+/* Messages of the state are kept unchanged; those that another graph stored
+ * without an id or a type are converted. */
 static apr_status_t load_list(merge_t *merge, json_object *list,
                               runner_problem_t **problem)
 {
@@ -187,14 +189,14 @@ static apr_status_t apply_update(merge_t *merge, json_object *update,
     return APR_SUCCESS;
 }
 
-apr_status_t runner_messages_add(json_object **merged, json_object *list,
-                                 json_object *update,
-                                 runner_problem_t **problem, apr_pool_t *pool)
+apr_status_t runner_reducer_apply(json_object **merged, json_object *list,
+                                  json_object *update,
+                                  runner_problem_t **problem, apr_pool_t *pool)
 {
     merge_t merge = {pool, NULL, NULL, 0, 0};
 
     merge.messages = apr_array_make(pool, 16, sizeof(json_object *));
-    merge.places = apr_hash_make(pool);
+    merge.indexes = apr_hash_make(pool);
     if (list != NULL && load_list(&merge, list, problem) != APR_SUCCESS) {
         return APR_EGENERAL;
     }

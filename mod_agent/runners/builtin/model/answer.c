@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gathering a model's answer; see answer.h. */
+/* Collecting the blocks of an answer and building its message. */
 #include "answer.h"
 
 #include <string.h>
@@ -7,9 +7,9 @@
 #include <apr_strings.h>
 
 #include "core/json.h"
-#include "runners/builtin/message/message.h"
-#include "runners/builtin/base/text.h"
+#include "runners/builtin/base/clean.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/message/message.h"
 
 #define LONG_WORD "a name or an id of more than 512 bytes"
 
@@ -25,7 +25,7 @@ static runner_block_t *add_block(runner_answer_t *answer)
 {
     runner_block_t *block = apr_pcalloc(answer->pool, sizeof(*block));
 
-    runner_buffer_init(&block->text, answer->pool);
+    agent_buffer_init(&block->text, answer->pool);
     APR_ARRAY_PUSH(answer->blocks, runner_block_t *) = block;
     return block;
 }
@@ -55,11 +55,11 @@ void runner_answer_add_text(runner_answer_t *answer, const char *text,
     if (block == NULL || block->is_call) {
         block = add_block(answer);
     }
-    runner_buffer_append(&block->text, text, length);
+    agent_buffer_append(&block->text, text, length);
     count_size(answer, length);
 }
 
-/* Without the dashes of a UUID: OpenAI takes no more than 40 characters. */
+/* A UUID without its dashes: OpenAI accepts at most 40 characters. */
 static const char *make_call_id(apr_pool_t *pool)
 {
     char uuid[AGENT_UUID_SIZE];
@@ -81,7 +81,7 @@ static bool is_word(const char *text)
     return text == NULL || strlen(text) <= RUNNER_ANSWER_WORD_MAX;
 }
 
-/* What is too much about one more call; NULL when nothing is. */
+/* The limit that one more call exceeds; NULL when it exceeds none. */
 static const char *find_excess(const runner_answer_t *answer, const char *id,
                                const char *name)
 {
@@ -130,7 +130,7 @@ void runner_answer_add_args(runner_answer_t *answer, runner_block_t *call,
                             const char *text, size_t length)
 {
     if (answer->excess == NULL) {
-        runner_buffer_append(&call->text, text, length);
+        agent_buffer_append(&call->text, text, length);
         count_size(answer, length);
     }
 }
@@ -158,32 +158,33 @@ bool runner_answer_has_content(const runner_answer_t *answer)
 
 const char *runner_answer_text(const runner_answer_t *answer, apr_pool_t *pool)
 {
-    runner_buffer_t joined;
+    agent_buffer_t joined;
 
-    runner_buffer_init(&joined, pool);
+    agent_buffer_init(&joined, pool);
     for (int i = 0; i < answer->blocks->nelts; i++) {
         runner_block_t *block = get_block(answer, i);
 
         if (!block->is_call) {
-            runner_buffer_append(&joined, runner_buffer_text(&block->text),
-                                 block->text.length);
+            agent_buffer_append(&joined, agent_buffer_text(&block->text),
+                                agent_buffer_length(&block->text));
         }
     }
-    return runner_buffer_text(&joined);
+    return agent_buffer_text(&joined);
 }
 
 /* The arguments as an object that belongs to pool; NULL when they are not an
- * object, or weigh more than is left for all calls of the message.
- * A model that gives none at all means {}. */
+ * object, or weigh more than *left, the rest for all calls of the message. No
+ * arguments mean {}. */
 static json_object *parse_args(const runner_block_t *call, size_t *left,
                                apr_pool_t *pool)
 {
     json_object *args;
 
-    if (call->text.length == 0) {
+    if (agent_buffer_length(&call->text) == 0) {
         return agent_json_own(json_object_new_object(), pool);
     }
-    args = runner_value_parse_bounded(call->text.bytes, call->text.length, left,
+    args = runner_value_parse_bounded(agent_buffer_text(&call->text),
+                                      agent_buffer_length(&call->text), left,
                                       pool);
     return json_object_is_type(args, json_type_object) ? args : NULL;
 }
@@ -209,7 +210,7 @@ static json_object *make_call_block(const runner_block_t *call,
     return block;
 }
 
-/* Adds one call to the message's lists and, when not NULL, to content. */
+/* Adds a call to the lists of the message, and to content if not NULL. */
 static void add_call(json_object *message, json_object *content,
                      const runner_block_t *call, size_t *left, apr_pool_t *pool)
 {
@@ -229,7 +230,8 @@ static void add_call(json_object *message, json_object *content,
         agent_json_get(message, "invalid_tool_calls"),
         runner_message_invalid_call(
             call->name,
-            runner_text_clean(call->text.bytes, call->text.length, NULL, pool),
+            runner_clean_text(agent_buffer_text(&call->text),
+                              agent_buffer_length(&call->text), NULL, pool),
             call->call_id, "The arguments are not a JSON object."));
 }
 
@@ -260,8 +262,8 @@ static json_object *make_metadata(const runner_answer_t *answer,
     return metadata;
 }
 
-/* The texts joined, one reference: a copy for each message would stay as long
- * as the answer. */
+/* The texts joined, one reference. In a scratch pool: previews are made often,
+ * and the answer's pool would keep every copy. */
 static json_object *make_text(const runner_answer_t *answer)
 {
     json_object *text;
@@ -300,7 +302,7 @@ json_object *runner_answer_message(const runner_answer_t *answer,
         }
         else if (!block->is_call && blocks != NULL) {
             json_object_array_add(
-                blocks, make_text_block(runner_buffer_text(&block->text)));
+                blocks, make_text_block(agent_buffer_text(&block->text)));
         }
     }
     return message;

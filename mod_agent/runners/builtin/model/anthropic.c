@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Anthropic's Messages API, version 2023-06-01, streamed. */
+#include "anthropic.h"
+
 #include <string.h>
 
 #include <apr_strings.h>
 
 #include "core/json.h"
-#include "runners/builtin/message/history.h"
-#include "runners/builtin/message/message.h"
 #include "remote.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/message/history.h"
+#include "runners/builtin/message/message.h"
 
-/* The API wants a number; this is what its documentation uses. */
+/* The API requires a number; this is the one of its documentation. */
 #define MAX_TOKENS_DEFAULT 4096
 
 static void add_headers(apr_array_header_t *headers,
@@ -23,8 +25,8 @@ static void add_headers(apr_array_header_t *headers,
     }
 }
 
-/* Adds a block to the last message when it has the same role: the API takes
- * alternating roles, and all results of one message's calls together. */
+/* Adds a block to the last message if that has the same role: the API requires
+ * alternating roles, and the results of all calls in one message. */
 static void add_block(json_object *list, const char *role, json_object *block)
 {
     size_t count = json_object_array_length(list);
@@ -46,7 +48,7 @@ static json_object *make_block(const char *type)
     return runner_value_add_text(json_object_new_object(), "type", type);
 }
 
-/* The API refuses texts of nothing but white space. */
+/* The API refuses a text that is only white space. */
 static void add_text(json_object *list, const char *role, const char *text)
 {
     if (runner_history_has_text(text)) {
@@ -55,7 +57,7 @@ static void add_text(json_object *list, const char *role, const char *text)
     }
 }
 
-/* "data:image/png;base64,..." as a source of the API; any other URL too. */
+/* Converts "data:image/png;base64,..." or another URL to a source. */
 static json_object *make_image_source(const char *url, apr_pool_t *pool)
 {
     const char *comma = strchr(url, ',');
@@ -74,7 +76,7 @@ static json_object *make_image_source(const char *url, apr_pool_t *pool)
     return runner_value_add_text(source, "data", comma + 1);
 }
 
-/* A block of a human message; images in OpenAI's form are rewritten. */
+/* Converts a block of a human message: images from OpenAI's form. */
 static json_object *convert_block(json_object *block, apr_pool_t *pool)
 {
     json_object *image = agent_json_get(block, "image_url");
@@ -141,16 +143,16 @@ static void add_tool(json_object *list, json_object *message, apr_pool_t *pool)
     add_block(list, "user", block);
 }
 
-static void add_system(runner_buffer_t *system, const char *text)
+static void add_system(agent_buffer_t *system, const char *text)
 {
-    if (system->length > 0) {
-        runner_buffer_append(system, "\n\n", 2);
+    if (agent_buffer_length(system) > 0) {
+        agent_buffer_append(system, "\n\n", 2);
     }
-    runner_buffer_append(system, text, strlen(text));
+    agent_buffer_append(system, text, strlen(text));
 }
 
-/* The messages; texts of system messages are added to system. */
-static json_object *make_messages(runner_call_t *call, runner_buffer_t *system,
+/* Builds the messages; the texts of system messages are appended to system. */
+static json_object *make_messages(runner_call_t *call, agent_buffer_t *system,
                                   apr_pool_t *pool)
 {
     json_object *history = runner_history_complete(call->messages, pool);
@@ -197,9 +199,9 @@ static json_object *make_request(runner_call_t *call, apr_pool_t *pool)
     const runner_model_t *model = call->model;
     json_object *request = agent_json_own(json_object_new_object(), pool);
     json_object *messages;
-    runner_buffer_t system;
+    agent_buffer_t system;
 
-    runner_buffer_init(&system, pool);
+    agent_buffer_init(&system, pool);
     if (call->graph->system_prompt != NULL) {
         add_system(&system, call->graph->system_prompt);
     }
@@ -209,8 +211,8 @@ static json_object *make_request(runner_call_t *call, apr_pool_t *pool)
                              model->max_tokens > 0 ? model->max_tokens
                                                    : MAX_TOKENS_DEFAULT);
     runner_value_add_bool(request, "stream", true);
-    if (runner_history_has_text(runner_buffer_text(&system))) {
-        runner_value_add_text(request, "system", runner_buffer_text(&system));
+    if (runner_history_has_text(agent_buffer_text(&system))) {
+        runner_value_add_text(request, "system", agent_buffer_text(&system));
     }
     runner_value_add(request, "messages", messages);
     if (call->graph->tools->nelts > 0) {
@@ -219,8 +221,8 @@ static json_object *make_request(runner_call_t *call, apr_pool_t *pool)
     return request;
 }
 
-/* Counts grow during the stream; a report without a count leaves it. What the
- * cache served was input as well. */
+/* Counts are cumulative; a missing count leaves the last one. Cached input is
+ * counted apart from input_tokens. */
 static void read_usage(runner_answer_t *answer, json_object *usage)
 {
     int64_t input = agent_json_integer(usage, "input_tokens", -1);
@@ -267,7 +269,7 @@ static void read_block_start(runner_call_t *call, json_object *data)
                                    (int)agent_json_integer(data, "index", -1),
                                    agent_json_string(block, "id", NULL),
                                    agent_json_string(block, "name", NULL));
-    /* Usually {}, and the arguments follow in pieces. */
+    /* Usually {}: the arguments follow in deltas. */
     if (begun != NULL && json_object_is_type(input, json_type_object)
         && json_object_object_length(input) > 0) {
         const char *text = agent_json_print(input, call->pool);
@@ -310,7 +312,7 @@ typedef struct error_row_t {
     int status;
 } error_row_t;
 
-/* The API's error types and the HTTP status that each has outside a stream. */
+/* The API's error types, with the HTTP status of each outside a stream. */
 static const error_row_t error_rows[] = {
     {"invalid_request_error", 400}, {"authentication_error", 401},
     {"permission_error", 403},      {"not_found_error", 404},
@@ -333,8 +335,8 @@ static void read_error(runner_call_t *call, json_object *data)
                          agent_json_string(error, "message", type));
 }
 
-/* The data repeats the event's name as its type. Events that are not known
- * (ping, and those of later versions) are to be ignored. */
+/* The data repeats the event's name as its type. Unknown events (ping, and
+ * those of later versions) are ignored, as the API requires. */
 static void read_event(runner_call_t *call, json_object *data)
 {
     const char *type = agent_json_string(data, "type", "");
@@ -369,5 +371,5 @@ static void start_anthropic(runner_call_t *call)
     runner_remote_start(call, &format);
 }
 
-const runner_provider_t runner_provider_anthropic = {
+const runner_provider_t runner_anthropic_provider = {
     "anthropic", true, start_anthropic, runner_remote_wake};

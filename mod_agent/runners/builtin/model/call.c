@@ -1,31 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all providers share; see model.h. */
+/* Reporting the pieces of a model's answer. */
 #include "call.h"
 
 #include <string.h>
 
+#include "core/clock.h"
 #include "runners/builtin/base/surrogates.h"
 #include "runners/builtin/base/text.h"
-
-static const runner_provider_t *const providers[] = {
-    &runner_provider_demo, &runner_provider_anthropic, &runner_provider_openai};
-
-const runner_provider_t *runner_provider_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
-        if (strcmp(providers[i]->name, name) == 0) {
-            return providers[i];
-        }
-    }
-    return NULL;
-}
 
 void runner_call_text(runner_call_t *call, const char *text, size_t length)
 {
     runner_delta_t delta = {text, length, NULL, false};
 
     delta.text = runner_surrogates_join(&call->answer.pending_surrogate, text,
-                                    &delta.length, call->pool);
+                                        &delta.length, call->pool);
     if (delta.length == 0 || call->answer.excess != NULL) {
         return;
     }
@@ -50,8 +38,8 @@ void runner_call_args(runner_call_t *call, runner_block_t *block,
 {
     runner_delta_t delta = {text, length, block, false};
 
-    delta.text = runner_surrogates_join(&block->pending_surrogate, text, &delta.length,
-                                    call->pool);
+    delta.text = runner_surrogates_join(&block->pending_surrogate, text,
+                                        &delta.length, call->pool);
     if (delta.length == 0 || call->answer.excess != NULL) {
         return;
     }
@@ -64,7 +52,7 @@ void runner_call_custom(runner_call_t *call, json_object *data)
     call->on_custom(call->baton, data);
 }
 
-/* A text that ends with half a character gets no other half any more. */
+/* The second half of a surrogate pair has not arrived. */
 static void end_text(runner_call_t *call)
 {
     if (call->answer.pending_surrogate != 0) {

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The demo model: no network, no key, the same answer to the same conversation.
- * It exists so that streaming, tools and interrupts can be seen and tested. The
- * last human message steers it:
- *   sleep 2500       the answer is streamed for 2,500 ms
- *   use clock {}     asks for that tool (several: one call each), then answers
- *                    with what the tools said
- *   custom {"a": 1}  says that in stream mode custom before it answers
+ * The demo model: no network, no key, a deterministic answer. It shows and
+ * tests streaming, tools and interrupts. Commands in the last human message:
+ *   sleep 2500       streams the answer over 2,500 ms
+ *   use clock {}     calls that tool (once per command), then answers with the
+ *                    results
+ *   custom {"a": 1}  sends that object in stream mode custom before the answer
  *   fail             as the first word: the call fails
- * Everything else is answered in words that depend on the conversation. A token
- * is a word, and the counts in usage_metadata are counts of words.
+ * Any other message is answered with a description of the conversation. A token
+ * is a word, also in usage_metadata.
  */
+#include "demo.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include <apr_lib.h>
 #include <apr_strings.h>
 
+#include "core/clock.h"
 #include "core/json.h"
-#include "runners/builtin/message/message.h"
-#include "call.h"
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/message/message.h"
 
 #define SLEEP_MAX_MS 600000
-/* How much of a message is repeated in an answer. */
+/* The most bytes of a message that an answer quotes. */
 #define QUOTE_MAX 300
 
 typedef struct demo_t {
-    /* The rest of the answer, and how it is spread over time. */
+    /* The words that are not sent yet, and their distribution over time. */
     const char *rest;
     int words;
-    int words_said;
+    int words_sent;
     apr_time_t started_at;
     apr_interval_time_t duration;
 } demo_t;
@@ -46,8 +47,7 @@ static json_object *get_message(const runner_call_t *call, size_t i)
     return json_object_array_get_idx(call->messages, i);
 }
 
-/* Index of the last human message before end, plus one; 0 when there is
- * none. */
+/* The index of the last human message before end, plus one; 0 for none. */
 static size_t find_human(const runner_call_t *call, size_t end)
 {
     while (end > 0 && !runner_message_is(get_message(call, end - 1), "human")) {
@@ -66,7 +66,7 @@ static bool begins_word(const char *text, const char *at)
     return at == text || !apr_isalnum(at[-1]);
 }
 
-/* Behind the next `word` and the white space after it; NULL when none. */
+/* The text after the next `word` and its white space; NULL for none. */
 static const char *find_word(const char *text, const char *at, const char *word)
 {
     size_t length = strlen(word);
@@ -84,7 +84,7 @@ static const char *find_word(const char *text, const char *at, const char *word)
     return NULL;
 }
 
-static bool is_told_to_fail(const char *prompt)
+static bool has_fail_command(const char *prompt)
 {
     while (apr_isspace(*prompt)) {
         prompt++;
@@ -92,7 +92,7 @@ static bool is_told_to_fail(const char *prompt)
     return strncasecmp(prompt, "fail", 4) == 0 && !apr_isalnum(prompt[4]);
 }
 
-/* Milliseconds of the first `sleep N`; 0 when there is none. */
+/* Milliseconds of the first `sleep N`; 0 for none. */
 static long find_sleep(const char *prompt)
 {
     const char *at = prompt;
@@ -107,7 +107,7 @@ static long find_sleep(const char *prompt)
     return 0;
 }
 
-/* Length of the JSON object at text, up to the end when it is not closed. */
+/* Length of the JSON object at text; all of text when it is not closed. */
 static size_t measure_object(const char *text)
 {
     bool is_quoted = false;
@@ -131,7 +131,7 @@ static size_t measure_object(const char *text)
     return i;
 }
 
-static void say_object(runner_call_t *call, const char *text, size_t length)
+static void send_object(runner_call_t *call, const char *text, size_t length)
 {
     size_t left = RUNNER_VALUE_WEIGHT_MAX;
     apr_pool_t *scratch;
@@ -145,23 +145,21 @@ static void say_object(runner_call_t *call, const char *text, size_t length)
     apr_pool_destroy(scratch);
 }
 
-/* Says every `custom {..}` of the prompt. */
-static void say_custom(runner_call_t *call, const char *prompt)
+/* Sends the object of every `custom {..}`. */
+static void send_custom(runner_call_t *call, const char *prompt)
 {
     const char *at = prompt;
 
     while ((at = find_word(prompt, at, "custom")) != NULL) {
         size_t length = *at == '{' ? measure_object(at) : 0;
 
-        say_object(call, at, length);
+        send_object(call, at, length);
         at += length;
     }
 }
 
-/*
- * The next `use NAME {..}` from *at on: sets name and args and moves *at
- * behind it.
- */
+/* Finds the next `use NAME {..}` from *at on: sets name and args, moves *at
+ * past it. */
 static bool find_use(const char *prompt, const char **at, const char **name,
                      const char **args, apr_pool_t *pool)
 {
@@ -188,8 +186,8 @@ static bool find_use(const char *prompt, const char **at, const char **name,
     return false;
 }
 
-/* Begins the calls that the prompt asks for, as many as an answer may have;
- * false when it asks for none. */
+/* Makes the tool calls that the prompt requests, up to the limit of an answer;
+ * false when it requests none. */
 static bool use_tools(runner_call_t *call, const char *prompt)
 {
     const char *at = prompt;
@@ -222,18 +220,19 @@ static const char *quote(runner_call_t *call, const char *text)
                        NULL);
 }
 
-static void add_text(runner_buffer_t *buffer, const char *text)
+static void add_text(agent_buffer_t *buffer, const char *text)
 {
-    runner_buffer_append(buffer, text, strlen(text));
+    agent_buffer_append(buffer, text, strlen(text));
 }
 
-static void describe_result(runner_buffer_t *buffer, json_object *message,
+static void describe_result(agent_buffer_t *buffer, json_object *message,
                             apr_pool_t *pool)
 {
     bool is_error = strcmp(agent_json_string(message, "status", ""), "error")
         == 0;
 
-    add_text(buffer, buffer->length > 0 ? " The tool " : "The tool ");
+    add_text(buffer,
+             agent_buffer_length(buffer) > 0 ? " The tool " : "The tool ");
     add_text(buffer, agent_json_string(message, "name", ""));
     add_text(buffer, is_error ? " failed: " : " answered: ");
     add_text(buffer, runner_message_text(message, pool));
@@ -251,18 +250,18 @@ static bool has_results(const runner_call_t *call, size_t human)
     return i < count_messages(call);
 }
 
-/* What the tools said since the prompt. */
+/* The results of the tools since the prompt. */
 static const char *describe_results(runner_call_t *call, size_t human)
 {
-    runner_buffer_t text;
+    agent_buffer_t text;
 
-    runner_buffer_init(&text, call->pool);
+    agent_buffer_init(&text, call->pool);
     for (size_t i = human; i < count_messages(call); i++) {
         if (runner_message_is(get_message(call, i), "tool")) {
             describe_result(&text, get_message(call, i), call->pool);
         }
     }
-    return runner_buffer_text(&text);
+    return agent_buffer_text(&text);
 }
 
 static const char *describe_tools(runner_call_t *call)
@@ -295,8 +294,8 @@ static int count_humans(runner_call_t *call)
     return count;
 }
 
-/* What shows that the thread remembers. */
-static const char *describe_memory(runner_call_t *call, size_t human)
+/* A sentence that shows that the thread is persistent. */
+static const char *describe_previous(runner_call_t *call, size_t human)
 {
     size_t previous = human > 0 ? find_human(call, human - 1) : 0;
 
@@ -321,7 +320,7 @@ static const char *describe_self(runner_call_t *call, size_t human)
         *prompt ? apr_psprintf(call->pool, "You said %s (%d words).",
                                quote(call, prompt), runner_text_count(prompt))
                 : "You have said nothing yet.",
-        describe_memory(call, human),
+        describe_previous(call, human),
         system ? apr_pstrcat(call->pool, " My instructions are ",
                              quote(call, system), ".", NULL)
                : "",
@@ -369,7 +368,7 @@ static void end_call(runner_call_t *call, const char *stop_reason)
     runner_call_end(call);
 }
 
-/* Says the words that are due, as long as somebody reads them; ends the call
+/* Sends the words that are due while the output is not blocked; ends the call
  * after the last one. */
 static void wake_demo(runner_call_t *call)
 {
@@ -379,10 +378,10 @@ static void wake_demo(runner_call_t *call)
     while (*demo->rest != '\0' && call->answer.excess == NULL
            && !call->is_full(call->baton)
            && elapsed * demo->words
-               >= demo->duration * (demo->words_said + 1)) {
+               >= demo->duration * (demo->words_sent + 1)) {
         size_t length = runner_text_word(demo->rest);
 
-        demo->words_said++;
+        demo->words_sent++;
         call->answer.output_tokens++;
         runner_call_text(call, demo->rest, length);
         demo->rest += length;
@@ -392,7 +391,7 @@ static void wake_demo(runner_call_t *call)
         return;
     }
     call->wake_at = demo->started_at
-        + demo->duration * (demo->words_said + 1) / demo->words + 1;
+        + demo->duration * (demo->words_sent + 1) / demo->words + 1;
 }
 
 static void start_demo(runner_call_t *call)
@@ -406,7 +405,7 @@ static void start_demo(runner_call_t *call)
     call->answer.has_block_content = true;
     call->answer.model_name = "demo";
     call->answer.input_tokens = count_input(call);
-    if (is_told_to_fail(prompt)) {
+    if (has_fail_command(prompt)) {
         runner_problem_set(&call->problem, call->pool, "DemoError",
                            "The demo model failed because the last message "
                            "told it to: %s.",
@@ -415,7 +414,7 @@ static void start_demo(runner_call_t *call)
         return;
     }
     if (!has_results(call, human)) {
-        say_custom(call, prompt);
+        send_custom(call, prompt);
         if (use_tools(call, prompt)) {
             end_call(call, "tool_use");
             return;
@@ -428,5 +427,5 @@ static void start_demo(runner_call_t *call)
     wake_demo(call);
 }
 
-const runner_provider_t runner_provider_demo = {"demo", false, start_demo,
+const runner_provider_t runner_demo_provider = {"demo", false, start_demo,
                                                 wake_demo};

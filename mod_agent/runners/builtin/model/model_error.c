@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See complaint.h. */
+/* The table of error messages for failed model calls. */
 #include "model_error.h"
 
 #include <string.h>
@@ -8,12 +8,13 @@
 
 #include "core/buffer.h"
 #include "core/json.h"
-#include "runners/builtin/http.h"
+#include "runners/builtin/base/clean.h"
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/http.h"
 
 #define EXCERPT_MAX 300
-/* Shorter texts are not secrets, and would blot out half a sentence. */
+/* A shorter key is not a secret, and may be a part of common words. */
 #define KEY_LENGTH_MIN 6
 
 typedef struct row_t {
@@ -27,11 +28,11 @@ typedef struct row_t {
 static const row_t rows[] = {
     {RUNNER_MODEL_ERROR_UNREACHABLE, "APIConnectionError", "cannot be reached",
      "Check AgentModelURL and this server's way to that host."},
-    {RUNNER_MODEL_ERROR_SILENT, "APITimeoutError", "sent nothing for too long",
+    {RUNNER_MODEL_ERROR_TIMEOUT, "APITimeoutError", "sent nothing for too long",
      "Check the host, or raise AgentModelTimeout."},
     {RUNNER_MODEL_ERROR_CUT, "APIConnectionError", "cut its answer off",
      "Run again; what it had said is not in the state."},
-    {RUNNER_MODEL_ERROR_GARBLED, "APIResponseError",
+    {RUNNER_MODEL_ERROR_FORMAT, "APIResponseError",
      "did not answer in the form of its API",
      "Check that AgentModelURL is the address of such an API."},
     {400, "BadRequestError", "refused the request",
@@ -70,28 +71,29 @@ static const row_t *find_row(int status)
     return status >= 300 && status < 400 ? &redirect : &other_refusal;
 }
 
-/* Before the text is cut, which could leave a part of the key. */
-static const char *blot_out(const char *text, const char *key, apr_pool_t *pool)
+/* Replaces the key by ***. To be called before the text is shortened, which may
+ * leave a part of the key. */
+static const char *hide_key(const char *text, const char *key, apr_pool_t *pool)
 {
-    runner_buffer_t blotted;
+    agent_buffer_t hidden;
     const char *found;
 
     if (key == NULL || strlen(key) < KEY_LENGTH_MIN) {
         return text;
     }
-    runner_buffer_init(&blotted, pool);
+    agent_buffer_init(&hidden, pool);
     while ((found = strstr(text, key)) != NULL) {
-        runner_buffer_append(&blotted, text, (size_t)(found - text));
-        runner_buffer_append(&blotted, "***", 3);
+        agent_buffer_append(&hidden, text, (size_t)(found - text));
+        agent_buffer_append(&hidden, "***", 3);
         text = found + strlen(key);
     }
-    runner_buffer_append(&blotted, text, strlen(text));
-    return runner_buffer_text(&blotted);
+    agent_buffer_append(&hidden, text, strlen(text));
+    return agent_buffer_text(&hidden);
 }
 
 /* "HTTP 429 after 4 attempts: Too many requests" */
 static const char *describe_details(const runner_model_error_t *error,
-                                    const char *said, apr_pool_t *pool)
+                                    const char *detail, apr_pool_t *pool)
 {
     const char *status = error->status > 0
         ? apr_psprintf(pool, "HTTP %d", error->status)
@@ -100,29 +102,30 @@ static const char *describe_details(const runner_model_error_t *error,
         ? apr_psprintf(pool, "%safter %d attempts", *status ? " " : "",
                        error->attempts)
         : "";
-    const char *gap = (*status || *attempts) && *said ? ": " : "";
-    const char *details = apr_pstrcat(pool, status, attempts, gap, said, NULL);
+    const char *gap = (*status || *attempts) && *detail ? ": " : "";
+    const char *details = apr_pstrcat(pool, status, attempts, gap, detail,
+                                      NULL);
 
     return *details ? apr_pstrcat(pool, " (", details, ")", NULL) : "";
 }
 
 void runner_model_error_set(runner_problem_t **problem,
-                           const runner_model_error_t *error,
-                           const runner_model_t *model, apr_pool_t *pool)
+                            const runner_model_error_t *error,
+                            const runner_model_t *model, apr_pool_t *pool)
 {
     const row_t *row = find_row(error->status);
-    const char *said = error->said ? error->said : "";
+    const char *detail = error->detail ? error->detail : "";
 
-    said = runner_text_shorten(blot_out(said, model->key, pool), EXCERPT_MAX,
-                               pool);
+    detail = runner_text_shorten(hide_key(detail, model->key, pool),
+                                 EXCERPT_MAX, pool);
     runner_problem_set(problem, pool, row->name, "The model %s at %s %s%s. %s",
                        model->label, runner_http_host(error->url, pool),
-                       row->happened, describe_details(error, said, pool),
+                       row->happened, describe_details(error, detail, pool),
                        row->advice);
 }
 
 const char *runner_model_error_read(const char *body, size_t length,
-                                  apr_pool_t *pool)
+                                    apr_pool_t *pool)
 {
     json_object *value = runner_value_parse(body, length, pool);
     json_object *error = agent_json_get(value, "error");
@@ -134,6 +137,6 @@ const char *runner_model_error_read(const char *body, size_t length,
     if (message != NULL || length == 0) {
         return message;
     }
-    return runner_text_shorten(runner_text_clean(body, length, NULL, pool),
+    return runner_text_shorten(runner_clean_text(body, length, NULL, pool),
                                EXCERPT_MAX, pool);
 }

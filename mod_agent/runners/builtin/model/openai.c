@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenAI's Chat Completions, streamed, as compatible servers speak it too. */
+/* OpenAI's Chat Completions, streamed; also for compatible servers. */
+#include "openai.h"
+
 #include <string.h>
 
 #include <apr_strings.h>
 
 #include "core/json.h"
-#include "runners/builtin/message/history.h"
-#include "runners/builtin/message/message.h"
 #include "remote.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/message/history.h"
+#include "runners/builtin/message/message.h"
 
 #define OWN_URL "https://api.openai.com/v1"
 
@@ -32,7 +34,7 @@ static json_object *make_message(json_object *list, const char *role,
     return message;
 }
 
-/* A block of a human message; images in Anthropic's form are rewritten. */
+/* Converts a block of a human message: images from Anthropic's form. */
 static json_object *convert_block(json_object *block, apr_pool_t *pool)
 {
     json_object *source = agent_json_get(block, "source");
@@ -89,8 +91,8 @@ static void add_call(void *baton, const char *id, const char *name,
     json_object_array_add(baton, call);
 }
 
-/* The API refuses an empty list of calls, and takes null for no text only
- * beside calls. */
+/* The API refuses an empty list of calls, and accepts null content only with
+ * calls. */
 static void add_ai(json_object *list, json_object *message, apr_pool_t *pool)
 {
     const char *text = runner_message_text(message, pool);
@@ -168,8 +170,8 @@ static json_object *make_tools(const runner_graph_t *graph)
     return list;
 }
 
-/* OpenAI's own service has a new name for the limit and refuses the old one
- * for some models; compatible servers know the old one. */
+/* OpenAI's own service refuses the old name of the limit for some models;
+ * compatible servers may not know the new one. */
 static const char *name_limit(const runner_model_t *model)
 {
     bool is_own = model->url == NULL || strcmp(model->url, OWN_URL) == 0;
@@ -202,7 +204,7 @@ typedef struct reason_row_t {
     const char *stop;
 } reason_row_t;
 
-/* finish_reason, and the stop_reason that says the same. */
+/* Each finish_reason and the equivalent stop_reason. */
 static const reason_row_t reason_rows[] = {
     {"stop", "end_turn"},          {"length", "max_tokens"},
     {"tool_calls", "tool_use"},    {"function_call", "tool_use"},
@@ -220,7 +222,7 @@ static void read_finish(runner_call_t *call, const char *reason)
             answer->stop_reason = reason_rows[i].stop;
         }
     }
-    /* "[DONE]" and the usage follow, but not from every server. */
+    /* Not every server sends "[DONE]". */
     runner_remote_complete(call);
 }
 
@@ -234,10 +236,8 @@ static runner_block_t *get_last_call(runner_call_t *call)
     return block != NULL && block->is_call ? block : NULL;
 }
 
-/*
- * The call that a piece belongs to: by its index; servers that send none mean
- * the last call, or a new one when they give an id that is new.
- */
+/* The call of a delta: by its index; without an index the last call, unless the
+ * id is a new one. NULL: a new call. */
 static runner_block_t *find_call(runner_call_t *call, int index, const char *id)
 {
     runner_block_t *last = get_last_call(call);
@@ -294,7 +294,7 @@ static void read_choices(runner_call_t *call, json_object *choices)
     json_object *choice;
     const char *reason;
 
-    /* Empty in the chunk that brings the usage; null from some servers. */
+    /* Empty in the chunk with the usage; some servers send null. */
     if (!json_object_is_type(choices, json_type_array)
         || json_object_array_length(choices) == 0) {
         return;
@@ -316,7 +316,7 @@ static void read_usage(runner_answer_t *answer, json_object *usage)
     }
 }
 
-/* Servers give the status as a number, or a word for the kind of error. */
+/* Servers send the HTTP status as a number, or a type of error. */
 static void read_error(runner_call_t *call, json_object *error)
 {
     const char *type = agent_json_string(error, "type", "");
@@ -338,7 +338,7 @@ static void read_error(runner_call_t *call, json_object *error)
                              : agent_json_string(error, "message", type));
 }
 
-/* What a later event leaves out stays. */
+/* A member that a later event leaves out keeps its value. */
 static void keep_text(runner_answer_t *answer, const char **kept,
                       json_object *data, const char *key)
 {
@@ -373,5 +373,5 @@ static void start_openai(runner_call_t *call)
     runner_remote_start(call, &format);
 }
 
-const runner_provider_t runner_provider_openai = {"openai", true, start_openai,
+const runner_provider_t runner_openai_provider = {"openai", true, start_openai,
                                                   runner_remote_wake};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking a model over HTTP; see remote.h. */
+/* One model call over HTTP: attempts, the reply, retries. */
 #include "remote.h"
 
 #include <string.h>
@@ -7,14 +7,15 @@
 #include <apr_general.h>
 #include <apr_strings.h>
 
-#include "model_error.h"
+#include "core/clock.h"
 #include "core/json.h"
-#include "runners/builtin/base/log.h"
+#include "model_error.h"
 #include "retry.h"
-#include "sse.h"
+#include "runners/builtin/base/log.h"
 #include "runners/builtin/base/value.h"
+#include "sse.h"
 
-/* What is kept of a body that is no event stream. */
+/* The most that is kept of a reply, for the text of an error. */
 #define BODY_MAX ((size_t)16 * 1024)
 
 typedef struct remote_t {
@@ -24,15 +25,15 @@ typedef struct remote_t {
     const char *body;
     size_t body_length;
     int attempts;
-    /* NULL between two attempts. */
+    /* NULL between attempts. */
     runner_transfer_t *transfer;
-    /* Of one attempt. */
+    /* Of the attempt, as the members below. */
     apr_pool_t *pool;
     runner_sse_t sse;
-    runner_buffer_t reply;
+    agent_buffer_t reply;
     int events;
     bool is_complete;
-    /* What ended the stream from inside; status 0 means nothing did. */
+    /* The error in the stream; status 0: none. */
     runner_model_error_t error;
 } remote_t;
 
@@ -51,14 +52,14 @@ void runner_remote_refuse(runner_call_t *call, int status, const char *message)
     remote_t *remote = call->state;
 
     remote->error.status = status;
-    remote->error.said = apr_pstrdup(call->pool, message);
+    remote->error.detail = apr_pstrdup(call->pool, message);
 }
 
-static void fail_call(runner_call_t *call, int status, const char *said)
+static void fail_call(runner_call_t *call, int status, const char *detail)
 {
     remote_t *remote = call->state;
-    runner_model_error_t error = {status, said, remote->attempts,
-                                    remote->url};
+    runner_model_error_t error = {status, detail, remote->attempts,
+                                  remote->url};
 
     runner_model_error_set(&call->problem, &error, call->model, call->pool);
     runner_call_end(call);
@@ -66,12 +67,10 @@ static void fail_call(runner_call_t *call, int status, const char *said)
 
 static void begin_attempt(runner_call_t *call);
 
-/*
- * Tries again if that may help: not after the model has begun to speak, since
- * those who watch have seen it.
- */
-static void retry_or_fail(runner_call_t *call, int status, const char *said,
-                          apr_interval_time_t asked)
+/* Schedules another attempt, unless a part of the answer has been streamed: it
+ * cannot be taken back. */
+static void retry_or_fail(runner_call_t *call, int status, const char *detail,
+                          apr_interval_time_t retry_after)
 {
     remote_t *remote = call->state;
     apr_interval_time_t delay;
@@ -79,26 +78,25 @@ static void retry_or_fail(runner_call_t *call, int status, const char *said,
 
     if (remote->attempts >= RUNNER_RETRY_ATTEMPTS
         || runner_answer_has_content(&call->answer)) {
-        fail_call(call, status, said);
+        fail_call(call, status, detail);
         return;
     }
     apr_generate_random_bytes((unsigned char *)&random, sizeof(random));
-    delay = runner_retry_delay(remote->attempts, asked, random);
+    delay = runner_retry_delay(remote->attempts, retry_after, random);
     if (delay > RUNNER_RETRY_LONGEST) {
         fail_call(call, status,
                   apr_psprintf(call->pool,
                                "%s%sit asks to wait for %" APR_TIME_T_FMT " s",
-                               said ? said : "", said ? "; " : "",
+                               detail ? detail : "", detail ? "; " : "",
                                apr_time_sec(delay)));
         return;
     }
     runner_log_write(call->run_id,
-                         "model %s: attempt %d failed (%s%s), next in "
-                         "%" APR_TIME_T_FMT " ms",
-                         call->model->label, remote->attempts,
-                         status > 0 ? apr_psprintf(call->pool, "%d ", status)
-                                    : "",
-                         said ? said : "", apr_time_as_msec(delay));
+                     "model %s: attempt %d failed (%s%s), next in "
+                     "%" APR_TIME_T_FMT " ms",
+                     call->model->label, remote->attempts,
+                     status > 0 ? apr_psprintf(call->pool, "%d ", status) : "",
+                     detail ? detail : "", apr_time_as_msec(delay));
     call->wake_at = agent_clock_now() + delay;
 }
 
@@ -111,7 +109,7 @@ static bool take_event(void *baton, const char *name, const char *text,
     json_object *data;
 
     remote->events++;
-    /* How OpenAI's format says that the stream is over. */
+    /* The end of a stream in OpenAI's format. */
     if (strcmp(text, "[DONE]") == 0) {
         runner_remote_complete(call);
         return true;
@@ -122,12 +120,12 @@ static bool take_event(void *baton, const char *name, const char *text,
         remote->format->read_event(call, data);
     }
     else {
-        runner_remote_refuse(call, RUNNER_MODEL_ERROR_GARBLED,
+        runner_remote_refuse(call, RUNNER_MODEL_ERROR_FORMAT,
                              runner_model_error_read(text, length, scratch));
     }
     apr_pool_destroy(scratch);
     if (call->answer.excess != NULL) {
-        runner_remote_refuse(call, RUNNER_MODEL_ERROR_GARBLED,
+        runner_remote_refuse(call, RUNNER_MODEL_ERROR_FORMAT,
                              call->answer.excess);
     }
     return remote->error.status == 0;
@@ -141,72 +139,74 @@ static bool take_bytes(void *baton, int status, const char *bytes,
     apr_status_t rv;
 
     restart_timer(call);
-    if (remote->reply.length < BODY_MAX) {
-        size_t room = BODY_MAX - remote->reply.length;
+    if (agent_buffer_length(&remote->reply) < BODY_MAX) {
+        size_t room = BODY_MAX - agent_buffer_length(&remote->reply);
 
-        runner_buffer_append(&remote->reply, bytes,
-                             length < room ? length : room);
+        agent_buffer_append(&remote->reply, bytes,
+                            length < room ? length : room);
     }
     if (status != 200) {
-        return remote->reply.length < BODY_MAX;
+        return agent_buffer_length(&remote->reply) < BODY_MAX;
     }
     rv = runner_sse_feed(&remote->sse, bytes, length);
     if (rv == APR_ENOSPC) {
-        runner_remote_refuse(call, RUNNER_MODEL_ERROR_GARBLED,
+        runner_remote_refuse(call, RUNNER_MODEL_ERROR_FORMAT,
                              "an event of more than 1 MiB");
     }
     return rv == APR_SUCCESS;
 }
 
-/* A reply with status 200 that brought no complete answer. */
-static void judge_stream(runner_call_t *call, const runner_reply_t *reply)
+/* A reply with status 200 but without a complete answer. */
+static void end_incomplete(runner_call_t *call, const runner_reply_t *reply)
 {
     remote_t *remote = call->state;
-    const char *said = reply->failure ? reply->failure
-                                      : "the stream ended too early";
+    const char *detail = reply->failure ? reply->failure
+                                        : "the stream ended too early";
 
     if (remote->events == 0 && reply->failure == NULL
-        && remote->reply.length > 0) {
+        && agent_buffer_length(&remote->reply) > 0) {
         fail_call(
-            call, RUNNER_MODEL_ERROR_GARBLED,
-            apr_pstrcat(call->pool, "expected an event stream, got ",
-                        reply->content_type ? reply->content_type
-                                            : "no content type",
-                        ": ",
-                        runner_model_error_read(remote->reply.bytes,
-                                              remote->reply.length, call->pool),
-                        NULL));
+            call, RUNNER_MODEL_ERROR_FORMAT,
+            apr_pstrcat(
+                call->pool, "expected an event stream, got ",
+                reply->content_type ? reply->content_type : "no content type",
+                ": ",
+                runner_model_error_read(agent_buffer_text(&remote->reply),
+                                        agent_buffer_length(&remote->reply),
+                                        call->pool),
+                NULL));
         return;
     }
-    retry_or_fail(call, RUNNER_MODEL_ERROR_CUT, said, -1);
+    retry_or_fail(call, RUNNER_MODEL_ERROR_CUT, detail, -1);
 }
 
-static void judge_status(runner_call_t *call, const runner_reply_t *reply)
+/* A reply with another status. */
+static void end_refused(runner_call_t *call, const runner_reply_t *reply)
 {
     remote_t *remote = call->state;
-    const char *said = runner_model_error_read(runner_buffer_text(&remote->reply),
-                                             remote->reply.length, call->pool);
+    const char *detail = runner_model_error_read(
+        agent_buffer_text(&remote->reply), agent_buffer_length(&remote->reply),
+        call->pool);
 
     if (runner_retry_is_worth(reply->status)) {
-        retry_or_fail(call, reply->status, said,
+        retry_or_fail(call, reply->status, detail,
                       runner_retry_after(reply->retry_after, apr_time_now()));
     }
     else {
-        fail_call(call, reply->status, said);
+        fail_call(call, reply->status, detail);
     }
 }
 
-/* The model said inside the stream that something is wrong, or we did. */
-static void judge_complaint(runner_call_t *call)
+/* The model, or this file, ended the stream with an error. */
+static void end_failed(runner_call_t *call)
 {
     remote_t *remote = call->state;
 
     if (runner_retry_is_worth(remote->error.status)) {
-        retry_or_fail(call, remote->error.status, remote->error.said,
-                      -1);
+        retry_or_fail(call, remote->error.status, remote->error.detail, -1);
     }
     else {
-        fail_call(call, remote->error.status, remote->error.said);
+        fail_call(call, remote->error.status, remote->error.detail);
     }
 }
 
@@ -218,7 +218,7 @@ static void end_reply(void *baton, const runner_reply_t *reply)
     remote->transfer = NULL;
     call->wake_at = AGENT_CLOCK_NEVER;
     if (remote->error.status != 0) {
-        judge_complaint(call);
+        end_failed(call);
     }
     else if (remote->is_complete) {
         runner_call_end(call);
@@ -230,12 +230,12 @@ static void end_reply(void *baton, const runner_reply_t *reply)
         retry_or_fail(call, RUNNER_MODEL_ERROR_UNREACHABLE, reply->failure, -1);
     }
     else if (reply->status == 200) {
-        judge_stream(call, reply);
+        end_incomplete(call, reply);
     }
     else {
-        judge_status(call, reply);
+        end_refused(call, reply);
     }
-    /* Over, or waiting for the next attempt. */
+    /* The call is over, or waits for its next attempt. */
     call->on_change(call->baton);
 }
 
@@ -248,7 +248,7 @@ static void reset_attempt(runner_call_t *call)
     }
     apr_pool_create(&remote->pool, call->pool);
     runner_sse_init(&remote->sse, take_event, call, remote->pool);
-    runner_buffer_init(&remote->reply, remote->pool);
+    agent_buffer_init(&remote->reply, remote->pool);
     remote->events = 0;
     remote->is_complete = false;
     memset(&remote->error, 0, sizeof(remote->error));
@@ -301,7 +301,7 @@ static apr_array_header_t *make_headers(runner_call_t *call,
     return headers;
 }
 
-/* Only the text of the body stays while the model answers. */
+/* In a scratch pool: only the text of the body lives as long as the call. */
 static void make_body(runner_call_t *call, const runner_format_t *format)
 {
     remote_t *remote = call->state;
@@ -338,13 +338,13 @@ void runner_remote_wake(runner_call_t *call)
         return;
     }
     if (runner_http_is_waiting(remote->transfer)) {
-        /* The model was not asked yet. */
+        /* The request is not sent yet. */
         restart_timer(call);
         return;
     }
     runner_http_cancel(remote->transfer);
     remote->transfer = NULL;
-    fail_call(call, RUNNER_MODEL_ERROR_SILENT,
+    fail_call(call, RUNNER_MODEL_ERROR_TIMEOUT,
               apr_psprintf(call->pool, "%" APR_TIME_T_FMT " ms",
                            apr_time_as_msec(call->model->timeout)));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See retry.h. */
+/* Retry-After and exponential backoff. */
 #include "retry.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define FIRST_DELAY   apr_time_from_msec(500)
 #define LONGEST_DELAY apr_time_from_sec(8)
-/* A year: more than anybody means, and far from any overflow. */
+/* A year: far from any overflow. */
 #define SECONDS_MAX 31536000.0
 
 bool runner_retry_is_worth(int status)
@@ -57,13 +57,14 @@ apr_interval_time_t runner_retry_after(const char *value, apr_time_t now)
     return apr_time_from_sec(date) > now ? apr_time_from_sec(date) - now : 0;
 }
 
-apr_interval_time_t runner_retry_delay(int attempt, apr_interval_time_t asked,
+apr_interval_time_t runner_retry_delay(int attempt,
+                                       apr_interval_time_t retry_after,
                                        unsigned random)
 {
     apr_interval_time_t delay = FIRST_DELAY;
 
-    if (asked >= 0) {
-        return asked;
+    if (retry_after >= 0) {
+        return retry_after;
     }
     for (int i = 1; i < attempt && delay < LONGEST_DELAY; i++) {
         delay *= 2;

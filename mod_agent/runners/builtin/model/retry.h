@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to ask a model again (RFC 9110, 10.2.3). Nothing here reads a clock. */
+/* When to retry a model call (RFC 9110, 10.2.3). The time is an argument. */
 #ifndef AGENT_RUNNER_RETRY_H
 #define AGENT_RUNNER_RETRY_H
 
@@ -7,27 +7,27 @@
 
 #include <apr_time.h>
 
-/* Calls in all, the first one included. */
+/* Attempts in all, including the first. */
 #define RUNNER_RETRY_ATTEMPTS 4
-/* A model that asks for a longer wait fails the run. */
+/* The longest Retry-After; with a longer one the call fails. */
 #define RUNNER_RETRY_LONGEST apr_time_from_sec(60)
 
-/* Whether a reply with this status may be better next time. */
+/* Whether a reply with this status is worth a retry. */
 bool runner_retry_is_worth(int status);
 
 /*
- * The wait that a Retry-After field asks for: seconds (also "1.5") or an HTTP
- * date, seen at the time now. 0 for a date that has passed; -1 when value is
- * NULL or neither.
+ * Reads a Retry-After field: seconds (also "1.5"), or an HTTP date relative to
+ * now. Returns 0 for a past date, -1 when value is NULL or malformed.
  */
 apr_interval_time_t runner_retry_after(const char *value, apr_time_t now);
 
 /*
- * How long to wait after the attempt of that number (from 1): what the server
- * asked for (asked, -1 = nothing), else 0.5 s doubled with each attempt up to
- * 8 s, less up to a quarter by random (any number).
+ * The delay after an attempt, numbered from 1: retry_after, that of the server,
+ * unless it is -1; else 0.5 s doubled with each attempt up to 8 s, minus a
+ * random part of at most a quarter. random may be any number.
  */
-apr_interval_time_t runner_retry_delay(int attempt, apr_interval_time_t asked,
+apr_interval_time_t runner_retry_delay(int attempt,
+                                       apr_interval_time_t retry_after,
                                        unsigned random);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See sse.h. An event without the empty line after it is no event: a stream
- * that was cut off brings nothing half. */
+/* Parsing server-sent events. An event is complete with the empty line after
+ * it: the last one of a broken stream is dropped. */
 #include "sse.h"
 
 #include <string.h>
@@ -13,14 +13,14 @@ void runner_sse_init(runner_sse_t *sse,
                      void *baton, apr_pool_t *pool)
 {
     memset(sse, 0, sizeof(*sse));
-    runner_buffer_init(&sse->line, pool);
-    runner_buffer_init(&sse->name, pool);
-    runner_buffer_init(&sse->data, pool);
+    agent_buffer_init(&sse->line, pool);
+    agent_buffer_init(&sse->name, pool);
+    agent_buffer_init(&sse->data, pool);
     sse->on_event = on_event;
     sse->baton = baton;
 }
 
-/* An empty line: the event is complete, if there is one. */
+/* An empty line completes the event, if there is one. */
 static apr_status_t end_event(runner_sse_t *sse)
 {
     bool goes_on = true;
@@ -28,11 +28,12 @@ static apr_status_t end_event(runner_sse_t *sse)
     if (sse->has_data) {
         goes_on = sse->on_event(
             sse->baton,
-            sse->name.length > 0 ? runner_buffer_text(&sse->name) : "message",
-            runner_buffer_text(&sse->data), sse->data.length);
+            agent_buffer_length(&sse->name) > 0 ? agent_buffer_text(&sse->name)
+                                                : "message",
+            agent_buffer_text(&sse->data), agent_buffer_length(&sse->data));
     }
-    runner_buffer_clear(&sse->name);
-    runner_buffer_clear(&sse->data);
+    agent_buffer_clear(&sse->name);
+    agent_buffer_clear(&sse->data);
     sse->has_data = false;
     return goes_on ? APR_SUCCESS : APR_EGENERAL;
 }
@@ -40,13 +41,13 @@ static apr_status_t end_event(runner_sse_t *sse)
 static apr_status_t add_data(runner_sse_t *sse, const char *value,
                              size_t length)
 {
-    if (sse->data.length + length + 1 > RUNNER_SSE_MAX) {
+    if (agent_buffer_length(&sse->data) + length + 1 > RUNNER_SSE_MAX) {
         return APR_ENOSPC;
     }
     if (sse->has_data) {
-        runner_buffer_append(&sse->data, "\n", 1);
+        agent_buffer_append(&sse->data, "\n", 1);
     }
-    runner_buffer_append(&sse->data, value, length);
+    agent_buffer_append(&sse->data, value, length);
     sse->has_data = true;
     return APR_SUCCESS;
 }
@@ -73,17 +74,16 @@ static apr_status_t take_line(runner_sse_t *sse, const char *line,
         return add_data(sse, value, (size_t)(line + length - value));
     }
     if (is_field(line, name_length, "event")) {
-        runner_buffer_clear(&sse->name);
-        runner_buffer_append(&sse->name, value,
-                             (size_t)(line + length - value));
+        agent_buffer_clear(&sse->name);
+        agent_buffer_append(&sse->name, value, (size_t)(line + length - value));
     }
     return APR_SUCCESS;
 }
 
 static apr_status_t end_line(runner_sse_t *sse)
 {
-    const char *line = runner_buffer_text(&sse->line);
-    size_t length = sse->line.length;
+    const char *line = agent_buffer_text(&sse->line);
+    size_t length = agent_buffer_length(&sse->line);
     apr_status_t rv;
 
     if (!sse->is_past_first && length >= 3
@@ -93,11 +93,11 @@ static apr_status_t end_line(runner_sse_t *sse)
     }
     sse->is_past_first = true;
     rv = take_line(sse, line, length);
-    runner_buffer_clear(&sse->line);
+    agent_buffer_clear(&sse->line);
     return rv;
 }
 
-/* How many bytes before the next end of a line. */
+/* The number of bytes before the next end of a line. */
 static size_t measure_line(const char *bytes, size_t length)
 {
     size_t i = 0;
@@ -121,10 +121,10 @@ apr_status_t runner_sse_feed(runner_sse_t *sse, const char *bytes,
             length--;
             continue;
         }
-        if (sse->line.length + part > RUNNER_SSE_MAX) {
+        if (agent_buffer_length(&sse->line) + part > RUNNER_SSE_MAX) {
             return APR_ENOSPC;
         }
-        runner_buffer_append(&sse->line, bytes, part);
+        agent_buffer_append(&sse->line, bytes, part);
         sse->was_cr = false;
         if (part == length) {
             return APR_SUCCESS;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Applying the input of a run; see begin.h. */
+/* Loading the thread's state and applying the input of a run to it. */
 #include "begin.h"
 
 #include <string.h>
 
-#include <apr_strings.h>
-
+#include "checkpoint.h"
 #include "core/json.h"
-#include "runners/builtin/message/message.h"
-#include "stream.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/message/message.h"
+#include "runners/builtin/message/reducer.h"
+#include "stream.h"
 
-/* The input is repeated a few levels deep inside a line, which has a limit of
- * its own (AGENT_SCAN_DEPTH). */
+/* A line repeats the input a few levels deep, and is limited itself
+ * (AGENT_SCAN_DEPTH). */
 #define INPUT_DEPTH_MAX 110
-/* 2^53: more than any thread will have, and exact in every JSON reader. */
+/* 2^53: exact in every JSON reader. */
 #define STEP_MAX INT64_C(9007199254740992)
 
-/* The thread's state as `start` gives it; `messages` is made if missing. */
+/* Copies the thread's state from `start`; adds `messages` if it is missing. */
 static apr_status_t load_values(runner_run_t *run, runner_problem_t **problem)
 {
     json_object *given = agent_json_get(run->start, "values");
@@ -31,15 +31,13 @@ static apr_status_t load_values(runner_run_t *run, runner_problem_t **problem)
     else if (!json_object_is_type(messages, json_type_array)) {
         return runner_problem_set(problem, run->pool, RUNNER_INVALID_INPUT,
                                   "The thread's state was made by another "
-                                  "graph: its messages are no list.");
+                                  "graph: its messages are not a list.");
     }
     return APR_SUCCESS;
 }
 
-/*
- * The messages of the state with those of update in them; one reference. An
- * update without messages changes nothing.
- */
+/* Merges the messages of update into those of the state; *merged is one
+ * reference. An update without messages changes nothing. */
 static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
                                    json_object *update,
                                    runner_problem_t **problem)
@@ -58,7 +56,7 @@ static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
             "[{\"role\": \"user\", \"content\": \"..\"}]}.",
             run->graph->name);
     }
-    return runner_messages_add(
+    return runner_reducer_apply(
         merged, agent_json_get(run->values, "messages"),
         given ? given : agent_json_own(runner_value_list(), run->pool), problem,
         run->pool);
@@ -74,17 +72,17 @@ static apr_status_t apply_input(runner_run_t *run, json_object *input,
         return rv;
     }
     run->next = RUNNER_NODE_START;
-    runner_stream_checkpoint(
+    runner_checkpoint_save(
         run, "input",
         runner_value_wrap("__start__", runner_value_share(input)));
     runner_value_add(run->values, "messages", merged);
     run->last = RUNNER_NODE_START;
     run->next = RUNNER_NODE_AGENT;
-    runner_stream_checkpoint(run, "loop", NULL);
+    runner_checkpoint_save(run, "loop", NULL);
     return APR_SUCCESS;
 }
 
-/* update of a command: an object, or pairs [[channel, value], ..]. */
+/* Reads `update` of a command: an object, or pairs [[channel, value], ..]. */
 static json_object *read_update(json_object *command, apr_pool_t *pool)
 {
     json_object *given = agent_json_get(command, "update");
@@ -107,8 +105,8 @@ static json_object *read_update(json_object *command, apr_pool_t *pool)
     return update;
 }
 
-/* goto of a command: one node, by name or as {node}, also as an array of one.
- */
+/* Reads `goto` of a command: one node, by name or as {node}, or an array of
+ * one. */
 static apr_status_t read_goto(runner_node_t *node, json_object *given,
                               runner_problem_t **problem, apr_pool_t *pool)
 {
@@ -131,16 +129,16 @@ static apr_status_t read_goto(runner_node_t *node, json_object *given,
                               "agent, tools and __end__.");
 }
 
-static apr_status_t refuse_lost_input(runner_run_t *run,
-                                      runner_problem_t **problem)
+static apr_status_t refuse_missing_input(runner_run_t *run,
+                                         runner_problem_t **problem)
 {
     return runner_problem_set(problem, run->pool, "EmptyInputError",
                               "The checkpoint is from before its input was "
                               "applied: give the run that input.");
 }
 
-/* A command changes the state or the way, then the run goes on. What it
- * resumes with has no reader here: built-in graphs stop only at breakpoints. */
+/* Applies `update` and `goto` of a command. `resume` is ignored: built-in
+ * graphs stop only at breakpoints, which take no value. */
 static apr_status_t apply_command(runner_run_t *run, json_object *command,
                                   runner_problem_t **problem)
 {
@@ -153,7 +151,7 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
         return APR_EGENERAL;
     }
     if (run->next == RUNNER_NODE_START) {
-        return refuse_lost_input(run, problem);
+        return refuse_missing_input(run, problem);
     }
     if (update == NULL && target == NULL) {
         return APR_SUCCESS;
@@ -164,14 +162,14 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
         }
         runner_value_add(run->values, "messages", merged);
     }
-    runner_stream_checkpoint(
+    runner_checkpoint_save(
         run, "loop",
         update ? runner_value_wrap("__start__", runner_value_share(update))
                : NULL);
     return APR_SUCCESS;
 }
 
-/* The node that wrote the checkpoint which has next as its next one. */
+/* Guesses the node that wrote the checkpoint before run->next. */
 static runner_node_t guess_last(runner_run_t *run)
 {
     json_object *messages = agent_json_get(run->values, "messages");
@@ -220,10 +218,11 @@ static apr_status_t load_checkpoint(runner_run_t *run, json_object *checkpoint,
 }
 
 /*
- * Whether a client continues a thread, rather than the supervisor this very run
- * after its runner was lost or drained. A breakpoint holds once for a client
- * and again for the supervisor. When it is not known who wrote the checkpoint,
- * stopping once more is the safe mistake.
+ * Whether a client continues the thread, as opposed to the supervisor
+ * restarting this run after its runner was lost or drained. A client that
+ * continues passes the breakpoint, a restarted run stops at it. When the writer
+ * of the checkpoint is unknown, a run that was never restarted counts as a
+ * client's.
  */
 static bool is_client_resuming(const runner_run_t *run, json_object *checkpoint)
 {
@@ -233,7 +232,7 @@ static bool is_client_resuming(const runner_run_t *run, json_object *checkpoint)
                           : run->attempt <= 1 && run->epoch <= 1;
 }
 
-/* The answer was cut short by a cancel (runner_answer_message). */
+/* Whether a cancel cut the answer short (RUNNER_ANSWER_CUT). */
 static bool is_cut_answer(json_object *message)
 {
     json_object *metadata = agent_json_get(message, "response_metadata");
@@ -242,11 +241,9 @@ static bool is_cut_answer(json_object *message)
         && json_object_get_boolean(agent_json_get(metadata, "interrupted"));
 }
 
-/*
- * This run itself was stopped in the middle of an answer, and goes on
- * nevertheless: the server was drained. The model is asked again.
- */
-static void retract_cut_answer(runner_run_t *run)
+/* A drain of the server interrupted this run in an answer, and the run was
+ * restarted: removes the partial answer, the model is called again. */
+static void remove_cut_answer(runner_run_t *run)
 {
     json_object *messages = agent_json_get(run->values, "messages");
     size_t count = json_object_array_length(messages);
@@ -271,14 +268,14 @@ static apr_status_t continue_run(runner_run_t *run, json_object *checkpoint,
     }
     run->is_resuming = is_client_resuming(run, checkpoint);
     if (!run->is_resuming) {
-        retract_cut_answer(run);
+        remove_cut_answer(run);
     }
     run->last = guess_last(run);
     if (command != NULL) {
         return apply_command(run, command, problem);
     }
     if (run->next == RUNNER_NODE_START) {
-        return refuse_lost_input(run, problem);
+        return refuse_missing_input(run, problem);
     }
     runner_stream_values(run);
     return APR_SUCCESS;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See chunk.h. A client adds the chunks with the same id up. */
+/* Building message chunks; a client concatenates those of one id. */
 #include "chunk.h"
 
 #include "core/json.h"
-#include "runners/builtin/message/message.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/message/message.h"
 
 static json_object *make_chunk(const char *id, json_object *content)
 {
@@ -16,7 +16,8 @@ static json_object *make_chunk(const char *id, json_object *content)
     return runner_value_add(chunk, "tool_call_chunks", runner_value_list());
 }
 
-/* Calls are counted, whatever number the model gave their block. */
+/* The position among the calls of the answer; the model's own index may count
+ * text blocks as well. */
 static int find_position(const runner_answer_t *answer,
                          const runner_block_t *call)
 {

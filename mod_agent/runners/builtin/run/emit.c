@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See emit.h. */
+/* Writing the lines of a run. */
 #include "emit.h"
 
 #include <inttypes.h>
 
+#include <apr_strings.h>
+
 #include "core/json.h"
-#include "output.h"
 #include "runners/builtin/base/value.h"
 
 void runner_emit_begin_event(runner_run_t *run, const char *name)
 {
-    runner_wire_begin(run->wire,
+    runner_wire_begin(run->output.wire,
                       "{\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%" PRId64
                       ",\"event\":\"%s\"",
                       run->run_id, run->epoch, name);
@@ -18,42 +19,72 @@ void runner_emit_begin_event(runner_run_t *run, const char *name)
 
 void runner_emit_end(runner_run_t *run)
 {
-    runner_wire_add(run->wire, "}");
-    if (runner_wire_end(run->wire) != APR_SUCCESS) {
+    runner_wire_add(run->output.wire, "}");
+    if (runner_wire_end(run->output.wire) != APR_SUCCESS) {
         run->has_overflown = true;
         return;
     }
-    runner_output_keep(run);
+    runner_output_add(&run->output);
 }
 
 void runner_emit_event(runner_run_t *run, const char *name, json_object *data)
 {
     agent_json_own(data, run->scratch);
     runner_emit_begin_event(run, name);
-    runner_wire_add(run->wire, ",\"data\":");
-    runner_wire_add_json(run->wire, data);
+    runner_wire_add(run->output.wire, ",\"data\":");
+    runner_wire_add_json(run->output.wire, data);
     runner_emit_end(run);
 }
 
-/* The text is the last one on the wire. A state that has hardly grown weighs
- * what it did. */
+void runner_emit_debug(runner_run_t *run, const char *type,
+                       json_object *payload)
+{
+    json_object *data = json_object_new_object();
+    char timestamp[APR_RFC822_DATE_LEN];
+    apr_time_exp_t now;
+    apr_size_t length;
+
+    apr_time_exp_gmt(&now, apr_time_now());
+    apr_strftime(timestamp, &length, sizeof(timestamp), "%Y-%m-%dT%H:%M:%S",
+                 &now);
+    runner_value_add_integer(data, "step", run->step);
+    runner_value_add_text(data, "timestamp",
+                          apr_psprintf(run->scratch, "%s.%06d+00:00", timestamp,
+                                       (int)now.tm_usec));
+    runner_value_add_text(data, "type", type);
+    runner_value_add(data, "payload", payload);
+    runner_emit_event(run, "debug", data);
+}
+
+void runner_emit_values(runner_run_t *run)
+{
+    if (run->modes & RUNNER_MODE_VALUES) {
+        runner_emit_begin_event(run, "values");
+        runner_wire_add(run->output.wire, ",\"checkpoint_id\":\"%s\"",
+                        run->checkpoint_id);
+        runner_emit_end(run);
+    }
+}
+
+/* The text is at the end of the wire's output. A state that has grown by less
+ * than a sixteenth keeps its weight. */
 static void weigh_state(runner_run_t *run, size_t length)
 {
-    const runner_buffer_t *out = &run->wire->out;
+    const agent_buffer_t *out = &run->output.wire->out;
 
     if (length > run->weighed_size + run->weighed_size / 16) {
-        run->weight = runner_value_weigh(out->bytes + out->length - length,
-                                         length);
+        run->weight = runner_value_weigh(
+            agent_buffer_text(out) + agent_buffer_length(out) - length, length);
         run->weighed_size = length;
     }
 }
 
-/* json-c keeps the text of what it prints as long as that lives: a copy is
- * printed, which goes at once. */
+/* json-c keeps the printed text for the lifetime of the object: a copy is
+ * printed and freed. */
 size_t runner_emit_state(runner_run_t *run)
 {
     json_object *values = runner_value_copy(run->values);
-    size_t length = runner_wire_add_json(run->wire, values);
+    size_t length = runner_wire_add_json(run->output.wire, values);
 
     json_object_put(values);
     weigh_state(run, length);

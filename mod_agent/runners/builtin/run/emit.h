@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines about a run, as they are put on the wire. */
+/* Writing the lines of a run: events, and the state inside a line. */
 #ifndef AGENT_RUNNER_EMIT_H
 #define AGENT_RUNNER_EMIT_H
 
-#include "run.h"
+#include "state.h"
 
-/* A line `event` up to its data, which the caller adds before the end. */
+/* Begins a line `event`; the caller adds the data and ends it. */
 void runner_emit_begin_event(runner_run_t *run, const char *name);
 
-/* Ends a line; one that is too long is dropped and marks the run. */
+/* Ends a line; one that is too long is dropped, and the run has overflown. */
 void runner_emit_end(runner_run_t *run);
 
-/* A whole event; data's reference is taken. */
+/* Writes an event; takes the reference of data. */
 void runner_emit_event(runner_run_t *run, const char *name, json_object *data);
 
-/* Adds the state to the line that has begun and weighs it; returns the bytes
- * that it took. */
+/* Writes an event of stream mode debug; takes the reference of payload. */
+void runner_emit_debug(runner_run_t *run, const char *type,
+                       json_object *payload);
+
+/* Writes the event of stream mode values, which names the last checkpoint. */
+void runner_emit_values(runner_run_t *run);
+
+/* Adds the state to the unfinished line and estimates its weight; returns the
+ * bytes added. */
 size_t runner_emit_state(runner_run_t *run);
 
-/* All lines of one occasion are written: what they were made of may go. */
+/* Frees the objects from which the last lines were made. */
 void runner_emit_finish(runner_run_t *run);
 
 #endif

@@ -1,88 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines that are held back; see held.h. */
+/* Flow control of a run's output: credit and backlog. */
 #include "output.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-bool runner_output_is_waiting(const runner_run_t *run)
+void runner_output_init(runner_output_t *output, runner_wire_t *wire,
+                        const char *run_id, int64_t epoch, apr_pool_t *pool)
 {
-    return run->held.length > 0;
+    output->wire = wire;
+    output->run_id = run_id;
+    output->epoch = epoch;
+    output->sent = 0;
+    output->requested = 0;
+    agent_buffer_init(&output->backlog, pool);
 }
 
-bool runner_output_is_full(const runner_run_t *run)
+bool runner_output_has_backlog(const runner_output_t *output)
 {
-    return runner_output_is_waiting(run)
-        || (run->wire->held >= RUNNER_HELD_MAX
-            && run->weight > RUNNER_LINE_LONG);
+    return agent_buffer_length(&output->backlog) > 0;
 }
 
-void runner_output_keep(runner_run_t *run)
+bool runner_output_is_blocked(const runner_output_t *output, size_t weight)
 {
-    size_t length = runner_wire_last(run->wire);
+    return runner_output_has_backlog(output)
+        || (output->wire->backlog >= RUNNER_BACKLOG_MAX
+            && weight > RUNNER_LINE_LONG);
+}
 
-    if (length > RUNNER_LINE_LONG || runner_output_is_waiting(run)
-        || run->said + length > RUNNER_SAID_MAX) {
-        runner_wire_move(run->wire, &run->held);
-        run->wire->held += length + 1;
+void runner_output_add(runner_output_t *output)
+{
+    size_t length = runner_wire_last(output->wire);
+
+    if (length > RUNNER_LINE_LONG || runner_output_has_backlog(output)
+        || output->sent + length > RUNNER_CREDIT_MAX) {
+        runner_wire_move(output->wire, &output->backlog);
+        output->wire->backlog += length + 1;
     }
     else {
-        run->said += length + 1;
+        output->sent += length + 1;
     }
 }
 
-/* Where the line that begins there ends, newline included. */
-static size_t find_end(const runner_buffer_t *held, size_t start)
+/* Returns the end of the line that begins at start, newline included. */
+static size_t find_end(const agent_buffer_t *backlog, size_t start)
 {
-    const char *line = held->bytes + start;
+    const char *line = agent_buffer_text(backlog) + start;
+    const char *newline = memchr(line, '\n',
+                                 agent_buffer_length(backlog) - start);
 
-    return start + 1
-        + (size_t)((const char *)memchr(line, '\n', held->length - start)
-                   - line);
+    return start + 1 + (size_t)(newline - line);
 }
 
-/* Bytes of the first lines, newlines included: of a long one, or of short ones
- * that are no longer than that together. */
-static size_t measure_portion(const runner_buffer_t *held)
+/* Returns the bytes to request: one line, or several of at most
+ * RUNNER_LINE_LONG bytes together. */
+static size_t measure_request(const agent_buffer_t *backlog)
 {
-    size_t portion = find_end(held, 0);
+    size_t size = find_end(backlog, 0);
 
-    while (portion < held->length
-           && find_end(held, portion) <= RUNNER_LINE_LONG) {
-        portion = find_end(held, portion);
+    while (size < agent_buffer_length(backlog)
+           && find_end(backlog, size) <= RUNNER_LINE_LONG) {
+        size = find_end(backlog, size);
     }
-    return portion;
+    return size;
 }
 
-void runner_output_ask(runner_run_t *run)
+void runner_output_request(runner_output_t *output)
 {
-    if (run->asked > 0 || !runner_output_is_waiting(run)) {
+    if (output->requested > 0 || !runner_output_has_backlog(output)) {
         return;
     }
-    run->asked = measure_portion(&run->held);
-    runner_wire_begin(run->wire,
+    output->requested = measure_request(&output->backlog);
+    runner_wire_begin(output->wire,
                       "{\"type\":\"want\",\"run_id\":\"%s\",\"epoch\":%" PRId64
                       ",\"bytes\":%" PRIu64 "}",
-                      run->run_id, run->epoch, (uint64_t)run->asked);
-    runner_wire_end(run->wire);
+                      output->run_id, output->epoch,
+                      (uint64_t)output->requested);
+    runner_wire_end(output->wire);
 }
 
-void runner_output_go(runner_run_t *run)
+void runner_output_grant(runner_output_t *output)
 {
-    const runner_buffer_t *held = &run->held;
-    size_t end = run->asked;
+    const agent_buffer_t *backlog = &output->backlog;
+    size_t end = output->requested;
 
-    while (end < held->length) {
-        size_t next = find_end(held, end);
+    while (end < agent_buffer_length(backlog)) {
+        size_t next = find_end(backlog, end);
 
-        if (next - end > RUNNER_LINE_LONG || next > RUNNER_SAID_MAX) {
+        if (next - end > RUNNER_LINE_LONG || next > RUNNER_CREDIT_MAX) {
             break;
         }
         end = next;
     }
-    runner_wire_put(run->wire, held->bytes, end);
-    runner_buffer_consume(&run->held, end);
-    run->wire->held -= end;
-    run->said = end;
-    run->asked = 0;
+    runner_wire_put(output->wire, agent_buffer_text(backlog), end);
+    agent_buffer_consume(&output->backlog, end);
+    output->wire->backlog -= end;
+    output->sent = end;
+    output->requested = 0;
 }

@@ -1,32 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of a run that are held back until it has credit. A run with a
- * long line, or with RUNNER_SAID_MAX bytes since the last credit, holds its
- * lines back, asks (`want`) and pauses until the answer (`go`); other runs go
- * on. runners/PROTOCOL.md describes both messages.
+ * Flow control of a run's output. A line is put on the wire while the run has
+ * credit: the line is short and the run has sent less than RUNNER_CREDIT_MAX
+ * bytes since its last `go`. Otherwise the line and all later ones go to the
+ * run's backlog, the run requests credit (`want`) and pauses until the
+ * supervisor grants it (`go`); other runs continue. runners/PROTOCOL.md
+ * specifies both messages.
  */
 #ifndef AGENT_RUNNER_OUTPUT_H
 #define AGENT_RUNNER_OUTPUT_H
 
-#include "run.h"
+#include "runners/builtin/wire.h"
 
-/* Holds back the line that was just ended on the wire, if it needs credit or
- * lines before it are held back. */
-void runner_output_keep(runner_run_t *run);
+/* A longer line needs credit of its own. */
+#define RUNNER_LINE_LONG ((size_t)64 * 1024)
+/* Bytes that a run may send between two `go`. */
+#define RUNNER_CREDIT_MAX ((size_t)256 * 1024)
+/* Bytes in the backlogs of all runs above which only small runs continue. */
+#define RUNNER_BACKLOG_MAX ((size_t)16 * 1024 * 1024)
 
-/* Whether lines are held back. */
-bool runner_output_is_waiting(const runner_run_t *run);
+typedef struct runner_output_t {
+    runner_wire_t *wire;
+    /* Borrowed from the run. */
+    const char *run_id;
+    int64_t epoch;
+    /* Bytes put on the wire since `start` or the last `go`. */
+    size_t sent;
+    /* Complete lines that wait for credit. */
+    agent_buffer_t backlog;
+    /* Bytes of backlog that `want` named; 0 when no `go` is due. */
+    size_t requested;
+} runner_output_t;
 
-/* Whether the run must not go on: its lines are held back; or those of all runs
- * together are RUNNER_HELD_MAX, and it is not a small one. */
-bool runner_output_is_full(const runner_run_t *run);
+/* Makes the output of a run; run_id is borrowed, the backlog is in pool. */
+void runner_output_init(runner_output_t *output, runner_wire_t *wire,
+                        const char *run_id, int64_t epoch, apr_pool_t *pool);
 
-/* Asks for credit for the first of them, if there are any and no answer is due.
- */
-void runner_output_ask(runner_run_t *run);
+/* Moves the line that was ended last on the wire to the backlog if it has no
+ * credit, or lines before it have none. */
+void runner_output_add(runner_output_t *output);
 
-/* `go` came: puts the lines that were asked for on the wire, and the short ones
- * after them that need not ask. An answer must be due (run->asked > 0). */
-void runner_output_go(runner_run_t *run);
+bool runner_output_has_backlog(const runner_output_t *output);
+
+/* Whether the run, which weighs so many bytes, must not continue: it has a
+ * backlog, or all backlogs together are RUNNER_BACKLOG_MAX and it is not a
+ * small run. */
+bool runner_output_is_blocked(const runner_output_t *output, size_t weight);
+
+/* Sends `want` for the first lines of the backlog, unless it is empty or a
+ * `go` is due. */
+void runner_output_request(runner_output_t *output);
+
+/* Takes `go`: puts the requested lines on the wire, and the short ones after
+ * them that need no credit of their own. A `go` must be due. */
+void runner_output_grant(runner_output_t *output);
 
 #endif

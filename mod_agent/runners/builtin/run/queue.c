@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See queue.h. */
+/* The queue of `start` lines, bounded by the memory limit. */
 #include "queue.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool)
     queue->count = 0;
     queue->bytes = 0;
     queue->bytes_max = memory / 4;
-    queue->held_max = memory / 2;
+    queue->memory_max = memory / 2;
     APR_RING_INIT(&queue->entries, runner_queue_entry_t, link);
 }
 
@@ -36,15 +36,15 @@ bool runner_queue_is_full(const runner_queue_t *queue)
     return queue->bytes >= queue->bytes_max;
 }
 
-bool runner_queue_admits(const runner_queue_t *queue, size_t held,
+bool runner_queue_admits(const runner_queue_t *queue, size_t used,
                          size_t weight)
 {
-    return held == 0 || weight <= RUNNER_QUEUE_SMALL
-        || held + queue->bytes + weight <= queue->held_max;
+    return used == 0 || weight <= RUNNER_QUEUE_SMALL
+        || used + queue->bytes + weight <= queue->memory_max;
 }
 
-/* Reads which run a line starts. Members inside others do not count: a client
- * chooses what they are. */
+/* Reads the id and epoch of the run from the members of the line itself: a
+ * client chooses the members of the objects in it. */
 static void read_key(runner_queue_entry_t *entry)
 {
     size_t space = strspn(entry->text, " \t\r");
@@ -79,7 +79,6 @@ void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
     queue->bytes += length;
 }
 
-/* The end of the last entry. */
 static bool is_end(const runner_queue_t *queue,
                    const runner_queue_entry_t *entry)
 {
@@ -88,12 +87,12 @@ static bool is_end(const runner_queue_t *queue,
 }
 
 runner_queue_entry_t *runner_queue_find(const runner_queue_t *queue,
-                                        size_t held)
+                                        size_t used)
 {
     runner_queue_entry_t *entry = APR_RING_FIRST(&queue->entries);
 
     while (!is_end(queue, entry)
-           && !runner_queue_admits(queue, held, entry->weight)) {
+           && !runner_queue_admits(queue, used, entry->weight)) {
         entry = APR_RING_NEXT(entry, link);
     }
     return is_end(queue, entry) ? NULL : entry;

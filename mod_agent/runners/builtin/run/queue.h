@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start lines that wait for memory. A run keeps the tree of its state, up to 30
- * times the text, until it ends: what runs hold together, with the texts of
- * those that wait, stays below half of what the process may take
- * (AgentRunnerMemory), so that one that computes has the other half. Texts
- * alone are at most a quarter: then nothing more is read. The supervisor stops
- * before that (supervisor/start.h), since a runner that does not read answers
- * no ping.
+ * `start` lines that wait for memory. A run keeps the JSON tree of its state,
+ * up to 30 times the text, until it ends. All runs and the queued lines
+ * together take at most half of the process's memory limit (AgentRunnerMemory);
+ * the other half is for the run that executes a step. Queued lines alone take
+ * at most a quarter: the runner then stops reading. The supervisor sends less
+ * than that (AGENT_START_RUNNER_BYTES), since a runner that does not read
+ * cannot answer a ping.
  */
 #ifndef AGENT_RUNNER_QUEUE_H
 #define AGENT_RUNNER_QUEUE_H
@@ -20,20 +20,21 @@
 
 #include "core/uuid.h"
 
-/* Taken for the memory of the process when it has no limit. */
+/* The memory limit assumed when the process has none. */
 #define RUNNER_QUEUE_MEMORY_DEFAULT ((size_t)1024 * 1024 * 1024)
-/* A run that holds no more than this never waits. */
+/* A run of at most this weight never waits. */
 #define RUNNER_QUEUE_SMALL ((size_t)1024 * 1024)
 
 typedef struct runner_queue_entry_t {
     APR_RING_ENTRY(runner_queue_entry_t) link;
-    /* Of this entry; who takes it destroys it. */
+    /* The pool of this entry; the caller of runner_queue_remove() destroys it.
+     */
     apr_pool_t *pool;
     /* The line; text[length] is NUL. */
     char *text;
     size_t length;
     size_t weight;
-    /* The run that it starts; "" when it does not say. */
+    /* The run that the line starts; "" when the line has no valid id. */
     char run_id[AGENT_UUID_SIZE];
     int64_t epoch;
 } runner_queue_entry_t;
@@ -45,35 +46,36 @@ typedef struct runner_queue_t {
     apr_pool_t *pool;
     runner_queue_ring_t entries;
     int count;
-    /* Length of all texts together, and its bound. */
+    /* Length of all lines together, and its limit. */
     size_t bytes;
     size_t bytes_max;
-    /* What runs and texts may hold together. */
-    size_t held_max;
+    /* The most that runs and queued lines may take together. */
+    size_t memory_max;
 } runner_queue_t;
 
 void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool);
 
-/* Whether so much waits that no line may be read. */
+/* Whether the queued lines have reached their limit: no line may be read. */
 bool runner_queue_is_full(const runner_queue_t *queue);
 
-/* Whether a run of that weight may begin beside those that hold so much. */
-bool runner_queue_admits(const runner_queue_t *queue, size_t held,
+/* Whether a run of that weight may begin while the other runs take so many
+ * bytes. */
+bool runner_queue_admits(const runner_queue_t *queue, size_t used,
                          size_t weight);
 
-/* Keeps a copy of a line, which must be JSON (core/scan.h). */
+/* Queues a copy of a line, which must be JSON (core/scan.h). */
 void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
                       size_t weight);
 
 /* The first entry that may begin now; NULL when there is none. */
 runner_queue_entry_t *runner_queue_find(const runner_queue_t *queue,
-                                        size_t held);
+                                        size_t used);
 
-/* The entry that starts the run under that epoch; NULL when there is none. */
+/* The entry of that run and epoch; NULL when there is none. */
 runner_queue_entry_t *runner_queue_find_run(const runner_queue_t *queue,
                                             const char *run_id, int64_t epoch);
 
-/* The entry leaves the queue; its pool is the caller's now. */
+/* Removes an entry; its pool belongs to the caller afterwards. */
 void runner_queue_remove(runner_queue_t *queue, runner_queue_entry_t *entry);
 
 #endif

@@ -1,46 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The graph: what a run does between `start` and `end`; see run.h.
+ * The graph of a run, between `start` and `end`:
  *
- *   __start__ -> agent -> (the model asked for tools? tools -> agent) -> end
+ *   __start__ -> agent -> (tool calls? tools -> agent) -> end
  *
- * A run over N nodes writes N + 2 checkpoints: its input, the state with the
- * input in it, and one after each node.
+ * A run over N nodes has N + 2 checkpoints: before the input, with the input,
+ * and one after each node.
  */
 #include "run.h"
 
-#include <string.h>
-
-#include <apr_strings.h>
-
 #include "begin.h"
+#include "checkpoint.h"
+#include "core/clock.h"
 #include "core/json.h"
-#include "output.h"
-#include "runners/builtin/base/log.h"
-#include "runners/builtin/message/message.h"
 #include "metadata.h"
-#include "stream.h"
+#include "runners/builtin/base/log.h"
 #include "runners/builtin/base/value.h"
+#include "stream.h"
 
 #define INTERRUPTED "interrupted"
-
-static const char *const node_names[] = {NULL, "__start__", "agent", "tools"};
-
-const char *runner_node_name(runner_node_t node)
-{
-    return node_names[node];
-}
-
-runner_node_t runner_node_find(const char *name)
-{
-    for (runner_node_t node = RUNNER_NODE_START; node <= RUNNER_NODE_TOOLS;
-         node++) {
-        if (strcmp(node_names[node], name) == 0) {
-            return node;
-        }
-    }
-    return RUNNER_NODE_NONE;
-}
 
 static void wait_for(runner_run_t *run, apr_time_t when)
 {
@@ -68,7 +46,7 @@ static void end_run(runner_run_t *run, const char *status,
 {
     if (problem != NULL) {
         runner_log_write(run->run_id, "%s: %s", problem->name,
-                             problem->message);
+                         problem->message);
     }
     runner_stream_end(run, status, problem);
     leave_node(run);
@@ -80,8 +58,8 @@ static void fail_run(runner_run_t *run, const runner_problem_t *problem)
     end_run(run, "error", problem);
 }
 
-/* A node failed: the state stays as it was before the node, and the thread can
- * go on from there with another run. */
+/* The state stays as it was before the failed node; another run may continue
+ * the thread from there. */
 static void fail_node(runner_run_t *run, runner_node_t node,
                       const runner_problem_t *problem)
 {
@@ -94,10 +72,8 @@ static json_object *get_messages(runner_run_t *run)
     return agent_json_get(run->values, "messages");
 }
 
-/*
- * A node is done: its messages (the caller's reference is taken) join the
- * state, which becomes a checkpoint.
- */
+/* Appends the messages of a node to the state and saves a checkpoint; takes the
+ * reference of messages. */
 static void commit_node(runner_run_t *run, runner_node_t node,
                         json_object *messages, runner_node_t next)
 {
@@ -113,7 +89,7 @@ static void commit_node(runner_run_t *run, runner_node_t node,
     run->next = next;
     writes = runner_value_wrap(runner_node_name(node),
                                runner_value_wrap("messages", messages));
-    runner_stream_checkpoint(run, "loop", writes);
+    runner_checkpoint_save(run, "loop", writes);
 }
 
 static bool is_list_empty(json_object *message, const char *key)
@@ -130,7 +106,8 @@ static bool is_full(void *baton)
 {
     const runner_run_t *run = baton;
 
-    return runner_wire_is_full(run->wire) || runner_output_is_full(run);
+    return runner_wire_is_full(run->output.wire)
+        || runner_output_is_blocked(&run->output, run->weight);
 }
 
 static void stream_delta(void *baton, const runner_delta_t *delta)
@@ -308,7 +285,7 @@ static void choose_next(runner_run_t *run)
     }
 }
 
-static void fail_origin(runner_run_t *run)
+static void fail_metadata(runner_run_t *run)
 {
     runner_problem_t *problem;
 
@@ -320,8 +297,8 @@ static void fail_origin(runner_run_t *run)
     fail_run(run, problem);
 }
 
-/* What has become the state is not kept beside it. */
-static void forget_given(runner_run_t *run)
+/* The input and the previous state are part of the state now. */
+static void free_start(runner_run_t *run)
 {
     json_object_object_del(run->start, "input");
     json_object_object_del(run->start, "command");
@@ -333,7 +310,7 @@ static void begin(runner_run_t *run)
     runner_problem_t *problem = NULL;
 
     if (!runner_metadata_is_short(run)) {
-        fail_origin(run);
+        fail_metadata(run);
         return;
     }
     if (run->graph != NULL) {
@@ -343,7 +320,7 @@ static void begin(runner_run_t *run)
         fail_run(run, problem);
         return;
     }
-    forget_given(run);
+    free_start(run);
     enter_phase(run, RUNNER_PHASE_NEXT);
 }
 
@@ -377,7 +354,8 @@ void runner_run_advance(runner_run_t *run)
     advance_phase(run);
 }
 
-/* What the model had said becomes its message, and the graph's end. */
+/* Saves the text that the model has produced as its message; no node follows.
+ */
 static void keep_partial_answer(runner_run_t *run)
 {
     runner_call_t *call = run->call;
@@ -391,7 +369,8 @@ static void keep_partial_answer(runner_run_t *run)
                 RUNNER_NODE_NONE);
 }
 
-/* Tools that have answered are not asked again. */
+/* Saves the answers of the tools that are done: a run that continues calls only
+ * the others. */
 static void keep_finished_jobs(runner_run_t *run)
 {
     json_object *messages;
@@ -408,7 +387,7 @@ static void keep_finished_jobs(runner_run_t *run)
 void runner_run_cancel(runner_run_t *run)
 {
     if (run->phase == RUNNER_PHASE_BEGIN) {
-        /* The input is the client's: it stays in the state. */
+        /* The client's input stays in the state. */
         begin(run);
     }
     if (run->phase == RUNNER_PHASE_AGENT) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of runs; see runs.h. */
+/* Finding and measuring runs; turns of heavy ones. */
 #include "runs.h"
 
 #include <string.h>
 
-#include "output.h"
 #include "queue.h"
 
 runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
@@ -24,19 +23,19 @@ runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
 size_t runner_runs_measure(const runner_run_ring_t *runs)
 {
     runner_run_t *run;
-    size_t held = 0;
+    size_t bytes = 0;
 
     APR_RING_FOREACH(run, runs, runner_run_t, link)
     {
-        held += run->weight + run->held.length;
+        bytes += run->weight + agent_buffer_length(&run->output.backlog);
     }
-    return held;
+    return bytes;
 }
 
 bool runner_runs_is_heavy(const runner_run_t *run, apr_time_t now)
 {
     return run->weight > RUNNER_QUEUE_SMALL && run->wake_at <= now
-        && !runner_output_is_full(run);
+        && !runner_output_is_blocked(&run->output, run->weight);
 }
 
 runner_run_t *runner_runs_choose_heavy(runner_run_ring_t *runs, apr_time_t now)

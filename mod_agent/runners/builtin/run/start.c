@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the message `start`; see run.h and PROTOCOL.md. */
+/* Creating a run from a `start` message. */
+#include "start.h"
+
 #include <string.h>
 
-#include <apr_strings.h>
-
 #include "core/json.h"
-#include "run.h"
 #include "runners/builtin/base/value.h"
 
 typedef struct mode_word_t {
@@ -47,7 +46,8 @@ static unsigned read_modes(json_object *list)
     return modes;
 }
 
-/* "*" or an array of names as bits; the start node is no breakpoint. */
+/* Returns the bits of "*" or of an array of names; __start__ is not a
+ * breakpoint. */
 static unsigned read_breakpoints(json_object *given)
 {
     unsigned bits = 0;
@@ -71,13 +71,13 @@ static unsigned read_breakpoints(json_object *given)
 static int64_t read_steps(json_object *start, const runner_graph_t *graph)
 {
     int64_t steps = graph != NULL ? graph->max_steps : 0;
-    int64_t asked = agent_json_integer(agent_json_get(start, "config"),
-                                       "recursion_limit", steps);
+    int64_t requested = agent_json_integer(agent_json_get(start, "config"),
+                                           "recursion_limit", steps);
 
-    return asked > 0 && asked < steps ? asked : steps;
+    return requested > 0 && requested < steps ? requested : steps;
 }
 
-apr_status_t runner_run_create(runner_run_t **out, json_object *start,
+apr_status_t runner_start_read(runner_run_t **out, json_object *start,
                                runner_wire_t *wire, runner_http_t *http,
                                const runner_graph_t *graph, const char **reason,
                                apr_pool_t *pool)
@@ -97,13 +97,12 @@ apr_status_t runner_run_create(runner_run_t **out, json_object *start,
     }
     APR_RING_ELEM_INIT(run, link);
     run->pool = pool;
-    runner_buffer_init(&run->held, pool);
     apr_pool_create(&run->scratch, pool);
-    run->wire = wire;
     run->http = http;
     run->graph = graph;
     run->start = start;
     run->epoch = agent_json_integer(start, "epoch", 0);
+    runner_output_init(&run->output, wire, run->run_id, run->epoch, pool);
     run->attempt = agent_json_integer(start, "attempt", 1);
     run->modes = read_modes(agent_json_get(start, "stream_modes"));
     run->interrupt_before = read_breakpoints(

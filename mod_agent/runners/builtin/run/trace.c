@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See trace.h. */
+/* Events of LangChain's event stream, version 2. */
 #include "trace.h"
 
 #include <apr_strings.h>
@@ -7,11 +7,11 @@
 #include "chunk.h"
 #include "core/json.h"
 #include "emit.h"
-#include "runners/builtin/message/message.h"
 #include "metadata.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/message/message.h"
 
-/* Something that begins and ends: the graph, a node, or a call inside it. */
+/* The subject of an event: the graph, a node, or a call of a model or tool. */
 typedef struct subject_t {
     const char *name;
     const char *id;
@@ -33,7 +33,7 @@ static subject_t make_node(runner_run_t *run, runner_node_t node)
                        runner_metadata_node(run, node)};
 }
 
-/* A call of the model goes by the id of the message that it makes. */
+/* The id of a model call is that of its message. */
 static subject_t make_model(runner_run_t *run)
 {
     return (subject_t){run->graph->model.provider->name,
@@ -54,7 +54,7 @@ static json_object *describe_parents(const runner_run_t *run, int depth)
     return parents;
 }
 
-/* The run's own tags come last. */
+/* The tags of the level, then those of the run's config. */
 static json_object *describe_tags(const runner_run_t *run, int depth)
 {
     json_object *given = agent_json_get(agent_json_get(run->start, "config"),
@@ -79,7 +79,7 @@ static json_object *describe_tags(const runner_run_t *run, int depth)
     return tags;
 }
 
-/* The references of the subject's metadata and of data are taken. */
+/* Takes the references of the subject's metadata and of data. */
 static void send_trace(runner_run_t *run, const char *event, subject_t subject,
                        json_object *data)
 {
@@ -96,7 +96,7 @@ static void send_trace(runner_run_t *run, const char *event, subject_t subject,
     runner_emit_event(run, "events", traced);
 }
 
-/* The command is the input of a run that has one. */
+/* A command counts as the input. */
 void runner_trace_run_start(runner_run_t *run)
 {
     json_object *command = agent_json_get(run->start, "command");
@@ -135,7 +135,7 @@ void runner_trace_node_end(runner_run_t *run, runner_node_t node,
     send_trace(run, "on_chain_end", make_node(run, node), data);
 }
 
-/* What the model reads: a list of conversations, of which there is one. */
+/* The model's input: a list of conversations, here of one. */
 static json_object *describe_conversation(runner_run_t *run)
 {
     json_object *given = run->call->messages;

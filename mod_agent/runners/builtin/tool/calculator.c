@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A recursive-descent reader of arithmetic; see calculator.h. It computes while
- * it reads, knows no names and no functions, and is bounded in depth.
- */
+/* A recursive-descent parser that evaluates while it reads; its depth is
+ * bounded. */
 #include "calculator.h"
 
 #include <math.h>
@@ -18,16 +16,16 @@
 #define EXPONENT_MAX 1024
 /* 2^53: every whole number up to here is a double. */
 #define WHOLE_MAX 9007199254740992.0
-/* Digits that a double holds without noise in the last place. */
+/* The decimal digits that every double represents exactly. */
 #define DIGITS 15
-/* The longest number that is read, with its NUL. */
+/* The longest number, with its NUL. */
 #define NUMBER_SIZE 64
 
 typedef struct reader_t {
     const char *text;
     const char *at;
     int depth;
-    /* The first thing that went wrong; NULL while all is well. */
+    /* The first error; NULL when there is none. */
     const char *problem;
 } reader_t;
 
@@ -41,7 +39,7 @@ static double fail(reader_t *reader, const char *problem)
     return 0;
 }
 
-/* The next character that is no white space, without taking it. */
+/* The next character after white space, without consuming it. */
 static char peek(reader_t *reader)
 {
     while (apr_isspace(*reader->at)) {
@@ -231,7 +229,7 @@ apr_status_t runner_calculator_run(const char **result, const char *expression,
         return APR_EGENERAL;
     }
     if (!isfinite(value)) {
-        *result = "the result is no number";
+        *result = "the result is not a number";
         return APR_EGENERAL;
     }
     /* 0 + value turns -0 into 0; APR's own %g would drop the 0 of 0.5. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic for the built-in tool `calculator`. */
+/* Arithmetic expressions, for the built-in tool `calculator`. */
 #ifndef AGENT_RUNNER_CALCULATOR_H
 #define AGENT_RUNNER_CALCULATOR_H
 
@@ -7,10 +7,10 @@
 #include <apr_pools.h>
 
 /*
- * The value of an expression of decimal numbers, + - * / % ^ and parentheses;
- * ^ (whole exponents) binds tightest and to the right, then the sign, then
- * * / % (% of whole numbers), then + -.
- * *result is the number, or on APR_EGENERAL what is wrong; both in pool.
+ * Evaluates an expression of decimal numbers, + - * / % ^ and parentheses. ^
+ * takes whole exponents, binds tightest and is right-associative; then the
+ * sign; then * / % (% of whole numbers); then + -. *result, in pool, is the
+ * number, or the error on APR_EGENERAL.
  */
 apr_status_t runner_calculator_run(const char **result, const char *expression,
                                    apr_pool_t *pool);

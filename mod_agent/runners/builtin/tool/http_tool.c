@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A tool behind a URL: the arguments are sent as a JSON body (as query
- * parameters with GET), the reply is what the model reads. Its address comes
- * from the server's configuration, never from a client.
- */
+/* One tool call over HTTP: the request and the reading of the reply. */
+#include "http_tool.h"
+
 #include <string.h>
 
 #include <apr_strings.h>
 
 #include "core/json.h"
 #include "progress.h"
+#include "runners/builtin/base/clean.h"
 #include "runners/builtin/base/text.h"
-#include "jobs.h"
 #include "runners/builtin/base/value.h"
 
-/* How much of an error page a model is shown. */
+/* The most bytes of an error page that the model is shown. */
 #define ERROR_TEXT_MAX 2000
-/* Of a URL. */
+/* The longest query of a URL. */
 #define QUERY_MAX ((size_t)64 * 1024)
 
 static bool is_success(int status)
@@ -24,7 +22,7 @@ static bool is_success(int status)
     return status >= 200 && status <= 299;
 }
 
-/* Why the rest of the reply was not taken. */
+/* The error of a reply that exceeded a limit. */
 static const char *describe_excess(const runner_job_t *job)
 {
     if (job->reply_size > RUNNER_TOOL_REPLY_MAX) {
@@ -38,7 +36,7 @@ static const char *describe_excess(const runner_job_t *job)
                         (int)RUNNER_TOOL_REPLIES_MAX);
 }
 
-/* Replies in lines become output as they come. */
+/* A reply in lines becomes output of the run while it arrives. */
 static bool is_full(void *baton)
 {
     const runner_job_t *job = baton;
@@ -59,7 +57,7 @@ static bool take_reply(void *baton, int status, const char *bytes,
         job->has_excess = true;
         return false;
     }
-    runner_buffer_append(&job->reply, bytes, length);
+    agent_buffer_append(&job->reply, bytes, length);
     if (is_success(status)
         && runner_progress_is_type(runner_http_content_type(job->transfer))) {
         runner_progress_take(job);
@@ -77,7 +75,7 @@ static json_object *describe_reply(const runner_reply_t *reply,
     }
     if (reply->content_type != NULL) {
         runner_value_add_text(artifact, "content_type",
-                              runner_text_clean(reply->content_type,
+                              runner_clean_text(reply->content_type,
                                                 strlen(reply->content_type),
                                                 NULL, pool));
     }
@@ -95,8 +93,9 @@ static const char *describe_timeout(const runner_job_t *job)
 static void finish_reply(runner_job_t *job, const runner_reply_t *reply)
 {
     apr_pool_t *pool = job->jobs->pool;
-    const char *text = runner_text_clean(runner_buffer_text(&job->reply),
-                                         job->reply.length, NULL, pool);
+    const char *text = runner_clean_text(agent_buffer_text(&job->reply),
+                                         agent_buffer_length(&job->reply), NULL,
+                                         pool);
 
     if (reply->has_timed_out) {
         runner_job_finish(job, true, describe_timeout(job));
@@ -132,14 +131,11 @@ static void end_reply(void *baton, const runner_reply_t *reply)
 
     job->artifact = describe_reply(reply, jobs->pool);
     finish_reply(job, reply);
-    runner_jobs_continue(jobs);
-    if (jobs->waiting == 0) {
-        jobs->on_end(jobs->baton);
-    }
+    jobs->on_reply(jobs);
 }
 
-/* False when the query would be longer than servers take. */
-static bool append_encoded(runner_buffer_t *query, const char *text)
+/* False when the query becomes longer than QUERY_MAX. */
+static bool append_encoded(agent_buffer_t *query, const char *text)
 {
     char *encoded;
     bool fits;
@@ -148,27 +144,28 @@ static bool append_encoded(runner_buffer_t *query, const char *text)
         return false;
     }
     encoded = curl_easy_escape(NULL, text, 0);
-    fits = encoded != NULL && query->length + strlen(encoded) <= QUERY_MAX;
+    fits = encoded != NULL
+        && agent_buffer_length(query) + strlen(encoded) <= QUERY_MAX;
     if (fits) {
-        runner_buffer_append(query, encoded, strlen(encoded));
+        agent_buffer_append(query, encoded, strlen(encoded));
     }
     curl_free(encoded);
     return fits;
 }
 
-/* The arguments as query parameters, after those that the URL has. In one
- * piece: libcurl would copy all of them for each one that is added. */
-static bool append_arguments(runner_buffer_t *query, json_object *arguments)
+/* Appends the arguments to the query of the URL. In one buffer: curl_url_set()
+ * copies the whole query for each parameter that it appends. */
+static bool append_arguments(agent_buffer_t *query, json_object *arguments)
 {
     json_object_object_foreach(arguments, key, value)
     {
         const char *text = json_object_get_string(value);
 
-        runner_buffer_append(query, "&", query->length > 0 ? 1 : 0);
+        agent_buffer_append(query, "&", agent_buffer_length(query) > 0 ? 1 : 0);
         if (!append_encoded(query, key)) {
             return false;
         }
-        runner_buffer_append(query, "=", 1);
+        agent_buffer_append(query, "=", 1);
         if (!append_encoded(query, text != NULL ? text : "null")) {
             return false;
         }
@@ -176,24 +173,27 @@ static bool append_arguments(runner_buffer_t *query, json_object *arguments)
     return true;
 }
 
-/* NULL when the arguments are too long for one. */
+/* NULL when the arguments are too long for a URL. */
 static const char *make_query_url(const runner_job_t *job)
 {
     CURLU *url = curl_url();
     char *text = NULL;
     const char *result = NULL;
-    runner_buffer_t query;
+    agent_buffer_t query;
 
-    runner_buffer_init(&query, job->jobs->pool);
+    agent_buffer_init(&query, job->jobs->pool);
     curl_url_set(url, CURLUPART_URL, job->tool->url, 0);
     if (curl_url_get(url, CURLUPART_QUERY, &text, 0) == CURLUE_OK) {
-        runner_buffer_append(&query, text, strlen(text));
+        agent_buffer_append(&query, text, strlen(text));
         curl_free(text);
         text = NULL;
     }
     if (append_arguments(&query, job->args)
         && curl_url_set(url, CURLUPART_QUERY,
-                        query.length > 0 ? runner_buffer_text(&query) : NULL, 0)
+                        agent_buffer_length(&query) > 0
+                            ? agent_buffer_text(&query)
+                            : NULL,
+                        0)
             == CURLUE_OK
         && curl_url_get(url, CURLUPART_URL, &text, 0) == CURLUE_OK) {
         result = apr_pstrdup(job->jobs->pool, text);
@@ -210,7 +210,7 @@ static void add_header(runner_request_t *request, const runner_job_t *job,
         job->jobs->pool, name, ": ", value, NULL);
 }
 
-void runner_job_start_http(runner_job_t *job)
+void runner_http_tool_start(runner_job_t *job)
 {
     apr_pool_t *pool = job->jobs->pool;
     const char *failure = NULL;

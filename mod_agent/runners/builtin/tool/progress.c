@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See progress.h. */
+/* Reading replies in lines. */
 #include "progress.h"
 
 #include <string.h>
@@ -8,11 +8,12 @@
 #include <apr_strings.h>
 
 #include "core/json.h"
+#include "runners/builtin/base/clean.h"
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/base/value.h"
 
 #define TYPE "application/x-ndjson"
-/* How much of a bad line a model is shown. */
+/* The most bytes of a malformed line that the model is shown. */
 #define EXCERPT_MAX 400
 
 bool runner_progress_is_type(const char *content_type)
@@ -24,7 +25,7 @@ bool runner_progress_is_type(const char *content_type)
             || apr_isspace(content_type[length]));
 }
 
-/* A text is read as it is, anything else as JSON. */
+/* A string is the text itself, anything else is printed as JSON. */
 static const char *print_result(json_object *result, apr_pool_t *pool)
 {
     return json_object_is_type(result, json_type_string)
@@ -61,7 +62,7 @@ static void read_line(runner_job_t *job, const char *text, size_t length,
     else if (custom == NULL && job->bad_line == NULL) {
         job->bad_line = apr_pstrdup(
             pool,
-            runner_text_shorten(runner_text_clean(text, length, NULL, scratch),
+            runner_text_shorten(runner_clean_text(text, length, NULL, scratch),
                                 EXCERPT_MAX, scratch));
     }
 }
@@ -78,30 +79,30 @@ static void take_line(runner_job_t *job, const char *text, size_t length)
     apr_pool_destroy(scratch);
 }
 
-/* The bytes are searched once and moved once, whatever pieces and lines they
- * come in. */
+/* Linear in the reply, whatever its pieces: each byte is searched once. */
 void runner_progress_take(runner_job_t *job)
 {
-    const char *bytes = runner_buffer_text(&job->reply);
+    const char *bytes = agent_buffer_text(&job->reply);
     size_t begin = 0;
     const char *end;
 
     while ((end = memchr(bytes + job->searched, '\n',
-                         job->reply.length - job->searched))
+                         agent_buffer_length(&job->reply) - job->searched))
            != NULL) {
         take_line(job, bytes + begin, (size_t)(end - bytes) - begin);
         begin = (size_t)(end - bytes) + 1;
         job->searched = begin;
     }
-    runner_buffer_consume(&job->reply, begin);
-    job->searched = job->reply.length;
+    agent_buffer_consume(&job->reply, begin);
+    job->searched = agent_buffer_length(&job->reply);
 }
 
 void runner_progress_finish(runner_job_t *job)
 {
     apr_pool_t *pool = job->jobs->pool;
 
-    take_line(job, runner_buffer_text(&job->reply), job->reply.length);
+    take_line(job, agent_buffer_text(&job->reply),
+              agent_buffer_length(&job->reply));
     if (job->bad_line != NULL) {
         runner_job_finish(
             job, true,

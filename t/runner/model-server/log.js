@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was asked, for the tests to look at: GET /journal[?key=K]. GET /seen?key=K
-// answers when a call with that key has come, GET /closed?key=K when it is over.
+// The log of requests, for the tests: GET /log[?key=K]. GET /seen?key=K waits for a
+// call with that key, GET /closed?key=K for its end.
 'use strict';
 
 const entries = [];
@@ -10,25 +10,25 @@ function isOver(entry) {
     return entry.is_aborted || entry.is_finished;
 }
 
-// Tells those who wait for what has now happened.
-function tellWaiting() {
+// Checks all waiting conditions.
+function checkWaiting() {
     for (const each of waiting.splice(0)) {
-        exports.when(each.key, each.condition, each.tell);
+        exports.when(each.key, each.condition, each.callback);
     }
 }
 
-// Calls tell(entry) as soon as the last call with the key meets the condition.
-exports.when = function when(key, condition, tell) {
+// Calls callback(entry) as soon as the last call with the key meets the condition.
+exports.when = function when(key, condition, callback) {
     const entry = entries.filter((each) => each.key === key).pop();
     if (entry && condition(entry)) {
-        tell(entry);
+        callback(entry);
     } else {
-        waiting.push({ key, condition, tell });
+        waiting.push({ key, condition, callback });
     }
 };
 
-exports.whenSeen = (key, tell) => exports.when(key, () => true, tell);
-exports.whenClosed = (key, tell) => exports.when(key, isOver, tell);
+exports.whenSeen = (key, callback) => exports.when(key, () => true, callback);
+exports.whenClosed = (key, callback) => exports.when(key, isOver, callback);
 
 // Notes a call and follows it to its end.
 exports.note = function note(call, key) {
@@ -44,11 +44,11 @@ exports.note = function note(call, key) {
         is_aborted: false,
     };
     entries.push(entry);
-    tellWaiting();
+    checkWaiting();
     call.response.on('close', () => {
         entry.is_finished = call.response.writableFinished;
         entry.is_aborted = !entry.is_finished;
-        tellWaiting();
+        checkWaiting();
     });
 };
 

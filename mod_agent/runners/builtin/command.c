@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executing the messages of the supervisor. */
+#include "command.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "graph_read.h"
+#include "runners/builtin/base/log.h"
+#include "runners/builtin/base/value.h"
+#include "runners/builtin/run/run.h"
+#include "runners/builtin/run/start.h"
+
+#define PROTOCOL_VERSION 1
+/* The exit code after a breach of the protocol. */
+#define EXIT_BREACH 2
+
+void runner_command_refuse(runner_t *runner, const char *reason)
+{
+    runner_log_write(NULL, "the supervisor broke the protocol: %s", reason);
+    runner->is_over = true;
+    runner->exit_code = EXIT_BREACH;
+}
+
+static void read_graphs(runner_t *runner, json_object *given)
+{
+    runner->graphs = apr_hash_make(runner->pool);
+    json_object_object_foreach(given, name, value)
+    {
+        runner_graph_t *graph;
+        runner_problem_t *problem = NULL;
+
+        if (runner_graph_read(&graph, name, value, &problem, runner->pool)
+            == APR_SUCCESS) {
+            apr_hash_set(runner->graphs, graph->name, APR_HASH_KEY_STRING,
+                         graph);
+        }
+        else {
+            runner_log_write(NULL, "graph %s cannot be served: %s", name,
+                             problem->message);
+        }
+    }
+}
+
+static void send_ready(runner_t *runner)
+{
+    json_object *graphs = agent_json_own(json_object_new_object(),
+                                         runner->scratch);
+    apr_hash_index_t *index = apr_hash_first(runner->scratch, runner->graphs);
+
+    for (; index != NULL; index = apr_hash_next(index)) {
+        runner_graph_t *graph = apr_hash_this_val(index);
+
+        runner_value_add(graphs, graph->name, runner_graph_describe(graph));
+    }
+    runner_wire_begin(&runner->wire, "{\"type\":\"ready\",\"graphs\":");
+    runner_wire_add_json(&runner->wire, graphs);
+    runner_wire_add(&runner->wire, ",\"slots\":%d}", runner->slots);
+    runner_wire_end(&runner->wire);
+}
+
+static void take_hello(runner_t *runner, json_object *line)
+{
+    json_object *graphs = agent_json_get(line, "graphs");
+
+    if (runner->graphs != NULL) {
+        runner_command_refuse(runner, "a second hello");
+        return;
+    }
+    if (agent_json_integer(line, "protocol", 0) != PROTOCOL_VERSION) {
+        runner_command_refuse(runner, "hello with a protocol other than 1");
+        return;
+    }
+    if (!json_object_is_type(graphs, json_type_object)) {
+        runner_command_refuse(runner, "hello without graphs");
+        return;
+    }
+    read_graphs(runner, graphs);
+    send_ready(runner);
+}
+
+/* line belongs to pool, which becomes the pool of the run. */
+static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
+{
+    const char *name = agent_json_string(line, "graph_id", "");
+    const char *reason = NULL;
+    runner_run_t *run;
+
+    if (runner_start_read(
+            &run, line, &runner->wire, runner->http,
+            apr_hash_get(runner->graphs, name, APR_HASH_KEY_STRING), &reason,
+            pool)
+        != APR_SUCCESS) {
+        runner_command_refuse(runner, reason);
+    }
+    else if (runner->is_draining && !runner->was_queued) {
+        runner_command_refuse(runner, "start after drain");
+    }
+    else if (runner->used == runner->slots) {
+        runner_command_refuse(runner, "start when all slots are in use");
+    }
+    else if (runner_runs_find(&runner->runs, run->run_id) != NULL) {
+        runner_command_refuse(runner, "start of a run that is already running");
+    }
+    else {
+        run->weight = runner->weight;
+        run->weighed_size = runner->line_size;
+        APR_RING_INSERT_TAIL(&runner->runs, run, runner_run_t, link);
+        runner->used++;
+        return;
+    }
+    apr_pool_destroy(pool);
+}
+
+/* Ends a run whose start is queued, without parsing the line: there is no
+ * memory for it. Nothing of the run is saved. */
+static void end_queued(runner_t *runner, runner_queue_entry_t *entry)
+{
+    runner_wire_begin(&runner->wire,
+                      "{\"type\":\"end\",\"run_id\":\"%s\",\"epoch\":%" PRId64
+                      ",\"status\":\"interrupted\",\"error\":null}",
+                      entry->run_id, entry->epoch);
+    runner_wire_end(&runner->wire);
+    runner_queue_remove(&runner->queue, entry);
+    apr_pool_destroy(entry->pool);
+}
+
+/* The run may be unknown: a cancel may cross the end of the run. */
+static void take_cancel(runner_t *runner, json_object *line)
+{
+    const char *run_id = agent_json_string(line, "run_id", "");
+    int64_t epoch = agent_json_integer(line, "epoch", -1);
+    runner_queue_entry_t *entry = runner_queue_find_run(&runner->queue, run_id,
+                                                        epoch);
+    runner_run_t *run = runner_runs_find(&runner->runs, run_id);
+
+    if (run != NULL && run->epoch == epoch) {
+        runner_run_cancel(run);
+    }
+    else if (entry != NULL) {
+        end_queued(runner, entry);
+    }
+}
+
+static void take_go(runner_t *runner, json_object *line)
+{
+    runner_run_t *run = runner_runs_find(&runner->runs,
+                                         agent_json_string(line, "run_id", ""));
+
+    if (run != NULL && run->output.requested > 0
+        && run->epoch == agent_json_integer(line, "epoch", -1)) {
+        runner_output_grant(&run->output);
+    }
+}
+
+static void take_ping(runner_t *runner, json_object *line)
+{
+    runner_wire_begin(&runner->wire, "{\"type\":\"pong\",\"id\":");
+    runner_wire_add_json(&runner->wire, agent_json_get(line, "id"));
+    runner_wire_add(&runner->wire, "}");
+    runner_wire_end(&runner->wire);
+}
+
+void runner_command_execute(runner_t *runner, json_object *message,
+                            apr_pool_t *pool)
+{
+    const char *type = agent_json_string(message, "type", "");
+
+    if (strcmp(type, "start") == 0 && runner->graphs != NULL) {
+        take_start(runner, message, pool);
+        return;
+    }
+    if (strcmp(type, "hello") == 0) {
+        take_hello(runner, message);
+    }
+    else if (strcmp(type, "ping") == 0) {
+        take_ping(runner, message);
+    }
+    else if (runner->graphs == NULL) {
+        runner_command_refuse(runner, "a message before hello");
+    }
+    else if (strcmp(type, "cancel") == 0) {
+        take_cancel(runner, message);
+    }
+    else if (strcmp(type, "go") == 0) {
+        take_go(runner, message);
+    }
+    else if (strcmp(type, "drain") == 0) {
+        runner->is_draining = true;
+    }
+    /* This runner sends no requests: a reply is ignored. */
+    else if (strcmp(type, "reply") != 0) {
+        runner_command_refuse(runner, "a message of an unknown type");
+    }
+    apr_pool_destroy(pool);
+}

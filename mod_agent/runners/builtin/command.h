@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages of the supervisor: hello, start, cancel, go, ping and drain. */
+#ifndef AGENT_RUNNER_COMMAND_H
+#define AGENT_RUNNER_COMMAND_H
+
+#include "runner_state.h"
+
+/* Executes a message, which belongs to pool; takes pool: it becomes that of the
+ * run, or is destroyed. */
+void runner_command_execute(runner_t *runner, json_object *message,
+                            apr_pool_t *pool);
+
+/* Logs that the supervisor broke the protocol, and ends the process. */
+void runner_command_refuse(runner_t *runner, const char *reason);
+
+#endif

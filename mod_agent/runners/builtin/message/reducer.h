@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reducer of the channel `messages`: how an update changes the list. */
+#ifndef AGENT_RUNNER_REDUCER_H
+#define AGENT_RUNNER_REDUCER_H
+
+#include <json-c/json.h>
+
+#include "runners/builtin/base/problem.h"
+
+/* The most bytes of the messages of an update once they have all fields, which
+ * are at least 190 bytes each. */
+#define RUNNER_REDUCER_MAX ((size_t)7 * 1024 * 1024)
+
+/*
+ * Applies update, a message or an array of messages, to list, which may be
+ * NULL. A message with the id of one in list replaces it, others are appended;
+ * `remove` removes the message of that id, or with the id "__remove_all__" all
+ * before it. *merged is one reference. APR_EGENERAL: *problem is set.
+ */
+apr_status_t runner_reducer_apply(json_object **merged, json_object *list,
+                                  json_object *update,
+                                  runner_problem_t **problem, apr_pool_t *pool);
+
+#endif

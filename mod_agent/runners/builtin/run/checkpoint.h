@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checkpoints: the state of a run after a step, sent to the supervisor. */
+#ifndef AGENT_RUNNER_CHECKPOINT_H
+#define AGENT_RUNNER_CHECKPOINT_H
+
+#include "state.h"
+
+/* The longest state as JSON text: `start` of a later run has it in one line,
+ * together with the input of that run. */
+#define RUNNER_STATE_MAX (RUNNER_LINE_MAX - (size_t)1024 * 1024)
+/* The largest state as a tree in memory (core/scan.h). 7 MiB of messages of
+ * one letter each take 200 MB, 7 MiB of {} 1.9 GB. */
+#define RUNNER_STATE_WEIGHT_MAX ((size_t)256 * 1024 * 1024)
+
+/*
+ * Sends the state as the next checkpoint (a new id, the next step), and the
+ * events of the stream modes values, checkpoints and debug. source is "input"
+ * or "loop"; takes the reference of writes, NULL is null. A state that is too
+ * large is not sent; the run has overflown.
+ */
+void runner_checkpoint_save(runner_run_t *run, const char *source,
+                            json_object *writes);
+
+#endif
