@@ -55,14 +55,14 @@ static bool is_notified_of_end(void)
         && threaded != AP_MPMQ_NOT_SUPPORTED;
 }
 
-static apr_status_t start_waits(agent_child_t *child, server_rec *server,
-                                apr_pool_t *pool)
+static apr_status_t start_waiters(agent_child_t *child, server_rec *server,
+                                  apr_pool_t *pool)
 {
     const agent_server_config_t *config = child->config;
     const agent_log_t log = agent_daemon_log();
     int parked = agent_capacity_waiters(config);
     int blocked = agent_capacity_blocked(config);
-    const agent_waits_limits_t limits = {
+    const agent_waiter_limits_t limits = {
         .parked = parked,
         .blocked = blocked,
         .parked_per_address = agent_capacity_per_address(config, parked),
@@ -80,8 +80,9 @@ static apr_status_t start_waits(agent_child_t *child, server_rec *server,
 
     return rv != APR_SUCCESS
         ? rv
-        : agent_waits_create(&child->waits, agent_dbd_conninfo(config, pool),
-                             child->db, &limits, &log, pool);
+        : agent_waiter_registry_create(&child->waiters,
+                                       agent_dbd_conninfo(config, pool),
+                                       child->db, &limits, &log, pool);
 }
 
 static apr_status_t start(agent_child_t *child, server_rec *server,
@@ -90,7 +91,7 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
     const agent_server_config_t *config = child->config;
     const agent_db_limits_t limits = {agent_config_connect_timeout(config),
                                       agent_config_query_timeout(config)};
-    apr_status_t rv = agent_pool_create(
+    apr_status_t rv = agent_db_pool_create(
         &child->db, server, agent_dbd_plain_params(pool),
         agent_config_pool_size(config, agent_dbd_max(pool)),
         agent_config_pool_wait(config), &limits, pool);
@@ -99,7 +100,7 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
         rv = agent_bodies_create(&child->bodies, agent_capacity_body_bytes(),
                                  agent_capacity_reading(config), pool);
     }
-    return rv != APR_SUCCESS ? rv : start_waits(child, server, pool);
+    return rv != APR_SUCCESS ? rv : start_waiters(child, server, pool);
 }
 
 /* Logs at the start what would otherwise fail the first request. */
@@ -130,7 +131,8 @@ agent_child_t *agent_child_start(server_rec *server, apr_pool_t *pool)
         return NULL;
     }
     agent_heap_start();
-    child->logged = apr_pcalloc(pool, sizeof(*child->logged));
+    child->throttles = apr_pcalloc(pool,
+                                   AGENT_E_COUNT * sizeof(*child->throttles));
     child->graph_names = agent_config_graph_names(child->config, pool);
     rv = start(child, server, pool);
     if (rv != APR_SUCCESS) {
@@ -145,6 +147,7 @@ agent_child_t *agent_child_start(server_rec *server, apr_pool_t *pool)
 
 void agent_child_stop(const agent_child_t *child, bool graceful)
 {
-    agent_waits_stop(child->waits,
-                     graceful ? agent_config_drain_timeout(child->config) : 0);
+    agent_waiter_registry_stop(
+        child->waiters,
+        graceful ? agent_config_drain_timeout(child->config) : 0);
 }

@@ -137,7 +137,8 @@ agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
     }
 }
 
-apr_interval_time_t agent_db_share(PGconn *conn, apr_interval_time_t whole)
+apr_interval_time_t agent_db_host_timeout(PGconn *conn,
+                                          apr_interval_time_t whole)
 {
     PQconninfoOption *options = PQconninfo(conn);
     int hosts = 1;
@@ -165,10 +166,10 @@ void agent_db_skip_host(PGconn *conn)
     }
 }
 
-apr_interval_time_t agent_db_host_share(const agent_db_t *db,
-                                        apr_interval_time_t whole)
+apr_interval_time_t agent_db_connect_timeout_per_host(const agent_db_t *db,
+                                                      apr_interval_time_t whole)
 {
-    return agent_db_share(db->conn, whole);
+    return agent_db_host_timeout(db->conn, whole);
 }
 
 void agent_db_next_host(agent_db_t *db)
@@ -200,7 +201,7 @@ static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
     if (PQresetStart(db->conn) == 0) {
         return agent_db_lost(db, err, pool);
     }
-    share = agent_db_share(db->conn, db->limits.connect_timeout);
+    share = agent_db_host_timeout(db->conn, db->limits.connect_timeout);
     while (progress != AGENT_DB_READY) {
         if (!wait_for_hosts(db, progress, share, deadline)) {
             return agent_db_lost(db, err, pool);
@@ -222,7 +223,7 @@ apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
     return rv;
 }
 
-bool agent_db_deaf(const agent_db_t *db)
+bool agent_db_needs_reset(const agent_db_t *db)
 {
     struct pollfd socket = {.fd = PQsocket(db->conn), .events = POLLIN};
 

@@ -45,7 +45,8 @@ bool agent_db_wait(const agent_db_t *db, agent_db_progress_t want,
  * block: a machine that is off would take all of it. So each host gets its
  * share of whole, ...
  */
-apr_interval_time_t agent_db_share(PGconn *conn, apr_interval_time_t whole);
+apr_interval_time_t agent_db_host_timeout(PGconn *conn,
+                                          apr_interval_time_t whole);
 
 /* ... after which the next one is tried; nothing happens to a host that has
  * accepted. Go on as if the socket were ready. */
@@ -60,6 +61,6 @@ apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
  * read; if it has, that is the server's farewell (or news so rare that a new
  * connection costs less than telling them apart).
  */
-bool agent_db_deaf(const agent_db_t *db);
+bool agent_db_needs_reset(const agent_db_t *db);
 
 #endif

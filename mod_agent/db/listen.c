@@ -71,7 +71,8 @@ static void disconnect(agent_listener_t *listener)
 static bool wait_for_host(agent_listener_t *listener, short events,
                           apr_time_t deadline)
 {
-    apr_interval_time_t share = agent_db_share(listener->conn, CONNECT_TIMEOUT);
+    apr_interval_time_t share = agent_db_host_timeout(listener->conn,
+                                                      CONNECT_TIMEOUT);
 
     if (apr_time_now() + share < deadline
         && !wait_for(listener, PQsocket(listener->conn), events, share)

@@ -21,7 +21,7 @@
 #define KEPT_BYTES  ((apr_size_t)1024 * 1024)
 #define SMALL_BYTES ((apr_size_t)512 * 1024)
 
-struct agent_pool_t {
+struct agent_db_pool_t {
     server_rec *server;
     /* What mod_dbd connects with; NULL = connections are not renewed. */
     const char *params;
@@ -48,7 +48,7 @@ struct agent_pool_t {
 
 /* Our side of one of mod_dbd's connections. */
 typedef struct wrapper_t {
-    agent_pool_t *connections;
+    agent_db_pool_t *connections;
     agent_db_t *db;
     /* What connections->kept_bytes counts for it. */
     apr_size_t kept_bytes;
@@ -57,13 +57,13 @@ typedef struct wrapper_t {
 
 static const char wrapper_key[] = "agent_db";
 
-apr_status_t agent_pool_create(agent_pool_t **out, void *server,
-                               const char *params, int size,
-                               apr_interval_time_t wait,
-                               const agent_db_limits_t *limits,
-                               apr_pool_t *pool)
+apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
+                                  const char *params, int size,
+                                  apr_interval_time_t wait,
+                                  const agent_db_limits_t *limits,
+                                  apr_pool_t *pool)
 {
-    agent_pool_t *made = apr_pcalloc(pool, sizeof(*made));
+    agent_db_pool_t *made = apr_pcalloc(pool, sizeof(*made));
     apr_status_t rv;
 
     made->server = server;
@@ -84,7 +84,7 @@ apr_status_t agent_pool_create(agent_pool_t **out, void *server,
 }
 
 /* Takes one of the places; the mutex is held. */
-static apr_status_t take_place_locked(agent_pool_t *connections)
+static apr_status_t take_place_locked(agent_db_pool_t *connections)
 {
     apr_time_t deadline = apr_time_now() + connections->wait;
 
@@ -100,7 +100,7 @@ static apr_status_t take_place_locked(agent_pool_t *connections)
     return APR_SUCCESS;
 }
 
-static apr_status_t enter(agent_pool_t *connections, agent_error_t **err,
+static apr_status_t enter(agent_db_pool_t *connections, agent_error_t **err,
                           apr_pool_t *pool)
 {
     apr_status_t rv;
@@ -128,7 +128,7 @@ static apr_status_t enter(agent_pool_t *connections, agent_error_t **err,
         : APR_SUCCESS;
 }
 
-static void leave(agent_pool_t *connections, bool reached)
+static void leave(agent_db_pool_t *connections, bool reached)
 {
     apr_thread_mutex_lock(connections->mutex);
     connections->free++;
@@ -141,7 +141,7 @@ static void leave(agent_pool_t *connections, bool reached)
 /* Returns what all of them keep. */
 static apr_size_t count_kept(wrapper_t *wrapper, apr_size_t bytes)
 {
-    agent_pool_t *connections = wrapper->connections;
+    agent_db_pool_t *connections = wrapper->connections;
     apr_size_t all;
 
     apr_thread_mutex_lock(connections->mutex);
@@ -158,7 +158,7 @@ static apr_status_t forget_kept(void *data)
     return APR_SUCCESS;
 }
 
-static wrapper_t *make_wrapper(agent_pool_t *connections, ap_dbd_t *handle)
+static wrapper_t *make_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
 {
     apr_pool_t *pool = agent_allocator_make_apart(handle->pool);
     wrapper_t *wrapper = apr_pcalloc(pool, sizeof(*wrapper));
@@ -175,7 +175,7 @@ static wrapper_t *make_wrapper(agent_pool_t *connections, ap_dbd_t *handle)
 }
 
 /* Our side of a connection lives as long as the connection itself. */
-static wrapper_t *find_wrapper(agent_pool_t *connections, ap_dbd_t *handle)
+static wrapper_t *find_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
 {
     void *wrapper = NULL;
 
@@ -188,7 +188,8 @@ static wrapper_t *find_wrapper(agent_pool_t *connections, ap_dbd_t *handle)
 /* Not in the handle's pool, whose allocator other threads use; mod_dbd's
  * cleanup needs the memory until the child ends. NULL: it cannot be opened now.
  */
-static apr_dbd_t *open_fresh(agent_pool_t *connections, const ap_dbd_t *handle)
+static apr_dbd_t *open_fresh(agent_db_pool_t *connections,
+                             const ap_dbd_t *handle)
 {
     const char *message = NULL;
     apr_dbd_t *fresh = NULL;
@@ -220,7 +221,7 @@ static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
  * lost. */
 static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
 {
-    agent_pool_t *connections = wrapper->connections;
+    agent_db_pool_t *connections = wrapper->connections;
     apr_size_t bytes = wrapper->db->carried;
 
     if (bytes < SMALL_BYTES || bytes <= wrapper->kept_bytes) {
@@ -232,11 +233,11 @@ static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
     }
 }
 
-apr_status_t agent_pool_query(agent_db_result_t **result,
-                              agent_pool_t *connections,
-                              agent_statement_t statement,
-                              const char *const *params, agent_error_t **err,
-                              apr_pool_t *pool)
+apr_status_t agent_db_pool_query(agent_db_result_t **result,
+                                 agent_db_pool_t *connections,
+                                 agent_statement_t statement,
+                                 const char *const *params, agent_error_t **err,
+                                 apr_pool_t *pool)
 {
     apr_status_t rv = enter(connections, err, pool);
     ap_dbd_t *handle;
@@ -265,28 +266,28 @@ apr_status_t agent_pool_query(agent_db_result_t **result,
     return rv;
 }
 
-apr_status_t agent_pool_call(const char **body, agent_pool_t *connections,
-                             agent_statement_t statement,
-                             const char *const *params, agent_error_t **err,
-                             apr_pool_t *pool)
+apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
+                                agent_statement_t statement,
+                                const char *const *params, agent_error_t **err,
+                                apr_pool_t *pool)
 {
     agent_db_result_t *result = NULL;
-    apr_status_t rv = agent_pool_query(&result, connections, statement, params,
-                                       err, pool);
+    apr_status_t rv = agent_db_pool_query(&result, connections, statement,
+                                          params, err, pool);
 
     *body = NULL;
     return rv == APR_SUCCESS ? agent_db_read_code(body, result, err, pool) : rv;
 }
 
-apr_status_t agent_pool_call_extra(const char **body, const char **extra,
-                                   agent_pool_t *connections,
-                                   agent_statement_t statement,
-                                   const char *const *params,
-                                   agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_db_pool_call_extra(const char **body, const char **extra,
+                                      agent_db_pool_t *connections,
+                                      agent_statement_t statement,
+                                      const char *const *params,
+                                      agent_error_t **err, apr_pool_t *pool)
 {
     agent_db_result_t *result = NULL;
-    apr_status_t rv = agent_pool_query(&result, connections, statement, params,
-                                       err, pool);
+    apr_status_t rv = agent_db_pool_query(&result, connections, statement,
+                                          params, err, pool);
 
     *body = NULL;
     *extra = NULL;

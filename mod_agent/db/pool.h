@@ -9,7 +9,7 @@
 
 #include "query.h"
 
-typedef struct agent_pool_t agent_pool_t;
+typedef struct agent_db_pool_t agent_db_pool_t;
 
 /*
  * Makes the pool in child_init. server: the main server_rec, as mod_dbd wants
@@ -18,41 +18,41 @@ typedef struct agent_pool_t agent_pool_t;
  * in use at once, at most mod_dbd's DBDMax. wait: how long a request may wait
  * for one of them.
  */
-apr_status_t agent_pool_create(agent_pool_t **out, void *server,
-                               const char *params, int size,
-                               apr_interval_time_t wait,
-                               const agent_db_limits_t *limits,
-                               apr_pool_t *pool);
+apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
+                                  const char *params, int size,
+                                  apr_interval_time_t wait,
+                                  const agent_db_limits_t *limits,
+                                  apr_pool_t *pool);
 
 /*
  * agent_db_query() on a connection of the pool, given back before this
  * returns; the result stays in pool. Errors besides its own: POOL_EXHAUSTED
  * after the wait, UNAVAILABLE when no connection can be made.
  */
-apr_status_t agent_pool_query(agent_db_result_t **result,
-                              agent_pool_t *connections,
-                              agent_statement_t statement,
-                              const char *const *params, agent_error_t **err,
-                              apr_pool_t *pool);
+apr_status_t agent_db_pool_query(agent_db_result_t **result,
+                                 agent_db_pool_t *connections,
+                                 agent_statement_t statement,
+                                 const char *const *params, agent_error_t **err,
+                                 apr_pool_t *pool);
 
 /*
  * The same for a function that answers (code, body), as agent_db_read_code()
  * reads it: APR_SUCCESS for `ok`, APR_EAGAIN for `waiting`, else the error.
  */
-apr_status_t agent_pool_call(const char **body, agent_pool_t *connections,
-                             agent_statement_t statement,
-                             const char *const *params, agent_error_t **err,
-                             apr_pool_t *pool);
+apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
+                                agent_statement_t statement,
+                                const char *const *params, agent_error_t **err,
+                                apr_pool_t *pool);
 
 /*
  * The same for a function whose third column is a text beside the body: *extra
  * is that text, or NULL. Writes name there what changed besides what they
  * answer: ids of threads and runs, separated by spaces.
  */
-apr_status_t agent_pool_call_extra(const char **body, const char **extra,
-                                   agent_pool_t *connections,
-                                   agent_statement_t statement,
-                                   const char *const *params,
-                                   agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_db_pool_call_extra(const char **body, const char **extra,
+                                      agent_db_pool_t *connections,
+                                      agent_statement_t statement,
+                                      const char *const *params,
+                                      agent_error_t **err, apr_pool_t *pool);
 
 #endif

@@ -296,7 +296,7 @@ static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
     const statement_row_t *row = &statement_rows[statement];
     apr_status_t rv = APR_SUCCESS;
 
-    if (agent_db_deaf(db)) {
+    if (agent_db_needs_reset(db)) {
         rv = agent_db_reset(db, err, pool);
     }
     if (rv == APR_SUCCESS && db->backend_pid != PQbackendPID(db->conn)) {

@@ -101,8 +101,8 @@ agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
  * that the next one is to be tried, unless this one has accepted. The next step
  * need not wait for the socket.
  */
-apr_interval_time_t agent_db_host_share(const agent_db_t *db,
-                                        apr_interval_time_t whole);
+apr_interval_time_t agent_db_connect_timeout_per_host(
+    const agent_db_t *db, apr_interval_time_t whole);
 void agent_db_next_host(agent_db_t *db);
 
 /* The socket to poll; -1 when the connection is gone. Ask before each poll:

@@ -56,7 +56,8 @@ static apr_status_t create_and_wait(agent_call_t *call, const char *again)
 {
     const char *body;
 
-    if (agent_park_check(call->r, call->child->waits, &call->err) != APR_SUCCESS
+    if (agent_park_check(call->r, call->child->waiters, &call->err)
+            != APR_SUCCESS
         || agent_creation_run(&body, call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }

@@ -8,32 +8,27 @@
 #include <httpd.h>
 
 #include "../config/config.h"
+#include "../core/throttle.h"
 #include "../db/pool.h"
 #include "../model/ref.h"
 #include "../model/schema.h"
 #include "../wait/waiter.h"
 
-/* Per error: when it was logged last, and how many lines were suppressed since.
- */
-typedef struct agent_problem_memory_t {
-    _Atomic apr_time_t at[AGENT_E_COUNT];
-    _Atomic unsigned suppressed[AGENT_E_COUNT];
-} agent_problem_memory_t;
-
 /* The memory of a child's bodies, and the body of one request; see body.h. */
 typedef struct agent_bodies_t agent_bodies_t;
 typedef struct agent_body_t agent_body_t;
 
-/* Set in child_init; of its members only *logged and *bodies change later. */
+/* Set in child_init; of its members only throttles and *bodies change later. */
 typedef struct agent_child_t {
     agent_server_config_t *config;
-    agent_pool_t *db;
-    agent_waits_t *waits;
+    agent_db_pool_t *db;
+    agent_waiter_registry_t *waiters;
     /* NULL-terminated names of the graphs that this server executes. */
     const char *const *graph_names;
     /* Write end of the supervisor's wake socket, or -1. */
     int wake_fd;
-    agent_problem_memory_t *logged;
+    /* Of the log lines of each agent_error_id_t. */
+    agent_throttle_t *throttles;
     agent_bodies_t *bodies;
 } agent_child_t;
 
@@ -42,7 +37,7 @@ typedef struct agent_call_t {
     apr_pool_t *pool; /* r->pool */
     const agent_child_t *child;
     const agent_dir_config_t *dir;
-    agent_pool_t *db;
+    agent_db_pool_t *db;
     /* The account, and the ids that the path names; NULL where it names none.
      */
     agent_run_ref_t ref;

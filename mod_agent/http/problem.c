@@ -2,46 +2,24 @@
 /* Error bodies and the error log lines of requests; see problem.h. */
 #include "problem.h"
 
-#include <stdatomic.h>
-
 #include <apr_strings.h>
 
 #include "../private.h"
 #include "../core/json.h"
 #include "response.h"
 
-#define QUIET_TIME apr_time_from_sec(60)
-
-/*
- * A database that is down fails every request for the same reason: one line a
- * minute and child says so. *kept is how many were not logged since.
- */
-static bool may_log(const agent_call_t *call, unsigned *kept)
-{
-    agent_problem_memory_t *logged = call->child->logged;
-    agent_error_id_t id = call->err->id;
-    apr_time_t now = apr_time_now();
-    apr_time_t last = atomic_load(&logged->at[id]);
-
-    if (now - last < QUIET_TIME
-        || !atomic_compare_exchange_strong(&logged->at[id], &last, now)) {
-        atomic_fetch_add(&logged->suppressed[id], 1);
-        return false;
-    }
-    *kept = atomic_exchange(&logged->suppressed[id], 0);
-    return true;
-}
-
+/* A database that is down fails every request: one line a minute and child. */
 static void log_unavailable(const agent_call_t *call, const char *cause)
 {
-    unsigned kept;
+    unsigned suppressed;
 
-    if (may_log(call, &kept)) {
+    if (agent_throttle_pass(&call->child->throttles[call->err->id],
+                            apr_time_now(), &suppressed)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, call->r,
                       AGENT_LOGNO(0102) "%s %s: %s: %s (%u more like this "
                                         "were not logged)",
                       call->r->method, call->r->uri,
-                      agent_error_code(call->err->id), cause, kept);
+                      agent_error_code(call->err->id), cause, suppressed);
     }
 }
 

@@ -3,7 +3,7 @@
  * Runs: one SQL function each.
  *
  * *body receives the response as PostgreSQL built it, in pool. Ids are lower
- * case UUIDs. Errors are those of the SQL function and of agent_pool_call().
+ * case UUIDs. Errors are those of the SQL function and of agent_db_pool_call().
  * *changed, where there is one, receives the ids of the thread and the runs
  * that whoever waits for them should look at, separated by spaces; NULL for
  * none.
@@ -25,11 +25,11 @@ typedef struct agent_run_filter_t {
 } agent_run_filter_t;
 
 /* The thread that a run belongs to. */
-apr_status_t agent_run_find_thread(const char **thread_id, agent_pool_t *db,
+apr_status_t agent_run_find_thread(const char **thread_id, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
                                    agent_error_t **err, apr_pool_t *pool);
 
-apr_status_t agent_run_get(const char **body, agent_pool_t *db,
+apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
                            const agent_run_ref_t *ref, agent_error_t **err,
                            apr_pool_t *pool);
 
@@ -39,22 +39,22 @@ apr_status_t agent_run_get(const char **body, agent_pool_t *db,
  * that follow, NULL when there are none.
  */
 apr_status_t agent_run_list(const char **body, const char **next,
-                            agent_pool_t *db, const agent_run_ref_t *ref,
+                            agent_db_pool_t *db, const agent_run_ref_t *ref,
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool);
 
-apr_status_t agent_run_delete(const char **changed, agent_pool_t *db,
+apr_status_t agent_run_delete(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
 
 /* action: interrupt or rollback. */
-apr_status_t agent_run_cancel(const char **changed, agent_pool_t *db,
+apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, const char *action,
                               agent_error_t **err, apr_pool_t *pool);
 
 /* Runs of one thread; run_ids is NULL-terminated. RUN_NOT_FOUND when none of
  * them is there. */
-apr_status_t agent_run_cancel_many(const char **changed, agent_pool_t *db,
+apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
                                    const char *const *run_ids,
                                    const char *action, agent_error_t **err,
@@ -66,7 +66,7 @@ apr_status_t agent_run_cancel_many(const char **changed, agent_pool_t *db,
  * RUN_NOT_FOUND when there are no more.
  */
 apr_status_t agent_run_cancel_some(const char **changed, const char **before,
-                                   agent_pool_t *db, const char *account_id,
+                                   agent_db_pool_t *db, const char *account_id,
                                    const char *status, const char *action,
                                    agent_error_t **err, apr_pool_t *pool);
 
@@ -74,7 +74,7 @@ apr_status_t agent_run_cancel_some(const char **changed, const char **before,
  * The final values of a run; APR_EAGAIN while it has not finished.
  * ids, here and above: account, thread, run.
  */
-apr_status_t agent_run_join(const char **body, agent_pool_t *db,
+apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
                             const agent_run_ref_t *ref, agent_error_t **err,
                             apr_pool_t *pool);
 
@@ -104,7 +104,7 @@ enum {
  * and `error` or `feedback` if it had one: these come whatever names says.
  * Errors: RUN_NOT_FOUND.
  */
-apr_status_t agent_run_events(agent_db_result_t **events, agent_pool_t *db,
+apr_status_t agent_run_events(agent_db_result_t **events, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, apr_int64_t after,
                               int limit, const char *const *names,
                               agent_error_t **err, apr_pool_t *pool);

@@ -3,7 +3,7 @@
 #include "run_create.h"
 
 apr_status_t agent_run_create(const char **body, const char **changed,
-                              agent_pool_t *db,
+                              agent_db_pool_t *db,
                               const agent_run_creation_t *creation,
                               agent_error_t **err, apr_pool_t *pool)
 {
@@ -15,11 +15,11 @@ apr_status_t agent_run_create(const char **body, const char **changed,
         creation->idempotency_key, creation->request_hash,
         creation->request,         creation->feedback_url};
 
-    return agent_pool_call_extra(body, changed, db, AGENT_SQL_CREATE_RUN,
-                                 params, err, pool);
+    return agent_db_pool_call_extra(body, changed, db, AGENT_SQL_CREATE_RUN,
+                                    params, err, pool);
 }
 
-apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
+apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
                                         agent_error_t **err, apr_pool_t *pool)
 {
@@ -31,11 +31,11 @@ apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
         creation->request_hash,   creation->request,
         creation->feedback_url};
 
-    return agent_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUN, params,
-                           err, pool);
+    return agent_db_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUN, params,
+                              err, pool);
 }
 
-apr_status_t agent_run_create_batch(const char **body, agent_pool_t *db,
+apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                                     const agent_run_batch_t *batch,
                                     agent_error_t **err, apr_pool_t *pool)
 {
@@ -50,6 +50,6 @@ apr_status_t agent_run_create_batch(const char **body, agent_pool_t *db,
                             batch->request,
                             batch->feedback_url};
 
-    return agent_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUNS, params,
-                           err, pool);
+    return agent_db_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUNS, params,
+                              err, pool);
 }

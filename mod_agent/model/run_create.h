@@ -28,13 +28,13 @@ typedef struct agent_run_creation_t {
 } agent_run_creation_t;
 
 apr_status_t agent_run_create(const char **body, const char **changed,
-                              agent_pool_t *db,
+                              agent_db_pool_t *db,
                               const agent_run_creation_t *creation,
                               agent_error_t **err, apr_pool_t *pool);
 
 /* The same on a new hidden thread, which gets creation->thread_id; strategy is
  * not looked at. */
-apr_status_t agent_run_create_stateless(const char **body, agent_pool_t *db,
+apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
                                         agent_error_t **err, apr_pool_t *pool);
 
@@ -56,7 +56,7 @@ typedef struct agent_run_batch_t {
 
 /* All of them, each on a new hidden thread, or none; *body is the array of
  * their records. */
-apr_status_t agent_run_create_batch(const char **body, agent_pool_t *db,
+apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                                     const agent_run_batch_t *batch,
                                     agent_error_t **err, apr_pool_t *pool);
 

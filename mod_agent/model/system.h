@@ -6,8 +6,8 @@
 #include "../db/pool.h"
 
 /* Executes an empty statement, which also checks the schema's version. Errors:
- * those of agent_pool_query(). */
-apr_status_t agent_system_ping(agent_pool_t *db, agent_error_t **err,
+ * those of agent_db_pool_query(). */
+apr_status_t agent_system_ping(agent_db_pool_t *db, agent_error_t **err,
                                apr_pool_t *pool);
 
 #endif

@@ -3,7 +3,7 @@
  * Threads and their state: one SQL function each.
  *
  * *body receives the response as PostgreSQL built it, in pool. Ids are lower
- * case UUIDs. Errors are those of the SQL function and of agent_pool_call().
+ * case UUIDs. Errors are those of the SQL function and of agent_db_pool_call().
  */
 #ifndef AGENT_MODEL_THREAD_H
 #define AGENT_MODEL_THREAD_H
@@ -14,22 +14,22 @@
 #include "ref.h"
 
 /* request: the body as sent. if_exists: raise or do_nothing. */
-apr_status_t agent_thread_create(const char **body, agent_pool_t *db,
+apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  const char *if_exists, const char *request,
                                  agent_error_t **err, apr_pool_t *pool);
 
-apr_status_t agent_thread_get(const char **body, agent_pool_t *db,
+apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
 
 /* *changed: as in run.h. */
-apr_status_t agent_thread_delete(const char **changed, agent_pool_t *db,
+apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool);
 
 /* checkpoint_id NULL: the newest state. */
-apr_status_t agent_thread_state(const char **body, agent_pool_t *db,
+apr_status_t agent_thread_state(const char **body, agent_db_pool_t *db,
                                 const agent_run_ref_t *ref,
                                 const char *checkpoint_id, agent_error_t **err,
                                 apr_pool_t *pool);
@@ -54,7 +54,7 @@ bool agent_thread_cursor_read(agent_thread_cursor_t *cursor, const char *text);
  * only what is new. *run_id: the run in whose midst that is, else NULL.
  */
 apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,
-                              const char **run_id, agent_pool_t *db,
+                              const char **run_id, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
 
@@ -89,7 +89,8 @@ enum {
  * lifecycle, {} for state_update alone), NULL for all (run_modes); the others
  * cost no memory. limit, gaps and the bound of 64 KB: as agent_run_events().
  */
-apr_status_t agent_thread_events(agent_db_result_t **events, agent_pool_t *db,
+apr_status_t agent_thread_events(agent_db_result_t **events,
+                                 agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  const agent_thread_cursor_t *after, int limit,
                                  const char *const *names, agent_error_t **err,

@@ -31,13 +31,14 @@ static bool is_transient(const await_t *await)
 }
 
 /* Sends the headers at the first turn, white space at heartbeats. */
-static apr_status_t send_heartbeat(await_t *await, agent_wait_t why)
+static apr_status_t send_heartbeat(await_t *await, agent_wake_reason_t why)
 {
     if (!await->sends_values) {
         return APR_SUCCESS;
     }
     if (await->begun) {
-        return why == AGENT_WAIT_HEARTBEAT || why == AGENT_WAIT_SIGN
+        return why == AGENT_REASON_HEARTBEAT_QUERY
+                || why == AGENT_REASON_HEARTBEAT
             ? agent_response_write(await->call, "\n")
             : APR_SUCCESS;
     }
@@ -102,8 +103,8 @@ static agent_turn_t give_up(const await_t *await, apr_pool_t *scratch)
 
 /* Without a free connection the poll is repeated at once: that error comes
  * after a wait. */
-static agent_turn_t go_on(await_t *await, apr_status_t rv, agent_wait_t why,
-                          apr_pool_t *scratch)
+static agent_turn_t go_on(await_t *await, apr_status_t rv,
+                          agent_wake_reason_t why, apr_pool_t *scratch)
 {
     if (send_heartbeat(await, why) != APR_SUCCESS) {
         return give_up(await, scratch);
@@ -117,7 +118,7 @@ static agent_turn_t go_on(await_t *await, apr_status_t rv, agent_wait_t why,
         : AGENT_TURN_WAIT;
 }
 
-static agent_turn_t take_turn(void *baton, agent_wait_t why,
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t why,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
     await_t *await = baton;
@@ -125,18 +126,18 @@ static agent_turn_t take_turn(void *baton, agent_wait_t why,
     const char *body;
     apr_status_t rv;
 
-    if (why == AGENT_WAIT_GONE) {
+    if (why == AGENT_REASON_CLIENT_GONE) {
         return give_up(await, scratch);
     }
-    if (why == AGENT_WAIT_SIGN) {
+    if (why == AGENT_REASON_HEARTBEAT) {
         return go_on(await, APR_EAGAIN, why, scratch);
     }
     rv = agent_run_join(&body, call->db, &call->ref, &call->err, scratch);
     if (rv == APR_EAGAIN) {
-        agent_wait_expect_end(waiter);
+        agent_waiter_subscribe_end(waiter);
     }
     if (rv == APR_EAGAIN || (rv != APR_SUCCESS && is_transient(await))) {
-        if (why != AGENT_WAIT_STOPPING) {
+        if (why != AGENT_REASON_STOPPING) {
             return go_on(await, rv, why, scratch);
         }
         rv = agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
@@ -165,7 +166,7 @@ static int respond_at_once(const await_t *await)
 static int start(agent_call_t *call, bool sends_values, bool cancels)
 {
     await_t *await = apr_pcalloc(call->pool, sizeof(*await));
-    const agent_parking_t parking = {.waits = call->child->waits,
+    const agent_parking_t parking = {.registry = call->child->waiters,
                                      .key = call->ref.run_id,
                                      .account_id = call->ref.account_id,
                                      .take_turn = take_turn,

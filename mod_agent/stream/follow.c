@@ -73,13 +73,14 @@ static agent_turn_t give_up(const agent_follow_t *follow, apr_pool_t *scratch)
 }
 
 /* Sends the delivered events; polls when there are none or some are missing. */
-static apr_status_t send_all(agent_follow_t *follow, agent_wait_t why,
+static apr_status_t send_all(agent_follow_t *follow, agent_wake_reason_t why,
                              agent_waiter_t *waiter, apr_pool_t *scratch)
 {
     apr_status_t rv = APR_INCOMPLETE;
 
-    if (why == AGENT_WAIT_NEWS) {
-        rv = follow->send_delivered(follow, agent_wait_news(waiter), scratch);
+    if (why == AGENT_REASON_UPDATES) {
+        rv = follow->send_delivered(follow, agent_waiter_updates(waiter),
+                                    scratch);
     }
     if (rv != APR_INCOMPLETE) {
         return rv;
@@ -89,21 +90,23 @@ static apr_status_t send_all(agent_follow_t *follow, agent_wait_t why,
         follow->has_more = rv == APR_SUCCESS;
     }
     if (rv == APR_EAGAIN && follow->send_delivered != NULL) {
-        agent_wait_bring_news(waiter, follow->get_cursor(follow));
+        agent_waiter_subscribe(waiter, follow->get_cursor(follow));
     }
     return rv;
 }
 
-static apr_status_t send_or_heartbeat(agent_follow_t *follow, agent_wait_t why,
+static apr_status_t send_or_heartbeat(agent_follow_t *follow,
+                                      agent_wake_reason_t why,
                                       agent_waiter_t *waiter,
                                       apr_pool_t *scratch)
 {
-    apr_status_t rv = why == AGENT_WAIT_SIGN
+    apr_status_t rv = why == AGENT_REASON_HEARTBEAT
         ? APR_EAGAIN
         : send_all(follow, why, waiter, scratch);
 
     if (rv != APR_EAGAIN
-        || (why != AGENT_WAIT_HEARTBEAT && why != AGENT_WAIT_SIGN)) {
+        || (why != AGENT_REASON_HEARTBEAT_QUERY
+            && why != AGENT_REASON_HEARTBEAT)) {
         return rv;
     }
     /* One line end: with two the JavaScript SDK reads an event without a name.
@@ -119,16 +122,16 @@ static agent_turn_t go_on(const agent_follow_t *follow, agent_turn_t turn)
     return follow->call->r->header_only ? AGENT_TURN_DONE : turn;
 }
 
-static agent_turn_t take_turn(void *baton, agent_wait_t why,
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t why,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
     agent_follow_t *follow = baton;
 
-    if (why == AGENT_WAIT_STOPPING) {
+    if (why == AGENT_REASON_STOPPING) {
         agent_response_abort(follow->call);
         return AGENT_TURN_DONE;
     }
-    if (why == AGENT_WAIT_GONE) {
+    if (why == AGENT_REASON_CLIENT_GONE) {
         return give_up(follow, scratch);
     }
     switch (send_or_heartbeat(follow, why, waiter, scratch)) {
@@ -148,7 +151,7 @@ static agent_turn_t take_turn(void *baton, agent_wait_t why,
 int agent_follow(agent_follow_t *follow)
 {
     agent_call_t *call = follow->call;
-    const agent_parking_t parking = {.waits = call->child->waits,
+    const agent_parking_t parking = {.registry = call->child->waiters,
                                      .key = follow->key,
                                      .account_id = call->ref.account_id,
                                      .is_stream = true,

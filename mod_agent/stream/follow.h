@@ -24,7 +24,7 @@ struct agent_follow_t {
     apr_status_t (*poll)(agent_follow_t *follow, apr_pool_t *scratch);
     /*
      * Sends events that were read for many streams together (array of
-     * agent_wait_event_t) and moves the cursor. Returns APR_EAGAIN,
+     * agent_run_event_t) and moves the cursor. Returns APR_EAGAIN,
      * APR_ECONNABORTED, or APR_INCOMPLETE: events between the cursor and these
      * are missing. NULL: only poll() sends.
      */

@@ -28,7 +28,7 @@ typedef struct stream_t {
 } stream_t;
 
 static void add_event(apr_array_header_t *texts, const stream_t *stream,
-                      const agent_wait_event_t *event, apr_pool_t *scratch)
+                      const agent_run_event_t *event, apr_pool_t *scratch)
 {
     if (agent_sse_is_wanted(stream->modes, event->name)) {
         agent_sse_add(texts,
@@ -48,7 +48,7 @@ static apr_status_t send_events(stream_t *stream,
 
     for (int row = 0; row < rows; row++) {
         const char *id = agent_db_value(events, row, AGENT_RUN_EVENT_SEQ);
-        const agent_wait_event_t event = {
+        const agent_run_event_t event = {
             apr_atoi64(id), agent_db_value(events, row, AGENT_RUN_EVENT_NAME),
             agent_db_value(events, row, AGENT_RUN_EVENT_DATA)};
 
@@ -115,8 +115,8 @@ static apr_status_t send_delivered(agent_follow_t *follow,
                                                sizeof(const char *));
 
     for (int i = 0; i < events->nelts; i++) {
-        const agent_wait_event_t *event = &APR_ARRAY_IDX(
-            events, i, const agent_wait_event_t);
+        const agent_run_event_t *event = &APR_ARRAY_IDX(
+            events, i, const agent_run_event_t);
 
         if (event->seq > stream->sent + 1) {
             return APR_INCOMPLETE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots of requests that wait for the rest of their bodies; see body_slot.h. */
+/* Slots for requests that wait for the rest of their bodies. */
 #include "body_slot.h"
 
 #include <sys/socket.h>
@@ -14,7 +14,7 @@ struct agent_body_slot_t {
     APR_RING_ENTRY(agent_body_slot_t) link;
     agent_body_slots_t *slots;
     /* Under the mutex: */
-    agent_address_t *address;
+    agent_client_address_t *address;
     /* Borrowed while the slot is held. */
     const agent_client_socket_t *client;
     bool is_held;
@@ -26,9 +26,9 @@ APR_RING_HEAD(slot_ring_t, agent_body_slot_t);
 struct agent_body_slots_t {
     apr_thread_mutex_t *mutex;
     /* Under mutex: */
-    struct slot_ring_t ring; /* the longest without progress first */
+    struct slot_ring_t ring; /* silent for longest first */
     int free;
-    agent_addresses_t addresses;
+    agent_client_addresses_t addresses;
 };
 
 apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
@@ -38,7 +38,8 @@ apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
 
     slots->free = count;
     APR_RING_INIT(&slots->ring, agent_body_slot_t, link);
-    agent_addresses_make(&slots->addresses, agent_allocator_make_apart(pool));
+    agent_client_addresses_init(&slots->addresses,
+                                agent_allocator_make_apart(pool));
     *out = slots;
     return apr_thread_mutex_create(&slots->mutex, APR_THREAD_MUTEX_DEFAULT,
                                    pool);
@@ -51,10 +52,10 @@ static void leave_locked(agent_body_slot_t *slot)
     APR_RING_REMOVE(slot, link);
     slot->is_held = false;
     slots->free++;
-    agent_addresses_leave(&slots->addresses, slot->address->number);
+    agent_client_addresses_remove(&slots->addresses, slot->address->number);
 }
 
-/* Of the address with the most slots, the longest without progress. */
+/* The slot of the address with the most slots that is silent for longest. */
 static agent_body_slot_t *choose_victim_locked(const agent_body_slots_t *slots)
 {
     agent_body_slot_t *victim = APR_RING_FIRST(&slots->ring);
@@ -69,8 +70,8 @@ static agent_body_slot_t *choose_victim_locked(const agent_body_slots_t *slots)
     return victim;
 }
 
-/* The MPM polls the socket: it sees the end of the input and calls the request,
- * which then answers its client. */
+/* The MPM, which polls the socket, sees the end of input and calls the request,
+ * which then responds to its client. */
 static void evict_locked(agent_body_slot_t *slot)
 {
     slot->is_lost = true;
@@ -78,12 +79,12 @@ static void evict_locked(agent_body_slot_t *slot)
     leave_locked(slot);
 }
 
-/* Counted for its address before it is in the ring: with one slot each, an
- * address that wants a second one loses its own. */
+/* The address is counted first: if all addresses have one slot, one that asks
+ * for a second slot loses its own. */
 static void enter_locked(agent_body_slots_t *slots, agent_body_slot_t *slot,
                          apr_uint64_t address)
 {
-    slot->address = agent_addresses_enter(&slots->addresses, address);
+    slot->address = agent_client_addresses_add(&slots->addresses, address);
     if (slots->free == 0) {
         evict_locked(choose_victim_locked(slots));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requests of a child that wait for the rest of their bodies: a fixed
- * number of slots. */
+/* Slots for requests that wait for the rest of their bodies: their number
+ * limits these requests in a child. */
 #ifndef AGENT_WAIT_BODY_SLOT_H
 #define AGENT_WAIT_BODY_SLOT_H
 
@@ -13,27 +13,28 @@
 typedef struct agent_body_slots_t agent_body_slots_t;
 typedef struct agent_body_slot_t agent_body_slot_t;
 
-/* Of one child, in pool. count: at least 1. */
+/* The slots of a child, in pool. count: at least 1. */
 apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
                                      apr_pool_t *pool);
 
 /*
- * A slot, in pool, for a request from a client address
- * (agent_address_number()). client: borrowed until the slot is
- * returned. When all slots are taken, the address with the most of them loses
- * one: that of its client which has sent nothing for longest. The input of that
- * client's socket is shut down, which makes the MPM call its request. Takes
- * time linear in the slots only then.
+ * Takes a slot, in pool, for a request from an address
+ * (agent_client_address_number()). client is borrowed until the slot is
+ * returned. If all slots are taken, the address with the most of them loses the
+ * one whose client has been silent for longest: the input of that client's
+ * socket is shut down, and the MPM calls its request. Only this takes time
+ * linear in the slots.
  */
 agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
                                         apr_uint64_t address,
                                         const agent_client_socket_t *client,
                                         apr_pool_t *pool);
 
-/* Its client has sent something. */
+/* The client has sent data. */
 void agent_body_slot_progress(agent_body_slot_t *slot);
 
-/* False when the slot was lost. May be called twice; due before pool ends. */
+/* Returns the slot; required before pool ends, and may be called twice. False:
+ * the slot was lost to another request. */
 bool agent_body_slot_return(agent_body_slot_t *slot);
 
 #endif

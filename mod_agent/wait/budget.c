@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes that a child holds for slow clients; see budget.h. */
+/* A memory budget of a child for slow clients. */
 #include "budget.h"
 
 #include <apr_ring.h>
@@ -11,10 +11,10 @@ struct agent_share_t {
     APR_RING_ENTRY(agent_share_t) link;
     agent_budget_t *budget;
     agent_share_cut_t cut;
-    /* The owner's alone while the share is in use. */
+    /* While in use, accessed by the owner only, without lock. */
     apr_size_t bytes;
     apr_time_t progress_at;
-    /* Borrowed while the share waits; NULL = descriptors have run out. */
+    /* Borrowed while the share waits; NULL = descriptors ran out. */
     const agent_client_socket_t *client;
     bool waits;
     bool is_cut;
@@ -42,7 +42,7 @@ apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
                                    pool);
 }
 
-/* Not less than its bytes, also where the clock was set back. */
+/* At least the size, even if the clock was set back. */
 static double weigh(const agent_share_t *share, apr_time_t now)
 {
     apr_time_t idle = now > share->progress_at ? now - share->progress_at : 0;
@@ -50,7 +50,7 @@ static double weigh(const agent_share_t *share, apr_time_t now)
     return (double)share->bytes * (double)(idle + 1);
 }
 
-/* NULL = nothing waits. */
+/* NULL = no share waits. */
 static agent_share_t *find_heaviest_locked(agent_budget_t *budget,
                                            apr_time_t now)
 {
@@ -163,7 +163,7 @@ agent_share_t *agent_share_add(agent_budget_t *budget,
 
     share->budget = budget;
     share->cut = *cut;
-    /* Before what it holds is freed with the pool. */
+    /* Before the memory of the share is freed with the pool. */
     apr_pool_pre_cleanup_register(pool, share, leave_with_pool);
     return share;
 }

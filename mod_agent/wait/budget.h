@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes that a child holds for slow clients: output that they do not read,
- * or bodies that they do not finish. When the budget is full, the waiting
- * client with the largest product of bytes and time without progress is cut.
+ * A memory budget of a child for slow clients: output that they do not read, or
+ * bodies that they do not complete. When it is exceeded, the waiting client
+ * with the largest product of bytes and idle time is cut.
  *
- * A share is used by one thread, or it waits for its client. Only shares that
- * wait are cut, and what they held is freed at once. So those that wait hold at
- * most the budget, less what is in use; and what is in use is bounded by the
- * threads, and never refused.
+ * Each connection or request has a share of the budget. A share is either in
+ * use by one thread, or it waits for its client. Only waiting shares are cut,
+ * which frees their memory at once. Shares in use are counted but never
+ * refused: the number of threads limits them.
  */
 #ifndef AGENT_WAIT_BUDGET_H
 #define AGENT_WAIT_BUDGET_H
@@ -24,42 +24,42 @@ typedef struct agent_share_t agent_share_t;
 
 /* How a share is cut. */
 typedef struct agent_share_cut_t {
-    /* Frees what the share holds. Called in any thread, with the budget's lock
-     * held. */
+    /* Frees the memory of the share. Called in any thread, with the budget's
+     * lock held. */
     void (*drop)(void *baton);
     void *baton;
-    /* The end of the client's socket that is shut down, SHUT_RD or SHUT_RDWR,
-     * so that the MPM, which polls it, calls the share's owner. */
+    /* SHUT_RD or SHUT_RDWR, for the client's socket: the MPM, which polls it,
+     * then calls the owner of the share. */
     int shutdown;
 } agent_share_cut_t;
 
-/* Of one child, in pool. */
+/* The budget of a child, in pool. */
 apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
                                  apr_pool_t *pool);
 
-/* Of one connection or request, in pool: 0 bytes, in use. budget: borrowed.
- * Below, now is the time of the call. */
+/* Adds a share of 0 bytes, in use; it ends with pool. budget is borrowed. In
+ * the functions below, now is the current time. */
 agent_share_t *agent_share_add(agent_budget_t *budget,
                                const agent_share_cut_t *cut, apr_pool_t *pool);
 
-/* While in use: the client has sent or taken something. */
+/* While in use: the client has sent or read data. */
 void agent_share_progress(agent_share_t *share, apr_time_t now);
 
-/* While in use: what the share holds from now on; to hold less is progress. Its
- * owner says so before it allocates more, and after it has freed something. */
+/* While in use: sets the size of the share. To be called before memory is
+ * allocated and after it was freed; a smaller size counts as progress. */
 void agent_share_set(agent_share_t *share, apr_size_t bytes, apr_time_t now);
 
 /*
- * The share waits for its client: from now on its owner may not touch what it
- * holds. client: borrowed until the share is resumed; NULL when
- * descriptors have run out: a cut then frees what the share holds, and its
- * owner is called when the client does something, or after Timeout.
+ * The share begins to wait for its client; its memory must not be used until
+ * agent_share_resume(). client is borrowed for this time. NULL, when
+ * descriptors have run out: a cut then frees the memory, and the owner is
+ * called when the client sends or reads data, or after Timeout.
  */
 void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client,
                       apr_time_t now);
 
-/* The share is in use again. False: it was cut, and holds nothing; said once.
- * May be called while it is in use. */
+/* The share is in use again. False, once: it was cut and is empty. May be
+ * called while the share is in use. */
 bool agent_share_resume(agent_share_t *share);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many waiters or slots each client address has; see address.h. */
+/* Counts of waiters or slots per client address. */
 #include "client_address.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-apr_uint64_t agent_address_number(const apr_sockaddr_t *client)
+apr_uint64_t agent_client_address_number(const apr_sockaddr_t *client)
 {
     const unsigned char *bytes = client->ipaddr_ptr;
     int first = 0;
@@ -27,8 +27,8 @@ apr_uint64_t agent_address_number(const apr_sockaddr_t *client)
     return number;
 }
 
-/* No network of IPv6 hosts has a number as small as IPv4 addresses do. */
-const char *agent_address_print(apr_uint64_t number, apr_pool_t *pool)
+/* IPv6 networks have larger numbers than IPv4 addresses. */
+const char *agent_client_address_print(apr_uint64_t number, apr_pool_t *pool)
 {
     unsigned char bytes[16] = {0};
     char text[INET6_ADDRSTRLEN] = "?";
@@ -42,30 +42,32 @@ const char *agent_address_print(apr_uint64_t number, apr_pool_t *pool)
     return apr_pstrcat(pool, text, is_v4 ? NULL : "/64", NULL);
 }
 
-void agent_addresses_make(agent_addresses_t *addresses, apr_pool_t *pool)
+void agent_client_addresses_init(agent_client_addresses_t *addresses,
+                                 apr_pool_t *pool)
 {
     addresses->by_number = apr_hash_make(pool);
     addresses->free = NULL;
 }
 
-static agent_address_t *find(const agent_addresses_t *addresses,
-                             apr_uint64_t number)
+static agent_client_address_t *find(const agent_client_addresses_t *addresses,
+                                    apr_uint64_t number)
 {
     return apr_hash_get(addresses->by_number, &number, sizeof(number));
 }
 
-int agent_addresses_count(const agent_addresses_t *addresses,
-                          apr_uint64_t number)
+int agent_client_addresses_count(const agent_client_addresses_t *addresses,
+                                 apr_uint64_t number)
 {
-    const agent_address_t *found = find(addresses, number);
+    const agent_client_address_t *found = find(addresses, number);
 
     return found != NULL ? found->count : 0;
 }
 
-/* Freed entries are reused: a pool does not give memory back. */
-static agent_address_t *make(agent_addresses_t *addresses, apr_uint64_t number)
+/* Entries are reused: a pool does not free memory. */
+static agent_client_address_t *make(agent_client_addresses_t *addresses,
+                                    apr_uint64_t number)
 {
-    agent_address_t *made = addresses->free;
+    agent_client_address_t *made = addresses->free;
 
     if (made != NULL) {
         addresses->free = made->next;
@@ -81,10 +83,10 @@ static agent_address_t *make(agent_addresses_t *addresses, apr_uint64_t number)
     return made;
 }
 
-agent_address_t *agent_addresses_enter(agent_addresses_t *addresses,
-                                       apr_uint64_t number)
+agent_client_address_t *agent_client_addresses_add(
+    agent_client_addresses_t *addresses, apr_uint64_t number)
 {
-    agent_address_t *found = find(addresses, number);
+    agent_client_address_t *found = find(addresses, number);
 
     if (found == NULL) {
         found = make(addresses, number);
@@ -93,9 +95,10 @@ agent_address_t *agent_addresses_enter(agent_addresses_t *addresses,
     return found;
 }
 
-void agent_addresses_leave(agent_addresses_t *addresses, apr_uint64_t number)
+void agent_client_addresses_remove(agent_client_addresses_t *addresses,
+                                   apr_uint64_t number)
 {
-    agent_address_t *found = find(addresses, number);
+    agent_client_address_t *found = find(addresses, number);
 
     if (--found->count == 0) {
         apr_hash_set(addresses->by_number, &found->number,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Duplicates of clients' sockets; see client_socket.h. */
+/* Duplicates of clients' sockets. */
 #include "client_socket.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ apr_status_t agent_client_socket_create(agent_client_socket_t **out, int fd,
     return APR_SUCCESS;
 }
 
-void agent_client_socket_shut_down(const agent_client_socket_t *client, int end)
+void agent_client_socket_shut_down(const agent_client_socket_t *client, int how)
 {
-    shutdown(client->fd, end);
+    shutdown(client->fd, how);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who of the woken waiters may ask for a thread; see turns.h.
+ * Wakes waiters and dispatches the parked ones to threads.
  *
- * Parked waiters that are woken queue (queue.c), as do those whose first turn
- * finds no room, and few of them are dispatched at a time. A turn takes as long
- * as the largest answer, and while no thread is idle, httpd accepts nobody, and
- * closes connections that are kept for their next request, also with that
- * request on its way. A turn that ends dispatches the next waiter. A waiter
- * that blocks has its thread and does not queue.
+ * Woken parked waiters queue (dispatch_queue.c), and so do new ones while the
+ * limit is reached; the end of a turn dispatches the next. The limit keeps
+ * threads free for other requests: a turn takes as long as the largest
+ * response, and httpd without an idle thread accepts nobody and closes
+ * keep-alive connections, even with a request in flight. A waiter that blocks
+ * has its own thread and does not queue.
  */
 #include "dispatch.h"
 
@@ -20,92 +20,95 @@ static void signal_waiter(const agent_waiter_t *waiter)
     (void)!eventfd_write(waiter->wake_fd, 1);
 }
 
-/* Idle threads, less those that dispatched waiters are about to take. */
-static int count_idle_locked(const agent_waits_t *waits)
+/* Dispatched waiters are about to take some of the idle threads. */
+static int count_idle_locked(const agent_dispatch_t *dispatch)
 {
-    const agent_wait_threads_t *threads = &waits->threads;
+    const agent_waiter_threads_t *threads = &dispatch->threads;
 
-    return threads->count_idle(threads->baton) - waits->turns_pending;
+    return threads->count_idle(threads->baton) - dispatch->turns_pending;
 }
 
-/* While PostgreSQL is lost, turns that find nothing get no more than needed. */
-static bool may_dispatch_locked(const agent_waits_t *waits)
+/* While PostgreSQL is unreachable turns achieve nothing: they get the least. */
+static bool may_dispatch_locked(const agent_waiter_registry_t *registry)
 {
-    const agent_wait_threads_t *threads = &waits->threads;
+    const agent_dispatch_t *dispatch = &registry->dispatch;
+    const agent_waiter_threads_t *threads = &dispatch->threads;
 
-    return waits->turns_out < threads->least
-        || (waits->turns_out < threads->most && waits->hearing
-            && count_idle_locked(waits) > threads->reserve);
+    return dispatch->turns < threads->least
+        || (dispatch->turns < threads->most && registry->is_listening
+            && count_idle_locked(dispatch) > threads->reserve);
 }
 
-static void dispatch_locked(agent_waits_t *waits)
+static void dispatch_locked(agent_waiter_registry_t *registry)
 {
+    agent_dispatch_t *dispatch = &registry->dispatch;
     agent_waiter_t *waiter;
 
-    while ((waiter = agent_wait_queue_first_locked(waits)) != NULL
-           && may_dispatch_locked(waits)) {
-        agent_wait_queue_remove_locked(waiter);
-        waiter->is_out = true;
+    while ((waiter = agent_dispatch_queue_first_locked(dispatch)) != NULL
+           && may_dispatch_locked(registry)) {
+        agent_dispatch_queue_remove_locked(waiter);
+        waiter->is_dispatched = true;
         waiter->is_pending = true;
-        waits->turns_out++;
-        waits->turns_pending++;
+        dispatch->turns++;
+        dispatch->turns_pending++;
         signal_waiter(waiter);
     }
 }
 
 static void enqueue_locked(agent_waiter_t *waiter)
 {
-    waiter->rests = false;
-    agent_wait_queue_add_locked(waiter);
-    dispatch_locked(waiter->waits);
+    waiter->is_idle = false;
+    agent_dispatch_queue_add_locked(waiter);
+    dispatch_locked(waiter->registry);
 }
 
-/* A waiter in the midst of its turn takes its reasons when that has ended. */
-void agent_wait_wake_locked(agent_waiter_t *waiter, agent_wait_t reason)
+void agent_dispatch_wake_locked(agent_waiter_t *waiter,
+                                agent_wake_reason_t reason)
 {
     bool is_first = waiter->reasons == 0;
 
     waiter->reasons |= 1U << reason;
-    if (!waiter->entry.parked) {
+    if (!waiter->params.parked) {
         if (is_first) {
             signal_waiter(waiter);
         }
     }
-    else if (waiter->rests) {
+    else if (waiter->is_idle) {
         enqueue_locked(waiter);
     }
 }
 
-void agent_wait_wake_all_locked(agent_waits_t *waits, agent_wait_t reason)
+void agent_dispatch_wake_all_locked(agent_waiter_registry_t *registry,
+                                    agent_wake_reason_t reason)
 {
     agent_waiter_t *waiter;
 
-    APR_RING_FOREACH(waiter, &waits->by_heartbeat, agent_waiter_t, link)
+    APR_RING_FOREACH(waiter, &registry->table.by_heartbeat, agent_waiter_t,
+                     link)
     {
-        agent_wait_wake_locked(waiter, reason);
+        agent_dispatch_wake_locked(waiter, reason);
     }
 }
 
-bool agent_wait_keep_thread_locked(agent_waiter_t *waiter)
+bool agent_dispatch_keep_thread_locked(agent_waiter_t *waiter)
 {
-    agent_waits_t *waits = waiter->waits;
+    agent_waiter_registry_t *registry = waiter->registry;
 
-    /* Its thread is for whoever was woken before it. */
-    if (agent_wait_queue_first_locked(waits) != NULL
-        || !may_dispatch_locked(waits)) {
+    if (agent_dispatch_queue_first_locked(&registry->dispatch) != NULL
+        || !may_dispatch_locked(registry)) {
         return false;
     }
-    waiter->is_out = true;
-    waits->turns_out++;
+    waiter->is_dispatched = true;
+    registry->dispatch.turns++;
     return true;
 }
 
-bool agent_wait_rest_locked(agent_waiter_t *waiter)
+bool agent_dispatch_idle_locked(agent_waiter_t *waiter)
 {
-    waiter->rests = true;
+    waiter->is_idle = true;
     if (waiter->reasons != 0) {
-        if (agent_wait_keep_thread_locked(waiter)) {
-            waiter->rests = false;
+        if (agent_dispatch_keep_thread_locked(waiter)) {
+            waiter->is_idle = false;
             return false;
         }
         enqueue_locked(waiter);
@@ -113,22 +116,22 @@ bool agent_wait_rest_locked(agent_waiter_t *waiter)
     return true;
 }
 
-void agent_wait_begin_turn_locked(agent_waiter_t *waiter)
+void agent_dispatch_begin_turn_locked(agent_waiter_t *waiter)
 {
-    waiter->rests = false;
-    agent_wait_queue_remove_locked(waiter);
+    waiter->is_idle = false;
+    agent_dispatch_queue_remove_locked(waiter);
     if (waiter->is_pending) {
         waiter->is_pending = false;
-        waiter->waits->turns_pending--;
+        waiter->registry->dispatch.turns_pending--;
     }
 }
 
-void agent_wait_end_turn_locked(agent_waiter_t *waiter)
+void agent_dispatch_end_turn_locked(agent_waiter_t *waiter)
 {
-    agent_wait_begin_turn_locked(waiter);
-    if (waiter->is_out) {
-        waiter->is_out = false;
-        waiter->waits->turns_out--;
+    agent_dispatch_begin_turn_locked(waiter);
+    if (waiter->is_dispatched) {
+        waiter->is_dispatched = false;
+        waiter->registry->dispatch.turns--;
     }
-    dispatch_locked(waiter->waits);
+    dispatch_locked(waiter->registry);
 }

@@ -1,65 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of woken waiters; see queue.h.
+ * The queue of woken waiters.
  *
- * The first waiter of each line is in waits->woken; the others of its line hang
- * on it. The one that takes its place goes to the end of the rotation.
+ * dispatch->queue holds the first waiter of each line; the rest of its line
+ * hangs on it. When the first waiter leaves, the next one of its line takes
+ * over and goes to the end of the rotation.
  */
 #include "dispatch_queue.h"
 
-static void lead_line_locked(agent_waiter_t *waiter)
+void agent_dispatch_queue_init(agent_dispatch_t *dispatch, apr_pool_t *tables)
 {
-    agent_waits_t *waits = waiter->waits;
-
-    APR_RING_INIT(&waiter->line, agent_waiter_t, queue);
-    APR_RING_INSERT_TAIL(&waits->woken, waiter, agent_waiter_t, queue);
-    apr_hash_set(waits->lines, waiter->entry.key, APR_HASH_KEY_STRING, waiter);
+    APR_RING_INIT(&dispatch->queue, agent_waiter_t, queue);
+    dispatch->lines = apr_hash_make(tables);
 }
 
-void agent_wait_queue_add_locked(agent_waiter_t *waiter)
+static void start_line_locked(agent_dispatch_t *dispatch,
+                              agent_waiter_t *waiter)
 {
-    agent_waiter_t *first = apr_hash_get(
-        waiter->waits->lines, waiter->entry.key, APR_HASH_KEY_STRING);
+    APR_RING_INIT(&waiter->line, agent_waiter_t, queue);
+    APR_RING_INSERT_TAIL(&dispatch->queue, waiter, agent_waiter_t, queue);
+    apr_hash_set(dispatch->lines, waiter->params.key, APR_HASH_KEY_STRING,
+                 waiter);
+}
+
+void agent_dispatch_queue_add_locked(agent_waiter_t *waiter)
+{
+    agent_dispatch_t *dispatch = &waiter->registry->dispatch;
+    agent_waiter_t *first = apr_hash_get(dispatch->lines, waiter->params.key,
+                                         APR_HASH_KEY_STRING);
 
     waiter->is_queued = true;
     if (first == NULL) {
-        lead_line_locked(waiter);
+        start_line_locked(dispatch, waiter);
         return;
     }
     APR_RING_INSERT_TAIL(&first->line, waiter, agent_waiter_t, queue);
 }
 
-static void hand_line_on_locked(agent_waiter_t *first)
+static void pass_line_on_locked(agent_dispatch_t *dispatch,
+                                agent_waiter_t *first)
 {
     agent_waiter_t *next = APR_RING_FIRST(&first->line);
 
-    /* The key of the line is the text of its first waiter. */
-    apr_hash_set(first->waits->lines, first->entry.key, APR_HASH_KEY_STRING,
-                 NULL);
+    /* The hash borrows its key from the first waiter of the line. */
+    apr_hash_set(dispatch->lines, first->params.key, APR_HASH_KEY_STRING, NULL);
     if (next != APR_RING_SENTINEL(&first->line, agent_waiter_t, queue)) {
         APR_RING_REMOVE(next, queue);
-        lead_line_locked(next);
+        start_line_locked(dispatch, next);
         APR_RING_CONCAT(&next->line, &first->line, agent_waiter_t, queue);
     }
 }
 
-void agent_wait_queue_remove_locked(agent_waiter_t *waiter)
+void agent_dispatch_queue_remove_locked(agent_waiter_t *waiter)
 {
+    agent_dispatch_t *dispatch = &waiter->registry->dispatch;
+
     if (!waiter->is_queued) {
         return;
     }
     waiter->is_queued = false;
     APR_RING_REMOVE(waiter, queue);
-    if (apr_hash_get(waiter->waits->lines, waiter->entry.key,
-                     APR_HASH_KEY_STRING)
+    if (apr_hash_get(dispatch->lines, waiter->params.key, APR_HASH_KEY_STRING)
         == waiter) {
-        hand_line_on_locked(waiter);
+        pass_line_on_locked(dispatch, waiter);
     }
 }
 
-agent_waiter_t *agent_wait_queue_first_locked(const agent_waits_t *waits)
+agent_waiter_t *agent_dispatch_queue_first_locked(
+    const agent_dispatch_t *dispatch)
 {
-    return APR_RING_EMPTY(&waits->woken, agent_waiter_t, queue)
+    return APR_RING_EMPTY(&dispatch->queue, agent_waiter_t, queue)
         ? NULL
-        : APR_RING_FIRST(&waits->woken);
+        : APR_RING_FIRST(&dispatch->queue);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients send while their requests wait; see input.h. */
+/* Data that a client sends while its request waits. */
 #include "input.h"
 
 #include <strings.h>
@@ -8,9 +8,9 @@
 #include <http_ssl.h>
 #include <util_filter.h>
 
-#include "state.h"
+#include "watch.h"
 
-bool agent_input_may_end(conn_rec *c)
+bool agent_input_may_close(conn_rec *c)
 {
     return c->master == NULL && ap_ssl_conn_is_ssl(c);
 }
@@ -27,8 +27,8 @@ static ap_filter_t **find_time_limit(conn_rec *c)
     return link;
 }
 
-/* mod_reqtimeout would count the wait as a slow body and close the connection.
- */
+/* Without mod_reqtimeout, which would take the wait for a slow body and close
+ * the connection. */
 static apr_status_t peek(conn_rec *c, apr_bucket_brigade *bb)
 {
     ap_filter_t **link = find_time_limit(c);
@@ -46,11 +46,11 @@ static apr_status_t peek(conn_rec *c, apr_bucket_brigade *bb)
     return rv == APR_SUCCESS && APR_BRIGADE_EMPTY(bb) ? APR_EAGAIN : rv;
 }
 
-bool agent_input_has_left(conn_rec *c, agent_waits_t *waits,
-                          const agent_waiter_t *waiter)
+bool agent_input_is_closed(conn_rec *c, agent_waiter_registry_t *registry,
+                           const agent_waiter_t *waiter)
 {
-    /* Not the connection's: it must not grow with what a client sends. */
-    apr_pool_t *scratch = agent_waits_make_pool(waits);
+    /* Not the connection's pool, which would grow with the client's data. */
+    apr_pool_t *scratch = agent_waiter_registry_make_pool(registry);
     apr_status_t rv = peek(c, apr_brigade_create(scratch, c->bucket_alloc));
     bool is_empty = APR_STATUS_IS_EAGAIN(rv);
 
@@ -58,8 +58,8 @@ bool agent_input_has_left(conn_rec *c, agent_waits_t *waits,
     if (rv != APR_SUCCESS && !is_empty) {
         return true;
     }
-    /* Its next request is read when this one has been answered, and until then
-     * hides what comes after it. */
-    agent_wait_watch_again(waits, waiter, is_empty);
+    /* A pipelined request stays unread until this one is answered, and hides
+     * the data after it. */
+    agent_watch_rearm(registry, waiter, is_empty);
     return false;
 }

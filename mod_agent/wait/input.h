@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client sends while its request waits. Over TLS it may be a
+ * Data that a client sends while its request waits. Over TLS it may be a
  * close_notify: the client has left, although its TCP connection is open.
  */
 #ifndef AGENT_WAIT_INPUT_H
@@ -10,15 +10,15 @@
 
 #include "waiter.h"
 
-/* Whether a client may leave by what it sends. */
-bool agent_input_may_end(conn_rec *c);
+/* Whether the client's data may say that it leaves, so that it must be read. */
+bool agent_input_may_close(conn_rec *c);
 
 /*
- * When the waiter has taken INPUT, by the thread that owns the connection:
- * reads what there is, without blocking, and leaves requests unread. False: the
- * client is watched again.
+ * Reads available data without blocking and without consuming requests. To be
+ * called by the connection's owner after the waiter took INPUT. True: the
+ * client has left. False: the client is watched again.
  */
-bool agent_input_has_left(conn_rec *c, agent_waits_t *waits,
-                          const agent_waiter_t *waiter);
+bool agent_input_is_closed(conn_rec *c, agent_waiter_registry_t *registry,
+                           const agent_waiter_t *waiter);
 
 #endif

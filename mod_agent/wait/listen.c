@@ -1,93 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that LISTENs, and wakes who waits for what it hears. */
-#include "state.h"
+/* The listen thread: receives notifications on channel agent_runs and wakes the
+ * waiters concerned. */
+#include "listen.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
+#include "../core/id_list.h"
 #include "../db/listen.h"
 #include "dispatch.h"
+#include "updates.h"
+#include "watch.h"
 
-/* Between two complaints about the connection. */
-#define QUIET_TIME apr_time_from_sec(60)
-
-/* The payload is the ids of runs and threads, separated by spaces. */
+/* The payload is a list of ids of runs and threads. */
 static void on_notified(void *baton, const char *payload)
 {
-    while (*payload != '\0') {
-        size_t length = strcspn(payload, " ");
+    const char *id;
+    apr_size_t length;
 
-        agent_wait_note_change(baton, payload, (apr_ssize_t)length);
-        payload += length;
-        payload += strspn(payload, " ");
+    while (agent_id_list_next(&payload, &id, &length)) {
+        agent_updates_note_change(baton, id, (apr_ssize_t)length);
     }
 }
 
 static void on_drained(void *baton)
 {
-    agent_wait_fetch_news(baton);
+    agent_updates_fetch(baton);
 }
 
+/* Notifications may have been lost: all waiters query. */
 static void on_connected(void *baton)
 {
-    agent_waits_t *waits = baton;
+    agent_waiter_registry_t *registry = baton;
 
-    apr_thread_mutex_lock(waits->mutex);
-    waits->hearing = true;
-    agent_wait_wake_all_locked(waits, AGENT_WAIT_WOKEN);
-    apr_thread_mutex_unlock(waits->mutex);
-}
-
-/* True when it is time to complain again. */
-static bool note_loss(agent_waits_t *waits)
-{
-    apr_time_t now = apr_time_now();
-    bool complain;
-
-    apr_thread_mutex_lock(waits->mutex);
-    waits->hearing = false;
-    waits->look_at = now;
-    complain = now - waits->complained_at > QUIET_TIME;
-    if (complain) {
-        waits->complained_at = now;
-    }
-    apr_thread_mutex_unlock(waits->mutex);
-    agent_wait_nudge(waits);
-    return complain;
+    apr_thread_mutex_lock(registry->mutex);
+    registry->is_listening = true;
+    agent_dispatch_wake_all_locked(registry, AGENT_REASON_QUERY);
+    apr_thread_mutex_unlock(registry->mutex);
 }
 
 static void on_lost(void *baton, const char *cause)
 {
-    const agent_waits_t *waits = baton;
+    agent_waiter_registry_t *registry = baton;
+    apr_time_t now = apr_time_now();
     char text[512];
 
-    if (note_loss(baton)) {
+    apr_thread_mutex_lock(registry->mutex);
+    registry->is_listening = false;
+    registry->timer.poll_at = now;
+    apr_thread_mutex_unlock(registry->mutex);
+    agent_watch_interrupt(registry);
+    if (agent_throttle_pass(&registry->loss_throttle, now, NULL)) {
         apr_snprintf(text, sizeof(text),
                      "no LISTEN connection, requests that wait poll instead: "
                      "%s",
                      cause);
         text[strcspn(text, "\n")] = '\0';
-        waits->log.write(waits->log.baton, AGENT_LOG_WARNING, "AGT0201", 0,
-                         text);
+        registry->log.write(registry->log.baton, AGENT_LOG_WARNING, "AGT0201",
+                            0, text);
     }
 }
 
-agent_listener_t *agent_wait_make_listener(agent_waits_t *waits,
-                                           const char *conninfo,
-                                           apr_pool_t *pool)
+void agent_wait_listen_init(agent_waiter_registry_t *registry,
+                            const char *conninfo, apr_pool_t *pool)
 {
     agent_listener_events_t events = {on_notified, on_drained, on_connected,
-                                      on_lost, waits};
+                                      on_lost, registry};
 
-    return agent_listener_create(conninfo, "agent_runs", waits->end_fds[0],
-                                 &events, pool);
+    registry->listener = agent_listener_create(
+        conninfo, "agent_runs", registry->end_fds[0], &events, pool);
 }
 
-void *APR_THREAD_FUNC agent_wait_hear(apr_thread_t *thread, void *data)
+void *APR_THREAD_FUNC agent_wait_listen_run(apr_thread_t *thread, void *data)
 {
-    const agent_waits_t *waits = data;
+    const agent_waiter_registry_t *registry = data;
 
-    agent_listener_run(waits->listener);
+    agent_listener_run(registry->listener);
     return NULL;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output that never waits for the client; see output.h.
+ * An output filter that never blocks on the client.
  *
- * httpd's last filter waits for the socket at a FLUSH bucket, and when more
- * than FlushMaxThreshold is set aside in it. Filters before it (mod_ssl,
- * mod_deflate) need the FLUSH to let go of what they have. So it is taken out
- * here, after them, and the last filter is given small pieces.
+ * httpd's core output filter blocks on the socket at a FLUSH bucket, and when
+ * it has set aside more than FlushMaxThreshold. Filters before it (mod_ssl,
+ * mod_deflate) need the FLUSH to release their data. So this filter, after
+ * them, removes it, and passes small pieces to the core filter.
  */
 #include "output.h"
 
@@ -26,25 +26,24 @@
 
 /* Well below the 64 KB of FlushMaxThreshold. */
 #define PIECE_BYTES (32 * 1024)
-/* What every send buffer has room for. */
+/* Fits into any send buffer. */
 #define SMALL_BYTES 4096
 /*
- * A socket is writable while it has fewer unsent bytes. Without this limit
- * Linux wakes a writer when a third of the send buffer is free, and that buffer
- * grows to megabytes: a client that reads slowly but steadily would look idle
- * for Timeout.
+ * A socket is writable while it has fewer unsent bytes. Otherwise Linux reports
+ * it only when a third of the send buffer is free, which grows to megabytes: a
+ * client that reads slowly but steadily would appear idle for Timeout.
  */
 #define UNSENT_BYTES (128 * 1024)
-/* Of one bucket that is held; less is not counted before it is copied. */
+/* Size of a held bucket; less data is copied before it is counted. */
 #define COPY_BYTES (64 * 1024)
 
 struct agent_output_t {
     ap_filter_t *filter;
     bool holds;
     apr_bucket_brigade *held;
-    /* On its way to the last filter. */
+    /* Being passed to the core filter. */
     apr_bucket_brigade *piece;
-    /* Of held. */
+    /* Counts held. */
     agent_share_t *share;
 };
 
@@ -53,8 +52,8 @@ static ap_filter_rec_t *filter_record;
 /* Set in child_init. */
 static agent_budget_t *child_budget;
 
-/* True when there was one. */
-static bool take_flushes_out(apr_bucket_brigade *bb)
+/* True when there was a FLUSH. */
+static bool remove_flushes(apr_bucket_brigade *bb)
 {
     apr_bucket *bucket = APR_BRIGADE_FIRST(bb);
     bool found = false;
@@ -71,7 +70,8 @@ static bool take_flushes_out(apr_bucket_brigade *bb)
     return found;
 }
 
-/* True when so little is written to an idle socket that it cannot block. */
+/* True when the piece is so small, and the socket so empty, that a write cannot
+ * block. */
 static bool fits_socket(conn_rec *c, apr_bucket_brigade *piece)
 {
     apr_off_t length = 0;
@@ -95,7 +95,7 @@ static void pass_piece(agent_output_t *output, conn_rec *c)
         APR_BUCKET_REMOVE(bucket);
         APR_BRIGADE_INSERT_TAIL(output->piece, bucket);
     }
-    /* Otherwise the last filter sets it aside first, in a pool of its own. */
+    /* Otherwise the core filter sets it aside in a pool of its own. */
     if (fits_socket(c, output->piece)) {
         APR_BRIGADE_INSERT_TAIL(output->piece,
                                 apr_bucket_flush_create(c->bucket_alloc));
@@ -104,7 +104,7 @@ static void pass_piece(agent_output_t *output, conn_rec *c)
     apr_brigade_cleanup(output->piece);
 }
 
-/* The last filter writes what it has set aside, as the MPM makes it do. */
+/* The core filter writes the data it has set aside, as for the MPM. */
 static void write_set_aside(const agent_output_t *output)
 {
     ap_filter_t *last = output->filter;
@@ -123,8 +123,8 @@ static apr_size_t count_bytes(apr_bucket_brigade *bb)
     return length > 0 ? (apr_size_t)length : 0;
 }
 
-/* What is held is this thread's again; c->aborted is set when it was dropped
- * since the connection was given to the MPM. */
+/* This thread uses the held data again. Sets c->aborted if it was dropped while
+ * the MPM had the connection. */
 static void resume(const agent_output_t *output, conn_rec *c)
 {
     if (!agent_share_resume(output->share)) {
@@ -178,8 +178,8 @@ bool agent_output_send(agent_output_t *output, conn_rec *c)
         && (c->data_in_output_filters || !APR_BRIGADE_EMPTY(output->held));
 }
 
-/* A copy is freed as a whole: what the client takes of a large text must not
- * keep all of it. */
+/* A bucket is freed as a whole: a large one would stay in memory until its last
+ * byte is sent. */
 static void split_texts(apr_bucket_brigade *bb)
 {
     apr_bucket *bucket;
@@ -192,8 +192,8 @@ static void split_texts(apr_bucket_brigade *bb)
     }
 }
 
-/* Copies what the socket did not take and the request is about to free. Others
- * make room for it first. */
+/* Copies data that the socket did not accept and the request is about to free.
+ * Its size is set first, which makes room in the budget. */
 static apr_status_t copy_rest(agent_output_t *output, ap_filter_t *filter)
 {
     apr_size_t bytes = count_bytes(output->held);
@@ -219,7 +219,7 @@ static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
         agent_share_set(output->share, 0, apr_time_now());
         return ap_pass_brigade(filter->next, bb);
     }
-    flushes = take_flushes_out(bb);
+    flushes = remove_flushes(bb);
     APR_BRIGADE_CONCAT(output->held, bb);
     if (flushes) {
         agent_output_send(output, filter->c);

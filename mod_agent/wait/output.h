@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output that never waits for the client: while it holds, what is written to a
- * connection is kept here and sent as the socket takes it.
+ * An output filter that never blocks on the client. While it holds output, data
+ * is kept here and written as the socket accepts it.
  */
 #ifndef AGENT_WAIT_OUTPUT_H
 #define AGENT_WAIT_OUTPUT_H
@@ -14,37 +14,37 @@
 
 typedef struct agent_output_t agent_output_t;
 
-/* Registers the filter; once, when the module's hooks are. */
+/* Registers the filter; with the module's hooks. */
 void agent_output_register(void);
 
-/* In child_init, before any connection: the bytes that the child may hold for
- * clients that do not read. */
+/* In child_init. budget_bytes: output that the child may hold for clients that
+ * do not read. */
 apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool);
 
-/* Puts the filter in front of the network, before the first request; in
- * c->pool. It lets everything through until it is told to hold. */
+/* Adds the filter before the network filter, in c->pool; before the first
+ * request. It passes all data on until agent_output_hold(). */
 agent_output_t *agent_output_add(conn_rec *c);
 
-/* Whether anything is held. Not once agent_output_wait() was called. */
+/* Whether data is held. Not to be called after agent_output_wait(). */
 bool agent_output_has_held(const agent_output_t *output);
 
-/* The connection is given to the MPM: until a function of this header is called
- * for it again, what is held may be dropped, and the client cut. client: as in
+/* The connection is given to the MPM. Until the next call of a function of this
+ * header, its data may be dropped and the client cut. client: as in
  * agent_share_wait(). */
 void agent_output_wait(const agent_output_t *output,
                        const agent_client_socket_t *client);
 
-/* The connection is about to be closed: nothing is held for its client. */
+/* The connection is about to be closed: drops its data. */
 void agent_output_drop(agent_output_t *output, conn_rec *c);
 
-/* Begins to hold, or ends it: what is still held then goes out with the next
- * brigade. */
+/* Begins or ends holding output. Data still held at the end is sent with the
+ * next brigade. */
 void agent_output_hold(agent_output_t *output, bool holds);
 
 /*
- * Sends what the socket takes now. True when something is left: again when the
- * socket is writable. After an error, or when the client was cut, c->aborted is
- * set and nothing is left.
+ * Writes what the socket accepts now. True: data is left, to be sent when the
+ * socket is writable. After an error, or if the client was cut, c->aborted is
+ * set and no data is left.
  */
 bool agent_output_send(agent_output_t *output, conn_rec *c);
 

@@ -2,70 +2,71 @@
 /*
  * Requests that wait without a thread.
  *
- * A waiting request is taken in turns: it looks, writes what there is, and
- * returns. Between two turns its connection belongs to the MPM, which calls
- * back when the waiter is woken. Where that is not possible (HTTP/2, other MPMs
- * than event, AgentParking Off) the thread blocks between the turns instead.
+ * A waiting request takes turns (turn.h). Between them its connection belongs
+ * to the MPM, which calls back when the waiter is woken. Where that is
+ * impossible (HTTP/2, other MPMs than event, AgentParking Off) a thread blocks
+ * between the turns.
  */
 #ifndef AGENT_WAIT_PARK_H
 #define AGENT_WAIT_PARK_H
 
 #include <httpd.h>
 
-#include "turn.h"
 #include "body_slot.h"
 #include "client_socket.h"
+#include "turn.h"
 
-/* What becomes of a request whose client has not sent all of it. */
+/* Registers the hooks; with the module's other hooks. */
+void agent_park_register(apr_pool_t *pool);
+
+/* In child_init. enabled: AgentParking. */
+apr_status_t agent_park_start(bool enabled, apr_pool_t *pool);
+
+/* ---- waiting for a run or thread ---- */
+
+/* Whether the request could wait now; otherwise err says why not. For handlers
+ * that are about to create the run to wait for. */
+apr_status_t agent_park_check(const request_rec *r,
+                              agent_waiter_registry_t *registry,
+                              agent_error_t **err);
+
+/*
+ * Takes turns until one is DONE, the first at once with QUERY. *result is the
+ * handler's return value: OK or SUSPENDED. Errors: those of
+ * agent_waiter_register(), and no turn was taken.
+ */
+apr_status_t agent_park(int *result, request_rec *r,
+                        const agent_parking_t *parking, agent_error_t **err);
+
+/* ---- waiting for the rest of a request body ---- */
+
 typedef struct agent_reading_t {
     agent_body_slots_t *slots;
-    /* Reads what is there without blocking; APR_EAGAIN: more is to come. */
+    /* Reads available data without blocking; APR_EAGAIN: more is to come. */
     apr_status_t (*read)(void *baton);
     /*
-     * Once, with what read() said in the end: what a handler does; SUSPENDED
-     * when it is parked. APR_TIMEUP: nothing came for the time of Timeout;
-     * APR_EBUSY: its slot was taken for another request.
+     * Called once with the last result of read(), and returns what a handler
+     * returns. rv is APR_TIMEUP when the client was silent for Timeout, and
+     * APR_EBUSY when the slot was taken for another request.
      */
     int (*go_on)(void *baton, apr_status_t rv);
     /* In the request's pool. */
     void *baton;
 } agent_reading_t;
 
-/* Called with the module's hooks, and in child_init with the directive's
- * value. */
-void agent_park_register(apr_pool_t *pool);
-apr_status_t agent_park_start(bool enabled, apr_pool_t *pool);
-
-/*
- * Whether a request could wait now; else err is why not. For who is about to
- * make what it would wait for.
- */
-apr_status_t agent_park_check(const request_rec *r, agent_waits_t *waits,
-                              agent_error_t **err);
-
-/*
- * Takes turns, the first (with WOKEN) at once, until one is done. *result is
- * what the handler must return to httpd: OK or SUSPENDED. Errors: those of
- * agent_wait_enter(); no turn was taken then.
- */
-apr_status_t agent_park(int *result, request_rec *r,
-                        const agent_parking_t *parking, agent_error_t **err);
-
-/* Whether a request could wait for the rest of its body without a thread. */
+/* Whether the request could wait for its body without a thread. */
 bool agent_park_can_read(const request_rec *r);
 
-/* The one duplicate of its client's socket that a request has, in r->pool; NULL
- * when descriptors have run out. */
-const agent_client_socket_t *agent_park_client(const request_rec *r);
-
 /*
- * Only where agent_park_can_read() is true and agent_park_client() is not NULL.
- * From now on read() is called when
- * the client has sent more, in any worker. A client that waits to be asked for
- * its body is asked. Returns what the handler must return to httpd. The end of
- * this child does not stop the request: it is bounded by Timeout and
- * mod_reqtimeout.
+ * Calls read() in any worker whenever the client has sent more. Sends "100
+ * Continue" if the client expects it. Requires agent_park_can_read() and a
+ * client socket. Returns the handler's return value. A graceful stop of the
+ * child does not end the wait; Timeout and mod_reqtimeout limit it.
  */
 int agent_park_read(request_rec *r, const agent_reading_t *reading);
+
+/* The duplicate of the client's socket, one for each request, in r->pool; NULL
+ * when descriptors have run out. */
+const agent_client_socket_t *agent_park_client(const request_rec *r);
 
 #endif

@@ -1,77 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns, and the thread that blocks between them; see block.h. */
+/* Turns, and the loop of a thread that blocks between them. */
 #include "turn.h"
 
 #include "input.h"
 
-/* mod_http2 sets c->aborted when a stream is reset or its client has gone, and
- * wakes nobody: between two looks at it. */
+/* mod_http2 sets c->aborted when a stream is reset or its client disconnects,
+ * and signals nothing: the flag is polled. */
 #define ABORTED_INTERVAL_MS 100
 
-agent_turn_t agent_block_take_turn(const agent_parking_t *parking,
-                                   agent_waiter_t *waiter, agent_wait_t why)
+agent_turn_t agent_turn_take(const agent_parking_t *parking,
+                             agent_waiter_t *waiter, agent_wake_reason_t reason)
 {
-    /* Not the request's: one that is parked must not grow. */
-    apr_pool_t *scratch = agent_waits_make_pool(parking->waits);
-    agent_turn_t turn = parking->take_turn(parking->baton, why, waiter,
+    /* Not the request's pool, which would grow while the request waits. */
+    apr_pool_t *scratch = agent_waiter_registry_make_pool(parking->registry);
+    agent_turn_t turn = parking->take_turn(parking->baton, reason, waiter,
                                            scratch);
 
     apr_pool_destroy(scratch);
-    agent_wait_end_turn(waiter);
-    return why <= AGENT_WAIT_STOPPING ? AGENT_TURN_DONE : turn;
+    agent_waiter_end_turn(waiter);
+    return reason <= AGENT_REASON_STOPPING ? AGENT_TURN_DONE : turn;
 }
 
-/* What input means: the client has left, or nothing. */
-static agent_wait_t judge(agent_wait_t why, conn_rec *c, agent_waits_t *waits,
-                          const agent_waiter_t *waiter)
+/* Replaces INPUT: the client has disconnected, or there is no reason. */
+static agent_wake_reason_t resolve_input(agent_wake_reason_t reason,
+                                         conn_rec *c,
+                                         agent_waiter_registry_t *registry,
+                                         const agent_waiter_t *waiter)
 {
-    if (why != AGENT_WAIT_INPUT) {
-        return why;
+    if (reason != AGENT_REASON_INPUT) {
+        return reason;
     }
-    return agent_input_has_left(c, waits, waiter) ? AGENT_WAIT_GONE
-                                                  : AGENT_WAIT_NOTHING;
+    return agent_input_is_closed(c, registry, waiter) ? AGENT_REASON_CLIENT_GONE
+                                                      : AGENT_REASON_NONE;
 }
 
-/* The reason for another turn when the last one left more to do. That turn must
- * look, which AGENT_WAIT_SIGN alone would not make it do. */
-static agent_wait_t take_reason_to_look(const agent_parking_t *parking,
-                                        agent_waiter_t *waiter, conn_rec *c)
+/* The reason for the turn after one that left output: a query in any case. */
+static agent_wake_reason_t take_query_reason(const agent_parking_t *parking,
+                                             agent_waiter_t *waiter,
+                                             conn_rec *c)
 {
-    agent_wait_t why = judge(agent_wait_take(waiter), c, parking->waits,
-                             waiter);
+    agent_wake_reason_t reason = resolve_input(agent_waiter_take_reason(waiter),
+                                               c, parking->registry, waiter);
 
-    if (why == AGENT_WAIT_SIGN) {
-        return AGENT_WAIT_HEARTBEAT;
+    if (reason == AGENT_REASON_HEARTBEAT) {
+        return AGENT_REASON_HEARTBEAT_QUERY;
     }
-    return why < AGENT_WAIT_WOKEN ? why : AGENT_WAIT_WOKEN;
+    return reason < AGENT_REASON_QUERY ? reason : AGENT_REASON_QUERY;
 }
 
-static agent_wait_t block(const agent_parking_t *parking,
-                          agent_waiter_t *waiter, conn_rec *c)
+static agent_wake_reason_t block(const agent_parking_t *parking,
+                                 agent_waiter_t *waiter, conn_rec *c)
 {
     int timeout_ms = c->master != NULL ? ABORTED_INTERVAL_MS : -1;
-    agent_wait_t why;
+    agent_wake_reason_t reason;
 
     do {
-        why = judge(agent_wait_block(waiter, timeout_ms), c, parking->waits,
-                    waiter);
-    } while (why == AGENT_WAIT_NOTHING && !c->aborted);
-    return why;
+        reason = resolve_input(agent_waiter_block(waiter, timeout_ms), c,
+                               parking->registry, waiter);
+    } while (reason == AGENT_REASON_NONE && !c->aborted);
+    return reason;
 }
 
-void agent_block_run(const agent_parking_t *parking, agent_waiter_t *waiter,
-                     conn_rec *c)
+void agent_turn_run_blocking(const agent_parking_t *parking,
+                             agent_waiter_t *waiter, conn_rec *c)
 {
-    agent_turn_t turn = agent_block_take_turn(parking, waiter,
-                                              AGENT_WAIT_WOKEN);
+    agent_turn_t turn = agent_turn_take(parking, waiter, AGENT_REASON_QUERY);
 
     while (turn != AGENT_TURN_DONE) {
-        agent_wait_t why = turn == AGENT_TURN_MORE
-            ? take_reason_to_look(parking, waiter, c)
+        agent_wake_reason_t reason = turn == AGENT_TURN_MORE
+            ? take_query_reason(parking, waiter, c)
             : block(parking, waiter, c);
 
-        turn = agent_block_take_turn(parking, waiter,
-                                     c->aborted ? AGENT_WAIT_GONE : why);
+        turn = agent_turn_take(parking, waiter,
+                               c->aborted ? AGENT_REASON_CLIENT_GONE : reason);
     }
-    agent_wait_leave(waiter);
+    agent_waiter_unregister(waiter);
 }

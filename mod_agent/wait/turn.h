@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The turns of a request that waits, and a thread that blocks between them; the
- * requests that do not block are in park.h.
+ * A turn of a request that waits: it queries, writes what is new and returns.
+ * Between turns the request is parked (park.h), or a thread blocks for it.
  */
 #ifndef AGENT_WAIT_TURN_H
 #define AGENT_WAIT_TURN_H
@@ -13,23 +13,24 @@
 typedef enum agent_turn_t {
     /* Again when the waiter is woken. */
     AGENT_TURN_WAIT,
-    /* Again as soon as what was written is sent. */
+    /* Again as soon as the output is sent. */
     AGENT_TURN_MORE,
     /* The response is complete. */
     AGENT_TURN_DONE
 } agent_turn_t;
 
 /*
- * One turn: at most some 64 KB written. why is never NOTHING; after GONE and
- * STOPPING there is no other turn. scratch lives until it returns.
+ * One turn, which should write at most 64 KB. reason is never NONE; there is no
+ * turn after CLIENT_GONE or STOPPING. scratch is destroyed when it returns.
  */
-typedef agent_turn_t (*agent_turn_fn_t)(void *baton, agent_wait_t why,
+typedef agent_turn_t (*agent_turn_fn_t)(void *baton, agent_wake_reason_t reason,
                                         agent_waiter_t *waiter,
                                         apr_pool_t *scratch);
 
+/* A request that is to wait. */
 typedef struct agent_parking_t {
-    agent_waits_t *waits;
-    /* Id of a run or of a thread, in the request's pool. */
+    agent_waiter_registry_t *registry;
+    /* Id of a run or thread, in the request's pool. */
     const char *key;
     const char *account_id;
     bool is_stream;
@@ -38,13 +39,14 @@ typedef struct agent_parking_t {
     void *baton;
 } agent_parking_t;
 
-/* One turn. */
-agent_turn_t agent_block_take_turn(const agent_parking_t *parking,
-                                   agent_waiter_t *waiter, agent_wait_t why);
+/* Takes one turn. */
+agent_turn_t agent_turn_take(const agent_parking_t *parking,
+                             agent_waiter_t *waiter,
+                             agent_wake_reason_t reason);
 
-/* Takes turns, the first (with WOKEN) at once, until one is done; then the
- * waiter has left. */
-void agent_block_run(const agent_parking_t *parking, agent_waiter_t *waiter,
-                     conn_rec *c);
+/* Takes turns until one is DONE, the first at once with QUERY, and unregisters
+ * the waiter. The thread blocks between turns. */
+void agent_turn_run_blocking(const agent_parking_t *parking,
+                             agent_waiter_t *waiter, conn_rec *c);
 
 #endif

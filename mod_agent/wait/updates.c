@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reads the newest events of all streams at once, in the hear thread: one
- * statement for what has changed, instead of one for each stream. The same
- * statement says from time to time whether runs have ended, or gone on,
- * without anybody being told: the next time that something is heard, or that
- * the connection is probed.
- *
- * It is a short cut on top of looking: a stream asks for it when it has all
- * events so far, and looks for itself whenever something is not simple. So
- * nothing is lost when anything fails here.
- */
-#include "state.h"
+/* Delivers new events to subscribed waiters, with one query for all of them. */
+#include "updates.h"
 
 #include <string.h>
 
@@ -18,174 +8,189 @@
 
 #include "../core/allocator.h"
 #include "dispatch.h"
+#include "table.h"
 
-/* Of one run at once; more are looked up. */
+/* Of one run in one query; a waiter queries the rest for itself. */
 #define EVENTS_MAX 100
-/* Waiting for one stream; a client that reads so slowly looks for itself. */
+/* Delivered to one waiter and not taken; a client that reads more slowly makes
+ * its waiter query for itself. */
 #define BYTES_MAX (64 * 1024)
 
-#define REST_FROM apr_time_from_msec(5)
-#define REST_MAX  apr_time_from_msec(50)
+#define PAUSE_FROM apr_time_from_msec(5)
+#define PAUSE_MAX  apr_time_from_msec(50)
 
-/* What the next statement asks for. */
-struct agent_wait_wanted_t {
-    apr_pool_t *pool;
-    /* Run id -> want_t. */
-    apr_hash_t *runs;
-};
-
-typedef struct want_t {
+typedef struct subscription_t {
     const char *account_id;
     const char *run_id;
+    /* Events after this number are asked for. */
     apr_int64_t after;
-} want_t;
+} subscription_t;
 
-typedef struct agent_wait_wanted_t wanted_t;
+/* The parameters of one query. */
+typedef struct agent_update_set_t {
+    apr_pool_t *pool;
+    /* Run id -> subscription_t. */
+    apr_hash_t *runs;
+} update_set_t;
 
-static wanted_t *make_wanted(apr_pool_t *pool)
+static update_set_t *make_set(apr_pool_t *pool)
 {
-    wanted_t *wanted = apr_palloc(pool, sizeof(*wanted));
+    update_set_t *set = apr_palloc(pool, sizeof(*set));
 
-    wanted->pool = agent_allocator_make_apart(pool);
-    wanted->runs = apr_hash_make(wanted->pool);
-    return wanted;
+    set->pool = agent_allocator_make_apart(pool);
+    set->runs = apr_hash_make(set->pool);
+    return set;
 }
 
-void agent_wait_make_wanted(agent_waits_t *waits, apr_pool_t *pool)
+void agent_updates_init(agent_updates_t *updates, agent_db_pool_t *db,
+                        apr_pool_t *pool)
 {
-    waits->wanted = make_wanted(pool);
-    waits->asked = make_wanted(pool);
+    updates->db = db;
+    updates->wanted = make_set(pool);
+    updates->queried = make_set(pool);
 }
 
-static void want_locked(wanted_t *wanted, const agent_waiter_t *waiter)
+void agent_updates_drop_locked(agent_waiter_t *waiter)
 {
-    want_t *want = apr_hash_get(wanted->runs, waiter->entry.key,
-                                APR_HASH_KEY_STRING);
-
-    if (want == NULL) {
-        want = apr_palloc(wanted->pool, sizeof(*want));
-        want->account_id = apr_pstrdup(wanted->pool, waiter->entry.account_id);
-        want->run_id = apr_pstrdup(wanted->pool, waiter->entry.key);
-        want->after = waiter->brought;
-        apr_hash_set(wanted->runs, want->run_id, APR_HASH_KEY_STRING, want);
+    waiter->reasons &= ~(1U << AGENT_REASON_UPDATES);
+    if (waiter->updates != NULL) {
+        apr_pool_destroy(waiter->updates->pool);
     }
-    else if (waiter->brought < want->after) {
-        want->after = waiter->brought;
+    waiter->updates = NULL;
+    waiter->updates_bytes = 0;
+}
+
+/* Of several waiters of one run, the one with the fewest events counts. */
+static void add_locked(update_set_t *set, const agent_waiter_t *waiter)
+{
+    subscription_t *found = apr_hash_get(set->runs, waiter->params.key,
+                                         APR_HASH_KEY_STRING);
+
+    if (found == NULL) {
+        found = apr_palloc(set->pool, sizeof(*found));
+        found->account_id = apr_pstrdup(set->pool, waiter->params.account_id);
+        found->run_id = apr_pstrdup(set->pool, waiter->params.key);
+        found->after = waiter->last_event;
+        apr_hash_set(set->runs, found->run_id, APR_HASH_KEY_STRING, found);
+    }
+    else if (waiter->last_event < found->after) {
+        found->after = waiter->last_event;
     }
 }
 
-bool agent_wait_want_review_locked(agent_waiter_t *waiter)
+bool agent_updates_request_locked(agent_waiter_t *waiter)
 {
-    if (waiter->brought == AGENT_WAIT_NO_NEWS) {
+    if (waiter->last_event == AGENT_UPDATES_NONE) {
         return false;
     }
-    want_locked(waiter->waits->wanted, waiter);
+    add_locked(waiter->registry->updates.wanted, waiter);
     return true;
 }
 
-void agent_wait_note_change(agent_waits_t *waits, const char *key,
-                            apr_ssize_t length)
+void agent_updates_note_change(agent_waiter_registry_t *registry,
+                               const char *key, apr_ssize_t length)
 {
     agent_waiter_t *waiter;
 
-    apr_thread_mutex_lock(waits->mutex);
-    for (waiter = apr_hash_get(waits->by_key, key, length); waiter != NULL;
-         waiter = waiter->next) {
-        if (waiter->brought == AGENT_WAIT_NO_NEWS
-            || waiter->brought == AGENT_WAIT_END_ONLY) {
-            agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
+    apr_thread_mutex_lock(registry->mutex);
+    waiter = agent_waiter_table_find_locked(&registry->table, key, length);
+    for (; waiter != NULL; waiter = waiter->next) {
+        if (waiter->last_event == AGENT_UPDATES_NONE
+            || waiter->last_event == AGENT_UPDATES_END_ONLY) {
+            agent_dispatch_wake_locked(waiter, AGENT_REASON_QUERY);
         }
         else {
-            want_locked(waits->wanted, waiter);
+            add_locked(registry->updates.wanted, waiter);
         }
     }
-    apr_thread_mutex_unlock(waits->mutex);
+    apr_thread_mutex_unlock(registry->mutex);
 }
 
-/* The waiter looks for itself, and asks again when it has. */
-static void refer_locked(agent_waiter_t *waiter)
+/* The waiter queries for itself, and may subscribe again after that. */
+static void unsubscribe_locked(agent_waiter_t *waiter)
 {
-    waiter->brought = AGENT_WAIT_NO_NEWS;
-    agent_wait_drop_coming_locked(waiter);
-    agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
+    waiter->last_event = AGENT_UPDATES_NONE;
+    agent_updates_drop_locked(waiter);
+    agent_dispatch_wake_locked(waiter, AGENT_REASON_QUERY);
 }
 
-static void bring_locked(agent_waiter_t *waiter, apr_int64_t seq,
-                         const char *name, const char *data)
+static void deliver_locked(agent_waiter_t *waiter, apr_int64_t seq,
+                           const char *name, const char *data)
 {
-    agent_wait_event_t *event;
+    agent_run_event_t *event;
 
-    if (waiter->coming == NULL) {
-        waiter->coming = apr_array_make(agent_waits_make_pool(waiter->waits), 4,
-                                        sizeof(agent_wait_event_t));
+    if (waiter->updates == NULL) {
+        waiter->updates = apr_array_make(
+            agent_allocator_make_pool(waiter->registry->allocator), 4,
+            sizeof(agent_run_event_t));
     }
-    event = apr_array_push(waiter->coming);
+    event = apr_array_push(waiter->updates);
     event->seq = seq;
-    event->name = apr_pstrdup(waiter->coming->pool, name);
-    event->data = apr_pstrdup(waiter->coming->pool, data);
-    waiter->brought = seq;
-    waiter->coming_bytes += strlen(name) + strlen(data);
-    agent_wait_wake_locked(waiter, AGENT_WAIT_NEWS);
+    event->name = apr_pstrdup(waiter->updates->pool, name);
+    event->data = apr_pstrdup(waiter->updates->pool, data);
+    waiter->last_event = seq;
+    waiter->updates_bytes += strlen(name) + strlen(data);
+    agent_dispatch_wake_locked(waiter, AGENT_REASON_UPDATES);
 }
 
-static void hand_out_locked(agent_waits_t *waits,
-                            const agent_db_result_t *result, int row)
+/* A row without an event says that the waiters of the run have to query. */
+static void deliver_row_locked(const agent_waiter_registry_t *registry,
+                               const agent_db_result_t *result, int row)
 {
     const char *seq_text = agent_db_value(result, row, 1);
     const char *name = agent_db_value(result, row, 2);
     apr_int64_t seq = seq_text != NULL ? apr_atoi64(seq_text) : 0;
-    agent_waiter_t *waiter = apr_hash_get(
-        waits->by_key, agent_db_value(result, row, 0), APR_HASH_KEY_STRING);
+    agent_waiter_t *waiter = agent_waiter_table_find_locked(
+        &registry->table, agent_db_value(result, row, 0), APR_HASH_KEY_STRING);
 
     for (; waiter != NULL; waiter = waiter->next) {
-        if (waiter->brought == AGENT_WAIT_NO_NEWS) {
+        if (waiter->last_event == AGENT_UPDATES_NONE) {
             continue;
         }
-        if (name == NULL || seq > waiter->brought + 1
-            || waiter->coming_bytes > BYTES_MAX) {
-            refer_locked(waiter);
+        if (name == NULL || seq > waiter->last_event + 1
+            || waiter->updates_bytes > BYTES_MAX) {
+            unsubscribe_locked(waiter);
         }
-        else if (seq == waiter->brought + 1) {
-            bring_locked(waiter, seq, name, agent_db_value(result, row, 3));
+        else if (seq == waiter->last_event + 1) {
+            deliver_locked(waiter, seq, name, agent_db_value(result, row, 3));
         }
     }
 }
 
-static void refer_all_locked(agent_waits_t *waits, const wanted_t *asked)
+static void unsubscribe_all_locked(const agent_waiter_registry_t *registry,
+                                   const update_set_t *set)
 {
-    apr_hash_index_t *index = apr_hash_first(asked->pool, asked->runs);
+    apr_hash_index_t *index = apr_hash_first(set->pool, set->runs);
 
     for (; index != NULL; index = apr_hash_next(index)) {
-        agent_waiter_t *waiter = apr_hash_get(
-            waits->by_key, apr_hash_this_key(index), APR_HASH_KEY_STRING);
+        agent_waiter_t *waiter = agent_waiter_table_find_locked(
+            &registry->table, apr_hash_this_key(index), APR_HASH_KEY_STRING);
 
         for (; waiter != NULL; waiter = waiter->next) {
-            refer_locked(waiter);
+            unsubscribe_locked(waiter);
         }
     }
 }
 
 static apr_status_t read_updates(agent_db_result_t **result,
-                                 const agent_waits_t *waits)
+                                 agent_db_pool_t *db, const update_set_t *set)
 {
-    const wanted_t *asked = waits->asked;
-    apr_pool_t *pool = asked->pool;
-    int count = (int)apr_hash_count(asked->runs);
+    apr_pool_t *pool = set->pool;
+    int count = (int)apr_hash_count(set->runs);
     const char **accounts = apr_palloc(pool, count * sizeof(*accounts));
     const char **runs = apr_palloc(pool, count * sizeof(*runs));
     const char **afters = apr_palloc(pool, count * sizeof(*afters));
-    apr_hash_index_t *index = apr_hash_first(pool, asked->runs);
+    apr_hash_index_t *index = apr_hash_first(pool, set->runs);
     agent_error_t *err;
     int i = 0;
 
-    /* Bounded: the requests that wait; a number each, in a pool of this turn.
-     */
+    /* Bounded: the waiters; a number each, in a pool of this query. */
     for (; index != NULL; index = apr_hash_next(index), i++) {
-        const want_t *want = apr_hash_this_val(index);
+        const subscription_t *wanted = apr_hash_this_val(index);
 
-        accounts[i] = want->account_id;
-        runs[i] = want->run_id;
-        afters[i] = apr_psprintf(pool, "%" APR_INT64_T_FMT, want->after);
+        accounts[i] = wanted->account_id;
+        runs[i] = wanted->run_id;
+        afters[i] = apr_psprintf(pool, "%" APR_INT64_T_FMT, wanted->after);
     }
     {
         const char *params[] = {
@@ -194,59 +199,60 @@ static apr_status_t read_updates(agent_db_result_t **result,
             agent_db_array(afters, (apr_size_t)count, pool),
             APR_STRINGIFY(EVENTS_MAX)};
 
-        return agent_pool_query(result, waits->db, AGENT_SQL_READ_UPDATES,
-                                params, &err, pool);
+        return agent_db_pool_query(result, db, AGENT_SQL_READ_UPDATES, params,
+                                   &err, pool);
     }
 }
 
-/* Under load one fetch takes long: resting as long lets events gather, so that
- * each turn of a stream sends several. */
-static void rest(apr_time_t began)
+/* Under load a query is slow: a pause of the same length lets events gather,
+ * so that each turn of a stream sends several. */
+static void pause_after(apr_time_t began)
 {
     apr_interval_time_t took = apr_time_now() - began;
 
-    if (took > REST_FROM) {
-        apr_sleep(took < REST_MAX ? took : REST_MAX);
+    if (took > PAUSE_FROM) {
+        apr_sleep(took < PAUSE_MAX ? took : PAUSE_MAX);
     }
 }
 
-static void fetch(agent_waits_t *waits)
+static void query_and_deliver(agent_waiter_registry_t *registry)
 {
-    wanted_t *asked = waits->asked;
+    update_set_t *set = registry->updates.queried;
     agent_db_result_t *result = NULL;
-    apr_status_t rv = read_updates(&result, waits);
+    apr_status_t rv = read_updates(&result, registry->updates.db, set);
 
-    apr_thread_mutex_lock(waits->mutex);
+    apr_thread_mutex_lock(registry->mutex);
     if (rv != APR_SUCCESS) {
-        refer_all_locked(waits, asked);
+        unsubscribe_all_locked(registry, set);
     }
     for (int row = 0; rv == APR_SUCCESS && row < agent_db_rows(result); row++) {
-        hand_out_locked(waits, result, row);
+        deliver_row_locked(registry, result, row);
     }
-    apr_thread_mutex_unlock(waits->mutex);
-    apr_pool_clear(asked->pool);
-    asked->runs = apr_hash_make(asked->pool);
+    apr_thread_mutex_unlock(registry->mutex);
+    apr_pool_clear(set->pool);
+    set->runs = apr_hash_make(set->pool);
 }
 
-/* What is wanted from now on belongs to the next statement. */
-static bool take_wanted(agent_waits_t *waits)
+/* Requests from now on belong to the next query. */
+static bool swap_sets(agent_waiter_registry_t *registry)
 {
-    wanted_t *wanted;
+    agent_updates_t *updates = &registry->updates;
+    update_set_t *set;
 
-    apr_thread_mutex_lock(waits->mutex);
-    wanted = waits->wanted;
-    waits->wanted = waits->asked;
-    waits->asked = wanted;
-    apr_thread_mutex_unlock(waits->mutex);
-    return apr_hash_count(wanted->runs) > 0;
+    apr_thread_mutex_lock(registry->mutex);
+    set = updates->wanted;
+    updates->wanted = updates->queried;
+    updates->queried = set;
+    apr_thread_mutex_unlock(registry->mutex);
+    return apr_hash_count(set->runs) > 0;
 }
 
-void agent_wait_fetch_news(agent_waits_t *waits)
+void agent_updates_fetch(agent_waiter_registry_t *registry)
 {
     apr_time_t began = apr_time_now();
 
-    if (take_wanted(waits)) {
-        fetch(waits);
-        rest(began);
+    if (swap_sets(registry)) {
+        query_and_deliver(registry);
+        pause_after(began);
     }
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The database of the waiters' tests: queries are answered by the test. */
-#ifndef WAIT_DATABASE_H
-#define WAIT_DATABASE_H
+/* A fake database for the waiters' tests: the test sets the result of queries.
+ */
+#ifndef WAIT_FAKE_DATABASE_H
+#define WAIT_FAKE_DATABASE_H
 
 #include "../../mod_agent/db/pool.h"
 
-/* What the next query answers: rows of run id, number, name, data. */
+/* Result of the next query: rows of run id, number, name, data. */
 struct agent_db_result_t {
     int rows;
     const char *cells[8][4];
@@ -15,11 +16,11 @@ static agent_db_result_t answer;
 static bool query_fails;
 static int queries;
 
-apr_status_t agent_pool_query(agent_db_result_t **result,
-                              agent_pool_t *connections,
-                              agent_statement_t statement,
-                              const char *const *params, agent_error_t **err,
-                              apr_pool_t *pool)
+apr_status_t agent_db_pool_query(agent_db_result_t **result,
+                                 agent_db_pool_t *connections,
+                                 agent_statement_t statement,
+                                 const char *const *params, agent_error_t **err,
+                                 apr_pool_t *pool)
 {
     *result = &answer;
     queries++;

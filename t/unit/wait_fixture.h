@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The waiters of a child, with a database that is played; for wait_*.c. */
+/* A waiter registry with a fake database and listener, for wait_*.c. */
 #ifndef WAIT_FIXTURE_H
 #define WAIT_FIXTURE_H
 
@@ -18,7 +18,7 @@
 #define RUN   "01890000-0000-7000-8000-000000000001"
 #define OTHER "01890000-0000-7000-8000-000000000002"
 
-/* A connection on which nothing comes by itself. */
+/* A LISTEN connection without notifications of its own. */
 struct agent_listener_t {
     int stop_fd;
     agent_listener_events_t events;
@@ -50,7 +50,7 @@ static inline void write_nothing(void *baton, agent_log_level_t level,
 {
 }
 
-/* Threads of the child that have nothing to do. */
+/* Idle threads of the child. */
 static int idle = 100;
 
 static inline int count_idle(void *baton)
@@ -58,85 +58,88 @@ static inline int count_idle(void *baton)
     return idle;
 }
 
-typedef struct site_t {
+typedef struct fixture_t {
     apr_pool_t *pool;
-    agent_waits_t *waits;
-} site_t;
+    agent_waiter_registry_t *registry;
+} fixture_t;
 
-static inline void open_site_with(site_t *site,
-                                  const agent_waits_limits_t *limits)
+static inline void open_fixture_with(fixture_t *fixture,
+                                     const agent_waiter_limits_t *limits)
 {
     const agent_log_t log = {write_nothing, NULL};
-    bool hears;
+    bool listens;
 
-    apr_pool_create(&site->pool, NULL);
-    assert_int_equal(
-        agent_waits_create(&site->waits, "", NULL, limits, &log, site->pool),
-        APR_SUCCESS);
+    apr_pool_create(&fixture->pool, NULL);
+    assert_int_equal(agent_waiter_registry_create(&fixture->registry, "", NULL,
+                                                  limits, &log, fixture->pool),
+                     APR_SUCCESS);
     do {
-        apr_thread_mutex_lock(site->waits->mutex);
-        hears = site->waits->hearing;
-        apr_thread_mutex_unlock(site->waits->mutex);
+        apr_thread_mutex_lock(fixture->registry->mutex);
+        listens = fixture->registry->is_listening;
+        apr_thread_mutex_unlock(fixture->registry->mutex);
         sched_yield();
-    } while (!hears);
+    } while (!listens);
 }
 
-static inline void open_site(site_t *site, apr_interval_time_t heartbeat)
+static inline void open_fixture(fixture_t *fixture,
+                                apr_interval_time_t heartbeat)
 {
-    const agent_waits_limits_t limits = {.parked = 2,
-                                         .blocked = 1,
-                                         .threads = {1, 3, 1, count_idle, NULL},
-                                         .heartbeat = heartbeat};
+    const agent_waiter_limits_t limits = {
+        .parked = 2,
+        .blocked = 1,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = heartbeat};
 
-    open_site_with(site, &limits);
+    open_fixture_with(fixture, &limits);
 }
 
-/* As after a turn that left nothing to do. */
-static inline void rest(agent_waiter_t *waiter)
+/* As after a turn that returned WAIT. */
+static inline void make_idle(agent_waiter_t *waiter)
 {
-    while (agent_wait_take_or_rest(waiter, false) != AGENT_WAIT_NOTHING) {
-        agent_wait_end_turn(waiter);
+    while (agent_waiter_take_or_idle(waiter, false) != AGENT_REASON_NONE) {
+        agent_waiter_end_turn(waiter);
     }
 }
 
-static inline agent_waiter_t *enter(const site_t *site, const char *key, int fd,
-                                    bool is_stream)
+static inline agent_waiter_t *enter(const fixture_t *fixture, const char *key,
+                                    int fd, bool is_stream)
 {
-    const agent_wait_entry_t entry = {.key = key,
-                                      .account_id = OTHER,
-                                      .client_fd = fd,
-                                      .parked = true,
-                                      .is_stream = is_stream};
+    const agent_waiter_params_t entry = {.key = key,
+                                         .account_id = OTHER,
+                                         .client_fd = fd,
+                                         .parked = true,
+                                         .is_stream = is_stream};
     agent_waiter_t *waiter = NULL;
     agent_error_t *err;
 
-    if (agent_wait_enter(&waiter, site->waits, &entry, &err, site->pool)
+    if (agent_waiter_register(&waiter, fixture->registry, &entry, &err,
+                              fixture->pool)
         != APR_SUCCESS) {
         return NULL;
     }
-    rest(waiter);
+    make_idle(waiter);
     return waiter;
 }
 
 static inline void wait_for_wake(agent_waiter_t *waiter)
 {
-    struct pollfd fd = {agent_wait_descriptor(waiter), POLLIN, 0};
+    struct pollfd fd = {agent_waiter_descriptor(waiter), POLLIN, 0};
 
     assert_int_equal(poll(&fd, 1, 120000), 1);
 }
 
 static inline bool is_dispatched(const agent_waiter_t *waiter)
 {
-    struct pollfd fd = {agent_wait_descriptor(waiter), POLLIN, 0};
+    struct pollfd fd = {agent_waiter_descriptor(waiter), POLLIN, 0};
 
     return poll(&fd, 1, 0) == 1;
 }
 
-/* Waits for the waiter to be dispatched; why it was woken. */
-static inline agent_wait_t take(agent_waiter_t *waiter)
+/* Waits until the waiter is dispatched, and takes its reason. */
+static inline agent_wake_reason_t take(agent_waiter_t *waiter)
 {
     wait_for_wake(waiter);
-    return agent_wait_take(waiter);
+    return agent_waiter_take_reason(waiter);
 }
 
 #endif

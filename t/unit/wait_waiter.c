@@ -1,52 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_agent/wait/registry.c */
 /* OBJECTS: ../mod_agent/wait/waiter.c */
-/* OBJECTS: ../mod_agent/core/allocator.c */
+/* OBJECTS: ../mod_agent/wait/table.c */
 /* OBJECTS: ../mod_agent/wait/dispatch.c */
 /* OBJECTS: ../mod_agent/wait/dispatch_queue.c */
-/* OBJECTS: ../mod_agent/wait/client_address.c */
 /* OBJECTS: ../mod_agent/wait/listen.c */
 /* OBJECTS: ../mod_agent/wait/updates.c */
 /* OBJECTS: ../mod_agent/wait/watch.c */
+/* OBJECTS: ../mod_agent/wait/timer.c */
+/* OBJECTS: ../mod_agent/wait/client_address.c */
+/* OBJECTS: ../mod_agent/core/allocator.c */
+/* OBJECTS: ../mod_agent/core/id_list.c */
+/* OBJECTS: ../mod_agent/core/throttle.c */
 /* OBJECTS: ../mod_agent/db/array.c */
 /* OBJECTS: ../mod_agent/core/error.c */
-/* Who waits, and why each is woken; the database is played. */
+/* Waiters and their wake reasons, with a fake database. */
 #include "wait_fixture.h"
 
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The same for one whose turn ends at once, and that rests again. */
-static agent_wait_t take_and_rest(agent_waiter_t *waiter)
-{
-    agent_wait_t why = take(waiter);
+#include "../../mod_agent/wait/updates.h"
 
-    agent_wait_end_turn(waiter);
-    rest(waiter);
+/* The same for a waiter whose turn ends at once and which becomes idle again.
+ */
+static agent_wake_reason_t take_and_idle(agent_waiter_t *waiter)
+{
+    agent_wake_reason_t why = take(waiter);
+
+    agent_waiter_end_turn(waiter);
+    make_idle(waiter);
     return why;
 }
 
-/* How many signs of life were due so far. */
-static unsigned count_beats(const site_t *site, const agent_waiter_t *waiter)
+/* The number of heartbeats so far. */
+static unsigned count_heartbeats(const fixture_t *fixture,
+                                 const agent_waiter_t *waiter)
 {
-    unsigned beats;
+    unsigned heartbeats;
 
-    apr_thread_mutex_lock(site->waits->mutex);
-    beats = waiter->beats;
-    apr_thread_mutex_unlock(site->waits->mutex);
-    return beats;
+    apr_thread_mutex_lock(fixture->registry->mutex);
+    heartbeats = waiter->heartbeats;
+    apr_thread_mutex_unlock(fixture->registry->mutex);
+    return heartbeats;
 }
 
-/* What the listener does when a notification has come. */
-static void notify(const site_t *site, const char *payload)
+/* What the listener does with a notification. */
+static void notify(const fixture_t *fixture, const char *payload)
 {
-    const agent_listener_events_t *events = &site->waits->listener->events;
+    const agent_listener_events_t *events = &fixture->registry->listener
+                                                 ->events;
 
     events->notified(events->baton, payload);
     events->drained(events->baton);
 }
 
-static void play(int rows, const char *const cells[][4])
+static void set_answer(int rows, const char *const cells[][4])
 {
     answer.rows = rows;
     for (int i = 0; i < rows; i++) {
@@ -54,300 +64,306 @@ static void play(int rows, const char *const cells[][4])
     }
 }
 
-static void there_are_as_many_places_as_allowed(void **state)
+static void waiters_are_registered_up_to_the_limit(void **state)
 {
-    site_t site;
+    fixture_t fixture;
     agent_waiter_t *first;
 
-    open_site(&site, apr_time_from_sec(3600));
-    first = enter(&site, RUN, -1, false);
+    open_fixture(&fixture, apr_time_from_sec(3600));
+    first = enter(&fixture, RUN, -1, false);
     assert_non_null(first);
-    assert_non_null(enter(&site, RUN, -1, false));
-    assert_null(enter(&site, OTHER, -1, false));
-    agent_wait_leave(first);
-    agent_wait_leave(first);
-    assert_non_null(enter(&site, OTHER, -1, false));
-    assert_null(enter(&site, OTHER, -1, false));
-    apr_pool_destroy(site.pool);
+    assert_non_null(enter(&fixture, RUN, -1, false));
+    assert_null(enter(&fixture, OTHER, -1, false));
+    agent_waiter_unregister(first);
+    agent_waiter_unregister(first);
+    assert_non_null(enter(&fixture, OTHER, -1, false));
+    assert_null(enter(&fixture, OTHER, -1, false));
+    apr_pool_destroy(fixture.pool);
 }
 
-static bool enters_from(const site_t *site, bool parked)
+static bool enters_from(const fixture_t *fixture, bool parked)
 {
-    const agent_wait_entry_t entry = {.key = RUN,
-                                      .account_id = OTHER,
-                                      .address = 1,
-                                      .client_fd = -1,
-                                      .parked = parked};
+    const agent_waiter_params_t entry = {.key = RUN,
+                                         .account_id = OTHER,
+                                         .address = 1,
+                                         .client_fd = -1,
+                                         .parked = parked};
     agent_waiter_t *waiter;
     agent_error_t *err;
 
-    return agent_wait_enter(&waiter, site->waits, &entry, &err, site->pool)
+    return agent_waiter_register(&waiter, fixture->registry, &entry, &err,
+                                 fixture->pool)
         == APR_SUCCESS;
 }
 
-static void parked_and_blocked_waiters_of_an_address_are_counted_apart(
+static void parked_and_blocked_waiters_of_an_address_have_separate_limits(
     void **state)
 {
-    site_t site;
-    const agent_waits_limits_t limits = {.parked = 9,
-                                         .blocked = 9,
-                                         .parked_per_address = 2,
-                                         .blocked_per_address = 1,
-                                         .threads = {1, 3, 1, count_idle, NULL},
-                                         .heartbeat = apr_time_from_sec(3600)};
+    fixture_t fixture;
+    const agent_waiter_limits_t limits = {
+        .parked = 9,
+        .blocked = 9,
+        .parked_per_address = 2,
+        .blocked_per_address = 1,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
 
-    open_site_with(&site, &limits);
-    assert_true(enters_from(&site, true));
-    assert_true(enters_from(&site, false));
-    assert_true(enters_from(&site, true));
-    assert_false(enters_from(&site, true));
-    assert_false(enters_from(&site, false));
-    apr_pool_destroy(site.pool);
+    open_fixture_with(&fixture, &limits);
+    assert_true(enters_from(&fixture, true));
+    assert_true(enters_from(&fixture, false));
+    assert_true(enters_from(&fixture, true));
+    assert_false(enters_from(&fixture, true));
+    assert_false(enters_from(&fixture, false));
+    apr_pool_destroy(fixture.pool);
 }
 
-static void the_gravest_reason_comes_first_and_all_are_taken(void **state)
+static void the_first_reason_of_the_enum_is_reported_and_all_are_taken(
+    void **state)
 {
-    site_t site;
+    fixture_t fixture;
     agent_waiter_t *waiter;
 
-    open_site(&site, apr_time_from_sec(3600));
-    waiter = enter(&site, RUN, -1, false);
-    apr_thread_mutex_lock(site.waits->mutex);
-    agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
-    agent_wait_wake_locked(waiter, AGENT_WAIT_HEARTBEAT);
-    agent_wait_wake_locked(waiter, AGENT_WAIT_GONE);
-    apr_thread_mutex_unlock(site.waits->mutex);
-    assert_int_equal(take_and_rest(waiter), AGENT_WAIT_GONE);
+    open_fixture(&fixture, apr_time_from_sec(3600));
+    waiter = enter(&fixture, RUN, -1, false);
+    apr_thread_mutex_lock(fixture.registry->mutex);
+    agent_dispatch_wake_locked(waiter, AGENT_REASON_QUERY);
+    agent_dispatch_wake_locked(waiter, AGENT_REASON_HEARTBEAT_QUERY);
+    agent_dispatch_wake_locked(waiter, AGENT_REASON_CLIENT_GONE);
+    apr_thread_mutex_unlock(fixture.registry->mutex);
+    assert_int_equal(take_and_idle(waiter), AGENT_REASON_CLIENT_GONE);
     assert_int_equal(waiter->reasons, 0);
-    /* Neither the look nor the sign is left out. */
-    apr_thread_mutex_lock(site.waits->mutex);
-    agent_wait_wake_locked(waiter, AGENT_WAIT_WOKEN);
-    agent_wait_wake_locked(waiter, AGENT_WAIT_SIGN);
-    apr_thread_mutex_unlock(site.waits->mutex);
-    assert_int_equal(take(waiter), AGENT_WAIT_HEARTBEAT);
-    apr_pool_destroy(site.pool);
+    /* A query and a heartbeat become one reason. */
+    apr_thread_mutex_lock(fixture.registry->mutex);
+    agent_dispatch_wake_locked(waiter, AGENT_REASON_QUERY);
+    agent_dispatch_wake_locked(waiter, AGENT_REASON_HEARTBEAT);
+    apr_thread_mutex_unlock(fixture.registry->mutex);
+    assert_int_equal(take(waiter), AGENT_REASON_HEARTBEAT_QUERY);
+    apr_pool_destroy(fixture.pool);
 }
 
-static void a_client_that_leaves_is_seen(void **state)
+static void a_client_that_disconnects_wakes_its_waiter(void **state)
 {
-    site_t site;
+    fixture_t fixture;
     agent_waiter_t *waiter;
     int sockets[2];
 
-    open_site(&site, apr_time_from_sec(3600));
+    open_fixture(&fixture, apr_time_from_sec(3600));
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
-    waiter = enter(&site, RUN, sockets[0], false);
+    waiter = enter(&fixture, RUN, sockets[0], false);
     close(sockets[1]);
-    assert_int_equal(take(waiter), AGENT_WAIT_GONE);
-    agent_wait_leave(waiter);
+    assert_int_equal(take(waiter), AGENT_REASON_CLIENT_GONE);
+    agent_waiter_unregister(waiter);
     close(sockets[0]);
-    apr_pool_destroy(site.pool);
+    apr_pool_destroy(fixture.pool);
 }
 
-static void signs_of_life_are_due_and_every_sixth_is_a_look(void **state)
+static void every_sixth_heartbeat_polls(void **state)
 {
-    site_t site;
+    fixture_t fixture;
     agent_waiter_t *waiter;
 
-    open_site(&site, apr_time_from_msec(5));
-    waiter = enter(&site, RUN, -1, false);
+    open_fixture(&fixture, apr_time_from_msec(5));
+    waiter = enter(&fixture, RUN, -1, false);
     for (unsigned last = 0; last < 12;) {
-        unsigned beats;
-        bool looks = false;
+        unsigned heartbeats;
+        bool polls = false;
 
-        /* Who is late takes the reasons of several at once. */
+        /* A slow test takes several reasons together. */
         wait_for_wake(waiter);
         do {
-            agent_wait_t why;
+            agent_wake_reason_t why;
 
-            beats = count_beats(&site, waiter);
-            while ((why = agent_wait_take_or_rest(waiter, false))
-                   != AGENT_WAIT_NOTHING) {
-                assert_true(why == AGENT_WAIT_HEARTBEAT
-                            || why == AGENT_WAIT_SIGN);
-                looks = looks || why == AGENT_WAIT_HEARTBEAT;
-                agent_wait_end_turn(waiter);
+            heartbeats = count_heartbeats(&fixture, waiter);
+            while ((why = agent_waiter_take_or_idle(waiter, false))
+                   != AGENT_REASON_NONE) {
+                assert_true(why == AGENT_REASON_HEARTBEAT_QUERY
+                            || why == AGENT_REASON_HEARTBEAT);
+                polls = polls || why == AGENT_REASON_HEARTBEAT_QUERY;
+                agent_waiter_end_turn(waiter);
             }
-        } while (count_beats(&site, waiter) != beats);
-        assert_int_equal(looks, beats / 6 > last / 6);
-        last = beats;
+        } while (count_heartbeats(&fixture, waiter) != heartbeats);
+        assert_int_equal(polls, heartbeats / 6 > last / 6);
+        last = heartbeats;
     }
-    apr_pool_destroy(site.pool);
+    apr_pool_destroy(fixture.pool);
 }
 
-/* Whether the waiter was woken to look, by what the hear thread then asks. */
-static bool is_sent_to_look(const site_t *site, const agent_waiter_t *waiter)
+/* Whether the query of the listen thread makes the waiter query for itself. */
+static bool is_sent_to_query(const fixture_t *fixture,
+                             const agent_waiter_t *waiter)
 {
-    const agent_listener_events_t *events = &site->waits->listener->events;
+    const agent_listener_events_t *events = &fixture->registry->listener
+                                                 ->events;
     unsigned reasons;
 
     events->drained(events->baton);
-    apr_thread_mutex_lock(site->waits->mutex);
+    apr_thread_mutex_lock(fixture->registry->mutex);
     reasons = waiter->reasons;
-    apr_thread_mutex_unlock(site->waits->mutex);
-    return (reasons & 1U << AGENT_WAIT_WOKEN) != 0;
+    apr_thread_mutex_unlock(fixture->registry->mutex);
+    return (reasons & 1U << AGENT_REASON_QUERY) != 0;
 }
 
-static void ends_that_nobody_told_of_are_asked_for_together(void **state)
+static void ends_without_notification_are_polled_with_one_query(void **state)
 {
     static const char *const ended[][4] = {{RUN, NULL, NULL, NULL}};
-    site_t site;
+    fixture_t fixture;
     agent_waiter_t *waiter;
 
-    open_site(&site, apr_time_from_msec(5));
-    waiter = enter(&site, RUN, -1, false);
-    agent_wait_expect_end(waiter);
-    play(0, NULL);
+    open_fixture(&fixture, apr_time_from_msec(5));
+    waiter = enter(&fixture, RUN, -1, false);
+    agent_waiter_subscribe_end(waiter);
+    set_answer(0, NULL);
     queries = 0;
     while (queries == 0) {
-        assert_int_equal(take_and_rest(waiter), AGENT_WAIT_SIGN);
-        assert_false(is_sent_to_look(&site, waiter));
+        assert_int_equal(take_and_idle(waiter), AGENT_REASON_HEARTBEAT);
+        assert_false(is_sent_to_query(&fixture, waiter));
     }
-    assert_true(count_beats(&site, waiter) >= 6);
-    play(1, ended);
-    while (!is_sent_to_look(&site, waiter)) {
-        assert_int_equal(take_and_rest(waiter), AGENT_WAIT_SIGN);
+    assert_true(count_heartbeats(&fixture, waiter) >= 6);
+    set_answer(1, ended);
+    while (!is_sent_to_query(&fixture, waiter)) {
+        assert_int_equal(take_and_idle(waiter), AGENT_REASON_HEARTBEAT);
     }
-    /* Until it has looked, each review is a look of its own. */
-    assert_false(agent_wait_want_review_locked(waiter));
-    apr_pool_destroy(site.pool);
+    /* Until it has queried, each poll is a query of its own. */
+    assert_false(agent_updates_request_locked(waiter));
+    apr_pool_destroy(fixture.pool);
 }
 
-static void streams_stop_at_once_and_others_after_the_grace(void **state)
+static void streams_stop_at_once_and_other_waiters_after_the_grace(void **state)
 {
-    site_t site;
+    fixture_t fixture;
     agent_waiter_t *stream;
     agent_waiter_t *join;
 
-    open_site(&site, apr_time_from_sec(3600));
-    stream = enter(&site, RUN, -1, true);
-    join = enter(&site, RUN, -1, false);
-    agent_waits_stop(site.waits, apr_time_from_sec(3600));
-    assert_int_equal(take(stream), AGENT_WAIT_STOPPING);
+    open_fixture(&fixture, apr_time_from_sec(3600));
+    stream = enter(&fixture, RUN, -1, true);
+    join = enter(&fixture, RUN, -1, false);
+    agent_waiter_registry_stop(fixture.registry, apr_time_from_sec(3600));
+    assert_int_equal(take(stream), AGENT_REASON_STOPPING);
     assert_false(is_dispatched(join));
-    agent_wait_leave(stream);
-    assert_null(enter(&site, RUN, -1, false));
-    agent_waits_stop(site.waits, 0);
-    assert_int_equal(take(join), AGENT_WAIT_STOPPING);
-    apr_pool_destroy(site.pool);
+    agent_waiter_unregister(stream);
+    assert_null(enter(&fixture, RUN, -1, false));
+    agent_waiter_registry_stop(fixture.registry, 0);
+    assert_int_equal(take(join), AGENT_REASON_STOPPING);
+    apr_pool_destroy(fixture.pool);
 }
 
-static void those_who_wait_for_a_key_are_woken(void **state)
+static void a_notification_wakes_the_waiters_of_its_ids(void **state)
 {
-    site_t site;
+    fixture_t fixture;
     agent_waiter_t *first;
     agent_waiter_t *other;
 
-    open_site(&site, apr_time_from_sec(3600));
-    first = enter(&site, RUN, -1, false);
-    other = enter(&site, OTHER, -1, false);
-    notify(&site, RUN);
-    assert_int_equal(take_and_rest(first), AGENT_WAIT_WOKEN);
+    open_fixture(&fixture, apr_time_from_sec(3600));
+    first = enter(&fixture, RUN, -1, false);
+    other = enter(&fixture, OTHER, -1, false);
+    notify(&fixture, RUN);
+    assert_int_equal(take_and_idle(first), AGENT_REASON_QUERY);
     assert_false(is_dispatched(other));
-    agent_wait_expect_end(other);
-    notify(&site, RUN " " OTHER);
-    assert_int_equal(take_and_rest(first), AGENT_WAIT_WOKEN);
-    assert_int_equal(take_and_rest(other), AGENT_WAIT_WOKEN);
-    apr_pool_destroy(site.pool);
+    agent_waiter_subscribe_end(other);
+    notify(&fixture, RUN " " OTHER);
+    assert_int_equal(take_and_idle(first), AGENT_REASON_QUERY);
+    assert_int_equal(take_and_idle(other), AGENT_REASON_QUERY);
+    apr_pool_destroy(fixture.pool);
 }
 
-static void news_is_brought_to_those_who_asked(void **state)
+static void events_are_delivered_to_subscribed_waiters(void **state)
 {
     static const char *const rows[][4] = {{RUN, "7", "values", "{}"},
                                           {RUN, "8", "updates", "[]"}};
-    const apr_array_header_t *news;
-    site_t site;
+    const apr_array_header_t *updates;
+    fixture_t fixture;
     agent_waiter_t *stream;
     agent_waiter_t *late;
 
-    open_site(&site, apr_time_from_sec(3600));
-    stream = enter(&site, RUN, -1, true);
-    late = enter(&site, RUN, -1, true);
-    agent_wait_bring_news(stream, 6);
-    agent_wait_bring_news(late, 7);
-    play(2, rows);
-    notify(&site, RUN);
-    assert_int_equal(take(stream), AGENT_WAIT_NEWS);
-    news = agent_wait_news(stream);
-    assert_int_equal(news->nelts, 2);
-    assert_int_equal(APR_ARRAY_IDX(news, 1, agent_wait_event_t).seq, 8);
-    assert_string_equal(APR_ARRAY_IDX(news, 1, agent_wait_event_t).name,
+    open_fixture(&fixture, apr_time_from_sec(3600));
+    stream = enter(&fixture, RUN, -1, true);
+    late = enter(&fixture, RUN, -1, true);
+    agent_waiter_subscribe(stream, 6);
+    agent_waiter_subscribe(late, 7);
+    set_answer(2, rows);
+    notify(&fixture, RUN);
+    assert_int_equal(take(stream), AGENT_REASON_UPDATES);
+    updates = agent_waiter_updates(stream);
+    assert_int_equal(updates->nelts, 2);
+    assert_int_equal(APR_ARRAY_IDX(updates, 1, agent_run_event_t).seq, 8);
+    assert_string_equal(APR_ARRAY_IDX(updates, 1, agent_run_event_t).name,
                         "updates");
-    agent_wait_end_turn(stream);
-    assert_int_equal(take(late), AGENT_WAIT_NEWS);
-    assert_int_equal(agent_wait_news(late)->nelts, 1);
-    agent_wait_end_turn(late);
-    /* The same again is no news. */
-    notify(&site, RUN);
-    assert_int_equal(agent_wait_take(stream), AGENT_WAIT_NOTHING);
-    apr_pool_destroy(site.pool);
+    agent_waiter_end_turn(stream);
+    assert_int_equal(take(late), AGENT_REASON_UPDATES);
+    assert_int_equal(agent_waiter_updates(late)->nelts, 1);
+    agent_waiter_end_turn(late);
+    /* Events are delivered once. */
+    notify(&fixture, RUN);
+    assert_int_equal(agent_waiter_take_reason(stream), AGENT_REASON_NONE);
+    apr_pool_destroy(fixture.pool);
 }
 
-/* A heartbeat's look, say, has found more than what was at hand. */
-static void news_that_a_look_has_overtaken_is_no_reason(void **state)
+/* For example, the poll of a heartbeat has read newer events. */
+static void events_that_were_queried_are_not_delivered(void **state)
 {
     static const char *const seven[][4] = {{RUN, "7", "values", "{}"}};
     static const char *const ten[][4] = {{RUN, "10", "values", "{}"}};
-    site_t site;
+    fixture_t fixture;
     agent_waiter_t *waiter;
 
-    open_site(&site, apr_time_from_sec(3600));
-    waiter = enter(&site, RUN, -1, true);
-    agent_wait_bring_news(waiter, 6);
-    play(1, seven);
-    notify(&site, RUN);
-    agent_wait_bring_news(waiter, 9);
-    assert_int_equal(agent_wait_take(waiter), AGENT_WAIT_NOTHING);
-    play(1, ten);
-    notify(&site, RUN);
-    agent_wait_bring_news(waiter, 9);
-    assert_int_equal(agent_wait_take(waiter), AGENT_WAIT_NEWS);
-    assert_int_equal(agent_wait_news(waiter)->nelts, 1);
-    agent_wait_end_turn(waiter);
-    apr_pool_destroy(site.pool);
+    open_fixture(&fixture, apr_time_from_sec(3600));
+    waiter = enter(&fixture, RUN, -1, true);
+    agent_waiter_subscribe(waiter, 6);
+    set_answer(1, seven);
+    notify(&fixture, RUN);
+    agent_waiter_subscribe(waiter, 9);
+    assert_int_equal(agent_waiter_take_reason(waiter), AGENT_REASON_NONE);
+    set_answer(1, ten);
+    notify(&fixture, RUN);
+    agent_waiter_subscribe(waiter, 9);
+    assert_int_equal(agent_waiter_take_reason(waiter), AGENT_REASON_UPDATES);
+    assert_int_equal(agent_waiter_updates(waiter)->nelts, 1);
+    agent_waiter_end_turn(waiter);
+    apr_pool_destroy(fixture.pool);
 }
 
-static void streams_look_for_themselves_when_it_is_not_simple(void **state)
+static void streams_query_for_themselves_after_a_gap_or_an_error(void **state)
 {
-    static const char *const hole[][4] = {{RUN, "9", "values", "{}"}};
-    static const char *const unsaid[][4] = {{RUN, "7", "values", "{}"},
-                                            {RUN, NULL, NULL, NULL}};
-    site_t site;
+    static const char *const gap[][4] = {{RUN, "9", "values", "{}"}};
+    static const char *const without_event[][4] = {{RUN, "7", "values", "{}"},
+                                                   {RUN, NULL, NULL, NULL}};
+    fixture_t fixture;
     agent_waiter_t *stream;
 
-    open_site(&site, apr_time_from_sec(3600));
-    stream = enter(&site, RUN, -1, true);
-    agent_wait_bring_news(stream, 6);
-    play(1, hole);
-    notify(&site, RUN);
-    assert_int_equal(take_and_rest(stream), AGENT_WAIT_WOKEN);
-    agent_wait_bring_news(stream, 6);
-    play(2, unsaid);
-    notify(&site, RUN);
-    assert_int_equal(take_and_rest(stream), AGENT_WAIT_WOKEN);
-    assert_null(agent_wait_news(stream));
-    agent_wait_bring_news(stream, 6);
+    open_fixture(&fixture, apr_time_from_sec(3600));
+    stream = enter(&fixture, RUN, -1, true);
+    agent_waiter_subscribe(stream, 6);
+    set_answer(1, gap);
+    notify(&fixture, RUN);
+    assert_int_equal(take_and_idle(stream), AGENT_REASON_QUERY);
+    agent_waiter_subscribe(stream, 6);
+    set_answer(2, without_event);
+    notify(&fixture, RUN);
+    assert_int_equal(take_and_idle(stream), AGENT_REASON_QUERY);
+    assert_null(agent_waiter_updates(stream));
+    agent_waiter_subscribe(stream, 6);
     query_fails = true;
-    notify(&site, RUN);
+    notify(&fixture, RUN);
     query_fails = false;
-    assert_int_equal(take_and_rest(stream), AGENT_WAIT_WOKEN);
-    apr_pool_destroy(site.pool);
+    assert_int_equal(take_and_idle(stream), AGENT_REASON_QUERY);
+    apr_pool_destroy(fixture.pool);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(there_are_as_many_places_as_allowed),
-        CHECK_TEST(parked_and_blocked_waiters_of_an_address_are_counted_apart),
-        CHECK_TEST(the_gravest_reason_comes_first_and_all_are_taken),
-        CHECK_TEST(a_client_that_leaves_is_seen),
-        CHECK_TEST(signs_of_life_are_due_and_every_sixth_is_a_look),
-        CHECK_TEST(ends_that_nobody_told_of_are_asked_for_together),
-        CHECK_TEST(streams_stop_at_once_and_others_after_the_grace),
-        CHECK_TEST(those_who_wait_for_a_key_are_woken),
-        CHECK_TEST(news_is_brought_to_those_who_asked),
-        CHECK_TEST(news_that_a_look_has_overtaken_is_no_reason),
-        CHECK_TEST(streams_look_for_themselves_when_it_is_not_simple)};
+        CHECK_TEST(waiters_are_registered_up_to_the_limit),
+        CHECK_TEST(
+            parked_and_blocked_waiters_of_an_address_have_separate_limits),
+        CHECK_TEST(the_first_reason_of_the_enum_is_reported_and_all_are_taken),
+        CHECK_TEST(a_client_that_disconnects_wakes_its_waiter),
+        CHECK_TEST(every_sixth_heartbeat_polls),
+        CHECK_TEST(ends_without_notification_are_polled_with_one_query),
+        CHECK_TEST(streams_stop_at_once_and_other_waiters_after_the_grace),
+        CHECK_TEST(a_notification_wakes_the_waiters_of_its_ids),
+        CHECK_TEST(events_are_delivered_to_subscribed_waiters),
+        CHECK_TEST(events_that_were_queried_are_not_delivered),
+        CHECK_TEST(streams_query_for_themselves_after_a_gap_or_an_error)};
 
     return CHECK_RUN(tests);
 }

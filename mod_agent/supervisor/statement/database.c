@@ -376,7 +376,7 @@ static void start_connect(agent_supervisor_t *sv, agent_database_t *database)
         return;
     }
     database->deadline = sv->now
-        + agent_db_host_share(database->db, CONNECT_TIMEOUT);
+        + agent_db_connect_timeout_per_host(database->db, CONNECT_TIMEOUT);
 }
 
 /* False when all hosts have had their time. */
@@ -387,7 +387,7 @@ static bool try_next_host(agent_supervisor_t *sv, agent_database_t *database)
     }
     agent_db_next_host(database->db);
     database->deadline = sv->now
-        + agent_db_host_share(database->db, CONNECT_TIMEOUT);
+        + agent_db_connect_timeout_per_host(database->db, CONNECT_TIMEOUT);
     return true;
 }
 

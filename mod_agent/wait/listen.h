@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The listen thread: receives notifications on channel agent_runs. */
+#ifndef AGENT_WAIT_LISTEN_H
+#define AGENT_WAIT_LISTEN_H
+
+#include "state.h"
+
+void agent_wait_listen_init(agent_waiter_registry_t *registry,
+                            const char *conninfo, apr_pool_t *pool);
+
+/* The thread's function; data is the registry. */
+void *APR_THREAD_FUNC agent_wait_listen_run(apr_thread_t *thread, void *data);
+
+#endif

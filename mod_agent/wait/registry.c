@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The waiter registry of a child: its creation, threads and end. */
+#include "registry.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "../core/allocator.h"
+#include "dispatch_queue.h"
+#include "listen.h"
+#include "state.h"
+#include "table.h"
+#include "timer.h"
+#include "updates.h"
+#include "watch.h"
+
+/* Free memory that the allocator keeps. */
+#define KEPT_BYTES (8 * 1024 * 1024)
+
+/* Signals are for the MPM's own threads. */
+static apr_status_t start_thread(apr_thread_t **out, apr_thread_start_t run,
+                                 agent_waiter_registry_t *registry,
+                                 apr_pool_t *pool)
+{
+    apr_status_t rv;
+    sigset_t all;
+    sigset_t before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rv = apr_thread_create(out, NULL, run, registry, pool);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rv;
+}
+
+static void join_thread(apr_thread_t *thread)
+{
+    apr_status_t status;
+
+    if (thread != NULL) {
+        apr_thread_join(&status, thread);
+    }
+}
+
+static apr_status_t end_threads(void *data)
+{
+    agent_waiter_registry_t *registry = data;
+
+    agent_waiter_registry_stop(registry, 0);
+    close(registry->end_fds[1]);
+    join_thread(registry->listen_thread);
+    join_thread(registry->watch_thread);
+    close(registry->end_fds[0]);
+    agent_watch_close(registry);
+    return APR_SUCCESS;
+}
+
+static agent_waiter_registry_t *make_registry(
+    const agent_waiter_limits_t *limits, const agent_log_t *log,
+    apr_pool_t *pool)
+{
+    agent_waiter_registry_t *registry = apr_pcalloc(pool, sizeof(*registry));
+    apr_pool_t *tables = agent_allocator_make_apart(pool);
+
+    registry->log = *log;
+    registry->timer.heartbeat = limits->heartbeat;
+    registry->timer.is_ending = limits->is_ending;
+    registry->timer.grace = limits->grace;
+    registry->dispatch.threads = limits->threads;
+    agent_dispatch_queue_init(&registry->dispatch, tables);
+    agent_waiter_table_init(&registry->table, limits, tables);
+    return registry;
+}
+
+static apr_status_t open_descriptors(agent_waiter_registry_t *registry)
+{
+    return pipe2(registry->end_fds, O_CLOEXEC) == 0 ? agent_watch_open(registry)
+                                                    : apr_get_os_error();
+}
+
+apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
+                                          const char *conninfo,
+                                          agent_db_pool_t *db,
+                                          const agent_waiter_limits_t *limits,
+                                          const agent_log_t *log,
+                                          apr_pool_t *pool)
+{
+    agent_waiter_registry_t *registry = make_registry(limits, log, pool);
+    apr_status_t rv = apr_thread_mutex_create(&registry->mutex,
+                                              APR_THREAD_MUTEX_DEFAULT, pool);
+
+    /* Shared by all turns and events: APR gets memory with mmap(), which slows
+     * down every thread of the process. */
+    if (rv == APR_SUCCESS) {
+        rv = agent_allocator_create(&registry->allocator, KEPT_BYTES, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = open_descriptors(registry);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    agent_updates_init(&registry->updates, db, pool);
+    agent_wait_listen_init(registry, conninfo, pool);
+    /* Before subpools are destroyed: the threads still use them. */
+    apr_pool_pre_cleanup_register(pool, registry, end_threads);
+    rv = start_thread(&registry->listen_thread, agent_wait_listen_run, registry,
+                      pool);
+    if (rv == APR_SUCCESS) {
+        rv = start_thread(&registry->watch_thread, agent_watch_run, registry,
+                          pool);
+    }
+    *out = registry;
+    return rv;
+}
+
+void agent_waiter_registry_stop(agent_waiter_registry_t *registry,
+                                apr_interval_time_t grace)
+{
+    apr_thread_mutex_lock(registry->mutex);
+    agent_wait_timer_stop_locked(registry, grace);
+    apr_thread_mutex_unlock(registry->mutex);
+    agent_watch_interrupt(registry);
+}
+
+apr_pool_t *agent_waiter_registry_make_pool(agent_waiter_registry_t *registry)
+{
+    return agent_allocator_make_pool(registry->allocator);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The waiter registry of a child: which requests wait for which run or thread.
+ * Two threads serve it. The listen thread receives notifications about runs;
+ * the watch thread notices clients that disconnect and sends heartbeats. Both
+ * only wake waiters (waiter.h); they never touch a connection.
+ */
+#ifndef AGENT_WAIT_REGISTRY_H
+#define AGENT_WAIT_REGISTRY_H
+
+#include <apr_time.h>
+
+#include "../core/log.h"
+#include "../db/pool.h"
+#include "limits.h"
+
+typedef struct agent_waiter_registry_t agent_waiter_registry_t;
+
+/*
+ * Creates the registry and starts its threads, which end with pool. conninfo:
+ * libpq's connection string, for LISTEN. db: for the query that reads the new
+ * events of all subscribed waiters. Errors: those of the system calls.
+ */
+apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
+                                          const char *conninfo,
+                                          agent_db_pool_t *db,
+                                          const agent_waiter_limits_t *limits,
+                                          const agent_log_t *log,
+                                          apr_pool_t *pool);
+
+/* The child stops: new waiters are refused, streams are woken with
+ * AGENT_REASON_STOPPING at once and all other waiters after grace. */
+void agent_waiter_registry_stop(agent_waiter_registry_t *registry,
+                                apr_interval_time_t grace);
+
+/*
+ * A pool that one thread fills and any thread may destroy; the caller must
+ * destroy it. Never NULL: the process aborts when memory runs out.
+ */
+apr_pool_t *agent_waiter_registry_make_pool(agent_waiter_registry_t *registry);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiters by key, by epoll serial and by heartbeat, and how many there may be.
+ */
+#include "table.h"
+
+void agent_waiter_table_init(agent_waiter_table_t *table,
+                             const agent_waiter_limits_t *limits,
+                             apr_pool_t *tables)
+{
+    table->by_key = apr_hash_make(tables);
+    table->by_serial = apr_hash_make(tables);
+    APR_RING_INIT(&table->by_heartbeat, agent_waiter_t, link);
+    table->free_parked = limits->parked;
+    table->free_blocked = limits->blocked;
+    table->parked_per_address = limits->parked_per_address;
+    table->blocked_per_address = limits->blocked_per_address;
+    agent_client_addresses_init(&table->parked_addresses, tables);
+    agent_client_addresses_init(&table->blocked_addresses, tables);
+}
+
+static bool is_address_full(const agent_waiter_table_t *table, bool parked,
+                            apr_uint64_t address)
+{
+    int most = parked ? table->parked_per_address : table->blocked_per_address;
+    const agent_client_addresses_t *addresses = parked
+        ? &table->parked_addresses
+        : &table->blocked_addresses;
+
+    return most != 0
+        && agent_client_addresses_count(addresses, address) >= most;
+}
+
+agent_error_id_t agent_waiter_table_check_locked(
+    const agent_waiter_table_t *table, bool parked, apr_uint64_t address)
+{
+    if ((parked ? table->free_parked : table->free_blocked) <= 0) {
+        return AGENT_E_OVERLOADED;
+    }
+    return is_address_full(table, parked, address) ? AGENT_E_ADDRESS_FULL
+                                                   : AGENT_E_COUNT;
+}
+
+/* The hash borrows its key from the first waiter of the chain. */
+static void set_first(agent_waiter_table_t *table, agent_waiter_t *first)
+{
+    apr_hash_set(table->by_key, first->params.key, APR_HASH_KEY_STRING, NULL);
+    apr_hash_set(table->by_key, first->params.key, APR_HASH_KEY_STRING, first);
+}
+
+static void count_in(agent_waiter_table_t *table, const agent_waiter_t *waiter)
+{
+    table->count++;
+    if (waiter->params.parked) {
+        table->free_parked--;
+        agent_client_addresses_add(&table->parked_addresses,
+                                   waiter->params.address);
+    }
+    else {
+        table->free_blocked--;
+        agent_client_addresses_add(&table->blocked_addresses,
+                                   waiter->params.address);
+    }
+}
+
+static void count_out(agent_waiter_table_t *table, const agent_waiter_t *waiter)
+{
+    table->count--;
+    if (waiter->params.parked) {
+        table->free_parked++;
+        agent_client_addresses_remove(&table->parked_addresses,
+                                      waiter->params.address);
+    }
+    else {
+        table->free_blocked++;
+        agent_client_addresses_remove(&table->blocked_addresses,
+                                      waiter->params.address);
+    }
+}
+
+void agent_waiter_table_add_locked(agent_waiter_table_t *table,
+                                   agent_waiter_t *waiter)
+{
+    waiter->serial = ++table->last_serial;
+    waiter->next = agent_waiter_table_find_locked(table, waiter->params.key,
+                                                  APR_HASH_KEY_STRING);
+    set_first(table, waiter);
+    APR_RING_INSERT_TAIL(&table->by_heartbeat, waiter, agent_waiter_t, link);
+    count_in(table, waiter);
+    if (waiter->params.client_fd >= 0) {
+        apr_hash_set(table->by_serial, &waiter->serial, sizeof(waiter->serial),
+                     waiter);
+    }
+}
+
+static void unchain(agent_waiter_table_t *table, const agent_waiter_t *waiter)
+{
+    agent_waiter_t *first = agent_waiter_table_find_locked(
+        table, waiter->params.key, APR_HASH_KEY_STRING);
+    agent_waiter_t **link = &first;
+
+    while (*link != waiter) {
+        link = &(*link)->next;
+    }
+    *link = waiter->next;
+    apr_hash_set(table->by_key, waiter->params.key, APR_HASH_KEY_STRING, NULL);
+    if (first != NULL) {
+        set_first(table, first);
+    }
+}
+
+void agent_waiter_table_remove_locked(agent_waiter_table_t *table,
+                                      agent_waiter_t *waiter)
+{
+    unchain(table, waiter);
+    APR_RING_REMOVE(waiter, link);
+    count_out(table, waiter);
+    if (waiter->params.client_fd >= 0) {
+        apr_hash_set(table->by_serial, &waiter->serial, sizeof(waiter->serial),
+                     NULL);
+    }
+}
+
+agent_waiter_t *agent_waiter_table_find_locked(
+    const agent_waiter_table_t *table, const char *key, apr_ssize_t length)
+{
+    return apr_hash_get(table->by_key, key, length);
+}
+
+agent_waiter_t *agent_waiter_table_find_serial_locked(
+    const agent_waiter_table_t *table, apr_uint64_t serial)
+{
+    return apr_hash_get(table->by_serial, &serial, sizeof(serial));
+}

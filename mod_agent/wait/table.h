@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of waiters and its limits. The registry's lock is held in each
+ * function but init. */
+#ifndef AGENT_WAIT_TABLE_H
+#define AGENT_WAIT_TABLE_H
+
+#include "state.h"
+
+/* tables: a pool that only the table's hashes use. */
+void agent_waiter_table_init(agent_waiter_table_t *table,
+                             const agent_waiter_limits_t *limits,
+                             apr_pool_t *tables);
+
+/* Whether one more waiter is within the limits: AGENT_E_COUNT, or the error. */
+agent_error_id_t agent_waiter_table_check_locked(
+    const agent_waiter_table_t *table, bool parked, apr_uint64_t address);
+
+void agent_waiter_table_add_locked(agent_waiter_table_t *table,
+                                   agent_waiter_t *waiter);
+void agent_waiter_table_remove_locked(agent_waiter_table_t *table,
+                                      agent_waiter_t *waiter);
+
+/* The first waiter for a key; the others follow by next. length: of the key,
+ * or APR_HASH_KEY_STRING. */
+agent_waiter_t *agent_waiter_table_find_locked(
+    const agent_waiter_table_t *table, const char *key, apr_ssize_t length);
+
+/* NULL when the waiter has left. */
+agent_waiter_t *agent_waiter_table_find_serial_locked(
+    const agent_waiter_table_t *table, apr_uint64_t serial);
+
+#endif

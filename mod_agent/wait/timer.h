@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the watch thread does at certain times: heartbeats, polls while there is
+ * no LISTEN connection, and the end of the child. All functions are called with
+ * the registry's lock held.
+ */
+#ifndef AGENT_WAIT_TIMER_H
+#define AGENT_WAIT_TIMER_H
+
+#include "state.h"
+
+/* When the next action is due; 0 = none is. */
+apr_time_t agent_wait_timer_due_locked(const agent_waiter_registry_t *registry);
+
+/* Performs the actions that are due. */
+void agent_wait_timer_run_locked(agent_waiter_registry_t *registry,
+                                 apr_time_t now);
+
+/* Refuses new waiters and wakes streams; the other waiters are due to be woken
+ * after grace. */
+void agent_wait_timer_stop_locked(agent_waiter_registry_t *registry,
+                                  apr_interval_time_t grace);
+
+#endif
