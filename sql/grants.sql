@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the role of a server may do: call the functions, and read and write rows, because the
+-- The privileges of the role of a server: it may call the functions, and read and write rows, since the
 -- functions are security invoker. It may not change the schema. Included by install.sql.
 grant usage on schema agent to :"app_role";
 grant select, insert, update, delete

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Brings a database to the present version: applies the migrations that are missing, then replaces
--- all functions, in one transaction. Nothing happens twice; a failure leaves everything as it was.
+-- Brings a database to the current version: applies the missing migrations, then replaces all functions,
+-- in one transaction. Can be repeated; a failure changes nothing.
 --
 --   psql -X -d DATABASE -f sql/install.sql [-v app_role=ROLE] [-v owner_role=ROLE]
 --
--- Run by a superuser: the schema belongs to owner_role (agent_owner), which is made when it is missing.
--- Run by a role that may create schemas in the database: that role owns it, or owner_role, of which it
--- must be a member. With app_role the named role gets what a server needs and no more.
+-- Run by a superuser: owner_role (agent_owner) owns the schema and is created when it is missing.
+-- Run by a role that may create schemas in the database: that role owns the schema, or owner_role, of
+-- which it must be a member. app_role is granted the privileges of a server.
 \set ON_ERROR_STOP on
 \set QUIET on
 \pset tuples_only on
@@ -14,10 +14,10 @@
 set client_min_messages = warning;
 
 begin;
--- Nothing that somebody else has put into the database is found by a name.
+-- An unqualified name must not find an object of another role.
 set local search_path = pg_catalog, pg_temp;
 set local lock_timeout = '5s';
--- Of two installations at once the second one waits and finds nothing left to do.
+-- A concurrent installation waits here and then has nothing left to apply.
 select pg_advisory_xact_lock(hashtext('agent.install')) is null as locked \gset
 
 do $$
@@ -48,12 +48,13 @@ select r.rolsuper as is_superuser, r.rolname as installer
 \if :{?app_role}
     \ir restrict.sql
 \endif
--- All that follows is made by the owner, and belongs to it.
+-- The owner creates all objects from here on.
 set local role :"owner_role";
 
+\ir migrations/list.sql
 \ir migrations/version.sql
-
-select :version > 12 as is_newer \gset
+select :version > max(left(m.name, 4)::integer) as is_newer
+  from regexp_split_to_table(:'migrations', ' ') m (name) \gset
 \if :is_newer
     do $$
     begin
@@ -61,78 +62,7 @@ select :version > 12 as is_newer \gset
     end
     $$;
 \endif
-
-select :version < 1 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0001_create_accounts'
-    \ir migrations/0001_create_accounts.up.sql
-\endif
-
-select :version < 2 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0002_create_threads'
-    \ir migrations/0002_create_threads.up.sql
-\endif
-
-select :version < 3 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0003_create_runs'
-    \ir migrations/0003_create_runs.up.sql
-\endif
-
-select :version < 4 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0004_create_run_events'
-    \ir migrations/0004_create_run_events.up.sql
-\endif
-
-select :version < 5 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0005_create_checkpoints'
-    \ir migrations/0005_create_checkpoints.up.sql
-\endif
-
-select :version < 6 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0006_create_workers'
-    \ir migrations/0006_create_workers.up.sql
-\endif
-
-select :version < 7 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0007_create_usage_events'
-    \ir migrations/0007_create_usage_events.up.sql
-\endif
-
-select :version < 8 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0008_create_batch_types'
-    \ir migrations/0008_create_batch_types.up.sql
-\endif
-
-select :version < 9 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0009_create_thread_expiries'
-    \ir migrations/0009_create_thread_expiries.up.sql
-\endif
-
-select :version < 10 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0010_create_webhook_outbox'
-    \ir migrations/0010_create_webhook_outbox.up.sql
-\endif
-
-select :version < 11 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0011_add_run_feedback'
-    \ir migrations/0011_add_run_feedback.up.sql
-\endif
-
-select :version < 12 as is_missing \gset
-\if :is_missing
-    \echo 'agent: migration 0012_add_outbox_receiver'
-    \ir migrations/0012_add_outbox_receiver.up.sql
-\endif
+\ir migrations/next_up.sql
 
 -- A function comes after those that it inlines.
 \ir functions/inline/now.sql
@@ -150,6 +80,12 @@ select :version < 12 as is_missing \gset
 \ir functions/inline/merge_config.sql
 \ir functions/inline/find_lease.sql
 \ir functions/inline/webhook_delay.sql
+\ir functions/inline/jitter.sql
+\ir functions/inline/page_bytes.sql
+\ir functions/inline/expiry_delay.sql
+\ir functions/inline/stronger_cancel.sql
+\ir functions/inline/make_end.sql
+\ir functions/inline/make_report.sql
 \ir functions/inline/next_receiver.sql
 
 \ir functions/internal/render_interrupts.sql
@@ -231,7 +167,7 @@ select :version < 12 as is_missing \gset
     \ir grants.sql
 \endif
 
--- How long events are kept is for the supervisors to say: here none are dropped.
+-- Retention is a setting of the supervisors: no events are dropped here.
 select 'agent: partitions of run_events changed: ' || agent.maintain_partitions('100 years');
 select 'agent: functions installed: ' || count(*)
   from pg_proc p

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Prepares the role that owns the schema, for a superuser who installs: makes it, without login and
--- without rights in the cluster, and hands over what another role owned. A function that runs as its
--- owner can then do no more than change the schema. Included by install.sql.
+-- Prepares the role that owns the schema, when a superuser installs: creates it, without login and without
+-- privileges in the cluster, and transfers objects of other owners to it. A security definer function can
+-- then change the schema, and nothing else. Included by install.sql.
 select set_config('agent.owner_role', :'owner_role', true) is null as set \gset
 
 do $$
@@ -12,7 +12,7 @@ begin
         execute format('create role %I nologin nosuperuser nocreatedb nocreaterole', v_owner);
     end if;
 exception
-    -- Somebody installs into another database of this cluster at the same time.
+    -- A concurrent installation into another database of the cluster created it.
     when duplicate_object or unique_violation then null;
 end
 $$;
@@ -27,7 +27,7 @@ begin
 end
 $$;
 
--- Needed for "create schema" only; install.sql takes it back.
+-- Needed for "create schema" only; install.sql revokes it.
 select not has_database_privilege(:'owner_role', current_database(), 'create') as may_not_create \gset
 \if :may_not_create
     select format('grant create on database %I to %I', current_database(), :'owner_role') \gexec
@@ -49,7 +49,7 @@ begin
               from pg_class c
              where c.relnamespace = to_regnamespace('agent')
                and c.relkind in ('r', 'p', 'S', 'c')
-               -- The sequence of a column goes with its table.
+               -- The sequence of a column changes its owner with the table.
                and not exists (select
                                  from pg_depend d
                                 where c.relkind = 'S'

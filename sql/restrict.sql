@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What nobody may do in the database of a server: make objects of its own, temporary ones included,
--- unless a role was granted it by name; and the role of a server may not become the owner of the
--- schema. Included by install.sql.
+-- Restricts the database of a server: only a role that was granted it by name may create schemas and
+-- temporary objects, and the role of a server must not be able to become the owner of the schema.
+-- Included by install.sql.
 select set_config('agent.owner_role', :'owner_role', true) is null
        or set_config('agent.app_role', :'app_role', true) is null as set \gset
 

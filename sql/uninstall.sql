@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Takes everything down: all functions, then the migrations from the last to the first, in one
--- transaction. All data of the schema is lost.
+-- Drops the schema: all functions, then the objects of all migrations from the last to the first, in one
+-- transaction. All its data is lost.
 --
 --   psql -X -d DATABASE -f sql/uninstall.sql
 \set ON_ERROR_STOP on
@@ -13,6 +13,7 @@ begin;
 set local lock_timeout = '5s';
 select pg_advisory_xact_lock(hashtext('agent.install')) is null as locked \gset
 
+\ir migrations/list.sql
 \ir migrations/version.sql
 
 do $$
@@ -33,75 +34,5 @@ begin
 end
 $$;
 
-select :version >= 12 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0012_add_outbox_receiver'
-    \ir migrations/0012_add_outbox_receiver.down.sql
-\endif
-
-select :version >= 11 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0011_add_run_feedback'
-    \ir migrations/0011_add_run_feedback.down.sql
-\endif
-
-select :version >= 10 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0010_create_webhook_outbox'
-    \ir migrations/0010_create_webhook_outbox.down.sql
-\endif
-
-select :version >= 9 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0009_create_thread_expiries'
-    \ir migrations/0009_create_thread_expiries.down.sql
-\endif
-
-select :version >= 8 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0008_create_batch_types'
-    \ir migrations/0008_create_batch_types.down.sql
-\endif
-
-select :version >= 7 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0007_create_usage_events'
-    \ir migrations/0007_create_usage_events.down.sql
-\endif
-
-select :version >= 6 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0006_create_workers'
-    \ir migrations/0006_create_workers.down.sql
-\endif
-
-select :version >= 5 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0005_create_checkpoints'
-    \ir migrations/0005_create_checkpoints.down.sql
-\endif
-
-select :version >= 4 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0004_create_run_events'
-    \ir migrations/0004_create_run_events.down.sql
-\endif
-
-select :version >= 3 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0003_create_runs'
-    \ir migrations/0003_create_runs.down.sql
-\endif
-
-select :version >= 2 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0002_create_threads'
-    \ir migrations/0002_create_threads.down.sql
-\endif
-
-select :version >= 1 as is_applied \gset
-\if :is_applied
-    \echo 'agent: undo 0001_create_accounts'
-    \ir migrations/0001_create_accounts.down.sql
-\endif
+\ir migrations/next_down.sql
 commit;

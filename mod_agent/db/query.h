@@ -17,7 +17,7 @@
 #include "../core/error.h"
 
 /* What agent.schema_version() must answer. */
-#define AGENT_SCHEMA_VERSION 12
+#define AGENT_SCHEMA_VERSION 5
 
 #define AGENT_STATEMENT(id, params, repeatable, sql) AGENT_SQL_##id,
 typedef enum agent_statement_t {

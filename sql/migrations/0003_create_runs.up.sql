@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  runs: the durable record, and the narrow queue row that exists only while a run is unfinished.
+-- Purpose:  runs: the record, the queue row while a run is unfinished, the events by day, and usage.
 -- Affects:  new objects only.
 -- Locks:    none on existing tables.
 -- Breaking: no.
@@ -24,6 +24,7 @@ create table agent.runs (
     stream_subgraphs     boolean     not null,
     stream_resumable     boolean     not null,
     feedback_keys        json,
+    feedback             json,
     interrupt_before     json,
     interrupt_after      json,
     durability           text,
@@ -35,6 +36,7 @@ create table agent.runs (
     cancelled            boolean     not null default false,
     idempotency_key      text,
     request_hash         text,
+    temporary            boolean     not null default false,
     created_at           timestamptz not null,
     started_at           timestamptz,
     updated_at           timestamptz not null,
@@ -49,7 +51,7 @@ create table agent.runs (
     constraint runs_last_event_seq_check check ((finished_at is null) = (last_event_seq is null))
 ) with (fillfactor = 85);
 comment on constraint runs_pkey on agent.runs is
-    'run_id comes first: it alone finds the row, account_id keeps the accounts apart.';
+    'run_id comes first: it alone finds the row; account_id separates the accounts.';
 comment on constraint runs_thread_seq_key on agent.runs is 'Lists the runs of a thread in their order.';
 comment on table agent.runs is
     'The record of a run, kept after its end. Updated once, when the run becomes final.';
@@ -58,44 +60,47 @@ comment on column agent.runs.run_id is
     'Identifier, UUIDv7: rows and index entries arrive in order.';
 comment on column agent.runs.thread_id is 'The thread it runs on.';
 comment on column agent.runs.thread_seq is
-    'Its number within the thread, given under the thread''s lock: the order in which creations '
-    'committed.';
-comment on column agent.runs.assistant_id is 'The resolved assistant.';
+    'Number within the thread, assigned under the lock of the thread: the order in which '
+    'creations committed.';
+comment on column agent.runs.assistant_id is 'Its assistant.';
 comment on column agent.runs.graph_id is 'The graph of the assistant at creation.';
 comment on column agent.runs.status is 'pending until the one final status is written.';
 comment on column agent.runs.multitask_strategy is
-    'What creation did about other unfinished runs of the thread.';
+    'How its creation treated other unfinished runs of the thread.';
 comment on column agent.runs.metadata is 'The request''s metadata.';
 comment on column agent.runs.input is 'The request''s input, the client''s exact text.';
 comment on column agent.runs.command is 'The request''s command.';
 comment on column agent.runs.config is
     'Assistant''s and request''s config merged, with metadata and configurable complete.';
 comment on column agent.runs.context is 'Assistant''s and request''s context merged.';
-comment on column agent.runs.webhook is 'Address to call at the end, or null.';
-comment on column agent.runs.stream_mode is 'Array of the stream modes asked for.';
-comment on column agent.runs.stream_subgraphs is 'Whether events of subgraphs were asked for.';
+comment on column agent.runs.webhook is 'URL to call at the end, or null.';
+comment on column agent.runs.stream_mode is 'Array of the requested stream modes.';
+comment on column agent.runs.stream_subgraphs is 'Whether events of subgraphs were requested.';
 comment on column agent.runs.stream_resumable is
-    'Whether a resumable stream was asked for; events are kept anyway.';
+    'Whether a resumable stream was requested; events are stored in any case.';
 comment on column agent.runs.feedback_keys is 'The request''s feedback_keys.';
+comment on column agent.runs.feedback is
+    'Object of feedback addresses by key; null when none was requested or none is configured.';
 comment on column agent.runs.interrupt_before is 'Nodes to stop before, "*" or null.';
 comment on column agent.runs.interrupt_after is 'Nodes to stop after, "*" or null.';
 comment on column agent.runs.durability is 'The request''s durability or null.';
 comment on column agent.runs.start_checkpoint_id is
-    'Checkpoint that the request asked to start from, or null for the head.';
+    'Checkpoint that the request names as its start, or null for the head.';
 comment on column agent.runs.last_checkpoint_id is
     'Last checkpoint that the run saved; set at its end.';
 comment on column agent.runs.last_event_seq is
     'Number of its last event, -1 for none; set at its end.';
 comment on column agent.runs.events_bucket is
-    'Day partition of its events: the day of its creation, then of its first attempt.';
+    'Day partition of its events: the day of its first attempt, before that the day of its creation.';
 comment on column agent.runs.error is 'Object with error and message when the run failed.';
 comment on column agent.runs.cancelled is 'True when a cancel led to the final status.';
 comment on column agent.runs.idempotency_key is 'Key of the creating request, or null.';
 comment on column agent.runs.request_hash is
-    'Hash of the creating request, compared when its key comes again.';
+    'Hash of the creating request, compared when the key is used again.';
+comment on column agent.runs.temporary is 'Copy of threads.temporary.';
 comment on column agent.runs.created_at is 'When it was created.';
 comment on column agent.runs.started_at is 'When its first attempt was claimed; set at its end.';
-comment on column agent.runs.updated_at is 'When the record changed last.';
+comment on column agent.runs.updated_at is 'When the record was last changed.';
 comment on column agent.runs.finished_at is 'When it became final.';
 
 create unique index runs_idempotency_key on agent.runs (account_id, idempotency_key)
@@ -104,8 +109,8 @@ comment on index agent.runs_idempotency_key is 'One run per key and account.';
 
 create sequence agent.run_ready_seq as bigint;
 comment on sequence agent.run_ready_seq is
-    'Order in which runs became ready. No cache: a worker''s low-water mark relies on numbers '
-    'close to their order.';
+    'Numbers runs in the order in which they became ready. No cache: the low-water mark of a worker '
+    'relies on numbers close to that order.';
 
 create table agent.run_queue (
     account_id           uuid        not null,
@@ -113,8 +118,8 @@ create table agent.run_queue (
     thread_id            uuid        not null,
     thread_seq           bigint      not null,
     graph_id             text        not null,
-    state                smallint    not null,
-    cancel               smallint    not null default 0,
+    state                text        not null,
+    cancel               text,
     attempts             smallint    not null default 0,
     max_attempts         smallint    not null default 3,
     epoch                integer     not null default 0,
@@ -129,10 +134,10 @@ create table agent.run_queue (
     max_shared           smallint,
     times_cleared        smallint    not null default 0,
     constraint run_queue_pkey primary key (run_id, account_id),
-    constraint run_queue_state_check check (state in (0, 1, 2)),
-    constraint run_queue_cancel_check check (cancel in (0, 1, 2)),
-    constraint run_queue_ready_check check (state <> 1 or ready_seq is not null),
-    constraint run_queue_leased_check check ((state = 2) = (worker_id is not null)),
+    constraint run_queue_state_check check (state in ('blocked', 'ready', 'leased')),
+    constraint run_queue_cancel_check check (cancel in ('interrupt', 'rollback')),
+    constraint run_queue_ready_check check (state <> 'ready' or ready_seq is not null),
+    constraint run_queue_leased_check check ((state = 'leased') = (worker_id is not null)),
     constraint run_queue_max_shared_check check (max_shared > 0)
 ) with (
     fillfactor = 70,
@@ -152,53 +157,123 @@ comment on column agent.run_queue.account_id is 'Owner.';
 comment on column agent.run_queue.run_id is 'The run.';
 comment on column agent.run_queue.thread_id is 'Its thread.';
 comment on column agent.run_queue.thread_seq is
-    'Its number within the thread; blocked runs are promoted in this order.';
+    'Number within the thread; blocked runs are promoted in this order.';
 comment on column agent.run_queue.graph_id is 'Graph to execute; workers claim by it.';
 comment on column agent.run_queue.state is
-    '0 blocked by an earlier run of the thread, 1 ready, 2 leased to a worker.';
-comment on column agent.run_queue.cancel is '0 no, 1 interrupt, 2 rollback.';
-comment on column agent.run_queue.attempts is 'Attempts that count, the present one included.';
+    'blocked by an earlier run of the thread, ready, or leased to a worker.';
+comment on column agent.run_queue.cancel is
+    'Requested cancel of a leased run, interrupt or rollback; null for none. Applied at its end.';
+comment on column agent.run_queue.attempts is 'Attempts that count, the current one included.';
 comment on column agent.run_queue.max_attempts is
-    'A run that lost its worker this many times ends in error.';
+    'A run whose attempts are lost this many times ends in error.';
 comment on column agent.run_queue.epoch is
-    'Number of the lease. Every write of a worker names it: the fence.';
-comment on column agent.run_queue.worker_id is 'Holder of the lease while leased.';
+    'Number of the lease. Every write of a worker is conditional on it: the fence.';
+comment on column agent.run_queue.worker_id is 'Holder of the lease; null when not leased.';
 comment on column agent.run_queue.ready_seq is 'New number each time the run becomes ready.';
 comment on column agent.run_queue.not_before is
-    'A ready run waits until then; claim_runs clears it when it is due.';
+    'Delays a ready run; claim_runs clears it when it is due.';
 comment on column agent.run_queue.timeout_sec is
-    'Limit of one attempt when it differs from the worker''s own limit.';
+    'Time limit of one attempt, null for the worker''s own.';
 comment on column agent.run_queue.events_bucket is 'Copy of runs.events_bucket.';
 comment on column agent.run_queue.base_checkpoint_id is
-    'Head of the thread when the run became ready: what a rollback restores.';
+    'Head of the thread when the run became ready; a rollback restores it.';
 comment on column agent.run_queue.started_at is 'When its first attempt was claimed.';
 comment on column agent.run_queue.request_bytes is
-    'Length of what its request adds to the message that starts it; null when it was not measured.';
+    'Length of the request''s part of the start message; null when it was not measured.';
 comment on column agent.run_queue.max_shared is
-    'Runs that its runner may execute at once, itself included, since it was on a runner that died; null for any number.';
+    'Runs that its runner may execute at once, itself included, after it was on a runner that died; null for any '
+    'number. A run with a limit is a suspect.';
 comment on column agent.run_queue.times_cleared is
-    'How often it may share its runner with any number again: the supervisor tries it longer each time.';
+    'How often it was a suspect and its limit was lifted; the supervisor then executes it apart for longer.';
 
 create unique index run_queue_one_active on agent.run_queue (account_id, thread_id)
-    where state in (1, 2);
+    where state in ('ready', 'leased');
 comment on index agent.run_queue_one_active is
     'At most one active run per thread, as a database rule.';
 create index run_queue_ready on agent.run_queue (graph_id, ready_seq)
-    where state = 1 and not_before is null and max_shared is null;
+    where state = 'ready' and not_before is null and max_shared is null;
 comment on index agent.run_queue_ready is
-    'What claim_runs scans; blocked, delayed and leased runs are not in it.';
+    'Scanned by claim_runs; without blocked, delayed and leased runs.';
 create index run_queue_suspects on agent.run_queue (graph_id, ready_seq)
-    where state = 1 and not_before is null and max_shared is not null;
+    where state = 'ready' and not_before is null and max_shared is not null;
 comment on index agent.run_queue_suspects is
-    'The same for runs that wait for a runner of their own kind.';
+    'The same for suspects.';
 create index run_queue_delayed on agent.run_queue (not_before)
-    where state = 1 and not_before is not null;
-comment on index agent.run_queue_delayed is 'Ready runs whose time has not come.';
+    where state = 'ready' and not_before is not null;
+comment on index agent.run_queue_delayed is 'Ready runs with a delay.';
 create index run_queue_blocked on agent.run_queue (account_id, thread_id, thread_seq)
-    where state = 0;
-comment on index agent.run_queue_blocked is 'The next run of a thread.';
+    where state = 'blocked';
+comment on index agent.run_queue_blocked is 'Finds the next run of a thread.';
 create index run_queue_leased on agent.run_queue (worker_id) where worker_id is not null;
 comment on index agent.run_queue_leased is
-    'The runs of a worker, for its burial: found by the worker alone, for which no other index will do.';
+    'Finds the runs of a worker.';
+
+create table agent.run_events (
+    account_id     uuid    not null,
+    bucket         date    not null,
+    run_id         uuid    not null,
+    seq            bigint  not null,
+    epoch          integer not null,
+    event          text    not null,
+    data           text,
+    checkpoint_id  uuid,
+    constraint run_events_pkey primary key (account_id, bucket, run_id, seq),
+    constraint run_events_content_check check ((data is null) <> (checkpoint_id is null))
+) partition by range (bucket);
+comment on table agent.run_events is
+    'The events of runs, by day, so that retention drops a table and deletes no row. One fenced writer '
+    'per run, numbers without gaps from 0: a reader''s cursor is "seq greater than the last one read".';
+comment on column agent.run_events.account_id is 'Owner.';
+comment on column agent.run_events.bucket is
+    'Day of the run''s first attempt; chooses the partition.';
+comment on column agent.run_events.run_id is 'The run.';
+comment on column agent.run_events.seq is 'Number of the event within the run.';
+comment on column agent.run_events.epoch is 'Lease under which it was written.';
+comment on column agent.run_events.event is 'Name of the event.';
+comment on column agent.run_events.data is
+    'JSON text as the runner sent it; text, because it is forwarded verbatim.';
+comment on column agent.run_events.checkpoint_id is
+    'Instead of data: the event shows the values of this checkpoint, composed when read, so that '
+    'they are not stored twice.';
+
+create table agent.run_events_default partition of agent.run_events default;
+comment on table agent.run_events_default is
+    'Rows of days without a partition; empty while agent.maintain_partitions is called daily.';
+
+create table agent.usage_events (
+    account_id    uuid        not null,
+    run_id        uuid        not null,
+    thread_id     uuid        not null,
+    assistant_id  uuid        not null,
+    graph_id      text        not null,
+    status        text        not null,
+    attempts      smallint    not null,
+    epoch         integer     not null,
+    worker_id     bigint,
+    created_at    timestamptz not null,
+    started_at    timestamptz,
+    finished_at   timestamptz not null,
+    constraint usage_events_pkey primary key (account_id, run_id),
+    constraint usage_events_status_check
+        check (status in ('success', 'interrupted', 'error', 'timeout', 'rolled_back'))
+);
+comment on table agent.usage_events is
+    'One row per run that ended, for billing, written in the transaction that ends it. Kept when run '
+    'and thread are deleted. Also shows which worker ended a run when a batch is repeated after an unclear commit.';
+comment on column agent.usage_events.account_id is 'Owner.';
+comment on column agent.usage_events.run_id is 'The run.';
+comment on column agent.usage_events.thread_id is 'Its thread.';
+comment on column agent.usage_events.assistant_id is 'Its assistant.';
+comment on column agent.usage_events.graph_id is 'Its graph.';
+comment on column agent.usage_events.status is 'Its final status, or rolled_back.';
+comment on column agent.usage_events.attempts is 'Attempts that counted.';
+comment on column agent.usage_events.epoch is
+    'Lease under which it ended; 0 when it never started.';
+comment on column agent.usage_events.worker_id is
+    'Worker that reported its end; null when a cancel or a loss ended it.';
+comment on column agent.usage_events.created_at is 'When the run was created.';
+comment on column agent.usage_events.started_at is
+    'When its first attempt was claimed; null when it never started.';
+comment on column agent.usage_events.finished_at is 'When it ended.';
 
 insert into agent.schema_version (version, name) values (3, 'create_runs');

@@ -21,7 +21,7 @@ sub busy_thread {
     my $thread = $client->create_thread->{thread_id};
     my @runs = map { $client->create_run($thread, 'sleep 60000', multitask_strategy => 'enqueue') } 1 .. 3;
     wait_for('the first one to execute', sub {
-        sql("select state = 2 from agent.run_queue where run_id = '$runs[0]{run_id}'") eq 't' });
+        sql("select state = 'leased' from agent.run_queue where run_id = '$runs[0]{run_id}'") eq 't' });
     return ($thread, @runs);
 }
 

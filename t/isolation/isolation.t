@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs each spec with PostgreSQL's isolationtester and compares the interleavings with what is expected.
+# Runs each spec with PostgreSQL's isolationtester and compares the interleavings with the expected ones.
 # With AGENT_ISOLATION_ACCEPT set the expected files are written instead: read the difference before you commit it.
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ sub slurp {
     return scalar <$in>;
 }
 
-# The tester's exit status and what it says about a spec, in a new database.
+# The tester's exit status and output for a spec, in a new database.
 sub run_spec {
     my ($spec) = @_;
     my $db = AgentSQL->new;

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Short names for the specs: threads, runs and checkpoints are numbers, there is one worker.
+-- Short names for the specs: threads, runs and checkpoints are numbers; there is one worker.
 create function public.id(p_kind text, p_number integer) returns uuid language sql immutable as $$
     select format('00000000-0000-7000-8000-%s%s', p_kind, lpad(p_number::text, 11, '0'))::uuid
 $$;
@@ -41,7 +41,7 @@ language sql as $$
         '00000000-0000-0000-0000-000000000001', public.id('a', p_thread), public.id('b', p_run), p_action)
 $$;
 
--- (code, numbers of what ended here: threads before runs).
+-- (code, numbers of the threads and runs that ended: threads before runs).
 create function public.cancel_all(p_status text, p_action text) returns text language sql as $$
     select concat_ws(' ', c.code, public.numbers(c.changed))
       from agent.cancel_runs_by_status('00000000-0000-0000-0000-000000000001', p_status, p_action,
@@ -91,11 +91,11 @@ create function public.release(p_run integer) returns text language sql as $$
       from public.worker w, agent.release_runs(w.worker_id, json_build_array(public.item(p_run, '{}')), false, 'x', null)
 $$;
 
-create function public.bury() returns integer language sql as $$
+create function public.mark_dead() returns integer language sql as $$
     select count(*)::integer from public.worker w, agent.mark_worker_dead(w.worker_id, false, 100)
 $$;
 
--- What all of it came to.
+-- The resulting rows.
 create view public.outcome as
     select right(t.thread_id::text, 1) as thread, t.status as thread_status, right(r.run_id::text, 1) as run,
            r.status, q.state, q.cancel, q.epoch,

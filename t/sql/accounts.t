@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Accounts: what one account has, another one cannot see, change or learn about.
+# Accounts: the data of one account can be neither read nor changed nor detected by another.
 use strict;
 use warnings;
 
@@ -63,7 +63,7 @@ is +($guest->try_run($thread))[0], 'thread_not_found', 'create_run finds no thre
 subtest 'an id that another account uses is free' => sub {
     is +($guest->api('create_thread', $thread, 'raise', '{}'))[0], 'ok';
     is +($guest->api('create_thread', $thread, 'do_nothing', '{"metadata":{"x":1}}'))[0], 'ok';
-    is_deeply $guest->body('get_thread', $thread)->{metadata}, {}, 'and shows the own thread';
+    is_deeply $guest->body('get_thread', $thread)->{metadata}, {}, 'and names a thread of the own account';
     is_deeply $guest->body('get_state', $thread, undef)->{values}, {};
     is +($guest->api('get_state', $thread, $checkpoint))[0], 'checkpoint_not_found';
     is +($guest->try_run($thread, run => $run, key => 'key', hash => 'other', strategy => 'reject'))[0], 'ok',
@@ -77,14 +77,14 @@ subtest 'an id that another account uses is free' => sub {
     is +($guest->api('delete_thread', $thread))[0], 'ok';
 };
 
-subtest 'if_not_exists makes a thread of the own account' => sub {
+subtest 'if_not_exists creates a thread in the account of the request' => sub {
     is +($guest->try_run($thread, request => { if_not_exists => 'create' }))[0], 'ok';
     is_deeply $guest->body('get_thread', $thread)->{metadata},
         { graph_id => 'agent', assistant_id => $AgentSQL::ASSISTANT };
     $guest->api('delete_thread', $thread);
 };
 
-subtest 'a stateless run is made in the own account' => sub {
+subtest 'a stateless run is created in the account of the request' => sub {
     my ($code, undef, $new, $hidden) = $guest->try_stateless(key => 'key', hash => 'x');
     is $code, 'ok', 'the idempotency key of another account is free';
     is $guest->body('find_run_thread', $new), $hidden;
@@ -105,7 +105,7 @@ subtest 'a lease named with another account is fenced' => sub {
     is_deeply $guest->release($worker, 'true', $forged), { $active => 'gone' };
 };
 
-is snapshot(), $before, 'nothing of the other account has changed';
+is snapshot(), $before, 'the data of the other account is unchanged';
 
 subtest 'every function that takes an account was tried' => sub {
     my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run create_stateless_runs read_events

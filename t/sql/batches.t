@@ -36,7 +36,7 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
         "select * from agent.read_events('$AgentSQL::ACCOUNT', '$thread', '$run', -1, 2)") ], [ 0, 1 ], 'limited';
 };
 
-subtest 'what a runner says under the names of our members changes nothing: ours come last' => sub {
+subtest 'members of the runner cannot override those of the supervisor, which come last' => sub {
     my ($claim, $other) = map { leased($play->thread) } 1, 2;
     my $hostile = qq("a":["x",{"r":1}],"r":"$other->{run_id}","e":7,"s":"many");
     my $message = '"type":"event","event":"custom","data":{"a":1,"s":2,"r":[{"e":3}]}';
@@ -48,10 +48,10 @@ subtest 'what a runner says under the names of our members changes nothing: ours
     $play->save($worker, map { AgentSQL::Play::finish($_) } $claim, $other);
 };
 
-subtest 'an item of no known type is refused, not lost' => sub {
+subtest 'an item of unknown type fails the batch' => sub {
     my $claim = leased($play->thread);
     my $good = AgentSQL::Play::event($claim, 0, 'custom', 1);
-    for my $bad ({ type => 'news' }, { type => undef }, { m => { type => 'event', event => 'custom', data => 1 } }) {
+    for my $bad ({ type => 'unknown' }, { type => undef }, { m => { type => 'event', event => 'custom', data => 1 } }) {
         my $items = AgentSQL::encode([ $good, AgentSQL::Play::item($claim, s => 1, %$bad) ]);
         is $session->error("select * from agent.save_batch($worker, '$items')"), 'MA002';
     }
@@ -63,12 +63,12 @@ subtest 'a values event shows the values of its checkpoint and does not store th
     my $claim = leased($play->thread);
     my $id = AgentSQL::uuid();
     $play->save($worker,
-        AgentSQL::Play::checkpoint($claim, id => $id, messages => ['said once']),
+        AgentSQL::Play::checkpoint($claim, id => $id, messages => ['stored once']),
         AgentSQL::Play::values_event($claim, 0, $id));
     my ($event) = $play->events($claim->{thread_id}, $claim->{run_id});
     is $event->[1], 'values';
-    is_deeply AgentSQL::decode($event->[2]), { messages => [ AgentSQL::Play::human('said once') ] };
-    is $session->value("select count(*) from agent.run_events where data like '%said once%'"), 0;
+    is_deeply AgentSQL::decode($event->[2]), { messages => [ AgentSQL::Play::human('stored once') ] };
+    is $session->value("select count(*) from agent.run_events where data like '%stored once%'"), 0;
 };
 
 subtest 'values come back as the exact text of the runner, whatever their type' => sub {
@@ -154,7 +154,7 @@ subtest 'a whole batch can be repeated, before and after the run ended' => sub {
     is_deeply $play->messages($thread), [ 1, 2 ], 'does not move the head back';
 };
 
-subtest 'of a batch of events that was saved in part the rest is saved' => sub {
+subtest 'a batch of events of which some are stored adds the others' => sub {
     my @claims = map { leased($play->thread) } 1 .. 3;
     my @events = map { my $claim = $_; map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 2 } @claims;
     my %saved = map { $_->{run_id} => [ 'saved', 'f' ] } @claims;
@@ -165,7 +165,7 @@ subtest 'of a batch of events that was saved in part the rest is saved' => sub {
     is_deeply $play->save($worker, @events), { map { $_->{run_id} => [ 'saved', 't' ] } @claims }, 'also after the end';
 };
 
-subtest 'a batch of nothing but events skips the run that is not held, saves the others' => sub {
+subtest 'a batch of events only skips a run whose lease is lost and saves the others' => sub {
     my @claims = map { leased($play->thread) } 1 .. 3;
     $play->release($worker, 'false', $claims[1]);
     my %outcome = map { $claims[$_]{run_id} => [ $_ == 1 ? 'fenced' : 'saved', 'f' ] } 0 .. 2;
@@ -191,7 +191,7 @@ subtest 'a repeated batch whose run was rolled back is saved, not fenced' => sub
     is_deeply $play->save($worker, AgentSQL::Play::finish($claim)), { $claim->{run_id} => [ 'saved', 't' ] } for 1, 2;
 };
 
-subtest 'runs of many threads and accounts are saved by one call' => sub {
+subtest 'one call saves runs of many threads and accounts' => sub {
     my $other = AgentSQL::uuid();
     $session->query("insert into agent.accounts (account_id, name) values ('$other', 'other')");
     my $guest = AgentSQL::Play->new($session, account => $other);
@@ -205,7 +205,7 @@ subtest 'runs of many threads and accounts are saved by one call' => sub {
         AgentSQL::Play::finish($_)) } @claims) }), 4;
     is_deeply $play->messages($_), [$_] for @threads[0 .. 2];
     is_deeply $guest->messages($threads[3]), [ $threads[3] ];
-    is_deeply $play->save($worker), {}, 'an empty batch is nothing';
+    is_deeply $play->save($worker), {}, 'an empty batch has no result';
 };
 
 subtest 'the end of a run promotes the next run of its thread and of no other' => sub {
@@ -213,13 +213,13 @@ subtest 'the end of a run promotes the next run of its thread and of no other' =
     my @runs = map { my $thread = $_; map { $play->run($thread) } 1, 2 } @threads;
     my %claim = map { $_->{run_id} => $_ } $play->claim($worker);
     $play->save($worker, AgentSQL::Play::finish($claim{ $runs[0] }));
-    is $play->queue($runs[1])->{state}, 1;
-    is $play->queue($runs[3])->{state}, 0;
+    is $play->queue($runs[1])->{state}, 'ready';
+    is $play->queue($runs[3])->{state}, 'blocked';
     $play->save($worker, AgentSQL::Play::finish($claim{ $runs[2] }));
     $play->save($worker, map { AgentSQL::Play::finish($_) } $play->claim($worker));
 };
 
-subtest 'usage has one row for each run that ended, in the words of the record' => sub {
+subtest 'usage has one row per ended run, with the status of the record' => sub {
     my @cases = ([ 'success', undef ], [ 'error', { error => 'E', message => 'm' } ], [ 'interrupted', undef ], [ 'timeout', undef ]);
     for my $case (@cases) {
         my $claim = leased($play->thread);
@@ -233,7 +233,7 @@ subtest 'usage has one row for each run that ended, in the words of the record' 
         select from agent.usage_events u where u.run_id = r.run_id)'), 0;
 };
 
-subtest 'a batch with a value that does not fit its type is refused whole' => sub {
+subtest 'a value that does not fit its type fails the whole batch' => sub {
     my @claims = map { leased($play->thread) } 1, 2;
     my $good = AgentSQL::Play::event($claims[0], 0, 'custom', 1);
     my $bad = AgentSQL::Play::checkpoint($claims[1], id => 'no uuid');

@@ -15,22 +15,22 @@ my $worker = $play->worker;
 
 sub cancel { return $play->session->call('cancel_run', $AgentSQL::ACCOUNT, @_) }
 
-subtest 'cancelling a run that has not begun ends it at once' => sub {
+subtest 'cancelling a ready run ends it at once' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread);
     is_deeply [ cancel($thread, $run, 'interrupt') ], [ 'ok', '{"status":"interrupted"}' ];
     is $play->status($thread, $run), 'interrupted';
     is $play->thread_status($thread), 'idle';
     is $play->queue($run), undef;
-    is_deeply [ $play->claim($worker) ], [], 'no worker gets it';
+    is_deeply [ $play->claim($worker) ], [], 'it cannot be claimed';
 };
 
-subtest 'cancelling a blocked run does not touch the active one' => sub {
+subtest 'cancelling a blocked run does not affect the active one' => sub {
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1, 2;
     is_deeply [ cancel($thread, $runs[1], 'interrupt') ], [ 'ok', '{"status":"interrupted"}' ];
     is $play->thread_status($thread), 'busy';
-    is $play->queue($runs[0])->{state}, 1;
+    is $play->queue($runs[0])->{state}, 'ready';
     cancel($thread, $runs[0], 'interrupt');
 };
 
@@ -38,12 +38,12 @@ subtest 'cancelling the active run promotes the next one' => sub {
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1, 2;
     cancel($thread, $runs[0], 'interrupt');
-    is $play->queue($runs[1])->{state}, 1;
+    is $play->queue($runs[1])->{state}, 'ready';
     is $play->thread_status($thread), 'busy';
     cancel($thread, $runs[1], 'interrupt');
 };
 
-subtest 'cancelling an executing run tells its worker, and the run ends when the worker says so' => sub {
+subtest 'cancelling a leased run sets its cancel flag, and the run ends when its worker reports the end' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread);
     my ($claim) = $play->claim($worker);
@@ -67,12 +67,12 @@ subtest 'cancelling a final run changes nothing and takes no lock' => sub {
     is +(cancel($thread, AgentSQL::uuid(), 'interrupt'))[0], 'run_not_found';
 };
 
-subtest 'rollback of a run that has not begun removes it at once' => sub {
+subtest 'rollback of a ready run deletes it at once' => sub {
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1, 2;
     is_deeply [ cancel($thread, $runs[0], 'rollback') ], [ 'ok', '{"status":"rolled_back"}' ];
     is $play->status($thread, $runs[0]), 'run_not_found';
-    is $play->queue($runs[1])->{state}, 1, 'and the next one is ready';
+    is $play->queue($runs[1])->{state}, 'ready', 'and the next one is ready';
     cancel($thread, $runs[1], 'rollback');
     is $play->thread_status($thread), 'idle';
 };
@@ -87,7 +87,7 @@ subtest 'a rollback is not weakened by a later interrupt' => sub {
     is $play->status($thread, $run), 'run_not_found';
 };
 
-subtest 'a cancelled run whose worker is lost is not attempted again' => sub {
+subtest 'a cancelled run whose worker is lost is not retried' => sub {
     for my $case ([ 'interrupt', 'interrupted', 'interrupted' ], [ 'rollback', 'rolled_back', 'run_not_found' ]) {
         my ($action, $outcome, $status) = @$case;
         my $thread = $play->thread;

@@ -32,17 +32,17 @@ subtest 'runs of a thread are cancelled by their ids' => sub {
     my @runs = map { $play->run($thread) } 1 .. 4;
     my ($claim) = $play->claim($worker);
     is +(by_ids($thread, 'interrupt', @runs[ 0, 2, 3 ], AgentSQL::uuid()))[0], 'ok';
-    is_deeply changed(), [ sort $thread, @runs[ 2, 3 ] ], 'those that had not begun ended here';
+    is_deeply changed(), [ sort $thread, @runs[ 2, 3 ] ], 'blocked runs end at once';
     is_deeply [ map { $play->status($thread, $_) } @runs ], [qw(pending pending interrupted interrupted)];
-    is_deeply $play->check($worker, $claim), { $runs[0] => 'cancel' }, 'the one that executes is told';
+    is_deeply $play->check($worker, $claim), { $runs[0] => 'cancel' }, 'the leased run gets the cancel flag';
     $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
-    is $play->queue($runs[1])->{state}, 1, 'the one in between is next';
-    is +(by_ids($thread, 'interrupt', @runs[ 0, 2 ]))[0], 'ok', 'final ones stay as they are';
+    is $play->queue($runs[1])->{state}, 'ready', 'the blocked run that was not named is next';
+    is +(by_ids($thread, 'interrupt', @runs[ 0, 2 ]))[0], 'ok', 'final runs are unchanged';
     is_deeply changed(), [];
     finish_all();
 };
 
-subtest 'none of them there is run_not_found' => sub {
+subtest 'run_not_found when none of the runs exists' => sub {
     my ($thread, $other) = map { $play->thread } 1, 2;
     my $run = $play->run($other);
     is +(by_ids($thread, 'interrupt', $run, AgentSQL::uuid()))[0], 'run_not_found', 'nor on another thread';
@@ -51,7 +51,7 @@ subtest 'none of them there is run_not_found' => sub {
     is +(by_status('all', 'interrupt'))[0], 'run_not_found', 'nor by status';
 };
 
-subtest 'rollback removes them and promotes none on the way' => sub {
+subtest 'rollback deletes the runs and promotes none of them' => sub {
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1 .. 3;
     is +(by_ids($thread, 'rollback', @runs))[0], 'ok';
@@ -60,20 +60,20 @@ subtest 'rollback removes them and promotes none on the way' => sub {
     is $play->thread_status($thread), 'idle';
 };
 
-subtest 'the status chooses: not begun, executing, or both' => sub {
+subtest 'the status selects runs that are not leased, leased ones, or both' => sub {
     for my $case ([ 'pending', 2 ], [ 'running', 2 ], [ 'all', 4 ]) {
         my ($status, $count) = @$case;
         my @threads = map { $play->thread } 1, 2;
         my %runs = map { my $thread = $_; $thread => [ map { $play->run($thread) } 1, 2 ] } @threads;
         $play->claim($worker);
         is +(by_status($status, 'interrupt'))[0], 'ok', $status;
-        is $session->value('select count(*) from agent.run_queue where cancel = 1'), $status eq 'pending' ? 0 : 2, 'told to stop';
+        is $session->value("select count(*) from agent.run_queue where cancel = 'interrupt'"), $status eq 'pending' ? 0 : 2, 'leased runs have the cancel flag';
         is queued(), $status eq 'running' ? 4 : 2, 'left in the queue';
         $session->query("select agent.delete_thread('$AgentSQL::ACCOUNT', '$_')") for @threads;
     }
 };
 
-subtest 'a status is worked through in batches, the latest first' => sub {
+subtest 'runs of a status are cancelled in batches, newest first' => sub {
     my @threads = map { $play->thread } 1 .. 130;
     my @runs = map { my $thread = $_; map { $play->run($thread) } 1, 2 } @threads;
     my ($before, @batches);
@@ -90,7 +90,7 @@ subtest 'a status is worked through in batches, the latest first' => sub {
     is $session->value("select count(*) from agent.threads where status = 'busy'"), 0;
 };
 
-subtest 'what is created after the first batch is not meant' => sub {
+subtest 'a run created after the first batch is not cancelled' => sub {
     my $old = $play->run($play->thread);
     my (undef, $before) = by_status('all', 'interrupt');
     my $new = $play->run(my $thread = $play->thread);
@@ -99,8 +99,8 @@ subtest 'what is created after the first batch is not meant' => sub {
     finish_all();
 };
 
-# Each part in a session of its own, in transactions as the server's.
-subtest 'nobody deadlocks, and every run ends' => sub {
+# Each part has sessions of its own, with transactions like the server's.
+subtest 'concurrent writers do not deadlock, and every run ends' => sub {
     my @threads = map { $play->thread } 1 .. 6;
     my $list = "'{" . join(',', @threads) . "}'::uuid[]";
     my $account = "'$AgentSQL::ACCOUNT'";
@@ -115,9 +115,9 @@ subtest 'nobody deadlocks, and every run ends' => sub {
         claim => "perform agent.claim_runs($worker, '{agent}', 3, 0, 1000000, 16);",
         finish => "perform agent.save_batch($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch,
             's', null, 'type', 'end', 'status', 'success')), '[]') from (select * from agent.run_queue
-            where state = 2 order by random() limit 4) q));",
+            where state = 'leased' order by random() limit 4) q));",
         release => "perform agent.release_runs($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch)), '[]')
-            from (select * from agent.run_queue where state = 2 order by random() limit 1) q), false, 'x', null);",
+            from (select * from agent.run_queue where state = 'leased' order by random() limit 1) q), false, 'x', null);",
     );
     my @sessions = map { my $part = $_; map { [ $part, $db->session ] } 1, 2 } sort keys %parts;
     for (@sessions) {
@@ -125,14 +125,14 @@ subtest 'nobody deadlocks, and every run ends' => sub {
         $own->send("do \$do\$ begin for i in 1 .. $rounds loop $parts{$part} commit; end loop; end \$do\$");
     }
     is $_->[1]->receive, '', $_->[0] for @sessions;
-    $session->query('update agent.run_queue set not_before = null where state = 1');
+    $session->query("update agent.run_queue set not_before = null where state = 'ready'");
     while (my @claims = $play->claim($worker)) {
         $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
     }
     $play->save($worker, map { AgentSQL::Play::finish($_) } map { AgentSQL::decode($_->[0]) }
-        $session->query('select row_to_json(q) from agent.run_queue q where state = 2'));
+        $session->query("select row_to_json(q) from agent.run_queue q where state = 'leased'"));
     finish_all();
-    is queued(), 0, 'no run is left over';
+    is queued(), 0, 'the queue is empty';
     is $session->value("select count(*) from agent.threads where status = 'busy' and thread_id = any($list)"), 0;
     is $session->value('select count(*) from agent.runs where finished_at is null'), 0;
 };

@@ -13,7 +13,7 @@ my $db = AgentSQL->new;
 my $play = AgentSQL::Play->new($db->session);
 my $thread = $play->thread;
 
-subtest 'a repeated request gets the stored run, also while the thread is busy' => sub {
+subtest 'a repeated request returns the stored run, also while the thread is busy' => sub {
     my ($code, $body, $run) = $play->try_run($thread, strategy => 'reject', key => 'k1', hash => 'h1');
     is $code, 'ok';
     my ($again, $same) = $play->try_run($thread, strategy => 'reject', key => 'k1', hash => 'h1');
@@ -32,7 +32,7 @@ subtest 'requests without a key are never the same' => sub {
     isnt $play->run($other), $play->run($other);
 };
 
-subtest 'two requests with one key at the same time make one run' => sub {
+subtest 'two concurrent requests with one key create one run' => sub {
     my $busy = $play->thread;
     my @sessions = map { $db->session } 1, 2;
     my @runs = map { AgentSQL::uuid() } 1, 2;

@@ -13,7 +13,7 @@ my $db = AgentSQL->new;
 my $play = AgentSQL::Play->new($db->session);
 my $worker = $play->worker;
 
-# Another worker takes the run away from the one that holds it.
+# Moves a lease from one worker to another.
 sub steal {
     my ($claim, $from, $to) = @_;
     $play->release($from, 'false', $claim);
@@ -28,7 +28,7 @@ sub finish_all {
     return;
 }
 
-subtest 'runs are claimed in the order in which they became ready, no more than asked for' => sub {
+subtest 'runs are claimed in the order in which they became ready, up to the limit' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 5;
     is_deeply [ map { $_->{run_id} } $play->claim($worker, limit => 2) ], [ @runs[0, 1] ];
     is_deeply [ map { $_->{run_id} } $play->claim($worker, limit => 9) ], [ @runs[2 .. 4] ];
@@ -43,7 +43,7 @@ subtest 'a worker gets runs of its graphs only, the longest ready first across g
     is_deeply [ map { $_->{graph_id} } $play->claim($worker, graphs => '{agent,shop}') ], ['shop'];
 };
 
-subtest 'the low-water mark hides what is below it' => sub {
+subtest 'the low-water mark hides runs below it' => sub {
     my $run = $play->run($play->thread);
     my $ready_seq = $play->queue($run)->{ready_seq};
     is_deeply [ $play->claim($worker, min => $ready_seq) ], [];
@@ -51,7 +51,7 @@ subtest 'the low-water mark hides what is below it' => sub {
     is $claim->{ready_seq}, $ready_seq;
 };
 
-subtest 'a claim composes what fits its bytes, the rest is asked for by the run' => sub {
+subtest 'a claim composes start messages up to its bytes, compose_starts the others' => sub {
     my $other = $play->worker;
     my ($small, $large) = map { $play->thread } 1 .. 2;
     my @runs = map { $play->run($_) } $small, $large;
@@ -68,8 +68,8 @@ subtest 'a claim composes what fits its bytes, the rest is asked for by the run'
     cmp_ok $claims{ $next[0] }{start_bytes}, '<', 8000, 'about';
     my $items = AgentSQL::encode([ map { AgentSQL::Play::item($_) } values %claims ]);
     my %starts = map { $_->[0] => $_ } $play->session->query("select * from agent.compose_starts($other, '$items')");
-    is scalar keys %starts, 2, 'both can be asked for';
-    is_deeply AgentSQL::decode($starts{ $next[1] }[2]), AgentSQL::decode($claims{ $next[1] }{start}), 'with the same answer';
+    is scalar keys %starts, 2, 'compose_starts has both';
+    is_deeply AgentSQL::decode($starts{ $next[1] }[2]), AgentSQL::decode($claims{ $next[1] }{start}), 'with the same message';
     like $starts{ $next[0] }[2], qr/x{5000}/;
     is $starts{ $next[0] }[1], $claims{ $next[0] }{epoch};
     is_deeply [ $play->session->query("select * from agent.compose_starts($worker, '$items')") ], [],
@@ -77,7 +77,7 @@ subtest 'a claim composes what fits its bytes, the rest is asked for by the run'
     $play->save($other, map { AgentSQL::Play::finish($_) } values %claims);
 };
 
-subtest 'a run that shares its runner with few is claimed only where such a runner can be had' => sub {
+subtest 'a suspect is claimed only by a worker with room for suspects' => sub {
     my $other = $play->worker;
     my $run = $play->run($play->thread);
     my ($claim) = $play->claim($other);
@@ -86,9 +86,9 @@ subtest 'a run that shares its runner with few is claimed only where such a runn
         [ ['requeued'] ];
     is_deeply [ $play->claim($other, suspects => 0) ], [];
     ($claim) = $play->claim($other);
-    is_deeply [ @{$claim}{qw(run_id max_shared attempt)} ], [ $run, 25, 1 ], 'with the number, the attempt not counted';
+    is_deeply [ @{$claim}{qw(run_id max_shared attempt)} ], [ $run, 25, 1 ], 'with its limit, the attempt not counted';
     $play->release($other, 'true', $claim);
-    is $play->queue($run)->{max_shared}, 25, 'which stays until another one is said';
+    is $play->queue($run)->{max_shared}, 25, 'the limit is kept until another one is given';
     $play->session->query('update agent.run_queue set not_before = null');
     ($claim) = $play->claim($other);
     is $claim->{times_cleared}, 0, 'and was never cleared';
@@ -96,26 +96,26 @@ subtest 'a run that shares its runner with few is claimed only where such a runn
     $play->session->query("select outcome from agent.release_runs($other, '$items', false, 'x', (-1)::smallint)");
     ($claim) = $play->claim($other, suspects => 0);
     is_deeply [ @{$claim}{qw(run_id max_shared times_cleared)} ], [ $run, undef, 1 ],
-        'given back with -1 it may share its runner with any number again, which is counted';
+        'a release with -1 removes the limit, which is counted';
     $play->save($other, AgentSQL::Play::finish($claim));
 };
 
-subtest 'runs that share their runner with few and all others are claimed up to a number of their own' => sub {
+subtest 'suspects and other runs are claimed up to limits of their own' => sub {
     my $other = $play->worker;
     my @suspects = map { $play->run($play->thread) } 1 .. 5;
     $play->session->query('update agent.run_queue set max_shared = 1');
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $claimed = sub { [ map { $_->{run_id} } $play->claim($other, @_) ] };
-    is_deeply $claimed->(limit => 1, suspects => 0), [ $runs[0] ], 'what waits for another runner is in nobody\'s way';
-    is_deeply $claimed->(limit => 0, suspects => 2), [ @suspects[ 0, 1 ] ], 'and need not wait for a place of the others';
+    is_deeply $claimed->(limit => 1, suspects => 0), [ $runs[0] ], 'suspects do not delay other runs';
+    is_deeply $claimed->(limit => 0, suspects => 2), [ @suspects[ 0, 1 ] ], 'and other runs do not delay suspects';
     is_deeply [ sort @{ $claimed->(limit => 2, suspects => 1) } ], [ sort @runs[ 1, 2 ], $suspects[2] ], 'both at once';
     is_deeply $claimed->(limit => 0, suspects => 0), [];
-    is_deeply [ sort @{ $claimed->() } ], [ sort $runs[3], @suspects[ 3, 4 ] ], 'none is forgotten';
+    is_deeply [ sort @{ $claimed->() } ], [ sort $runs[3], @suspects[ 3, 4 ] ], 'no run is left';
     $play->session->query("select * from agent.mark_worker_dead($other, false, 100)");
     finish_all();
 };
 
-subtest 'a run can be ended in error whatever was asked for it' => sub {
+subtest 'fail_run ends a run in error, also a cancelled one' => sub {
     my $other = $play->worker;
     my $thread = $play->thread;
     my ($run) = ($play->run($thread));
@@ -131,7 +131,7 @@ subtest 'a run can be ended in error whatever was asked for it' => sub {
     is_deeply $play->messages($thread), ['kept'], 'its checkpoints stay';
 };
 
-subtest 'two workers never get the same run' => sub {
+subtest 'two workers never claim the same run' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $other = $db->session;
     $other->query('begin');
@@ -139,10 +139,10 @@ subtest 'two workers never get the same run' => sub {
     my @second = $play->claim($play->worker, limit => 4);
     $other->query('commit');
     is_deeply [ map { $_->[0] } @first ], [ @runs[0, 1] ];
-    is_deeply [ map { $_->{run_id} } @second ], [ @runs[2, 3] ], 'and do not wait for each other';
+    is_deeply [ map { $_->{run_id} } @second ], [ @runs[2, 3] ], 'and neither waits for the other';
 };
 
-subtest 'the length of a start line is that of the state which the line has' => sub {
+subtest 'the reported length of a start message is that of its state' => sub {
     my $other = $play->worker;
     my $thread = $play->thread;
     # The checkpoints of a thread, small ones and a large one in between.
@@ -165,10 +165,10 @@ subtest 'the length of a start line is that of the state which the line has' => 
     my $claim = $agree->(3000, 'the head');
     $play->save($other, AgentSQL::Play::finish($claim));
     $play->run($thread, request => { checkpoint => { checkpoint_id => $id{20_000} } });
-    $claim = $agree->(20_000, 'the checkpoint that was asked for');
+    $claim = $agree->(20_000, 'the requested checkpoint');
     $play->save($other, AgentSQL::Play::checkpoint($claim, messages => [ 'x' x 7000 ]));
     $play->release($other, 'false', $claim);
-    $claim = $agree->(7000, 'the last one of the attempt before');
+    $claim = $agree->(7000, 'the last checkpoint of the previous attempt');
     $play->save($other, AgentSQL::Play::finish($claim));
 };
 
@@ -186,7 +186,7 @@ subtest 'a first attempt starts with the input, epoch 1, attempt 1 and events fr
     finish_all();
 };
 
-subtest 'the runner learns what the client wants to see and to keep' => sub {
+subtest 'the start message has the stream modes and the durability of the request' => sub {
     $play->run($play->thread, request => { stream_mode => [ 'updates', 'custom' ], stream_subgraphs => \1, durability => 'exit' });
     my ($claim) = $play->claim($worker);
     my $start = AgentSQL::decode($claim->{start});
@@ -196,7 +196,7 @@ subtest 'the runner learns what the client wants to see and to keep' => sub {
     finish_all();
 };
 
-subtest 'a retry goes on from the last checkpoint of the run, without the input, and numbers events on' => sub {
+subtest 'a retry continues from the last checkpoint of the run, without the input, and continues the numbers of events' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread, request => { input => 'x', command => { resume => 1 } });
     my ($claim) = $play->claim($worker);
@@ -216,13 +216,13 @@ subtest 'a retry goes on from the last checkpoint of the run, without the input,
     finish_all();
 };
 
-subtest 'a retry of a run that saved no checkpoint gets the input again' => sub {
+subtest 'a retry of a run without a checkpoint has the input again' => sub {
     my $run = $play->run($play->thread, request => { input => 'x' });
     my ($claim) = $play->claim($worker);
     is AgentSQL::decode(steal($claim, $worker, $worker)->{start})->{input}, 'x';
 };
 
-subtest 'nothing that a worker writes after its lease was taken away is stored' => sub {
+subtest 'writes of a worker that lost its lease are not stored' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread);
     my ($claim) = $play->claim($worker);
@@ -237,7 +237,7 @@ subtest 'nothing that a worker writes after its lease was taken away is stored' 
     is_deeply $play->messages($thread), [];
     is $play->status($thread, $run), 'pending';
     is_deeply $play->check($worker, $claim), { $run => 'lost' };
-    is_deeply $play->release($worker, 'true', $claim), { $run => 'gone' }, 'it cannot give it back either';
+    is_deeply $play->release($worker, 'true', $claim), { $run => 'gone' }, 'it cannot release the run either';
     is_deeply $play->save($new, AgentSQL::Play::finish($stolen)), { $run => [ 'saved', 't' ] };
     is $play->status($thread, $run), 'success';
 };
@@ -255,7 +255,7 @@ subtest 'the same worker with an old epoch is fenced as well' => sub {
     is_deeply $play->save($worker, AgentSQL::Play::finish($again)), { $run => [ 'saved', 't' ] };
 };
 
-subtest 'a fenced run in a batch does not keep the others from being saved' => sub {
+subtest 'a fenced run in a batch does not prevent the others from being saved' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 3;
     my %claim = map { $_->{run_id} => $_ } $play->claim($worker);
     steal($claim{ $runs[1] }, $worker, $play->worker);
@@ -263,7 +263,7 @@ subtest 'a fenced run in a batch does not keep the others from being saved' => s
         { $runs[0] => [ 'saved', 't' ], $runs[1] => [ 'fenced', 'f' ], $runs[2] => [ 'saved', 't' ] };
 };
 
-subtest 'a worker is fenced from a run that ended while it was being taken away' => sub {
+subtest 'a worker is fenced from a run that ended when its lease was released' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread);
     my ($claim) = $play->claim($worker);
@@ -274,7 +274,7 @@ subtest 'a worker is fenced from a run that ended while it was being taken away'
     is $play->status($thread, $run), 'interrupted';
 };
 
-subtest 'a release waits for a batch that is being saved, and a batch for a release' => sub {
+subtest 'a batch waits for a concurrent release of its lease' => sub {
     my $run = $play->run($play->thread);
     my ($claim) = $play->claim($worker);
     my @sessions = map { $db->session } 1, 2;
@@ -284,11 +284,11 @@ subtest 'a release waits for a batch that is being saved, and a batch for a rele
     $sessions[0]->query("select * from agent.release_runs($worker, '$item', false, 'x', null)");
     $sessions[1]->send("select outcome from agent.save_batch($worker, '$event')");
     $sessions[0]->query('commit');
-    is $sessions[1]->receive, 'fenced', 'the lease is looked at after the wait';
+    is $sessions[1]->receive, 'fenced', 'the lease is checked after the wait';
     finish_all();
 };
 
-subtest 'a run whose runner dies is ready again after 1, 5 and 25 seconds, more or less' => sub {
+subtest 'a run whose runner died is ready again after 1, 5 and 25 seconds, +-20 %' => sub {
     my $session = $play->session;
     my $thread = $play->thread;
     my $run = $play->run($thread);
@@ -310,7 +310,7 @@ subtest 'a run whose runner dies is ready again after 1, 5 and 25 seconds, more 
     $session->query('reset agent.now');
 };
 
-subtest 'a run that loses its runner three times ends in error with a message for people' => sub {
+subtest 'a run that lost three runners ends in error with a message' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread);
     my $next = $play->run($thread);
@@ -325,11 +325,11 @@ subtest 'a run that loses its runner three times ends in error with a message fo
         error => 'poison',
         message => 'The run was given up after 3 attempts; at the last one its runner was killed.',
     };
-    is $play->queue($next)->{state}, 1, 'the next run of the thread is not held up';
+    is $play->queue($next)->{state}, 'ready', 'the next run of the thread is ready';
     finish_all();
 };
 
-subtest 'a release that does not count makes the run ready at once, however often' => sub {
+subtest 'an uncounted release makes the run ready at once, any number of times' => sub {
     my $run = $play->run($play->thread);
     for my $n (1 .. 5) {
         my ($claim) = $play->claim($worker);
@@ -340,7 +340,7 @@ subtest 'a release that does not count makes the run ready at once, however ofte
     finish_all();
 };
 
-subtest 'check_leases is silent about runs that go on' => sub {
+subtest 'check_leases returns no row for a run that continues' => sub {
     $play->run($play->thread);
     my ($claim) = $play->claim($worker);
     is_deeply $play->check($worker, $claim), {};

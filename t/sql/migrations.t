@@ -46,7 +46,7 @@ subtest 'each single migration can be undone' => sub {
     apply('down', reverse @migrations);
 };
 
-subtest 'an installation says what it did, and a second one changes nothing' => sub {
+subtest 'an installation names its migrations, and a second one changes nothing' => sub {
     my ($status, $output) = $db->file('sql/install.sql');
     is $status, 0 or diag $output;
     like $output, qr/^agent: migration $_$/m, $_ for @migrations;
@@ -58,7 +58,7 @@ subtest 'an installation says what it did, and a second one changes nothing' => 
     is $db->dump, $dump;
 };
 
-subtest 'an installation over an older version applies what is missing' => sub {
+subtest 'an installation over an older version applies the missing migrations' => sub {
     $db->file('sql/uninstall.sql');
     apply('up', @migrations[ 0 .. 3 ]);
     my ($status, $output) = $db->file('sql/install.sql');
@@ -76,7 +76,7 @@ subtest 'the version is the number of the last migration' => sub {
     $session->close;
 };
 
-subtest 'a schema that is newer than the files is left alone' => sub {
+subtest 'a schema newer than the files is refused' => sub {
     my $session = $db->session;
     $session->query("insert into agent.schema_version (version, name) values (9999, 'future')");
     my ($status, $output) = $db->file('sql/install.sql');
@@ -96,7 +96,7 @@ subtest 'an installation that fails changes nothing' => sub {
     $session->close;
 };
 
-subtest 'every function file is installed, and nothing else' => sub {
+subtest 'the installed functions are those of the files' => sub {
     my $session = $db->session;
     my @files = sort map { s{.*/|\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/functions/*/*.sql";
     is_deeply [ map { $_->[0] } $session->query("select proname from pg_proc
@@ -117,7 +117,7 @@ subtest 'every function file has a header, and a search path or the reason why n
     }
 };
 
-subtest 'every migration has a header and a way back' => sub {
+subtest 'every migration has a header in both directions' => sub {
     for my $name (@migrations) {
         for my $direction (qw(up down)) {
             my $file = "$AgentSQL::ROOT/sql/migrations/$name.$direction.sql";
@@ -155,23 +155,23 @@ is_deeply names("select c.oid::regclass from pg_class c where c.relnamespace = '
 is_deeply names("select i.indrelid::regclass from pg_index i join pg_class c on c.oid = i.indrelid
     where c.relnamespace = 'agent'::regnamespace and i.indisunique and c.relname not in ('workers', 'schema_version')
     and not 1 = any (i.indkey::smallint[]) and i.indexrelid <> 'agent.accounts_name_key'::regclass"), [],
-    'and every unique key has it';
+    'every unique key contains account_id';
 is_deeply names("select k.conname from pg_constraint k join pg_class c on c.oid = k.conrelid
     where k.connamespace = 'agent'::regnamespace and not c.relispartition
     and (k.conname !~ ('^' || c.relname || '_') or k.conname ~ '[0-9]\$')"), [],
-    'every constraint has a name that was chosen';
+    'every constraint has an explicit name';
 is_deeply names("select p.oid::regprocedure from pg_proc p where p.pronamespace = 'agent'::regnamespace
-    and p.prosecdef"), ['agent.maintain_partitions(interval)'], 'one function runs as its owner';
+    and p.prosecdef"), ['agent.maintain_partitions(interval)'], 'one function is security definer';
 
 $session->close;
 
-subtest 'uninstalling leaves nothing' => sub {
+subtest 'uninstalling drops everything' => sub {
     my $empty = AgentSQL->new_empty->dump;
     my ($status, $output) = $db->file('sql/uninstall.sql');
     is $status, 0 or diag $output;
     is $db->dump, $empty;
     ($status) = $db->file('sql/uninstall.sql');
-    is $status, 0, 'also when there is nothing';
+    is $status, 0, 'uninstalling an empty database succeeds';
 };
 
 done_testing;

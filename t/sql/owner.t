@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The role that owns the schema: what it is, and that nobody else gets its rights.
+# The role that owns the schema: its attributes, and that no other role gets its rights.
 use strict;
 use warnings;
 
@@ -11,7 +11,7 @@ use AgentSQL;
 my $ROLE = "agent_test_schema_$$";
 my @ARGUMENTS = ('-v', "owner_role=$ROLE", '-v', "app_role=$AgentSQL::APP");
 
-# What is in the schema and belongs to somebody else, as text.
+# Objects of the schema that another role owns, as text.
 sub owned_by_others {
     my ($db, $owner) = @_;
     return AgentSQL::admin(<<"END", $db->{name});
@@ -39,9 +39,9 @@ subtest 'a superuser installs for a role without login and without rights in the
     is AgentSQL::admin("select rolsuper or rolcanlogin or rolcreaterole or rolcreatedb or rolbypassrls or rolreplication
         from pg_roles where rolname = '$ROLE'"), 'f';
     is AgentSQL::admin("select has_database_privilege('$ROLE', '$db->{name}', 'create')"), 'f',
-        'it can make no other schema';
+        'it cannot create another schema';
     install_as_superuser($db, @ARGUMENTS);
-    is owned_by_others($db, $ROLE), '', 'also after a second installation';
+    is owned_by_others($db, $ROLE), '', 'a second installation changes no owner';
 
     my $app = $db->session($AgentSQL::APP);
     is $app->value("select agent.maintain_partitions('100 years')"), 0, 'a server can work with it';
@@ -54,7 +54,7 @@ subtest 'a superuser installs for a role without login and without rights in the
     is AgentSQL::admin("select to_regnamespace('agent') is null", $db->{name}), 't';
 };
 
-subtest 'a superuser who names no owner gets agent_owner' => sub {
+subtest 'the default owner is agent_owner' => sub {
     my $was_there = AgentSQL::admin("select to_regrole('agent_owner') is not null") eq 't';
     my $db = AgentSQL->new_empty;
     install_as_superuser($db);
@@ -63,7 +63,7 @@ subtest 'a superuser who names no owner gets agent_owner' => sub {
     AgentSQL::admin('drop role agent_owner') if !$was_there;
 };
 
-subtest 'an installation by a superuser takes over what another role owned' => sub {
+subtest 'an installation by a superuser takes over objects of another role' => sub {
     my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP");
     is owned_by_others($db, $AgentSQL::OWNER), '', 'a plain role that installs is the owner';
     install_as_superuser($db, @ARGUMENTS);
@@ -74,7 +74,7 @@ subtest 'an installation by a superuser takes over what another role owned' => s
     $db->file_as_superuser('sql/uninstall.sql');
 };
 
-subtest 'a superuser cannot be the owner, nor the owner the role of a server' => sub {
+subtest 'a superuser cannot own the schema, and the owner cannot be the role of a server' => sub {
     my $db = AgentSQL->new_empty;
     my $superuser = AgentSQL::admin('select current_user');
     my ($status, $output) = $db->file_as_superuser('sql/install.sql', '-v', "owner_role=$superuser");
@@ -90,14 +90,14 @@ subtest 'a superuser cannot be the owner, nor the owner the role of a server' =>
 my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP");
 my $app = $db->session($AgentSQL::APP);
 
-subtest 'in the database of a server nobody makes objects, not even temporary ones' => sub {
+subtest 'in the database of a server no role may create schemas or temporary objects' => sub {
     is $app->error('create temporary table t (i integer)'), '42501';
     is $app->error('create schema s'), '42501';
 };
 
 my $day = 0;
-# What the role of a server could put in front of the names that a function
-# uses which runs as its owner. Each of them calls evil().
+# Objects with which the role of a server could hide names that the security
+# definer function uses. Each of them calls evil().
 my %FRONT = (
     'a table of the catalog' => q{create temp view pg_class as
         select c.oid, pg_temp.evil(c.relname::text)::name as relname from pg_catalog.pg_class c},
@@ -108,7 +108,7 @@ my %FRONT = (
         qw(text date int4 interval regclass)),
 );
 
-subtest 'temporary objects of a caller do not run as the owner' => sub {
+subtest 'code in temporary objects of a caller does not run as the owner' => sub {
     AgentSQL::admin("grant temporary on database $db->{name} to $AgentSQL::APP");
     for my $name (sort keys %FRONT) {
         my $caller = $db->session($AgentSQL::APP);
@@ -132,7 +132,7 @@ subtest 'a server cannot have events dropped before they are a day old' => sub {
     is $app->error("select agent.maintain_partitions('1 day')"), '';
 };
 
-subtest 'what runs as its owner looks into pg_temp last' => sub {
+subtest 'functions that run as the owner search pg_temp last' => sub {
     my $session = $db->session;
     my %function = map { $_->[0] => { definer => $_->[1] eq 't', config => $_->[2], body => $_->[3] } } $session->query(
         "select proname, prosecdef, coalesce(array_to_string(proconfig, ';'), ''), prosrc from pg_proc

@@ -43,7 +43,7 @@ subtest 'an installation has partitions for today and the next seven days' => su
     my ($today) = grep { $found =~ /run_events_$_/ } $day_before, $day_after;
     my @days = map { $_->[0] } $session->query("select 'run_events_' || to_char(date '$today' + n, 'YYYYMMDD')
         from generate_series(0, 7) n");
-    is $found, join(' ', @days, 'run_events_default'), 'and the default one';
+    is $found, join(' ', @days, 'run_events_default'), 'and the default partition';
 };
 
 subtest 'maintenance keeps seven days ahead and can be repeated' => sub {
@@ -73,7 +73,7 @@ subtest 'days older than the retention are dropped, and with them their events' 
     is $play->status($thread, $run), 'success', 'records stay';
 };
 
-subtest 'a day to which an unfinished run still writes is kept' => sub {
+subtest 'a day to which an unfinished run writes is kept' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread);
     my ($claim) = $play->claim($worker);
@@ -86,7 +86,7 @@ subtest 'a day to which an unfinished run still writes is kept' => sub {
     ok !grep({ $_ eq 'run_events_20300305' } @{ partitions() }), 'until it has ended';
 };
 
-subtest 'a run that waits keeps no day, and writes to the day on which it begins' => sub {
+subtest 'a waiting run keeps no partition, and writes to the day of its first claim' => sub {
     today('2030-04-01');
     maintain();
     my ($thread, $other) = map { $play->thread } 1, 2;
@@ -110,7 +110,7 @@ subtest 'a run that waits keeps no day, and writes to the day on which it begins
     }
 };
 
-subtest 'an attempt that follows another one writes where that has written' => sub {
+subtest 'a second attempt writes to the day of the first' => sub {
     today('2030-05-03');
     my $thread = $play->thread;
     my $run = $play->run($thread);
@@ -119,13 +119,13 @@ subtest 'an attempt that follows another one writes where that has written' => s
     $play->release($worker, 'false', $claim);
     today('2030-05-04');
     ($claim) = $play->claim($worker);
-    is $claim->{last_event_seq}, 0, 'the numbers go on';
+    is $claim->{last_event_seq}, 0, 'numbering continues';
     $play->save($worker, AgentSQL::Play::event($claim, 1, 'custom', 2), AgentSQL::Play::finish($claim));
     is scalar $play->events($thread, $run), 2;
     is $session->value("select count(distinct bucket) from agent.run_events where run_id = '$run'"), 1;
 };
 
-subtest 'events of a day without a partition are kept too, and move when it is made' => sub {
+subtest 'events of a day without a partition are stored, and moved when it is created' => sub {
     today('2031-01-01');
     my ($thread, $run) = run_of_the_day();
     my $where = sub { $session->value("select tableoid::regclass from agent.run_events where run_id = '$run'") };
@@ -137,7 +137,7 @@ subtest 'events of a day without a partition are kept too, and move when it is m
     is $session->value('select count(*) from agent.run_events_default'), 0;
 };
 
-subtest 'a lock that cannot be had is left for the next call' => sub {
+subtest 'a lock that is not available is left to the next call' => sub {
     my $other = $db->session;
     $other->query('begin');
     $other->query('select count(*) from agent.run_events_default');
@@ -147,7 +147,7 @@ subtest 'a lock that cannot be had is left for the next call' => sub {
     is maintain(), 1;
 };
 
-subtest 'two calls at once do not wait for each other' => sub {
+subtest 'two concurrent calls do not wait for each other' => sub {
     my $other = $db->session;
     $other->query('begin');
     $other->query("set local agent.now = '2031-01-03T00:00:00Z'");
@@ -157,9 +157,9 @@ subtest 'two calls at once do not wait for each other' => sub {
     $other->query('commit');
 };
 
-subtest 'a reader that comes while days are made and dropped is not waited for in turn' => sub {
+subtest 'a reader during maintenance does not deadlock with it' => sub {
     my ($reader, $other) = map { $db->session } 1, 2;
-    # Else a machine that is slow enough makes the call give up.
+    # On a slow machine the call would otherwise give up.
     $session->query("alter function agent.maintain_partitions(interval) set lock_timeout = '1h'");
     $reader->query('begin');
     $reader->query('lock table only agent.run_events in access share mode');
@@ -170,11 +170,11 @@ subtest 'a reader that comes while days are made and dropped is not waited for i
         sub { $session->value("select cardinality(pg_blocking_pids($waiting))") });
     is $reader->error('select count(*) from agent.run_events'), '', 'it reads the default partition too';
     $reader->query('commit');
-    cmp_ok $other->receive, '>', 9, 'and days are made and dropped';
+    cmp_ok $other->receive, '>', 9, 'and days are created and dropped';
     $session->query("alter function agent.maintain_partitions(interval) set lock_timeout = '1s'");
 };
 
-subtest 'an installation drops no days, whatever supervisors are told to keep' => sub {
+subtest 'an installation drops no days, whatever the retention of the supervisors' => sub {
     $session->query("select agent.create_partition('run_events_20200101', '2020-01-01')");
     my ($status, $output) = $db->file('sql/install.sql');
     is $status, 0 or diag $output;

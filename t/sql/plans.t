@@ -25,7 +25,7 @@ select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid
 from generate_series(1, 24000) n;
 insert into agent.run_queue (account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket)
 select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, 'agent',
-    case when n <= 4000 then 1 else 0 end, case when n <= 4000 then n end, current_date
+    case when n <= 4000 then 'ready' else 'blocked' end, case when n <= 4000 then n end, current_date
 from generate_series(1, 24000) n;
 insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data)
 select '$account', current_date, md5('e' || n)::uuid, 0, 1, 'custom', '1' from generate_series(1, 10000) n;
@@ -48,7 +48,7 @@ select '$account', md5('e' || n)::uuid, md5('t' || n)::uuid, 'http://x/', '{}', 
 from generate_series(1, 10000) n;
 SQL
 
-# A life of 50 runs, used to make a session plan everything, and to measure everything.
+# The life of 50 runs, used to make a session plan every statement, and to measure every statement.
 sub life {
     my ($play, $worker, $measure) = @_;
     my $session = $play->session;
@@ -71,7 +71,7 @@ sub life {
         [ 'find_run_thread', $run ], [ 'join_run', $thread, $run ],
         [ 'list_runs', $thread, 1, 0, undef, undef ];
     $measure->('read_events', sub { $play->events($thread, $run) });
-    $measure->('read_events of a run whose events are gone', sub { $play->look($thread, $run, -2) });
+    $measure->('read_events of a run whose events are gone', sub { $play->poll($thread, $run, -2) });
     my ($other) = $claims[-1]{thread_id};
     $measure->('find_thread_end', sub { $play->api('find_thread_end', $_) }) for $thread, $other;
     $measure->('read_thread_events', sub { $play->thread_events($thread, '1--1') });
@@ -124,7 +124,7 @@ sub counters {
     return @$row;
 }
 
-# What one call adds to them.
+# The increase by one call.
 sub rows_read {
     my ($session, $call) = @_;
     $session->query('begin');
@@ -147,7 +147,7 @@ sub measured {
     for my $name (sort keys %rows) {
         is $scans{$name}, 0, "$name scans no table";
         my $limit = $name =~ /many/ ? 2500 : $name =~ /claim|batch|release|check/ ? 600 : 60;
-        cmp_ok $rows{$name}, '<=', $limit, "$name reads no more rows than it has to ($rows{$name})";
+        cmp_ok $rows{$name}, '<=', $limit, "$name reads no more rows than it needs ($rows{$name})";
     }
     return;
 }
@@ -169,7 +169,7 @@ sub prepared {
         $session->query("vacuum (analyze, truncate off) agent.$_") for @TABLES;
     } elsif ($statistics eq 'all blocked') {
         $session->query($_) for split /;\n/, $LOAD;
-        $session->query("update agent.run_queue set state = 0 where state = 1");
+        $session->query("update agent.run_queue set state = 'blocked' where state = 'ready'");
         $session->query("analyze agent.$_") for @TABLES;
         $session->query("delete from agent.$_") for @TABLES, 'run_events';
     }
@@ -202,7 +202,7 @@ subtest 'the plan of a claim is index scans and a tid scan: no table scan, no ha
     $session->query('set client_min_messages = log');
     $session->send("select count(*) from agent.claim_runs($worker, '{agent}', 50, 0, 1000000, 16)");
     my ($plan) = grep { /with claimed as/ } split /^LOG: /m, $session->receive;
-    like $plan, qr/Update on run_queue/, 'there is a plan to look at';
+    like $plan, qr/Update on run_queue/, 'the plan was logged';
     like $plan, qr/Index Scan using run_queue_ready on run_queue/;
     like $plan, qr/Index Scan using run_queue_suspects on run_queue/;
     like $plan, qr/Tid Scan on run_queue/;

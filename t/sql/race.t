@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Many clients at the same thread at the same moment.
+# Concurrent creations on one thread.
 use strict;
 use warnings;
 
@@ -17,7 +17,7 @@ my $session = $db->session;
 sub wrong_threads {
     my ($unfinished) = @_;
     return $session->value("select count(*) from agent.threads t
-        cross join lateral (select count(*) filter (where q.state in (1, 2)) as active, count(*) as unfinished
+        cross join lateral (select count(*) filter (where q.state in ('ready', 'leased')) as active, count(*) as unfinished
             from agent.run_queue q where q.account_id = t.account_id and q.thread_id = t.thread_id) x
         where x.active <> 1 or x.unfinished <> $unfinished or t.status <> 'busy'");
 }
@@ -32,7 +32,7 @@ subtest 'of 32 creations with reject at once exactly one succeeds and 31 are ref
     is $status, 0;
     is $output, "$rounds x ok=1 thread_busy=31\n";
     is wrong_threads(1), 0;
-    is $session->value('select count(*) from agent.runs'), $rounds, 'no run was made in vain';
+    is $session->value('select count(*) from agent.runs'), $rounds, 'a rejected creation inserts no run';
     clear();
 };
 
@@ -43,7 +43,7 @@ subtest 'of 32 creations with enqueue at once all succeed, one is active, the or
     is $session->value("select count(*) from (select thread_id, count(distinct thread_seq) as n, min(thread_seq) as low,
         max(thread_seq) as high from agent.runs group by thread_id) x where n <> 32 or low <> 1 or high <> 32"), 0,
         'numbered without gap';
-    is $session->value('select count(*) from agent.run_queue where state = 1 and thread_seq <> 1'), 0;
+    is $session->value("select count(*) from agent.run_queue where state = 'ready' and thread_seq <> 1"), 0;
     clear();
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The role of a server: what it needs, and no more.
+# The role of a server: its privileges suffice, and it has no others.
 use strict;
 use warnings;
 
@@ -13,7 +13,7 @@ my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP");
 my $session = $db->session($AgentSQL::APP);
 my $play = AgentSQL::Play->new($session);
 
-subtest 'a server role can do all that the functions do' => sub {
+subtest 'a server role can call the functions of server and supervisor' => sub {
     is $session->value('select current_user'), $AgentSQL::APP;
     is $session->value('select agent.schema_version() > 0'), 't';
     my $worker = $play->worker;
@@ -52,7 +52,7 @@ subtest 'a server role can deliver webhooks' => sub {
     $session->query("select agent.mark_worker_dead($worker, true, 100)");
 };
 
-subtest 'a server role can have partitions made, although it owns no table' => sub {
+subtest 'a server role can call maintain_partitions, although it owns no table' => sub {
     $session->query("set agent.now = '2040-01-01T00:00:00Z'");
     cmp_ok $session->value("select agent.maintain_partitions('2 days')"), '>', 0;
     my $worker = $play->worker;
@@ -77,7 +77,7 @@ subtest 'a server role cannot change the schema, accounts or usage' => sub {
     }
 };
 
-subtest 'another role can do nothing at all' => sub {
+subtest 'another role has no privilege' => sub {
     my $name = "agent_test_other_$$";
     AgentSQL::admin("create role $name");
     my $other = $db->session($name);

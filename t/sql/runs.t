@@ -58,7 +58,7 @@ subtest 'timestamps are in UTC with six digits whatever the session\'s time zone
 
 subtest 'request fields arrive in the record and in the start message' => sub {
     my $thread = $play->thread;
-    $play->session->query("delete from agent.run_queue where state = 1");
+    $play->session->query("delete from agent.run_queue where state = 'ready'");
     my $run = $play->run($thread, user => 'u1', strategy => 'interrupt', request => {
         input => { x => 1 }, command => { resume => 1 }, metadata => { m => 1 },
         config => { tags => ['t'], recursion_limit => 7, configurable => { run_id => 'forged', own => 2 } },
@@ -101,7 +101,7 @@ subtest 'a stream mode given as a string becomes an array' => sub {
 
 subtest 'a start message has no line break even when the input has' => sub {
     my $thread = $play->thread;
-    $play->session->query("delete from agent.run_queue where state = 1");
+    $play->session->query("delete from agent.run_queue where state = 'ready'");
     $play->run($thread, request => "{\"input\":\r\n{\"a\":\n1}}");
     my ($claim) = $play->claim($worker);
     unlike $claim->{start}, qr/[\r\n]/;
@@ -125,7 +125,7 @@ subtest 'config, context and metadata of the assistant are the base of those of 
     is $kwargs->{config}{metadata}{$_}, 1, "metadata $_" for qw(e t r);
 };
 
-subtest 'null for metadata or configurable is as good as none' => sub {
+subtest 'null for metadata or configurable counts as absent' => sub {
     my $session = $play->session;
     my $thread = AgentSQL::uuid();
     my ($code, $body) = $play->api('create_thread', $thread, 'raise', '{"metadata": null}');
@@ -145,7 +145,7 @@ subtest 'an unknown assistant, or one of a graph that is not served, is assistan
     is +($play->try_run($thread, graph => undef, graphs => [ 'other', 'agent' ]))[0], 'ok';
 };
 
-subtest 'the first run that names a graph makes its system assistant' => sub {
+subtest 'the first run that names a graph creates its system assistant' => sub {
     my $id = '15e14de9-4afb-5a11-8afe-59e1e9ce4e4a';
     my $thread = $play->thread;
     $play->run($thread, assistant => $id, graph => 'shop');
@@ -153,7 +153,7 @@ subtest 'the first run that names a graph makes its system assistant' => sub {
         from agent.assistants where assistant_id = '$id'") ], [ [ 'shop', 'shop', 1, 'system' ] ];
 };
 
-subtest 'a run on an unknown thread is thread_not_found, unless it asks to create the thread' => sub {
+subtest 'a run on an unknown thread is thread_not_found, unless if_not_exists is create' => sub {
     my $thread = AgentSQL::uuid();
     is +($play->try_run($thread))[0], 'thread_not_found';
     is +($play->try_run($thread, request => { if_not_exists => 'reject' }))[0], 'thread_not_found';
@@ -161,7 +161,7 @@ subtest 'a run on an unknown thread is thread_not_found, unless it asks to creat
     is $play->thread_status($thread), 'busy';
 };
 
-subtest 'an unknown checkpoint is checkpoint_not_found, given either way' => sub {
+subtest 'an unknown checkpoint is checkpoint_not_found, in both forms' => sub {
     my $thread = $play->thread;
     my $id = AgentSQL::uuid();
     is +($play->try_run($thread, request => { checkpoint_id => $id }))[0], 'checkpoint_not_found';
@@ -176,9 +176,9 @@ subtest 'a run marks its thread with graph and assistant' => sub {
         { own => 1, graph_id => 'agent', assistant_id => $AgentSQL::ASSISTANT };
 };
 
-subtest 'after_seconds delays a run, and nothing else' => sub {
+subtest 'after_seconds delays the run' => sub {
     my $session = $play->session;
-    $session->query("delete from agent.run_queue where state = 1");
+    $session->query("delete from agent.run_queue where state = 'ready'");
     my $thread = $play->thread;
     $session->query("set agent.now = '2030-01-01T00:00:00Z'");
     my $later = $play->run($thread, request => { after_seconds => 1.5 });
@@ -187,16 +187,16 @@ subtest 'after_seconds delays a run, and nothing else' => sub {
     is $play->status($thread, $later), 'pending';
     $session->query("set agent.now = '2030-01-01T00:00:01.6Z'");
     my ($claim) = $play->claim($worker, min => 1_000_000_000);
-    is $claim, undef, 'it is behind a mark above every number';
-    my $mark = $session->value('select max(ready_seq) - 1 from agent.run_queue where state = 1');
+    is $claim, undef, 'a low-water mark above every number hides it';
+    my $mark = $session->value("select max(ready_seq) - 1 from agent.run_queue where state = 'ready'");
     ($claim) = $play->claim($worker, min => $mark);
-    is $claim->{run_id}, $later, 'and gets a number above all marks when its time has come';
+    is $claim->{run_id}, $later, 'and it gets a number above all marks when it is due';
     $session->query('reset agent.now');
 };
 
-subtest 'listing shows the newest first, by page, by status, by field' => sub {
+subtest 'runs are listed newest first, by page, by status, by member' => sub {
     my $session = $play->session;
-    $session->query("delete from agent.run_queue where state = 1");
+    $session->query("delete from agent.run_queue where state = 'ready'");
     my $thread = $play->thread;
     is_deeply $play->body('list_runs', $thread, 10, 0, undef, undef), [], 'empty array for none';
     my @runs = map { $play->run($thread) } 1 .. 4;
@@ -230,9 +230,9 @@ subtest 'deleting a run that is not finished is refused' => sub {
     is +($play->api('delete_run', $thread, AgentSQL::uuid()))[0], 'run_not_found';
 };
 
-subtest 'deleting a run takes its events and checkpoints, and the state falls back to what was before' => sub {
+subtest 'deleting a run deletes its events and checkpoints, and resets the head to the previous checkpoint' => sub {
     my $session = $play->session;
-    $session->query("delete from agent.run_queue where state = 1");
+    $session->query("delete from agent.run_queue where state = 'ready'");
     my $thread = $play->thread;
     my (@ids, @claims);
     for my $n (0 .. 2) {
@@ -249,9 +249,9 @@ subtest 'deleting a run takes its events and checkpoints, and the state falls ba
             AgentSQL::Play::finish($claim));
     }
     is +($play->api('delete_run', $thread, $claims[0]{run_id}))[0], 'ok', 'an old run';
-    is_deeply $play->messages($thread), [ 0 .. 5 ], 'the head is not touched';
+    is_deeply $play->messages($thread), [ 0 .. 5 ], 'the head is unchanged';
     is $play->body('get_state', $thread, $ids[2])->{parent_checkpoint_id}, undef,
-        'the run after it now follows what was before it';
+        'the next run is attached to the remaining ancestor';
     is +($play->api('get_state', $thread, $ids[0]))[0], 'checkpoint_not_found';
     is_deeply [ $play->events($thread, $claims[0]{run_id}) ], [];
 
@@ -261,8 +261,8 @@ subtest 'deleting a run takes its events and checkpoints, and the state falls ba
     is $play->thread_status($thread), 'interrupted', 'the status follows the state';
     is $session->value('select agent.sweep_blobs()'), 1, 'a sweep finds the thread';
     is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread'"), 4,
-        'values that nothing shows any more are gone';
-    is $session->value('select agent.sweep_blobs()'), 0, 'and the next one nothing';
+        'unreferenced values are deleted';
+    is $session->value('select agent.sweep_blobs()'), 0, 'and the next sweep none';
     is +($play->api('delete_run', $thread, $claims[2]{run_id}))[0], 'run_not_found', 'twice';
 
     is +($play->api('delete_run', $thread, $claims[1]{run_id}))[0], 'ok', 'the only run';
@@ -270,9 +270,9 @@ subtest 'deleting a run takes its events and checkpoints, and the state falls ba
     is $play->thread_status($thread), 'idle';
 };
 
-subtest 'a deleted run in the middle leaves the chain of the others whole' => sub {
+subtest 'deleting a run in the middle keeps the chain of checkpoints connected' => sub {
     my $session = $play->session;
-    $session->query("delete from agent.run_queue where state = 1");
+    $session->query("delete from agent.run_queue where state = 'ready'");
     my $thread = $play->thread;
     my (@ids, @runs);
     for my $n (0 .. 2) {
@@ -288,9 +288,9 @@ subtest 'a deleted run in the middle leaves the chain of the others whole' => su
     is $play->body('get_state', $thread, $ids[4])->{parent_checkpoint_id}, $ids[1];
 };
 
-subtest 'a run whose checkpoints follow each other in a circle can be deleted' => sub {
+subtest 'a run with a cycle of checkpoints can be deleted' => sub {
     my $session = $play->session;
-    $session->query("delete from agent.run_queue where state = 1");
+    $session->query("delete from agent.run_queue where state = 'ready'");
     my $thread = $play->thread;
     my @ids = map { AgentSQL::uuid() } 1 .. 3;
     my @runs = map { $play->run($thread) } 1, 2;
@@ -303,14 +303,14 @@ subtest 'a run whose checkpoints follow each other in a circle can be deleted' =
     $play->save($worker,
         AgentSQL::Play::checkpoint($claim, id => $ids[2], parent => $ids[1], messages => ['a']),
         AgentSQL::Play::finish($claim));
-    # Else a walk without an end would fill the disk.
+    # An endless recursion would otherwise fill the disk.
     $session->query("set statement_timeout = '1min'");
     is +($play->api('delete_run', $thread, $_))[0], 'ok' for @runs;
     $session->query('reset statement_timeout');
     is_deeply $play->messages($thread), [];
 };
 
-subtest 'a key of feedback is encoded, however the session reads a backslash' => sub {
+subtest 'a feedback key is encoded whatever standard_conforming_strings is' => sub {
     my $other = $db->session;
     $other->query('set standard_conforming_strings = off');
     is $other->value("select agent.compose_feedback('https://x/{key}', gen_random_uuid(), '[\"a b\"]') ->> 'a b'"),

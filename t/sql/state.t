@@ -28,7 +28,7 @@ subtest 'a thread without checkpoints has an empty state with all fields' => sub
     };
 };
 
-subtest 'a state has the fields of the API, old and new side by side' => sub {
+subtest 'a state has the members of the API, in its old and new form' => sub {
     my $thread = $play->thread(metadata => { t => 1 });
     my $claim = leased($thread, user => 'u1', request => { metadata => { r => 1, step => 'forged' } });
     my @ids = map { AgentSQL::uuid() } 1, 2;
@@ -63,7 +63,7 @@ subtest 'a state has the fields of the API, old and new side by side' => sub {
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
-subtest 'metadata of a state names each member once, whatever the runner sends' => sub {
+subtest 'metadata of a state has each member once, whatever the runner sends' => sub {
     my $claim = leased($play->thread);
     my $item = AgentSQL::Play::checkpoint($claim);
     $item->{m}{metadata}{run_id} = 'forged';
@@ -72,7 +72,7 @@ subtest 'metadata of a state names each member once, whatever the runner sends' 
     is_deeply [ $body =~ /"run_id" : "([^"]*)"/g ], [ $claim->{run_id} ];
 };
 
-subtest 'interrupts of tasks show in state, thread and join' => sub {
+subtest 'state, thread and join show the interrupts of tasks' => sub {
     my $claim = leased($play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     my $interrupt = { id => 'i1', value => 'sure?' };
@@ -94,7 +94,7 @@ subtest 'join of a run at a static breakpoint has an empty __interrupt__' => sub
     is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}), { __interrupt__ => [] };
 };
 
-subtest 'join does not take a value that mentions __interrupt__ for an interrupt' => sub {
+subtest 'join adds no __interrupt__ for a value that contains the word' => sub {
     my $claim = leased($play->thread);
     $play->save($worker,
         AgentSQL::Play::checkpoint($claim, messages => ['__interrupt__']),
@@ -112,13 +112,13 @@ subtest 'join of a cancelled run has no __interrupt__' => sub {
     is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}), { messages => [ AgentSQL::Play::human('partial') ] };
 };
 
-subtest 'join waits while the run is not final, and reads only' => sub {
+subtest 'join returns waiting while the run is not final, and writes nothing' => sub {
     my $claim = leased($play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     my $session = $play->session;
     $session->query('begin transaction read only');
     is +($play->join($thread, $run))[0], 'waiting';
-    is_deeply [ $play->look($thread, $run, -1) ], [];
+    is_deeply [ $play->poll($thread, $run, -1) ], [];
     $session->query('commit');
     $play->save($worker, AgentSQL::Play::finish($claim));
     is_deeply [ $play->join($thread, $run) ], [ 'ok', 'null' ], 'a run without a state is null';
@@ -133,7 +133,7 @@ subtest 'join of a run that saved no checkpoint shows the values of the thread' 
     is_deeply $play->body('join_run', $thread, $waiting), { messages => [ AgentSQL::Play::human('kept') ] };
 };
 
-subtest 'join of a run that failed is its error, whatever it has saved' => sub {
+subtest 'join of a failed run shows its error, whatever it saved' => sub {
     for my $status (qw(error timeout)) {
         my $claim = leased($play->thread);
         $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['partial'], next => ['agent']),
@@ -142,7 +142,7 @@ subtest 'join of a run that failed is its error, whatever it has saved' => sub {
     }
 };
 
-subtest 'join shows where feedback goes, when it was asked for and the run succeeded' => sub {
+subtest 'join shows the feedback addresses of a run that succeeded' => sub {
     my @with = (feedback => 'https://f/{run_id}/{key}', request => { feedback_keys => [ 'a', "\x{e9} /" ] });
     my $claim = leased($play->thread, @with);
     my $run = $claim->{run_id};
@@ -165,12 +165,12 @@ subtest 'join shows where feedback goes, when it was asked for and the run succe
     is_deeply [ $play->events(@$empty{qw(thread_id run_id)}) ], [], 'none without a key';
 };
 
-subtest 'the last event follows those of the batch that ends the run, and comes once' => sub {
+subtest 'the feedback event follows the events of the last batch, once' => sub {
     my $claim = leased($play->thread, feedback => 'https://f/{key}', request => { feedback_keys => ['a'] });
     my @last = (AgentSQL::Play::event($claim, 0, 'metadata', {}), AgentSQL::Play::event($claim, 1, 'custom', 1), AgentSQL::Play::finish($claim));
     $play->save($worker, @last);
     $play->save($worker, @last);
-    is_deeply [ map { [ @$_[ 0, 1, 3 ] ] } $play->look(@$claim{qw(thread_id run_id)}, -1) ],
+    is_deeply [ map { [ @$_[ 0, 1, 3 ] ] } $play->poll(@$claim{qw(thread_id run_id)}, -1) ],
         [ [ 0, 'metadata', '' ], [ 1, 'custom', '' ], [ 2, 'feedback', '' ], [ 2, '', 'success' ] ];
 };
 
@@ -184,7 +184,7 @@ subtest 'join shows the state at the end of that run, not a later one' => sub {
     is_deeply $play->body('join_run', $thread, $claims[0]{run_id}), { messages => [ AgentSQL::Play::human(1) ] };
 };
 
-subtest 'join of a failed run names the error, and the state shows it too' => sub {
+subtest 'join and state show the error of a failed run' => sub {
     my $claim = leased($play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     my $error = { error => 'ModelError', message => 'The model refused.' };
@@ -196,7 +196,7 @@ subtest 'join of a failed run names the error, and the state shows it too' => su
     is $play->body('get_state', $thread, undef)->{tasks}[0]{error}, 'The model refused.';
 };
 
-subtest 'the state of a failed run shows tasks that are no objects as the runner sent them' => sub {
+subtest 'the state of a failed run shows tasks that are not objects unchanged' => sub {
     my $claim = leased($play->thread);
     $play->save($worker,
         AgentSQL::Play::checkpoint($claim, messages => ['q'], next => ['agent'], tasks => [ 5, 'x', undef, {} ]),
@@ -221,21 +221,21 @@ subtest 'a thread record shows the values of its state' => sub {
     ok $record->{state_updated_at};
 };
 
-subtest 'the end of a stream is known when the run is final, also over several attempts' => sub {
+subtest 'the end of a stream is known when the run is final, also after several attempts' => sub {
     my $claim = leased($play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     $play->save($worker, map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 2);
-    is_deeply [ $play->look($thread, $run, 2) ], [];
+    is_deeply [ $play->poll($thread, $run, 2) ], [];
     $play->release($worker, 'false', $claim);
     ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::event($claim, $claim->{last_event_seq} + 1, 'metadata', {}));
     $play->save($worker, AgentSQL::Play::finish($claim));
-    is_deeply [ $play->look($thread, $run, 3) ], [ [ 3, '', '', 'success', 'f' ] ];
+    is_deeply [ $play->poll($thread, $run, 3) ], [ [ 3, '', '', 'success', 'f' ] ];
     is_deeply [ map { $_->[0] } $play->events($thread, $run) ], [ 0 .. 3 ], 'no gap, no repeat';
 
     my $silent = leased($play->thread);
     $play->save($worker, AgentSQL::Play::finish($silent));
-    is_deeply [ $play->look(@$silent{qw(thread_id run_id)}, -1) ], [ [ -1, '', '', 'success', 'f' ] ],
+    is_deeply [ $play->poll(@$silent{qw(thread_id run_id)}, -1) ], [ [ -1, '', '', 'success', 'f' ] ],
         'a run without events';
 };
 

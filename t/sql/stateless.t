@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs without a thread: the hidden thread, how long it stays, and what happens to it meanwhile.
+# Stateless runs: the hidden thread, its expiry and its deletion.
 use strict;
 use warnings;
 
@@ -17,7 +17,7 @@ my $worker = $play->worker;
 
 sub at { return $session->query("set agent.now = '2030-01-01T$_[0]Z'") }
 
-# How many threads were looked at.
+# How many threads were examined.
 sub expire { return scalar $session->query('select agent.expire_threads()') }
 
 sub thread_there { return ($play->api('get_thread', $_[0]))[0] }
@@ -36,7 +36,7 @@ sub executed {
 
 at('12:00:00');
 
-subtest 'a run without a thread has a busy one of its own, in one call' => sub {
+subtest 'a stateless run has a busy thread of its own, created in the same call' => sub {
     my ($code, $body, $run, $thread) = $play->try_stateless(user => 'u1', request => { input => 'q' });
     is $code, 'ok';
     my $record = AgentSQL::decode($body);
@@ -50,16 +50,16 @@ subtest 'a run without a thread has a busy one of its own, in one call' => sub {
     is $play->thread_status($thread), 'busy';
     is $play->body('find_run_thread', $run), $thread, 'the run names its thread';
     my ($claim) = $play->claim($worker);
-    is $claim->{run_id}, $run, 'it is executed like any other';
+    is $claim->{run_id}, $run, 'it is claimed like any other run';
     is AgentSQL::decode($claim->{start})->{input}, 'q';
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
-subtest 'its thread goes 120 seconds after its end, with all that is in it' => sub {
+subtest 'the thread of a stateless run is deleted 120 seconds after its end, with all its rows' => sub {
     my ($thread, $run) = executed();
     at('12:01:59');
     expire();
-    is thread_there($thread), 'ok', 'until then the rest can be fetched';
+    is thread_there($thread), 'ok', 'until then it can be read';
     is scalar $play->events($thread, $run), 1;
     is_deeply $play->body('join_run', $thread, $run)->{messages}[1], AgentSQL::Play::human('a');
     at('12:02:00');
@@ -72,7 +72,7 @@ subtest 'its thread goes 120 seconds after its end, with all that is in it' => s
     is $session->value("select status from agent.usage_events where run_id = '$run'"), 'success', 'usage stays';
 };
 
-subtest 'on_completion keep keeps it' => sub {
+subtest 'on_completion keep keeps the thread' => sub {
     my ($thread, $run) = executed(on_completion => 'keep');
     ok !$play->body('get_run', $thread, $run)->{kwargs}{temporary};
     at('13:00:00');
@@ -80,7 +80,7 @@ subtest 'on_completion keep keeps it' => sub {
     is thread_there($thread), 'ok';
 };
 
-subtest 'a run that was rolled back, cancelled or failed leaves no thread behind' => sub {
+subtest 'the thread of a run that was rolled back, cancelled or failed is deleted too' => sub {
     my ($back) = my @back = $play->stateless;
     $play->api('cancel_run', @back, 'rollback');
     my ($cancelled) = my @cancelled = $play->stateless;
@@ -93,7 +93,7 @@ subtest 'a run that was rolled back, cancelled or failed leaves no thread behind
     is thread_there($_), 'thread_not_found' for $back, $cancelled, $failed;
 };
 
-subtest 'while a run of it is unfinished the thread stays' => sub {
+subtest 'a thread with an unfinished run is kept' => sub {
     my ($thread, $run) = executed();
     my $second = $play->run($thread);
     at('13:10:00');
@@ -106,10 +106,10 @@ subtest 'while a run of it is unfinished the thread stays' => sub {
     is thread_there($thread), 'ok';
     at('13:12:00');
     expire();
-    is thread_there($thread), 'thread_not_found', 'and goes 120 seconds after that one has ended';
+    is thread_there($thread), 'thread_not_found', 'and is deleted 120 seconds after the end of that run';
 };
 
-subtest 'an end that comes while the thread is looked at moves the time' => sub {
+subtest 'a concurrent end postpones the deletion' => sub {
     my ($thread) = executed();
     at('13:20:00');
     my $looking = $session->value('select pg_backend_pid()');
@@ -127,7 +127,7 @@ subtest 'an end that comes while the thread is looked at moves the time' => sub 
     is thread_there($thread), 'thread_not_found';
 };
 
-subtest 'a thread that somebody has locked is left for the next call' => sub {
+subtest 'a locked thread is left to the next call' => sub {
     my ($thread) = executed();
     at('13:30:00');
     my $other = $db->session;
@@ -149,7 +149,7 @@ subtest 'a large backlog is deleted in batches of 25' => sub {
     is thread_there($_), 'thread_not_found' for @threads[ 0, 29 ];
 };
 
-subtest 'a repeated request gets the stored run while it is there' => sub {
+subtest 'a repeated request returns the stored run while it exists' => sub {
     my ($code, $body, $run, $thread) = $play->try_stateless(key => 'k', hash => 'h');
     my ($again, $same) = $play->try_stateless(key => 'k', hash => 'h');
     is $again, 'ok';
@@ -162,14 +162,14 @@ subtest 'a repeated request gets the stored run while it is there' => sub {
     is +($play->try_stateless(key => 'k', hash => 'other'))[0], 'ok', 'then the key is free';
 };
 
-subtest 'an unknown assistant leaves nothing' => sub {
+subtest 'an unknown assistant creates no thread' => sub {
     my $before = $session->value('select count(*) from agent.threads');
     my ($code) = $play->try_stateless(assistant => AgentSQL::uuid(), graph => undef);
     is $code, 'assistant_not_found';
     is $session->value('select count(*) from agent.threads'), $before;
 };
 
-subtest 'a batch is made as a whole, in its order' => sub {
+subtest 'a batch creates all of its runs, in the order of the requests' => sub {
     my ($code, $body, $runs, $threads) = $play->try_batch(map { { input => $_, on_completion => $_ % 2 ? 'keep' : 'delete' } } 1 .. 50);
     is $code, 'ok';
     my @records = @{ AgentSQL::decode($body) };
@@ -186,16 +186,16 @@ subtest 'a batch is made as a whole, in its order' => sub {
     $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
 };
 
-subtest 'a batch with one unknown assistant makes nothing' => sub {
+subtest 'a batch with an unknown assistant creates nothing' => sub {
     my $before = $session->value('select count(*) from agent.threads');
     my $unknown = AgentSQL::uuid();
     my ($code, $body) = $play->try_batch({ input => 1 }, { assistant_id => $unknown }, { input => 3 });
     is $code, 'assistant_not_found';
-    like $body, qr/$unknown/, 'and says which';
+    like $body, qr/$unknown/, 'and names the assistant';
     is $session->value('select count(*) from agent.threads'), $before;
 };
 
-subtest 'what makes no sense without a thread has no effect' => sub {
+subtest 'members that concern other runs or checkpoints are ignored' => sub {
     my ($code, $body) = $play->try_stateless(request => {
         checkpoint_id => AgentSQL::uuid(), checkpoint => { checkpoint_id => AgentSQL::uuid() },
         multitask_strategy => 'rollback', if_not_exists => 'reject' });
@@ -203,7 +203,7 @@ subtest 'what makes no sense without a thread has no effect' => sub {
     is AgentSQL::decode($body)->{kwargs}{config}{configurable}{checkpoint_id}, undef;
 };
 
-subtest 'threads that somebody holds do not keep others from being deleted' => sub {
+subtest 'locked threads do not prevent others from being deleted' => sub {
     my $other = $db->session;
     at('22:00:00');
     1 while expire();
@@ -214,9 +214,9 @@ subtest 'threads that somebody holds do not keep others from being deleted' => s
     $other->query("select from agent.threads where thread_id in ('"
         . join("', '", map { $_->[0] } @runs[ 0 .. 24 ]) . "') for update");
     is expire(), 2, 'the others are deleted';
-    is expire(), 0, 'and those that are held are not asked for again at once';
+    is expire(), 0, 'the locked ones are not returned';
     $other->query('rollback');
-    is expire(), 25, 'but later';
+    is expire(), 25, 'they are deleted later';
     $session->query('reset agent.now');
 };
 

@@ -30,7 +30,7 @@ subtest 'a created run is pending and its record is returned at once' => sub {
     is $play->thread_status($thread), 'busy';
 };
 
-subtest 'a run that a worker executes is still pending for the API' => sub {
+subtest 'a leased run is pending in the API' => sub {
     my $claim = leased($play->thread);
     is $play->status($claim->{thread_id}, $claim->{run_id}), 'pending';
 };
@@ -49,7 +49,7 @@ subtest 'an active prior run becomes interrupted by a new run with interrupt, st
     my $claim = leased($play->thread);
     my $thread = $claim->{thread_id};
     my $next = $play->run($thread, strategy => 'interrupt');
-    is_deeply $play->check($worker, $claim), { $claim->{run_id} => 'cancel' }, 'the worker is told';
+    is_deeply $play->check($worker, $claim), { $claim->{run_id} => 'cancel' }, 'its worker sees the cancel';
     $play->save($worker,
         AgentSQL::Play::checkpoint($claim, messages => [ 'first', 'partial' ]),
         AgentSQL::Play::finish($claim, 'interrupted'));
@@ -67,12 +67,12 @@ subtest 'an active prior run becomes interrupted by a new run with interrupt, st
     is $play->status($thread, $next), 'success';
 };
 
-subtest 'a new run with reject on a thread with an active run is refused, makes no run and leaves the other alone' => sub {
+subtest 'a run with reject on a busy thread is refused, and the active run continues' => sub {
     my $claim = leased($play->thread);
     my $thread = $claim->{thread_id};
     is +($play->try_run($thread, strategy => 'reject'))[0], 'thread_busy';
     is scalar @{ $play->body('list_runs', $thread, 10, 0, undef, undef) }, 1;
-    is_deeply $play->check($worker, $claim), {}, 'the worker is not disturbed';
+    is_deeply $play->check($worker, $claim), {}, 'the worker sees no cancel';
     $play->save($worker, AgentSQL::Play::finish($claim));
     is $play->status($thread, $claim->{run_id}), 'success';
     is +($play->try_run($thread, strategy => 'reject'))[0], 'ok', 'and the thread accepts runs again';
@@ -85,7 +85,7 @@ subtest 'a run that raises is error, and so is its thread' => sub {
     is $play->status($claim->{thread_id}, $claim->{run_id}), 'error';
     is $play->thread_status($claim->{thread_id}), 'error';
     my $run = $play->body('get_run', $claim->{thread_id}, $claim->{run_id});
-    is_deeply $run->{error}, { error => 'ModelError', message => 'refused' }, 'the record says why';
+    is_deeply $run->{error}, { error => 'ModelError', message => 'refused' }, 'the record has the error';
 };
 
 subtest 'a run that exceeds its time is timeout, and its thread is in error' => sub {

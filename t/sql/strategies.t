@@ -42,7 +42,7 @@ subtest 'reject is refused while a run executes, is ready or is blocked' => sub 
     finish_all();
 };
 
-subtest 'a refused creation writes nothing and takes no transaction id' => sub {
+subtest 'a refused creation assigns no transaction id' => sub {
     my $thread = $play->thread;
     $play->run($thread);
     my $session = $play->session;
@@ -65,24 +65,24 @@ subtest 'enqueue runs after all earlier runs, in the order of creation' => sub {
     is_deeply \@order, \@runs;
 };
 
-subtest 'interrupt ends blocked runs at once, tells the executing one, and runs next' => sub {
+subtest 'interrupt ends blocked runs at once, cancels the leased one, and runs next' => sub {
     my ($thread, $claim, undef, @runs) = busy_thread();
     my $new = $play->run($thread, strategy => 'interrupt');
-    is $play->status($thread, $runs[0]), 'pending', 'the executing run ends when its worker says so';
+    is $play->status($thread, $runs[0]), 'pending', 'the leased run ends when its worker reports the end';
     is $play->status($thread, $_), 'interrupted' for @runs[1, 2];
-    is $play->queue($new)->{state}, 0, 'the new run waits';
+    is $play->queue($new)->{state}, 'blocked', 'the new run waits';
     $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
     is $play->status($thread, $runs[0]), 'interrupted';
     is +($play->claim($worker))[0]{run_id}, $new;
     finish_all();
 };
 
-subtest 'interrupt of a run that has not begun starts the new run without waiting' => sub {
+subtest 'interrupt of a ready run makes the new run ready at once' => sub {
     my $thread = $play->thread;
     my $old = $play->run($thread);
     my $new = $play->run($thread, strategy => 'interrupt');
     is $play->status($thread, $old), 'interrupted';
-    is $play->queue($new)->{state}, 1;
+    is $play->queue($new)->{state}, 'ready';
     is $play->thread_status($thread), 'busy';
     finish_all();
 };
@@ -105,7 +105,7 @@ subtest 'an executing run that fails after it was interrupted is interrupted, wi
     finish_all();
 };
 
-subtest 'rollback removes every unfinished run and restores the state from before them' => sub {
+subtest 'rollback deletes every unfinished run and restores the previous state' => sub {
     my $thread = $play->thread;
     $play->run($thread);
     my ($first) = $play->claim($worker);
@@ -122,8 +122,8 @@ subtest 'rollback removes every unfinished run and restores the state from befor
     is_deeply $play->messages($thread), [ 'kept', 'discarded' ];
 
     my $new = $play->run($thread, strategy => 'rollback');
-    is $play->status($thread, $old[1]), 'run_not_found', 'a blocked run is gone at once';
-    is $play->status($thread, $old[0]), 'pending', 'the executing one when its worker stops';
+    is $play->status($thread, $old[1]), 'run_not_found', 'a blocked run is deleted at once';
+    is $play->status($thread, $old[0]), 'pending', 'the leased one when its worker stops';
     my $saved = $play->save($worker,
         AgentSQL::Play::checkpoint($claim, messages => [ 'kept', 'discarded', 'more' ]),
         AgentSQL::Play::finish($claim, 'success'));
@@ -132,7 +132,7 @@ subtest 'rollback removes every unfinished run and restores the state from befor
     is +($play->join($thread, $old[0]))[0], 'run_not_found', 'for join too';
     is_deeply $play->messages($thread), ['kept'], 'the head is restored';
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $base;
-    is_deeply [ $play->events($thread, $old[0]) ], [], 'its events are gone';
+    is_deeply [ $play->events($thread, $old[0]) ], [], 'its events are deleted';
     $play->session->query('select agent.sweep_blobs()');
     is $play->session->value(
         "select count(*) from agent.checkpoint_blobs where content like '%discarded%'"), 0, 'its values too';
@@ -165,7 +165,7 @@ subtest 'rollback of a run that forked from an older checkpoint restores the hea
     is_deeply $play->messages($thread), [ 'a', 'b' ];
 };
 
-subtest 'rollback restores what was before, though the run that had left it was deleted meanwhile' => sub {
+subtest 'rollback restores the nearest remaining checkpoint when the previous run was deleted' => sub {
     my $thread = $play->thread;
     my (@runs, @ids);
     for my $message ('a', 'b') {
@@ -180,18 +180,18 @@ subtest 'rollback restores what was before, though the run that had left it was 
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::checkpoint($claim, parent => $ids[1], messages => ['c']));
     is +($play->api('delete_run', $thread, $runs[1]))[0], 'ok';
-    is_deeply $play->messages($thread), ['c'], 'the present state is not touched';
+    is_deeply $play->messages($thread), ['c'], 'the current state is unchanged';
     $play->api('cancel_run', $thread, $claim->{run_id}, 'rollback');
     $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
     is_deeply $play->messages($thread), ['a'];
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $ids[0];
 };
 
-subtest 'a thread never has two active runs, as a rule of the database' => sub {
+subtest 'a constraint prevents two active runs of a thread' => sub {
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1, 2;
     is $play->session->error(
-        "update agent.run_queue set state = 1, ready_seq = 0 where run_id = '$runs[1]'"), '23505';
+        "update agent.run_queue set state = 'ready', ready_seq = 0 where run_id = '$runs[1]'"), '23505';
     finish_all();
 };
 

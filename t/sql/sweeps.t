@@ -31,15 +31,15 @@ $session->query('analyze agent.checkpoints, agent.checkpoint_blobs');
 
 my $backend = $session->value('select pg_backend_pid()');
 my $cpu = cpu_sec($backend);
-is $session->value('select agent.sweep_blobs()'), 1, 'a sweep of a long thread looks at it';
+is $session->value('select agent.sweep_blobs()'), 1, 'a long thread is swept';
 $cpu = cpu_sec($backend) - $cpu;
 
 # Each value against each reference were 120 million comparisons.
 my $sorted = $CHECKPOINTS * $REFERENCES;
-cmp_ok $cpu, '<', 0.5 + 5e-6 * $sorted, 'its work grows with the references, not with their product with what goes'
+cmp_ok $cpu, '<', 0.5 + 5e-6 * $sorted, 'its work grows with the references, not with their product with the unreferenced values'
     or diag "processor time: $cpu s";
 is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread'"),
-    $CHECKPOINTS + $REFERENCES - 1, 'it keeps what a checkpoint has, and nothing else';
+    $CHECKPOINTS + $REFERENCES - 1, 'values that a checkpoint references are kept, all others deleted';
 
 # Stored in a few kilobytes each.
 my $other = AgentSQL::uuid();
@@ -50,8 +50,8 @@ $session->query("insert into agent.checkpoints (account_id, thread_id, checkpoin
         array_fill(md5('same')::uuid, array[50000]))::agent.channel_value], '[]', '[]', '{}', 2, now()
     from generate_series(1, 50) n");
 $session->query("insert into agent.blob_sweeps (account_id, thread_id, due_at) values ($other_key, now())");
-is $session->value('select agent.sweep_blobs()'), 1, 'a sweep of a thread with 2.5 million references looks at it';
+is $session->value('select agent.sweep_blobs()'), 1, 'a thread with 2.5 million references is examined';
 is $session->value("select due_at > now() + interval '23 hours' from agent.blob_sweeps where thread_id = '$other'"), 't',
-    'more than 2 million references are put off, however well they compress';
+    'a thread with more than 2 million references is postponed, however well they compress';
 
 done_testing;

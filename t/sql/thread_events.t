@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Streams of a run and of a thread: what each look returns, and that no cursor ever misses or repeats
+# Streams of a run and of a thread: the rows of each poll, and that no cursor ever misses or repeats
 # anything, whatever happens to the runs.
 use strict;
 use warnings;
@@ -27,7 +27,7 @@ sub leased {
     return $claim;
 }
 
-# A reader of a thread: each look returns what is new as short texts, run numbers from the ids.
+# A reader of a thread: each poll returns the new rows as short texts, run numbers from the ids.
 sub reader {
     my ($thread, $at, %with) = @_;
     return sub {
@@ -42,57 +42,57 @@ sub reader {
     };
 }
 
-subtest 'a look at a run returns its events, and its end once it is final' => sub {
+subtest 'a poll of a run returns its events, and its end when it is final' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);
     my $run = $claim->{run_id};
-    is_deeply [ $play->look($thread, $run, -1) ], [], 'nothing yet';
+    is_deeply [ $play->poll($thread, $run, -1) ], [], 'nothing yet';
     say($claim, 0, 1);
-    is_deeply [ $play->look($thread, $run, -1) ],
+    is_deeply [ $play->poll($thread, $run, -1) ],
         [ [ 0, 'custom', 0, '', 'f' ], [ 1, 'custom', 1, '', 'f' ] ];
-    is_deeply [ $play->look($thread, $run, 1) ], [];
+    is_deeply [ $play->poll($thread, $run, 1) ], [];
     $play->save($worker, event($claim, 2, 'custom', 2), finish($claim));
-    is_deeply [ $play->look($thread, $run, 1) ],
+    is_deeply [ $play->poll($thread, $run, 1) ],
         [ [ 2, 'custom', 2, '', 'f' ], [ 2, '', '', 'success', 'f' ] ];
-    is_deeply [ $play->look($thread, $run, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'also when it is asked again';
-    is_deeply [ $play->look($thread, AgentSQL::uuid(), -1) ], [ [ '', '', '', '', 'f' ] ], 'an unknown run has no number';
-    is_deeply [ $play->look($play->thread, $run, -1) ], [ [ '', '', '', '', 'f' ] ], 'on another thread too';
+    is_deeply [ $play->poll($thread, $run, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'also when polled again';
+    is_deeply [ $play->poll($thread, AgentSQL::uuid(), -1) ], [ [ '', '', '', '', 'f' ] ], 'an unknown run has no number';
+    is_deeply [ $play->poll($play->thread, $run, -1) ], [ [ '', '', '', '', 'f' ] ], 'on another thread too';
 };
 
-subtest 'a look is cut off at its limit and says that there is more' => sub {
+subtest 'a poll is cut off at its limit and reports more' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);
     $play->save($worker, (map { event($claim, $_, 'custom', $_) } 0 .. 4), finish($claim));
-    my @rows = $play->look($thread, $claim->{run_id}, -1, limit => 2);
+    my @rows = $play->poll($thread, $claim->{run_id}, -1, limit => 2);
     is_deeply [ map { [ @$_[ 0, 4 ] ] } @rows ], [ [ 0, 'f' ], [ 1, 't' ] ];
-    is_deeply [ map { $_->[0] } $play->look($thread, $claim->{run_id}, 1, limit => 10) ], [ 2, 3, 4, 4 ];
+    is_deeply [ map { $_->[0] } $play->poll($thread, $claim->{run_id}, 1, limit => 10) ], [ 2, 3, 4, 4 ];
 };
 
-subtest 'a look is cut off near 64 KB of data' => sub {
+subtest 'a poll is cut off near 64 KB of data' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);
     $play->save($worker, (map { event($claim, $_, 'custom', 'x' x 25_000) } 0 .. 4), finish($claim));
-    my @rows = $play->look($thread, $claim->{run_id}, -1);
+    my @rows = $play->poll($thread, $claim->{run_id}, -1);
     is_deeply [ map { [ @$_[ 0, 4 ] ] } @rows ], [ [ 0, 'f' ], [ 1, 'f' ], [ 2, 't' ] ];
     my @again = $play->thread_events($thread, '1--1');
     is_deeply [ map { [ @$_[ 0, 6 ] ] } @again ], [ [ '1-0', 'f' ], [ '1-1', 'f' ], [ '1-2', 't' ] ], 'of a thread too';
 };
 
-subtest 'events that are not asked for move the cursor and nothing else' => sub {
+subtest 'events that were not requested move the cursor only' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);
     my $run = $claim->{run_id};
     $play->save($worker, event($claim, 0, 'metadata', {}), map { event($claim, $_, 'custom', $_) } 1 .. 3);
-    is_deeply [ map { [ @$_[ 0, 1 ] ] } $play->look($thread, $run, -1, events => ['metadata']) ],
+    is_deeply [ map { [ @$_[ 0, 1 ] ] } $play->poll($thread, $run, -1, events => ['metadata']) ],
         [ [ 0, 'metadata' ], [ 3, '' ] ];
-    is_deeply [ $play->look($thread, $run, 3, events => ['metadata']) ], [];
-    is_deeply [ map { [ @$_[ 0, 1, 4 ] ] } $play->look($thread, $run, 0, events => [], limit => 2) ],
-        [ [ 2, '', 't' ] ], 'the limit is of events looked at';
+    is_deeply [ $play->poll($thread, $run, 3, events => ['metadata']) ], [];
+    is_deeply [ map { [ @$_[ 0, 1, 4 ] ] } $play->poll($thread, $run, 0, events => [], limit => 2) ],
+        [ [ 2, '', 't' ] ], 'the limit counts events read';
     $play->save($worker, finish($claim));
-    is_deeply [ map { [ @$_[ 0, 3 ] ] } $play->look($thread, $run, 3, events => []) ], [ [ 3, 'success' ] ];
+    is_deeply [ map { [ @$_[ 0, 3 ] ] } $play->poll($thread, $run, 3, events => []) ], [ [ 3, 'success' ] ];
 };
 
-subtest 'a thread shows its runs one after the other, each with its end' => sub {
+subtest 'a thread shows its runs in order, each with its end' => sub {
     my $thread = $play->thread;
     my $read = reader($thread, '1--1');
     is_deeply $read->(), [], 'no run yet';
@@ -116,11 +116,11 @@ subtest 'a thread shows its runs one after the other, each with its end' => sub 
         [ 'custom 1-0', 'custom 1-1', 'custom 1-2', 'end 1 error', 'custom 2-0', 'end 2 success', 'custom 3-0' ],
         'from the oldest event: all of it';
     is_deeply reader($thread, '1-1')->(), [ 'custom 1-2', 'end 1 error', 'custom 2-0', 'end 2 success', 'custom 3-0' ],
-        'after any id: what came after it';
+        'after any id: the rows after it';
     is_deeply reader($thread, '2--1', limit => 1)->(), ['custom 2-0'], 'limited';
 };
 
-subtest 'every look with a small limit gets everything once' => sub {
+subtest 'polls with a small limit return every row once' => sub {
     my $thread = $play->thread;
     for (1 .. 3) {
         my $claim = leased($thread);
@@ -135,7 +135,7 @@ subtest 'every look with a small limit gets everything once' => sub {
     }
 };
 
-subtest 'the end of a run names the state it has left' => sub {
+subtest 'the end of a run names its last checkpoint' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);
     my $id = AgentSQL::uuid();
@@ -146,7 +146,7 @@ subtest 'the end of a run names the state it has left' => sub {
         [ [ $claim->{run_id}, 'success', $id ], [ $bare->{run_id}, 'success', '' ] ];
 };
 
-subtest 'runs that ended before their turn come after the one that was before them' => sub {
+subtest 'a run that was cancelled while blocked is shown after the earlier run has ended' => sub {
     my $thread = $play->thread;
     my $read = reader($thread, '1--1');
     my $first = leased($thread);
@@ -162,7 +162,7 @@ subtest 'runs that ended before their turn come after the one that was before th
     is_deeply $read->(), [ 'custom 3-0', 'end 3 success' ];
 };
 
-subtest 'a run that is rolled back ends for who has seen some of it, and only for them' => sub {
+subtest 'a run that is rolled back is reported as deleted to readers of some of its events only' => sub {
     my $thread = $play->thread;
     my ($inside, $before) = map { reader($thread, '1--1') } 1, 2;
     my $first = leased($thread);
@@ -170,7 +170,7 @@ subtest 'a run that is rolled back ends for who has seen some of it, and only fo
     is_deeply $inside->(), ['custom 1-0'];
     my $second = $play->run($thread, strategy => 'rollback');
     say($first, 1);
-    is_deeply $inside->(), ['custom 1-1'], 'it goes on until its worker stops';
+    is_deeply $inside->(), ['custom 1-1'], 'it continues until its worker stops';
     $play->save($worker, finish($first, 'interrupted'));
     is $play->status($thread, $first->{run_id}), 'run_not_found';
     is_deeply $inside->(), ['end 1 deleted'];
@@ -188,7 +188,7 @@ subtest 'a run that is rolled back ends for who has seen some of it, and only fo
     $play->save($worker, finish($third));
 };
 
-subtest 'a final run that is deleted is passed over' => sub {
+subtest 'a deleted final run is skipped' => sub {
     my $thread = $play->thread;
     my @claims = map { my $claim = leased($thread); $play->save($worker, event($claim, 0, 'custom', 0), finish($claim)); $claim } 1 .. 3;
     $play->api('delete_run', $thread, $claims[1]{run_id});
@@ -197,7 +197,7 @@ subtest 'a final run that is deleted is passed over' => sub {
     is_deeply reader($thread, '2--1')->(), [ 'custom 3-0', 'end 3 success' ];
 };
 
-subtest 'the modes of a thread stream are choices of events' => sub {
+subtest 'the modes of a thread stream select events' => sub {
     my $thread = $play->thread;
     my $lifecycle = reader($thread, '1--1', events => ['metadata']);
     my $ends = reader($thread, '1--1', events => []);
@@ -209,7 +209,7 @@ subtest 'the modes of a thread stream are choices of events' => sub {
     is_deeply $_->(), ['end 1 success'] for $lifecycle, $ends;
 };
 
-subtest 'a stream may begin where the thread ends at present' => sub {
+subtest 'a stream may begin at the end of the thread' => sub {
     my $thread = $play->thread;
     my $end = sub { my ($code, $body) = $session->call('find_thread_end', $AgentSQL::ACCOUNT, $thread); return ($body, $session->extra) };
     is_deeply [ $end->() ], [ '1--1', '' ], 'before the first run';
@@ -217,16 +217,16 @@ subtest 'a stream may begin where the thread ends at present' => sub {
     is_deeply [ $end->() ], [ '1--1', $first->{run_id} ], 'before the first event';
     say($first, 0, 1);
     $play->run($thread);
-    is_deeply [ $end->() ], [ '1-1', $first->{run_id} ], 'in the midst of a run';
+    is_deeply [ $end->() ], [ '1-1', $first->{run_id} ], 'within a run';
     $play->save($worker, event($first, 2, 'custom', 2), finish($first));
     my ($second) = $play->claim($worker);
     is_deeply [ $end->() ], [ '2--1', $second->{run_id} ];
     $play->save($worker, event($second, 0, 'custom', 0), finish($second));
-    is_deeply [ $end->() ], [ '3--1', '' ], 'behind the last run';
+    is_deeply [ $end->() ], [ '3--1', '' ], 'after the last run';
     is_deeply reader($thread, ($end->())[0])->(), [];
 };
 
-subtest 'a cursor beyond the last run is taken for the end' => sub {
+subtest 'a cursor beyond the last run counts as the end' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);
     $play->save($worker, event($claim, 0, 'custom', 0), finish($claim));
@@ -238,7 +238,7 @@ subtest 'a cursor beyond the last run is taken for the end' => sub {
     $play->save($worker, finish($claim));
 };
 
-subtest 'what the retention has dropped is said, and the state shown instead' => sub {
+subtest 'events dropped by retention are replaced by a gap event and the state' => sub {
     $session->query("set agent.now = '2030-03-01T12:00:00Z'");
     $session->query("select agent.maintain_partitions('2 days')");
     my $thread = $play->thread;
@@ -252,23 +252,23 @@ subtest 'what the retention has dropped is said, and the state shown instead' =>
     my $new = leased($thread);
     $play->save($worker, event($new, 0, 'custom', 0), finish($new));
 
-    my @rows = $play->look($thread, $good->{run_id}, 0);
+    my @rows = $play->poll($thread, $good->{run_id}, 0);
     is_deeply [ map { [ @$_[ 0, 1, 3 ] ] } @rows ],
         [ [ 0, 'gap', '' ], [ 0, 'values', '' ], [ 2, 'feedback', '' ], [ 2, '', 'success' ] ],
         'only the last one moves the cursor';
     is_deeply AgentSQL::decode($rows[0][2]), { run_id => $good->{run_id}, after => 0, last => 2 };
     is_deeply AgentSQL::decode($rows[1][2]), { messages => [ AgentSQL::Play::human('kept') ] };
     is_deeply AgentSQL::decode($rows[2][2]), { k => "http://f/$good->{run_id}/k" };
-    is_deeply [ $play->look($thread, $good->{run_id}, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'nothing is missing behind the last one';
-    is_deeply [ map { $_->[1] } $play->look($thread, $good->{run_id}, -1, events => ['custom']) ],
-        [ qw(gap values feedback), '' ], 'whatever was asked for';
-    is_deeply [ map { [ @$_[ 1, 2 ] ] } grep { $_->[1] eq 'error' } $play->look($thread, $bad->{run_id}, -1) ],
+    is_deeply [ $play->poll($thread, $good->{run_id}, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'no gap after the last event';
+    is_deeply [ map { $_->[1] } $play->poll($thread, $good->{run_id}, -1, events => ['custom']) ],
+        [ qw(gap values feedback), '' ], 'whichever events were requested';
+    is_deeply [ map { [ @$_[ 1, 2 ] ] } grep { $_->[1] eq 'error' } $play->poll($thread, $bad->{run_id}, -1) ],
         [ [ 'error', '{"error":"E","message":"m"}' ] ];
 
     is_deeply reader($thread, '1-0')->(),
         [ 'gap 1-0', 'values 1-0', 'feedback 1-2', 'end 1 success', 'gap 2--1', 'error 2-0', 'end 2 error',
             'custom 3-0', 'end 3 success' ], 'of a thread too';
-    is_deeply reader($thread, '0--1')->(), [ 'custom 3-0', 'end 3 success' ], 'everything retained is what there is';
+    is_deeply reader($thread, '0--1')->(), [ 'custom 3-0', 'end 3 success' ], 'from the oldest stored event';
     my $other = $play->thread;
     is_deeply reader($other, '0--1')->(), [];
     $session->query('reset agent.now');
@@ -316,9 +316,9 @@ subtest 'a reader under load sees every event of every run once, in order' => su
     my %written = map { $_ => 1 } @written;
     my %got;
     $got{$_}++ for @got;
-    is_deeply [ grep { !$got{$_} } sort keys %kept ], [], 'nothing that is kept was missed';
-    is_deeply [ grep { $got{$_} > 1 } keys %got ], [], 'nothing came twice';
-    is_deeply [ grep { !$written{$_} } keys %got ], [], 'nothing was made up';
+    is_deeply [ grep { !$got{$_} } sort keys %kept ], [], 'no stored event was missed';
+    is_deeply [ grep { $got{$_} > 1 } keys %got ], [], 'no event was returned twice';
+    is_deeply [ grep { !$written{$_} } keys %got ], [], 'no other event was returned';
     my @order = sort { my @a = split /-/, $a; my @b = split /-/, $b; $a[0] <=> $b[0] || $a[1] <=> $b[1] } @got;
     is_deeply \@got, \@order, 'in order';
     my @ends = map { /^end (\d+)/ ? $1 : () } @seen;
@@ -326,10 +326,10 @@ subtest 'a reader under load sees every event of every run once, in order' => su
     $ended{$_}++ for @ends;
     is_deeply [ grep { $ended{$_} > 1 } keys %ended ], [], 'no run ended twice';
     is_deeply [ grep { !$ended{$_} } map { $_->[0] } $session->query(
-        "select thread_seq from agent.runs where thread_id = '$thread'") ], [], 'every run that is there has ended';
+        "select thread_seq from agent.runs where thread_id = '$thread'") ], [], 'every stored run has ended';
 };
 
-subtest 'the notification of a run carries small events; a listener that gets another row reads the table' => sub {
+subtest 'read_updates returns small events; for others a row without an event' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread);
     my ($claim) = $play->claim($worker);

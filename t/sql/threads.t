@@ -32,7 +32,7 @@ subtest 'metadata of the request is stored' => sub {
     is_deeply $play->body('get_thread', $thread)->{metadata}, { a => { b => 1 } };
 };
 
-subtest 'an id that is taken is refused, or with do_nothing answered with the thread that is there' => sub {
+subtest 'an id that is taken is refused; with do_nothing the existing thread is returned' => sub {
     my $thread = $play->thread(metadata => { first => 1 });
     my @again = ($thread, 'raise', '{"metadata":{"second":1}}');
     is +($play->api('create_thread', @again))[0], 'thread_exists';

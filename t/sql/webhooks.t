@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The outbox of webhooks: what an end leaves there, and how workers deliver it.
+# The outbox of webhooks: the row of an ended run, and its delivery by workers.
 use strict;
 use warnings;
 
@@ -26,7 +26,7 @@ sub outbox {
         $session->query('select row_to_json(o) from agent.webhook_outbox o order by created_at, run_id');
 }
 
-# The one row that there is, taken out; its body decoded.
+# Removes the only row; its body decoded.
 sub only_row {
     my ($run) = @_;
     my @rows = outbox();
@@ -68,13 +68,13 @@ sub ended_run {
     return $run;
 }
 
-# ---- what an end leaves ----
+# ---- the row of an ended run ----
 
-subtest 'a run that succeeds leaves the run, its times and its values' => sub {
+subtest 'the webhook of a successful run has the record, its times and its values' => sub {
     my $thread = $play->thread;
     my $run = hooked_run($thread);
     my ($claim) = $play->claim($worker);
-    is_deeply [ outbox() ], [], 'nothing before the end';
+    is_deeply [ outbox() ], [], 'no row before the end';
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => [ 'question', 'answer' ]),
         AgentSQL::Play::finish($claim));
     my $row = only_row($run);
@@ -91,7 +91,7 @@ subtest 'a run that succeeds leaves the run, its times and its values' => sub {
     is $body{error}, undef;
 };
 
-subtest 'a run that fails leaves its error' => sub {
+subtest 'the webhook of a failed run has its error' => sub {
     for my $status (qw(error timeout)) {
         my $run = hooked_run($play->thread);
         my ($claim) = $play->claim($worker);
@@ -99,11 +99,11 @@ subtest 'a run that fails leaves its error' => sub {
         my $body = only_row($run)->{body};
         is $body->{status}, $status;
         is_deeply $body->{error}, { error => 'Kind', message => 'why' };
-        is $body->{values}, undef, 'no values were reached';
+        is $body->{values}, undef, 'no values';
     }
 };
 
-subtest 'a run that was cancelled before it began leaves no start' => sub {
+subtest 'the webhook of a run cancelled before its start has no start time' => sub {
     my $thread = $play->thread;
     my $run = hooked_run($thread);
     cancel($thread, $run, 'interrupt');
@@ -112,7 +112,7 @@ subtest 'a run that was cancelled before it began leaves no start' => sub {
     is $body->{run_started_at}, undef;
 };
 
-subtest 'a run that was cancelled while it executed leaves what it had reached' => sub {
+subtest 'the webhook of a run cancelled while leased has its last values' => sub {
     my $thread = $play->thread;
     my $run = hooked_run($thread);
     my ($claim) = $play->claim($worker);
@@ -124,29 +124,29 @@ subtest 'a run that was cancelled while it executed leaves what it had reached' 
     is $body->{values}{messages}[0]{content}, 'half';
 };
 
-subtest 'a run that another one interrupted, waiting or executing' => sub {
+subtest 'a run interrupted by another one has a webhook, ready or leased' => sub {
     my $thread = $play->thread;
     my $waiting = hooked_run($thread);
     my $next = $play->run($thread, strategy => 'interrupt');
-    is only_row($waiting)->{body}{status}, 'interrupted', 'waiting';
+    is only_row($waiting)->{body}{status}, 'interrupted', 'ready';
     cancel($thread, $next, 'interrupt');
 
     my $run = hooked_run($thread);
     my ($claim) = $play->claim($worker);
     $next = $play->run($thread, strategy => 'interrupt');
-    is_deeply [ outbox() ], [], 'nothing until its worker has stopped';
+    is_deeply [ outbox() ], [], 'no row until its worker has stopped';
     $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
-    is only_row($run)->{body}{status}, 'interrupted', 'executing';
+    is only_row($run)->{body}{status}, 'interrupted', 'leased';
     cancel($thread, $next, 'interrupt');
 };
 
-subtest 'a run that was rolled back says so, though its record is gone' => sub {
+subtest 'the webhook of a run that was rolled back has rolled_back' => sub {
     my $thread = $play->thread;
     my $run = hooked_run($thread);
     cancel($thread, $run, 'rollback');
     is $play->status($thread, $run), 'run_not_found';
     my $body = only_row($run)->{body};
-    is $body->{status}, 'interrupted', 'waiting';
+    is $body->{status}, 'interrupted', 'ready';
     ok $body->{rolled_back};
     is $body->{values}, undef;
     like $body->{run_ended_at}, qr/\A\d{4}/;
@@ -158,31 +158,31 @@ subtest 'a run that was rolled back says so, though its record is gone' => sub {
     my $next = $play->run($thread, strategy => 'rollback');
     $play->save($worker, AgentSQL::Play::finish($claim));
     $body = only_row($run)->{body};
-    is $body->{status}, 'interrupted', 'executing, whatever its worker says';
+    is $body->{status}, 'interrupted', 'leased, whatever status its worker reports';
     is $body->{values}, undef;
     like $body->{run_started_at}, qr/\A\d{4}/;
     cancel($thread, $next, 'interrupt');
 };
 
-subtest 'a run whose runner or worker was lost too often' => sub {
-    for my $how (qw(release bury)) {
+subtest 'a run that lost its runner or worker too often has a webhook' => sub {
+    for my $how (qw(release_runs mark_worker_dead)) {
         my $thread = $play->thread;
         my $run = hooked_run($thread);
         for my $attempt (1 .. 3) {
-            is_deeply [ outbox() ], [], "nothing before attempt $attempt";
+            is_deeply [ outbox() ], [], "no row before attempt $attempt";
             $session->query('update agent.run_queue set not_before = null');
             my $by = $play->worker;
             my ($claim) = $play->claim($by);
-            $how eq 'release' ? $play->release($by, 'true', $claim)
+            $how eq 'release_runs' ? $play->release($by, 'true', $claim)
                 : $session->query("select agent.mark_worker_dead($by, true, 100)");
         }
         my $body = only_row($run)->{body};
         is $body->{status}, 'error';
-        is $body->{error}{error}, $how eq 'release' ? 'poison' : 'worker_lost';
+        is $body->{error}{error}, $how eq 'release_runs' ? 'poison' : 'worker_lost';
     }
 };
 
-subtest 'a cancelled run whose worker was lost' => sub {
+subtest 'a cancelled run whose worker was lost has a webhook' => sub {
     for my $action (qw(interrupt rollback)) {
         my $thread = $play->thread;
         my $run = hooked_run($thread);
@@ -193,18 +193,18 @@ subtest 'a cancelled run whose worker was lost' => sub {
     }
 };
 
-subtest 'values of more than 1 MiB are not sent to a receiver again and again' => sub {
+subtest 'a webhook omits values of more than 1 MiB' => sub {
     my $thread = $play->thread;
     my $run = hooked_run($thread);
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => [ 'x' x 1_048_600 ]),
         AgentSQL::Play::finish($claim));
     my $body = only_row($run)->{body};
-    is $body->{values}, undef, 'the receiver asks for them';
-    ok $body->{values_omitted}, 'when it is told so';
+    is $body->{values}, undef, 'values is null';
+    ok $body->{values_omitted}, 'values_omitted is true';
 };
 
-subtest 'a run on a temporary thread tells no values, and its thread may go at once' => sub {
+subtest 'the webhook of a stateless run has no values and survives the thread' => sub {
     my ($thread, $run) = $play->stateless(webhook => $URL);
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['x']), AgentSQL::Play::finish($claim));
@@ -219,7 +219,7 @@ subtest 'a run on a temporary thread tells no values, and its thread may go at o
     only_row($run);
 };
 
-subtest 'a run without a webhook leaves nothing' => sub {
+subtest 'a run without a webhook inserts no row' => sub {
     my $thread = $play->thread;
     $play->run($thread);
     my ($claim) = $play->claim($worker);
@@ -228,21 +228,21 @@ subtest 'a run without a webhook leaves nothing' => sub {
     is_deeply [ outbox() ], [];
 };
 
-subtest 'each of the runs of a batch leaves its own' => sub {
+subtest 'each run of a batch inserts its own row' => sub {
     my %runs = map { hooked_run($play->thread) => 1 } 1 .. 20;
     my @claims = $play->claim($worker);
     my @batch = map { AgentSQL::Play::finish($_) } @claims;
     $play->save($worker, @batch) for 1, 2;
-    is_deeply [ sort map { $_->{run_id} } outbox() ], [ sort keys %runs ], 'once, also when the batch is repeated';
+    is_deeply [ sort map { $_->{run_id} } outbox() ], [ sort keys %runs ], 'one each, also when the batch is repeated';
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'an end that is not committed leaves nothing' => sub {
+subtest 'an end that is not committed inserts no row' => sub {
     my $thread = $play->thread;
     my $run = hooked_run($thread);
     $session->query('begin');
     cancel($thread, $run, 'interrupt');
-    is scalar outbox(), 1, 'seen from within';
+    is scalar outbox(), 1, 'visible in its transaction';
     $session->query('rollback');
     is_deeply [ outbox() ], [];
     is $play->status($thread, $run), 'pending';
@@ -250,7 +250,7 @@ subtest 'an end that is not committed leaves nothing' => sub {
     only_row($run);
 };
 
-subtest 'deleting run and thread takes nothing from the outbox' => sub {
+subtest 'the deletion of run and thread keeps the webhook' => sub {
     my $thread = $play->thread;
     my $run = hooked_run($thread);
     my ($claim) = $play->claim($worker);
@@ -264,7 +264,7 @@ subtest 'deleting run and thread takes nothing from the outbox' => sub {
 
 # ---- delivery ----
 
-subtest 'a claim gives the same body each time, with the time of sending' => sub {
+subtest 'each claim returns the same body, with the time of sending' => sub {
     my $run = ended_run();
     my @bodies;
     for my $attempt (1, 2) {
@@ -280,7 +280,7 @@ subtest 'a claim gives the same body each time, with the time of sending' => sub
     $session->query('reset agent.now');
 };
 
-subtest 'what was claimed is nobody else\'s until the lease ends' => sub {
+subtest 'a claimed webhook cannot be claimed again until its lease ends' => sub {
     at('2040-01-01T00:00:00Z');
     my $run = ended_run();
     my $other = $play->worker;
@@ -292,18 +292,18 @@ subtest 'what was claimed is nobody else\'s until the lease ends' => sub {
     my ($delivery) = claim($other);
     is $delivery->[2], 2, 'after 31 s, as the second attempt';
     is_deeply [ save($worker, result([ $AgentSQL::ACCOUNT, $run, 1 ], 'failed')) ], [ [ $run, 'gone', '' ] ],
-        'the first one cannot fail it any more';
+        'the former holder cannot fail it';
     is_deeply [ save($worker, result([ $AgentSQL::ACCOUNT, $run, 2 ], 'refused')) ], [ [ $run, 'gone', '' ] ],
-        'nor with a number that is not its own';
+        'nor under the number of another attempt';
     is [ outbox() ]->[0]{worker_id}, $other;
     is_deeply [ save($worker, result([ $AgentSQL::ACCOUNT, $run, 1 ], 'delivered')) ], [ [ $run, 'delivered', '' ] ],
-        'but that it was delivered is true in any case';
+        'but it can report the delivery';
     is_deeply [ save($other, result($delivery, 'failed')) ], [ [ $run, 'gone', '' ] ];
     is_deeply [ outbox() ], [];
     $session->query('reset agent.now');
 };
 
-subtest 'two workers at once share what is due, and neither waits' => sub {
+subtest 'two concurrent claims share the due webhooks, and neither waits' => sub {
     my %runs = map { ended_run() => 1 } 1 .. 10;
     my @sessions = map { $db->session } 1, 2;
     my @workers = map { $play->worker } 1, 2;
@@ -315,21 +315,21 @@ subtest 'two workers at once share what is due, and neither waits' => sub {
         is scalar @got, $i ? 10 : 6;
     }
     $_->query('commit') for @sessions;
-    is_deeply [ sort @got ], [ sort keys %runs ], 'each one once';
+    is_deeply [ sort @got ], [ sort keys %runs ], 'each webhook once';
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'a claim ends with the first body that exceeds what the worker has room for' => sub {
+subtest 'a claim ends with the body that reaches max_bytes' => sub {
     ended_run() for 1 .. 4;
     my $bytes = $session->value('select min(body_bytes) from agent.webhook_outbox');
     is scalar claim($worker, max_bytes => 2 * $bytes), 2;
-    is scalar claim($worker, max_bytes => 1), 1, 'one in any case';
-    is scalar claim($worker, max_bytes => 0), 0, 'but none without any room';
+    is scalar claim($worker, max_bytes => 1), 1, 'at least one';
+    is scalar claim($worker, max_bytes => 0), 0, 'none with 0 bytes';
     is scalar claim($worker, limit => 1), 1;
     $session->query('delete from agent.webhook_outbox');
 };
 
-# Many that are due for one receiver, the longest waiting first.
+# Many webhooks that are due for one receiver, the longest due first.
 sub fill_outbox {
     my ($count, $url, $due) = @_;
     return $session->query("insert into agent.webhook_outbox "
@@ -344,37 +344,37 @@ sub claimed_urls {
     return \%urls;
 }
 
-subtest 'a receiver gets half of the room that it does not hold, so that each finds some' => sub {
+subtest 'a receiver gets half of the room that it does not hold' => sub {
     fill_outbox(500, 'https://slow.example/a', '1 hour');
     is scalar claim($worker, room => 64), 32, 'half of all';
-    is scalar claim($worker, room => 32), 0, 'half of the room is held: no more';
-    is scalar claim($worker, room => 40), 4, 'until others have left';
+    is scalar claim($worker, room => 32), 0, 'none while it holds half';
+    is scalar claim($worker, room => 40), 4, 'more when room grows';
     is scalar claim($worker, room => 40), 2;
     fill_outbox(500, 'https://slow.example:8443/a', '30 minutes');
     is_deeply claimed_urls(claim($worker, room => 28)), { 'https://slow.example:8443/a' => 14 },
         'another port is another receiver';
     fill_outbox(1, 'https://quick.example/', '1 second');
     is_deeply claimed_urls(claim($worker, room => 14)), { 'https://quick.example/' => 1 },
-        'the one that has waited shortest is not kept waiting by those';
-    is scalar claim($play->worker, room => 1, limit => 1), 1, 'the last place is given too';
+        'a backlog of others does not delay a receiver';
+    is scalar claim($play->worker, room => 1, limit => 1), 1, 'the last slot is given too';
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'a receiver is the host and port of an address, however it is written' => sub {
+subtest 'a receiver is the host and port of a URL, however it is written' => sub {
     fill_outbox(1, "$_", '1 minute')
         for 'https://hooks.example/a', 'HTTPS://HOOKS.example/b?c', 'https://u:p@w@hooks.example#d', 'https://hooks.example?/@x';
     is $session->value('select count(distinct receiver) from agent.webhook_outbox'), 1;
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'the longest due of a receiver come first' => sub {
+subtest 'the longest due webhooks of a receiver come first' => sub {
     fill_outbox(10, 'https://a.example/late', '1 minute');
     fill_outbox(10, 'https://a.example/early', '1 hour');
     is_deeply claimed_urls(claim($worker, limit => 10)), { 'https://a.example/early' => 10 };
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'no receiver is always behind the others' => sub {
+subtest 'each receiver is sometimes the first' => sub {
     my @urls = map { "https://r$_.example/" } 1 .. 5;
     fill_outbox(100, $_, '1 hour') for @urls;
     my %seen;
@@ -383,11 +383,11 @@ subtest 'no receiver is always behind the others' => sub {
         $seen{ $delivery->[3] }++;
         $session->query("update agent.webhook_outbox set worker_id = null, attempts = 0, due_at = created_at");
     }
-    pass 'each is the first one sometimes';
+    pass 'every receiver was first once';
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'a claim looks at few of the receivers that wait for later, and finds what is due' => sub {
+subtest 'a claim finds due webhooks beside 20,000 receivers without any' => sub {
     $session->query("insert into agent.webhook_outbox "
         . "(account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
         . "select '$AgentSQL::ACCOUNT', gen_random_uuid(), gen_random_uuid(), 'https://down.example:' || n || '/', "
@@ -404,19 +404,19 @@ subtest 'a claim looks at few of the receivers that wait for later, and finds wh
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'a worker that is not live gets nothing' => sub {
+subtest 'a worker that is not live claims no webhook' => sub {
     ended_run();
     my $dead = $play->worker;
     $session->query("select agent.mark_worker_dead($dead, true, 100)");
     is scalar claim($_), 0 for $dead, 0;
     my $draining = $play->worker;
     $session->query("select agent.renew_worker($draining, 20, true)");
-    is scalar claim($draining), 0, 'nor one that drains';
+    is scalar claim($draining), 0, 'nor a draining one';
     is scalar claim($worker), 1;
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'burying a worker makes due what it was delivering' => sub {
+subtest 'marking a worker dead makes its webhooks due' => sub {
     my $run = ended_run();
     my $lost = $play->worker;
     is scalar claim($lost), 1;
@@ -428,7 +428,7 @@ subtest 'burying a worker makes due what it was delivering' => sub {
     is_deeply [ save($worker, result($delivery, 'delivered')) ], [ [ $run, 'delivered', '' ] ];
 };
 
-subtest 'a burial does not wait for an end that is being saved' => sub {
+subtest 'mark_worker_dead does not wait for a result that is being saved' => sub {
     my $lost = $play->worker;
     ended_run();
     my ($delivery) = claim($lost);
@@ -442,7 +442,7 @@ subtest 'a burial does not wait for an end that is being saved' => sub {
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'failed attempts follow each other over 23 hours, then it is given up' => sub {
+subtest 'failed attempts are repeated over 23 hours, then the webhook is given up' => sub {
     my $run = ended_run();
     my @delays = (1, 5, 25, 125, 625, 3125, 15625, 21600, 21600, 21600);
     my $sum = 0;
@@ -455,7 +455,7 @@ subtest 'failed attempts follow each other over 23 hours, then it is given up' =
         is $row->[1], 'again';
         my $wait = $session->value('select extract(epoch from due_at - agent.now()) from agent.webhook_outbox');
         cmp_ok abs($wait / $delays[ $attempt - 1 ] - 1), '<=', 0.2001, "$delays[$attempt - 1] s +-20 % after attempt $attempt";
-        cmp_ok abs($row->[2] - $wait), '<=', 1, 'as it says';
+        cmp_ok abs($row->[2] - $wait), '<=', 1, 'next_sec is the delay';
         is [ outbox() ]->[0]{last_error}, 'status 500';
         $sum += $delays[ $attempt - 1 ];
     }
@@ -463,17 +463,17 @@ subtest 'failed attempts follow each other over 23 hours, then it is given up' =
     cmp_ok $sum / 3600, '<', 24;
     $session->query('update agent.webhook_outbox set due_at = agent.now()');
     my ($delivery) = claim($worker);
-    is_deeply [ save($worker, result($delivery, 'failed', t => 'last words')) ], [ [ $run, 'dead', '' ] ];
+    is_deeply [ save($worker, result($delivery, 'failed', t => 'last error')) ], [ [ $run, 'dead', '' ] ];
     is scalar claim($worker), 0;
     my ($row) = outbox();
     is $row->{attempts}, 11;
-    is $row->{last_error}, 'last words', 'it is kept, with the last error';
+    is $row->{last_error}, 'last error', 'the row is kept, with the last error';
     is $session->value("select dead_at = '2050-01-01T00:00:00Z' from agent.webhook_outbox"), 't';
     $session->query('delete from agent.webhook_outbox');
     $session->query('reset agent.now');
 };
 
-subtest 'retries that failed together do not come back together' => sub {
+subtest 'webhooks that failed together are not repeated together' => sub {
     ended_run() for 1 .. 30;
     my @claimed = claim($worker);
     save($worker, map { result($_, 'failed') } @claimed);
@@ -481,7 +481,7 @@ subtest 'retries that failed together do not come back together' => sub {
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'the receiver may ask for a longer wait, up to 6 hours, not for a shorter one' => sub {
+subtest 'the receiver may ask for a longer delay, up to 6 hours, not for a shorter one' => sub {
     at('2050-01-01T00:00:00Z');
     for my $case ([ 60, 60, 60 ], [ 100_000, 21600, 21600 ], [ 0, 0.8, 1.2 ]) {
         my ($asked, $least, $most) = @$case;
@@ -496,7 +496,7 @@ subtest 'the receiver may ask for a longer wait, up to 6 hours, not for a shorte
     $session->query('reset agent.now');
 };
 
-subtest 'a refused delivery is given up at once, also when the result is told twice' => sub {
+subtest 'a refused webhook is given up at once, also when the result is saved twice' => sub {
     my $run = ended_run();
     my ($delivery) = claim($worker);
     is_deeply [ save($worker, result($delivery, 'refused', s => 5)) ], [ [ $run, 'dead', '' ] ];
@@ -505,7 +505,7 @@ subtest 'a refused delivery is given up at once, also when the result is told tw
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'a delivery that is lost at its last attempt is given up' => sub {
+subtest 'a webhook whose last attempt is lost is given up' => sub {
     my $run = ended_run();
     $session->query("update agent.webhook_outbox set attempts = 10, last_error = 'status 500'");
     my $lost = $play->worker;
@@ -517,7 +517,7 @@ subtest 'a delivery that is lost at its last attempt is given up' => sub {
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'given-up deliveries are kept for the retention time, others are not touched' => sub {
+subtest 'webhooks that were given up are kept for the retention time' => sub {
     at('2050-01-01T00:00:00Z');
     my @runs = map { ended_run() } 1 .. 3;
     my @claimed = claim($worker, limit => 2);
@@ -532,7 +532,7 @@ subtest 'given-up deliveries are kept for the retention time, others are not tou
     $session->query('reset agent.now');
 };
 
-subtest 'the same run id of two accounts is two deliveries' => sub {
+subtest 'the same run id in two accounts is two webhooks' => sub {
     my $run = ended_run();
     my $guest = '00000000-0000-0000-0000-000000000002';
     $session->query("insert into agent.webhook_outbox select '$guest', run_id, thread_id, url, body, body_bytes,

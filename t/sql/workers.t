@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Workers: registration, leases, burial, sweeping, draining.
+# Workers: registration, leases, death, sweeping, draining.
 use strict;
 use warnings;
 
@@ -14,30 +14,30 @@ my $play = AgentSQL::Play->new($db->session);
 my $session = $play->session;
 
 # How many runs they released.
-sub bury { return scalar $session->query("select * from agent.mark_worker_dead($_[0], $_[1], 100)") }
+sub mark_dead { return scalar $session->query("select * from agent.mark_worker_dead($_[0], $_[1], 100)") }
 
 # How many runs of the workers it found.
 sub sweep {
     my $released = 0;
-    $released += bury($_->[0], 'true') for $session->query('select agent.sweep_workers()');
+    $released += mark_dead($_->[0], 'true') for $session->query('select agent.sweep_workers()');
     return $released;
 }
 
 sub finish_all {
     my $worker = $play->worker;
-    $session->query('update agent.run_queue set not_before = null where state = 1');
+    $session->query("update agent.run_queue set not_before = null where state = 'ready'");
     while (my @claims = $play->claim($worker)) {
         $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
     }
     return;
 }
 
-subtest 'a host sees its workers that are not known to be dead' => sub {
+subtest 'list_node_workers returns the workers of a host that are not marked dead' => sub {
     my @mine = map { $play->worker(node => 'a', pid => $_, pid_start => 7) } 11, 12;
     $play->worker(node => 'b');
     is_deeply [ $session->query("select * from agent.list_node_workers('a')") ],
-        [ [ $mine[0], 'boot', 11, 7, 1 ], [ $mine[1], 'boot', 12, 7, 1 ] ];
-    bury($mine[0], "true");
+        [ [ $mine[0], 'boot', 11, 7, 'live' ], [ $mine[1], 'boot', 12, 7, 'live' ] ];
+    mark_dead($mine[0], "true");
     is_deeply [ map { $_->[0] } $session->query("select * from agent.list_node_workers('a')") ], [ $mine[1] ];
 };
 
@@ -49,18 +49,18 @@ subtest 'a renewal extends the lease by the database\'s clock' => sub {
     $session->query('reset agent.now');
 };
 
-subtest 'a buried worker is told so, and can neither renew nor claim' => sub {
+subtest 'a dead worker is fenced: it can neither renew nor claim' => sub {
     my $worker = $play->worker;
     my $run = $play->run($play->thread);
-    bury($worker, "true");
+    mark_dead($worker, "true");
     is $session->value("select agent.renew_worker($worker, 20, false)"), 'fenced';
     is_deeply [ $play->claim($worker) ], [];
-    is $session->value('select agent.renew_worker(0, 20, false)'), 'fenced', 'nor can an unknown one';
+    is $session->value('select agent.renew_worker(0, 20, false)'), 'fenced', 'so is an unknown one';
     is_deeply [ $play->claim(0) ], [];
     finish_all();
 };
 
-subtest 'a draining worker keeps its runs and gets no new ones' => sub {
+subtest 'a draining worker keeps its runs and claims no new ones' => sub {
     my $worker = $play->worker;
     my $run = $play->run($play->thread);
     my ($claim) = $play->claim($worker);
@@ -68,28 +68,28 @@ subtest 'a draining worker keeps its runs and gets no new ones' => sub {
     $play->run($play->thread);
     is_deeply [ $play->claim($worker) ], [];
     is $session->value("select agent.renew_worker($worker, 20, false)"), 'ok';
-    is_deeply [ $play->claim($worker) ], [], 'there is no way back';
+    is_deeply [ $play->claim($worker) ], [], 'draining is final';
     is_deeply $play->save($worker, AgentSQL::Play::finish($claim)), { $run => [ 'saved', 't' ] };
     finish_all();
 };
 
-subtest 'burial gives away the runs of the worker, counted or not' => sub {
+subtest 'mark_worker_dead releases the runs of the worker, counted or not' => sub {
     for my $counted (qw(true false)) {
         my $worker = $play->worker;
         my @runs = map { $play->run($play->thread) } 1 .. 3;
         $play->claim($worker);
-        is bury($worker, "$counted"), 3;
+        is mark_dead($worker, "$counted"), 3;
         is_deeply [ $session->query("select distinct state, attempts, not_before is null from agent.run_queue") ],
-            [ [ 1, $counted eq 'true' ? 1 : 0, $counted eq 'true' ? 'f' : 't' ] ], "counted $counted";
+            [ [ 'ready', $counted eq 'true' ? 1 : 0, $counted eq 'true' ? 'f' : 't' ] ], "counted $counted";
         finish_all();
     }
 };
 
-subtest 'burial releases at most 100 runs a call and can be gone on with' => sub {
+subtest 'mark_worker_dead releases runs up to its limit and can be called again' => sub {
     my $worker = $play->worker;
     $play->run($play->thread) for 1 .. 205;
     is scalar $play->claim($worker, limit => 300), 205;
-    is_deeply [ map { bury($worker, "true") } 1 .. 4 ], [ 100, 100, 5, 0 ];
+    is_deeply [ map { mark_dead($worker, "true") } 1 .. 4 ], [ 100, 100, 5, 0 ];
     finish_all();
 };
 
@@ -100,14 +100,14 @@ subtest 'a run lost with its worker three times ends in error worker_lost' => su
         my $worker = $play->worker(node => 'host7');
         $session->query('update agent.run_queue set not_before = null');
         is scalar $play->claim($worker), 1;
-        bury($worker, "true");
+        mark_dead($worker, "true");
     }
     my $error = $play->body('get_run', $thread, $run)->{error};
     is $error->{error}, 'worker_lost';
     is $error->{message}, 'The run was given up after 3 attempts; at the last one the worker on host host7 was lost.';
 };
 
-subtest 'sweeping buries workers 5 seconds after their lease ended, not before' => sub {
+subtest 'a sweep marks workers dead 5 seconds after their lease ended, not before' => sub {
     $session->query('delete from agent.workers');
     $session->query("set agent.now = '2030-01-01T00:00:00Z'");
     my $late = $play->worker(lease_sec => 10);
@@ -121,12 +121,12 @@ subtest 'sweeping buries workers 5 seconds after their lease ended, not before' 
     is sweep(), 1, 'at 5.1 s';
     is $session->value("select agent.renew_worker($late, 10, false)"), 'fenced';
     is $session->value("select agent.renew_worker($live, 60, false)"), 'ok', 'others live';
-    is $play->queue($run)->{state}, 1;
+    is $play->queue($run)->{state}, 'ready';
     $session->query('reset agent.now');
     finish_all();
 };
 
-subtest 'a late worker that nobody buried goes on with its runs' => sub {
+subtest 'a late worker that was not marked dead keeps its runs' => sub {
     $session->query("set agent.now = '2030-01-01T00:00:00Z'");
     my $worker = $play->worker(lease_sec => 10);
     my $run = $play->run($play->thread);
@@ -137,21 +137,21 @@ subtest 'a late worker that nobody buried goes on with its runs' => sub {
     $session->query('reset agent.now');
 };
 
-subtest 'sweeping works through a large backlog in batches, also of a burial that was cut short' => sub {
+subtest 'sweeps release a large backlog in batches, also after an interrupted release' => sub {
     $session->query('delete from agent.workers');
     my $worker = $play->worker;
     $play->run($play->thread) for 1 .. 250;
     $play->claim($worker, limit => 300);
-    bury($worker, "true");
+    mark_dead($worker, "true");
     my @released;
     push @released, sweep() while !@released || $released[-1];
     is_deeply \@released, [ 100, 50, 0 ];
     finish_all();
 };
 
-subtest 'dead workers are forgotten after a week' => sub {
+subtest 'dead workers are deleted after a week' => sub {
     my $worker = $play->worker;
-    bury($worker, "true");
+    mark_dead($worker, "true");
     sweep();
     is $session->value("select count(*) from agent.workers where worker_id = $worker"), 1;
     $session->query("update agent.workers set dead_at = dead_at - interval '8 days' where worker_id = $worker");
@@ -159,7 +159,7 @@ subtest 'dead workers are forgotten after a week' => sub {
     is $session->value("select count(*) from agent.workers where worker_id = $worker"), 0;
 };
 
-subtest 'a burial waits for a claim and finds what it claimed' => sub {
+subtest 'mark_worker_dead waits for a claim and releases the claimed runs' => sub {
     my $worker = $play->worker;
     my $run = $play->run($play->thread);
     my @sessions = map { $db->session } 1, 2;
@@ -168,7 +168,7 @@ subtest 'a burial waits for a claim and finds what it claimed' => sub {
     $sessions[1]->send("select outcome from agent.mark_worker_dead($worker, false, 100)");
     $sessions[0]->query('commit');
     is $sessions[1]->receive, 'requeued';
-    is $play->queue($run)->{state}, 1;
+    is $play->queue($run)->{state}, 'ready';
     finish_all();
 };
 

@@ -320,7 +320,7 @@ static void *run_thief(void *data)
     static const char steal[] =
         "select count(*) filter (where r.outcome = 'requeued')"
         " from (select worker_id, account_id, run_id, epoch"
-        "         from agent.run_queue where state = 2"
+        "         from agent.run_queue where state = 'leased'"
         "        order by random() limit 1) q,"
         " lateral agent.release_runs(q.worker_id, json_build_array("
         "     json_build_object('a', q.account_id, 'r', q.run_id, 'e', "

@@ -187,7 +187,7 @@ subtest 'all runs can be cancelled while large ones are claimed and begin' => su
     my @large = create_large_runs(12, 700, { do => 'hang' });
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
     $sv->wait_ready;
-    wait_for('the first to be claimed', sub { sql('select count(*) from agent.run_queue where state = 2') });
+    wait_for('the first to be claimed', sub { sql("select count(*) from agent.run_queue where state = 'leased'") });
     # With the limit of the server: more is answered 503.
     my $cost = cost_of([ $sv->pid ], sub {
         is sql("set lock_timeout = '2s'; select code from agent.cancel_runs_by_status("

@@ -30,7 +30,7 @@ subtest 'kill -9 of a runner' => sub {
     cmp_ok scalar @lost, '<', 4, 'the runs are distributed';
     kill KILL => $victim;
     wait_for('its runs to be ready again', sub {
-        sql('select count(*) from agent.run_queue where state = 1 or epoch > 1') == @lost;
+        sql("select count(*) from agent.run_queue where state = 'ready' or epoch > 1") == @lost;
     });
     wait_for('their second attempts', sub { !grep { events_of($_) < 4 } @lost });
     open_gate($gate);
@@ -106,7 +106,7 @@ subtest 'kill -9 of the supervisor' => sub {
     is scalar @family, 3, 'there are a spawner, a runner and a process that it started';
     $sv->stop('KILL');
     wait_for('all to end', sub { !grep { is_alive($_) } @family });
-    is sql('select state from agent.run_queue'), 2, 'the run is still leased';
+    is sql('select state from agent.run_queue'), 'leased', 'the run is still leased';
     $sv->launch;
     $sv->{ended} = 0;
     $sv->wait_log(qr/AGT0321: worker \d+ of this host/);
@@ -145,7 +145,7 @@ subtest 'kill -9 of the spawner' => sub {
         wait_for('the runner to end', sub { !grep { is_alive($_) } @runners });
         last if $sv->log_text !~ /AGT0353/;
     }
-    is sql("select state || ' ' || attempts from agent.run_queue where run_id = '$run'"), '1 0',
+    is sql("select state || ' ' || attempts from agent.run_queue where run_id = '$run'"), 'ready 0',
         'the run is ready again, the attempt is not counted';
     like $sv->log_text, qr/AGT0305/, 'the log says why';
 };
@@ -162,7 +162,7 @@ subtest 'a supervisor leaves those of others alone' => sub {
 subtest 'two machines of one name do not bury each other in turn' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
-    my $own = sql('select max(worker_id) from agent.workers where state = 1');
+    my $own = sql("select max(worker_id) from agent.workers where state = 'live'");
     my $twin = sql("select agent.register_worker('node-1', 'another boot', 1, 1, 10, 600, '{agent}')");
     # As the other one would do itself: it takes our worker for what a crash has left.
     sql("select agent.mark_worker_dead($own, true, 100)");
@@ -182,7 +182,7 @@ subtest 'a worker that was declared dead stops at once and begins anew' => sub {
     $sv->wake;
     wait_for('it to run', sub { events_of($run) == 2 });
     my ($runner) = $sv->runner_pids;
-    sql("select agent.mark_worker_dead(max(worker_id), true, 100) from agent.workers where state = 1");
+    sql("select agent.mark_worker_dead(max(worker_id), true, 100) from agent.workers where state = 'live'");
     $sv->wait_log(qr/AGT0322/);
     wait_for('its runner to end', sub { !is_alive($runner) });
     wait_status($run, 'success');

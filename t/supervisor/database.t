@@ -189,7 +189,7 @@ subtest 'a claim that a crash has undone' => sub {
     $sv->wake;
     wait_for('it to run', sub { events_of($run) == 2 });
     # As after the crash: ready again, with the epoch of before the claim.
-    sql("update agent.run_queue set state = 1, worker_id = null, epoch = epoch - 1, attempts = 0, "
+    sql("update agent.run_queue set state = 'ready', worker_id = null, epoch = epoch - 1, attempts = 0, "
         . "ready_seq = nextval('agent.run_ready_seq') where run_id = '$run'");
     $sv->wake;
     wait_status($run, 'success');

@@ -88,7 +88,7 @@ subtest 'a run that kills its runner each time costs the runs beside it no attem
     like $sv->log_text, qr/AGT0374: runner \d+ ended with 21 runs: they are tried again, at most 6 together/,
         'before, it was looked for in groups';
     wait_for('the others to run again', sub {
-        sql('select count(*) from agent.run_queue where state = 2 and attempts = 1') == @others;
+        sql("select count(*) from agent.run_queue where state = 'leased' and attempts = 1") == @others;
     });
     my $new = create_run({ do => 'report' });
     $sv->wake;
@@ -104,7 +104,7 @@ subtest 'a run that kills its runner each time costs the runs beside it no attem
 sub make_suspects {
     my ($graph, $count, $input) = @_;
     my @runs = map { create_run($input, graph => $graph) } 1 .. $count;
-    sql("update agent.run_queue set max_shared = 1 where graph_id = '$graph' and state = 1");
+    sql("update agent.run_queue set max_shared = 1 where graph_id = '$graph' and state = 'ready'");
     return @runs;
 }
 
@@ -117,7 +117,7 @@ subtest 'no more runs that are to be tried alone are claimed than runners can be
         timing_ms => { %{ fast_timing() }, trial => 600_000 });
     wait_status($_, 'success') for @runs;
     pass 'ordinary runs go on beside them';
-    my $held = "select count(*) from agent.run_queue where graph_id = 'many' and state = 2";
+    my $held = "select count(*) from agent.run_queue where graph_id = 'many' and state = 'leased'";
     wait_for('16 of them to run', sub { sql($held) == 16 && !grep { events_of($_) < 2 } @first });
     wait_status(create_run({ do => 'noop' }, graph => 'many'), 'success') for 1 .. 3;
     is sql($held), 16, 'the others wait in the queue';

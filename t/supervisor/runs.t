@@ -76,7 +76,7 @@ subtest '500 runs at once' => sub {
     wait_for('all to run', sub {
         sql("select count(*) from agent.run_events where event = 'custom' and data like '%pid%'") >= 501;
     });
-    is sql('select count(*) from agent.run_queue where state = 2'), 500, 'all are executed at the same time';
+    is sql("select count(*) from agent.run_queue where state = 'leased'"), 500, 'all are executed at the same time';
     open_gate($gate);
     wait_for('all to end', sub { sql('select count(*) from agent.run_queue') == 0 });
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all succeed';

@@ -62,15 +62,15 @@ subtest 'SIGUSR1 lets runs finish' => sub {
     $sv->signal('USR1');
     $sv->wait_log(qr/AGT0331: runner \d+ ended \(exit status 0\) with 0 runs/);
     wait_for('the worker to be draining', sub {
-        sql('select count(*) from agent.workers where state = 2') == 1;
+        sql("select count(*) from agent.workers where state = 'draining'") == 1;
     });
     my $late = create_run({ do => 'noop' });
     $sv->wake;
     open_gate($gate);
     is $sv->wait_exit, 0, 'it ends when the run has';
     is status_of($run), 'success', 'the run is finished';
-    is queue_row($late), '1 0', 'no other run was claimed';
-    is sql('select count(*) from agent.workers where state <> 3'), 0, 'the worker has left';
+    is queue_row($late), 'ready 0', 'no other run was claimed';
+    is sql("select count(*) from agent.workers where state <> 'dead'"), 0, 'the worker has left';
     sql("delete from agent.run_queue");
 };
 
@@ -78,7 +78,7 @@ subtest 'after the drain time runs stop at a checkpoint and are given back' => s
     my ($sv, $run) = start_with_run({ do => 'hang', once => 1 }, drain_timeout_ms => 200);
     $sv->signal('USR1');
     is $sv->wait_exit, 0, 'it ends';
-    is queue_row($run), '1 0', 'the run is ready again, the attempt is not counted';
+    is queue_row($run), 'ready 0', 'the run is ready again, the attempt is not counted';
     is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'its checkpoint is saved';
     my $next = TestSupervisor->start($pg);
     wait_for('the next supervisor to take it', sub { events_of($run) >= 3 });
@@ -90,7 +90,7 @@ subtest 'a run that does not stop does not hold the drain up' => sub {
     my ($sv, $run) = start_with_run({ do => 'stuck' }, drain_timeout_ms => 100, timing_ms => fast_timing());
     $sv->signal('USR1');
     is $sv->wait_exit, 0, 'it ends';
-    is queue_row($run), '1 0', 'the run is ready again, the attempt is not counted';
+    is queue_row($run), 'ready 0', 'the run is ready again, the attempt is not counted';
     sql("delete from agent.run_queue");
 };
 
@@ -98,7 +98,7 @@ for my $signal (qw(TERM INT)) {
     subtest "SIG$signal gives runs back at once" => sub {
         my ($sv, $run, $status, $family) = start_and_leave(sub { $_[0]->signal($signal) });
         is $status, 0, 'it ends';
-        is queue_row($run), '1 0', 'the run is ready again, the attempt is not counted';
+        is queue_row($run), 'ready 0', 'the run is ready again, the attempt is not counted';
         wait_gone('the runner is gone', @{$family});
         sql("delete from agent.run_queue");
     };
@@ -115,7 +115,7 @@ subtest 'the end of the parent' => sub {
     cmp_ok $sec, '<', 20, 'soon';
     note sprintf 'after %.0f ms', 1000 * $sec;
     wait_gone('with its runners', @{$family});
-    is queue_row($run), '1 0', 'the run is ready again, the attempt is not counted';
+    is queue_row($run), 'ready 0', 'the run is ready again, the attempt is not counted';
     sql("delete from agent.run_queue");
 };
 

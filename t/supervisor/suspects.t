@@ -164,7 +164,7 @@ subtest 'as many runners are left to end their runs as there are others' => sub 
     $sv->wait_log(qr/(?:AGT0330(?:.*\n)*.*){4}/);
     cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'nor after it';
     wait_for('the first run to go on elsewhere', sub { sql("select epoch from agent.run_queue where run_id = '$long[0]'") > 1 });
-    wait_for('all to run', sub { sql("select count(*) from agent.run_queue where graph_id = 'left' and state = 2") == 3 });
+    wait_for('all to run', sub { sql("select count(*) from agent.run_queue where graph_id = 'left' and state = 'leased'") == 3 });
     wait_for('all to hold the gate', sub { !grep { (events_of($_))[-1][0] ne 'custom' } @long });
     open_gate($gate);
     wait_status($_, 'success') for @long;

@@ -280,7 +280,7 @@ behaviour 'a worker that is declared dead while it claims deliveries claims agai
     my $sv = start_sender({}, lease_sec => 8);
     my $lock = hold_claims('lock table agent.webhook_outbox in access exclusive mode');
     wait_claiming();
-    sql('update agent.workers set state = 3, dead_at = now() where state = 1');
+    sql("update agent.workers set state = 'dead', dead_at = now() where state = 'live'");
     $sv->wait_log(qr/AGT0322/);
     # What was asked under the first number must not take the delivery.
     sql("select pg_terminate_backend(pid, 10000) $WAITING");

@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads/{thread_id}/runs/{run_id}/cancel.
--- Returns: ok with {"status": interrupted | rolled_back | cancelling}; cancelling means that a worker
---          holds the run and will stop it; run_not_found; run_finished. changed: thread and run when
---          it ended here.
--- Locks:   the thread, then the queue row, then the record. A final run is answered before any lock.
+-- Returns: ok with {"status": interrupted | rolled_back | cancelling}; cancelling: a worker holds the run and
+--          will stop it; run_not_found; run_finished. changed: thread and run when the run ended here.
+-- Locks:   the thread, then the queue row, then the record; none when the run is final.
 create or replace function agent.cancel_run(
     p_account_id uuid,
     p_thread_id uuid,
@@ -45,7 +44,7 @@ begin
        and q.account_id is not distinct from p_account_id
        for update;
     if not found then
-        -- It ended while the locks were waited for.
+        -- It ended while this waited for the locks.
         select r.status into v_status
           from agent.runs r
          where r.run_id = p_run_id
@@ -56,9 +55,9 @@ begin
     end if;
 
     code := 'ok';
-    if v_row.state = 2 then
+    if v_row.state = 'leased' then
         update agent.run_queue q
-           set cancel = case p_action when 'rollback' then 2 else greatest(q.cancel, 1) end
+           set cancel = agent.stronger_cancel(q.cancel, p_action)
          where q.run_id = p_run_id
            and q.account_id is not distinct from p_account_id;
         body := '{"status":"cancelling"}';
@@ -69,8 +68,8 @@ begin
         perform agent.rollback_run(null, v_row);
         body := '{"status":"rolled_back"}';
     else
-        perform agent.finalize_runs(null, array[
-            row(p_account_id, p_thread_id, p_run_id, 'interrupted', null, true, null)::agent.run_end]);
+        perform agent.finalize_runs(
+            null, array[agent.make_end(v_row, 'interrupted', p_cancelled => true)]);
         body := '{"status":"interrupted"}';
     end if;
 end

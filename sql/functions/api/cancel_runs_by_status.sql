@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /runs/cancel with a status: up to 100 unfinished runs of the account, the latest first, so that
--- a run which is to end is not promoted by the end of the one before it. The caller goes on from the
--- last one, in another transaction.
--- Returns: ok with the id of the last run that was looked at, changed: threads and runs that ended
---          here; run_not_found when there are no more before p_before. p_status: pending = not begun,
---          running = a worker executes it, all = both.
+-- POST /runs/cancel with a status: up to 100 unfinished runs of the account, newest first, so that the end of
+-- a run does not promote one that is also to be cancelled. The caller continues with the returned id as
+-- p_before, in another transaction.
+-- Returns: ok with the id of the last run read, changed: threads and runs that ended here; run_not_found when
+--          no run is left before p_before. p_status: pending = not leased, running = leased, all = both.
 -- Bound:   ids of 100 runs and their threads. Held by `limit 100`.
 -- Locks:   the threads, then the queue rows, each in the order of their keys, then the records.
 create or replace function agent.cancel_runs_by_status(
@@ -30,7 +29,7 @@ begin
               from agent.run_queue q
              where q.run_id < p_before
                and q.account_id is not distinct from p_account_id
-               and (p_status = 'all' or (p_status = 'running') = (q.state = 2))
+               and (p_status = 'all' or (p_status = 'running') = (q.state = 'leased'))
              order by q.run_id desc
              limit 100
            ) x;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /runs: a run on a hidden thread that is made with it. The thread is deleted some time after
--- the run has ended, unless the request's on_completion is keep.
--- Returns: ok with the run record (of the stored run when the idempotency key was seen before);
+-- POST /runs: a run on a hidden thread that is created with it. The thread is deleted some time after the run
+-- has ended, unless on_completion of the request is keep.
+-- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          assistant_not_found, idempotency_mismatch.
 -- Locks:   the idempotency key (advisory), then the new rows.
 create or replace function agent.create_stateless_run(

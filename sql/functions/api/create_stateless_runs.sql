@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /runs/batch: all runs of p_requests, each on a hidden thread of its own, or none. The arrays have
--- an element for each request; p_graph_ids has '' for a stored assistant, p_known_graph_ids are the
--- graphs that the server executes.
+-- POST /runs/batch: all runs of p_requests, each on a hidden thread of its own, or none. The arrays have one
+-- element per request; in p_graph_ids '' stands for a stored assistant; p_known_graph_ids are the graphs
+-- that the server executes.
 -- Returns: ok with the array of run records in the order of the requests; assistant_not_found.
 -- Bound:   the bytes of p_requests and 2 KB a request, of which the server accepts 1,000.
 --          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h.
--- Locks:   the new rows; assistants that are new too come first, in the order of their keys.
+-- Locks:   the new rows; those of new assistants first, in the order of their keys.
 create or replace function agent.create_stateless_runs(
     p_account_id uuid,
     p_thread_ids uuid[],

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads.
 -- Returns: ok with the thread record; thread_exists when the id is taken and p_if_exists is raise.
--- Locks:   the new row; of an existing one nothing.
+-- Locks:   the new row; none on an existing one.
 create or replace function agent.create_thread(
     p_account_id uuid,
     p_thread_id uuid,
@@ -20,7 +20,7 @@ begin
     insert into agent.threads as t (account_id, thread_id, metadata, created_at, updated_at)
     values (
         p_account_id, p_thread_id,
-        -- Null in JSON is as good as absent.
+        -- A JSON null counts as absent.
         coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}'), v_now, v_now)
         on conflict (account_id, thread_id) do nothing
     returning agent.render_thread(t, null, '{}') into body;

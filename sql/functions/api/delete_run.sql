@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- DELETE /threads/{thread_id}/runs/{run_id}. Its events and checkpoints go with it; when the thread's
--- state was one of them, the state falls back to what was before.
+-- DELETE /threads/{thread_id}/runs/{run_id}, with its events and checkpoints. When it saved the head of the
+-- thread, the head falls back to the checkpoint before.
 -- Returns: ok, changed: thread and run; run_not_found; run_active when the run is not final.
 -- Locks:   the thread, then the record and the queue row of the active run.
 create or replace function agent.delete_run(
@@ -20,7 +20,7 @@ declare
     v_thread agent.threads;
     v_head   uuid;
 begin
-    -- A run that is not there, or not final, is answered before any lock.
+    -- A run that does not exist or is not final is refused without a lock.
     select r.status into v_status
       from agent.runs r
      where r.run_id = p_run_id
@@ -48,7 +48,7 @@ begin
         return;
     end if;
 
-    -- What a rollback of the run that is active now restores must not go either.
+    -- A rollback of the active run must not restore a deleted checkpoint.
     update agent.run_queue q
        set base_checkpoint_id = agent.skip_checkpoints(
                p_account_id, p_thread_id, p_run_id, q.base_checkpoint_id)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- DELETE /threads/{thread_id}. Everything of the thread goes, also a run that executes: its worker
--- finds no queue row any more and is fenced. Usage stays.
--- Returns: ok, changed: the thread and its runs that were not final; thread_not_found.
+-- DELETE /threads/{thread_id}, with everything that belongs to it, also an executing run: its worker finds no
+-- queue row and is fenced. Usage is kept.
+-- Returns: ok, changed: the thread and its unfinished runs; thread_not_found.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.delete_thread(
     p_account_id uuid,
@@ -38,10 +38,10 @@ begin
               from agent.run_queue b
              where b.account_id = p_account_id
                and b.thread_id = p_thread_id
-               and b.state = 0
+               and b.state = 'blocked'
              order by b.thread_seq));
 
-    -- Run by run: a join could choose to read the events of the whole day.
+    -- Run by run: a join could read the events of the whole day.
     changed := p_thread_id;
     for v_bucket, v_run_id, v_final in
         select r.events_bucket, r.run_id, r.finished_at is not null

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which thread a run belongs to, for paths that name the run alone.
+-- The thread of a run, for paths that name the run alone.
 -- Returns: ok with the thread's id; run_not_found.
 -- Locks:   none.
 create or replace function agent.find_run_thread(
@@ -24,4 +24,4 @@ begin
 end
 $function$;
 
-comment on function agent.find_run_thread(uuid, uuid) is 'Which thread a run belongs to.';
+comment on function agent.find_run_thread(uuid, uuid) is 'The thread of a run.';

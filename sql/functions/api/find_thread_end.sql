@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where a stream of a thread begins that is to show only what is new.
--- Returns: ok with the cursor of agent.read_thread_events; run_id is the run in which it lies, null
---          while none is active; thread_not_found.
+-- The cursor at the end of a thread's events, for streams that show only later ones.
+-- Returns: ok with the cursor of agent.read_thread_events; run_id is the active run, which contains the cursor,
+--          null for none; thread_not_found.
 -- Locks:   none.
 create or replace function agent.find_thread_end(
     p_account_id uuid,
@@ -40,4 +40,4 @@ begin
 end
 $function$;
 
-comment on function agent.find_thread_end(uuid, uuid) is 'Where the events of a thread end at present.';
+comment on function agent.find_thread_end(uuid, uuid) is 'The cursor at the end of a thread''s events.';

@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- GET /threads/{thread_id}/runs/{run_id}/join, asked once per wake-up: reads only.
--- Returns: waiting while the run is not final; ok with
---          {"__error__": {error, message}} when it failed;
---          else the values it has left, __interrupt__ among them when it stopped before its end and
---          __feedback__ when it was asked for; a run that saved no checkpoint shows the thread's
---          values, null for none;
---          run_not_found, also after a rollback.
+-- GET /threads/{thread_id}/runs/{run_id}/join, called once per wake-up: reads only.
+-- Returns: waiting while the run is not final; run_not_found, also after a rollback; ok with
+--          - {"__error__": {error, message}} when the run failed;
+--          - else the values that it left, with __interrupt__ when it stopped before its end, and with
+--            __feedback__ when it has feedback addresses; for a run that saved no checkpoint the values of
+--            the thread, null for none.
 -- Locks:   none.
 create or replace function agent.join_run(
     p_account_id uuid,

@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- GET /threads/{thread_id}/runs.
--- Returns: ok with an array of run records, newest first, [] for none; next: the offset to go on from,
---          null when these were the last; thread_not_found.
---          p_status null = any; p_select null = whole records, else only these fields.
--- Bound:   16 MB of whole records, of which p_select takes its part, but at least one record. Records
---          are read one by one: what comes after the bound stays where it is stored.
+-- GET /threads/{thread_id}/runs. p_status null = any; p_select null = whole records, else only these members.
+-- Returns: ok with an array of run records, newest first, [] for none; next: the offset of the next page,
+--          null after the last; thread_not_found.
+-- Bound:   16 MB of whole records, of which p_select takes a part, but at least one record. Records are read
+--          one by one: values beyond the bound are not fetched from their storage.
 --          Held by `c_bytes   constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
 create or replace function agent.list_runs(
@@ -38,8 +37,8 @@ begin
         return;
     end if;
 
-    -- The loop reads ahead, but only rows: large values are fetched when they are rendered. The row
-    -- after the limit tells that there are more.
+    -- The loop reads ahead, but only rows: large values are fetched when they are rendered. A row after
+    -- the limit means that there is a next page.
     for v_run in
         select r.*
           from agent.runs r

@@ -1,13 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The stored events of a run after a cursor, and its end: all that a stream needs at each look.
--- Returns: rows in order of seq; p_after -1 = from the first. p_events null = all, else only these.
---          event null, status null: nothing to send, but the cursor is at seq (events that were not
---          asked for). event null, status set: all is sent and the run is final. seq null: there is
---          no such run. more: the rows were cut off at p_limit, or near 64 KB of data; ask again.
---          An event that names a checkpoint shows its values. When the retention has dropped what
---          comes after the cursor, agent.compose_gap's rows stand for it.
--- Bound:   64 KB of data and one event, or composed state, more.
---          Held by `v_bytes  integer := 65536` and `more := v_left <= 0 or v_bytes <= 0`.
+-- The stored events of a run after a cursor, and its end: one poll of a stream. p_after -1 = from the first
+-- event; p_events null = all, else only these. An event that refers to a checkpoint shows its values.
+-- When retention has dropped events after the cursor, agent.compose_gap substitutes for them.
+-- Returns: rows in order of seq.
+--          event set: an event.
+--          event null, status null: nothing to send, but the cursor moved to seq (events not in p_events).
+--          event null, status set: the run is final and all events were sent.
+--          seq null: the run does not exist.
+--          more: the rows were cut off at p_limit, or near 64 KB of data; call again.
+-- Bound:   64 KB of data and one event, or composed state, more. Held by `v_bytes  integer := agent.page_bytes()`,
+--          `more := v_left <= 0 or v_bytes <= 0` and `select 65536` in sql/functions/inline/page_bytes.sql.
 -- Locks:   none.
 create or replace function agent.read_events(
     p_account_id uuid,
@@ -28,7 +30,7 @@ declare
     v_last   bigint;
     v_seq    bigint := p_after;
     v_left   integer := p_limit;
-    v_bytes  integer := 65536;
+    v_bytes  integer := agent.page_bytes();
     -- A bound cursor: a plain loop would fetch, and compose, 50 rows ahead.
     c_events cursor for
         select x.seq, x.event, x.wanted, coalesce(x.data, v.content::text, 'null') as data

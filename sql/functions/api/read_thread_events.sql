@@ -1,22 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The events of all runs of a thread after a cursor (number of the run, number of the event), run by
--- run in the order of their creation. One snapshot, and only one run of a thread executes: a run that
--- is final or gone gets no more events, so nothing can be committed behind the cursor. It stays at a
--- run that is not final; what a later one has done meanwhile, ended before it began, comes after it.
--- Cursors: (n, s) = the events of run n up to s were sent; (n, -1) = all of the runs before n;
---          (0, -1) = from the oldest run whose events are still there. One beyond the last run is
---          taken for the end.
--- Returns: rows in order, each with the cursor behind it, also as the id "n-s".
+-- The events of all runs of a thread after a cursor (number of the run, number of the event), run by run in
+-- the order of their creation. A snapshot suffices: only one run of a thread executes, and a run that is
+-- final or deleted gets no more events, so nothing is committed before the cursor. The cursor stays at a run
+-- that is not final; a later run that was cancelled before it began is shown after that one.
+-- Cursors: (n, s) = the events of run n up to s were sent; (n, -1) = those of all runs before n;
+--          (0, -1) = from the oldest run whose events are still stored. A cursor beyond the last run counts
+--          as the end.
+-- Returns: rows in order, each with the cursor after it, also as the id "n-s".
 --          event set: an event of the run. p_events null = all, else only these.
---          event null, status set: the run is final; checkpoint_id is the state it has left, null for
---          none. status deleted: the run at the cursor was rolled back or deleted, run_id is null.
+--          event null, status set: the run is final; checkpoint_id is the state it left, null for none.
+--          status deleted: the run at the cursor was rolled back or deleted, run_id is null.
 --          event null, status null: nothing to send, but the cursor has moved.
---          id null: there is no such thread.
---          more: the rows were cut off at p_limit, or near 64 KB of data; ask again.
---          When the retention has dropped events after the cursor, agent.compose_gap's rows stand
---          for them; from (0, -1) such runs are left out.
--- Bound:   64 KB of data and what agent.read_events returns for one run.
---          Held by `v_bytes  integer := 65536`, `more := v_left <= 0 or v_bytes <= 0` and `exit when more`.
+--          id null: the thread does not exist.
+--          more: the rows were cut off at p_limit, or near 64 KB of data; call again.
+--          When retention has dropped events after the cursor, agent.compose_gap substitutes for them; from
+--          (0, -1) such runs are skipped.
+-- Bound:   64 KB of data and what agent.read_events returns for one run. Held by
+--          `v_bytes  integer := agent.page_bytes()`, `more := v_left <= 0 or v_bytes <= 0`, `exit when more`
+--          and `select 65536` in sql/functions/inline/page_bytes.sql.
 -- Locks:   none.
 create or replace function agent.read_thread_events(
     p_account_id uuid,
@@ -43,7 +44,7 @@ declare
     v_number bigint := p_after_run;
     v_seq    bigint := p_after_seq;
     v_left   integer := p_limit;
-    v_bytes  integer := 65536;
+    v_bytes  integer := agent.page_bytes();
     v_run    agent.runs;
     c_runs cursor for
         select r.*

@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The newest events of many runs at once, for streams that have all before: of each run, named with
--- its account at the same place of the arrays, those after its cursor. Only what takes no composing
--- is read here; whoever gets a row without an event looks with agent.read_events.
--- Returns: rows in order of seq within each run. event null: look, there is something else (the
---          values of a checkpoint, a large event, a final status, more than p_limit events, a run that
---          is gone). No row: nothing new.
+-- The latest events of many runs, one statement for all streams that wait. The arrays name each run, its
+-- account and its cursor. Rows without an event tell the caller to poll with agent.read_events.
+-- Returns: rows in order of seq within each run. event null: poll, because the next row is the values of a
+--          checkpoint, or large, or there are more than p_limit events, or the run is final or was deleted.
+--          No row for a run without changes.
 -- Bound:   of each run p_limit + 1 events of 16 KB.
 --          Held by `octet_length(x.data) <= 16384` and `limit p_limit + 1`.
 -- Locks:   none.
@@ -26,7 +25,7 @@ as $function$
       join agent.runs r on r.run_id = u.run_id
        and r.account_id is not distinct from u.account_id
      cross join lateral (
-            -- Its length is known without its being read.
+            -- The length is known without fetching the value.
             select x.seq, x.event, x.data,
                    x.data is not null and octet_length(x.data) <= 16384 as is_small
               from agent.run_events x
@@ -47,4 +46,4 @@ as $function$
 $function$;
 
 comment on function agent.read_updates(uuid[], uuid[], bigint[], integer) is
-    'The newest events of many runs at once.';
+    'The latest events of many runs.';

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The version that the server compares with its own when it starts.
+-- The version that the server compares with its own when it connects.
 -- Returns: number of the last applied migration.
 -- Locks:   none.
 create or replace function agent.schema_version() returns integer

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where an attempt of a leased run starts: a retry at the run's own last checkpoint, which has
--- the input already, a first attempt at the checkpoint that its request names, or the thread's head.
--- Returns: one row; checkpoint_id null = an empty state. No row for a thread that is gone.
+-- The checkpoint from which an attempt of a leased run starts: for a retry the last checkpoint that the run
+-- saved, which already contains the input; for a first attempt the one that the request names, else the
+-- thread's head.
+-- Returns: one row; checkpoint_id null = an empty state. No row when the thread was deleted.
 -- Locks:   none.
 create or replace function agent.choose_start(
     p_account_id uuid,
@@ -28,4 +29,4 @@ as $function$
 $function$;
 
 comment on function agent.choose_start(uuid, uuid, uuid, uuid) is
-    'Where an attempt of a run starts.';
+    'Checkpoint from which an attempt of a run starts.';

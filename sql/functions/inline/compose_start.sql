@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The message that starts an attempt of a run at its runner, where agent.choose_start says.
--- Each table is looked up by its key behind a limit, so that no statistics can turn the look-ups of many
--- runs into a scan.
--- Returns: one row: the protocol's line, without a line break.
+-- The protocol's start message for an attempt of a run; agent.choose_start chooses its checkpoint. Each
+-- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
+-- Returns: one row: the message as one line, without line breaks.
 -- Locks:   none.
 create or replace function agent.compose_start(
     p_account_id uuid,
@@ -59,4 +58,4 @@ as $function$
 $function$;
 
 comment on function agent.compose_start(uuid, uuid, uuid, text, integer, smallint) is
-    'The message that starts an attempt of a run.';
+    'The start message for an attempt of a run.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Puts the values of a checkpoint together again from their blobs.
--- Returns: one row: the JSON object, or null when p_channels is null (no checkpoint).
+-- Composes the values of a checkpoint from its blobs.
+-- Returns: one row: the JSON object; null when p_channels is null (no checkpoint).
 -- Locks:   none.
 create or replace function agent.compose_values(
     p_account_id uuid,

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The key of a content-addressed value. 128 bits of SHA-256 fit a uuid, half as wide
--- in the index and in each checkpoint; MD5 would let the author of one message forge another's key.
+-- The key of a content-addressed value. 128 bits of SHA-256 fit a uuid, which halves the key in the index
+-- and in each checkpoint; with MD5 the author of one message could forge the key of another.
 -- Returns: the digest.
 -- Locks:   none.
 create or replace function agent.digest_text(p_text text) returns uuid

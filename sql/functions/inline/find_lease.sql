@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The queue row of a run if a worker holds it under this epoch: the condition of every
--- write of a worker. "is not distinct from" leaves the planner one index, the primary key, and the
--- limit keeps it from turning the look-up into a join: with statistics of an empty queue it would
--- read all leases for each run. A row has a worker only while it is leased.
+-- The queue row of a run whose lease the worker holds under this epoch: the condition of every write of a
+-- worker. "is not distinct from" leaves the planner one index, the primary key. The limit prevents a join,
+-- which would read all leases for each run when the statistics are those of an empty queue. worker_id is
+-- set only while a run is leased.
 -- Returns: one row or none.
--- Locks:   none; agent.fence_leases comes first.
+-- Locks:   none; call agent.fence_leases first.
 create or replace function agent.find_lease(
     p_worker_id bigint,
     p_account_id uuid,

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The config of a run: the request's over the assistant's, member by member. metadata is
--- merged from all that is known, the run's own last; configurable always has our identifiers. A member
--- that is null in JSON is as good as absent.
+-- The config of a run: the request's members over the assistant's. metadata is merged from all sources, the
+-- run's own last; configurable always contains the server's identifiers. A JSON null counts as absent.
 -- Returns: the object.
 -- Locks:   none.
 create or replace function agent.merge_config(

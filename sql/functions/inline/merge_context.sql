@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The request's context over the assistant's. Only when both have members is anything
--- rewritten; else the client's text stays as it is.
+-- The request's context over the assistant's. Rewritten only when both have members; otherwise the client's
+-- text is kept verbatim.
 -- Returns: the merged object.
 -- Locks:   none.
 create or replace function agent.merge_context(p_base json, p_over json) returns json

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Receivers of webhooks as a ring: the one behind the given one, the first behind the last.
--- Returns: one agent.webhook_outbox.receiver; null when nothing waits for any.
+-- The next receiver of pending webhooks, in a ring: the lowest hash above p_receiver, else the lowest of all.
+-- Returns: one agent.webhook_outbox.receiver; null when no webhook is pending.
 -- Locks:   none.
 create or replace function agent.next_receiver(p_receiver bigint) returns setof bigint
 language sql stable parallel safe
--- No SET clause: it would keep the body from being inlined, as would a result that is no set.
+-- No SET clause: it would keep the body from being inlined, as would a scalar result.
 as $function$
     select coalesce(
                (select o.receiver
@@ -20,4 +20,4 @@ as $function$
                  limit 1))
 $function$;
 
-comment on function agent.next_receiver(bigint) is 'The receiver of webhooks behind this one.';
+comment on function agent.next_receiver(bigint) is 'The next receiver of webhooks in the ring of receivers.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The only clock of the schema: the database's, or the time a test has set in agent.now.
--- Returns: the present moment, later than all that the transaction has waited for.
+-- The clock of the schema: the database's, or the time that a test has set in agent.now.
+-- Returns: the current time, not the transaction's: later than everything the transaction has waited for.
 -- Locks:   none.
 create or replace function agent.now() returns timestamptz
 language sql volatile parallel safe

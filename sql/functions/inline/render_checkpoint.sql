@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A reference to a checkpoint as today's clients expect it.
+-- A reference to a checkpoint as the API shows it.
 -- Returns: the object, null when p_checkpoint_id is null.
 -- Locks:   none.
 create or replace function agent.render_checkpoint(p_thread_id uuid, p_checkpoint_id uuid) returns json

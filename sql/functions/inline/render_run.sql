@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The one place that knows what a run record looks like.
--- Returns: the run record; input and command are the client's exact text.
+-- The run record of the API. No other function knows its members.
+-- Returns: the record; input and command are the client's exact text.
 -- Locks:   none.
 create or replace function agent.render_run(p_run agent.runs) returns json
 language sql stable parallel safe

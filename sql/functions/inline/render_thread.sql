@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The one place that knows what a thread record looks like.
--- Returns: the thread record.
+-- The thread record of the API. No other function knows its members.
+-- Returns: the record.
 -- Locks:   none.
 create or replace function agent.render_thread(
     p_thread agent.threads,

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A point in time as the API shows it: always six digits, always +00:00.
+-- A timestamp as the API shows it: always six digits, always +00:00.
 -- Returns: text like 2024-08-30T23:07:38.242730+00:00, null for null.
 -- Locks:   none.
 create or replace function agent.render_time(p_time timestamptz) returns text
@@ -10,4 +10,4 @@ as $function$
                               'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')
 $function$;
 
-comment on function agent.render_time(timestamptz) is 'A point in time as the API shows it.';
+comment on function agent.render_time(timestamptz) is 'A timestamp as the API shows it.';

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Takes the values of a checkpoint apart: an array element by element, so that two
--- checkpoints of a chat share its messages, any other value whole. The digest and the row of an
--- element cost as much as some hundred bytes of text, so an array whose elements have less than 64
--- bytes on average is kept whole: the work is linear in the bytes, whatever the number of elements.
+-- Splits the values of a checkpoint into channels: an array element by element, so that the checkpoints of
+-- a chat share its messages; any other value as a whole. The digest and the row of an element cost as much
+-- as a few hundred bytes of text, so an array whose elements average less than 64 bytes is kept whole: the
+-- work is linear in the bytes, whatever the number of elements.
 -- Returns: one row: the channels in the order of p_values, {} for an empty object.
 -- Locks:   none.
 create or replace function agent.split_values(p_values json)
@@ -24,14 +24,14 @@ as $function$
               from json_each(p_values) with ordinality as v (key, value, pos)
            ) c (name, is_list, value, pos)
      cross join lateral (
-            -- The elements come in order, and nothing between here and there sorts or joins.
+            -- The elements keep their order: nothing below sorts or joins them.
             select coalesce(array_agg(agent.digest_text(y.content)), '{}') as digests,
                    coalesce(array_agg(y.content), '{}') as contents
               from (
                     select x.value::text as content
                       from json_array_elements(
                                case when c.is_list then c.value else json_build_array(c.value) end) x
-                    -- Not pulled up: each text is made once, for both aggregates.
+                    -- Not flattened: each text is computed once, for both aggregates.
                     offset 0
                    ) y
            ) e

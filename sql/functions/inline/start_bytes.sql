@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How long the message will be that starts an attempt of a leased run, without composing it:
--- the state it starts from as it was measured when it was saved, and what the request adds. What was
--- not measured counts as 8 MiB, the longest line of the protocol.
+-- Estimates the length of a start message without composing it: the length of the state, measured when it
+-- was saved, plus that of the request. A request that was not measured counts as 8 MiB, the longest line of
+-- the protocol.
 -- Returns: one row: bytes, approximate.
 -- Locks:   none.
 create or replace function agent.start_bytes(
@@ -35,4 +35,4 @@ as $function$
 $function$;
 
 comment on function agent.start_bytes(uuid, uuid, uuid, integer) is
-    'Length of the message that starts an attempt of a run, approximate.';
+    'Approximate length of the start message for an attempt of a run.';

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How long to wait after a failed attempt to deliver a webhook: 1, 5, 25 s, 2, 10, 52 min,
--- 4.3 h, then 6 h three times. 11 attempts over 23 hours.
--- Returns: the wait after the attempt of that number, counted from 1; null after the last one.
+-- The delay after a failed attempt to deliver a webhook: 1, 5, 25 s, 2, 10, 52 min, 4.3 h, then 6 h three
+-- times; 11 attempts over 23 hours.
+-- Returns: the delay after the attempt of that number, counted from 1; null after the last one.
 -- Locks:   none.
 create or replace function agent.webhook_delay(p_attempt integer) returns interval
 language sql immutable parallel safe
@@ -13,4 +13,4 @@ as $function$
 $function$;
 
 comment on function agent.webhook_delay(integer) is
-    'Wait after a failed attempt to deliver a webhook; null after the last one.';
+    'Delay after a failed attempt to deliver a webhook; null after the last one.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Cancels runs of any threads of an account: those that no worker holds end now, those that
--- execute are told to stop. Runs that are final or gone are passed over.
+-- Cancels runs of an account: a run that no worker holds ends at once, a leased one gets the cancel flag.
+-- Runs that are final or deleted are ignored.
 -- Returns: ids of the runs that ended and of their threads; null for none.
 -- Locks:   the threads, then the queue rows, each in the order of their keys, then the records.
 create or replace function agent.apply_cancels(
@@ -29,8 +29,8 @@ begin
                and t.thread_id = k.thread_id
                for no key update
            ) l;
-    -- Excludes claims: whoever comes second sees what the first one committed. Here and below the state
-    -- is asked for outside of the look-up, where no partial index can answer.
+    -- Excludes claims: the second of the two sees what the first committed. Here and below the state is
+    -- tested outside of the lookup, so that no partial index serves it.
     perform from (
             select k.run_id
               from unnest(p_run_ids) k (run_id)
@@ -45,7 +45,7 @@ begin
            ) l;
 
     update agent.run_queue q
-       set cancel = case p_action when 'rollback' then 2 else greatest(q.cancel, 1) end
+       set cancel = agent.stronger_cancel(q.cancel, p_action)
      where q.ctid = any (array(
             select x.ctid
               from unnest(p_run_ids) k (run_id)
@@ -56,7 +56,7 @@ begin
                        and y.account_id is not distinct from p_account_id
                      limit 1
                    ) x
-             where x.state = 2));
+             where x.state = 'leased'));
     select array_agg(x.q order by (x.q).thread_id, (x.q).thread_seq desc) into v_waiting
       from unnest(p_run_ids) k (run_id)
      cross join lateral (
@@ -66,14 +66,14 @@ begin
                and y.account_id is not distinct from p_account_id
              limit 1
            ) x
-     where (x.q).state <> 2;
+     where (x.q).state <> 'leased';
 
     if p_action <> 'rollback' then
         perform agent.finalize_runs(null, array(
-            select row(w.account_id, w.thread_id, w.run_id, 'interrupted', null, true, null)::agent.run_end
+            select agent.make_end(w, 'interrupted', p_cancelled => true)
               from unnest(v_waiting) w));
     else
-        -- The latest of a thread first, so that none is promoted on the way.
+        -- Newest first within a thread, so that none of them is promoted.
         foreach v_row in array coalesce(v_waiting, '{}')
         loop
             perform agent.rollback_run(null, v_row);
@@ -86,4 +86,4 @@ begin
 end
 $function$;
 
-comment on function agent.apply_cancels(uuid, uuid[], uuid[], text) is 'Cancels runs of any threads.';
+comment on function agent.apply_cancels(uuid, uuid[], uuid[], text) is 'Cancels runs of an account.';

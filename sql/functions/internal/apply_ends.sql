@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Applies the ends among the reports of a worker. A cancel that came meanwhile decides:
--- rollback wins over everything, interrupt over everything but success.
+-- Applies the ends that a worker reports. A cancel requested earlier decides the status: rollback overrides
+-- every reported status, interrupt every status but success.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads and the queue rows; takes the records.
 create or replace function agent.apply_ends(
@@ -16,17 +16,20 @@ declare
     v_discarded agent.run_queue[];
     v_row       agent.run_queue;
 begin
-    select array_agg(row(
-               q.account_id, q.thread_id, q.run_id,
-               case when q.cancel = 1 and i.status <> 'success' then 'interrupted' else i.status end,
+    select array_agg(agent.make_end(
+               q,
                case
-                   when i.status not in ('error', 'timeout') or q.cancel = 1 then null
-                   else coalesce(i.error, json_build_object(
-                       'error', i.status, 'message', 'The run ended without a message.'))
+                   when q.cancel = 'interrupt' and i.status <> 'success' then 'interrupted'
+                   else i.status
                end,
-               q.cancel = 1 and i.status <> 'success', i.last_event_seq)::agent.run_end)
-               filter (where q.cancel <> 2),
-           array_agg(q) filter (where q.cancel = 2)
+               case
+                   when i.status in ('error', 'timeout') and q.cancel is null then
+                       coalesce(i.error, json_build_object(
+                           'error', i.status, 'message', 'The run ended without a message.'))
+               end,
+               q.cancel is not null and i.status <> 'success', i.last_event_seq))
+               filter (where q.cancel is distinct from 'rollback'),
+           array_agg(q) filter (where q.cancel = 'rollback')
       into v_finals, v_discarded
       from unnest(p_runs) i
      cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q

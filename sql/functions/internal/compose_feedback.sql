@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where a run's feedback goes: p_url with {run_id} and {key} filled in, key by key. Of a key
--- only the characters that RFC 3986 leaves alone stay; every other byte is percent-encoded.
+-- The feedback addresses of a run: p_url with {run_id} and {key} filled in, one address per key. Of a key,
+-- only the unreserved characters of RFC 3986 are kept; every other byte is percent-encoded.
 -- Returns: {key: address, ...}; null without an address or keys.
 -- Locks:   none.
 create or replace function agent.compose_feedback(p_url text, p_run_id uuid, p_keys json) returns json
@@ -33,4 +33,4 @@ begin
 end
 $function$;
 
-comment on function agent.compose_feedback(text, uuid, json) is 'Where a run''s feedback goes.';
+comment on function agent.compose_feedback(text, uuid, json) is 'The feedback addresses of a run.';

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a stream shows of a final run whose events the retention has dropped: an event `gap`
--- that says so, then the state the run left, and how it ended.
--- Returns: events in order. Only the last one has the number of the run's last event, so that whoever
---          is cut off between them gets all of them again.
+-- The events that a stream sends for a final run whose own events retention has dropped: `gap`, then the
+-- state that the run left, its error and its feedback addresses.
+-- Returns: events in order. Only the last one carries the number of the run's last event, so that a client
+--          that is disconnected between them receives all of them again.
 -- Locks:   none.
 create or replace function agent.compose_gap(p_run agent.runs, p_after bigint)
 returns table (seq bigint, event text, data text)
@@ -30,4 +30,4 @@ end
 $function$;
 
 comment on function agent.compose_gap(agent.runs, bigint) is
-    'What a stream shows of a run whose events are gone.';
+    'Substitutes for the events of a run that retention has dropped.';

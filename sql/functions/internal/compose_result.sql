@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The values that a final run has left, with __interrupt__ added when it stopped at a
--- breakpoint or an interrupt.
+-- The values that a final run left, with __interrupt__ added when the run stopped at a breakpoint or an
+-- interrupt.
 -- Returns: the JSON object; null when the run saved no checkpoint.
 -- Locks:   none.
 create or replace function agent.compose_result(p_run agent.runs) returns text
@@ -32,4 +32,4 @@ begin
 end
 $function$;
 
-comment on function agent.compose_result(agent.runs) is 'The values that a final run has left.';
+comment on function agent.compose_result(agent.runs) is 'The values that a final run left.';

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Makes the partition of a day. Made aside and attached, because "create table ... partition
--- of" would lock out all readers and writers; rows of that day which the default partition caught move in.
+-- Creates the partition of a day. It is created as a table and then attached, because "create table ...
+-- partition of" would block all readers and writers; rows of that day in the default partition are moved.
 -- Returns: nothing.
 -- Locks:   SHARE UPDATE EXCLUSIVE on agent.run_events, ACCESS EXCLUSIVE on its default partition.
 create or replace function agent.create_partition(p_name text, p_day date) returns void
 language plpgsql volatile
--- The path of agent.maintain_partitions: it calls this as the owner.
+-- The search path of agent.maintain_partitions, which calls this as the owner.
 security invoker set search_path = pg_catalog, pg_temp
 as $function$
 begin
@@ -21,4 +21,4 @@ end
 $function$;
 
 comment on function agent.create_partition(text, date) is
-    'Makes the partition of a day of agent.run_events.';
+    'Creates the partition of a day of agent.run_events.';

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Makes the assistant of a configured graph when a run names the graph for the first time.
+-- Creates the assistant of a configured graph when a run first names the graph.
 -- Returns: the assistant.
 -- Locks:   the new row.
 create or replace function agent.create_system_assistant(
@@ -28,4 +28,4 @@ end
 $function$;
 
 comment on function agent.create_system_assistant(uuid, uuid, text) is
-    'Makes the assistant of a configured graph.';
+    'Creates the assistant of a configured graph.';

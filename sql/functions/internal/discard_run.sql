@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Removes the record, the events and the checkpoints of a run that is in no queue.
--- Their values go later (agent.sweep_blobs). A checkpoint of another run that followed one of them is attached to the nearest one that stays.
--- Returns: the nearest checkpoint that stays, going up from the head, when the head was the run's.
+-- Deletes the record, the events and the checkpoints of a run. Values that become unreferenced are deleted
+-- later, by agent.sweep_blobs. A checkpoint of another run whose parent is deleted is attached to the
+-- nearest remaining ancestor.
+-- Returns: the thread's head, or its nearest ancestor that another run saved; null for none.
 -- Locks:   the caller holds the thread; takes the record.
 create or replace function agent.discard_run(
     p_account_id uuid,
@@ -34,7 +35,7 @@ begin
            and child.thread_id = p_thread_id
            and child.run_id <> p_run_id
            and parent.run_id = p_run_id
-        -- Not all: a runner may say that a checkpoint follows itself.
+        -- Not "union all": a runner may send a checkpoint that is its own ancestor.
         union
         select up.child_id, c.parent_checkpoint_id
           from up
@@ -61,7 +62,7 @@ begin
      where c.account_id = p_account_id
        and c.thread_id = p_thread_id
        and c.run_id = p_run_id;
-    -- Which values only these had is to be found by comparing with all that stay: later, not here.
+    -- Unreferenced values are found by a comparison with all remaining checkpoints, in agent.sweep_blobs.
     if found then
         insert into agent.blob_sweeps (account_id, thread_id, due_at)
         values (p_account_id, p_thread_id, agent.now())
@@ -81,4 +82,4 @@ end
 $function$;
 
 comment on function agent.discard_run(uuid, uuid, uuid) is
-    'Removes the record, events and checkpoints of a run.';
+    'Deletes the record, events and checkpoints of a run.';

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Writes the record and the queue row of a new run: ready, or blocked by an earlier one.
+-- Inserts the record and the queue row of a new run: ready, or blocked by an earlier run of the thread.
 -- Returns: the run record of the API.
 -- Locks:   the caller holds the thread; takes the new rows.
 create or replace function agent.enqueue_run(
@@ -63,7 +63,7 @@ begin
         events_bucket, base_checkpoint_id, request_bytes)
     values (
         p_thread.account_id, p_run_id, p_thread.thread_id, p_thread.run_seq, p_assistant.graph_id,
-        case when v_active then 1 else 0 end,
+        case when v_active then 'ready' else 'blocked' end,
         case when v_active then nextval('agent.run_ready_seq') end,
         case when p_request.after_seconds > 0
              then v_now + p_request.after_seconds * interval '1 second' end,
@@ -78,4 +78,4 @@ $function$;
 
 comment on function agent.enqueue_run(
     agent.threads, agent.assistants, uuid, text, text, text, text, text, uuid, agent.run_request) is
-    'Writes the record and the queue row of a new run.';
+    'Inserts the record and the queue row of a new run.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Makes a hidden thread that is busy with a new run. Where the run starts from and what
--- it does about others is of no meaning on a thread of its own: these members are not looked at.
+-- Creates a hidden thread that is busy with a new run. Members of the request that concern a checkpoint or
+-- other runs mean nothing on a new thread and are ignored.
 -- Returns: the run record of the API.
 -- Locks:   the new rows.
 create or replace function agent.enqueue_stateless_run(
@@ -38,4 +38,4 @@ $function$;
 
 comment on function agent.enqueue_stateless_run(
     uuid, uuid, uuid, agent.assistants, text, text, text, text, agent.run_request) is
-    'Makes a hidden thread that is busy with a new run.';
+    'Creates a hidden thread that is busy with a new run.';

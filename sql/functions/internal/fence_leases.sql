@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The fence: locks the leases that the worker still holds. While the locks are held
--- nobody can give these runs to another worker; a plain read would prove nothing at commit.
--- Returns: the queue rows as they are after a wait, null for none.
--- Locks:   the queue rows, in the order of their keys; agent.lock_threads comes first.
+-- The fence: locks the leases that the worker still holds. While these locks are held, no other worker can
+-- get the runs; a plain read would prove nothing at commit.
+-- Returns: the queue rows as they are after any wait; null for none.
+-- Locks:   the queue rows, in the order of their keys; call agent.lock_threads first.
 create or replace function agent.fence_leases(p_worker_id bigint, p_keys agent.run_report[])
 returns agent.run_queue[]
 language plpgsql volatile security invoker

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The one place where runs become final: record, usage, webhook, queue, thread and the
--- promotion of the next run change together. A run that succeeded and was asked for feedback gets its
--- last event here. p_worker_id is the worker that reported the ends; null when they follow from a
--- cancel or a loss, so that a worker's repeated batch does not take them for its own.
+-- Makes runs final. No other function does: record, usage, webhook, queue row, thread and the promotion of
+-- the next run change together. A run that succeeded and has feedback addresses gets its last event here.
+-- p_worker_id: the worker that reported the ends; null when a cancel or a loss ended the runs, so that a
+-- batch the worker repeats does not count these ends as its own.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads and the queue rows; takes the records.
 create or replace function agent.finalize_runs(

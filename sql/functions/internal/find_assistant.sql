@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The assistant that a new run is to have. p_graph_id is the configured graph whose own
--- assistant was asked for; null for a stored assistant, whose graph must be one of p_graph_ids.
+-- The assistant of a new run. p_graph_id: the configured graph whose system assistant was requested; null
+-- for a stored assistant, whose graph must be one of p_graph_ids.
 -- Returns: the assistant; a row of nulls when there is none.
--- Locks:   the new row, when the graph is named for the first time.
+-- Locks:   the new row, when a run first names the graph.
 create or replace function agent.find_assistant(
     p_account_id uuid,
     p_assistant_id uuid,
@@ -29,4 +29,4 @@ end
 $function$;
 
 comment on function agent.find_assistant(uuid, uuid, text, text[]) is
-    'The assistant that a new run is to have.';
+    'The assistant of a new run.';

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What an idempotency key stands for. Requests with one key wait for each other here, so
--- that the second one sees the run of the first. p_thread_id null: the request named no thread.
--- Returns: ok with the stored run's record; idempotency_mismatch when the stored request was another
---          one; code null when the key is new.
+-- The run that an earlier request with the same idempotency key created. Requests with one key are
+-- serialized here, so that the second one sees the run of the first. p_thread_id null: the request named no
+-- thread.
+-- Returns: ok with the stored run's record; idempotency_mismatch when the stored request differs; code null
+--          when the key is new.
 -- Locks:   the key (advisory).
 create or replace function agent.find_stored_run(
     p_account_id uuid,

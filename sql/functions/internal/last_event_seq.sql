@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A function of its own, because a statement that could look into run_events prepares to
--- look into each of its partitions, also when it seldom does.
--- Returns: number of the last event of a run, -1 for none.
+-- The number of the last event of a run. A function of its own, because a statement that refers to
+-- run_events opens all of its partitions, even when that part of it is seldom executed.
+-- Returns: the number, -1 for none.
 -- Locks:   none.
 create or replace function agent.last_event_seq(
     p_account_id uuid,

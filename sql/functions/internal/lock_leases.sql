@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The fence with what stands before it in the order of locks.
--- Returns: nothing; the caller's next statement sees what is held.
+-- Locks the leases that the worker still holds, after their threads.
+-- Returns: nothing; the caller's next statement reads what is held.
 -- Locks:   the threads of keys with locks_thread, then the queue rows, each in the order of their keys.
 create or replace function agent.lock_leases(p_worker_id bigint, p_keys agent.run_report[]) returns void
 language plpgsql volatile security invoker

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Locks the threads of the leases whose keys say locks_thread, before their queue rows.
+-- Locks the threads of the leases whose keys have locks_thread, before their queue rows are locked.
 -- Returns: nothing.
 -- Locks:   the threads, in the order of their keys.
 create or replace function agent.lock_threads(p_worker_id bigint, p_keys agent.run_report[]) returns void

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Makes a checkpoint, or none, the current state of a thread.
+-- Sets the head of a thread: a checkpoint, or none.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.move_head(
@@ -30,4 +30,4 @@ begin
 end
 $function$;
 
-comment on function agent.move_head(uuid, uuid, uuid) is 'Sets the current state of a thread.';
+comment on function agent.move_head(uuid, uuid, uuid) is 'Sets the head of a thread.';

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads the items of agent.save_batch in one pass.
--- Returns: the runs that it names, with their ends, and the events and checkpoints in order; null
---          for none. Raises MA002 for a message of no known type.
+-- Parses the items of agent.save_batch in one pass.
+-- Returns: the runs that it names, with their ends; the events and checkpoints in order; null for none.
+--          Raises MA002 for an item of unknown type.
 -- Locks:   none.
 create or replace function agent.parse_batch(
     p_items json,
@@ -23,8 +23,8 @@ begin
                    metadata json, opaque json, status text, error json)
     )
     select (
-               select array_agg(row(
-                          k.a, k.r, k.e, k.locks_thread, k.status, k.error, k.seq)::agent.run_report)
+               select array_agg(agent.make_report(
+                          k.a, k.r, k.e, k.locks_thread, k.status, k.error, k.seq))
                  from (
                        select i.a, i.r, i.e,
                               bool_or(i.type <> 'event') as locks_thread,
@@ -59,11 +59,11 @@ begin
            )
       into runs, events, checkpoints, v_has_unknown;
 
-    -- To pass over what nobody understands would be to lose it.
+    -- To skip an unknown item would be to lose data.
     if v_has_unknown then
-        raise exception using errcode = 'MA002', message = 'a batch has an item of no known type';
+        raise exception using errcode = 'MA002', message = 'a batch has an item of unknown type';
     end if;
 end
 $function$;
 
-comment on function agent.parse_batch(json) is 'Reads the items of agent.save_batch.';
+comment on function agent.parse_batch(json) is 'Parses the items of agent.save_batch.';

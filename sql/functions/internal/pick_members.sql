@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Some members of a JSON object, in its order; names that it does not have are left out.
+-- Some members of a JSON object, in its order; missing names are ignored.
 -- Returns: the object.
 -- Locks:   none.
 create or replace function agent.pick_members(p_object json, p_names text[]) returns json

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What strategies interrupt and rollback do to the unfinished runs of a thread: a run that
--- no worker holds ends now, one that executes is told to stop.
+-- Applies strategy interrupt or rollback to the unfinished runs of a thread: a run that no worker holds ends
+-- at once, a leased one gets the cancel flag.
 -- Returns: the runs that ended.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.preempt_runs(
@@ -24,7 +24,7 @@ begin
      where t.account_id = p_account_id
        and t.thread_id = p_thread_id
        for no key update;
-    -- Excludes a claim: whoever comes second sees what the first one committed.
+    -- Excludes a claim: the second of the two sees what the first committed.
     select q.* into v_active
       from agent.run_queue q
      where q.run_id = v_active_run_id
@@ -36,19 +36,19 @@ begin
               from agent.run_queue q
              where q.account_id = p_account_id
                and q.thread_id = p_thread_id
-               and q.state = 0
+               and q.state = 'blocked'
              order by q.thread_seq
            ) b;
-    v_waiting := case when v_active.state = 1 then array[v_active] else '{}' end || v_blocked;
+    v_waiting := case when v_active.state = 'ready' then array[v_active] else '{}' end || v_blocked;
 
     update agent.run_queue q
-       set cancel = case p_strategy when 'rollback' then 2 else greatest(q.cancel, 1) end
+       set cancel = agent.stronger_cancel(q.cancel, p_strategy)
      where q.run_id = v_active.run_id
        and q.account_id is not distinct from p_account_id
-       and v_active.state = 2;
+       and v_active.state = 'leased';
 
     if p_strategy = 'rollback' then
-        -- The latest first, so that none is promoted on the way.
+        -- Newest first, so that none of them is promoted.
         for v_row in
             select w.* from unnest(v_waiting) w order by w.thread_seq desc
         loop
@@ -56,7 +56,7 @@ begin
         end loop;
     elsif cardinality(v_waiting) > 0 then
         perform agent.finalize_runs(null, array(
-            select row(w.account_id, w.thread_id, w.run_id, 'interrupted', null, true, null)::agent.run_end
+            select agent.make_end(w, 'interrupted', p_cancelled => true)
               from unnest(v_waiting) w));
     end if;
     return array(select w.run_id from unnest(v_waiting) w);

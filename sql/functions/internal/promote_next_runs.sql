@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- After runs left the queue: where one of them was the active run of its thread, makes the
--- next blocked run the active one, and gives the thread the status that follows. A temporary thread
--- that has no run any more will be deleted 120 seconds later: so long a client whose connection broke
--- can fetch the rest.
+-- For runs that left the queue: when one was the active run of its thread, activates the next blocked run and
+-- sets the status of the thread. A temporary thread without unfinished runs is scheduled for deletion after
+-- agent.expiry_delay(), which leaves a client whose connection broke the time to fetch the result.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads; takes their expiries and the promoted queue rows.
 create or replace function agent.promote_next_runs(p_ends agent.run_end[]) returns void
@@ -13,7 +12,7 @@ as $function$
 declare
     v_now timestamptz := agent.now();
 begin
-    with settled as (
+    with moved as (
         update agent.threads t
            set active_run_id = x.next_run_id,
                status = case
@@ -38,7 +37,7 @@ begin
                           from agent.run_queue w
                          where w.account_id = e.account_id
                            and w.thread_id = e.thread_id
-                           and w.state = 0
+                           and w.state = 'blocked'
                          order by w.thread_seq
                          limit 1
                        ) n on true
@@ -49,19 +48,19 @@ begin
     ),
     expiring as (
         insert into agent.thread_expiries (account_id, thread_id, expires_at)
-        select s.account_id, s.thread_id, v_now + interval '120 seconds'
-          from settled s
+        select s.account_id, s.thread_id, v_now + agent.expiry_delay()
+          from moved s
          where s.temporary
            and s.active_run_id is null
             on conflict (account_id, thread_id) do update set expires_at = excluded.expires_at
     )
     update agent.run_queue q
-       set state = 1,
+       set state = 'ready',
            ready_seq = nextval('agent.run_ready_seq'),
            base_checkpoint_id = p.head_checkpoint_id
       from (
             select i.ctid as row_id, s.head_checkpoint_id
-              from settled s
+              from moved s
              cross join lateral (
                     select y.ctid
                       from agent.run_queue y
@@ -75,4 +74,4 @@ end
 $function$;
 
 comment on function agent.promote_next_runs(agent.run_end[]) is
-    'Promotes the next run of threads and sets their status.';
+    'Promotes the next runs of threads and sets the status of the threads.';

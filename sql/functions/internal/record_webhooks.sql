@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Puts into the outbox what those among the ended runs that have a webhook are to tell: the
--- run as it is after its end, when it began and ended, and the values it reached. A run on a
--- temporary thread tells no values, one with more than 1 MiB of them that they are omitted; one that was
--- rolled back tells interrupted, and that it is gone.
+-- Inserts the webhooks of ended runs into the outbox: the run record after the end, the times of start and
+-- end, and the last values. Values are left out for a run on a temporary thread and replaced by
+-- "values_omitted" above 1 MiB. A run that was rolled back has status interrupted and "rolled_back": true.
 -- Returns: nothing.
--- Locks:   the new rows. The records must be final already, or about to be removed by a rollback;
---          their queue rows must still be there.
+-- Locks:   the new rows. Call it when the records are final, or before a rollback deletes them, and before
+--          the queue rows are deleted.
 create or replace function agent.record_webhooks(
     p_ends agent.run_end[],
     p_rolled_back boolean
@@ -55,7 +54,7 @@ begin
              where c.account_id = v_run.account_id
                and c.thread_id = v_run.thread_id
                and c.checkpoint_id = v_run.last_checkpoint_id;
-            -- Each attempt sends it all: a small request must not make the server send much.
+            -- Each attempt sends the whole body: a small request must not cause much traffic.
             v_body := agent.concat_objects(v_body, case
                 when v_checkpoint.state_bytes > c_values_bytes
                     then '{"values": null, "values_omitted": true}'
@@ -75,4 +74,4 @@ end
 $function$;
 
 comment on function agent.record_webhooks(agent.run_end[], boolean) is
-    'Puts the webhooks of ended runs into the outbox.';
+    'Inserts the webhooks of ended runs into the outbox.';

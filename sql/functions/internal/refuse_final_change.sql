@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Trigger. A final status never changes: a rule of the database, not a convention of its callers.
+-- Trigger function: a final status never changes, whoever writes.
 -- Returns: never; raises MA001.
 -- Locks:   none.
 create or replace function agent.refuse_final_change() returns trigger

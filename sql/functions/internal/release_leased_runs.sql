@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Gives back runs whose worker or runner is gone. The cancel flag is looked at first: a
--- cancelled run is never attempted again. Attempts used up end in error, the rest becomes ready.
--- Returns: one row per key: requeued, error, interrupted, rolled_back; gone, without its thread, when
---          the lease was not held any more.
+-- Releases runs whose worker or runner is lost. A requested cancel is applied first: a cancelled run is
+-- never retried. A run without attempts left ends in error; the others become ready.
+-- Returns: one row per key: requeued, error, interrupted, rolled_back; gone, with thread_id null, when the
+--          worker no longer holds the lease.
 -- Locks:   the threads, then the queue rows, then the records.
 create or replace function agent.release_leased_runs(
     p_worker_id bigint,
@@ -31,23 +31,21 @@ begin
     loop
         run_id := v_row.run_id;
         thread_id := v_row.thread_id;
-        if v_row.cancel = 2 then
+        if v_row.cancel = 'rollback' then
             perform agent.rollback_run(null, v_row);
             outcome := 'rolled_back';
-        elsif v_row.cancel = 1 then
-            perform agent.finalize_runs(null, array[row(
-                v_row.account_id, v_row.thread_id, v_row.run_id,
-                'interrupted', null, true, null)::agent.run_end]);
+        elsif v_row.cancel = 'interrupt' then
+            perform agent.finalize_runs(
+                null, array[agent.make_end(v_row, 'interrupted', p_cancelled => true)]);
             outcome := 'interrupted';
         elsif p_counted and v_row.attempts >= v_row.max_attempts then
-            perform agent.finalize_runs(null, array[row(
-                v_row.account_id, v_row.thread_id, v_row.run_id, 'error',
+            perform agent.finalize_runs(null, array[agent.make_end(
+                v_row, 'error',
                 json_build_object(
                     'error', p_error,
                     'message', format(
                         'The run was given up after %s attempts; at the last one %s.',
-                        v_row.attempts, p_reason)),
-                false, null)::agent.run_end]);
+                        v_row.attempts, p_reason)))]);
             outcome := 'error';
         else
             perform agent.requeue_run(v_row, p_counted, p_max_shared);
@@ -73,4 +71,4 @@ end
 $function$;
 
 comment on function agent.release_leased_runs(bigint, agent.run_report[], boolean, text, text, smallint) is
-    'Gives back leased runs: ready again, or final.';
+    'Releases leased runs: ready again, or final.';

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Makes the webhooks that a lost or leaving worker was delivering due at once.
 -- Returns: nothing.
--- Locks:   rows of the outbox. Locked ones are skipped: an attempt's end is being saved there.
+-- Locks:   rows of the outbox, skipping locked ones: the result of their attempt is being saved.
 create or replace function agent.release_webhooks(p_worker_id bigint) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off

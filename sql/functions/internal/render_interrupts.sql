@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The interrupts inside the tasks of a checkpoint.
--- Returns: by_task: object of arrays, key = task id, only tasks that have some; flat: one array of all.
+-- The interrupts in the tasks of a checkpoint.
+-- Returns: by_task: object of arrays by task id, only of tasks with interrupts; flat: one array of all.
 -- Locks:   none.
 create or replace function agent.render_interrupts(
     p_tasks json,
@@ -30,4 +30,4 @@ end
 $function$;
 
 comment on function agent.render_interrupts(json) is
-    'The interrupts inside the tasks of a checkpoint.';
+    'The interrupts in the tasks of a checkpoint.';

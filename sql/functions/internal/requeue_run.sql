@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Makes a leased run ready again. A counted loss waits 1, 5, 25 seconds (+-20 %, so that
--- runs lost together do not come back together); an uncounted one is available at once.
--- p_max_shared null: as it was; -1: any number again, which is counted.
+-- Makes a leased run ready again: after a counted loss in 1, 5, 25 seconds (+-20 %, so that runs lost
+-- together are not retried together), after an uncounted one at once. p_max_shared null: unchanged; -1: no
+-- limit, which is counted in times_cleared.
 -- Returns: nothing.
 -- Locks:   the caller holds the queue row.
 create or replace function agent.requeue_run(
@@ -15,15 +15,14 @@ set plan_cache_mode = force_generic_plan
 as $function$
 begin
     update agent.run_queue q
-       set state = 1,
+       set state = 'ready',
            worker_id = null,
            ready_seq = nextval('agent.run_ready_seq'),
            max_shared = nullif(coalesce(p_max_shared, q.max_shared), -1),
            times_cleared = q.times_cleared + case when p_max_shared = -1 then 1 else 0 end,
            attempts = q.attempts - case when p_counted then 0 else 1 end,
            not_before = case when p_counted then
-               agent.now()
-               + power(5, least(q.attempts, 3) - 1) * (0.8 + 0.4 * random()) * interval '1 second'
+               agent.now() + agent.jitter(power(5, least(q.attempts, 3) - 1) * interval '1 second')
            end
      where q.run_id = p_row.run_id
        and q.account_id is not distinct from p_row.account_id;

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Removes an unfinished run as if it had not been: record, events, checkpoints and queue
--- row go, the thread's state is again what it was when the run became ready. Usage keeps a row, and
--- a webhook tells of it. p_worker_id as in agent.finalize_runs.
+-- Deletes an unfinished run: record, events, checkpoints and queue row. The thread's head becomes again what
+-- it was when the run became ready. Usage and the outbox keep a row. p_worker_id as in agent.finalize_runs.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread and the queue row; takes the record.
 create or replace function agent.rollback_run(
@@ -14,8 +13,7 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_moved boolean;
-    v_end   agent.run_end := row(
-        p_row.account_id, p_row.thread_id, p_row.run_id, 'interrupted', null, true, null);
+    v_end   agent.run_end := agent.make_end(p_row, 'interrupted', p_cancelled => true);
 begin
     insert into agent.usage_events (
         account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, worker_id,
@@ -44,4 +42,4 @@ end
 $function$;
 
 comment on function agent.rollback_run(bigint, agent.run_queue) is
-    'Removes an unfinished run and what it did.';
+    'Deletes an unfinished run and its effects.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Stores checkpoints of leased runs and moves the heads of their threads. A checkpoint
--- that is there already changes nothing.
+-- Inserts checkpoints of leased runs and moves the heads of their threads. A checkpoint that exists already
+-- changes nothing.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads and the queue rows.
 create or replace function agent.save_checkpoints(
@@ -67,4 +67,4 @@ end
 $function$;
 
 comment on function agent.save_checkpoints(bigint, agent.batch_checkpoint[]) is
-    'Stores checkpoints of leased runs.';
+    'Inserts checkpoints of leased runs.';

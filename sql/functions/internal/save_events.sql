@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Stores the events of leases that are held; what is there already stays. Only a repeated
--- batch brings what is there, and "on conflict" costs as much again as the insert: so it is tried
--- without first. The leases are joined by a hash, here alone: both sides are arrays.
+-- Inserts the events of held leases; existing ones are kept. Only a repeated batch contains existing events,
+-- and "on conflict" doubles the cost of the insert: so the first attempt is made without it. The leases are
+-- joined by hash, in this function alone: both sides are arrays.
 -- Returns: nothing.
 -- Locks:   the caller holds the queue rows.
 create or replace function agent.save_events(
@@ -35,4 +35,4 @@ end
 $function$;
 
 comment on function agent.save_events(agent.run_queue[], agent.batch_event[]) is
-    'Stores events of leased runs.';
+    'Inserts events of leased runs.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where a reference to a checkpoint leads once the checkpoints of a run are gone.
--- Returns: the nearest checkpoint, going up from the given one, that the run has not saved; null for none.
+-- Follows the parents of a checkpoint past those that a run saved.
+-- Returns: the given checkpoint, or its nearest ancestor that another run saved; null for none.
 -- Locks:   none.
 create or replace function agent.skip_checkpoints(
     p_account_id uuid,
@@ -17,7 +17,7 @@ begin
     return (
         with recursive up as (
             select p_checkpoint_id as checkpoint_id
-            -- Not all: a runner may say that a checkpoint follows itself.
+            -- Not "union all": a runner may send a checkpoint that is its own ancestor.
             union
             select c.parent_checkpoint_id
               from up
@@ -38,4 +38,4 @@ end
 $function$;
 
 comment on function agent.skip_checkpoints(uuid, uuid, uuid, uuid) is
-    'The nearest checkpoint above one of a run that the run has not saved.';
+    'The nearest ancestor of a checkpoint that another run saved.';

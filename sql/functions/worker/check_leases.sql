@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a supervisor must do about the runs that it executes. Also the first call after each
--- reconnect: a claim commits asynchronously and can be lost when the database crashes.
--- Returns: only runs that need action: cancel (interrupt or rollback was asked for), lost (the lease
---          is not held any more). p_items as release_runs.
+-- The runs of a worker that need action. Also the first call after each reconnect: a claim commits
+-- asynchronously and can be lost when the database crashes. p_items as in agent.release_runs.
+-- Returns: cancel: interrupt or rollback was requested; lost: the worker no longer holds the lease. No row
+--          for a run that goes on.
 -- Locks:   none.
 create or replace function agent.check_leases(p_worker_id bigint, p_items json)
-returns table (run_id uuid, verdict text)
+returns table (run_id uuid, outcome text)
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -16,7 +16,7 @@ begin
           from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)
           left join lateral agent.find_lease(p_worker_id, i.a, i.r, i.e) q on true
          where q.run_id is null
-            or q.cancel <> 0;
+            or q.cancel is not null;
 end
 $function$;
 

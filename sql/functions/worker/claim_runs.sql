@@ -1,19 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Leases ready runs to a worker, the longest ready first. Only ready runs are in the index that it
--- scans: what a thread may run next was decided when the run before it ended.
--- Messages that start a run are composed here, while rows are locked, only for runs with little state,
--- up to p_max_bytes in total; agent.compose_starts has the others. Runs that must not share a
--- runner with all others (max_shared) are counted apart, at most p_suspects of them: neither kind keeps
--- the other waiting. A run that is given back goes to the end of its kind, so that each is claimed after
--- those which were ready before it. times_cleared: how often it was such a run and could share its runner
--- with any number again (requeue_run); the worker executes it apart for longer each time.
--- Returns: one row per run. start is the protocol's line for the runner, null when it is to be asked
---          for; start_bytes is its approximate length; last_event_seq is where the numbering of its events
---          goes on (-1: from 0); deadline_sec null = the worker's own limit.
---          No rows for a worker that is not live.
--- Locks:   the worker (share, so that a burial sees what was claimed), then queue rows, skipping
---          locked ones, and records of runs that have waited past midnight. Commits asynchronously:
---          a lost claim leaves the run ready.
+-- Leases ready runs to a worker, in the order in which they became ready. The scanned index has ready runs
+-- only: the end of a run promotes the next one of its thread.
+-- Runs that must not share a runner with all others (max_shared, suspects) have a limit of their own,
+-- p_suspects, so that neither kind blocks the other. A released run goes to the end of its kind.
+-- Start messages are composed here, while rows are locked, only for runs with little state, up to
+-- p_max_bytes in total; agent.compose_starts has the others.
+-- Returns: one row per run; none for a worker that is not live. start: the start message, null when it is to
+--          be fetched; start_bytes: its approximate length; last_event_seq: number of the last event, from
+--          which numbering continues (-1: none); deadline_sec: null = the worker's own limit; times_cleared:
+--          how often the run was a suspect and cleared (agent.requeue_run), which makes the worker
+--          execute it apart for longer each time.
+-- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then queue rows, skipping locked
+--          ones, and records of runs that have waited past midnight. Commits asynchronously: a lost claim
+--          leaves the run ready.
 create or replace function agent.claim_runs(
     p_worker_id bigint,
     p_graph_ids text[],
@@ -46,24 +45,24 @@ declare
     v_now   timestamptz := agent.now();
     v_today date := (v_now at time zone 'UTC')::date;
 begin
-    -- Most calls of an idle worker end here: nothing is locked, nothing is written.
+    -- Most calls of an idle worker end here, without a lock or a write.
     if not exists (
             select from unnest(p_graph_ids) g (graph_id)
              cross join lateral (
                     select from agent.run_queue c
-                     where c.state = 1
+                     where c.state = 'ready'
                        and c.not_before is null
                        and c.max_shared is null
                        and c.graph_id = g.graph_id
                        and c.ready_seq > p_min_ready_seq
                      limit least(p_limit, 1)
                    ) r)
-       -- The same for suspects: apart, so that each uses its own partial index.
+       -- Suspects separately, so that each kind uses its own partial index.
        and not exists (
             select from unnest(p_graph_ids) g (graph_id)
              cross join lateral (
                     select from agent.run_queue c
-                     where c.state = 1
+                     where c.state = 'ready'
                        and c.not_before is null
                        and c.max_shared is not null
                        and c.graph_id = g.graph_id
@@ -72,7 +71,7 @@ begin
                    ) r)
        and not exists (
             select from agent.run_queue d
-             where d.state = 1
+             where d.state = 'ready'
                and d.not_before is not null
                and d.not_before <= v_now)
     then
@@ -82,20 +81,20 @@ begin
     perform set_config('synchronous_commit', 'off', true);
     perform from agent.workers w
       where w.worker_id = p_worker_id
-        and w.state = 1
+        and w.state = 'live'
         for share;
     if not found then
         return;
     end if;
 
-    -- Runs whose waiting time is over become ready now, with a number above every low-water mark.
+    -- A delayed run that is due gets a number above every low-water mark.
     update agent.run_queue q
        set not_before = null,
            ready_seq = nextval('agent.run_ready_seq')
      where q.ctid = any (array(
             select d.ctid
               from agent.run_queue d
-             where d.state = 1
+             where d.state = 'ready'
                and d.not_before is not null
                and d.not_before <= v_now
              order by d.not_before
@@ -106,12 +105,12 @@ begin
     return query
         with claimed as (
             update agent.run_queue q
-               set state = 2,
+               set state = 'leased',
                    worker_id = p_worker_id,
                    epoch = q.epoch + 1,
                    attempts = q.attempts + 1,
                    started_at = coalesce(q.started_at, v_now),
-                   -- The day of its creation may be over and dropped.
+                   -- The partition of the day of its creation may be dropped.
                    events_bucket = case when q.epoch = 0 then v_today else q.events_bucket end
              where q.ctid = any (array(
                     select r.ctid
@@ -119,7 +118,7 @@ begin
                      cross join lateral (
                             select c.ctid, c.ready_seq
                               from agent.run_queue c
-                             where c.state = 1
+                             where c.state = 'ready'
                                and c.not_before is null
                                and c.max_shared is null
                                and c.graph_id = g.graph_id
@@ -130,14 +129,14 @@ begin
                            ) r
                      order by r.ready_seq
                      limit p_limit)
-                 -- The same for suspects.
+                 -- Likewise for suspects.
                  || array(
                     select r.ctid
                       from unnest(p_graph_ids) g (graph_id)
                      cross join lateral (
                             select c.ctid, c.ready_seq
                               from agent.run_queue c
-                             where c.state = 1
+                             where c.state = 'ready'
                                and c.not_before is null
                                and c.max_shared is not null
                                and c.graph_id = g.graph_id
@@ -178,7 +177,7 @@ begin
                    else agent.last_event_seq(q.account_id, q.events_bucket, q.run_id)
                end,
                q.timeout_sec, q.max_shared, q.times_cleared, q.bytes,
-               -- Not a join, whose condition would be looked at after its work.
+               -- Not a join, which would compose the message before it tests the condition.
                case when q.together <= p_max_bytes then (
                    select s.start
                      from agent.compose_start(

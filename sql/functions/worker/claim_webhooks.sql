@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Gives a worker webhooks to deliver: at most p_limit of them, and no more once their bodies have
--- p_max_bytes. Without an answer by agent.save_webhooks they are due again after p_lease_sec, or when
--- the worker is buried. A body says when it was sent.
--- p_room is how many the worker could take now. A receiver gets half of what it does not hold already,
--- so that those which never answer leave room for the others, however many wait for them; the longest
--- due of each comes first. Claims begin with one receiver or another, as chance will have it.
--- Returns: one row per delivery; attempt counts from 1. No rows for a worker that is not live.
--- Locks:   the worker (share, so that a burial sees what was claimed), then rows of the outbox,
---          skipping locked ones. Commits asynchronously: a lost claim leaves them due.
+-- Leases due webhooks to a worker: at most p_limit, and no further one once their bodies have p_max_bytes.
+-- Without a result by agent.save_webhooks they are due again after p_lease_sec, or when the worker is marked
+-- dead. p_room: how many the worker could take now. A receiver gets half of the room that it does not hold,
+-- its longest due first, so that receivers which never answer leave room for the others, whatever their
+-- backlog. Each claim begins at a random receiver.
+-- Returns: one row per delivery; attempt counts from 1; the body has the time of sending. No rows for a
+--          worker that is not live.
+-- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then rows of the outbox, skipping
+--          locked ones. Commits asynchronously: a lost claim leaves them due.
 create or replace function agent.claim_webhooks(
     p_worker_id bigint,
     p_limit integer,
@@ -22,8 +22,8 @@ set plan_cache_mode = force_generic_plan
 as $function$
 #variable_conflict use_column
 declare
-    -- However many receivers wait, for hours, most of them with nothing due: a claim looks at so many,
-    -- 6 ms at most, and at those of the longest due, so that none has to wait for chance alone.
+    -- Most of the receivers may have nothing due for hours. A claim visits this many of them, in at most
+    -- 6 ms, and those of the longest due webhooks, so that no receiver depends on chance alone.
     c_receivers constant integer := 1000;
     c_longest   constant integer := 100;
     v_now timestamptz := agent.now();
@@ -32,7 +32,7 @@ declare
     v_share integer;
     v_rows tid[] := '{}';
 begin
-    -- Most calls end here: nothing is locked, nothing is written.
+    -- Most calls end here, without a lock or a write.
     perform from agent.webhook_outbox o
       where o.dead_at is null
         and o.due_at <= v_now
@@ -45,23 +45,23 @@ begin
     perform set_config('synchronous_commit', 'off', true);
     perform from agent.workers w
       where w.worker_id = p_worker_id
-        and w.state = 1
+        and w.state = 'live'
         for share;
     if not found then
         return;
     end if;
 
     for v_receiver in
-        with recursive ring (receiver, first, place) as (
+        with recursive ring (receiver, first, number) as (
             select f.receiver, f.receiver, 1
               from agent.next_receiver(hashtextextended(random()::text, 0)) f (receiver)
              where f.receiver is not null
             union all
-            select n.receiver, r.first, r.place + 1
+            select n.receiver, r.first, r.number + 1
               from ring r
              cross join lateral agent.next_receiver(r.receiver) n (receiver)
              where n.receiver <> r.first
-               and r.place < c_receivers
+               and r.number < c_receivers
         )
         select r.receiver
           from ring r
@@ -103,7 +103,7 @@ begin
         exit when cardinality(v_rows) >= p_limit;
     end loop;
 
-    -- Whose worker was lost at the last attempt.
+    -- Their worker was lost during the last attempt.
     update agent.webhook_outbox o
        set dead_at = v_now,
            worker_id = null,
@@ -117,13 +117,13 @@ begin
                set worker_id = p_worker_id,
                    attempts = o.attempts + 1,
                    due_at = v_now + p_lease_sec * interval '1 second'
-             -- Nothing else here: with one of its conditions an index could be read instead, from end to end.
+             -- No further condition: the planner could read another index for it, from end to end.
              where o.ctid = any (array(
                     select f.row_id
                       from (
                             select u.row_id,
-                                   sum(d.body_bytes) over (order by u.place) - d.body_bytes as before
-                              from unnest(v_rows) with ordinality u (row_id, place)
+                                   sum(d.body_bytes) over (order by u.pos) - d.body_bytes as before
+                              from unnest(v_rows) with ordinality u (row_id, pos)
                              cross join lateral (
                                     select p.body_bytes
                                       from agent.webhook_outbox p
@@ -143,4 +143,4 @@ end
 $function$;
 
 comment on function agent.claim_webhooks(bigint, integer, integer, bigint, integer) is
-    'Gives a worker webhooks to deliver.';
+    'Leases due webhooks to a worker.';

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The messages that start runs which a worker has claimed: agent.claim_runs composes only short ones.
--- The state of a run's thread does not change between the two: the run is the active one.
--- Returns: one row per run that the worker still holds. p_items as agent.release_runs.
+-- The start messages of claimed runs, for those that agent.claim_runs left out. The state of the thread
+-- cannot have changed since: the run is its active one. p_items as in agent.release_runs.
+-- Returns: one row per run that the worker still holds.
 -- Locks:   none.
 create or replace function agent.compose_starts(p_worker_id bigint, p_items json)
 returns table (run_id uuid, epoch integer, start text)
@@ -21,4 +21,4 @@ end
 $function$;
 
 comment on function agent.compose_starts(bigint, json) is
-    'The messages that start claimed runs.';
+    'The start messages of claimed runs.';

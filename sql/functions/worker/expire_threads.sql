@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to 25 threads whose time is over, so that a large backlog is many short transactions:
--- call again while there are 25. Two callers do not wait for each other.
--- Returns: the threads that were deleted or put off.
+-- Deletes up to 25 expired threads, so that a large backlog is many short transactions: call again while 25
+-- are returned. Concurrent callers do not wait for each other.
+-- Returns: the threads that were deleted or postponed.
 -- Locks:   the threads, skipping locked ones, each with its rows.
 create or replace function agent.expire_threads() returns setof uuid
 language plpgsql volatile security invoker
@@ -14,8 +14,8 @@ declare
     v_thread_id  uuid;
     v_status     text;
 begin
-    -- Only who holds a thread writes its expiry. Threads that others hold are not among the 25: the caller
-    -- would come again and again for the same ones.
+    -- Only the holder of a thread writes its expiry. Locked threads do not count among the 25, since the
+    -- caller would get the same ones again and again.
     for v_account_id, v_thread_id, v_status in
         select e.account_id, e.thread_id, t.status
           from agent.thread_expiries e
@@ -32,9 +32,9 @@ begin
     loop
         return next v_thread_id;
         if v_status = 'busy' then
-            -- Its end sets the time again; until then it must not stand in front of others.
+            -- The end of its run sets the time again; until then it must not delay other threads.
             update agent.thread_expiries e
-               set expires_at = v_now + interval '120 seconds'
+               set expires_at = v_now + agent.expiry_delay()
              where e.account_id = v_account_id
                and e.thread_id = v_thread_id;
             continue;
@@ -50,4 +50,4 @@ begin
 end
 $function$;
 
-comment on function agent.expire_threads() is 'Deletes threads whose time is over.';
+comment on function agent.expire_threads() is 'Deletes expired threads.';

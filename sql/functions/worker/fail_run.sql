@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Ends a leased run in error because the database could not do in time what was asked for it: save its
--- output, give it back, roll it back. It does no more than a usual end: a cancel is not looked at, checkpoints
--- and events stay. p_run_id null: the first of the worker's runs, the one that a burial could not give back.
--- Returns: the run with outcome error; no row when the lease is no longer held.
+-- Ends a leased run in error, because a transaction of it exceeds its time limit: saving its output,
+-- releasing it or rolling it back. Does no more than an ordinary end: a cancel is ignored, checkpoints and
+-- events are kept. p_run_id null: the run that agent.mark_worker_dead would release first.
+-- Returns: the run with outcome error; no row when the worker no longer holds the lease.
 -- Locks:   the thread, then the queue row, then the record.
 create or replace function agent.fail_run(
     p_worker_id bigint,
@@ -22,17 +22,18 @@ declare
     v_row agent.run_queue;
 begin
     if p_run_id is not null then
-        v_key := row(p_account_id, p_run_id, p_epoch, true, null, null, null);
+        v_key := agent.make_report(p_account_id, p_run_id, p_epoch);
     else
-        select l.account_id, l.run_id, l.epoch, true, null, null, null into v_key
-          from (
-                select q.account_id, q.run_id, q.epoch
-                  from agent.run_queue q
-                 where q.worker_id = p_worker_id
-                offset 0
-               ) l
-         order by l.run_id
-         limit 1;
+        v_key := (
+            select agent.make_report(l.account_id, l.run_id, l.epoch)
+              from (
+                    select q.account_id, q.run_id, q.epoch
+                      from agent.run_queue q
+                     where q.worker_id = p_worker_id
+                    offset 0
+                   ) l
+             order by l.run_id
+             limit 1);
     end if;
     perform agent.lock_leases(p_worker_id, array[v_key]);
     select q.* into v_row
@@ -40,12 +41,11 @@ begin
     if not found then
         return;
     end if;
-    perform agent.finalize_runs(null, array[row(
-        v_row.account_id, v_row.thread_id, v_row.run_id, 'error',
-        json_build_object('error', p_error, 'message', p_message), false, null)::agent.run_end]);
+    perform agent.finalize_runs(null, array[agent.make_end(
+        v_row, 'error', json_build_object('error', p_error, 'message', p_message))]);
     return query select v_row.run_id, v_row.thread_id, 'error';
 end
 $function$;
 
 comment on function agent.fail_run(bigint, uuid, uuid, integer, text, text) is
-    'Ends a leased run in error, whatever else was asked for it.';
+    'Ends a leased run in error, also a cancelled one.';

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Daily care of agent.run_events: days older than p_retention, at least one day, are dropped unless a
--- run that has begun still writes there, partitions for today and the next 7 days exist. When a lock
--- cannot be had at once the rest waits for the next call.
+-- Daily maintenance of agent.run_events: drops days older than p_retention, at least one day, except those to
+-- which an unfinished run writes, and creates partitions for today and the next 7 days. A lock that is not
+-- available at once leaves the rest to the next call.
 -- Returns: number of partitions created and dropped.
 -- Locks:   the advisory lock agent.maintain_partitions; for each old day ACCESS EXCLUSIVE on it and the
 --          table, for each new day SHARE UPDATE EXCLUSIVE on the table, ACCESS EXCLUSIVE on its default partition.
 create or replace function agent.maintain_partitions(p_retention interval) returns integer
 language plpgsql volatile
--- Not security invoker: only the owner may create and drop, and the serving role is not the owner.
--- pg_temp is named, and last, because a search path without it looks there first, and whatever the
--- caller has put there under the name of a table or a type would run as the owner.
+-- Not security invoker: only the owner may create and drop tables, and the role of a server is not the
+-- owner. pg_temp is named, and last, because a search path without it begins with it: code that the caller
+-- attached there to a table or type of the same name would run as the owner.
 security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s'
 as $function$
 declare
@@ -26,8 +26,8 @@ begin
         return 0;
     end if;
 
-    -- This locks the table, so it comes first: whoever met the lock on the default partition holds one
-    -- on the table, and each would wait for the other.
+    -- Drops come first, since they lock the table: a session that waits for the default partition holds a
+    -- lock on the table, and the two would deadlock.
     for v_name, v_day in
         select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD')
           from pg_catalog.pg_inherits i
@@ -37,7 +37,7 @@ begin
          order by 2
     loop
         exit when v_day >= ((agent.now() - p_retention) at time zone 'UTC')::date;
-        -- A run that has not begun has no events, and will write to the day of its beginning.
+        -- A run that was never leased has no events, and will write to the day of its first lease.
         continue when exists (
             select from agent.run_queue q where q.events_bucket = v_day and q.epoch > 0);
         execute format('drop table agent.%I', v_name);

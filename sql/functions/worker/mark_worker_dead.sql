@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Marks a worker as dead and gives away what it was delivering and up to p_limit of its runs, always the
--- same first ones. In batches, so that a large backlog is many short transactions: call again while there
--- are as many. When one run takes too long, agent.fail_run sets it aside.
--- Returns: the runs released as agent.release_leased_runs. p_counted false: the lost attempts do not count (drain).
+-- Marks a worker dead, makes the webhooks that it was delivering due and releases up to p_limit of its runs,
+-- in the order of their ids. A large backlog is thus many short transactions: call again while p_limit runs
+-- are returned. When a run takes too long, agent.fail_run ends it. p_counted false: the attempts do not
+-- count (drain).
+-- Returns: the released runs, as agent.release_leased_runs.
 -- Locks:   the worker, then rows of the outbox, then threads, queue rows and records of its runs.
 create or replace function agent.mark_worker_dead(
     p_worker_id bigint,
@@ -18,18 +19,16 @@ declare
     v_node text;
 begin
     update agent.workers w
-       set state = 3, dead_at = coalesce(w.dead_at, agent.now())
+       set state = 'dead', dead_at = coalesce(w.dead_at, agent.now())
      where w.worker_id = p_worker_id
     returning w.node_name into v_node;
     perform agent.release_webhooks(p_worker_id);
 
-    select array_agg(row(
-               x.account_id, x.run_id, x.epoch, true, null, null, null)::agent.run_report)
-      into v_keys
+    select array_agg(agent.make_report(x.account_id, x.run_id, x.epoch)) into v_keys
       from (
             select l.*
               from (
-                    -- All that it holds, by their index: in the order of another one it could be a scan.
+                    -- By the index of leases alone: ordered by another index it could become a scan.
                     select q.account_id, q.run_id, q.epoch
                       from agent.run_queue q
                      where q.worker_id = p_worker_id

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tells every listening server process which runs, and with them which threads, changed. The caller
--- gives it a transaction of its own after the commit of the change: a notifying transaction holds a
--- lock of the whole cluster until it is committed. A payload ends at 8000 bytes: 200 ids of 37.
+-- Notifies all listening server processes of ids of changed runs and threads. Call it in a transaction of
+-- its own, after the commit of the change: a notifying transaction holds a lock of the whole cluster until
+-- its commit. A payload is limited to 8000 bytes: 200 ids of 37.
 -- Returns: nothing.
 -- Locks:   none.
 create or replace function agent.notify_runs(p_ids uuid[]) returns void

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A supervisor that starts.
--- Returns: its worker_id, new for each incarnation.
+-- Registers a starting supervisor.
+-- Returns: its worker_id, new for each start.
 -- Locks:   the new row.
 create or replace function agent.register_worker(
     p_node_name text,

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The supervisor gives back runs of a runner that died or that it drains.
--- Returns: one row per item: requeued, error (attempts used up: code poison), interrupted,
---          rolled_back (a cancel was asked for), gone (not held any more). p_items:
---          [{"a": account_id, "r": run_id, "e": epoch}, ...]. p_reason completes the sentence
---          "at the last one ...". p_max_shared: runs, itself included, that may share the runner
---          of one of these from now on; -1: any number again; null: as before.
+-- Releases the runs of a runner that died or that its supervisor drains.
+-- p_items: [{"a": account_id, "r": run_id, "e": epoch}, ...]. p_reason completes the sentence "at the last one
+-- ...". p_max_shared: runs, itself included, that may share a runner with one of these from now on; -1: any
+-- number again; null: unchanged.
+-- Returns: one row per item: requeued, error (no attempts left: code poison), interrupted, rolled_back (a
+--          cancel was requested), gone (no longer held).
 -- Locks:   the threads, then the queue rows, then the records.
 create or replace function agent.release_runs(
     p_worker_id bigint,
@@ -21,7 +21,7 @@ begin
           from agent.release_leased_runs(
                    p_worker_id,
                    array(
-                       select row(i.a, i.r, i.e, true, null, null, null)::agent.run_report
+                       select agent.make_report(i.a, i.r, i.e)
                          from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)),
                    p_counted, 'poison', p_reason, p_max_shared) l;
 end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The heartbeat of a supervisor. A worker that is late but not buried yet goes on: nothing of it was
--- given away.
--- Returns: ok; fenced when it was buried: it must stop its runners and register again.
+-- The heartbeat of a supervisor. A worker whose lease ended but that was not marked dead continues: none of
+-- its runs was released.
+-- Returns: ok; fenced when it is marked dead: it must stop its runners and register again.
 -- Locks:   its worker row.
 create or replace function agent.renew_worker(
     p_worker_id bigint,
@@ -15,9 +15,9 @@ as $function$
 begin
     update agent.workers w
        set lease_until = agent.now() + p_lease_sec * interval '1 second',
-           state = case when p_draining then 2 else w.state end
+           state = case when p_draining then 'draining' else w.state end
      where w.worker_id = p_worker_id
-       and w.state <> 3;
+       and w.state <> 'dead';
     return case when found then 'ok' else 'fenced' end;
 end
 $function$;

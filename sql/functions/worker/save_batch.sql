@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Everything that the runs of a worker produced since the last call, in one transaction: events,
--- checkpoints, ends. Items of a run whose lease is not held any more are skipped; the rest is saved.
--- A batch can be repeated as a whole when its commit was unclear: each row has a key. A value that
--- does not fit its type (class 22) refuses the whole batch; run by run the good ones pass.
+-- Saves in one transaction what the runs of a worker produced since the last call: events, checkpoints, ends.
+-- Items of a run whose lease the worker no longer holds are skipped. After an unclear commit the whole batch
+-- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch;
+-- saved run by run, the good ones pass.
+-- p_items in order of arrival, each the runner's message followed by the supervisor's members, which override
+-- equal ones: {..., "a": account_id, "r": run_id, "e": epoch, "s": seq or null}.
 -- Returns: one row per run of the batch: saved or fenced, and whether the run is final.
---          p_items in order of arrival, each the runner's message and behind its members ours, which
---          win over equal ones: {..., "a": account_id, "r": run_id, "e": epoch, "s": seq or null}.
 -- Locks:   the threads of runs with checkpoints or ends, then the queue rows, then the records.
 create or replace function agent.save_batch(p_worker_id bigint, p_items json)
 returns table (run_id uuid, outcome text, finished boolean)
@@ -36,7 +36,7 @@ begin
         perform agent.save_events(v_leases, v_events);
     end if;
 
-    -- The usual batch: nothing ended, and all is still held.
+    -- The usual batch: no run ended, all leases are held.
     if v_only_events and cardinality(v_leases) = cardinality(v_runs) then
         return query
             select k.run_id, 'saved', false

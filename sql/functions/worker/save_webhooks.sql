@@ -1,12 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How attempts to deliver webhooks have ended. What a receiver has taken is deleted, whoever says so,
--- since it is true in any case. A failure counts only while its worker holds that very attempt; the
--- next one follows after agent.webhook_delay (+-20 %, so that receivers are not hit in waves), and
--- not before the receiver asked for it, up to the longest of those delays. A refused one is given up
--- at once. Can be repeated.
+-- Saves the results of attempts to deliver webhooks. A delivered webhook is deleted, whoever reports it. A
+-- failure counts only when its worker holds that attempt; the next attempt follows after agent.webhook_delay
+-- (+-20 %, so that receivers are not hit in waves), or later when the receiver asked for it, up to the longest
+-- of those delays. A refused webhook is given up at once. Can be repeated.
+-- p_items: [{"a": account_id, "r": run_id, "n": attempt, "o": delivered | failed | refused, "t": error text,
+-- "s": seconds that the receiver asked for, or null}, ...].
 -- Returns: one row per item: delivered, again (after next_sec), dead, or gone when it is not held.
---          p_items: [{"a": account_id, "r": run_id, "n": attempt, "o": delivered | failed | refused,
---          "t": why, "s": seconds that the receiver asked for, or null}, ...].
 -- Locks:   rows of the outbox, in the order of their keys.
 create or replace function agent.save_webhooks(p_worker_id bigint, p_items json)
 returns table (run_id uuid, outcome text, next_sec integer)
@@ -37,8 +36,7 @@ begin
             continue;
         end if;
 
-        v_delay := case when v_item.o = 'failed' then agent.webhook_delay(v_item.n) end
-            * (0.8 + 0.4 * random());
+        v_delay := agent.jitter(case when v_item.o = 'failed' then agent.webhook_delay(v_item.n) end);
         if v_delay is not null and v_item.s is not null then
             v_delay := greatest(
                 v_delay, least(v_item.s * interval '1 second', agent.webhook_delay(10)));
@@ -62,4 +60,4 @@ end
 $function$;
 
 comment on function agent.save_webhooks(bigint, json) is
-    'Saves how attempts to deliver webhooks have ended.';
+    'Saves the results of attempts to deliver webhooks.';

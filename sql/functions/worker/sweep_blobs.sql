@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Removes values that no checkpoint of their thread refers to, of one thread: any of the ten longest
--- due, so that one which cannot be swept does not keep others waiting. A thread with more than 2 million
--- references from checkpoints to values, some two seconds of work under its lock, is put off by a day: what
--- its removed checkpoints had goes with the thread.
--- Returns: threads that were looked at, 0 or 1: call again while it is 1.
--- Locks:   the thread and its row here, skipping locked ones.
+-- Deletes unreferenced values of one thread, chosen at random from the ten that are due the longest, so that
+-- one which cannot be swept does not block the others. A thread with more than 2 million references from
+-- checkpoints to values, some two seconds of work under its lock, is postponed by a day: its unreferenced
+-- values are deleted with the thread.
+-- Returns: number of threads examined, 0 or 1: call again while it is 1.
+-- Locks:   the thread, skipping it when locked, and its row in agent.blob_sweeps.
 create or replace function agent.sweep_blobs() returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -44,7 +44,7 @@ begin
         return 1;
     end if;
 
-    -- Counted up to the limit, checkpoint by checkpoint: their stored length says nothing, as lists compress.
+    -- Counted up to the limit, checkpoint by checkpoint: lists compress, so their stored length is no measure.
     for v_added in
         select (select sum(cardinality(v.digests)) from unnest(c.channels) v)
           from agent.checkpoints c
@@ -62,8 +62,8 @@ begin
         return 1;
     end if;
 
-    -- EXCEPT hashes or sorts, whatever the planner expects; NOT IN compares each value with each reference
-    -- where it expects more than work_mem holds.
+    -- EXCEPT hashes or sorts in every plan; NOT IN compares each value with each reference when the planner
+    -- expects more than work_mem can hold.
     select array_agg(o.digest) into v_orphans
       from (
             select b.digest
@@ -89,4 +89,4 @@ begin
 end
 $function$;
 
-comment on function agent.sweep_blobs() is 'Removes values that no checkpoint refers to.';
+comment on function agent.sweep_blobs() is 'Deletes values that no checkpoint refers to.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Forgets webhooks that were given up longer than p_retention ago.
--- Returns: number of rows deleted, 1,000 at most: call again while it is not 0.
+-- Deletes webhooks that were given up longer than p_retention ago.
+-- Returns: number of rows deleted, at most 1,000: call again while it is not 0.
 -- Locks:   rows of the outbox, skipping locked ones.
 create or replace function agent.sweep_webhooks(p_retention interval) returns integer
 language plpgsql volatile security invoker
@@ -8,7 +8,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    -- Computed first: the clock is volatile, and no index finds what is.
+    -- Computed first: the clock is volatile, and an index condition must not be.
     v_before  timestamptz := agent.now() - p_retention;
     v_deleted integer;
 begin
@@ -25,4 +25,4 @@ begin
 end
 $function$;
 
-comment on function agent.sweep_webhooks(interval) is 'Forgets webhooks that were given up.';
+comment on function agent.sweep_webhooks(interval) is 'Deletes webhooks that were given up.';

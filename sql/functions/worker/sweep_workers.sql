@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Marks workers of any host as dead whose lease ended more than 5 seconds ago, and makes what they were
--- delivering due. Two sweepers do not wait for each other.
--- Returns: dead workers that still have runs, to be buried by the caller one by one.
+-- Marks workers of any host dead whose lease ended more than 5 seconds ago, and makes the webhooks that they
+-- were delivering due. Concurrent callers do not wait for each other.
+-- Returns: dead workers that still have runs; the caller calls agent.mark_worker_dead for each.
 -- Locks:   the workers that it marks, skipping locked ones, then rows of the outbox.
 create or replace function agent.sweep_workers() returns setof bigint
 language plpgsql volatile security invoker set search_path = ''
@@ -12,11 +12,11 @@ declare
 begin
     for v_worker_id in
         update agent.workers w
-           set state = 3, dead_at = v_now
+           set state = 'dead', dead_at = v_now
          where w.worker_id = any (array(
                 select x.worker_id
                   from agent.workers x
-                 where x.state <> 3
+                 where x.state <> 'dead'
                    and x.lease_until < v_now - interval '5 seconds'
                  order by x.worker_id
                    for no key update skip locked))
@@ -25,9 +25,9 @@ begin
         perform agent.release_webhooks(v_worker_id);
     end loop;
 
-    -- Nobody asks for the dead of last week.
+    -- Dead workers are kept for a week, for the reader of the log.
     delete from agent.workers w
-     where w.state = 3
+     where w.state = 'dead'
        and w.dead_at < v_now - interval '7 days'
        and not exists (
             select from agent.run_queue q
@@ -36,7 +36,7 @@ begin
     return query
         select w.worker_id
           from agent.workers w
-         where w.state = 3
+         where w.state = 'dead'
            and exists (
                 select from agent.run_queue q
                  where q.worker_id = w.worker_id)
@@ -45,4 +45,4 @@ end
 $function$;
 
 comment on function agent.sweep_workers() is
-    'Marks workers dead whose lease has ended; names those that still have runs.';
+    'Marks workers dead whose lease has ended; returns those that still have runs.';

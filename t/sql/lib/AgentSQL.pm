@@ -49,7 +49,7 @@ sub admin {
     return $output;
 }
 
-# A database without the schema, owned by a role that may nothing else in the cluster.
+# A database without the schema, owned by a role without other privileges.
 sub new_empty {
     my ($class) = @_;
     my $name = "agent_test_$$" . '_' . ++$counter;
@@ -81,7 +81,7 @@ sub file {
         '-f', "$ROOT/$path");
 }
 
-# The same as the superuser who runs the tests.
+# The same as a superuser, who runs the tests.
 sub file_as_superuser {
     my ($self, $path, @arguments) = @_;
     return run({ PGDATABASE => $self->{name} }, bindir() . '/psql', '-X', '-v', 'ON_ERROR_STOP=1',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Plays the parts of a client and of a worker against one session.
+# Plays a client and a worker in one session.
 package AgentSQL::Play;
 
 use strict;
@@ -107,7 +107,7 @@ sub thread_status {
     return $self->body('get_thread', $thread)->{status};
 }
 
-# The contents of the messages of the present state.
+# The contents of the messages in the current state.
 sub messages {
     my ($self, $thread) = @_;
     my $state = $self->body('get_state', $thread, undef);
@@ -127,7 +127,7 @@ sub events {
 }
 
 # Rows of read_events: seq, event, data, status, more.
-sub look {
+sub poll {
     my ($self, $thread, $run, $after, %with) = @_;
     return $self->{session}->query(sprintf(
         "select * from agent.read_events('%s', '%s', '%s', %d, %d, %s)",
@@ -186,7 +186,7 @@ sub release {
             "select run_id, outcome from agent.release_runs($worker, '$items', $counted, 'its runner was killed', null)") };
 }
 
-# {run_id => verdict} of check_leases.
+# {run_id => outcome} of check_leases.
 sub check {
     my ($self, $worker, @runs) = @_;
     my $items = AgentSQL::encode([ map { item($_) } @runs ]);
@@ -210,7 +210,7 @@ sub values_event {
     return item($claim, s => $seq, type => 'event', event => 'values', checkpoint_id => $checkpoint);
 }
 
-# As long as real ones: an array of shorter elements is not taken apart.
+# As long as real ones: an array of shorter elements is not split.
 sub human { return { type => 'human', content => $_[0], additional_kwargs => {}, response_metadata => {} } }
 
 # %with: id, parent, messages (texts), values, next, tasks, step, source, writes

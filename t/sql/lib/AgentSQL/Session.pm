@@ -75,7 +75,7 @@ sub literal {
     return $value =~ /\\/ ? "E'" . $value =~ s/\\/\\\\/gr . "'" : "'$value'";
 }
 
-# A function of the schema: (code, body) or the rows. What it says besides has `extra`.
+# A function of the schema: (code, body) or the rows. extra returns its third column.
 sub call {
     my ($self, $name, @arguments) = @_;
     my @rows = $self->query("select * from agent.$name(" . join(', ', map { literal($_) } @arguments) . ')');
@@ -84,7 +84,7 @@ sub call {
     return @{ $rows[0] }[ 0, 1 ];
 }
 
-# The third column of the last call, for a write the ids of what changed.
+# The third column of the last call; for a write, the changed ids.
 sub extra { return $_[0]{extra} }
 
 sub close {

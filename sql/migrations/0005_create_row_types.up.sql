@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  row types that the functions pass between their statements as arrays.
+-- Purpose:  row types that functions pass to each other as arrays.
 -- Affects:  new objects only.
 -- Locks:    none on existing tables.
 -- Breaking: no.
@@ -22,16 +22,17 @@ create type agent.run_request as (
     checkpoint        json,
     if_not_exists     text,
     after_seconds     double precision,
-    durability        text
+    durability        text,
+    on_completion     text
 );
 comment on type agent.run_request is
-    'The members of a run creation''s body that are read, null when absent.';
+    'The members of the body of a run creation that are read, null when absent.';
 comment on column agent.run_request.input is 'Input of the graph.';
 comment on column agent.run_request.command is 'Command to the graph, instead of input.';
 comment on column agent.run_request.metadata is 'Metadata of the run.';
 comment on column agent.run_request.config is 'Over the assistant''s config.';
 comment on column agent.run_request.context is 'Over the assistant''s context.';
-comment on column agent.run_request.webhook is 'Address to call at the end.';
+comment on column agent.run_request.webhook is 'URL to call at the end.';
 comment on column agent.run_request.interrupt_before is 'Nodes to stop before, or "*".';
 comment on column agent.run_request.interrupt_after is 'Nodes to stop after, or "*".';
 comment on column agent.run_request.stream_mode is 'Stream mode or array of them.';
@@ -40,9 +41,11 @@ comment on column agent.run_request.stream_resumable is 'Whether the client want
 comment on column agent.run_request.feedback_keys is 'Array of feedback keys.';
 comment on column agent.run_request.checkpoint_id is 'Checkpoint to start from.';
 comment on column agent.run_request.checkpoint is 'The same, as an object with checkpoint_id.';
-comment on column agent.run_request.if_not_exists is 'create makes a missing thread.';
+comment on column agent.run_request.if_not_exists is 'create: a missing thread is created.';
 comment on column agent.run_request.after_seconds is 'Delay before the run may start.';
 comment on column agent.run_request.durability is 'When the runner saves checkpoints.';
+comment on column agent.run_request.on_completion is
+    'keep: the thread of a stateless run is not temporary.';
 
 create type agent.run_report as (
     account_id      uuid,
@@ -54,11 +57,11 @@ create type agent.run_report as (
     last_event_seq  bigint
 );
 comment on type agent.run_report is
-    'A leased run as its worker names it, and what it says about the run.';
+    'A lease as its worker names it, with the report about its run, if any. See agent.make_report.';
 comment on column agent.run_report.account_id is 'Owner.';
 comment on column agent.run_report.run_id is 'The run.';
-comment on column agent.run_report.epoch is 'The lease that the worker believes to hold.';
-comment on column agent.run_report.locks_thread is 'Whether more than events is to be written.';
+comment on column agent.run_report.epoch is 'The lease that the worker claims to hold.';
+comment on column agent.run_report.locks_thread is 'Whether more than events is written, which takes the lock of the thread.';
 comment on column agent.run_report.status is
     'success, error, interrupted or timeout when the run ended, else null.';
 comment on column agent.run_report.error is 'Object with error and message, or null.';
@@ -74,14 +77,14 @@ create type agent.run_end as (
     cancelled       boolean,
     last_event_seq  bigint
 );
-comment on type agent.run_end is 'A run that becomes final.';
+comment on type agent.run_end is 'A run that becomes final. See agent.make_end.';
 comment on column agent.run_end.account_id is 'Owner.';
 comment on column agent.run_end.thread_id is 'Its thread.';
 comment on column agent.run_end.run_id is 'The run.';
 comment on column agent.run_end.status is 'The final status.';
 comment on column agent.run_end.error is 'Object with error and message, or null.';
 comment on column agent.run_end.cancelled is 'Whether a cancel led to it.';
-comment on column agent.run_end.last_event_seq is 'Number of its last event; null = look it up.';
+comment on column agent.run_end.last_event_seq is 'Number of its last event; null = to be read from its events.';
 
 create type agent.batch_event as (
     account_id     uuid,
@@ -132,11 +135,11 @@ comment on column agent.batch_checkpoint.account_id is 'Owner.';
 comment on column agent.batch_checkpoint.run_id is 'The run.';
 comment on column agent.batch_checkpoint.epoch is 'The lease.';
 comment on column agent.batch_checkpoint.checkpoint_id is 'Identifier made by the runner.';
-comment on column agent.batch_checkpoint.parent_checkpoint_id is 'The snapshot before it.';
+comment on column agent.batch_checkpoint.parent_checkpoint_id is 'The snapshot that preceded it.';
 comment on column agent.batch_checkpoint.channels is 'The values, split.';
 comment on column agent.batch_checkpoint.next is 'Nodes to execute next.';
 comment on column agent.batch_checkpoint.tasks is 'Tasks of those nodes.';
 comment on column agent.batch_checkpoint.metadata is 'source, step, writes and parents.';
-comment on column agent.batch_checkpoint.opaque is 'Whatever else the runner needs.';
+comment on column agent.batch_checkpoint.opaque is 'Data of the runner.';
 
-insert into agent.schema_version (version, name) values (8, 'create_batch_types');
+insert into agent.schema_version (version, name) values (5, 'create_row_types');

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  undo 0008. The functions that use the types must be gone already.
--- Affects:  types only.
+-- Purpose:  undo 0005.
+-- Affects:  types only; drop the functions that use them first.
 -- Locks:    none on tables.
 -- Breaking: yes, the functions cannot run.
 set local lock_timeout = '2s';
@@ -11,4 +11,4 @@ drop type agent.batch_event;
 drop type agent.run_end;
 drop type agent.run_report;
 drop type agent.run_request;
-delete from agent.schema_version where version = 8;
+delete from agent.schema_version where version = 5;

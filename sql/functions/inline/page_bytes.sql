@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The length of data after which a reader of events gets no further row in this call.
+-- Returns: bytes.
+-- Locks:   none.
+create or replace function agent.page_bytes() returns integer
+language sql immutable parallel safe
+-- No SET clause: it would keep the body from being inlined.
+as $function$
+    select 65536
+$function$;
+
+comment on function agent.page_bytes() is 'Length of data after which a reader of events stops.';
