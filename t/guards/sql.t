@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# The folders of sql/functions say who calls a function; states are words.
+use strict;
+use warnings;
+use AgentTest::Env qw(root slurp);
+use AgentTest::Source;
+use Test::More;
+
+sub functions {
+    my ($folder) = @_;
+    return map { m{([^/]+)\.sql\z} } glob root() . "/sql/functions/$folder/*.sql";
+}
+
+my %public = map { $_ => 1 } map { functions($_) } qw(api worker);
+my %called;
+for my $file (source_files(qr{\Amod_\w+/.*\.(?:c|h|def)\z})) {
+    $called{$_} = 1 for ${ without_comments($file) } =~ /\bagent\.(\w+)\(/g;
+}
+cmp_ok scalar keys %called, '>', 30, 'C calls functions of the schema';
+is join(' ', grep { !$public{$_} } sort keys %called), '',
+    'C calls only functions of sql/functions/api and worker';
+is join(' ', grep { !$called{$_} } sort keys %public), '',
+    'C calls each function of sql/functions/api and worker';
+
+my @numbers;
+for my $file (source_files(qr{\A(?:sql|t/isolation)/.*\.(?:sql|spec)\z})) {
+    push @numbers, map { "$file:$_->[0]" }
+        grep { $_->[1] =~ /\b(?:state|status|cancel)\b\s*(?:=|<>|in\b)\s*\(?\s*[0-9]/ } numbered_lines($file);
+}
+is "@numbers", '', 'states are compared with words, not with numbers';
+
+done_testing;
