@@ -60,15 +60,15 @@ static void send_ready(runner_t *runner)
     runner_wire_end(&runner->wire);
 }
 
-static void take_hello(runner_t *runner, json_object *line)
+static void take_hello(runner_t *runner, json_object *message)
 {
-    json_object *graphs = agent_json_get(line, "graphs");
+    json_object *graphs = agent_json_get(message, "graphs");
 
     if (runner->graphs != NULL) {
         runner_command_refuse(runner, "a second hello");
         return;
     }
-    if (agent_json_integer(line, "protocol", 0) != PROTOCOL_VERSION) {
+    if (agent_json_integer(message, "protocol", 0) != PROTOCOL_VERSION) {
         runner_command_refuse(runner, "hello with a protocol other than 1");
         return;
     }
@@ -80,15 +80,15 @@ static void take_hello(runner_t *runner, json_object *line)
     send_ready(runner);
 }
 
-/* line belongs to pool, which becomes the pool of the run. */
-static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
+/* message belongs to pool, which becomes the pool of the run. */
+static void take_start(runner_t *runner, json_object *message, apr_pool_t *pool)
 {
-    const char *name = agent_json_string(line, "graph_id", "");
+    const char *name = agent_json_string(message, "graph_id", "");
     const char *reason = NULL;
     runner_run_t *run;
 
     if (runner_start_read(
-            &run, line, &runner->wire, runner->http,
+            &run, message, &runner->wire, runner->http,
             apr_hash_get(runner->graphs, name, APR_HASH_KEY_STRING), &reason,
             pool)
         != APR_SUCCESS) {
@@ -113,7 +113,7 @@ static void take_start(runner_t *runner, json_object *line, apr_pool_t *pool)
     apr_pool_destroy(pool);
 }
 
-/* Ends a run whose start is queued, without parsing the line: there is no
+/* Ends a run whose start is queued, without parsing the message: there is no
  * memory for it. Nothing of the run is saved. */
 static void end_queued(runner_t *runner, runner_queue_entry_t *entry)
 {
@@ -127,10 +127,10 @@ static void end_queued(runner_t *runner, runner_queue_entry_t *entry)
 }
 
 /* The run may be unknown: a cancel may cross the end of the run. */
-static void take_cancel(runner_t *runner, json_object *line)
+static void take_cancel(runner_t *runner, json_object *message)
 {
-    const char *run_id = agent_json_string(line, "run_id", "");
-    int64_t epoch = agent_json_integer(line, "epoch", -1);
+    const char *run_id = agent_json_string(message, "run_id", "");
+    int64_t epoch = agent_json_integer(message, "epoch", -1);
     runner_queue_entry_t *entry = runner_queue_find_run(&runner->queue, run_id,
                                                         epoch);
     runner_run_t *run = runner_runs_find(&runner->runs, run_id);
@@ -143,21 +143,21 @@ static void take_cancel(runner_t *runner, json_object *line)
     }
 }
 
-static void take_go(runner_t *runner, json_object *line)
+static void take_go(runner_t *runner, json_object *message)
 {
-    runner_run_t *run = runner_runs_find(&runner->runs,
-                                         agent_json_string(line, "run_id", ""));
+    runner_run_t *run = runner_runs_find(
+        &runner->runs, agent_json_string(message, "run_id", ""));
 
     if (run != NULL && run->output.requested > 0
-        && run->epoch == agent_json_integer(line, "epoch", -1)) {
+        && run->epoch == agent_json_integer(message, "epoch", -1)) {
         runner_output_grant(&run->output);
     }
 }
 
-static void take_ping(runner_t *runner, json_object *line)
+static void take_ping(runner_t *runner, json_object *message)
 {
     runner_wire_begin(&runner->wire, "{\"type\":\"pong\",\"id\":");
-    runner_wire_add_json(&runner->wire, agent_json_get(line, "id"));
+    runner_wire_add_json(&runner->wire, agent_json_get(message, "id"));
     runner_wire_add(&runner->wire, "}");
     runner_wire_end(&runner->wire);
 }

@@ -110,7 +110,7 @@ static void start_queued(runner_t *runner, runner_queue_entry_t *entry)
     apr_pool_destroy(entry->pool);
 }
 
-/* Starts one queued run in a turn, as of large lines. */
+/* Starts at most one queued run in a turn, since its line is large. */
 static void admit_next(runner_t *runner)
 {
     runner_queue_entry_t *entry = runner_queue_find(

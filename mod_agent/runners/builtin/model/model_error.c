@@ -27,11 +27,11 @@ typedef struct row_t {
 
 static const row_t rows[] = {
     {RUNNER_MODEL_ERROR_UNREACHABLE, "APIConnectionError", "cannot be reached",
-     "Check AgentModelURL and this server's way to that host."},
+     "Check AgentModelURL and this server's route to that host."},
     {RUNNER_MODEL_ERROR_TIMEOUT, "APITimeoutError", "sent nothing for too long",
      "Check the host, or raise AgentModelTimeout."},
     {RUNNER_MODEL_ERROR_CUT, "APIConnectionError", "cut its answer off",
-     "Run again; what it had said is not in the state."},
+     "Run again; the partial answer is not in the state."},
     {RUNNER_MODEL_ERROR_FORMAT, "APIResponseError",
      "did not answer in the form of its API",
      "Check that AgentModelURL is the address of such an API."},

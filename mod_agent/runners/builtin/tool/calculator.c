@@ -16,7 +16,7 @@
 #define EXPONENT_MAX 1024
 /* 2^53: every whole number up to here is a double. */
 #define WHOLE_MAX 9007199254740992.0
-/* The decimal digits that every double represents exactly. */
+/* DBL_DIG: the decimal digits that a double preserves. */
 #define DIGITS 15
 /* The longest number, with its NUL. */
 #define NUMBER_SIZE 64
