@@ -2,14 +2,14 @@
 /*
  * httpd's side of the supervisor; see daemon.h.
  *
- * Two things tie the processes together. A socket pair per generation wakes
- * the supervisor. One pipe per parent process says that the parent lives: only
- * the parent holds its write end, so that its death, however sudden, is an end
- * of file. A restart is not a death: then SIGUSR1 asks the old supervisor to
- * finish its runs while the new one already claims.
+ * A socket pair for each configuration wakes the supervisor. One pipe for each
+ * parent process tells it that the parent lives: only the parent has the write
+ * end, so its death, however sudden, is an end of file. In a restart the parent
+ * lives on: SIGUSR1 asks the old supervisor to finish its runs while the new
+ * one already claims.
  *
- * Every descriptor is closed on exec: what httpd starts, piped loggers and CGI
- * scripts among them, would else hold the life pipe open after the parent.
+ * Every descriptor is close-on-exec: processes that httpd starts, piped loggers
+ * and CGI scripts among them, would otherwise keep the life pipe open.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -42,7 +42,7 @@
 #include "supervisor/supervisor.h"
 
 #define LEASE_SEC 20
-/* A supervisor that lives shorter than this is started again with a pause. */
+/* A supervisor that ended sooner is started again after a pause. */
 #define CRASH_LOOP apr_time_from_sec(2)
 
 typedef struct daemon_t {
@@ -54,15 +54,15 @@ typedef struct daemon_t {
     /* The parent's end of the life pipe. */
     int life_write_fd;
     apr_proc_t process;
-    /* Registered with the parent's maintenance; APR crashes when told to
-     * forget what it does not know. */
+    /* Registered with the parent's maintenance; APR crashes when an unknown
+     * process is unregistered. */
     bool watched;
     /* It could not be started; agent_daemon_monitor() tries again. */
     bool missing;
     apr_time_t started_at;
 } daemon_t;
 
-/* Of this generation; set in post_config, read-only in children. */
+/* Set in post_config, read-only in children. */
 static daemon_t *current_daemon;
 
 static const char life_key[] = "agent_life_pipe";
@@ -103,13 +103,13 @@ static int *find_life_pipe(server_rec *server)
 
 static void run_supervisor(daemon_t *daemon, bool pause)
 {
-    /* Out of the group that an ungraceful stop signals as a whole. */
+    /* Leaves the group that an ungraceful stop signals as a whole. */
     setpgid(0, 0);
     ap_close_listeners();
     close(daemon->life_write_fd);
     close(daemon->wake_fds[1]);
-    /* Here, not in the parent, whose children would have it too: it has the
-     * keys of models. */
+    /* Not in the parent, whose children would inherit it: it contains the keys
+     * of models. */
     daemon->supervisor.graphs = agent_config_graphs_json(
         agent_config_server(daemon->server), daemon->pconf);
     if (pause) {
@@ -153,7 +153,7 @@ static bool is_stopping(void)
         && state == AP_MPMQ_STOPPING;
 }
 
-/* One line in the log for all attempts that fail in a row. */
+/* Logs one line for all attempts that fail in a row. */
 static void start_supervisor(daemon_t *daemon, bool pause)
 {
     apr_status_t rv = fork_supervisor(daemon, pause);
@@ -167,7 +167,7 @@ static void start_supervisor(daemon_t *daemon, bool pause)
     daemon->missing = rv != APR_SUCCESS;
 }
 
-/* The parent's maintenance tick, each second, sees that it died. */
+/* Called by the parent's maintenance, each second, after its death. */
 static void watch_supervisor(int reason, void *data, apr_wait_t status)
 {
     daemon_t *daemon = data;
@@ -199,14 +199,14 @@ int agent_daemon_monitor(apr_pool_t *pool, server_rec *server)
 
 /* ---- start and end ---- */
 
-/* Graceful and ungraceful restarts alike: runs are finished, not cut. On a
- * stop the parent's end follows at once. */
+/* In graceful and ungraceful restarts runs are finished, not aborted. In a stop
+ * the end of the parent follows at once. */
 static apr_status_t end_generation(void *data)
 {
     daemon_t *daemon = data;
 
     unwatch_supervisor(daemon);
-    /* 0 would be this process and all of its group. */
+    /* 0 would signal this process and all of its group. */
     if (daemon->process.pid > 0) {
         kill(daemon->process.pid, SIGUSR1);
     }
@@ -232,7 +232,7 @@ bool agent_daemon_check_user(const agent_server_config_t *config,
     return false;
 }
 
-/* PostgreSQL lets a user of this system in by its name (peer). */
+/* PostgreSQL may authenticate a user of this system by its name (peer). */
 static void warn_of_database_user(const char *name, const char *conninfo,
                                   server_rec *server)
 {
@@ -246,7 +246,7 @@ static void warn_of_database_user(const char *name, const char *conninfo,
     }
 }
 
-/* agent_daemon_check_user() has seen that there is one. */
+/* agent_daemon_check_user() has checked that the user exists. */
 static apr_status_t find_runner_user(agent_supervisor_config_t *supervisor,
                                      const agent_server_config_t *config,
                                      const char *conninfo, server_rec *server)

@@ -1,56 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole of the supervisor, for its parts. One thread, no locks. */
-#ifndef AGENT_SUPERVISOR_STATE_H
-#define AGENT_SUPERVISOR_STATE_H
+/* The supervisor's own struct: all its parts. */
+#ifndef AGENT_SUPERVISOR_INSTANCE_H
+#define AGENT_SUPERVISOR_INSTANCE_H
 
-#include "lease/batch.h"
-#include "statement/check.h"
-#include "statement/claim.h"
-#include "runner/credit.h"
-#include "statement/database.h"
+#include "context.h"
 #include "drain.h"
-#include "statement/expire.h"
+#include "lease/batch.h"
 #include "lease/lease.h"
-#include "statement/notify.h"
-#include "poll.h"
-#include "process/process.h"
-#include "runner/protocol.h"
 #include "lease/release.h"
-#include "report.h"
+#include "poll.h"
+#include "runner/credit.h"
 #include "runner/runner.h"
-#include "runner/watch.h"
-#include "process/spawner.h"
+#include "schedule.h"
+#include "statement/claim.h"
+#include "statement/database.h"
+#include "statement/expire.h"
+#include "statement/notify.h"
 #include "statement/start.h"
-#include "supervisor.h"
-#include "webhook/webhook.h"
 #include "statement/worker.h"
+#include "webhook/delivery.h"
 
 struct agent_supervisor_t {
-    const agent_supervisor_config_t *config;
-    /* config's, with the defaults filled in. */
-    agent_supervisor_timing_t timing;
-    apr_pool_t *pool;
-    /* CLOCK_MONOTONIC when this turn of the loop began. */
-    apr_time_t now;
+    agent_context_t *context;
     apr_time_t tick_at;
-    agent_mode_t mode;
     int exit_code;
     int signal_fd;
     bool is_spawner_lost;
-    /* Whose child this process was when it began. */
+    /* The parent at start; another one means that it has ended. */
     pid_t parent_pid;
     bool is_parent_lost;
     bool is_wake_lost;
-    agent_spawner_t spawner;
     agent_poll_t poll;
-    agent_report_t report;
-    /* For what is short, and for what may be large or slow. */
+    agent_schedule_t schedule;
+    /* For short statements, and for those that may be large or slow. */
     agent_database_t database;
     agent_database_t bulk;
     agent_worker_t worker;
     agent_claim_t claim;
     agent_start_queue_t starts;
-    agent_check_t check;
     agent_expire_t expire;
     agent_notify_t notify;
     agent_lease_table_t leases;
@@ -58,7 +45,7 @@ struct agent_supervisor_t {
     agent_credit_queue_t credits;
     agent_release_queue_t releases;
     agent_runner_table_t runners;
-    agent_webhook_table_t webhooks;
+    agent_delivery_table_t webhooks;
     agent_drain_t drain;
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the call to the exit status: set-up, the loop, the end; see
- * supervisor.h. */
+/* Set-up, the loop, and the exit status; see supervisor.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,30 +11,52 @@
 #include <apr_allocator.h>
 
 #include "../core/wake.h"
-#include "runner/io.h"
 #include "instance.h"
+#include "process/process.h"
+#include "runner/deadline.h"
+#include "runner/exit.h"
+#include "runner/io.h"
+#include "runner/trial.h"
+#include "runner/watch.h"
+#include "statement/operations.h"
+#include "webhook/loop.h"
 
 #define EXIT_CONFIG 2
 #define TICK        apr_time_from_sec(1)
-/* Read in one turn; a socket holds fewer. */
+/* Datagrams read in one turn; a socket holds fewer. */
 #define MAX_DATAGRAMS 1000
 /* Freed memory kept for later; the rest goes back to the system. */
 #define KEPT_BYTES ((apr_size_t)1024 * 1024)
-/* The way out: after SIGTERM, after the parent's end, and for the spawner. */
-#define TERM_PATIENCE   apr_time_from_sec(2)
-#define ORPHAN_PATIENCE apr_time_from_msec(600)
-#define SPAWNER_MS      250
+/* Time to leave: after SIGTERM, after the end of the parent, and for the
+ * spawner. */
+#define TERM_TIMEOUT   apr_time_from_sec(2)
+#define ORPHAN_TIMEOUT apr_time_from_msec(600)
+#define SPAWNER_MS     250
 
-static apr_interval_time_t or_default(apr_interval_time_t value, int sec)
+static void set_default(apr_interval_time_t *value, apr_interval_time_t usual)
 {
-    return value > 0 ? value : apr_time_from_sec(sec);
+    if (*value <= 0) {
+        *value = usual;
+    }
 }
 
-static agent_supervisor_t *make_supervisor(
-    const agent_supervisor_config_t *config)
+static void set_timing(agent_supervisor_timing_t *timing,
+                       apr_interval_time_t lease)
 {
-    const agent_supervisor_timing_t *timing = &config->timing;
-    agent_supervisor_t *sv;
+    set_default(&timing->ping_interval, apr_time_from_sec(10));
+    set_default(&timing->ping_timeout, apr_time_from_sec(15));
+    set_default(&timing->ready_timeout, apr_time_from_sec(30));
+    set_default(&timing->cancel_grace, apr_time_from_sec(10));
+    set_default(&timing->recycle_grace, apr_time_from_sec(60));
+    set_default(&timing->trial, apr_time_from_sec(10));
+    set_default(&timing->renew, lease / 4);
+    set_default(&timing->stop, lease * 13 / 20);
+    set_default(&timing->kill, lease);
+}
+
+static agent_context_t *make_context(const agent_supervisor_config_t *config)
+{
+    agent_context_t *context;
     apr_allocator_t *allocator;
     apr_pool_t *pool;
 
@@ -44,29 +65,56 @@ static agent_supervisor_t *make_supervisor(
     apr_allocator_max_free_set(allocator, KEPT_BYTES);
     apr_pool_create_ex(&pool, NULL, NULL, allocator);
     apr_allocator_owner_set(allocator, pool);
-    sv = apr_pcalloc(pool, sizeof(*sv));
-    sv->pool = pool;
-    sv->config = config;
+    context = apr_pcalloc(pool, sizeof(*context));
+    context->pool = pool;
+    context->config = config;
+    context->now = agent_clock_now();
+    context->timing = config->timing;
+    set_timing(&context->timing, apr_time_from_sec(config->lease_sec));
+    return context;
+}
+
+/*
+ * A statement on the first connection may take a quarter of a lease: a renewal
+ * may wait for one there, and must have succeeded after 13 of 20 s even if it
+ * was due only after a quarter of a lease. One on the other may take a half.
+ */
+static void init_databases(agent_supervisor_t *sv)
+{
+    agent_context_t *context = sv->context;
+    apr_interval_time_t lease = apr_time_from_sec(context->config->lease_sec);
+    agent_database_use_t first = {agent_operations, lease / 4,
+                                  lease / 4 + lease / 10,
+                                  agent_worker_on_connected};
+    agent_database_use_t bulk = {agent_bulk_operations, lease / 2,
+                                 lease / 2 + lease / 10,
+                                 agent_worker_on_bulk_connected};
+
+    agent_database_init(&sv->database, context, sv, &first);
+    agent_database_init(&sv->bulk, context, sv, &bulk);
+}
+
+static agent_supervisor_t *make_supervisor(
+    const agent_supervisor_config_t *config)
+{
+    agent_context_t *context = make_context(config);
+    agent_supervisor_t *sv = apr_pcalloc(context->pool, sizeof(*sv));
+
+    sv->context = context;
     sv->parent_pid = getppid();
-    sv->now = agent_process_clock();
-    sv->timing.ping_interval = or_default(timing->ping_interval, 10);
-    sv->timing.ping_timeout = or_default(timing->ping_timeout, 15);
-    sv->timing.ready_timeout = or_default(timing->ready_timeout, 30);
-    sv->timing.cancel_grace = or_default(timing->cancel_grace, 10);
-    sv->timing.recycle_grace = or_default(timing->recycle_grace, 60);
-    sv->timing.trial = or_default(timing->trial, 10);
-    agent_database_init(sv, &sv->database, agent_operations);
-    agent_database_init(sv, &sv->bulk, agent_bulk_operations);
+    sv->schedule.context = context;
+    agent_poll_init(&sv->poll, context, sv);
+    init_databases(sv);
     agent_worker_init(sv);
-    agent_lease_init(sv);
-    agent_batch_init(sv);
-    agent_credit_init(sv);
-    agent_release_init(sv);
-    agent_notify_init(sv);
-    agent_runner_init(sv);
+    agent_lease_init(&sv->leases, context);
+    agent_batch_init(&sv->batches, context);
+    agent_runner_init(&sv->runners, context);
+    agent_credit_init(&sv->credits, context, &sv->batches, &sv->runners);
+    agent_release_init(&sv->releases, context);
+    agent_notify_init(&sv->notify, context);
     agent_claim_init(sv);
     agent_start_init(sv);
-    agent_webhook_init(sv);
+    agent_delivery_init(&sv->webhooks, context, &sv->poll);
     return sv;
 }
 
@@ -74,37 +122,37 @@ static agent_supervisor_t *make_supervisor(
 static int prepare_process(agent_supervisor_t *sv)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGCHLD, 0};
-    const agent_supervisor_config_t *config = sv->config;
+    const agent_supervisor_config_t *config = sv->context->config;
     const int keep[] = {config->wake_fd, config->life_fd, config->log_fd};
     apr_status_t rv;
 
     agent_process_reset_signals();
     if (!agent_process_close_fds(keep, 3)) {
-        agent_report_write(sv, AGENT_LOG_ERR, "AGT0387",
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0387",
                            APR_FROM_OS_ERROR(errno),
                            "cannot close the descriptors of the parent: "
                            "neither close_range() nor /proc/self/fd works");
         return EXIT_CONFIG;
     }
     agent_process_name("agent-super");
-    srand48((long)getpid() ^ (long)sv->now);
-    rv = agent_spawner_start(&sv->spawner, config);
+    srand48((long)getpid() ^ (long)sv->context->now);
+    rv = agent_spawner_start(&sv->runners.spawner, config);
     if (rv != APR_SUCCESS) {
-        agent_report_write(sv, AGENT_LOG_ERR, "AGT0303", rv,
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0303", rv,
                            "cannot open the runner %s or start the spawner",
                            config->runner_path);
         return EXIT_CONFIG;
     }
     rv = agent_process_become(config->uid, config->gid);
     if (rv != APR_SUCCESS) {
-        agent_report_write(sv, AGENT_LOG_ERR, "AGT0304", rv,
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0304", rv,
                            "cannot become user %d, group %d", (int)config->uid,
                            (int)config->gid);
         return EXIT_CONFIG;
     }
     sv->signal_fd = agent_process_signal_fd(signals);
     if (sv->signal_fd < 0 || !agent_process_boot_id(sv->worker.boot_id)) {
-        agent_report_write(sv, AGENT_LOG_ERR, "AGT0306",
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0306",
                            APR_FROM_OS_ERROR(errno),
                            "this system lacks signalfd or /proc");
         return EXIT_CONFIG;
@@ -123,10 +171,10 @@ static void on_signal(agent_supervisor_t *sv, void *baton)
             agent_drain_begin(sv);
         }
         else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
-            agent_drain_leave(sv, TERM_PATIENCE, "told to stop");
+            agent_drain_leave(sv, TERM_TIMEOUT, "told to stop");
         }
-        /* SIGHUP goes to the whole group of httpd at a restart; the parent
-         * tells us in its own way. SIGCHLD: the spawner's pipe tells more. */
+        /* SIGHUP is sent to the whole group of httpd at a restart; the parent
+         * sends SIGUSR1. SIGCHLD: the spawner's socket reports exits. */
     }
 }
 
@@ -134,19 +182,19 @@ static void take_datagram(agent_supervisor_t *sv, const char *datagram)
 {
     switch (datagram[0]) {
     case AGENT_WAKE_READY:
-        agent_claim_wake(sv);
+        agent_schedule_claim(&sv->schedule);
         break;
     case AGENT_WAKE_CANCEL:
-        agent_check_wake(sv);
+        agent_schedule_check(&sv->schedule);
         break;
     case AGENT_WAKE_CHANGED:
-        agent_notify_relay(sv, datagram + 1);
-        /* Where a run ended, the next one of its thread may be ready. */
-        agent_claim_wake(sv);
+        agent_notify_relay(&sv->notify, datagram + 1);
+        /* If a run ended, the next one of its thread may be ready. */
+        agent_schedule_claim(&sv->schedule);
         break;
     }
-    /* Whatever it was may have ended a run. */
-    agent_webhook_hint(sv);
+    /* Each of these may have ended a run. */
+    agent_schedule_webhooks(&sv->schedule);
 }
 
 static void on_wake(agent_supervisor_t *sv, void *baton)
@@ -154,9 +202,9 @@ static void on_wake(agent_supervisor_t *sv, void *baton)
     char datagram[AGENT_WAKE_BYTES + 1];
     ssize_t length = 0;
 
-    /* All that are there: a thousand requests are one claim. */
+    /* All that have arrived: a thousand requests are one claim. */
     for (int i = 0; i < MAX_DATAGRAMS; i++) {
-        length = recv(sv->config->wake_fd, datagram, AGENT_WAKE_BYTES,
+        length = recv(sv->context->config->wake_fd, datagram, AGENT_WAKE_BYTES,
                       MSG_DONTWAIT);
         if (length <= 0) {
             break;
@@ -165,7 +213,7 @@ static void on_wake(agent_supervisor_t *sv, void *baton)
         take_datagram(sv, datagram);
     }
     if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
-        /* The other ends are closed: the poll each second remains. */
+        /* The other ends are closed: claims each second remain. */
         sv->is_wake_lost = true;
     }
 }
@@ -173,43 +221,45 @@ static void on_wake(agent_supervisor_t *sv, void *baton)
 static void leave_orphaned(agent_supervisor_t *sv)
 {
     sv->is_parent_lost = true;
-    agent_drain_leave(sv, ORPHAN_PATIENCE, "the parent has ended");
+    agent_drain_leave(sv, ORPHAN_TIMEOUT, "the parent has ended");
 }
 
 static void on_life(agent_supervisor_t *sv, void *baton)
 {
     char byte;
-    ssize_t got = read(sv->config->life_fd, &byte, 1);
+    ssize_t got = read(sv->context->config->life_fd, &byte, 1);
 
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
         leave_orphaned(sv);
     }
 }
 
-/* Another process may hold the pipe open: one that httpd was starting when it
+/* Another process may have the pipe open: one that httpd was starting when it
  * was killed. */
 static void check_parent(agent_supervisor_t *sv)
 {
-    if (sv->config->life_fd >= 0 && !sv->is_parent_lost
+    if (sv->context->config->life_fd >= 0 && !sv->is_parent_lost
         && getppid() != sv->parent_pid) {
         leave_orphaned(sv);
     }
 }
 
-static void on_news(agent_supervisor_t *sv, void *baton)
+static void on_spawner(agent_supervisor_t *sv, void *baton)
 {
-    agent_runner_receive_news(sv);
+    if (!agent_runner_receive(sv)) {
+        agent_drain_spawner_lost(sv);
+    }
 }
 
 static void on_database(agent_supervisor_t *sv, void *baton)
 {
-    agent_database_ready(sv, baton);
+    agent_database_ready(baton);
 }
 
 static void poll_database(agent_supervisor_t *sv, agent_database_t *database)
 {
     if (database->state != AGENT_DATABASE_DOWN) {
-        agent_poll_add(sv, agent_database_fd(database), database->events,
+        agent_poll_add(&sv->poll, agent_database_fd(database), database->events,
                        on_database, database);
     }
 }
@@ -218,14 +268,15 @@ static void poll_database(agent_supervisor_t *sv, agent_database_t *database)
 
 static void tick(agent_supervisor_t *sv)
 {
-    if (sv->tick_at <= sv->now) {
-        sv->tick_at = sv->now + TICK;
+    if (sv->tick_at <= sv->context->now) {
+        sv->tick_at = sv->context->now + TICK;
         check_parent(sv);
-        agent_lease_tick(sv);
+        agent_runner_tick_deadlines(sv);
         agent_runner_tick(sv);
+        agent_runner_tick_trials(sv);
         agent_worker_tick(sv);
     }
-    else if (agent_worker_next_tick(sv) <= sv->now) {
+    else if (agent_worker_next_tick(sv) <= sv->context->now) {
         agent_worker_tick(sv);
     }
 }
@@ -240,33 +291,36 @@ static void turn(agent_supervisor_t *sv)
     apr_time_t until;
 
     tick(sv);
-    agent_credit_step(sv);
+    agent_credit_step(&sv->credits);
     agent_runner_resume(sv);
     until = earlier(sv->tick_at, agent_worker_next_tick(sv));
-    until = earlier(until, agent_runner_replenish(sv));
-    until = earlier(until, agent_webhook_step(sv));
-    until = earlier(until, agent_database_step(sv, &sv->database));
-    until = earlier(until, agent_database_step(sv, &sv->bulk));
+    until = earlier(until, agent_runner_replenish(&sv->runners));
+    until = earlier(until, agent_webhook_step(&sv->webhooks));
+    until = earlier(until, agent_database_step(&sv->database));
+    until = earlier(until, agent_database_step(&sv->bulk));
     until = earlier(until, agent_drain_step(sv));
-    agent_runner_reap(sv);
-    if (sv->mode == AGENT_MODE_DONE) {
+    agent_runner_free_dead(&sv->runners);
+    if (sv->context->mode == AGENT_MODE_DONE) {
         return;
     }
-    agent_poll_add(sv, sv->signal_fd, POLLIN, on_signal, NULL);
+    agent_poll_add(&sv->poll, sv->signal_fd, POLLIN, on_signal, NULL);
     if (!sv->is_parent_lost) {
-        agent_poll_add(sv, sv->config->life_fd, POLLIN, on_life, NULL);
+        agent_poll_add(&sv->poll, sv->context->config->life_fd, POLLIN, on_life,
+                       NULL);
     }
     if (!sv->is_wake_lost) {
-        agent_poll_add(sv, sv->config->wake_fd, POLLIN, on_wake, NULL);
+        agent_poll_add(&sv->poll, sv->context->config->wake_fd, POLLIN, on_wake,
+                       NULL);
     }
     if (!sv->is_spawner_lost) {
-        agent_poll_add(sv, sv->spawner.fd, POLLIN, on_news, NULL);
+        agent_poll_add(&sv->poll, sv->runners.spawner.fd, POLLIN, on_spawner,
+                       NULL);
     }
     poll_database(sv, &sv->database);
     poll_database(sv, &sv->bulk);
     agent_runner_poll(sv);
-    agent_webhook_poll(sv);
-    agent_poll_wait(sv, until);
+    agent_webhook_poll(&sv->webhooks);
+    agent_poll_wait(&sv->poll, until);
 }
 
 int agent_supervisor_main(const agent_supervisor_config_t *config)
@@ -275,21 +329,21 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
     int status = prepare_process(sv);
 
     if (status == 0) {
-        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0301", 0,
+        agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0301", 0,
                            "supervisor of host %s started: runners: %d, "
                            "%d slots each",
                            config->node_name, config->runners, config->slots);
-        while (sv->mode != AGENT_MODE_DONE) {
+        while (sv->context->mode != AGENT_MODE_DONE) {
             turn(sv);
         }
-        agent_webhook_close(sv);
-        agent_database_close(sv, &sv->database, AGENT_FAILURE_RETRY);
-        agent_database_close(sv, &sv->bulk, AGENT_FAILURE_RETRY);
-        agent_spawner_stop(&sv->spawner, SPAWNER_MS);
+        agent_webhook_close(&sv->webhooks);
+        agent_database_close(&sv->database, AGENT_FAILURE_RETRY);
+        agent_database_close(&sv->bulk, AGENT_FAILURE_RETRY);
+        agent_spawner_stop(&sv->runners.spawner, SPAWNER_MS);
         status = sv->exit_code;
-        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0302", 0,
+        agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0302", 0,
                            "supervisor ended");
     }
-    apr_pool_destroy(sv->pool);
+    apr_pool_destroy(sv->context->pool);
     return status;
 }

@@ -2,16 +2,21 @@
 /* The poll set; see poll.h. */
 #include "poll.h"
 
-#include "instance.h"
+#include "context.h"
 
-/* Nothing needs the loop less often than that. */
+/* The loop turns at least this often. */
 #define LONGEST_WAIT apr_time_from_sec(10)
 
-void agent_poll_add(agent_supervisor_t *sv, int fd, short events,
+void agent_poll_init(agent_poll_t *set, agent_context_t *context,
+                     agent_supervisor_t *sv)
+{
+    set->context = context;
+    set->sv = sv;
+}
+
+void agent_poll_add(agent_poll_t *set, int fd, short events,
                     agent_poll_handler_t handler, void *baton)
 {
-    agent_poll_t *set = &sv->poll;
-
     if (fd >= 0 && set->count < AGENT_POLL_MAX) {
         set->fds[set->count] = (struct pollfd){.fd = fd, .events = events};
         set->handlers[set->count] = handler;
@@ -20,23 +25,22 @@ void agent_poll_add(agent_supervisor_t *sv, int fd, short events,
     }
 }
 
-void agent_poll_wait(agent_supervisor_t *sv, apr_time_t until)
+void agent_poll_wait(agent_poll_t *set, apr_time_t until)
 {
-    agent_poll_t *set = &sv->poll;
-    apr_interval_time_t wait = until - sv->now;
+    apr_interval_time_t wait = until - set->context->now;
     int ready;
 
-    if (wait > LONGEST_WAIT || until == AGENT_NEVER) {
+    if (wait > LONGEST_WAIT || until == AGENT_CLOCK_NEVER) {
         wait = LONGEST_WAIT;
     }
     /* Rounded up: a wait cut short would be a busy loop. */
     ready = poll(set->fds, (nfds_t)set->count,
                  wait > 0 ? (int)((wait + 999) / 1000) : 0);
-    sv->now = agent_process_clock();
+    set->context->now = agent_clock_now();
     for (int i = 0; i < set->count && ready > 0; i++) {
         if (set->fds[i].revents != 0) {
             ready--;
-            set->handlers[i](sv, set->batons[i]);
+            set->handlers[i](set->sv, set->batons[i]);
         }
     }
     set->count = 0;

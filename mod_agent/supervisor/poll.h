@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One poll() at a time: the set is filled anew before each, so nothing can be
- * left in it by mistake.
- */
+/* The poll set, which is filled anew before each poll(). */
 #ifndef AGENT_SUPERVISOR_POLL_H
 #define AGENT_SUPERVISOR_POLL_H
 
 #include <poll.h>
 
 #include "types.h"
-#include "webhook/webhook.h"
+#include "webhook/delivery.h"
 
-/* Three for each runner, those of the webhooks, and a handful. */
+/* Three for each runner, those of the webhooks, and a few more. */
 #define AGENT_POLL_MAX (3 * AGENT_RUNNERS_MAX + AGENT_WEBHOOK_SOCKETS + 16)
 
 typedef void (*agent_poll_handler_t)(agent_supervisor_t *sv, void *baton);
 
 typedef struct agent_poll_t {
+    agent_context_t *context;
+    /* Passed to handlers. */
+    agent_supervisor_t *sv;
     struct pollfd fds[AGENT_POLL_MAX];
     agent_poll_handler_t handlers[AGENT_POLL_MAX];
     void *batons[AGENT_POLL_MAX];
     int count;
 } agent_poll_t;
 
+void agent_poll_init(agent_poll_t *set, agent_context_t *context,
+                     agent_supervisor_t *sv);
+
 /* The handler is called when fd is ready or has failed. */
-void agent_poll_add(agent_supervisor_t *sv, int fd, short events,
+void agent_poll_add(agent_poll_t *set, int fd, short events,
                     agent_poll_handler_t handler, void *baton);
 
-/* Waits until something is ready or `until`, calls handlers, empties the set.
- */
-void agent_poll_wait(agent_supervisor_t *sv, apr_time_t until);
+/* Waits until a descriptor is ready or `until`, reads the clock, calls the
+ * handlers, empties the set. */
+void agent_poll_wait(agent_poll_t *set, apr_time_t until);
 
 #endif

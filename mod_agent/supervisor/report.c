@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "instance.h"
+#include "context.h"
 
 /* Room for a runner's line of 8 KB and what stands before it. */
 #define MAX_TEXT 8600
 
-void agent_report_write(agent_supervisor_t *sv, agent_log_level_t level,
+void agent_report_write(const agent_context_t *context, agent_log_level_t level,
                         const char *id, apr_status_t rv, const char *format,
                         ...)
 {
@@ -21,7 +21,7 @@ void agent_report_write(agent_supervisor_t *sv, agent_log_level_t level,
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    sv->config->log.write(sv->config->log.baton, level, id, rv, text);
+    context->config->log.write(context->config->log.baton, level, id, rv, text);
 }
 
 /* Index of "AGT0301" .. in the tables. */
@@ -32,17 +32,17 @@ static int index_of(const char *id)
     return number >= 0 && number < AGENT_REPORT_COUNT ? number : 0;
 }
 
-void agent_report_repeat(agent_supervisor_t *sv, agent_log_level_t level,
+void agent_report_repeat(agent_context_t *context, agent_log_level_t level,
                          const char *id, apr_status_t rv, const char *format,
                          ...)
 {
-    agent_report_t *report = &sv->report;
+    agent_report_t *report = &context->report;
     int i = index_of(id);
     char text[MAX_TEXT];
     va_list args;
 
     if (report->last[i] != 0
-        && sv->now - report->last[i] < apr_time_from_sec(60)) {
+        && context->now - report->last[i] < apr_time_from_sec(60)) {
         report->dropped[i]++;
         return;
     }
@@ -50,14 +50,14 @@ void agent_report_repeat(agent_supervisor_t *sv, agent_log_level_t level,
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     if (report->dropped[i] > 0) {
-        agent_report_write(sv, level, id, rv,
+        agent_report_write(context, level, id, rv,
                            "%s (and %u more of this kind since the last "
                            "report)",
                            text, report->dropped[i]);
     }
     else {
-        agent_report_write(sv, level, id, rv, "%s", text);
+        agent_report_write(context, level, id, rv, "%s", text);
     }
-    report->last[i] = sv->now;
+    report->last[i] = context->now;
     report->dropped[i] = 0;
 }

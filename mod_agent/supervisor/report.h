@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines of the supervisor. README.md lists every id with its cause, its
- * outcome and what to do about it.
+ * Log lines of the supervisor. ../messages.md lists every id with its cause,
+ * its outcome and the action to take.
  */
 #ifndef AGENT_SUPERVISOR_REPORT_H
 #define AGENT_SUPERVISOR_REPORT_H
@@ -9,23 +9,24 @@
 #include "../core/log.h"
 #include "types.h"
 
-/* Our ids are AGT0301 .. AGT0399. */
+/* The supervisor's ids are AGT0301 .. AGT0399. */
 #define AGENT_REPORT_FIRST 301
 #define AGENT_REPORT_COUNT 99
 
 typedef struct agent_report_t {
-    /* Indexed by id: when it was last written, and what was left out since. */
+    /* Indexed by id: when it was last written, lines omitted since then. */
     apr_time_t last[AGENT_REPORT_COUNT];
     unsigned dropped[AGENT_REPORT_COUNT];
 } agent_report_t;
 
 /* Writes one line. rv: 0 when no status belongs to it. */
-void agent_report_write(agent_supervisor_t *sv, agent_log_level_t level,
+void agent_report_write(const agent_context_t *context, agent_log_level_t level,
                         const char *id, apr_status_t rv, const char *format,
                         ...) __attribute__((format(printf, 5, 6)));
 
-/* The same, at most once a minute for an id; says how many were left out. */
-void agent_report_repeat(agent_supervisor_t *sv, agent_log_level_t level,
+/* The same, at most once a minute for each id, with the number of omitted
+ * lines. */
+void agent_report_repeat(agent_context_t *context, agent_log_level_t level,
                          const char *id, apr_status_t rv, const char *format,
                          ...) __attribute__((format(printf, 5, 6)));
 

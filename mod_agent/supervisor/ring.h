@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * APR's rings with the standard's offsetof: APR's own subtracts null pointers,
- * which is undefined and what clang warns of. And loops over them that static
- * analysis understands.
+ * APR's rings with the standard offsetof (APR's own subtracts null pointers,
+ * which is undefined behaviour), and loops over them that static analysis
+ * understands.
  */
 #ifndef AGENT_SUPERVISOR_RING_H
 #define AGENT_SUPERVISOR_RING_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor: one process of a host that claims runs from PostgreSQL,
- * hands them to runner processes and writes what they answer, in batches.
+ * The supervisor: one process for each host that claims runs from PostgreSQL,
+ * hands them to runner processes and stores their output, in batches.
  *
- * It knows nothing of httpd: mod_agent forks it in post_config, and a program
- * of ten lines can call it under any other service manager.
+ * It does not use httpd: mod_agent forks it in post_config, and a program of
+ * ten lines can call it under any other service manager.
  */
 #ifndef AGENT_SUPERVISOR_H
 #define AGENT_SUPERVISOR_H
@@ -17,12 +17,9 @@
 #include "../core/egress.h"
 #include "../core/log.h"
 
-/*
- * How patient the supervisor is; 0 = the default. Only tests and very slow
- * machines have a reason to change these.
- */
+/* Timeouts; 0: the default. Only tests and very slow machines need others. */
 typedef struct agent_supervisor_timing_t {
-    /* Between two pings of a runner (10 s), and for its answer (15 s). */
+    /* Between two pings of a runner (10 s), and for its pong (15 s). */
     apr_interval_time_t ping_interval;
     apr_interval_time_t ping_timeout;
     /* For a new runner to say `ready` (30 s). */
@@ -31,17 +28,22 @@ typedef struct agent_supervisor_timing_t {
     apr_interval_time_t cancel_grace;
     /* For the other runs of a runner that is to be replaced (60 s). */
     apr_interval_time_t recycle_grace;
-    /* For a suspect to keep its runner from others (10 s; six times as long
-     * each time that it is tried again after it was cleared). */
+    /* Trial of a suspect (10 s; six times as long each time it is tried again
+     * after it was cleared). */
     apr_interval_time_t trial;
+    /* Between two renewals (a quarter of the lease). Without one for that long
+     * runners are stopped (13/20 of the lease), killed (the lease). */
+    apr_interval_time_t renew;
+    apr_interval_time_t stop;
+    apr_interval_time_t kill;
 } agent_supervisor_timing_t;
 
-/* How webhooks are delivered; zeroed: they are not. */
+/* Delivery of webhooks; zeroed: none. */
 typedef struct agent_webhook_config_t {
     bool is_on;
-    /* Which addresses may be called. */
+    /* Permitted addresses. */
     const agent_egress_t *egress;
-    /* What deliveries are signed with; length 0: they are not. */
+    /* The key that signs deliveries; length 0: they are not signed. */
     const unsigned char *key;
     apr_size_t key_length;
     /* Longest attempt; 0: 10 s. */
@@ -57,10 +59,10 @@ typedef struct agent_supervisor_config_t {
     const char *node_name;
     /* The program to start as runner; opened before privileges are dropped. */
     const char *runner_path;
-    /* What the daemon becomes; (uid_t)-1: it stays what it is. */
+    /* User of the daemon; (uid_t)-1: unchanged. */
     uid_t uid;
     gid_t gid;
-    /* What runners become; (uid_t)-1: the same as the daemon. */
+    /* User of runners; (uid_t)-1: that of the daemon. */
     uid_t runner_uid;
     gid_t runner_gid;
     /* JSON text: the `graphs` object of the protocol's hello. */
@@ -70,12 +72,12 @@ typedef struct agent_supervisor_config_t {
     /* Runner processes, and runs at once in each of them. */
     int runners;
     int slots;
-    /* Bytes that a runner may take: its data segment and, as far as a look each
-     * second sees it, what it has resident. 0: any number. */
+    /* Bytes that a runner may use: its data segment and, checked each second,
+     * its resident memory. 0: no limit. */
     apr_int64_t runner_memory;
-    /* Longest execution of a run; 0: only what the run itself says. */
+    /* Longest execution of a run; 0: only the limit of the run itself. */
     apr_interval_time_t run_timeout;
-    /* How long a drain lets runs go on. */
+    /* How long runs may continue in a drain. */
     apr_interval_time_t drain_timeout;
     /* Lease of the worker in the database; 20 is a good value. */
     int lease_sec;
@@ -83,15 +85,14 @@ typedef struct agent_supervisor_config_t {
      * ever. */
     int event_retention_days;
     /*
-     * Read end of a SOCK_DGRAM pair, or -1: hints as core/wake.h has them,
-     * which may be lost.
+     * Read end of a SOCK_DGRAM pair, or -1: the datagrams of core/wake.h, which
+     * may be lost.
      */
     int wake_fd;
     /*
-     * Read end of a pipe that the parent holds open, or -1. Its end of file
-     * means that the parent is gone, and so does another parent process, which
-     * is looked at each second: runs are released and the daemon ends within
-     * a second.
+     * Read end of a pipe that the parent keeps open, or -1. At end of file, or
+     * when the parent process changes (checked each second), runs are released
+     * and the daemon ends within a second.
      */
     int life_fd;
     agent_log_t log;

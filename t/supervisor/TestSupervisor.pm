@@ -189,7 +189,12 @@ sub DESTROY {
         delete $running{ $self->{pid} };
     }
     report_sanitizer($self);
-    remove_tree($self->{dir});
+    if (Test::More->builder->is_passing) {
+        remove_tree($self->{dir});
+    }
+    else {
+        Test::More::diag("the log of the supervisor is kept: $self->{log}");
+    }
     return;
 }
 

@@ -73,7 +73,7 @@ static int open_wake(const char *path)
 static void wake(int fd)
 {
     if (send(fd, "R", 1, MSG_DONTWAIT) < 0) {
-        /* The poll each second finds it. */
+        /* The claim each second finds it. */
         return;
     }
 }
@@ -119,7 +119,7 @@ static int is_final(PGconn *conn, const char *run_id)
     return final;
 }
 
-/* As a joining request does: look, wait for news of this run, look again. */
+/* As a joining request does: query, wait for a notification, query again. */
 static void join(PGconn *conn, PGconn *listener, const char *run_id)
 {
     while (!is_final(conn, run_id)) {

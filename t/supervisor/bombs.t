@@ -85,7 +85,7 @@ sub wait_all {
         scalar @runs, "all end as $status";
 }
 
-subtest 'thirty states of 7 MB begin one after the other, beside the small runs of others' => sub {
+subtest 'runs with states of 7 MB start one after the other, and small runs beside them' => sub {
     my @large = create_large_runs(30, 700, { do => 'noop' });
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
     $sv->wait_ready;
@@ -99,14 +99,14 @@ subtest 'thirty states of 7 MB begin one after the other, beside the small runs 
         }
         wait_all('success', @large, @small);
     });
-    cmp_ok last_end(@small), '<', last_end(@large), 'who comes later with little is served before the last of them';
+    cmp_ok last_end(@small), '<', last_end(@large), 'small runs that come later end before the last large one';
     is sql('select max(attempts) from agent.usage_events'), 1, 'each at its first attempt';
     unlike $sv->log_text, qr/AGT0315/, 'no claim is lost';
     my $peak = ($before + $cost->{peak_bytes}) / $MB;
-    cmp_ok $peak, '<', 128 * memory_scale(), 'the supervisor has a part of them in memory';
+    cmp_ok $peak, '<', 128 * memory_scale(), 'the supervisor has only a part of them in memory';
     is_linear($cost, 30 * 7 * $MB, 'each byte is copied and scanned a few times');
     note sprintf 'peak %.0f MB', $peak;
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 sub count_given {
@@ -140,13 +140,13 @@ subtest 'large runs wait until others of their runner have ended, small ones sta
     my @first = sql('select distinct run_id from agent.run_events where run_id in (' . quoted(@large) . ')');
     cancel($sv, @first);
     wait_for('others to take their place', sub { count_given(@large) >= 2 * $given });
-    is count_given(@large), 2 * $given, 'when they have ended as many others start';
+    is count_given(@large), 2 * $given, 'as many others start after them';
     cancel($sv, @large);
     wait_all('interrupted', @large);
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'seven states of 7 MB, started at once, fit a built-in runner of 96 MB' => sub {
+subtest 'a built-in runner of 96 MB executes seven states of 7 MB at once' => sub {
     my $input = { messages => [ { role => 'user', content => 'sleep 500' } ] };
     my @large = create_large_runs(is_sanitized() ? 4 : 7, 400, $input, chat => 1, bytes => 17_700,
         request => { durability => 'exit', stream_mode => ['updates'] });
@@ -158,10 +158,10 @@ subtest 'seven states of 7 MB, started at once, fit a built-in runner of 96 MB' 
     is sql('select max(attempts) from agent.usage_events where run_id in (' . quoted(@large) . ')'), 1,
         'each at its first attempt';
     unlike $sv->log_text, qr/AGT0331/, 'the runner lives';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'small runs end while many requests of 20,000 messages each are executed and saved' => sub {
+subtest 'small runs end while requests of 20,000 messages each are executed' => sub {
     my @large = map { create_run({ messages => [] }) } 1 .. 15;
     my $count = is_sanitized() ? 5_000 : 20_000;
     sql("update agent.runs set input = (select json_build_object('messages', json_agg(json_build_object("
@@ -180,10 +180,10 @@ subtest 'small runs end while many requests of 20,000 messages each are executed
         'small runs do not wait for the last large one';
     wait_all('success', @large);
     unlike $sv->log_text, qr/AGT0345|AGT0354/, 'the runner is read all the time';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'all runs can be cancelled while large ones are claimed and begin' => sub {
+subtest 'cancel: all runs can be cancelled while large ones are claimed' => sub {
     my @large = create_large_runs(12, 700, { do => 'hang' });
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
     $sv->wait_ready;
@@ -197,7 +197,7 @@ subtest 'all runs can be cancelled while large ones are claimed and begin' => su
         wait_all('interrupted', @large);
     });
     is_linear($cost, 12 * 7 * $MB, 'each byte is copied and scanned a few times');
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 # The runs say 7 MB each, which the database cannot take until this is closed.
@@ -242,7 +242,7 @@ sub start_talkers {
     return @runs;
 }
 
-subtest 'runs go on while 42 MB of others wait for a lock' => sub {
+subtest 'runs continue while 42 MB of output of others wait for a lock' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
@@ -262,10 +262,10 @@ subtest 'runs go on while 42 MB of others wait for a lock' => sub {
     is scalar(grep { length sql("select data from agent.run_events where run_id = '$_' and seq = 2") != 7_000_002 } @large),
         0, 'nothing of them is lost';
     unlike $sv->log_text, qr/AGT0345|AGT0354/, 'no runner had to wait';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a run waits for room before it sends a long line, and others of its runner go on' => sub {
+subtest 'a run waits for credit before it sends a long line, and others of its runner continue' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => { %{ patient_timing() }, cancel_grace => 1000 });
     $sv->wait_ready;
     my $gate = make_gate();
@@ -289,10 +289,10 @@ subtest 'a run waits for room before it sends a long line, and others of its run
         'each at its first attempt';
     cmp_ok(($before + $cost->{peak_bytes}) / $MB, '<', 192 * memory_scale(), 'the supervisor has a part of it in memory');
     is_linear($cost, @large * 7 * $MB, 'each byte is copied and scanned a few times');
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a runner that sends much of a run without asking is not read until some of it is saved' => sub {
+subtest 'a runner that sends much of a run without credit is not read until some of it is saved' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
@@ -303,7 +303,7 @@ subtest 'a runner that sends much of a run without asking is not read until some
     wait_status($run, 'success');
     is sql("select count(*) from agent.run_events where run_id = '$run' and event = 'custom'"), 10_001,
         'all of it is saved then';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'no runner is read while 32 MB of short lines wait for the database' => sub {
@@ -324,7 +324,7 @@ subtest 'no runner is read while 32 MB of short lines wait for the database' => 
     cmp_ok(($before + $cost->{peak_bytes}) / $MB, '<', 192 * memory_scale(), 'the supervisor has a part of it in memory');
     is sql('select count(*) from agent.run_events where run_id in (' . quoted(@runs) . ") and event = 'custom'"),
         @runs * 2001, 'all of it is saved';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 sub count_runners {
@@ -333,7 +333,7 @@ sub count_runners {
     return scalar keys %pids;
 }
 
-subtest 'a runner that sends long lines without asking is not read until there is room' => sub {
+subtest 'a runner that sends long lines without credit is not read until there is room' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2, lease_sec => 20,
         timing_ms => { %{ patient_timing() }, cancel_grace => 10_000 });
     $sv->wait_ready;
@@ -366,7 +366,7 @@ subtest 'a runner that sends long lines without asking is not read until there i
     cmp_ok $peak, '<', 192 * memory_scale(), 'the supervisor has a part of it in memory';
     is_linear($cost, @large * 7 * $MB, 'each byte is copied and scanned a few times');
     note sprintf 'peak %.0f MB', $peak;
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
     sql('delete from agent.run_queue');
 };
 
@@ -409,7 +409,7 @@ sub roll_back {
         'ok', 'its rollback is asked for';
 }
 
-subtest 'a rollback that always takes too long ends its run in error, and nobody else\'s' => sub {
+subtest 'a rollback that always takes too long ends its own run in error, no other' => sub {
     my $sv = TestSupervisor->start($pg, @short_lease);
     $sv->wait_ready;
     my $run = start_run($sv, { do => 'hang' });
@@ -429,14 +429,14 @@ subtest 'a rollback that always takes too long ends its run in error, and nobody
     is_linear($cost, 0, 'the supervisor waits, it does not spin');
     is run_field($run, "error->>'error'"), 'output_timeout', 'which says why';
     cmp_ok last_end(@small), '<', last_end($run), 'others end before it';
-    is status_of($other), 'pending', 'another one goes on';
+    is status_of($other), 'pending', 'another run continues';
     is sql("select attempts from agent.run_queue where run_id = '$other'"), 1, 'at its first attempt';
     mend_rollback();
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
     sql('delete from agent.run_queue');
 };
 
-subtest 'a state that always takes too long to read ends its run in error, and nobody else\'s' => sub {
+subtest 'a state that always takes too long to read ends its own run in error, no other' => sub {
     my $sv = TestSupervisor->start($pg, @short_lease);
     $sv->wait_ready;
     my ($slow, @others) = create_large_runs(3, 150, { do => 'noop' });
@@ -446,10 +446,10 @@ subtest 'a state that always takes too long to read ends its run in error, and n
     wait_status($slow, 'error', 180);
     is run_field($slow, "error->>'error'"), 'start_timeout', 'which says why';
     mend_start();
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a run that cannot be given back does not keep the next supervisor of the host from executing runs' => sub {
+subtest 'the next supervisor of a host executes runs though one of its predecessor cannot be released' => sub {
     my $sv = TestSupervisor->start($pg, @short_lease);
     $sv->wait_ready;
     my $run = start_run($sv, { do => 'hang' });
@@ -461,11 +461,11 @@ subtest 'a run that cannot be given back does not keep the next supervisor of th
     my $small = create_run({ do => 'noop' });
     wait_status($small, 'success');
     wait_status($run, 'error', 180);
-    is run_field($run, "error->>'error'"), 'release_timeout', 'the run that cannot be given back ends in error';
+    is run_field($run, "error->>'error'"), 'release_timeout', 'the run that cannot be released ends in error';
     cmp_ok last_end($small), '<', last_end($run), 'after runs that came later';
     like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be given back in time/, 'the log says so';
     mend_rollback();
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 done_testing;

@@ -30,35 +30,35 @@ sub cancel_run {
     return $code;
 }
 
-subtest 'cancel' => sub {
+subtest 'cancel: a run ends as interrupted and keeps its checkpoints' => sub {
     my $run = start_run({ do => 'hang' });
     is cancel_run($run, 'interrupt'), 'ok', 'is accepted';
     wait_status($run, 'interrupted');
-    is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'what it had is kept';
+    is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'its checkpoint is kept';
 };
 
-subtest 'cancel without a datagram' => sub {
+subtest 'cancel: it takes effect without a datagram' => sub {
     my $run = start_run({ do => 'hang' });
     my $thread = run_field($run, 'thread_id');
     sql("select code from agent.cancel_run('$account', '$thread', '$run', 'interrupt')");
     wait_status($run, 'interrupted');
 };
 
-subtest 'cancel with rollback' => sub {
+subtest 'cancel: rollback deletes the run' => sub {
     my $run = start_run({ do => 'hang' });
     is cancel_run($run, 'rollback'), 'ok', 'is accepted';
     wait_for('the run to be gone', sub { sql("select count(*) from agent.runs where run_id = '$run'") == 0 });
     pass 'the run is gone';
 };
 
-subtest 'cancel of a run that does not react' => sub {
+subtest 'cancel: a run that ignores it ends as interrupted, its runner is replaced' => sub {
     my $run = start_run({ do => 'stuck' });
     my $other = start_run({ do => 'hang' });
     cancel_run($run, 'interrupt');
     wait_status($run, 'interrupted');
     $sv->wait_log(qr/AGT0342: runner \d+ did not end run $run/);
     is sql("select count(*) from agent.run_queue where run_id = '$run'"), 0, 'it is not attempted again';
-    wait_for('the runner to be replaced, its other run to go on elsewhere',
+    wait_for('the runner to be replaced, its other run to continue on another runner',
         sub { events_of($other) >= 3 });
     is sql("select attempts from agent.run_queue where run_id = '$other'"), 1,
         'which does not count as an attempt';
@@ -66,7 +66,7 @@ subtest 'cancel of a run that does not react' => sub {
     wait_status($other, 'interrupted');
 };
 
-subtest 'a cancelled run whose runner dies is not attempted again' => sub {
+subtest 'cancel: a run whose runner dies is not attempted again' => sub {
     my $run = start_run({ do => 'stuck' });
     my ($pid) = map { $_->[1]{pid} } (events_of($run))[1];
     cancel_run($run, 'interrupt');
@@ -75,7 +75,7 @@ subtest 'a cancelled run whose runner dies is not attempted again' => sub {
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'one attempt';
 };
 
-subtest 'a new run with strategy interrupt' => sub {
+subtest 'strategy interrupt: the new run interrupts the running one' => sub {
     my $run = start_run({ do => 'hang' });
     my $next = create_run({ do => 'noop' }, thread => run_field($run, 'thread_id'), strategy => 'interrupt');
     $sv->wake('C');
@@ -83,20 +83,20 @@ subtest 'a new run with strategy interrupt' => sub {
     wait_status($next, 'success');
 };
 
-subtest 'the thread of a running run is deleted' => sub {
+subtest 'delete thread: its running run ends, its runner goes on' => sub {
     my $run = start_run({ do => 'hang' });
     my $thread = run_field($run, 'thread_id');
     my $before = $sv->log_text;
     is sql("select code from agent.delete_thread('$account', '$thread')"), 'ok', 'deleted';
     $sv->wake('C');
-    $sv->wait_log(qr/AGT0343: run $run .* is not ours any more/);
+    $sv->wait_log(qr/AGT0343: run $run .* is no longer leased to this worker/);
     my $after = create_run({ do => 'noop' });
     $sv->wake;
     wait_status($after, 'success');
-    unlike substr($sv->log_text, length $before), qr/AGT033[12]/, 'the runner lives on';
-    is sql("select count(*) from agent.run_events where run_id = '$run'"), 0, 'nothing of it is left';
+    unlike substr($sv->log_text, length $before), qr/AGT033[12]/, 'the runner was not killed';
+    is sql("select count(*) from agent.run_events where run_id = '$run'"), 0, 'no event of it is left';
 };
 
-is $sv->stop, 0, 'the supervisor ends well';
+is $sv->stop, 0, 'the supervisor exits with status 0';
 
 done_testing;

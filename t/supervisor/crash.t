@@ -17,7 +17,7 @@ sub pipes_of {
     return scalar grep { (readlink($_) // '') =~ /^pipe:/ } glob "/proc/$pid/fd/*";
 }
 
-subtest 'kill -9 of a runner' => sub {
+subtest 'kill -9 of a runner: its runs are executed by others' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2);
     $sv->wait_ready;
     wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
@@ -42,10 +42,10 @@ subtest 'kill -9 of a runner' => sub {
         'and for none of the others';
     is_deeply [ map { $_->[0] } events_of($lost[0]) ], [qw(metadata custom metadata custom)],
         'each attempt begins with metadata and numbers go on';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'kill -9 of a runner while a claim for its slots is under way' => sub {
+subtest 'kill -9 of a runner while a claim for its slots is in flight' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2, slots => 2, lease_sec => 240);
     $sv->wait_ready;
     wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
@@ -60,12 +60,12 @@ subtest 'kill -9 of a runner while a claim for its slots is under way' => sub {
         . "where wait_event_type = 'Lock' and query like '%claim_runs%'") });
     my ($victim, $other) = $sv->runner_pids;
     my ($spawner, $pipes) = ($sv->spawner_pid, pipes_of($sv->pid));
-    # Nobody takes the place of the runner for now.
+    # No other runner is started for now.
     kill STOP => $spawner;
     kill KILL => $victim;
     wait_for('the supervisor to make another', sub { pipes_of($sv->pid) > $pipes });
     close $lock or die "psql failed\n";
-    wait_for('those without a place to be given back', sub { 2 == (() = $sv->log_text =~ /AGT0346.*requeued/g) });
+    wait_for('those without a slot to be released', sub { 2 == (() = $sv->log_text =~ /AGT0346.*requeued/g) });
     kill CONT => $spawner;
     wait_for('all to run', sub { !grep { events_of($_) < 2 } @runs });
     my %runs_of;
@@ -75,7 +75,7 @@ subtest 'kill -9 of a runner while a claim for its slots is under way' => sub {
     wait_status($_, 'success') for @runs;
     is sql("select max(attempts) from agent.usage_events where run_id in ('" . join("', '", @runs) . "')"), 1,
         'and no attempt is counted';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'runs do not wait for a killed runner whose end is not reported' => sub {
@@ -92,10 +92,10 @@ subtest 'runs do not wait for a killed runner whose end is not reported' => sub 
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 2, 'by the other one';
     kill CONT => $spawner;
     $sv->wait_log(qr/AGT0331/);
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'kill -9 of the supervisor' => sub {
+subtest 'kill -9 of the supervisor: its family ends, its runs are executed by the next one' => sub {
     # With so long a lease nobody but the next supervisor takes the run over.
     my $sv = TestSupervisor->start($pg, lease_sec => 600);
     $sv->wait_ready;
@@ -112,10 +112,10 @@ subtest 'kill -9 of the supervisor' => sub {
     $sv->wait_log(qr/AGT0321: worker \d+ of this host/);
     wait_status($run, 'success');
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 2, 'by the next supervisor';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'what a runner started ends with it' => sub {
+subtest 'processes that a runner started end with it' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
     my $run = create_run({ do => 'child', once => 1 });
@@ -125,12 +125,12 @@ subtest 'what a runner started ends with it' => sub {
     kill KILL => $sv->runner_pids;
     wait_for('its child to end', sub { !is_alive($child) });
     wait_status($run, 'success');
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'kill -9 of the spawner' => sub {
+subtest 'kill -9 of the spawner: the supervisor exits with 1, runs are released' => sub {
     my ($sv, $run);
-    # A machine that stands still while the last words wait for the database
+    # A machine that stands still while the final writes wait for the database
     # (AGT0353) is asked again.
     for my $try (1 .. 10) {
         sql('delete from agent.run_queue');
@@ -150,16 +150,16 @@ subtest 'kill -9 of the spawner' => sub {
     like $sv->log_text, qr/AGT0305/, 'the log says why';
 };
 
-subtest 'a supervisor leaves those of others alone' => sub {
+subtest 'a supervisor does not mark a living worker of its host dead' => sub {
     my $one = TestSupervisor->start($pg);
     $one->wait_ready;
     my $two = TestSupervisor->start($pg);
     $two->wait_ready;
-    unlike $two->log_text, qr/AGT0321/, 'a living one of the same host is not buried';
-    is $_->stop, 0, 'end' for $one, $two;
+    unlike $two->log_text, qr/AGT0321/, 'no other worker was taken for dead';
+    is $_->stop, 0, 'the supervisor exits with status 0' for $one, $two;
 };
 
-subtest 'two machines of one name do not bury each other in turn' => sub {
+subtest 'two machines of one name do not mark each other dead in turn' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
     my $own = sql("select max(worker_id) from agent.workers where state = 'live'");
@@ -168,13 +168,13 @@ subtest 'two machines of one name do not bury each other in turn' => sub {
     sql("select agent.mark_worker_dead($own, true, 100)");
     $sv->wait_log(qr/AGT0322/);
     $sv->wait_log(qr/AGT0320.*AGT0320/s);
-    is sql("select state from agent.workers where worker_id = $twin"), 1, 'the other one lives on';
+    is sql("select state from agent.workers where worker_id = $twin"), 1, 'the other one is alive';
     like $sv->log_text, qr/AGT0327: worker $twin is of another machine/, 'and the log says what to do';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
     sql("delete from agent.workers where worker_id = $twin");
 };
 
-subtest 'a worker that was declared dead stops at once and begins anew' => sub {
+subtest 'a worker that was declared dead stops at once and registers again' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 8);
     $sv->wait_ready;
     sql('delete from agent.run_queue');
@@ -187,10 +187,10 @@ subtest 'a worker that was declared dead stops at once and begins anew' => sub {
     wait_for('its runner to end', sub { !is_alive($runner) });
     wait_status($run, 'success');
     is sql("select count(distinct epoch) from agent.run_events where run_id = '$run'"), 2, 'in a new lease';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'runs that end because their worker is lost are told of' => sub {
+subtest 'runs that end with their worker are notified' => sub {
     my $listener = start_listener();
     my $lost = sql("select agent.register_worker('elsewhere', 'boot', 1, 1, 10, -60, '{agent}')");
     my $run = create_run({ do => 'noop' });
@@ -199,9 +199,9 @@ subtest 'runs that end because their worker is lost are told of' => sub {
     sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '$thread', '$run', 'interrupt')");
     my $sv = TestSupervisor->start($pg);
     wait_status($run, 'interrupted');
-    wait_for('news of both', sub { my $told = listen_once($listener); $told =~ /$run/ && $told =~ /$thread/ });
+    wait_for('notifications of both', sub { my $told = listen_once($listener); $told =~ /$run/ && $told =~ /$thread/ });
     pass 'run and thread';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 done_testing;

@@ -2,13 +2,15 @@
 /* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
 /* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
 /* OBJECTS: core/ db/query.c db/connection.c db/array.c */
-/* When a run gets credit; see supervisor/credit.h. */
+/* Flow control: when a run gets credit; see supervisor/runner/credit.h. */
 #include "../unit/check.h"
 
 #include <string.h>
 
-#include "../../mod_agent/supervisor/runner/io.h"
 #include "../../mod_agent/supervisor/instance.h"
+#include "../../mod_agent/supervisor/runner/io.h"
+#include "../../mod_agent/supervisor/runner/line.h"
+#include "../../mod_agent/supervisor/run_end.h"
 
 #define BIG ((apr_size_t)8 * 1024 * 1024)
 
@@ -24,19 +26,22 @@ static fixture_t *make_fixture(apr_pool_t *pool)
     fixture_t *fixture = apr_pcalloc(pool, sizeof(*fixture));
     agent_supervisor_t *sv = apr_pcalloc(pool, sizeof(*sv));
 
-    sv->pool = pool;
+    sv->context = apr_pcalloc(pool, sizeof(*sv->context));
+    sv->context->pool = pool;
     fixture->sv = sv;
     fixture->runner = apr_pcalloc(pool, sizeof(*fixture->runner));
-    APR_RING_INIT(&fixture->runner->leases, agent_lease_t, link);
+    fixture->runner->group.runner = fixture->runner;
+    APR_RING_INIT(&fixture->runner->group.leases, agent_lease_t, link);
     agent_buffer_init(&fixture->runner->input, pool);
-    agent_lease_init(sv);
-    agent_batch_init(sv);
-    agent_credit_init(sv);
+    agent_lease_init(&sv->leases, sv->context);
+    agent_batch_init(&sv->batches, sv->context);
+    agent_credit_init(&sv->credits, sv->context, &sv->batches, &sv->runners);
     for (int i = 0; i < 9; i++) {
         agent_lease_key_t key = {.epoch = 1};
 
         memset(key.run_id, '0' + i, sizeof(key.run_id));
-        fixture->leases[i] = agent_lease_add(sv, &key, fixture->runner);
+        fixture->leases[i] = agent_lease_add(&sv->leases, &key,
+                                             &fixture->runner->group);
     }
     return fixture;
 }
@@ -61,18 +66,19 @@ static void credit_is_given_in_the_order_of_requests(void **state)
     agent_supervisor_t *sv = fixture->sv;
 
     for (int i = 0; i < 9; i++) {
-        assert_true(agent_credit_ask(sv, fixture->leases[i], BIG));
+        assert_true(agent_credit_ask(&sv->credits, fixture->leases[i], BIG));
     }
-    assert_false(agent_credit_ask(sv, fixture->leases[8], 1));
-    agent_credit_step(sv);
+    assert_false(agent_credit_ask(&sv->credits, fixture->leases[8], 1));
+    agent_credit_step(&sv->credits);
     assert_int_equal(count_go(fixture), AGENT_BATCH_MAX_LANES / BIG);
     assert_int_equal(fixture->leases[8]->credit.granted, 0);
-    assert_int_equal(agent_credit_used(sv), AGENT_BATCH_MAX_LANES);
-    assert_false(agent_credit_has_room(sv));
+    assert_int_equal(agent_credit_used(&sv->credits), AGENT_BATCH_MAX_LANES);
+    assert_false(agent_credit_has_room(&sv->credits));
     /* Credit that was used is free again; the lanes are empty here. */
-    agent_credit_spend(sv, fixture->leases[0], 2 * BIG);
-    assert_int_equal(agent_credit_used(sv), AGENT_BATCH_MAX_LANES - BIG);
-    agent_credit_step(sv);
+    agent_credit_spend(&sv->credits, fixture->leases[0], 2 * BIG);
+    assert_int_equal(agent_credit_used(&sv->credits),
+                     AGENT_BATCH_MAX_LANES - BIG);
+    agent_credit_step(&sv->credits);
     assert_int_equal(count_go(fixture), 1);
     assert_int_equal(fixture->leases[8]->credit.granted, BIG);
 }
@@ -83,15 +89,15 @@ static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
     agent_supervisor_t *sv = fixture->sv;
 
     sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
-    agent_credit_ask(sv, fixture->leases[0], BIG);
-    agent_credit_step(sv);
+    agent_credit_ask(&sv->credits, fixture->leases[0], BIG);
+    agent_credit_step(&sv->credits);
     assert_int_equal(count_go(fixture), 0);
-    agent_credit_release(sv, fixture->leases[0]);
+    agent_credit_release(&sv->credits, fixture->leases[0]);
     assert_int_equal(count_go(fixture), 1);
     assert_int_equal(sv->credits.wanted, 0);
-    assert_int_equal(agent_credit_used(sv), AGENT_BATCH_MAX_LANES);
+    assert_int_equal(agent_credit_used(&sv->credits), AGENT_BATCH_MAX_LANES);
     fixture->leases[0]->state = AGENT_LEASE_GONE;
-    assert_true(agent_credit_ask(sv, fixture->leases[0], BIG));
+    assert_true(agent_credit_ask(&sv->credits, fixture->leases[0], BIG));
     assert_int_equal(count_go(fixture), 1);
 }
 
@@ -105,7 +111,7 @@ static void add_lines(const fixture_t *fixture, agent_lease_t *lease,
     line[0] = '{';
     line[sizeof(line) - 1] = '}';
     for (apr_size_t at = 0; at < bytes; at += sizeof(line)) {
-        agent_batch_add(fixture->sv, lease, AGENT_ITEM_EVENT, line,
+        agent_batch_add(&fixture->sv->batches, lease, AGENT_ITEM_EVENT, line,
                         sizeof(line));
     }
 }
@@ -118,14 +124,14 @@ static void a_run_goes_on_when_what_it_sent_is_saved(void **state)
 
     add_lines(fixture, loud, AGENT_CREDIT_UNSAVED * 4);
     assert_true(loud->credit.unsaved >= AGENT_CREDIT_UNSAVED * 4);
-    agent_credit_ask(sv, loud, 1000);
-    agent_credit_ask(sv, fixture->leases[1], 1000);
-    agent_credit_step(sv);
+    agent_credit_ask(&sv->credits, loud, 1000);
+    agent_credit_ask(&sv->credits, fixture->leases[1], 1000);
+    agent_credit_step(&sv->credits);
     assert_int_equal(count_go(fixture), 1);
     assert_int_equal(fixture->leases[1]->credit.wanted, 0);
     assert_int_equal(loud->credit.wanted, 1000);
     loud->credit.unsaved = AGENT_CREDIT_UNSAVED;
-    agent_credit_step(sv);
+    agent_credit_step(&sv->credits);
     assert_int_equal(count_go(fixture), 1);
 }
 
@@ -136,12 +142,12 @@ static void a_run_with_512_kb_unsaved_needs_credit(void **state)
     agent_lease_t *loud = fixture->leases[0];
 
     add_lines(fixture, loud, AGENT_BATCH_MAX_RUN / 2);
-    assert_true(agent_batch_takes(sv, loud, 1000));
+    assert_true(agent_credit_takes(&sv->credits, loud, 1000));
     add_lines(fixture, loud, AGENT_BATCH_MAX_RUN / 2);
-    assert_false(agent_batch_takes(sv, loud, 1000));
-    assert_true(agent_batch_takes(sv, fixture->leases[1], 1000));
+    assert_false(agent_credit_takes(&sv->credits, loud, 1000));
+    assert_true(agent_credit_takes(&sv->credits, fixture->leases[1], 1000));
     loud->credit.granted = 2000;
-    assert_true(agent_batch_takes(sv, loud, 1000));
+    assert_true(agent_credit_takes(&sv->credits, loud, 1000));
 }
 
 #define RUN_ID "00000000-0000-0000-0000-000000000000"
@@ -151,7 +157,7 @@ static agent_lease_t *add_named(const fixture_t *fixture)
     agent_lease_key_t key = {.epoch = 1};
 
     memcpy(key.run_id, RUN_ID, 36);
-    return agent_lease_add(fixture->sv, &key, fixture->runner);
+    return agent_lease_add(&fixture->sv->leases, &key, &fixture->runner->group);
 }
 
 static void a_want_line_is_taken_however_much_is_unsaved(void **state)
@@ -162,11 +168,11 @@ static void a_want_line_is_taken_however_much_is_unsaved(void **state)
     const char *line = "{\"type\":\"want\",\"run_id\":\"" RUN_ID "\","
                        "\"epoch\":1,\"bytes\":1000}";
 
-    /* It had credit for all that it sent. */
-    agent_credit_ask(sv, lease, BIG);
-    agent_credit_step(sv);
+    /* It has credit for all it sends. */
+    agent_credit_ask(&sv->credits, lease, BIG);
+    agent_credit_step(&sv->credits);
     add_lines(fixture, lease, AGENT_BATCH_MAX_RUN);
-    agent_credit_spend(sv, lease, BIG);
+    agent_credit_spend(&sv->credits, lease, BIG);
     assert_true(
         agent_runner_take_line(sv, fixture->runner, line, strlen(line), false));
 }
@@ -182,10 +188,10 @@ static void short_lines_into_a_lane_are_bounded_for_each_run(void **state)
     memset(line, ' ', length);
     line[0] = '{';
     line[length - 1] = '}';
-    agent_batch_add(sv, lease, AGENT_ITEM_EVENT, line, length);
+    agent_batch_add(&sv->batches, lease, AGENT_ITEM_EVENT, line, length);
     add_lines(fixture, lease, AGENT_BATCH_MAX_LANES);
     assert_true(sv->batches.lane_bytes > AGENT_BATCH_MAX_LANES);
-    assert_false(agent_batch_takes(sv, lease, 1000));
+    assert_false(agent_credit_takes(&sv->credits, lease, 1000));
 }
 
 static void short_lines_do_not_wait_for_the_lanes(void **state)
@@ -194,8 +200,8 @@ static void short_lines_do_not_wait_for_the_lanes(void **state)
     agent_supervisor_t *sv = fixture->sv;
 
     sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
-    agent_credit_ask(sv, fixture->leases[0], 300);
-    agent_credit_step(sv);
+    agent_credit_ask(&sv->credits, fixture->leases[0], 300);
+    agent_credit_step(&sv->credits);
     assert_int_equal(count_go(fixture), 1);
 }
 
@@ -205,14 +211,14 @@ static void credit_that_is_not_used_lapses(void **state)
     agent_supervisor_t *sv = fixture->sv;
 
     for (int i = 0; i < 8; i++) {
-        agent_credit_ask(sv, fixture->leases[i], BIG);
+        agent_credit_ask(&sv->credits, fixture->leases[i], BIG);
     }
-    agent_credit_step(sv);
+    agent_credit_step(&sv->credits);
     assert_int_equal(count_go(fixture), 8);
-    agent_credit_ask(sv, fixture->leases[8], 300);
+    agent_credit_ask(&sv->credits, fixture->leases[8], 300);
     for (int i = 0; i < 3600; i++) {
-        sv->now += apr_time_from_sec(1);
-        agent_credit_step(sv);
+        sv->context->now += apr_time_from_sec(1);
+        agent_credit_step(&sv->credits);
     }
     assert_int_equal(count_go(fixture), 1);
 }
@@ -227,16 +233,19 @@ static void a_run_that_asks_in_time_is_never_held(void **state)
     apr_size_t length = strlen(line);
 
     memcpy(fixture->leases[0]->account_id, RUN_ID, 37);
-    /* What may be unsaved at a go, and what may be said until the next. */
+    /* Bytes that may be uncommitted at a `go`, and may be sent until the next.
+     */
     for (apr_size_t said = 0;
          said + length + 1 <= AGENT_CREDIT_UNSAVED + (apr_size_t)256 * 1024;
          said += length + 1) {
-        assert_true(agent_batch_takes(sv, fixture->leases[0], length));
-        agent_batch_add(sv, fixture->leases[0], AGENT_ITEM_EVENT, line, length);
+        assert_true(
+            agent_credit_takes(&sv->credits, fixture->leases[0], length));
+        agent_batch_add(&sv->batches, fixture->leases[0], AGENT_ITEM_EVENT,
+                        line, length);
     }
 }
 
-static void a_line_that_waits_for_room_is_not_read_again(void **state)
+static void a_line_that_waits_for_room_is_not_parsed_again(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_supervisor_t *sv = fixture->sv;
@@ -268,7 +277,7 @@ int main(void)
         CHECK_TEST(short_lines_do_not_wait_for_the_lanes),
         CHECK_TEST(credit_that_is_not_used_lapses),
         CHECK_TEST(a_run_that_asks_in_time_is_never_held),
-        CHECK_TEST(a_line_that_waits_for_room_is_not_read_again),
+        CHECK_TEST(a_line_that_waits_for_room_is_not_parsed_again),
     };
 
     return CHECK_RUN(tests);

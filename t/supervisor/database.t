@@ -35,7 +35,7 @@ sub crash_database {
     return;
 }
 
-subtest 'backends are terminated again and again while runs execute' => sub {
+subtest 'terminated backends: no run and no event is lost' => sub {
     my $sv = TestSupervisor->start($pg, slots => 50);
     $sv->wait_ready;
     my $cut = 0;
@@ -50,11 +50,11 @@ subtest 'backends are terminated again and again while runs execute' => sub {
     is sql("select count(*) from (select run_id from agent.run_events group by run_id "
         . "having count(*) filter (where event = 'custom') < 20 "
         . "or max(seq) + 1 <> count(*) or min(seq) <> 0) x"), 0, 'no event is lost, no number is left out';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 for my $part (qw(request answer)) {
-    subtest "the $part of each kind of statement is lost once" => sub {
+    subtest "the $part of each kind of statement is lost once: the run continues" => sub {
         my $proxy = TestProxy->new($pg);
         my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 12,
             timing_ms => fast_timing());
@@ -76,41 +76,41 @@ for my $part (qw(request answer)) {
         $proxy->lose($part, 'release_runs', sub { $run = create_run({ do => 'exit', once => 1 }); $sv->wake });
         wait_status($run, 'success');
         is sql("select count(*) from agent.run_queue"), 0, 'no run is left behind';
-        is $sv->stop, 0, 'end';
+        is $sv->stop, 0, 'the supervisor exits with status 0';
     };
 }
 
-subtest 'the answer to a claim is lost while a run says something all the time' => sub {
+subtest 'a lost result of a claim while a run sends output all the time' => sub {
     my $proxy = TestProxy->new($pg);
     # No ping ends the runner, which listens to nothing.
-    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 8,
-        timing_ms => { ping_interval => 3_600_000 });
+    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo,
+        timing_ms => { ping_interval => 3_600_000, kill => 1000 });
     $sv->wait_ready;
     my $talker = create_run({ do => 'stream', count => 2_000_000_000, once => 1 });
     $sv->wake;
-    wait_for('it to speak', sub { sql("select count(*) from (select from agent.run_events "
+    wait_for('its output', sub { sql("select count(*) from (select from agent.run_events "
         . "where run_id = '$talker' limit 100) x") == 100 });
     my $run;
     $proxy->lose('answer', 'claim_runs', sub { $run = create_run({ do => 'noop' }); $sv->wake });
     wait_status($run, 'success');
     wait_status($talker, 'success');
     is sql("select attempts from agent.usage_events where run_id = '$talker'"), 1, 'its loss is not counted';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'news that was not delivered is told again' => sub {
+subtest 'a lost notification is sent again' => sub {
     my $proxy = TestProxy->new($pg);
     my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo);
     $sv->wait_ready;
     my $listener = start_listener();
     my $run;
     $proxy->lose('request', 'notify_runs', sub { $run = create_run({ do => 'noop' }); $sv->wake });
-    wait_for('the news', sub { listen_once($listener) =~ /$run/ });
-    pass 'who waits is woken';
-    is $sv->stop, 0, 'end';
+    wait_for('the notification', sub { listen_once($listener) =~ /$run/ });
+    pass 'the waiter is notified';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a long run outlives a short absence of the database' => sub {
+subtest 'a run survives a short outage of the database' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 120);
     $sv->wait_ready;
     my $gate = make_gate();
@@ -126,11 +126,11 @@ subtest 'a long run outlives a short absence of the database' => sub {
     wait_status($run, 'success');
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'at its first attempt';
     like $sv->log_text, qr/AGT0312/, 'the log says when it was back';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'without a renewal runners are stopped, then killed' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 8);
+    my $sv = TestSupervisor->start($pg, timing_ms => { renew => 200, stop => 2000, kill => 2500 });
     $sv->wait_ready;
     my $run = create_run({ do => 'hang', once => 1 });
     $sv->wake;
@@ -145,11 +145,12 @@ subtest 'without a renewal runners are stopped, then killed' => sub {
     wait_for('the database', \&is_up);
     wait_status($run, 'success');
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'the loss is not counted';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'runners that were stopped go on after a renewal in time' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 40);
+subtest 'stopped runners continue after a renewal in time' => sub {
+    # Stopped soon, killed only after longer than the test takes.
+    my $sv = TestSupervisor->start($pg, lease_sec => 120, timing_ms => { renew => 200, stop => 2000 });
     $sv->wait_ready;
     my $gate = make_gate();
     my $run = create_run({ do => 'gate', path => $gate });
@@ -165,11 +166,11 @@ subtest 'runners that were stopped go on after a renewal in time' => sub {
     open_gate($gate);
     wait_status($run, 'success');
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'at its first attempt';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
     sql("delete from agent.workers where worker_id = $other");
 };
 
-subtest 'the database crashes' => sub {
+subtest 'crashes of the database lose no run' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 60);
     $sv->wait_ready;
     for my $round (1 .. 5) {
@@ -179,10 +180,10 @@ subtest 'the database crashes' => sub {
     }
     wait_for('all runs to end', sub { is_up() && sql('select count(*) from agent.run_queue') == 0 }, 300);
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a claim that a crash has undone' => sub {
+subtest 'a claim that a crash has undone: the run is executed once, under the next epoch' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
     my $run = create_run({ do => 'stuck', once => 1 });
@@ -194,12 +195,12 @@ subtest 'a claim that a crash has undone' => sub {
     $sv->wake;
     wait_status($run, 'success');
     is sql("select epoch from agent.usage_events where run_id = '$run'"), 2,
-        'the run comes again under the next epoch';
-    unlike $sv->log_text, qr/AGT033[12]/, 'the runner lives on';
-    is $sv->stop, 0, 'end';
+        'the run is executed under the next epoch';
+    unlike $sv->log_text, qr/AGT033[12]/, 'the runner was not killed';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a run whose output cannot be stored' => sub {
+subtest 'a run whose output cannot be stored ends in error, others of its batch do not' => sub {
     sql("alter table agent.run_events add constraint test check (data not like '%unstorable%')");
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
@@ -226,9 +227,9 @@ subtest 'a run whose output cannot be stored' => sub {
     wait_status($_, 'success') for @good, $first;
     is sql("select error->>'error' from agent.runs where run_id = '$bad'"), 'invalid_output', 'with its reason';
     is_deeply [ map { $_->[0] } events_of($bad) ], [qw(metadata custom error)], 'its last event is the error';
-    like $sv->log_text, qr/AGT0344: a batch of \d+ runs was refused/, 'it had shared a batch';
-    unlike $sv->log_text, qr/AGT033[12]/, 'the runner lives on';
-    is $sv->stop, 0, 'end';
+    like $sv->log_text, qr/AGT0344: a batch of \d+ runs was refused/, 'it shared a batch';
+    unlike $sv->log_text, qr/AGT033[12]/, 'the runner was not killed';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
     sql('alter table agent.run_events drop constraint test');
 };
 
@@ -239,7 +240,7 @@ sub runner_is_idle {
     return !grep { (readlink($_) // '') =~ m{/gate\z} } glob "/proc/$runner/fd/*";
 }
 
-subtest "the role's own limits are for others" => sub {
+subtest "the role's own limits do not apply to the supervisor" => sub {
     sql("alter role agent in database agent set statement_timeout = '100ms'");
     sql('alter role agent in database agent set synchronous_commit = off');
     sql('create function public.take_longer() returns trigger language plpgsql as '
@@ -256,19 +257,19 @@ subtest "the role's own limits are for others" => sub {
     $sv->wait_log(qr/AGT0312/);
     is_deeply [ $sv->log_text =~ /AGT0316: (.*)/g ], [ 'a crash of the database may lose runs that '
         . 'were acknowledged: fsync = off, full_page_writes = off, synchronous_commit = off' ],
-        'what is the operator\'s choice is said once';
-    is $sv->stop, 0, 'end';
+        'unsafe settings are logged once';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
     sql('drop trigger take_longer on agent.run_events');
     sql('drop function public.take_longer()');
     sql('alter role agent in database agent reset all');
 };
 
-subtest 'a database without the schema' => sub {
+subtest 'a database without the schema is reported' => sub {
     sql('create database empty');
     (my $conninfo = $pg->conninfo) =~ s/dbname=agent/dbname=empty/;
     my $sv = TestSupervisor->start($pg, conninfo => $conninfo);
     $sv->wait_log(qr/AGT0313: list_node_workers failed: .*agent/);
-    is $sv->stop, 0, 'is reported, and tried again';
+    is $sv->stop, 0, 'the supervisor goes on trying';
 };
 
 done_testing;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fake runner tells about its process. */
+/* What the fake runner reports about its process. */
 #ifndef FAKE_PROCESS_H
 #define FAKE_PROCESS_H
 

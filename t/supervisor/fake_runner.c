@@ -6,7 +6,7 @@
  * input.do: noop, step, stream (count, bytes), report, hang (ends when
  * cancelled), stuck (ignores that), gate (ends, perhaps with bytes, when the
  * FIFO `path` was opened and closed; unasked: without asking for credit), child
- * (hangs with a process of its own), and the hostile ones: see `deeds` below.
+ * (hangs with a process of its own), and the hostile ones: see `actions` below.
  * input.once: only under the first lease, later ones are noop.
  * hello.graphs.*.start: never_ready or exit, for a runner that cannot start.
  */
@@ -96,7 +96,7 @@ static int get_int(json_object *object, const char *key, int fallback)
         : fallback;
 }
 
-/* ---- what a run says ---- */
+/* ---- lines to the supervisor ---- */
 
 static void event(const run_t *run, const char *name, const char *data)
 {
@@ -163,7 +163,7 @@ static void pass_gate(run_t *run)
     }
 }
 
-/* ---- deeds ---- */
+/* ---- actions ---- */
 
 static void do_noop(run_t *run, json_object *input)
 {
@@ -213,7 +213,7 @@ static void do_gate(run_t *run, json_object *input)
     do_hang(run, input);
 }
 
-/* Hangs with a process of its own that does not watch anything. */
+/* Hangs with a child that watches nothing. */
 static void do_child(run_t *run, json_object *input)
 {
     char data[64];
@@ -296,7 +296,7 @@ static void do_after_end(run_t *run, json_object *input)
     event(&copy, "custom", "1");
 }
 
-/* Names its events as the supervisor does, with space behind the line. */
+/* Sets the supervisor's own members, with space at the end of the line. */
 static void do_imitate(run_t *run, json_object *input)
 {
     say("{\"a\":[1,{\"r\":2}],\"r\":\"%s\",\"e\":9,\"s\":\"x\",\"m\":{},"
@@ -306,10 +306,10 @@ static void do_imitate(run_t *run, json_object *input)
     end(run, "success");
 }
 
-typedef struct deed_t {
+typedef struct action_t {
     const char *name;
     void (*act)(run_t *run, json_object *input);
-} deed_t;
+} action_t;
 
 static void do_share(run_t *run, json_object *input)
 {
@@ -319,7 +319,7 @@ static void do_share(run_t *run, json_object *input)
            size);
 }
 
-static const deed_t deeds[] = {
+static const action_t actions[] = {
     {"noop", do_noop},
     {"step", do_step},
     {"stream", do_stream},
@@ -343,7 +343,7 @@ static const deed_t deeds[] = {
     {"imitate", do_imitate},
 };
 
-/* ---- what the supervisor says ---- */
+/* ---- lines from the supervisor ---- */
 
 static void handle_hello(json_object *line)
 {
@@ -369,7 +369,7 @@ static void handle_start(json_object *line)
 {
     run_t *run = &runs[run_count++];
     json_object *input = NULL;
-    const char *deed = "noop";
+    const char *action = "noop";
 
     memset(run, 0, sizeof(*run));
     snprintf(run->id, sizeof(run->id), "%s", get(line, "run_id"));
@@ -381,18 +381,18 @@ static void handle_start(json_object *line)
     run->is_unasked = get(input, "unasked") != NULL;
     if (get(input, "do") != NULL
         && (get(input, "once") == NULL || run->epoch == 1)) {
-        deed = get(input, "do");
+        action = get(input, "do");
     }
-    for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++) {
-        if (strcmp(deed, deeds[i].name) == 0) {
-            deeds[i].act(run, input);
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+        if (strcmp(action, actions[i].name) == 0) {
+            actions[i].act(run, input);
             return;
         }
     }
     end(run, "error");
 }
 
-/* The run that the line is about; NULL when it is not here. */
+/* The run that the line names; NULL: unknown. */
 static run_t *find_run(json_object *line)
 {
     for (int i = 0; i < run_count; i++) {
@@ -485,7 +485,7 @@ int main(void)
         if (poll(fds, (nfds_t)count + 1, -1) < 0) {
             continue;
         }
-        /* Downwards: an ended run's place is taken by the last one. */
+        /* Downwards: the last run moves to the slot of one that ended. */
         for (int i = count - 1; i >= 0; i--) {
             if (fds[i + 1].revents != 0) {
                 pass_gate(&runs[i]);

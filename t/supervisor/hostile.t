@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runners that misbehave: they lose their runs, the supervisor never falls.
+# Runners that misbehave: they lose their runs, the supervisor goes on.
 use strict;
 use warnings;
 use FindBin;
@@ -15,9 +15,9 @@ my $sv = TestSupervisor->start($pg, timing_ms => fast_timing(), run_timeout_ms =
 $sv->wait_ready;
 
 sub expect_retry {
-    my ($deed, $message) = @_;
-    subtest "a runner that does '$deed'" => sub {
-        my $run = create_run({ do => $deed, once => 1 });
+    my ($action, $message) = @_;
+    subtest "a runner that does '$action'" => sub {
+        my $run = create_run({ do => $action, once => 1 });
         $sv->wake;
         wait_status($run, 'success');
         is sql("select attempts from agent.usage_events where run_id = '$run'"), 2,
@@ -36,7 +36,7 @@ expect_retry(abort       => qr/AGT0331: runner \d+ ended \(signal 6\)/);
 expect_retry(close       => qr/AGT0331: runner \d+ ended \(signal 9\)/);
 expect_retry(mute        => qr/AGT0335: runner \d+ does not answer/);
 
-subtest 'a line after the end of a run' => sub {
+subtest 'a line after the end of a run replaces its runner' => sub {
     my $before = length $sv->log_text;
     my $run = create_run({ do => 'after_end' });
     $sv->wake;
@@ -44,10 +44,10 @@ subtest 'a line after the end of a run' => sub {
     wait_for('the runner to be replaced', sub {
         substr($sv->log_text, $before) =~ /a run that it does not execute.*\n(?:.*\n)*.*AGT0330/;
     });
-    is scalar(events_of($run)), 1, 'is not written';
+    is scalar(events_of($run)), 1, 'the line is not stored';
 };
 
-subtest 'a runner that writes the members of the supervisor' => sub {
+subtest 'a runner cannot set the members of the supervisor' => sub {
     my $gate = make_gate();
     my $other = create_run({ do => 'gate', path => $gate });
     $sv->wake;
@@ -56,14 +56,14 @@ subtest 'a runner that writes the members of the supervisor' => sub {
     my $run = create_run({ do => 'imitate', other => $other });
     $sv->wake;
     wait_status($run, 'success');
-    is_deeply [ map { $_->[0] } events_of($run) ], [ 'metadata', 'custom' ], 'writes for its own run';
-    is_deeply +(events_of($run))[-1][1], { a => 1, s => 2 }, 'what it said';
-    is scalar(events_of($other)), $before, 'and nothing for another one';
+    is_deeply [ map { $_->[0] } events_of($run) ], [ 'metadata', 'custom' ], 'the event is one of its own run';
+    is_deeply +(events_of($run))[-1][1], { a => 1, s => 2 }, 'its own members are stored';
+    is scalar(events_of($other)), $before, 'the other run has no event of it';
     open_gate($gate);
     wait_status($other, 'success');
 };
 
-subtest 'only the run that kills its runner is lost, at the third attempt' => sub {
+subtest 'a run that kills its runner ends as poison at the third attempt' => sub {
     my $gate = make_gate();
     my $poison = create_run({ do => 'abort' });
     $sv->wake;
@@ -86,7 +86,7 @@ subtest 'a run that kills its runner each time costs the runs beside it no attem
     is sql("select attempts from agent.usage_events where run_id = '$poison'"), 3,
         'after three attempts at which it was alone';
     like $sv->log_text, qr/AGT0374: runner \d+ ended with 21 runs: they are tried again, at most 6 together/,
-        'before, it was looked for in groups';
+        'it was searched in groups before';
     wait_for('the others to run again', sub {
         sql("select count(*) from agent.run_queue where state = 'leased' and attempts = 1") == @others;
     });
@@ -100,7 +100,7 @@ subtest 'a run that kills its runner each time costs the runs beside it no attem
         'all others end at their first attempt';
 };
 
-# Runs as the death of a runner with several leaves them: each to be tried alone.
+# Makes suspects: runs that are to be tried alone.
 sub make_suspects {
     my ($graph, $count, $input) = @_;
     my @runs = map { create_run($input, graph => $graph) } 1 .. $count;
@@ -108,7 +108,7 @@ sub make_suspects {
     return @runs;
 }
 
-subtest 'no more runs that are to be tried alone are claimed than runners can be started for them' => sub {
+subtest 'suspects: no more are claimed than runners can be started for them' => sub {
     my $gate = make_gate();
     my @first = make_suspects('many', 16, { do => 'gate', path => $gate });
     my @suspects = (@first, make_suspects('many', 24, { do => 'noop' }));
@@ -124,24 +124,24 @@ subtest 'no more runs that are to be tried alone are claimed than runners can be
     open_gate($gate);
     wait_status($_, 'success') for @suspects;
     is sql("select max(epoch) from agent.usage_events where run_id in ('" . join("', '", @suspects) . "')"), 1,
-        'and are claimed when there is a runner for them, once';
-    is $many->stop, 0, 'end';
+        'each is claimed once';
+    is $many->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a run that is to be tried alone needs no place that ordinary runs take' => sub {
+subtest 'suspects: one is executed while ordinary runs have all slots' => sub {
     my $full = TestSupervisor->start($pg, node => 'node-6', graphs => { full => {} }, slots => 1, timing_ms => fast_timing());
     $full->wait_ready;
     my $gate = make_gate();
     my ($long, $next) = map { create_run({ do => 'gate', path => $gate }, graph => 'full') } 1 .. 2;
-    wait_for('the only place to be taken', sub { events_of($long) >= 2 });
+    wait_for('the only slot to be taken', sub { events_of($long) >= 2 });
     sql("update agent.run_queue set max_shared = 1 where run_id = '$next'");
     wait_for('the other one to run beside it', sub { events_of($next) >= 2 });
     open_gate($gate);
     wait_status($_, 'success') for $long, $next;
-    is $full->stop, 0, 'end';
+    is $full->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a flood on standard error is cut, the run is not' => sub {
+subtest 'standard error: a flood is limited, the run goes on' => sub {
     my $began = clock_gettime(CLOCK_MONOTONIC);
     my $run = create_run({ do => 'stderr', count => 20_000 });
     $sv->wake;
@@ -155,7 +155,7 @@ subtest 'a flood on standard error is cut, the run is not' => sub {
     unlike $sv->log_text, qr/\033/, 'no control character passes';
 };
 
-subtest 'a long line is cut at 8 KB' => sub {
+subtest 'standard error: a long line is cut at 8 KB' => sub {
     my $run;
     # The lines of the flood count for the rest of their ten seconds.
     ok wait_for('a line of 8 KB', sub {
@@ -165,10 +165,10 @@ subtest 'a long line is cut at 8 KB' => sub {
         $sv->log_text =~ /AGT0347: runner \d+ \(\w.*\): 0{7999,8000}$/m;
     }), 'and logged';
     ok $sv->wait_log(qr/AGT0347: runner \d+: run \Q$run\E: says so$/m),
-        'a line that names its run is not given the name again';
+        'a line that names its run is logged as it is';
 };
 
-subtest 'a run that does not end in time' => sub {
+subtest 'a run that exceeds its time limit ends as timeout' => sub {
     my $slow = TestSupervisor->start($pg, node => 'node-2', graphs => { slow => {} },
         run_timeout_ms => 1000, timing_ms => fast_timing());
     $slow->wait_ready;
@@ -183,22 +183,22 @@ subtest 'a run that does not end in time' => sub {
     # The next one may be ready before it has ended, or after.
     $slow->wait_log(qr/AGT0331: /);
     $slow->wait_log(qr/AGT0330: (?:.*\n)*.*AGT0330: /);
-    is $slow->stop, 0, 'the supervisor is well';
+    is $slow->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'runners that cannot start are tried less and less often' => sub {
+subtest 'runners that cannot start are started after growing pauses' => sub {
     my $bad = TestSupervisor->start($pg, node => 'node-3', graphs => { bad => { start => 'exit' } });
     $bad->wait_log(qr/AGT0337: 4 runners in a row/);
-    is $bad->stop, 0, 'and the supervisor goes on';
+    is $bad->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'a runner that never says ready gets no runs and is replaced' => sub {
     my $bad = TestSupervisor->start($pg, node => 'node-4', graphs => { bad => { start => 'never_ready' } },
         timing_ms => { ready_timeout => 200 });
     $bad->wait_log(qr/AGT0333: runner \d+ did not become ready in time/);
-    is $bad->stop, 0, 'and the supervisor goes on';
+    is $bad->stop, 0, 'the supervisor exits with status 0';
 };
 
-is $sv->stop, 0, 'after all this the supervisor ends well';
+is $sv->stop, 0, 'the supervisor exits with status 0';
 
 done_testing;

@@ -15,7 +15,7 @@ use constant MB => 1024 * 1024;
 
 my $pg = start_cluster();
 
-subtest 'a runner that asks for more memory than AgentRunnerMemory says so and ends' => sub {
+subtest 'a runner that allocates more than AgentRunnerMemory logs it and ends' => sub {
     plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
     my $sv = TestSupervisor->start($pg, runner => build_dir() . '/agent-runner',
         runner_memory => 20 * MB, timing_ms => fast_timing(),
@@ -27,12 +27,12 @@ subtest 'a runner that asks for more memory than AgentRunnerMemory says so and e
     is sql("select error->>'error' from agent.runs where run_id = '$large'"), 'poison',
         'the run that needs it ends after three attempts';
     like $sv->log_text, qr/AGT0347: .*out of memory: \d+ bytes more .* of 20 MB \(AgentRunnerMemory\)/,
-        'the runner says why it ends';
-    like $sv->log_text, qr/AGT0331: runner \d+ ended \(exit status 71\)/, 'and with which status';
+        'the runner logs the reason';
+    like $sv->log_text, qr/AGT0331: runner \d+ ended \(exit status 71\)/, 'its status is 71';
     my $small = create_run({ messages => [ { role => 'user', content => 'Hello' } ] });
     $sv->wake;
     wait_status($small, 'success');
-    is $sv->stop, 0, 'the supervisor is well';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'a runner whose resident memory is above the limit is killed' => sub {
@@ -45,7 +45,7 @@ subtest 'a runner whose resident memory is above the limit is killed' => sub {
     wait_status($run, 'success');
     is sql("select attempts from agent.usage_events where run_id = '$run'"), 2,
         'its run is executed again, and the attempt counts';
-    is $sv->stop, 0, 'the supervisor is well';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'without a limit a runner takes what it needs' => sub {
@@ -59,8 +59,8 @@ subtest 'without a limit a runner takes what it needs' => sub {
         my ($kb) = `cat /proc/$runner/status` =~ /^VmRSS:\s+(\d+)/m;
         return $kb > 80 * 1024;
     });
-    unlike $sv->log_text, qr/AGT0386/, 'and is left alone';
-    is $sv->stop, 0, 'the supervisor is well';
+    unlike $sv->log_text, qr/AGT0386/, 'it is not killed';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 done_testing;

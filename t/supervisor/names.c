@@ -16,7 +16,7 @@
 typedef int lookup_t(const char *, const char *, const struct addrinfo *,
                      struct addrinfo **);
 
-/* "10-0-0-1" as "10.0.0.1"; false when it is no address. */
+/* "10-0-0-1" as "10.0.0.1"; false when it is not an address. */
 static int read_label(char *label)
 {
     struct in_addr address;
@@ -36,7 +36,7 @@ static lookup_t *find_resolver(void)
     return resolver;
 }
 
-/* The list is the resolver's own, so that its owner can free it. */
+/* The resolver allocates the list, so that the caller can free it. */
 static int look_up_labels(char *name, const char *service,
                           const struct addrinfo *hints, struct addrinfo **out)
 {

@@ -15,19 +15,19 @@ my $pg = start_cluster();
 my $sv = TestSupervisor->start($pg, slots => 500);
 $sv->wait_ready;
 
-subtest 'a run goes through' => sub {
+subtest 'a run is executed: events, checkpoint, end' => sub {
     my $run = create_run({ do => 'step' });
     $sv->wake;
     wait_status($run, 'success');
     is_deeply [ events_of($run) ],
         [ [ metadata => { run_id => $run, attempt => 1 } ], [ values => { done => Cpanel::JSON::XS::true } ] ],
         'its events begin with metadata';
-    is run_field($run, 'last_event_seq'), 1, 'the number of the last event is known';
+    is run_field($run, 'last_event_seq'), 1, 'the number of its last event is stored';
     is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'its checkpoint is saved';
     is sql("select count(*) from agent.run_queue"), 0, 'the queue is empty';
 };
 
-subtest 'a run is found without a datagram' => sub {
+subtest 'a run is claimed without a datagram' => sub {
     my $run = create_run({ do => 'noop' });
     wait_status($run, 'success');
 };
@@ -42,9 +42,9 @@ subtest 'the runner has five descriptors, another user, nothing inherited' => su
         [ sort qw(LANG PATH), defined $ENV{TZ} ? 'TZ' : () ], 'three variables at most';
     is $report->{no_new_privs}, 1, 'no new privileges';
     is $report->{core}, 0, 'no core file';
-    is $report->{cwd_is_root}, 1, 'it stands in /';
+    is $report->{cwd_is_root}, 1, 'its directory is /';
     my ($runner) = $sv->runner_pids;
-    is_deeply [ sort map { m{(\d+)\z} } glob "/proc/$runner/fd/*" ], [ 0 .. 4 ], 'so says /proc';
+    is_deeply [ sort map { m{(\d+)\z} } glob "/proc/$runner/fd/*" ], [ 0 .. 4 ], '/proc shows the same';
     if (is_root()) {
         is $report->{uid}, scalar getpwnam('nobody'), 'the user of runners';
         is $report->{groups}, 0, 'no supplementary groups';
@@ -67,7 +67,7 @@ subtest 'runs of one thread execute one after the other, in order' => sub {
     is_deeply \@order, [ $first, @next ], 'in the order of their creation';
 };
 
-subtest '500 runs at once' => sub {
+subtest 'a runner executes 500 runs at once' => sub {
     my $gate = make_gate();
     sql("alter system set track_functions = 'pl'");
     sql('select pg_reload_conf()');
@@ -104,7 +104,7 @@ subtest 'a line of almost 8 MiB is an event like any other' => sub {
         8 * 1024 * 1024 - 500 + 2, 'whole';
 };
 
-subtest 'a run that is too large for the protocol' => sub {
+subtest 'a run that is too large for the protocol ends in error' => sub {
     my $run = create_run({ do => 'noop' }, pad => 8 * 1024 * 1024);
     my $fits = create_run({ do => 'noop' }, pad => 8 * 1024 * 1024 - 2000);
     $sv->wake;
@@ -113,7 +113,7 @@ subtest 'a run that is too large for the protocol' => sub {
     wait_status($fits, 'success');
 };
 
-subtest 'a run whose values would take all memory of a runner' => sub {
+subtest 'a run whose tree would take all memory of a runner ends in error' => sub {
     my $run = create_run({ do => 'noop' }, objects => 600_000);
     $sv->wake;
     wait_status($run, 'error');
@@ -121,7 +121,7 @@ subtest 'a run whose values would take all memory of a runner' => sub {
     unlike $sv->log_text, qr/AGT0331/, 'no runner ends';
 };
 
-subtest 'a run whose start would break the protocol' => sub {
+subtest 'a run whose start line would break the protocol ends in error' => sub {
     my $thread = uuid();
     # As it may stand in rows that no request has made.
     sql("select code from agent.create_thread('$TestSupervisor::ACCOUNT', '$thread', 'raise', "
@@ -136,7 +136,7 @@ subtest 'a run whose start would break the protocol' => sub {
     unlike $sv->log_text, qr/AGT0331/, 'no runner ends';
 };
 
-subtest 'who waits is told of every run that ended' => sub {
+subtest 'notifications: every run that ends, and its thread' => sub {
     my $listener = start_listener();
     create_runs(300, { do => 'noop' });
     # Some may have ended already.
@@ -155,7 +155,7 @@ subtest 'who waits is told of every run that ended' => sub {
     pass 'and of its thread';
 };
 
-subtest 'what a child reports is told to all' => sub {
+subtest 'notifications: ids in a datagram are relayed' => sub {
     my $listener = start_listener();
     my @ids = map { uuid() } 1 .. 100;
     $sv->wake('N' . join ' ', 'nonsense', @ids[ 0 .. 98 ], "'; drop");
@@ -165,10 +165,10 @@ subtest 'what a child reports is told to all' => sub {
         !grep { index($told, $_) < 0 } @ids;
     });
     pass 'every id';
-    unlike listen_once($listener), qr/nonsense|drop/, 'and nothing that is none';
+    unlike listen_once($listener), qr/nonsense|drop/, 'and no invalid id';
 };
 
-subtest 'threads whose time is over are deleted' => sub {
+subtest 'expired threads are deleted' => sub {
     my @threads = map { uuid() } 1 .. 30;
     my $listener = start_listener();
     sql("insert into agent.threads (account_id, thread_id, temporary, created_at, updated_at)

@@ -28,7 +28,7 @@ sub start_with_run {
 
 # Starts a supervisor with a run and makes it leave: the supervisor, the run, its
 # exit status, its processes, and how long it took. A machine that stands still
-# while the last words wait for the database (AGT0353) is asked again.
+# while the final writes wait for the database (AGT0353) is asked again.
 sub start_and_leave {
     my ($leave, $config) = @_;
     for my $try (1 .. 10) {
@@ -55,7 +55,7 @@ sub queue_row {
     return sql("select state || ' ' || attempts from agent.run_queue where run_id = '$run'") // '';
 }
 
-subtest 'SIGUSR1 lets runs finish' => sub {
+subtest 'SIGUSR1: runs finish, no others are claimed' => sub {
     my $gate = make_gate();
     my ($sv, $run) = start_with_run({ do => 'gate', path => $gate }, runners => 2);
     wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
@@ -74,7 +74,7 @@ subtest 'SIGUSR1 lets runs finish' => sub {
     sql("delete from agent.run_queue");
 };
 
-subtest 'after the drain time runs stop at a checkpoint and are given back' => sub {
+subtest 'drain: after its time runs stop at a checkpoint and are released' => sub {
     my ($sv, $run) = start_with_run({ do => 'hang', once => 1 }, drain_timeout_ms => 200);
     $sv->signal('USR1');
     is $sv->wait_exit, 0, 'it ends';
@@ -86,7 +86,7 @@ subtest 'after the drain time runs stop at a checkpoint and are given back' => s
     sql("delete from agent.run_queue");
 };
 
-subtest 'a run that does not stop does not hold the drain up' => sub {
+subtest 'drain: a run that does not stop does not delay the end' => sub {
     my ($sv, $run) = start_with_run({ do => 'stuck' }, drain_timeout_ms => 100, timing_ms => fast_timing());
     $sv->signal('USR1');
     is $sv->wait_exit, 0, 'it ends';
@@ -95,7 +95,7 @@ subtest 'a run that does not stop does not hold the drain up' => sub {
 };
 
 for my $signal (qw(TERM INT)) {
-    subtest "SIG$signal gives runs back at once" => sub {
+    subtest "SIG$signal: runs are released at once" => sub {
         my ($sv, $run, $status, $family) = start_and_leave(sub { $_[0]->signal($signal) });
         is $status, 0, 'it ends';
         is queue_row($run), 'ready 0', 'the run is ready again, the attempt is not counted';
@@ -104,7 +104,7 @@ for my $signal (qw(TERM INT)) {
     };
 }
 
-subtest 'the end of the parent' => sub {
+subtest 'end of the parent: runs are released at once' => sub {
     my ($read, $write);
     my ($sv, $run, $status, $family, $sec) = start_and_leave(sub { close $write }, sub {
         pipe $read, $write or die "pipe: $!\n";
@@ -119,7 +119,7 @@ subtest 'the end of the parent' => sub {
     sql("delete from agent.run_queue");
 };
 
-subtest 'the end of the parent while another process holds its pipe open' => sub {
+subtest 'end of the parent: noticed while another process has its pipe open' => sub {
     pipe my $read, my $write or die "pipe: $!\n";
     pipe my $told, my $teller or die "pipe: $!\n";
     my $parent = fork // die "fork: $!\n";
@@ -140,13 +140,13 @@ subtest 'the end of the parent while another process holds its pipe open' => sub
     remove_tree($dir);
 };
 
-subtest 'the end of the parent while the database is down' => sub {
+subtest 'end of the parent: the supervisor ends without the database' => sub {
     pipe my $read, my $write or die "pipe: $!\n";
     my ($sv, $run) = start_with_run({ do => 'hang' }, life_pipe => [ $read, $write ]);
     my @family = ($sv->spawner_pid, $sv->runner_pids);
     $pg->stop('immediate');
     close $write;
-    is $sv->wait_exit, 0, 'it ends all the same';
+    is $sv->wait_exit, 0, 'it ends';
     wait_gone('with its runners', @family);
     like $sv->log_text, qr/AGT0353/, 'the log says that the runs were not released';
     $pg->start;
@@ -154,7 +154,7 @@ subtest 'the end of the parent while the database is down' => sub {
     sql("delete from agent.run_queue");
 };
 
-subtest 'a runner that is missing' => sub {
+subtest 'a missing runner: the supervisor exits with status 2' => sub {
     my $sv = TestSupervisor->start($pg, runner => '/nowhere/agent-runner');
     is $sv->wait_exit >> 8, 2, 'the supervisor does not start';
     like $sv->log_text, qr{AGT0303: .*/nowhere/agent-runner.*No such file}, 'the log says why';

@@ -42,7 +42,7 @@ sub repair_runner {
     return unlink "$dir/broken";
 }
 
-subtest 'runners for suspects that cannot start are tried less and less often' => sub {
+subtest 'runners for suspects that cannot start are started after growing pauses' => sub {
     my $dir = make_runner();
     my $sv = TestSupervisor->start($pg, node => 'node-1', runner => "$dir/runner", graphs => { broken => {} },
         timing_ms => fast_timing());
@@ -71,7 +71,7 @@ subtest 'runners for suspects that cannot start are tried less and less often' =
     wait_status($poison, 'error');
     open_gate($gate);
     wait_status($_, 'success') for @others;
-    is $sv->stop, 0, 'the supervisor is well';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 sub wait_runs {
@@ -80,7 +80,7 @@ sub wait_runs {
     return;
 }
 
-# Runs as the death of a runner with several leaves them.
+# Makes suspects.
 sub make_suspects {
     my ($graph, $count, $max_shared, $input) = @_;
     my @runs = map { create_run($input, graph => $graph) } 1 .. $count;
@@ -96,7 +96,7 @@ sub ended {
 }
 
 # A run that is asked to stop stores a checkpoint, and from there it ends.
-subtest 'a suspect is tried however long others take' => sub {
+subtest 'each suspect is tried, however long others take' => sub {
     my $gate = make_gate();
     my @long = make_suspects('full', 20, 1, { do => 'gate', path => $gate });
     my ($short) = make_suspects('full', 1, 25, { do => 'noop' });
@@ -105,27 +105,27 @@ subtest 'a suspect is tried however long others take' => sub {
     wait_status($short, 'success');
     $sv->wait_log(qr/AGT0388: runner \d+ has executed 1 suspects long enough/);
     wait_runs('all others to be tried', @long);
-    wait_for('some of those before it to go on beside others', sub { ended(@long) >= 5 });
+    wait_for('some of those before it to continue beside others', sub { ended(@long) >= 5 });
     is_deeply [ grep { $_ ne "2\t1" } ended(@long) ], [], 'which does not count as an attempt';
     cmp_ok scalar($sv->runner_pids), '<=', 1 + 16, 'no more than 16 runners are there for suspects';
     open_gate($gate);
     wait_status($_, 'success') for @long;
-    is $sv->stop, 0, 'the supervisor is well';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'suspects keep their runners where others do not need them' => sub {
+subtest 'suspects keep their runners to the end where no others wait' => sub {
     my $gate = make_gate();
     my @long = make_suspects('calm', 3, 1, { do => 'gate', path => $gate });
     my $sv = TestSupervisor->start($pg, node => 'node-3', graphs => { calm => {} },
         timing_ms => { %{ fast_timing() }, trial => 1 });
     wait_runs('them to run', @long);
-    # A look each second.
+    # Trials are checked each second.
     wait_status((make_suspects('calm', 1, 1, { do => 'noop' }))[0], 'success') for 1 .. 3;
     wait_for('their runners to end', sub { $sv->runner_pids == 1 + @long });
     open_gate($gate);
     wait_status($_, 'success') for @long;
     is_deeply [ ended(@long) ], [ ("1\t1") x 3 ], 'to the end';
-    is $sv->stop, 0, 'the supervisor is well';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'a run that was cleared is tried longer the next time' => sub {
@@ -136,15 +136,15 @@ subtest 'a run that was cleared is tried longer the next time' => sub {
         timing_ms => { %{ fast_timing() }, trial => 500 });
     wait_runs('all to be tried', @long);
     wait_status($long[9], 'success');
-    is_deeply [ ended(@long) ], ["2\t1"], 'the first to be cleared is the one that never was';
+    is_deeply [ ended(@long) ], ["2\t1"], 'the one that was never cleared is the first to be';
     wait_status((make_suspects('again', 1, 1, { do => 'noop' }))[0], 'success');
     open_gate($gate);
     wait_status($_, 'success') for @long;
     is_deeply [ sort { $a cmp $b } ended(@long) ], [ ("1\t1") x 15, "2\t1" ], 'the others are not';
-    is $sv->stop, 0, 'the supervisor is well';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'as many runners are left to end their runs as there are others' => sub {
+subtest 'at most as many runners leave as are configured' => sub {
     my $sv = TestSupervisor->start($pg, node => 'node-5', graphs => { left => {} },
         timing_ms => { %{ fast_timing() }, cancel_grace => 200, recycle_grace => 600_000 });
     my $gate = make_gate();
@@ -162,14 +162,14 @@ subtest 'as many runners are left to end their runs as there are others' => sub 
         push @long, $run;
     }
     $sv->wait_log(qr/(?:AGT0330(?:.*\n)*.*){4}/);
-    cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'nor after it';
-    wait_for('the first run to go on elsewhere', sub { sql("select epoch from agent.run_queue where run_id = '$long[0]'") > 1 });
+    cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'nor are there more after the last round';
+    wait_for('the first run to continue on another runner', sub { sql("select epoch from agent.run_queue where run_id = '$long[0]'") > 1 });
     wait_for('all to run', sub { sql("select count(*) from agent.run_queue where graph_id = 'left' and state = 'leased'") == 3 });
     wait_for('all to hold the gate', sub { !grep { (events_of($_))[-1][0] ne 'custom' } @long });
     open_gate($gate);
     wait_status($_, 'success') for @long;
     is_deeply [ grep { !/\t1$/ } ended(@long) ], [], 'and no attempt of theirs counts';
-    is $sv->stop, 0, 'the supervisor is well';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 done_testing;

@@ -2,7 +2,7 @@
 /* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
 /* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
 /* OBJECTS: core/ db/query.c db/connection.c db/array.c */
-/* The parts of the supervisor that need neither processes nor a database. */
+/* Parts of the supervisor that need neither a runner nor a database. */
 #include "../unit/check.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@
 
 #include <apr_strings.h>
 
-#include "../../mod_agent/core/buffer.h"
+#include "../../mod_agent/supervisor/instance.h"
 #include "../../mod_agent/supervisor/process/process.h"
 #include "../../mod_agent/supervisor/runner/protocol.h"
-#include "../../mod_agent/supervisor/instance.h"
+#include "../../mod_agent/supervisor/statement/operations.h"
 
 #define RUN "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
 #define ID  "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""
@@ -122,7 +122,7 @@ static void bad_lines_are_refused(void **state)
     }
 }
 
-/* What stands inside values must not be taken for the line's own members. */
+/* Members of nested values are not members of the line. */
 static void nested_members_do_not_count(void **state)
 {
     agent_line_t line;
@@ -137,7 +137,7 @@ static void nested_members_do_not_count(void **state)
         read_line(&line, "{\"data\":{\"type\":\"pong\",\"id\":1}}"));
 }
 
-/* Broken and cut lines are refused or read, never read beyond. */
+/* Damaged and cut lines are read within their bounds. */
 static void damaged_lines_are_survived(void **state)
 {
     size_t length = strlen(CHECKPOINT);
@@ -175,41 +175,7 @@ static void lines_of_the_supervisor_are_good_lines(void **state)
     assert_int_equal(line.type, AGENT_LINE_END);
 }
 
-static void buffers_keep_what_is_put_in(void **state)
-{
-    agent_buffer_t buffer;
-    apr_size_t in = 0;
-    apr_size_t out = 0;
-
-    agent_buffer_init(&buffer, *state);
-    srand(2);
-    for (int i = 0; i < 20000; i++) {
-        char bytes[700];
-        size_t length = (size_t)rand() % sizeof(bytes);
-
-        for (size_t j = 0; j < length; j++) {
-            bytes[j] = (char)(in++ * 31 % 251);
-        }
-        agent_buffer_append(&buffer, bytes, length);
-        length = (size_t)rand() % (agent_buffer_length(&buffer) + 1);
-        length = i % 50 == 0 ? agent_buffer_length(&buffer) : length / 4;
-        for (size_t j = 0; j < length; j++) {
-            char expected = (char)(out++ * 31 % 251);
-
-            assert_int_equal(agent_buffer_text(&buffer)[j], expected);
-        }
-        agent_buffer_consume(&buffer, length);
-        assert_int_equal(agent_buffer_length(&buffer), in - out);
-    }
-    agent_buffer_print(&buffer, "%s-%d", "x", 5);
-    assert_memory_equal(agent_buffer_text(&buffer)
-                            + agent_buffer_length(&buffer) - 3,
-                        "x-5", 3);
-    agent_buffer_consume(&buffer, agent_buffer_length(&buffer));
-    assert_int_equal(agent_buffer_length(&buffer), 0);
-}
-
-static void processes_are_told_apart(void **state)
+static void a_pid_that_is_reused_is_another_process(void **state)
 {
     char boot[AGENT_PROCESS_BOOT_SIZE];
     char other_boot[AGENT_PROCESS_BOOT_SIZE];
@@ -224,10 +190,10 @@ static void processes_are_told_apart(void **state)
     apr_snprintf(other_space, sizeof(other_space), "%s0", boot);
 
     assert_false(agent_process_is_gone(boot, boot, getpid(), start));
-    /* The pid was given to another process since. */
+    /* The pid belongs to another process now. */
     assert_true(agent_process_is_gone(boot, boot, getpid(), start + 1));
     assert_true(agent_process_is_gone(boot, other_boot, getpid(), start));
-    /* Nobody knows from here. */
+    /* Processes of another pid name space cannot be seen. */
     assert_false(agent_process_is_gone(boot, other_space, getpid(), start + 1));
 
     child = fork();
@@ -235,7 +201,7 @@ static void processes_are_told_apart(void **state)
         _exit(0);
     }
     start = agent_process_start_time(child);
-    /* Not reaped yet, but ended. */
+    /* Ended, not reaped. */
     assert_int_equal(
         waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
     assert_true(agent_process_is_gone(boot, boot, child, start));
@@ -245,8 +211,8 @@ static void processes_are_told_apart(void **state)
 
 /* ---- descriptors ---- */
 
-/* Two system calls of this process fail from now on, as under a profile that
- * does not know them. */
+/* Makes two system calls fail, as a seccomp profile does that does not know
+ * them. */
 static void deny_calls(unsigned one, unsigned other)
 {
     struct sock_filter filter[] = {
@@ -264,8 +230,8 @@ static void deny_calls(unsigned one, unsigned other)
     }
 }
 
-/* In a child: 0 when only what is kept stays open, 1 when more does, 2 when
- * it says that it could not close them. */
+/* In a child: 0 when only the kept descriptors stay open, 1 when others do, 2
+ * when that is reported. */
 static int close_without(unsigned one, unsigned other)
 {
     pid_t pid = fork();
@@ -313,52 +279,56 @@ static void the_memory_of_a_process_is_read(void **state)
 static int losses;
 static agent_failure_t last_failure;
 
-static void note_loss(agent_supervisor_t *sv, agent_failure_t failure)
+static void count_loss(agent_supervisor_t *sv, agent_failure_t failure)
 {
     losses++;
     last_failure = failure;
 }
 
-static const agent_operation_t noted_operation = {.name = "noted",
-                                                  .fail = note_loss};
+static const agent_operation_t test_operation = {.name = "test",
+                                                 .fail = count_loss};
 
 static agent_supervisor_t *make_supervisor(apr_pool_t *pool)
 {
     agent_supervisor_t *sv = apr_pcalloc(pool, sizeof(*sv));
+    agent_database_use_t first = {.operations = agent_operations};
+    agent_database_use_t bulk = {.operations = agent_bulk_operations};
 
-    sv->pool = pool;
-    sv->mode = AGENT_MODE_RUNNING;
-    agent_database_init(sv, &sv->database, agent_operations);
-    agent_database_init(sv, &sv->bulk, agent_bulk_operations);
+    sv->context = apr_pcalloc(pool, sizeof(*sv->context));
+    sv->context->pool = pool;
+    sv->context->mode = AGENT_MODE_RUNNING;
+    agent_database_init(&sv->database, sv->context, sv, &first);
+    agent_database_init(&sv->bulk, sv->context, sv, &bulk);
     agent_worker_init(sv);
     return sv;
 }
 
-static void an_operation_hears_that_its_connection_was_closed(void **state)
+static void an_operation_fails_when_its_connection_is_closed(void **state)
 {
     agent_supervisor_t *sv = make_supervisor(*state);
     agent_database_t *databases[] = {&sv->database, &sv->bulk};
 
     for (int i = 0; i < 2; i++) {
         losses = 0;
-        databases[i]->operation = &noted_operation;
+        databases[i]->operation = &test_operation;
         databases[i]->state = AGENT_DATABASE_BUSY;
-        agent_database_close(sv, databases[i], AGENT_FAILURE_RETRY);
+        agent_database_close(databases[i], AGENT_FAILURE_RETRY);
         assert_int_equal(databases[i]->state, AGENT_DATABASE_DOWN);
         assert_int_equal(losses, 1);
         assert_int_equal(last_failure, AGENT_FAILURE_RETRY);
-        /* Its answer came, or its loss was told, before. */
-        agent_database_close(sv, databases[i], AGENT_FAILURE_RETRY);
+        /* Its result, or its loss, was received before. */
+        agent_database_close(databases[i], AGENT_FAILURE_RETRY);
         databases[i]->state = AGENT_DATABASE_IDLE;
-        agent_database_close(sv, databases[i], AGENT_FAILURE_RETRY);
+        agent_database_close(databases[i], AGENT_FAILURE_RETRY);
         assert_int_equal(losses, 1);
     }
 }
 
 /* ---- leaving ---- */
 
-/* A worker that could bury another one only run by run, and not even so. */
-static agent_supervisor_t *make_undertaker(apr_pool_t *pool)
+/* A worker that can release the runs of a dead one neither together nor alone.
+ */
+static agent_supervisor_t *make_failing_worker(apr_pool_t *pool)
 {
     agent_supervisor_t *sv = make_supervisor(pool);
 
@@ -366,8 +336,8 @@ static agent_supervisor_t *make_undertaker(apr_pool_t *pool)
     sv->worker.state = AGENT_WORKER_LIVE;
     agent_worker_add_dead(sv, "5", true);
     agent_worker_add_dead(sv, "6", true);
-    sv->worker.bury_limit.current = 1;
-    sv->worker.is_setting_aside = true;
+    sv->worker.dead_limit.current = 1;
+    sv->worker.is_failing_run = true;
     return sv;
 }
 
@@ -378,51 +348,52 @@ static const char *get_dead_id(const agent_supervisor_t *sv, int index)
 
 static void a_worker_that_leaves_ends_no_run_of_its_own(void **state)
 {
-    agent_supervisor_t *sv = make_undertaker(*state);
+    agent_supervisor_t *sv = make_failing_worker(*state);
 
     agent_worker_leave(sv);
     assert_int_equal(sv->worker.dead->nelts, 1);
     assert_string_equal(get_dead_id(sv, 0), "7");
-    assert_false(sv->worker.is_setting_aside);
-    assert_true(sv->worker.bury_limit.current > 1);
+    assert_false(sv->worker.is_failing_run);
+    assert_true(sv->worker.dead_limit.current > 1);
 }
 
-static void a_burial_under_way_stays_what_it_is(void **state)
+static void a_dead_worker_in_flight_stays_first(void **state)
 {
-    agent_supervisor_t *sv = make_undertaker(*state);
+    agent_supervisor_t *sv = make_failing_worker(*state);
 
-    sv->bulk.operation = &agent_bury_operation;
+    sv->bulk.operation = &agent_mark_dead_operation;
     sv->bulk.state = AGENT_DATABASE_BUSY;
     agent_worker_leave(sv);
     assert_int_equal(sv->worker.dead->nelts, 2);
     assert_string_equal(get_dead_id(sv, 0), "5");
     assert_string_equal(get_dead_id(sv, 1), "7");
-    assert_true(sv->worker.is_setting_aside);
-    assert_int_equal(sv->worker.bury_limit.current, 1);
-    /* Its loss, which is nobody's fault, asks for the same again. */
-    agent_database_close(sv, &sv->bulk, AGENT_FAILURE_RETRY);
+    assert_true(sv->worker.is_failing_run);
+    assert_int_equal(sv->worker.dead_limit.current, 1);
+    /* A lost connection makes it send the same statement again. */
+    agent_database_close(&sv->bulk, AGENT_FAILURE_RETRY);
     assert_string_equal(get_dead_id(sv, 0), "5");
-    assert_true(sv->worker.is_setting_aside);
+    assert_true(sv->worker.is_failing_run);
 }
 
 /* ---- start lines ---- */
 
-/* One that cannot be killed at once, since the system holds it up, would keep
- * the others from getting runs. */
-static void what_a_killed_runner_did_not_read_does_not_count(void **state)
+/* A killed runner may hang in a system call; the others get start lines all the
+ * same. */
+static void unread_input_of_a_killed_runner_does_not_count(void **state)
 {
     agent_supervisor_t *sv = apr_pcalloc(*state, sizeof(*sv));
     agent_runner_t *runner = apr_pcalloc(*state, sizeof(*runner));
     char *line = apr_pcalloc(*state, AGENT_START_ALL_BYTES);
 
-    sv->spawner.fd = -1;
-    APR_RING_INIT(&sv->runners.all, agent_runner_t, link);
+    sv->context = apr_pcalloc(*state, sizeof(*sv->context));
+    agent_runner_init(&sv->runners, sv->context);
+    sv->runners.spawner.fd = -1;
     APR_RING_INSERT_TAIL(&sv->runners.all, runner, agent_runner_t, link);
     agent_buffer_init(&runner->input, *state);
     assert_int_equal(agent_start_claim_bytes(sv), AGENT_START_CLAIM_BYTES);
     agent_buffer_append(&runner->input, line, AGENT_START_ALL_BYTES);
     assert_int_equal(agent_start_claim_bytes(sv), 0);
-    agent_runner_kill(sv, runner, AGENT_LOSS_COUNTED, "a test");
+    agent_runner_kill(&sv->runners, runner, AGENT_LOSS_COUNTED, "a test");
     assert_int_equal(agent_start_claim_bytes(sv), AGENT_START_CLAIM_BYTES);
 }
 
@@ -434,15 +405,14 @@ int main(void)
         CHECK_TEST(nested_members_do_not_count),
         CHECK_TEST(damaged_lines_are_survived),
         CHECK_TEST(lines_of_the_supervisor_are_good_lines),
-        CHECK_TEST(buffers_keep_what_is_put_in),
-        CHECK_TEST(processes_are_told_apart),
+        CHECK_TEST(a_pid_that_is_reused_is_another_process),
         CHECK_TEST(descriptors_are_closed_without_close_range),
         CHECK_TEST(descriptors_that_cannot_be_closed_are_reported),
         CHECK_TEST(the_memory_of_a_process_is_read),
-        CHECK_TEST(an_operation_hears_that_its_connection_was_closed),
+        CHECK_TEST(an_operation_fails_when_its_connection_is_closed),
         CHECK_TEST(a_worker_that_leaves_ends_no_run_of_its_own),
-        CHECK_TEST(a_burial_under_way_stays_what_it_is),
-        CHECK_TEST(what_a_killed_runner_did_not_read_does_not_count),
+        CHECK_TEST(a_dead_worker_in_flight_stays_first),
+        CHECK_TEST(unread_input_of_a_killed_runner_does_not_count),
     };
 
     return CHECK_RUN(tests);

@@ -102,7 +102,7 @@ sub wait_claiming {
     return wait_for('the claim to wait', sub { sql("select count(*) $WAITING") });
 }
 
-behaviour 'what a receiver gets' => sub {
+behaviour 'request: method, headers, signature, body' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender();
     my $run = hooked_run($sv, $receiver->url('/hook/x?token=s3cret&y=%20'), { do => 'step' });
@@ -124,11 +124,11 @@ behaviour 'what a receiver gets' => sub {
     is ref $body->{values}, 'HASH', 'the values that the run reached';
     like $body->{$_}, qr/\A\d{4}-\d\d-\d\dT[\d:.]+\+00:00\z/, $_
         for qw(run_started_at run_ended_at webhook_sent_at created_at);
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
     unlike $sv->log_text, qr/s3cret/, 'the log does not show what may be a secret of the URL';
 };
 
-behaviour 'without a key there is no signature' => sub {
+behaviour 'request: without a key it is not signed' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender({ key => undef });
     wait_delivered(hooked_run($sv, $receiver->url));
@@ -137,7 +137,7 @@ behaviour 'without a key there is no signature' => sub {
     $sv->stop;
 };
 
-behaviour 'an attempt that fails is repeated under the same id' => sub {
+behaviour 'a failed attempt is repeated under the same id' => sub {
     my $receiver = AgentTest::Receiver->new(500, 200);
     my $sv = start_sender();
     my $run = hooked_run($sv, $receiver->url);
@@ -153,7 +153,7 @@ behaviour 'an attempt that fails is repeated under the same id' => sub {
     $sv->stop;
 };
 
-behaviour 'statuses that may pass are tried again, others are not' => sub {
+behaviour '408, 425, 429 and 5xx are tried again, other statuses are not' => sub {
     my $sv = start_sender();
     for my $status (408, 425, 429, 500, 502, 503, 599) {
         my $receiver = AgentTest::Receiver->new($status);
@@ -180,11 +180,11 @@ behaviour 'a redirect is not followed' => sub {
         wait_dead(hooked_run($sv, $receiver->url), qr/\Astatus $status: redirects are not followed\z/);
         is scalar $receiver->requests, 1;
     }
-    is $canary->connections, 0, 'nobody came where they lead to';
+    is $canary->connections, 0, 'no connection reached the target of a redirect';
     $sv->stop;
 };
 
-behaviour 'Retry-After is heeded, as seconds and as a date' => sub {
+behaviour 'Retry-After delays the next attempt, in seconds and as a date' => sub {
     my $date = 'Fri, 31 Dec 2099 23:59:59 GMT';
     my $sv = start_sender();
     for my $case ([ 3600, 3600, 3600 ], [ $date, 21_600, 21_600 ], [ 'soon', 0, 2 ], [ 0, 0, 2 ]) {
@@ -201,23 +201,23 @@ behaviour 'Retry-After is heeded, as seconds and as a date' => sub {
     $sv->stop;
 };
 
-behaviour 'a receiver that never answers costs its time-out and keeps nobody else' => sub {
-    my $deaf = AgentTest::Receiver->new({ hang => 1 }, 200);
+behaviour 'a receiver that never answers delays no other' => sub {
+    my $silent = AgentTest::Receiver->new({ hang => 1 }, 200);
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender({ timeout_ms => 4000 });
-    my $run = hooked_run($sv, $deaf->url);
-    $deaf->wait_requests(1);
+    my $run = hooked_run($sv, $silent->url);
+    $silent->wait_requests(1);
     for (1 .. 5) {
         my $other = hooked_run($sv, $receiver->url);
         wait_for('another delivery', sub { !outbox($other, 'run_id') });
     }
     is scalar $receiver->requests, 5, 'runs and other deliveries go on';
     wait_delivered($run);
-    is scalar $deaf->requests, 2, 'at the second attempt';
+    is scalar $silent->requests, 2, 'at the second attempt';
     $sv->stop;
 };
 
-behaviour 'the status counts, whatever becomes of the rest of the answer' => sub {
+behaviour 'the status counts, even when the rest of the response is cut' => sub {
     my $lines = join '', map { "line $_ of an answer that nobody wants to read\n" } 1 .. 10_000;
     my $sv = start_sender({ timeout_ms => 1000 });
     my $headers = join '', map { "X-$_: " . 'y' x 80 . "\r\n" } 1 .. 2000;
@@ -230,18 +230,18 @@ behaviour 'the status counts, whatever becomes of the rest of the answer' => sub
     $sv->stop;
 };
 
-behaviour 'what is no HTTP, and an answer before the final one' => sub {
+behaviour 'responses that are not HTTP fail, 1xx is skipped' => sub {
     my $sv = start_sender({ timeout_ms => 1000 });
     my $odd = AgentTest::Receiver->new({ status => "200 \xff\x1b[31m\r\nX", headers => "\0bad\r\n" });
     my $run = hooked_run($sv, $odd->url);
     wait_for('an end', sub { !outbox($run, 'run_id') || outbox($run, 'last_error') });
-    pass 'an odd head is no trouble';
+    pass 'an odd response head is accepted';
     my $early = AgentTest::Receiver->new({ status => 103, stall => 1 });
     wait_failed(hooked_run($sv, $early->url), qr/\Ano answer in time\z/);
     $sv->stop;
 };
 
-behaviour 'a receiver that is down gets it when it is up again' => sub {
+behaviour 'a receiver that is down gets the delivery once it is up' => sub {
     my $receiver = AgentTest::Receiver->new;
     $receiver->stop;
     my $sv = start_sender();
@@ -253,13 +253,13 @@ behaviour 'a receiver that is down gets it when it is up again' => sub {
     $sv->stop;
 };
 
-behaviour 'a host that does not exist is tried again' => sub {
+behaviour 'a host name that does not resolve is tried again' => sub {
     my $sv = start_sender();
     wait_failed(hooked_run($sv, 'http://nobody.test/'), qr/resolve/i);
     $sv->stop;
 };
 
-behaviour 'a supervisor that is killed in the middle of a delivery loses nothing' => sub {
+behaviour 'kill -9 during a delivery: the next supervisor repeats it' => sub {
     my $receiver = AgentTest::Receiver->new({ hang => 1 }, 200);
     my $sv = start_sender();
     my $run = hooked_run($sv, $receiver->url);
@@ -275,7 +275,7 @@ behaviour 'a supervisor that is killed in the middle of a delivery loses nothing
     $next->stop;
 };
 
-behaviour 'a worker that is declared dead while it claims deliveries claims again under its next number' => sub {
+behaviour 'a worker that is declared dead while it claims deliveries claims again under its next id' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender({}, lease_sec => 8);
     my $lock = hold_claims('lock table agent.webhook_outbox in access exclusive mode');
@@ -289,22 +289,22 @@ behaviour 'a worker that is declared dead while it claims deliveries claims agai
     wait_for('the delivery', sub { $receiver->requests });
     wait_for('its end', sub { sql('select count(*) from agent.webhook_outbox') == 0 });
     pass 'no run had to end for it';
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-behaviour 'SIGTERM gives a delivery back at once' => sub {
+behaviour 'SIGTERM: a delivery is due again at once' => sub {
     my $receiver = AgentTest::Receiver->new({ hang => 1 }, 200);
     my $sv = start_sender({ timeout_ms => 60_000 });
     my $run = hooked_run($sv, $receiver->url);
     $receiver->wait_requests(1);
-    is $sv->stop, 0, 'end';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
     is outbox($run, 'worker_id is null and due_at <= now()'), 't';
     my $next = start_sender();
     wait_delivered($run);
     $next->stop;
 };
 
-behaviour 'a drain waits for the end of deliveries and begins none' => sub {
+behaviour 'drain: deliveries end, none begins' => sub {
     my $receiver = AgentTest::Receiver->new({ hang => 1 });
     my $sv = start_sender({ timeout_ms => 1000 });
     my $run = hooked_run($sv, $receiver->url);
@@ -314,13 +314,13 @@ behaviour 'a drain waits for the end of deliveries and begins none' => sub {
     my $late = create_run({ do => 'noop' }, webhook => $receiver->url);
     sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', "
         . "(select thread_id from agent.runs where run_id = '$late'), '$late', 'interrupt')");
-    is $sv->wait_exit, 0, 'end';
+    is $sv->wait_exit, 0, 'the supervisor exits with status 0';
     is outbox($run, 'last_error'), 'no answer in time', 'what was under way has ended';
     is outbox($late, 'attempts'), 0, 'what came later has not begun';
     sql('delete from agent.webhook_outbox');
 };
 
-behaviour 'what is claimed while a drain begins is given back, not begun' => sub {
+behaviour 'drain: deliveries that are claimed as it begins are released' => sub {
     my $receiver = AgentTest::Receiver->new({ hang => 1 });
     my $sv = start_sender({ timeout_ms => 300_000 }, lease_sec => 40);
     my $gate = make_gate();
@@ -334,13 +334,13 @@ behaviour 'what is claimed while a drain begins is given back, not begun' => sub
     $sv->wait_log(qr/AGT0350/);
     close $lock or die "psql failed\n";
     open_gate($gate);
-    is $sv->wait_exit, 0, 'end';
+    is $sv->wait_exit, 0, 'the supervisor exits with status 0';
     unlike $sv->log_text, qr/AGT0353/, 'it leaves nothing undone';
     is sql('select worker_id is null and due_at <= now() from agent.webhook_outbox'), 't', 'the delivery is due';
     is $receiver->connections, 0, 'nobody was called';
 };
 
-behaviour 'receivers that never answer leave room for the others' => sub {
+behaviour 'receivers that never answer leave slots for others' => sub {
     my @deaf = map { AgentTest::Receiver->new({ hang => 1 }) } 1 .. 3;
     my $good = AgentTest::Receiver->new;
     # No attempt ends by itself.
@@ -352,11 +352,11 @@ behaviour 'receivers that never answer leave room for the others' => sub {
     my $held = 'select count(*) from agent.webhook_outbox where worker_id is not null';
     wait_for('them to hold most places', sub { sql($held) > 40 });
     wait_delivered(hooked_run($sv, $good->url)) for 1 .. 20;
-    cmp_ok sql($held), '<', 64, 'they never hold all places';
-    is $sv->stop, 0, 'end';
+    cmp_ok sql($held), '<', 64, 'they never take all slots';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-behaviour 'cancelled and rolled back runs tell too, soon' => sub {
+behaviour 'cancelled and rolled back runs are delivered too, soon' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender({}, graphs => { other => { kind => 'builtin' } });
     for my $action (qw(interrupt rollback)) {
@@ -380,7 +380,7 @@ sub within_network {
     return system('unshare -n ip link >/dev/null 2>&1') == 0 ? @within : ();
 }
 
-behaviour 'the server itself is not called by its public address either' => sub {
+behaviour 'addresses: this host is denied by its public address too' => sub {
     my @within = within_network('8.8.8.8/32');
     plan skip_all => 'no network of our own without being root' if !@within;
     my $sv = start_sender({}, within => \@within);
@@ -393,7 +393,7 @@ behaviour 'the server itself is not called by its public address either' => sub 
     $sv->stop;
 };
 
-behaviour 'an address that is denied is not called, though it is allowed' => sub {
+behaviour 'addresses: deny wins over allow' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender({ allow => ['127.0.0.0/8', 'localhost'], deny => ['127.0.0.1'] });
     for my $host ('127.0.0.1', 'localhost') {
@@ -403,7 +403,7 @@ behaviour 'an address that is denied is not called, though it is allowed' => sub
     $sv->stop;
 };
 
-behaviour 'an address that may not be called is not called' => sub {
+behaviour 'addresses: private ones are denied' => sub {
     my $canary = AgentTest::Receiver->new;
     my $port = $canary->port;
     my $sv = start_sender({ allow => [] });
@@ -421,7 +421,7 @@ behaviour 'an address that may not be called is not called' => sub {
     $sv->stop;
 };
 
-behaviour 'an allowed host may be anywhere, and of several addresses the allowed one is called' => sub {
+behaviour 'addresses: an allowed host may have any, and only its allowed ones are used' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $port = $receiver->port;
     my $sv = start_sender({ allow => ['mine.127-0-0-1.test'] });
@@ -435,7 +435,7 @@ behaviour 'an allowed host may be anywhere, and of several addresses the allowed
     $sv->stop;
 };
 
-behaviour 'a port that is not allowed is not called' => sub {
+behaviour 'addresses: other ports are denied' => sub {
     my $canary = AgentTest::Receiver->new;
     my $sv = start_sender({ ports => [ 80, '8000-8001' ] });
     wait_dead(hooked_run($sv, $canary->url), qr/expected a URL with one of the ports 80, 8000-8001\z/);
@@ -443,7 +443,7 @@ behaviour 'a port that is not allowed is not called' => sub {
     $sv->stop;
 };
 
-behaviour 'no proxy of the environment is used' => sub {
+behaviour 'a proxy of the environment is not used' => sub {
     my $proxy = AgentTest::Receiver->new;
     my $receiver = AgentTest::Receiver->new;
     local @ENV{qw(http_proxy https_proxy all_proxy ALL_PROXY)} = ($proxy->url) x 4;
@@ -453,7 +453,7 @@ behaviour 'no proxy of the environment is used' => sub {
     $sv->stop;
 };
 
-behaviour 'a certificate that nobody vouches for is not accepted' => sub {
+behaviour 'an untrusted certificate is refused' => sub {
     my $dir = tempdir('/tmp/agent-test-tls.XXXXXX', CLEANUP => 1);
     my $port = free_port();
     my @key = ('-keyout', "$dir/key", '-out', "$dir/certificate");
@@ -474,7 +474,7 @@ behaviour 'a certificate that nobody vouches for is not accepted' => sub {
     waitpid $pid, 0;
 };
 
-behaviour 'a large body arrives whole' => sub {
+behaviour 'a large body arrives complete' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender();
     my $run = hooked_run($sv, $receiver->url, { do => 'noop' }, pad => 3_000_000);
@@ -493,7 +493,7 @@ behaviour 'connections are kept for the next delivery' => sub {
     $sv->stop;
 };
 
-behaviour 'many deliveries of two hosts: each once' => sub {
+behaviour 'many deliveries of two supervisors arrive once each' => sub {
     my $receiver = AgentTest::Receiver->new({ status => 200, keep => 1 });
     my @svs = map { start_sender({}, node => "host-$_") } 1, 2;
     my @runs = map { create_run({ do => 'noop' }, webhook => $receiver->url) } 1 .. 150;
@@ -521,12 +521,12 @@ for my $part (qw(request answer)) {
         is scalar $receiver->requests, 1, 'of the claim';
         $proxy->lose($part, 'save_webhooks', sub { $run = hooked_run($sv, $receiver->url) });
         wait_delivered($run);
-        is scalar $receiver->requests, 2, 'of the end: it is told again, not delivered again';
+        is scalar $receiver->requests, 2, 'of the end: it is saved again, not delivered again';
         $sv->stop;
     };
 }
 
-behaviour 'a supervisor without webhooks leaves them to others' => sub {
+behaviour 'a supervisor without webhooks claims none' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
@@ -537,7 +537,7 @@ behaviour 'a supervisor without webhooks leaves them to others' => sub {
     $_->stop for $sv, $other;
 };
 
-behaviour 'what was given up is forgotten after the retention time' => sub {
+behaviour 'given up deliveries are deleted after the retention time' => sub {
     my $sv = start_sender({}, retention_days => 1);
     my $receiver = AgentTest::Receiver->new(404);
     my $run = hooked_run($sv, $receiver->url);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/webhook/sign.c supervisor/webhook/outcome.c */
-/* Webhooks: the signature, and what a receiver's answer means. */
+/* Webhooks: the signature, and what a receiver's response means. */
 #include "check.h"
 
 #include <string.h>
@@ -43,22 +43,23 @@ static void every_part_is_signed(void **state)
     assert_int_equal(strlen(signature), 3 + 44);
 }
 
-static agent_webhook_verdict_t judge(int status, int wait, apr_pool_t *pool)
+static agent_webhook_outcome_t outcome_of(int status, int wait,
+                                          apr_pool_t *pool)
 {
-    agent_webhook_answer_t answer = {
+    agent_webhook_response_t response = {
         .status = status, .failure = "some failure", .retry_after = wait};
 
-    return agent_webhook_judge(&answer, pool);
+    return agent_webhook_outcome(&response, pool);
 }
 
 static void a_status_of_2xx_is_a_delivery(void **state)
 {
     for (int status = 200; status < 300; status++) {
-        agent_webhook_verdict_t verdict = judge(status, 7, *state);
+        agent_webhook_outcome_t outcome = outcome_of(status, 7, *state);
 
-        assert_string_equal(verdict.outcome, "delivered");
-        assert_null(verdict.reason);
-        assert_int_equal(verdict.wait, 0);
+        assert_string_equal(outcome.result, "delivered");
+        assert_null(outcome.reason);
+        assert_int_equal(outcome.wait, 0);
     }
 }
 
@@ -68,12 +69,12 @@ static void statuses_that_may_pass_are_failures_with_the_wait_asked_for(
     static const int statuses[] = {408, 425, 429, 500, 501, 503, 504, 599, 999};
 
     for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
-        agent_webhook_verdict_t verdict = judge(statuses[i], 7, *state);
+        agent_webhook_outcome_t outcome = outcome_of(statuses[i], 7, *state);
 
-        assert_string_equal(verdict.outcome, "failed");
-        assert_int_equal(verdict.wait, 7);
+        assert_string_equal(outcome.result, "failed");
+        assert_int_equal(outcome.wait, 7);
     }
-    assert_string_equal(judge(503, 0, *state).reason, "status 503");
+    assert_string_equal(outcome_of(503, 0, *state).reason, "status 503");
 }
 
 static void other_statuses_and_redirects_are_final(void **state)
@@ -82,43 +83,43 @@ static void other_statuses_and_redirects_are_final(void **state)
                                    403, 404, 405, 410, 413, 415, 422, 499};
 
     for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
-        agent_webhook_verdict_t verdict = judge(statuses[i], 7, *state);
+        agent_webhook_outcome_t outcome = outcome_of(statuses[i], 7, *state);
 
-        assert_string_equal(verdict.outcome, "refused");
-        assert_int_equal(verdict.wait, 0);
+        assert_string_equal(outcome.result, "refused");
+        assert_int_equal(outcome.wait, 0);
     }
-    assert_string_equal(judge(404, 0, *state).reason, "status 404");
-    assert_string_equal(judge(302, 0, *state).reason,
+    assert_string_equal(outcome_of(404, 0, *state).reason, "status 404");
+    assert_string_equal(outcome_of(302, 0, *state).reason,
                         "status 302: redirects are not followed");
 }
 
 static void without_a_final_status_the_failure_is_the_reason(void **state)
 {
-    agent_webhook_answer_t answer = {.failure = "nobody there"};
+    agent_webhook_response_t response = {.failure = "nobody there"};
 
-    assert_string_equal(judge(0, 0, *state).outcome, "failed");
-    assert_string_equal(judge(100, 0, *state).outcome, "failed");
-    assert_string_equal(judge(103, 0, *state).reason, "some failure");
-    assert_string_equal(agent_webhook_judge(&answer, *state).reason,
+    assert_string_equal(outcome_of(0, 0, *state).result, "failed");
+    assert_string_equal(outcome_of(100, 0, *state).result, "failed");
+    assert_string_equal(outcome_of(103, 0, *state).reason, "some failure");
+    assert_string_equal(agent_webhook_outcome(&response, *state).reason,
                         "nobody there");
-    answer.is_final = true;
-    assert_string_equal(agent_webhook_judge(&answer, *state).outcome,
+    response.is_final = true;
+    assert_string_equal(agent_webhook_outcome(&response, *state).result,
                         "refused");
-    answer.failure = NULL;
-    assert_string_equal(agent_webhook_judge(&answer, *state).reason,
+    response.failure = NULL;
+    assert_string_equal(agent_webhook_outcome(&response, *state).reason,
                         "no answer");
 }
 
 static void a_reason_is_short_and_printable(void **state)
 {
     char text[1000];
-    agent_webhook_answer_t answer = {.failure = text};
+    agent_webhook_response_t response = {.failure = text};
     const char *reason;
 
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     memcpy(text, "a\r\nb\033\377\"", 7);
-    reason = agent_webhook_judge(&answer, *state).reason;
+    reason = agent_webhook_outcome(&response, *state).reason;
     assert_int_equal(strlen(reason), 300);
     assert_memory_equal(reason, "a??b??\"xxx", 10);
 }

@@ -1,54 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collecting what runners say; see batch.h. batch_send.c sends it. */
+/* The queue of output; see batch.h. */
 #include "batch.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
-#include "../instance.h"
-
 /*
- * Events alone wait for one another so long: 40 commits a second whatever the
- * number of tokens. After a pause the first one waits only for what the same
- * step says next.
+ * Events are collected for EVENT_INTERVAL: at most 40 commits a second,
+ * whatever the number of tokens. After a pause the first one waits for
+ * SHORT_WAIT only, for other events of the same step.
  */
 #define EVENT_INTERVAL apr_time_from_msec(25)
 #define SHORT_WAIT     apr_time_from_msec(2)
-/* So much is sent at once; more may still join it until it is. */
+/* A batch of this size is due at once; lines are added until it is sent. */
 #define ENOUGH_BYTES ((apr_size_t)64 * 1024)
 
-void agent_batch_init(agent_supervisor_t *sv)
+void agent_batch_init(agent_batch_queue_t *queue,
+                      const agent_context_t *context)
 {
-    APR_RING_INIT(&sv->batches.waiting, agent_batch_t, link);
-    sv->batches.lanes = apr_hash_make(sv->pool);
+    queue->context = context;
+    APR_RING_INIT(&queue->waiting, agent_batch_t, link);
+    queue->lanes = apr_hash_make(context->pool);
 }
 
-bool agent_batch_is_empty(const agent_supervisor_t *sv)
+bool agent_batch_is_empty(const agent_batch_queue_t *queue)
 {
-    return APR_RING_EMPTY(&sv->batches.waiting, agent_batch_t, link);
+    return APR_RING_EMPTY(&queue->waiting, agent_batch_t, link);
 }
 
-bool agent_batch_is_full(const agent_supervisor_t *sv)
+bool agent_batch_is_full(const agent_batch_queue_t *queue)
 {
-    const agent_batch_queue_t *queue = &sv->batches;
-
     return queue->shared_bytes >= AGENT_BATCH_MAX_SHARED
         || queue->shared_bytes + queue->lane_bytes
         >= AGENT_BATCH_MAX_SHARED + AGENT_BATCH_MAX_LANES;
 }
 
-/* The sum that a batch is counted in. */
-static apr_size_t *find_sum(agent_supervisor_t *sv, const agent_batch_t *batch)
+/* The sum to which a batch adds. */
+static apr_size_t *find_sum(agent_batch_queue_t *queue,
+                            const agent_batch_t *batch)
 {
-    return batch->is_lane ? &sv->batches.lane_bytes : &sv->batches.shared_bytes;
+    return batch->is_lane ? &queue->lane_bytes : &queue->shared_bytes;
 }
 
-bool agent_batch_has_run(const agent_supervisor_t *sv, const char *run_id)
+bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id)
 {
     const agent_batch_t *batch;
 
-    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
     {
         const agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
 
@@ -59,72 +58,72 @@ bool agent_batch_has_run(const agent_supervisor_t *sv, const char *run_id)
     return false;
 }
 
-void agent_batch_hurry(agent_supervisor_t *sv)
+void agent_batch_hurry(agent_batch_queue_t *queue)
 {
     agent_batch_t *batch;
 
-    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
     {
-        batch->due_at = sv->now;
+        batch->due_at = queue->context->now;
     }
 }
 
-static agent_batch_t *make_batch(agent_supervisor_t *sv)
+static agent_batch_t *make_batch(agent_batch_queue_t *queue)
 {
     agent_batch_t *batch;
     apr_pool_t *pool;
 
-    apr_pool_create(&pool, sv->pool);
+    apr_pool_create(&pool, queue->context->pool);
     batch = apr_pcalloc(pool, sizeof(*batch));
     batch->pool = pool;
-    batch->due_at = AGENT_NEVER;
+    batch->due_at = AGENT_CLOCK_NEVER;
     batch->items = apr_array_make(pool, 16, sizeof(agent_item_t));
     batch->runs = apr_hash_make(pool);
     agent_buffer_init(&batch->text, pool);
     return batch;
 }
 
-agent_batch_t *agent_batch_make_lane(agent_supervisor_t *sv, const char *run_id,
-                                     agent_batch_t *next)
+static agent_batch_t *make_lane(agent_batch_queue_t *queue, const char *run_id,
+                                agent_batch_t *next)
 {
-    agent_batch_t *batch = make_batch(sv);
+    agent_batch_t *batch = make_batch(queue);
     const char *key = apr_pmemdup(batch->pool, run_id, 36);
 
     batch->is_lane = true;
     batch->lane_key = key;
-    batch->due_at = sv->now;
+    batch->due_at = queue->context->now;
     APR_RING_INSERT_BEFORE(next, batch, link);
     return batch;
 }
 
-void agent_batch_enter_lane(agent_supervisor_t *sv, agent_batch_t *batch)
+static void enter_lane(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
-    /* The key lives as long as the batch that it leads to. */
-    apr_hash_set(sv->batches.lanes, batch->lane_key, 36, NULL);
-    apr_hash_set(sv->batches.lanes, batch->lane_key, 36, batch);
+    /* The key is allocated in the batch: set both. */
+    apr_hash_set(queue->lanes, batch->lane_key, 36, NULL);
+    apr_hash_set(queue->lanes, batch->lane_key, 36, batch);
 }
 
-static void leave_lane(agent_supervisor_t *sv, const agent_batch_t *batch)
+static void leave_lane(agent_batch_queue_t *queue, const agent_batch_t *batch)
 {
-    if (apr_hash_get(sv->batches.lanes, batch->lane_key, 36) == batch) {
-        apr_hash_set(sv->batches.lanes, batch->lane_key, 36, NULL);
+    if (apr_hash_get(queue->lanes, batch->lane_key, 36) == batch) {
+        apr_hash_set(queue->lanes, batch->lane_key, 36, NULL);
     }
 }
 
-void agent_batch_drop(agent_supervisor_t *sv, agent_batch_t *batch)
+void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     if (batch->is_lane) {
-        leave_lane(sv, batch);
+        leave_lane(queue, batch);
     }
-    *find_sum(sv, batch) -= agent_buffer_length(&batch->text);
+    *find_sum(queue, batch) -= agent_buffer_length(&batch->text);
     APR_RING_REMOVE(batch, link);
     apr_pool_destroy(batch->pool);
 }
 
-void agent_batch_clear(agent_supervisor_t *sv)
+void agent_batch_clear(agent_batch_queue_t *queue)
 {
-    while (!agent_batch_is_empty(sv)) {
-        agent_batch_drop(sv, APR_RING_FIRST(&sv->batches.waiting));
+    while (!agent_batch_is_empty(queue)) {
+        agent_batch_drop(queue, APR_RING_FIRST(&queue->waiting));
     }
 }
 
@@ -137,12 +136,11 @@ static bool has_room(const agent_batch_t *batch, apr_size_t length)
         && agent_buffer_length(&batch->text) + length <= most;
 }
 
-static agent_batch_t *last_shared(const agent_supervisor_t *sv)
+static agent_batch_t *last_shared(const agent_batch_queue_t *queue)
 {
-    agent_batch_t *batch = APR_RING_LAST(&sv->batches.waiting);
+    agent_batch_t *batch = APR_RING_LAST(&queue->waiting);
 
-    for (;
-         batch != APR_RING_SENTINEL(&sv->batches.waiting, agent_batch_t, link);
+    for (; batch != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
          batch = APR_RING_PREV(batch, link)) {
         if (!batch->is_lane) {
             return batch;
@@ -151,62 +149,51 @@ static agent_batch_t *last_shared(const agent_supervisor_t *sv)
     return NULL;
 }
 
-/* A lane waits for what its run said before, which is therefore sent now. */
-static agent_batch_t *open_lane(agent_supervisor_t *sv, const char *run_id)
+/* The lane waits for earlier lines of its run, so these are sent now. */
+static agent_batch_t *open_lane(agent_batch_queue_t *queue, const char *run_id)
 {
-    agent_batch_t *shared = last_shared(sv);
-    agent_batch_t *lane = agent_batch_make_lane(
-        sv, run_id,
-        APR_RING_SENTINEL(&sv->batches.waiting, agent_batch_t, link));
+    agent_batch_t *shared = last_shared(queue);
+    agent_batch_t *lane = make_lane(
+        queue, run_id, APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link));
 
     if (shared != NULL && apr_hash_get(shared->runs, run_id, 36) != NULL) {
-        shared->due_at = sv->now;
+        shared->due_at = queue->context->now;
     }
-    agent_batch_enter_lane(sv, lane);
+    enter_lane(queue, lane);
     return lane;
 }
 
-static agent_batch_t *open_shared(agent_supervisor_t *sv)
+static agent_batch_t *open_shared(agent_batch_queue_t *queue)
 {
-    agent_batch_t *batch = make_batch(sv);
+    agent_batch_t *batch = make_batch(queue);
 
-    APR_RING_INSERT_TAIL(&sv->batches.waiting, batch, agent_batch_t, link);
+    APR_RING_INSERT_TAIL(&queue->waiting, batch, agent_batch_t, link);
     return batch;
 }
 
-static agent_batch_t *find_lane(const agent_supervisor_t *sv,
+static agent_batch_t *find_lane(const agent_batch_queue_t *queue,
                                 const char *run_id)
 {
-    return apr_hash_count(sv->batches.lanes) > 0
-        ? apr_hash_get(sv->batches.lanes, run_id, 36)
+    return apr_hash_count(queue->lanes) > 0
+        ? apr_hash_get(queue->lanes, run_id, 36)
         : NULL;
 }
 
-static bool needs_lane(const agent_supervisor_t *sv, const agent_lease_t *lease,
-                       apr_size_t length)
+static bool needs_lane(const agent_batch_queue_t *queue,
+                       const agent_lease_t *lease, apr_size_t length)
 {
     return length > AGENT_BATCH_LONG_LINE || lease->is_refused
-        || find_lane(sv, lease->key.run_id) != NULL;
+        || find_lane(queue, lease->key.run_id) != NULL;
 }
 
-bool agent_batch_takes(const agent_supervisor_t *sv, const agent_lease_t *lease,
-                       apr_size_t length)
-{
-    if (length < lease->credit.granted) {
-        return true;
-    }
-    return length <= AGENT_BATCH_LONG_LINE
-        ? lease->credit.unsaved < AGENT_BATCH_MAX_RUN
-        : agent_credit_has_room(sv);
-}
-
-/* The batch that takes an item of that length of that run. */
-static agent_batch_t *find_open(agent_supervisor_t *sv,
+/* The batch to which an item of that length of that run is added. */
+static agent_batch_t *find_open(agent_batch_queue_t *queue,
                                 const agent_lease_t *lease, apr_size_t length)
 {
     const char *run_id = lease->key.run_id;
-    bool is_lane = needs_lane(sv, lease, length);
-    agent_batch_t *batch = is_lane ? find_lane(sv, run_id) : last_shared(sv);
+    bool is_lane = needs_lane(queue, lease, length);
+    agent_batch_t *batch = is_lane ? find_lane(queue, run_id)
+                                   : last_shared(queue);
 
     if (batch != NULL && has_room(batch, length)) {
         return batch;
@@ -214,11 +201,11 @@ static agent_batch_t *find_open(agent_supervisor_t *sv,
     if (batch != NULL) {
         batch->is_sealed = true;
     }
-    return is_lane ? open_lane(sv, run_id) : open_shared(sv);
+    return is_lane ? open_lane(queue, run_id) : open_shared(queue);
 }
 
-void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run,
-                           apr_size_t sent)
+static void open_item(agent_batch_t *batch, const agent_batch_run_t *run,
+                      apr_size_t sent)
 {
     agent_batch_run_t *known = apr_hash_get(batch->runs, run->key.run_id,
                                             sizeof(run->key.run_id));
@@ -241,39 +228,40 @@ void agent_batch_open_item(agent_batch_t *batch, const agent_batch_run_t *run,
     item->offset = agent_buffer_length(&batch->text);
 }
 
-void agent_batch_close_item(agent_supervisor_t *sv, agent_batch_t *batch)
+static void close_item(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     agent_item_t *item = &APR_ARRAY_IDX(batch->items, batch->items->nelts - 1,
                                         agent_item_t);
 
     item->length = agent_buffer_length(&batch->text) - item->offset;
-    *find_sum(sv, batch) += item->length + 1;
+    *find_sum(queue, batch) += item->length + 1;
 }
 
-/* When a batch with an item of that kind is to be sent at the latest. */
-static apr_time_t due_of(const agent_supervisor_t *sv, agent_item_kind_t kind)
+/* When a batch with an item of that kind is due. */
+static apr_time_t due_of(const agent_batch_queue_t *queue,
+                         agent_item_kind_t kind)
 {
-    apr_time_t next = sv->batches.sent_at + EVENT_INTERVAL;
-    apr_time_t soon = sv->now + SHORT_WAIT;
+    apr_time_t next = queue->sent_at + EVENT_INTERVAL;
+    apr_time_t soon = queue->context->now + SHORT_WAIT;
 
     switch (kind) {
     case AGENT_ITEM_METADATA:
-        return sv->now + EVENT_INTERVAL;
+        return queue->context->now + EVENT_INTERVAL;
     case AGENT_ITEM_EVENT:
         return next > soon ? next : soon;
     default:
-        return sv->now;
+        return queue->context->now;
     }
 }
 
 /*
- * The line with our members behind its own. Of equal ones the database takes
- * the last, so a runner cannot say these in our place.
+ * Appends our members to those of the line. The database takes the last of
+ * equal members, so a runner cannot set ours.
  */
 static void append_item(agent_batch_t *batch, const agent_lease_t *lease,
                         const char *seq, const char *line, apr_size_t length)
 {
-    /* An object that is not empty, perhaps with space behind it. */
+    /* An object that is not empty, perhaps followed by space. */
     while (line[length - 1] != '}') {
         length--;
     }
@@ -283,15 +271,15 @@ static void append_item(agent_batch_t *batch, const agent_lease_t *lease,
         lease->account_id, lease->key.run_id, (int)lease->key.epoch, seq);
 }
 
-void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
+void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
                      apr_size_t length)
 {
     bool is_event = kind == AGENT_ITEM_EVENT || kind == AGENT_ITEM_METADATA;
     agent_batch_run_t run = {.key = lease->key,
                              .has_end = kind == AGENT_ITEM_END};
-    agent_batch_t *batch = find_open(sv, lease, length);
-    apr_time_t due = due_of(sv, kind);
+    agent_batch_t *batch = find_open(queue, lease, length);
+    apr_time_t due = due_of(queue, kind);
     char seq[32] = "null";
 
     memcpy(run.thread_id, lease->thread_id, sizeof(run.thread_id));
@@ -303,53 +291,84 @@ void agent_batch_add(agent_supervisor_t *sv, agent_lease_t *lease,
         apr_snprintf(seq, sizeof(seq), "%" APR_INT64_T_FMT, run.last_seq);
     }
     lease->credit.unsaved += length + 1;
-    agent_batch_open_item(batch, &run, length + 1);
+    open_item(batch, &run, length + 1);
     append_item(batch, lease, seq, line, length);
-    agent_batch_close_item(sv, batch);
+    close_item(queue, batch);
     if (agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
-        due = sv->now;
+        due = queue->context->now;
     }
     batch->due_at = due < batch->due_at ? due : batch->due_at;
 }
 
-static void drop_if_dead(agent_supervisor_t *sv, agent_batch_t *batch)
+static void drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     for (int i = 0; i < batch->items->nelts; i++) {
         if (!APR_ARRAY_IDX(batch->items, i, agent_item_t).run->is_dead) {
             return;
         }
     }
-    agent_batch_drop(sv, batch);
+    agent_batch_drop(queue, batch);
 }
 
-/* An end that is not sent any more is not waited for either. */
-static void drop_lease(agent_supervisor_t *sv, const agent_lease_key_t *key,
-                       apr_int32_t epoch)
-{
-    agent_lease_t *lease = agent_lease_find(sv, key);
-
-    if (epoch != -1 && lease != NULL && lease->state == AGENT_LEASE_ENDED) {
-        agent_lease_set_state(sv, lease, AGENT_LEASE_GONE);
-    }
-}
-
-void agent_batch_forget(agent_supervisor_t *sv, const char *run_id,
-                        apr_int32_t epoch)
+void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
+                        apr_int32_t epoch, apr_array_header_t *dropped)
 {
     agent_batch_t *batch;
     agent_batch_t *next;
 
-    AGENT_RING_EACH_SAFE(batch, next, &sv->batches.waiting, agent_batch_t, link)
+    AGENT_RING_EACH_SAFE(batch, next, &queue->waiting, agent_batch_t, link)
     {
         agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
 
         if (run != NULL && run->key.epoch != epoch && !batch->is_sent) {
-            /* A batch holds one lease of a run only. */
+            /* A batch has items of one lease of a run only. */
             batch->is_sealed = true;
             batch->has_dead = true;
             run->is_dead = true;
-            drop_lease(sv, &run->key, epoch);
-            drop_if_dead(sv, batch);
+            if (dropped != NULL) {
+                APR_ARRAY_PUSH(dropped, agent_lease_key_t) = run->key;
+            }
+            drop_if_dead(queue, batch);
         }
+    }
+}
+
+/* Replaces the batch by a lane for each of its runs. */
+static void split_batch(agent_batch_queue_t *queue, agent_batch_t *batch)
+{
+    const char *text = agent_buffer_text(&batch->text);
+
+    for (int i = 0; i < batch->items->nelts; i++) {
+        agent_item_t *item = &APR_ARRAY_IDX(batch->items, i, agent_item_t);
+        agent_batch_run_t *run = item->run;
+
+        if (run->is_dead) {
+            continue;
+        }
+        if (run->part == NULL) {
+            run->part = make_lane(queue, run->key.run_id, batch);
+        }
+        open_item(run->part, run, item->sent);
+        agent_buffer_append(&run->part->text, text + item->offset,
+                            item->length);
+        close_item(queue, run->part);
+    }
+    agent_batch_drop(queue, batch);
+}
+
+void agent_batch_split_all(agent_batch_queue_t *queue)
+{
+    agent_batch_t *batch;
+    agent_batch_t *next;
+
+    AGENT_RING_EACH_SAFE(batch, next, &queue->waiting, agent_batch_t, link)
+    {
+        if (!batch->is_lane) {
+            split_batch(queue, batch);
+        }
+    }
+    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
+    {
+        enter_lane(queue, batch);
     }
 }

@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases: the runs this worker holds.
+ * The table of leases: the runs this worker holds.
  *
  * A lease has two sides that end independently: the database's (until its end
  * is committed or it is released or lost) and the runner's (until the runner
- * says `end` or dies). Lines about a run that we no longer hold are ignored: no
- * breach, since the runner may not know yet.
+ * sends `end` or dies). run_end.h decides; this file only keeps the table.
  */
 #ifndef AGENT_SUPERVISOR_LEASE_H
 #define AGENT_SUPERVISOR_LEASE_H
 
+#include <stdbool.h>
+
 #include <apr_hash.h>
 
 #include "../../core/uuid.h"
-#include "../runner/credit.h"
-#include "../runner/protocol.h"
+#include "../../core/buffer.h"
+#include "../context.h"
 #include "../ring.h"
-#include "../types.h"
+
+/* A run under one lease. */
+typedef struct agent_lease_key_t {
+    /* Lower case, no terminating NUL. */
+    char run_id[36];
+    apr_int32_t epoch;
+} agent_lease_key_t;
 
 /* The database's side. */
 typedef enum agent_lease_state_t {
-    /* Ours: what the runner says is written. */
+    /* The runner's output is stored. */
     AGENT_LEASE_HELD,
     /* Its end is in a batch that is not committed yet. */
     AGENT_LEASE_ENDED,
     /* It waits for release_runs. */
     AGENT_LEASE_RELEASING,
-    /* Finished, released or lost: nothing is written any more. */
+    /* Finished, released or lost: nothing more is stored. */
     AGENT_LEASE_GONE
 } agent_lease_state_t;
 
@@ -39,20 +46,48 @@ typedef enum agent_lease_cause_t {
     AGENT_CAUSE_LOST
 } agent_lease_cause_t;
 
+APR_RING_HEAD(agent_lease_ring_t, agent_lease_t);
+typedef struct agent_lease_ring_t agent_lease_ring_t;
+
+/* The leases of one runner, a member of its struct. */
+typedef struct agent_lease_group_t {
+    agent_runner_t *runner;
+    agent_lease_ring_t leases;
+    /* Number of leases; bytes of their start lines. */
+    int active;
+    apr_size_t started_bytes;
+    /* A start line was handed over. */
+    bool is_used;
+} agent_lease_group_t;
+
+/* Flow control (../runner/credit.h); bytes of lines with their newlines. */
+typedef struct agent_credit_t {
+    /* In one of the two credit rings while wanted or granted is not 0. */
+    APR_RING_ENTRY(agent_lease_t) link;
+    /* Requested; 0: the run does not wait. */
+    apr_size_t wanted;
+    /* Reserved in the lanes, not after lapse_at. */
+    apr_size_t granted;
+    apr_time_t lapse_at;
+    /* Sent and not committed. */
+    apr_size_t unsaved;
+    /* Requests since the run was told to end. */
+    int requests;
+} agent_credit_t;
+
 struct agent_lease_t {
-    /* In its runner's ring; in the free ring when unused. */
+    /* In its group's ring; in the ring of unused leases. */
     APR_RING_ENTRY(agent_lease_t) link;
     agent_lease_key_t key;
     char account_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     int attempt;
-    /* Length of its start line, an estimate until it is started; how often
-     * asking for it alone failed. */
+    /* Length of its start line, an estimate until it is started; failures to
+     * compose this line alone. */
     apr_size_t start_bytes;
     int start_failures;
-    /* The statement in flight asks for that line. */
+    /* The statement in flight composes that line; the runner was given it. */
     bool is_start_sent;
-    /* The runner was given it. */
     bool is_started;
     /* Runs that may share its next runner, 0: no change; trials it passed. */
     int next_max_shared;
@@ -63,86 +98,56 @@ struct agent_lease_t {
     bool is_refused;
     agent_lease_state_t state;
     agent_lease_cause_t cause;
-    /* NULL once the runner's side has ended. */
+    /* Both NULL once the runner's side has ended. */
     agent_runner_t *runner;
-    /* Number of the next event; last number that is known to be committed. */
+    agent_lease_group_t *group;
+    /* Number of the next event; last number known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
     agent_credit_t credit;
-    /* Monotonic. grace_at: end of patience; see agent_runner_may_answer(). */
+    /* grace_at: when a run that was asked to end must have ended. */
     apr_time_t trial_end;
     apr_time_t deadline;
     apr_time_t grace_at;
 };
 
-APR_RING_HEAD(agent_lease_ring_t, agent_lease_t);
-typedef struct agent_lease_ring_t agent_lease_ring_t;
 typedef struct agent_lease_table_t {
+    const agent_context_t *context;
     apr_hash_t *by_key;
     /* Memory of ended leases, used again. */
     agent_lease_ring_t unused;
-    /* Leases in state HELD. */
+    /* Leases in state HELD; of these those that wait for their start line. */
     int held;
+    int waiting;
 } agent_lease_table_t;
 
-void agent_lease_init(agent_supervisor_t *sv);
+void agent_lease_init(agent_lease_table_t *table,
+                      const agent_context_t *context);
 
-/* A new lease, HELD, with its runner's side open unless runner is NULL. */
-agent_lease_t *agent_lease_add(agent_supervisor_t *sv,
+/* A new lease, HELD, of the runner of group; group may be NULL. */
+agent_lease_t *agent_lease_add(agent_lease_table_t *table,
                                const agent_lease_key_t *key,
-                               agent_runner_t *runner);
-
-/* Its start line is handed over: the runner may end it, its time counts. */
-void agent_lease_start(agent_supervisor_t *sv, agent_lease_t *lease);
-
-/* Appends a lease to the JSON array that statements about leases take; the
- * caller appends the closing bracket. */
-void agent_lease_print(agent_buffer_t *items, const agent_lease_key_t *key,
-                       const char *account_id);
+                               agent_lease_group_t *group);
 
 /* NULL when there is no such lease. */
-agent_lease_t *agent_lease_find(agent_supervisor_t *sv,
+agent_lease_t *agent_lease_find(const agent_lease_table_t *table,
                                 const agent_lease_key_t *key);
 
-/* The runner's side has ended; the lease may be gone afterwards. */
-void agent_lease_detach(agent_supervisor_t *sv, agent_lease_t *lease);
+/* The lease is HELD and its runner was not given its start line. */
+bool agent_lease_waits(const agent_lease_t *lease);
 
-/* The database's side moves on; with GONE the lease may be gone afterwards. */
-void agent_lease_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
+/* The runner was given the start line: the run's time limit begins. */
+void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease);
+
+/* Ends the runner's side; frees the lease when both sides have ended. */
+void agent_lease_detach(agent_lease_table_t *table, agent_lease_t *lease);
+
+/* Moves the database's side on; frees the lease when both sides have ended. */
+void agent_lease_set_state(agent_lease_table_t *table, agent_lease_t *lease,
                            agent_lease_state_t state);
 
-/*
- * Asks the runner to end the run within cancel_grace, which begins anew while
- * the runner is not read or the run waits for credit. A run that has not begun
- * is detached and released, uncounted; if it was cancelled it ends with that.
- */
-void agent_lease_cancel(agent_supervisor_t *sv, agent_lease_t *lease,
-                        agent_lease_cause_t cause);
-
-/* The database says that the run is not ours: forget it at once. */
-void agent_lease_lose(agent_supervisor_t *sv, agent_lease_t *lease);
-
-/* Gives the run back; counted: as an attempt. reason: a constant. */
-void agent_lease_release(agent_supervisor_t *sv, agent_lease_t *lease,
-                         bool counted, const char *reason);
-
-/* Ends the run in error with as little as possible: nothing else that was tried
- * was done in time. error, message: constants. */
-void agent_lease_give_up(agent_supervisor_t *sv, agent_lease_t *lease,
-                         const char *error, const char *message);
-
-/* Ends the run in the runner's place: an `error` event, then that status. */
-void agent_lease_fail(agent_supervisor_t *sv, agent_lease_t *lease,
-                      const char *status, const char *error,
-                      const char *message);
-
-/* Ends the run as `timeout`. */
-void agent_lease_time_out(agent_supervisor_t *sv, agent_lease_t *lease);
-
-/* The database's side of all leases is gone. */
-void agent_lease_forget_all(agent_supervisor_t *sv);
-
-/* Deadlines and patience; called each second. */
-void agent_lease_tick(agent_supervisor_t *sv);
+/* Appends a lease to the JSON array of a statement, but no closing bracket. */
+void agent_lease_print(agent_buffer_t *items, const agent_lease_key_t *key,
+                       const char *account_id);
 
 #endif

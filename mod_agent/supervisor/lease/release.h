@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs to give back to the queue. A release is sent only when everything the
- * run had said before is committed, so that the next attempt goes on from
- * there.
+ * The queue of releases: runs to be requeued (../statement/release.c). A
+ * release is sent only when all output of its run is committed: the next
+ * attempt continues from there.
  */
 #ifndef AGENT_SUPERVISOR_RELEASE_H
 #define AGENT_SUPERVISOR_RELEASE_H
 
-#include "../statement/database.h"
-#include "lease.h"
 #include "../limit.h"
-#include "../ring.h"
+#include "lease.h"
 
 typedef struct agent_release_t {
     APR_RING_ENTRY(agent_release_t) link;
@@ -20,9 +18,10 @@ typedef struct agent_release_t {
     /* As the lease's next_max_shared. */
     int max_shared;
     const char *reason;
-    /* Not given back: it ends in error, with this code and the reason. */
+    /* Not NULL: the run is not requeued but ends in error, with this code and
+     * the reason as message. */
     const char *error;
-    /* How often it failed alone. */
+    /* Failures of a statement with this release alone. */
     int failures;
     apr_time_t retry_at;
     bool sent;
@@ -32,6 +31,7 @@ APR_RING_HEAD(agent_release_ring_t, agent_release_t);
 typedef struct agent_release_ring_t agent_release_ring_t;
 
 typedef struct agent_release_queue_t {
+    const agent_context_t *context;
     agent_release_ring_t waiting;
     agent_release_ring_t unused;
     /* Runs of the next statement, and of the one in flight. */
@@ -39,25 +39,26 @@ typedef struct agent_release_queue_t {
     int in_flight;
 } agent_release_queue_t;
 
-extern const agent_operation_t agent_release_operation;
+void agent_release_init(agent_release_queue_t *queue,
+                        const agent_context_t *context);
 
-void agent_release_init(agent_supervisor_t *sv);
-void agent_release_add(agent_supervisor_t *sv, const agent_lease_t *lease,
+/* Requeues the run of the lease; counted: as an attempt. reason: a constant. */
+void agent_release_add(agent_release_queue_t *queue, const agent_lease_t *lease,
                        bool counted, const char *reason);
 
-/* Ends the run in error whatever else was asked for it, with a statement that
- * does as little as possible. error and message: constants. */
-void agent_release_give_up(agent_supervisor_t *sv, const agent_lease_t *lease,
-                           const char *error, const char *message);
+/* Ends the run in error, with the statement that does the least. error,
+ * message: constants. */
+void agent_release_give_up(agent_release_queue_t *queue,
+                           const agent_lease_t *lease, const char *error,
+                           const char *message);
 
-bool agent_release_is_empty(const agent_supervisor_t *sv);
+bool agent_release_is_empty(const agent_release_queue_t *queue);
 
-/* Tells who waits for runs that were released (by whichever statement) and are
- * final now. */
-void agent_release_tell(agent_supervisor_t *sv,
-                        const agent_db_result_t *released);
+/* Frees a release whose statement succeeded. */
+void agent_release_remove(agent_release_queue_t *queue,
+                          agent_release_t *release);
 
-/* Forgets all: the worker's lease is lost, others have released the runs. */
-void agent_release_clear(agent_supervisor_t *sv);
+/* Drops all: the worker's lease is lost, others have released the runs. */
+void agent_release_clear(agent_release_queue_t *queue);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process housekeeping; see process.h. */
+/* Signals, descriptors, user and identity of processes; see process.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -187,7 +186,7 @@ static bool read_stat(pid_t pid, char *state, apr_int64_t *start)
     if (read_small(path, text, sizeof(text)) <= 0) {
         return false;
     }
-    /* The name in field 2 may hold spaces and brackets itself. */
+    /* The name in field 2 may contain spaces and brackets. */
     at = strrchr(text, ')');
     if (at == NULL || at[1] != ' ') {
         return false;
@@ -246,15 +245,7 @@ bool agent_process_is_gone(const char *own_boot, const char *boot, pid_t pid,
     if (kill(pid, 0) != 0 && errno == ESRCH) {
         return true;
     }
-    /* A zombie has lost its descriptors and its children: it is gone too. */
+    /* A zombie has no descriptors and no children: it has ended too. */
     return read_stat(pid, &state, &found)
         && (found != start || state == 'Z' || state == 'X');
-}
-
-apr_time_t agent_process_clock(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (apr_time_t)now.tv_sec * APR_USEC_PER_SEC + now.tv_nsec / 1000;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a forked process has to do to itself, and how processes of this host
- * are told apart over time. Linux.
+ * Set-up of a forked process, and the identity of processes of this host over
+ * time. Linux only.
  */
 #ifndef AGENT_SUPERVISOR_PROCESS_H
 #define AGENT_SUPERVISOR_PROCESS_H
@@ -73,13 +73,10 @@ apr_int64_t agent_process_resident(pid_t pid);
 bool agent_process_same_boot(const char *one, const char *other);
 
 /*
- * Whether the process that once registered as (boot, pid, start) is certainly
- * gone. When in doubt: false; its lease will end.
+ * Whether the process that registered as (boot, pid, start) has certainly
+ * ended. In doubt: false; its lease will expire.
  */
 bool agent_process_is_gone(const char *own_boot, const char *boot, pid_t pid,
                            apr_int64_t start);
-
-/* CLOCK_MONOTONIC in microseconds. */
-apr_time_t agent_process_clock(void);
 
 #endif

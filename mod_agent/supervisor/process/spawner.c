@@ -13,11 +13,13 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "../../core/clock.h"
 #include "process.h"
+#include "spawner_private.h"
 
 /*
- * A program is executed by descriptor and closed by that; a script is opened
- * again by its interpreter and so keeps the descriptor.
+ * A program is executed by descriptor, which closes it; a script keeps the
+ * descriptor, since its interpreter reads from it.
  */
 static void keep_script_open(int fd)
 {
@@ -98,8 +100,8 @@ apr_status_t agent_spawner_kill(const agent_spawner_t *spawner, apr_uint32_t id,
     return send_message(spawner, &header);
 }
 
-agent_spawner_news_t agent_spawner_receive(const agent_spawner_t *spawner,
-                                           apr_uint32_t *id, int *value)
+agent_spawner_update_t agent_spawner_receive(const agent_spawner_t *spawner,
+                                             apr_uint32_t *id, int *value)
 {
     agent_spawner_message_t message;
     ssize_t length;
@@ -115,21 +117,20 @@ agent_spawner_news_t agent_spawner_receive(const agent_spawner_t *spawner,
     }
     *id = message.id;
     *value = message.value;
-    return (agent_spawner_news_t)message.kind;
+    return (agent_spawner_update_t)message.kind;
 }
 
 void agent_spawner_stop(agent_spawner_t *spawner, int timeout_ms)
 {
-    apr_time_t deadline = agent_process_clock()
-        + apr_time_from_msec(timeout_ms);
+    apr_time_t deadline = agent_clock_now() + apr_time_from_msec(timeout_ms);
     agent_spawner_message_t message;
 
-    /* No more requests is what it sees as our end; its own end we see as
-     * end of file, after the news of all exits. */
+    /* The spawner sees this as our end. Its own end is end of file, after the
+     * updates about all exits. */
     shutdown(spawner->fd, SHUT_WR);
     for (;;) {
         struct pollfd socket = {.fd = spawner->fd, .events = POLLIN};
-        apr_interval_time_t left = deadline - agent_process_clock();
+        apr_interval_time_t left = deadline - agent_clock_now();
 
         if (left <= 0
             || poll(&socket, 1, (int)apr_time_as_msec(left) + 1) == 0) {

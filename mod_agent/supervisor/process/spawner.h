@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spawner: a tiny process that stays root while the supervisor does not,
- * only to start runners under their own user and to kill them.
+ * The spawner: a small process that stays root while the supervisor does not,
+ * to start runners under their own user and to kill them.
  *
- * It is asked over a SOCK_SEQPACKET pair, starts one program only (opened
- * before the fork) and signals only what it started, so a supervisor that was
- * taken over gains nothing by it. When the supervisor ends, however it ends,
- * the spawner kills all runners and ends too.
+ * Requests come over a SOCK_SEQPACKET pair. It starts one program only (opened
+ * before the fork) and signals only its children, so a compromised supervisor
+ * gains nothing by it. When the supervisor ends, in whatever way, the spawner
+ * kills all runners and ends too.
  */
 #ifndef AGENT_SUPERVISOR_SPAWNER_H
 #define AGENT_SUPERVISOR_SPAWNER_H
@@ -21,7 +21,7 @@ typedef enum agent_spawner_fd_t {
     AGENT_SPAWNER_FDS
 } agent_spawner_fd_t;
 
-typedef enum agent_spawner_news_t {
+typedef enum agent_spawner_update_t {
     AGENT_SPAWNER_NOTHING,
     /* value: the runner's pid. */
     AGENT_SPAWNER_STARTED,
@@ -29,9 +29,9 @@ typedef enum agent_spawner_news_t {
     AGENT_SPAWNER_REFUSED,
     /* value: as from waitpid(). */
     AGENT_SPAWNER_EXITED,
-    /* The spawner itself is gone, and with it all runners. */
+    /* The spawner has ended, and with it all runners. */
     AGENT_SPAWNER_LOST
-} agent_spawner_news_t;
+} agent_spawner_update_t;
 
 typedef struct agent_spawner_t {
     /* Non-blocking; to be polled for reading. */
@@ -44,8 +44,7 @@ apr_status_t agent_spawner_start(agent_spawner_t *spawner,
                                  const agent_supervisor_config_t *config);
 
 /*
- * Asks for a runner. id names it from now on; fds are copied. An answer
- * STARTED or REFUSED follows.
+ * Requests a runner with that id; fds are copied. STARTED or REFUSED follows.
  */
 apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
                                  apr_uint32_t id,
@@ -55,35 +54,14 @@ apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
 apr_status_t agent_spawner_kill(const agent_spawner_t *spawner, apr_uint32_t id,
                                 int number);
 
-/* The next piece of news; AGENT_SPAWNER_NOTHING when there is none yet. */
-agent_spawner_news_t agent_spawner_receive(const agent_spawner_t *spawner,
-                                           apr_uint32_t *id, int *value);
+/* The next update; AGENT_SPAWNER_NOTHING when there is none yet. */
+agent_spawner_update_t agent_spawner_receive(const agent_spawner_t *spawner,
+                                             apr_uint32_t *id, int *value);
 
 /*
  * Lets the spawner kill all runners and end, and waits for it, but no longer
  * than timeout_ms.
  */
 void agent_spawner_stop(agent_spawner_t *spawner, int timeout_ms);
-
-/* For spawner.c: the process's life; never returns. fd is its end. */
-void agent_spawner_serve(int fd, int runner_fd,
-                         const agent_supervisor_config_t *config)
-    __attribute__((noreturn));
-
-/* For spawner.c: becomes the runner in a new child; never returns. */
-void agent_spawner_exec(int runner_fd, const int fds[AGENT_SPAWNER_FDS],
-                        const agent_supervisor_config_t *config, pid_t parent)
-    __attribute__((noreturn));
-
-/* What goes over the socket, both ways. */
-typedef struct agent_spawner_message_t {
-    apr_int32_t kind;
-    apr_uint32_t id;
-    apr_int32_t value;
-} agent_spawner_message_t;
-
-/* Requests; answers use agent_spawner_news_t. */
-#define AGENT_SPAWNER_DO_SPAWN 101
-#define AGENT_SPAWNER_DO_KILL  102
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the spawner's child to the runner; see spawner.h. The runner inherits
- * five descriptors, three variables and nothing else.
+ * From the spawner's fork to the runner's exec; see spawner_private.h. The
+ * runner inherits five descriptors and three variables, nothing else.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "spawner.h"
+#include "spawner_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 /* Above every descriptor of the runner, so that moving them down is safe. */
 #define SAFE_FD 64
 
-/* The supervisor reads this as the runner's own last words. */
+/* The supervisor reads this from the pipe of the runner. */
 static void give_up(const char *what)
 {
     char text[256];
@@ -37,8 +37,8 @@ static void give_up(const char *what)
     _exit(127);
 }
 
-/* Puts log on 1 and 2, in on 3, out on 4, the program above; closes the rest.
- * Returns where the program is. */
+/* Moves log to 1 and 2, in to 3, out to 4, the program above; closes all
+ * others. Returns the descriptor of the program. */
 static int arrange_fds(int runner_fd, const int fds[AGENT_SPAWNER_FDS])
 {
     int flags = fcntl(runner_fd, F_GETFD);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spawner process itself; see spawner.h. It may run as root: it parses
- * nothing, allocates nothing and knows a fixed number of runners.
+ * The spawner process; see spawner_private.h. It may run as root: it parses
+ * nothing, allocates nothing and has a fixed number of runners.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "spawner.h"
+#include "spawner_private.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,12 +19,12 @@
 
 #include "process.h"
 
-/* More than the supervisor ever has, those to be replaced included. */
+/* More than the supervisor ever has, leaving ones included. */
 #define MAX_CHILDREN 256
 
 typedef struct child_t {
     apr_uint32_t id;
-    /* 0: this place is free. */
+    /* 0: this slot is free. */
     pid_t pid;
 } child_t;
 
@@ -36,12 +36,12 @@ typedef struct spawner_t {
     child_t children[MAX_CHILDREN];
 } spawner_t;
 
-static void answer(const spawner_t *s, agent_spawner_news_t news,
+static void answer(const spawner_t *s, agent_spawner_update_t update,
                    apr_uint32_t id, int value)
 {
-    agent_spawner_message_t message = {(apr_int32_t)news, id, value};
+    agent_spawner_message_t message = {(apr_int32_t)update, id, value};
 
-    /* A supervisor that does not take it is gone; that is noticed elsewhere. */
+    /* Fails when the supervisor has ended, which read_request() notices. */
     while (send(s->fd, &message, sizeof(message), MSG_NOSIGNAL) < 0
            && errno == EINTR) {
     }
@@ -85,7 +85,7 @@ static void start_runner(spawner_t *s, apr_uint32_t id, const int *fds)
     answer(s, AGENT_SPAWNER_STARTED, id, pid);
 }
 
-/* Takes the descriptors out of a message; false when they are not as agreed. */
+/* Takes the descriptors out of a message; false when these are not three. */
 static bool take_fds(struct msghdr *header, int fds[AGENT_SPAWNER_FDS])
 {
     struct cmsghdr *rights = CMSG_FIRSTHDR(header);
@@ -121,7 +121,7 @@ static void handle_request(spawner_t *s, const agent_spawner_message_t *message,
     }
 }
 
-/* One request; false when the supervisor is gone. */
+/* One request; false when the supervisor has ended. */
 static bool read_request(spawner_t *s)
 {
     agent_spawner_message_t message;
@@ -152,7 +152,7 @@ static void reap_child(spawner_t *s, pid_t pid)
     int status = 0;
 
     if (child != NULL) {
-        /* What it left behind in its group, while its pid is still taken. */
+        /* Other processes of its group, while its pid is not reused. */
         kill(-pid, SIGKILL);
     }
     waitpid(pid, &status, 0);
@@ -208,12 +208,12 @@ void agent_spawner_serve(int fd, int runner_fd,
     /* Out of the group that the parent or a terminal signals as a whole. */
     setsid();
     if (!agent_process_close_fds(keep, 2)) {
-        /* Runners would inherit what is open. The supervisor sees the end. */
+        /* Runners would inherit open descriptors. The supervisor sees our end.
+         */
         _exit(1);
     }
     agent_process_reset_signals();
-    /* It ends with the supervisor and for no other reason, so the signals
-     * that end others are only taken off the queue. */
+    /* It ends only with the supervisor: other signals are read and ignored. */
     s.signal_fd = agent_process_signal_fd(signals);
     fds[0] = (struct pollfd){.fd = fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = s.signal_fd, .events = POLLIN};

@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a runner says, and what follows from it; see runner.h. */
-#include "runner.h"
-#include "io.h"
+/* Protocol lines of runners; see line.h. */
+#include "line.h"
 
 #include "../instance.h"
+#include "../run_end.h"
+#include "protocol.h"
 
 static void take_ready(agent_supervisor_t *sv, agent_runner_t *runner,
                        const agent_line_t *line)
 {
     if (runner->state != AGENT_RUNNER_STARTING) {
-        /* After a drain it may still be about to say it. */
+        /* `ready` may cross our `drain`. */
         if (runner->state == AGENT_RUNNER_READY) {
-            agent_runner_breach(sv, runner, "it said ready twice");
+            agent_runner_breach(&sv->runners, runner, "it said ready twice");
         }
         return;
     }
     runner->state = AGENT_RUNNER_READY;
-    runner->slots = line->slots < sv->config->slots ? line->slots
-                                                    : sv->config->slots;
-    runner->limit_at = AGENT_NEVER;
-    runner->ping_at = sv->now + sv->timing.ping_interval;
-    agent_report_write(sv, AGENT_LOG_INFO, "AGT0330", 0,
+    runner->slots = line->slots < sv->context->config->slots
+        ? line->slots
+        : sv->context->config->slots;
+    runner->limit_at = AGENT_CLOCK_NEVER;
+    runner->ping_at = sv->context->now + sv->context->timing.ping_interval;
+    agent_report_write(sv->context, AGENT_LOG_INFO, "AGT0330", 0,
                        "runner %d is ready for %d runs at once",
                        (int)runner->pid, runner->slots);
-    agent_claim_wake(sv);
+    agent_schedule_claim(&sv->schedule);
 }
 
 static void take_pong(agent_supervisor_t *sv, agent_runner_t *runner,
                       const agent_line_t *line)
 {
     if (line->ping_id == runner->ping_id) {
-        runner->pong_by = AGENT_NEVER;
-        runner->ping_at = sv->now + sv->timing.ping_interval;
+        runner->pong_by = AGENT_CLOCK_NEVER;
+        runner->ping_at = sv->context->now + sv->context->timing.ping_interval;
     }
 }
 
 /* Longest text of a failure in the log. */
 #define MAX_FAILURE_BYTES 2000
 
-/* Who looks at the log should not have to ask each run. */
+/* Failures are in the log, not only in the run. */
 static void report_failure(agent_supervisor_t *sv, const agent_line_t *line)
 {
     apr_size_t length = line->failure_length < MAX_FAILURE_BYTES
@@ -46,74 +48,77 @@ static void report_failure(agent_supervisor_t *sv, const agent_line_t *line)
         : MAX_FAILURE_BYTES;
 
     if (line->failure != NULL) {
-        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0349", 0,
+        agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0349", 0,
                            "run %.36s ended in error: %.*s", line->key.run_id,
                            (int)length, line->failure);
     }
 }
 
-/* The runner's side of the run is over; on our side it may mean otherwise. */
+/* The runner's side has ended; the cause of the end decides the status. */
 static void take_end(agent_supervisor_t *sv, agent_lease_t *lease,
                      const agent_line_t *line, const char *text,
                      apr_size_t length)
 {
     if (lease->state != AGENT_LEASE_HELD) {
-        /* Ignored, like the rest of it. */
+        /* Ignored, like its other lines. */
     }
     else if (lease->cause == AGENT_CAUSE_DRAIN && !line->success) {
-        agent_lease_release(sv, lease, false, "the server was drained");
+        agent_run_end_release(sv, lease, false, "the server was drained");
     }
     else if (lease->cause == AGENT_CAUSE_DEADLINE && !line->success) {
-        agent_lease_time_out(sv, lease);
+        agent_run_end_time_out(sv, lease);
     }
     else {
         report_failure(sv, line);
-        agent_batch_add(sv, lease, AGENT_ITEM_END, text, length);
-        agent_lease_set_state(sv, lease, AGENT_LEASE_ENDED);
+        agent_batch_add(&sv->batches, lease, AGENT_ITEM_END, text, length);
+        agent_run_end_set_state(sv, lease, AGENT_LEASE_ENDED);
     }
-    agent_lease_detach(sv, lease);
+    agent_run_end_detach(sv, lease);
 }
 
 static void take_run_line(agent_supervisor_t *sv, agent_runner_t *runner,
                           const agent_line_t *line, const char *text,
                           apr_size_t length)
 {
-    agent_lease_t *lease = agent_lease_find(sv, &line->key);
+    agent_lease_t *lease = agent_lease_find(&sv->leases, &line->key);
 
     if (lease == NULL || lease->runner != runner) {
-        agent_runner_breach(sv, runner,
+        agent_runner_breach(&sv->runners, runner,
                             "it named a run that it does not execute");
         return;
     }
     if (line->type == AGENT_LINE_WANT) {
         if (agent_buffer_length(&runner->input) > AGENT_START_ALL_BYTES) {
-            agent_runner_breach(sv, runner, "it asks and does not read");
+            agent_runner_breach(&sv->runners, runner,
+                                "it asks and does not read");
         }
-        else if (!agent_credit_ask(sv, lease, line->wanted)) {
-            agent_runner_breach(sv, runner, "a run asked twice to go on");
+        else if (!agent_credit_ask(&sv->credits, lease, line->wanted)) {
+            agent_runner_breach(&sv->runners, runner,
+                                "a run asked twice to go on");
         }
         return;
     }
-    agent_credit_spend(sv, lease, length + 1);
+    agent_credit_spend(&sv->credits, lease, length + 1);
     if (line->type == AGENT_LINE_END) {
         take_end(sv, lease, line, text, length);
     }
     else if (lease->state == AGENT_LEASE_HELD) {
-        agent_batch_add(sv, lease,
+        agent_batch_add(&sv->batches, lease,
                         line->type == AGENT_LINE_EVENT ? AGENT_ITEM_EVENT
                                                        : AGENT_ITEM_CHECKPOINT,
                         text, length);
     }
 }
 
-bool agent_runner_has_room(agent_supervisor_t *sv, const agent_runner_t *runner,
+bool agent_runner_has_room(const agent_supervisor_t *sv,
+                           const agent_runner_t *runner,
                            const agent_lease_key_t *key, apr_size_t length)
 {
-    const agent_lease_t *lease = agent_lease_find(sv, key);
+    const agent_lease_t *lease = agent_lease_find(&sv->leases, key);
 
     return lease == NULL || lease->runner != runner
         || lease->state != AGENT_LEASE_HELD
-        || agent_batch_takes(sv, lease, length);
+        || agent_credit_takes(&sv->credits, lease, length);
 }
 
 /* Lines of a run, but not its requests, are stored. */
@@ -130,10 +135,10 @@ bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
     const char *wrong = agent_protocol_read(&line, text, length);
 
     if (wrong != NULL) {
-        agent_report_write(sv, AGENT_LOG_DEBUG, "AGT0339", 0,
+        agent_report_write(sv->context, AGENT_LOG_DEBUG, "AGT0339", 0,
                            "refused line of runner %d, %lu bytes",
                            (int)runner->pid, (unsigned long)length);
-        agent_runner_breach(sv, runner, wrong);
+        agent_runner_breach(&sv->runners, runner, wrong);
     }
     else if (!is_last && is_stored(&line)
              && !agent_runner_has_room(sv, runner, &line.key, length)) {

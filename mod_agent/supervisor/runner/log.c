@@ -1,71 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What runners write to standard output and error goes to the log, line by
- * line, within bounds: a runner must not be able to fill the disk.
- */
+/* Standard output and error of runners; see log.h. */
+#include "log.h"
+
 #include <string.h>
 
 #include <apr_strings.h>
-
-#include "runner.h"
-#include "io.h"
-#include "../instance.h"
 
 #define MAX_LINE 8000
 /* Lines of one runner within one interval. */
 #define MAX_LINES 100
 #define INTERVAL  apr_time_from_sec(10)
 
-/* "run ID: ", which PROTOCOL.md asks for. */
+/* "run ID: ", as PROTOCOL.md recommends. */
 static bool names_its_run(const char *line, apr_size_t length)
 {
     return length > 42 && memcmp(line, "run ", 4) == 0
         && memcmp(line + 40, ": ", 2) == 0;
 }
 
-/* The run that a line is about, when there is only one; else how many there
- * are; nothing when the line says it. */
+/* Names the only run of the runner, else the number of its runs; nothing when
+ * the line names its run. */
 static void name_runs(const agent_runner_t *runner, const char *line,
                       apr_size_t length, char *out, size_t size)
 {
     if (names_its_run(line, length)) {
         out[0] = '\0';
     }
-    else if (runner->active == 1) {
+    else if (runner->group.active == 1) {
         apr_snprintf(out, size, " (run %.36s)",
-                     APR_RING_FIRST(&runner->leases)->key.run_id);
+                     APR_RING_FIRST(&runner->group.leases)->key.run_id);
     }
     else {
-        apr_snprintf(out, size, " (%d runs)", runner->active);
+        apr_snprintf(out, size, " (%d runs)", runner->group.active);
     }
 }
 
-static void report_dropped(agent_supervisor_t *sv, agent_runner_t *runner)
+static void report_dropped(const agent_context_t *context,
+                           agent_runner_t *runner)
 {
     if (runner->log.dropped > 0) {
-        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0348", 0,
+        agent_report_write(context, AGENT_LOG_WARNING, "AGT0348", 0,
                            "runner %d: %u more lines were not logged",
                            (int)runner->pid, runner->log.dropped);
         runner->log.dropped = 0;
     }
 }
 
-void agent_runner_tick_log(agent_supervisor_t *sv, agent_runner_t *runner)
+void agent_runner_tick_log(const agent_context_t *context,
+                           agent_runner_t *runner)
 {
     agent_runner_log_t *log = &runner->log;
 
-    if (sv->now - log->since >= INTERVAL) {
-        report_dropped(sv, runner);
-        log->since = sv->now;
+    if (context->now - log->since >= INTERVAL) {
+        report_dropped(context, runner);
+        log->since = context->now;
         log->lines = 0;
     }
 }
 
-static bool is_allowed(agent_supervisor_t *sv, agent_runner_t *runner)
+static bool is_allowed(const agent_context_t *context, agent_runner_t *runner)
 {
     agent_runner_log_t *log = &runner->log;
 
-    agent_runner_tick_log(sv, runner);
+    agent_runner_tick_log(context, runner);
     if (log->lines >= MAX_LINES) {
         log->dropped++;
         return false;
@@ -74,30 +71,31 @@ static bool is_allowed(agent_supervisor_t *sv, agent_runner_t *runner)
     return true;
 }
 
-static void write_line(agent_supervisor_t *sv, agent_runner_t *runner)
+static void write_line(const agent_context_t *context, agent_runner_t *runner)
 {
     agent_buffer_t *text = &runner->log.text;
     apr_size_t length = agent_buffer_length(text);
     char *bytes = agent_buffer_text(text);
     char about[64];
 
-    if (length > 0 && is_allowed(sv, runner)) {
+    if (length > 0 && is_allowed(context, runner)) {
         for (apr_size_t i = 0; i < length; i++) {
-            /* Nothing may look like a line of its own or move a terminal. */
+            /* No line may contain a line break or a terminal sequence. */
             if ((unsigned char)bytes[i] < ' ' || bytes[i] == 0x7f) {
                 bytes[i] = ' ';
             }
         }
         name_runs(runner, bytes, length, about, sizeof(about));
-        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0347", 0,
+        agent_report_write(context, AGENT_LOG_NOTICE, "AGT0347", 0,
                            "runner %d%s: %.*s", (int)runner->pid, about,
                            (int)length, bytes);
     }
     agent_buffer_consume(text, length);
 }
 
-void agent_runner_take_log(agent_supervisor_t *sv, agent_runner_t *runner,
-                           const char *bytes, apr_size_t length)
+void agent_runner_take_log(const agent_context_t *context,
+                           agent_runner_t *runner, const char *bytes,
+                           apr_size_t length)
 {
     agent_runner_log_t *log = &runner->log;
 
@@ -111,11 +109,11 @@ void agent_runner_take_log(agent_supervisor_t *sv, agent_runner_t *runner,
             agent_buffer_append(&log->text, bytes, part < room ? part : room);
         }
         if (part >= room && !log->is_skipping) {
-            write_line(sv, runner);
+            write_line(context, runner);
             log->is_skipping = true;
         }
         if (newline != NULL) {
-            write_line(sv, runner);
+            write_line(context, runner);
             log->is_skipping = false;
             part++;
         }
@@ -124,8 +122,9 @@ void agent_runner_take_log(agent_supervisor_t *sv, agent_runner_t *runner,
     }
 }
 
-void agent_runner_end_log(agent_supervisor_t *sv, agent_runner_t *runner)
+void agent_runner_end_log(const agent_context_t *context,
+                          agent_runner_t *runner)
 {
-    write_line(sv, runner);
-    report_dropped(sv, runner);
+    write_line(context, runner);
+    report_dropped(context, runner);
 }

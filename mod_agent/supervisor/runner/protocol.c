@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runner protocol; see protocol.h. */
+/* Lines of the runner protocol; see protocol.h. */
 #include "protocol.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #define MAX_EVENT_NAME 128
 #define MAX_SLOTS      10000
 
-/* The members we look at. Others are the runner's own affair. */
+/* The members that are checked. Others are stored as they are. */
 typedef enum field_t {
     FIELD_TYPE,
     FIELD_RUN_ID,
@@ -68,7 +68,7 @@ static const char *collect_member(fields_t *fields,
 {
     const text_t key = {member->key, member->key_length};
 
-    /* An escaped key would mean something else to the database than to us. */
+    /* The database would unescape a key that differs here. */
     if (memchr(key.at, '\\', key.length) != NULL) {
         return "has an escaped member name";
     }
@@ -84,7 +84,7 @@ static const char *collect_member(fields_t *fields,
     return NULL;
 }
 
-/* A string of visible ASCII without escapes; empty is no such string. */
+/* A string of printable ASCII characters without escapes, not empty. */
 static bool read_word(text_t *word, const text_t *value, apr_size_t max)
 {
     if (value->at == NULL || *value->at != '"' || value->length < 3

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runner protocol, read and written; ../runners/PROTOCOL.md describes it.
+ * Lines of the runner protocol, parsed and made; ../../runners/PROTOCOL.md
+ * specifies them.
  *
- * A runner is hostile territory: every line passes the strict scan and is
- * checked member by member. What passes goes to the database as the runner
- * wrote it, byte for byte, so nothing here parses more than the outer object.
+ * Runners are not trusted: every line passes the strict scan and is checked
+ * member by member. It is stored byte for byte, so only the outer object is
+ * parsed here.
  */
 #ifndef AGENT_SUPERVISOR_PROTOCOL_H
 #define AGENT_SUPERVISOR_PROTOCOL_H
@@ -13,7 +14,8 @@
 
 #include <apr_pools.h>
 
-#include "core/buffer.h"
+#include "../../core/buffer.h"
+#include "../lease/lease.h"
 
 #define AGENT_PROTOCOL_VERSION 1
 /* The longest line, without its newline. */
@@ -22,19 +24,12 @@
 typedef enum agent_line_type_t {
     AGENT_LINE_READY,
     AGENT_LINE_PONG,
-    /* From here on a line names its run. */
+    /* The lines below name a run. */
     AGENT_LINE_WANT,
     AGENT_LINE_EVENT,
     AGENT_LINE_CHECKPOINT,
     AGENT_LINE_END
 } agent_line_type_t;
-
-/* A run under one lease, as the runner names it. */
-typedef struct agent_lease_key_t {
-    /* Lower case, no terminating NUL. */
-    char run_id[36];
-    apr_int32_t epoch;
-} agent_lease_key_t;
 
 typedef struct agent_line_t {
     agent_line_type_t type;
@@ -53,24 +48,20 @@ typedef struct agent_line_t {
     apr_size_t failure_length;
 } agent_line_t;
 
-/*
- * Reads a line without its newline. NULL when it keeps the protocol; else half
- * a sentence, constant, that says what is wrong with it.
- */
+/* Parses a line without its newline. NULL: it is valid; else the reason, a
+ * constant half sentence. */
 const char *agent_protocol_read(agent_line_t *line, const char *text,
                                 apr_size_t length);
 
-/* The lines for a runner, newline included, added to out. */
+/* Appends a line for a runner to out, newline included. */
 void agent_protocol_hello(agent_buffer_t *out, const char *graphs);
 void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key);
 void agent_protocol_go(agent_buffer_t *out, const agent_lease_key_t *key);
 void agent_protocol_ping(agent_buffer_t *out, apr_int64_t id);
 void agent_protocol_drain(agent_buffer_t *out);
 
-/*
- * The lines that the supervisor says in the place of a runner, without
- * newline, in pool. error is the name of the failure, message a sentence.
- */
+/* Lines that the supervisor stores for a runner, without newline, in pool.
+ * error is the name of the failure, message a sentence. */
 const char *agent_protocol_metadata(const agent_lease_key_t *key, int attempt,
                                     apr_pool_t *pool);
 const char *agent_protocol_error(const agent_lease_key_t *key,

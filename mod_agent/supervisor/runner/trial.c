@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The trials of suspects; see runner_care.h. A suspect may run for hours, and a
- * run cannot be moved. So that those which wait are tried nevertheless, and no
- * more processes are started, runs whose trial is over give up their runners
- * where all are taken: they go on beside others, from their last checkpoints.
- */
-#include "watch.h"
+/* Trials of suspects; see trial.h. */
+#include "trial.h"
 
 #include "../instance.h"
+#include "../run_end.h"
+#include "leave.h"
 
 /* A value of agent_lease_t.next_max_shared. */
 #define AGENT_SHARED_BY_ANY (-1)
 
-/* Runners that are given up at once, so that several suspects can be tried. */
+/* Runners that leave at once, so that several suspects can be tried. */
 #define MOST_LEAVING 4
 
 static bool is_tried(const agent_lease_t *lease)
@@ -20,28 +17,28 @@ static bool is_tried(const agent_lease_t *lease)
     return lease->state == AGENT_LEASE_HELD && lease->is_started;
 }
 
-/* When all that a runner executes can be cleared; AGENT_NEVER: it executes
- * nothing. */
+/* When all runs of a runner can be cleared; AGENT_CLOCK_NEVER: it executes
+ * none. */
 static apr_time_t trial_end(const agent_runner_t *runner)
 {
     apr_time_t last = 0;
     const agent_lease_t *lease;
 
-    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
     {
         if (is_tried(lease) && lease->trial_end > last) {
             last = lease->trial_end;
         }
     }
-    return last > 0 ? last : AGENT_NEVER;
+    return last > 0 ? last : AGENT_CLOCK_NEVER;
 }
 
-/* The one whose trial has been over for the longest time; NULL: none. */
+/* The runner whose trials ended first; NULL: none has ended. */
 static agent_runner_t *find_tried(agent_supervisor_t *sv)
 {
     agent_runner_t *best = NULL;
     agent_runner_t *runner;
-    apr_time_t first = sv->now;
+    apr_time_t first = sv->context->now;
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
@@ -59,16 +56,16 @@ static void clear(agent_supervisor_t *sv, agent_runner_t *runner)
     agent_lease_t *lease;
 
     agent_runner_leave(sv, runner);
-    agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0388", 0,
+    agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0388", 0,
                        "runner %d has executed %d suspects long enough: they "
-                       "go on beside others, its place is for suspects that "
+                       "continue beside others, its slot is for suspects that "
                        "wait",
-                       (int)runner->pid, runner->active);
-    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+                       (int)runner->pid, runner->group.active);
+    AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
     {
         if (is_tried(lease) && lease->cause == AGENT_CAUSE_NONE) {
             lease->next_max_shared = AGENT_SHARED_BY_ANY;
-            agent_lease_cancel(sv, lease, AGENT_CAUSE_DRAIN);
+            agent_run_end_cancel(sv, lease, AGENT_CAUSE_DRAIN);
         }
     }
 }
@@ -86,7 +83,8 @@ void agent_runner_tick_trials(agent_supervisor_t *sv)
             leaving += runner->state > AGENT_RUNNER_READY;
         }
     }
-    if (sv->mode != AGENT_MODE_RUNNING || taken < AGENT_RUNNERS_SUSPECT) {
+    if (sv->context->mode != AGENT_MODE_RUNNING
+        || taken < AGENT_RUNNERS_SUSPECT) {
         return;
     }
     while (leaving++ < MOST_LEAVING && (runner = find_tried(sv)) != NULL) {

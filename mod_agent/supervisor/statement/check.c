@@ -5,18 +5,15 @@
 #include <string.h>
 
 #include "../instance.h"
+#include "../run_end.h"
 
 #define INTERVAL apr_time_from_sec(1)
 
-void agent_check_wake(agent_supervisor_t *sv)
-{
-    sv->check.due_at = sv->now;
-}
-
 static apr_time_t due_check(agent_supervisor_t *sv)
 {
-    return agent_worker_is_live(sv) && sv->leases.held > 0 ? sv->check.due_at
-                                                           : AGENT_NEVER;
+    return agent_worker_is_live(&sv->worker) && sv->leases.held > 0
+        ? sv->schedule.check_at
+        : AGENT_CLOCK_NEVER;
 }
 
 static apr_status_t send_check(agent_supervisor_t *sv,
@@ -31,7 +28,7 @@ static apr_status_t send_check(agent_supervisor_t *sv,
     agent_buffer_init(&items, pool);
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+        AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD) {
                 agent_lease_print(&items, &lease->key, lease->account_id);
@@ -44,12 +41,12 @@ static apr_status_t send_check(agent_supervisor_t *sv,
     agent_buffer_append(&items, "]", 2);
     params[0] = sv->worker.id;
     params[1] = agent_buffer_text(&items);
-    sv->check.due_at = agent_database_after(sv, INTERVAL);
+    sv->schedule.check_at = agent_database_after(sv->context, INTERVAL);
     return agent_db_send(database->db, AGENT_SQL_CHECK_LEASES, params, err,
                          pool);
 }
 
-/* The answer names the run only; its lease is the one that is still held. */
+/* A row names the run only; its lease is the one that is HELD. */
 static agent_lease_t *find_held(agent_supervisor_t *sv, const char *run_id)
 {
     agent_runner_t *runner;
@@ -57,7 +54,7 @@ static agent_lease_t *find_held(agent_supervisor_t *sv, const char *run_id)
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+        AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD
                 && memcmp(lease->key.run_id, run_id, 36) == 0) {
@@ -78,17 +75,17 @@ static void receive_check(agent_supervisor_t *sv,
             continue;
         }
         if (strcmp(agent_db_value(result, row, 1), "cancel") != 0) {
-            agent_lease_lose(sv, lease);
+            agent_run_end_lose(sv, lease);
         }
         else if (lease->cause == AGENT_CAUSE_NONE) {
-            agent_lease_cancel(sv, lease, AGENT_CAUSE_REQUEST);
+            agent_run_end_cancel(sv, lease, AGENT_CAUSE_REQUEST);
         }
     }
 }
 
 static void fail_check(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    sv->check.due_at = agent_database_retry_at(sv, failure);
+    sv->schedule.check_at = agent_database_retry_at(sv->context, failure);
 }
 
 const agent_operation_t agent_check_operation = {

@@ -7,10 +7,11 @@
 #include <apr_strings.h>
 
 #include "../instance.h"
+#include "../run_end.h"
 
 #define INTERVAL  apr_time_from_sec(1)
 #define MAX_CLAIM 50
-/* Transactions that took a number early and commit late fall into this. */
+/* For transactions that took a number early and commit late. */
 #define SLACK 1000
 
 /* Columns of the statement. */
@@ -35,40 +36,35 @@ void agent_claim_init(agent_supervisor_t *sv)
     apr_size_t count = 0;
 
     agent_limit_init(&sv->claim.limit, MAX_CLAIM);
-    while (sv->config->graph_ids[count] != NULL) {
+    while (sv->context->config->graph_ids[count] != NULL) {
         count++;
     }
-    sv->claim.graph_ids = agent_db_array(sv->config->graph_ids, count,
-                                         sv->pool);
+    sv->claim.graph_ids = agent_db_array(sv->context->config->graph_ids, count,
+                                         sv->context->pool);
 }
 
-void agent_claim_wake(agent_supervisor_t *sv)
-{
-    sv->claim.due_at = sv->now;
-}
-
-/* Suspects have runners of their own. They are looked for each second, not
+/* Suspects have runners of their own. They are claimed each second, not
  * whenever some other run becomes ready. */
 static apr_time_t due_for_suspects(const agent_supervisor_t *sv)
 {
     const agent_claim_t *claim = &sv->claim;
 
-    if (agent_runner_free_suspect_runners(sv) == 0) {
-        return AGENT_NEVER;
+    if (agent_runner_free_suspect_runners(&sv->runners) == 0) {
+        return AGENT_CLOCK_NEVER;
     }
-    return claim->due_at > claim->full_scan_at ? claim->due_at
-                                               : claim->full_scan_at;
+    return sv->schedule.claim_at > claim->full_scan_at ? sv->schedule.claim_at
+                                                       : claim->full_scan_at;
 }
 
 static apr_time_t due_claim(agent_supervisor_t *sv)
 {
-    if (sv->mode != AGENT_MODE_RUNNING || !agent_worker_is_live(sv)
-        || sv->worker.is_stopped || sv->worker.is_in_doubt
-        || agent_batch_is_full(sv)) {
-        return AGENT_NEVER;
+    if (sv->context->mode != AGENT_MODE_RUNNING
+        || !agent_worker_is_live(&sv->worker) || sv->runners.is_stopped
+        || sv->worker.is_in_doubt || agent_batch_is_full(&sv->batches)) {
+        return AGENT_CLOCK_NEVER;
     }
-    return agent_runner_free_slots(sv) > 0 ? sv->claim.due_at
-                                           : due_for_suspects(sv);
+    return agent_runner_free_slots(&sv->runners) > 0 ? sv->schedule.claim_at
+                                                     : due_for_suspects(sv);
 }
 
 static int smaller(int a, int b)
@@ -81,14 +77,14 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* What there is room for. */
+/* Asks for as many rows as there are slots. */
 static void ask_for_room(agent_supervisor_t *sv)
 {
     agent_claim_t *claim = &sv->claim;
 
-    claim->ordinary = smaller(agent_runner_free_slots(sv),
+    claim->ordinary = smaller(agent_runner_free_slots(&sv->runners),
                               claim->limit.current);
-    claim->suspects = smaller(agent_runner_free_suspect_runners(sv),
+    claim->suspects = smaller(agent_runner_free_suspect_runners(&sv->runners),
                               claim->limit.current);
 }
 
@@ -97,13 +93,13 @@ static apr_status_t send_claim(agent_supervisor_t *sv,
 {
     agent_claim_t *claim = &sv->claim;
     apr_pool_t *pool = database->scratch;
-    bool full_scan = claim->full_scan_at <= sv->now;
+    bool full_scan = claim->full_scan_at <= sv->context->now;
     const char *params[6];
 
-    claim->due_at = AGENT_NEVER;
+    sv->schedule.claim_at = AGENT_CLOCK_NEVER;
     ask_for_room(sv);
     if (full_scan) {
-        claim->full_scan_at = sv->now + INTERVAL;
+        claim->full_scan_at = sv->context->now + INTERVAL;
     }
     params[0] = sv->worker.id;
     params[1] = claim->graph_ids;
@@ -134,24 +130,10 @@ static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
                                                       COL_START_BYTES, 0);
 }
 
-/*
- * A claim commits asynchronously, so a crash of the database can undo it and
- * the same run come again with the same epoch, while a runner still executes
- * it under the claim that was undone. Whose words are whose could not be told
- * any more: the run goes back and comes again with the next epoch.
- */
-static void refuse_twin(agent_supervisor_t *sv, agent_lease_t *old)
-{
-    agent_release_add(sv, old, false, "the database had lost a claim");
-    if (old->state == AGENT_LEASE_HELD) {
-        agent_lease_lose(sv, old);
-    }
-}
-
 static agent_runner_t *find_runner(agent_supervisor_t *sv, int max_shared)
 {
-    return max_shared > 0 ? agent_runner_for_suspect(sv, max_shared)
-                          : agent_runner_least_loaded(sv);
+    return max_shared > 0 ? agent_runner_for_suspect(&sv->runners, max_shared)
+                          : agent_runner_least_loaded(&sv->runners);
 }
 
 static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
@@ -169,21 +151,25 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     if (ready_seq > sv->claim.mark) {
         sv->claim.mark = ready_seq;
     }
-    lease = agent_lease_find(sv, &key);
+    lease = agent_lease_find(&sv->leases, &key);
     if (lease != NULL) {
-        refuse_twin(sv, lease);
+        /* A claim commits asynchronously, so a crash of the database can undo
+         * it: then the run is claimed again under the same epoch while a runner
+         * still executes it. Requeued, it gets the next epoch. */
+        agent_run_end_release_twin(sv, lease);
         return;
     }
     if (key.epoch > 1) {
-        agent_batch_forget(sv, run_id, key.epoch);
+        agent_run_end_forget(sv, run_id, key.epoch);
     }
     runner = find_runner(sv,
                          (int)agent_db_integer(result, row, COL_MAX_SHARED, 0));
-    lease = agent_lease_add(sv, &key, runner);
+    lease = agent_lease_add(&sv->leases, &key,
+                            runner != NULL ? &runner->group : NULL);
     read_lease(lease, result, row);
     if (runner == NULL) {
-        /* They died, or a drain began, while the claim was under way. */
-        agent_lease_release(sv, lease, false, "no runner had room for it");
+        /* They died, or a drain began, while the claim was in flight. */
+        agent_run_end_release(sv, lease, false, "no runner had room for it");
         return;
     }
     start = agent_db_value(result, row, COL_START);
@@ -193,7 +179,7 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     }
 }
 
-/* There may be more of the same kind. */
+/* The queue may have more runs of one kind. */
 static bool is_full(const agent_claim_t *claim, const agent_db_result_t *result)
 {
     int rows = agent_db_rows(result);
@@ -211,12 +197,12 @@ static void receive_claim(agent_supervisor_t *sv,
 {
     int rows = agent_db_rows(result);
     apr_time_t next = is_full(&sv->claim, result)
-        ? sv->now
-        : agent_database_after(sv, INTERVAL);
+        ? sv->context->now
+        : agent_database_after(sv->context, INTERVAL);
 
-    /* A wake-up that came meanwhile may be for what this claim did not see. */
-    if (next < sv->claim.due_at) {
-        sv->claim.due_at = next;
+    /* A request since then may be for a run that this claim did not see. */
+    if (next < sv->schedule.claim_at) {
+        sv->schedule.claim_at = next;
     }
     agent_limit_raise(&sv->claim.limit);
     for (int row = 0; row < rows; row++) {
@@ -228,15 +214,15 @@ static void fail_claim(agent_supervisor_t *sv, agent_failure_t failure)
 {
     agent_claim_t *claim = &sv->claim;
 
-    claim->due_at = agent_database_retry_at(sv, failure);
-    /* Other failures do not depend on the number of rows: a claim sends nothing
-     * of the runs. */
+    sv->schedule.claim_at = agent_database_retry_at(sv->context, failure);
+    /* Other failures do not depend on the number of rows: a claim has no data
+     * of runs as parameters. */
     if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
         agent_limit_lower(&claim->limit,
                           larger(claim->ordinary, claim->suspects));
     }
     if (failure == AGENT_FAILURE_LOST) {
-        /* Runs may be leased to us that we do not know of. */
+        /* Runs may be leased to this worker that it does not know. */
         agent_worker_doubt(sv);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claiming runs and giving them to runners. */
+/* claim_runs: leases runs and assigns them to runners. */
 #ifndef AGENT_SUPERVISOR_CLAIM_H
 #define AGENT_SUPERVISOR_CLAIM_H
 
@@ -7,11 +7,10 @@
 #include "../limit.h"
 
 typedef struct agent_claim_t {
-    apr_time_t due_at;
-    /* The array literal of the graphs we run. */
+    /* Array literal of the ids of our graphs. */
     const char *graph_ids;
-    /* The highest ready_seq seen: what is far below it is not looked at
-     * (dead index entries), but for a full scan each second. */
+    /* The highest ready_seq seen. Rows far below it are only searched each
+     * second, since a claim has to skip dead index entries there. */
     apr_int64_t mark;
     apr_time_t full_scan_at;
     agent_limit_t limit;
@@ -23,8 +22,5 @@ typedef struct agent_claim_t {
 extern const agent_operation_t agent_claim_operation;
 
 void agent_claim_init(agent_supervisor_t *sv);
-
-/* A run became ready, or a place for one free: claim now. */
-void agent_claim_wake(agent_supervisor_t *sv);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection and the turns on it; see database.h. */
+/* A connection and its turns; see database.h. */
 #include "database.h"
 
 #include <stdlib.h>
@@ -7,24 +7,25 @@
 
 #include <apr_strings.h>
 
-#include "../instance.h"
-
 #define CONNECT_TIMEOUT apr_time_from_sec(5)
 #define FIRST_BACKOFF   apr_time_from_msec(100)
 #define LONGEST_BACKOFF apr_time_from_sec(5)
 
-void agent_database_init(agent_supervisor_t *sv, agent_database_t *database,
-                         const agent_operation_t *const *operations)
+void agent_database_init(agent_database_t *database, agent_context_t *context,
+                         agent_supervisor_t *sv,
+                         const agent_database_use_t *use)
 {
-    database->operations = operations;
-    apr_pool_create(&database->scratch, sv->pool);
-    apr_pool_create(&database->pool, sv->pool);
+    database->context = context;
+    database->sv = sv;
+    database->use = *use;
+    apr_pool_create(&database->scratch, context->pool);
+    apr_pool_create(&database->pool, context->pool);
 }
 
-apr_time_t agent_database_after(agent_supervisor_t *sv,
+apr_time_t agent_database_after(const agent_context_t *context,
                                 apr_interval_time_t interval)
 {
-    return sv->now + interval * 4 / 5
+    return context->now + interval * 4 / 5
         + (apr_interval_time_t)(drand48() * (double)interval * 2 / 5);
 }
 
@@ -33,21 +34,21 @@ bool agent_failure_is_transient(agent_failure_t failure)
     return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_SETUP;
 }
 
-apr_time_t agent_database_retry_at(agent_supervisor_t *sv,
+apr_time_t agent_database_retry_at(const agent_context_t *context,
                                    agent_failure_t failure)
 {
     switch (failure) {
     case AGENT_FAILURE_LOST:
-        /* The new connection is delay enough. */
-        return sv->now;
+        /* Reconnecting takes long enough. */
+        return context->now;
     case AGENT_FAILURE_RETRY:
-        return agent_database_after(sv, apr_time_from_msec(50));
+        return agent_database_after(context, apr_time_from_msec(50));
     default:
-        return agent_database_after(sv, apr_time_from_sec(1));
+        return agent_database_after(context, apr_time_from_sec(1));
     }
 }
 
-/* The connection alone. */
+/* Closes the connection; the operation is not told. */
 static void disconnect(agent_database_t *database)
 {
     if (database->db != NULL) {
@@ -58,15 +59,14 @@ static void disconnect(agent_database_t *database)
     database->state = AGENT_DATABASE_DOWN;
 }
 
-void agent_database_close(agent_supervisor_t *sv, agent_database_t *database,
-                          agent_failure_t failure)
+void agent_database_close(agent_database_t *database, agent_failure_t failure)
 {
     bool is_waited_for = database->state == AGENT_DATABASE_BUSY
         && database->operation != NULL;
 
     disconnect(database);
     if (is_waited_for) {
-        database->operation->fail(sv, failure);
+        database->operation->fail(database->sv, failure);
     }
     apr_pool_clear(database->scratch);
 }
@@ -81,32 +81,9 @@ static const char *reason_of(const agent_error_t *err)
     return err == NULL ? "unknown" : err->cause ? err->cause : err->detail;
 }
 
-/*
- * What a statement may take until the database cancels it, in parts of a
- * lease: a renewal may wait for one on the first connection, and must be there
- * after 13 of 20 with all that a quarter of a lease has passed before it.
- */
-static apr_interval_time_t statement_limit(const agent_supervisor_t *sv,
-                                           const agent_database_t *database)
-{
-    apr_interval_time_t lease = apr_time_from_sec(sv->config->lease_sec);
+/* ---- connection states ---- */
 
-    return database == &sv->database ? lease / 4 : lease / 2;
-}
-
-/* What it may take until the connection is given up: a little longer, since
- * what the database has cancelled is known not to be executed. */
-static apr_interval_time_t get_patience(const agent_supervisor_t *sv,
-                                        const agent_database_t *database)
-{
-    return statement_limit(sv, database)
-        + apr_time_from_sec(sv->config->lease_sec) / 10;
-}
-
-/* ---- connected or not ---- */
-
-static void fail_connect(agent_supervisor_t *sv, agent_database_t *database,
-                         const char *reason)
+static void fail_connect(agent_database_t *database, const char *reason)
 {
     apr_interval_time_t wait = FIRST_BACKOFF;
 
@@ -116,65 +93,50 @@ static void fail_connect(agent_supervisor_t *sv, agent_database_t *database,
     }
     database->failed_connects++;
     database->connect_at = agent_database_after(
-        sv, wait < LONGEST_BACKOFF ? wait : LONGEST_BACKOFF);
-    agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0310", 0,
+        database->context, wait < LONGEST_BACKOFF ? wait : LONGEST_BACKOFF);
+    agent_report_repeat(database->context, AGENT_LOG_ERR, "AGT0310", 0,
                         "cannot connect to the database: %s", reason);
     disconnect(database);
 }
 
-static void finish_connect(agent_supervisor_t *sv, agent_database_t *database)
+/* unsafe: settings with which a crash loses commits; NULL: none. */
+static void finish_connect(agent_database_t *database, const char *unsafe)
 {
-    if (database->was_connected) {
-        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0312", 0,
+    bool is_first = !database->was_connected;
+
+    if (!is_first) {
+        agent_report_write(database->context, AGENT_LOG_NOTICE, "AGT0312", 0,
                            "connected to the database again");
-        /* Whichever connection is first. */
-        agent_worker_delay_sweep(sv);
     }
     database->state = AGENT_DATABASE_IDLE;
     database->events = POLLIN;
     database->failed_connects = 0;
     database->was_connected = true;
-    if (database == &sv->database) {
-        agent_worker_reconnected(sv);
-    }
+    database->use.on_connected(database->sv, is_first, unsafe);
 }
 
-/* Replaces the role's own timeouts: under one of a second, a batch that takes
+/* Replaces the role's own timeouts: with one of a second, a batch that takes
  * two would be sent for ever. */
-static void send_limits(agent_supervisor_t *sv, agent_database_t *database)
+static void send_limits(agent_database_t *database)
 {
     agent_error_t *err = NULL;
     const char *params[] = {
         apr_psprintf(database->scratch, "%" APR_TIME_T_FMT,
-                     apr_time_as_msec(statement_limit(sv, database)))};
+                     apr_time_as_msec(database->use.statement_limit))};
 
     database->operation = NULL;
     database->state = AGENT_DATABASE_BUSY;
-    database->deadline = sv->now + get_patience(sv, database);
+    database->deadline = database->context->now + database->use.timeout;
     if (agent_db_send(database->db, AGENT_SQL_SET_LIMITS, params, &err,
                       database->scratch)
         != APR_SUCCESS) {
-        fail_connect(sv, database, reason_of(err));
-    }
-}
-
-/* Once: the operator's choice, which the other promises depend on. */
-static void warn_of_losses(agent_supervisor_t *sv,
-                           const agent_database_t *database,
-                           const char *settings)
-{
-    if (settings != NULL && database == &sv->database
-        && !database->was_connected) {
-        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0316", 0,
-                           "a crash of the database may lose runs that were "
-                           "acknowledged: %s",
-                           settings);
+        fail_connect(database, reason_of(err));
     }
 }
 
 /* ---- statements ---- */
 
-/* states: whole ones or classes, ended by NULL. */
+/* states: SQLSTATEs or classes, ended by NULL. */
 static bool is_one_of(const char *state, const char *const *states)
 {
     for (; *states != NULL; states++) {
@@ -187,7 +149,7 @@ static bool is_one_of(const char *state, const char *const *states)
 
 static agent_failure_t classify(const agent_database_t *database)
 {
-    /* Schema or rights are missing: an installation in progress, or undone. */
+    /* The schema or rights to it are missing: not installed, or not yet. */
     static const char *const setup[] = {"3F000", "42883", "42P01", "42501",
                                         NULL};
     static const char *const data[] = {"21", "22", "23", "54",
@@ -212,50 +174,49 @@ static agent_failure_t classify(const agent_database_t *database)
     return is_one_of(state, retry) ? AGENT_FAILURE_RETRY : AGENT_FAILURE_OTHER;
 }
 
-static void lose_connection(agent_supervisor_t *sv, agent_database_t *database,
-                            agent_failure_t failure, const char *reason)
+static void lose_connection(agent_database_t *database, agent_failure_t failure,
+                            const char *reason)
 {
-    agent_report_repeat(sv, AGENT_LOG_WARNING, "AGT0311", 0,
+    agent_report_repeat(database->context, AGENT_LOG_WARNING, "AGT0311", 0,
                         "connection to the database lost: %s", reason);
-    database->connect_at = sv->now;
-    agent_database_close(sv, database, failure);
+    database->connect_at = database->context->now;
+    agent_database_close(database, failure);
 }
 
-static void fail_statement(agent_supervisor_t *sv, agent_database_t *database,
-                           const agent_error_t *err)
+static void fail_statement(agent_database_t *database, const agent_error_t *err)
 {
     agent_failure_t failure = classify(database);
     /* 57P01 .. 57P03: the server closes the connection next. */
-    bool farewell = strncmp(agent_db_sqlstate(database->db), "57P", 3) == 0;
+    bool is_closing = strncmp(agent_db_sqlstate(database->db), "57P", 3) == 0;
 
     if (database->operation == NULL) {
-        fail_connect(sv, database, "its limits could not be set");
+        fail_connect(database, "its limits could not be set");
         return;
     }
-    if (farewell || !agent_db_alive(database->db)) {
-        lose_connection(sv, database, failure, reason_of(err));
+    if (is_closing || !agent_db_alive(database->db)) {
+        lose_connection(database, failure, reason_of(err));
         return;
     }
     database->state = AGENT_DATABASE_IDLE;
-    agent_report_repeat(
-        sv, failure == AGENT_FAILURE_RETRY ? AGENT_LOG_INFO : AGENT_LOG_ERR,
-        "AGT0313", 0, "%s failed: %s", database->operation->name,
-        reason_of(err));
-    database->operation->fail(sv, failure);
+    agent_report_repeat(database->context,
+                        failure == AGENT_FAILURE_RETRY ? AGENT_LOG_INFO
+                                                       : AGENT_LOG_ERR,
+                        "AGT0313", 0, "%s failed: %s",
+                        database->operation->name, reason_of(err));
+    database->operation->fail(database->sv, failure);
 }
 
-static void take_result(agent_supervisor_t *sv, agent_database_t *database,
+static void take_result(agent_database_t *database,
                         const agent_db_result_t *result)
 {
     if (database->operation != NULL) {
-        database->operation->receive(sv, result);
+        database->operation->receive(database->sv, result);
         return;
     }
-    warn_of_losses(sv, database, agent_db_value(result, 0, 0));
-    finish_connect(sv, database);
+    finish_connect(database, agent_db_value(result, 0, 0));
 }
 
-static void step_receive(agent_supervisor_t *sv, agent_database_t *database)
+static void step_receive(agent_database_t *database)
 {
     agent_db_result_t *result = NULL;
     agent_error_t *err = NULL;
@@ -270,52 +231,51 @@ static void step_receive(agent_supervisor_t *sv, agent_database_t *database)
     case AGENT_DB_READY:
         database->state = AGENT_DATABASE_IDLE;
         database->events = POLLIN;
-        take_result(sv, database, result);
+        take_result(database, result);
         break;
     default:
         database->events = POLLIN;
-        fail_statement(sv, database, err);
+        fail_statement(database, err);
     }
     apr_pool_clear(database->scratch);
 }
 
-static void send_operation(agent_supervisor_t *sv, agent_database_t *database,
+static void send_operation(agent_database_t *database,
                            const agent_operation_t *operation)
 {
     agent_error_t *err = NULL;
 
     database->operation = operation;
     database->state = AGENT_DATABASE_BUSY;
-    database->deadline = sv->now + get_patience(sv, database);
-    if (operation->send(sv, database, &err) == APR_SUCCESS) {
-        step_receive(sv, database);
+    database->deadline = database->context->now + database->use.timeout;
+    if (operation->send(database->sv, database, &err) == APR_SUCCESS) {
+        step_receive(database);
         return;
     }
-    fail_statement(sv, database, err);
+    fail_statement(database, err);
     apr_pool_clear(database->scratch);
 }
 
 /*
- * A renewal goes before everything. Of the rest that is due, what was sent
- * longest ago: save_batch may be due all the time and must not keep others
- * waiting, nor they it. Between equals the order of the table decides.
+ * The next operation: an urgent one that is due, else the due one that was sent
+ * longest ago. save_batch may be due all the time and must not delay others,
+ * nor they it. Between equals the order of the table decides.
  */
-static const agent_operation_t *choose(agent_supervisor_t *sv,
-                                       agent_database_t *database,
+static const agent_operation_t *choose(agent_database_t *database,
                                        apr_time_t *next)
 {
     apr_uint64_t *turns = database->turns;
     int best = -1;
 
-    *next = AGENT_NEVER;
-    for (int i = 0; database->operations[i] != NULL; i++) {
-        apr_time_t due = database->operations[i]->due(sv);
+    *next = AGENT_CLOCK_NEVER;
+    for (int i = 0; database->use.operations[i] != NULL; i++) {
+        apr_time_t due = database->use.operations[i]->due(database->sv);
 
-        if (due > sv->now) {
+        if (due > database->context->now) {
             *next = due < *next ? due : *next;
         }
         else if (best < 0
-                 || (database->operations[best] != &agent_renew_operation
+                 || (!database->use.operations[best]->is_urgent
                      && turns[i] < turns[best])) {
             best = i;
         }
@@ -324,31 +284,31 @@ static const agent_operation_t *choose(agent_supervisor_t *sv,
         return NULL;
     }
     turns[best] = ++database->last_turn;
-    return database->operations[best];
+    return database->use.operations[best];
 }
 
-static apr_time_t send_next(agent_supervisor_t *sv, agent_database_t *database)
+static apr_time_t send_next(agent_database_t *database)
 {
     apr_time_t next;
-    const agent_operation_t *operation = choose(sv, database, &next);
+    const agent_operation_t *operation = choose(database, &next);
 
     if (operation == NULL) {
         return next;
     }
-    send_operation(sv, database, operation);
+    send_operation(database, operation);
     return database->state == AGENT_DATABASE_BUSY ? database->deadline
-                                                  : sv->now;
+                                                  : database->context->now;
 }
 
 /* ---- connecting ---- */
 
-static void step_connect(agent_supervisor_t *sv, agent_database_t *database)
+static void step_connect(agent_database_t *database)
 {
     agent_error_t *err = NULL;
 
     switch (agent_db_connect_step(database->db, &err, database->pool)) {
     case AGENT_DB_READY:
-        send_limits(sv, database);
+        send_limits(database);
         break;
     case AGENT_DB_WANT_READ:
         database->events = POLLIN;
@@ -357,95 +317,93 @@ static void step_connect(agent_supervisor_t *sv, agent_database_t *database)
         database->events = POLLOUT;
         break;
     default:
-        fail_connect(sv, database, reason_of(err));
+        fail_connect(database, reason_of(err));
     }
 }
 
-static void start_connect(agent_supervisor_t *sv, agent_database_t *database)
+static void start_connect(agent_database_t *database)
 {
     agent_error_t *err = NULL;
 
     database->state = AGENT_DATABASE_CONNECTING;
-    /* libpq: after the start wait as if it had asked for writing. */
+    /* libpq: wait for writing before the first PQconnectPoll(). */
     database->events = POLLOUT;
-    database->connect_until = sv->now + CONNECT_TIMEOUT;
-    if (agent_db_connect(&database->db, sv->config->conninfo,
+    database->connect_until = database->context->now + CONNECT_TIMEOUT;
+    if (agent_db_connect(&database->db, database->context->config->conninfo,
                          "agent supervisor", &err, database->pool)
         != APR_SUCCESS) {
-        fail_connect(sv, database, reason_of(err));
+        fail_connect(database, reason_of(err));
         return;
     }
-    database->deadline = sv->now
+    database->deadline = database->context->now
         + agent_db_connect_timeout_per_host(database->db, CONNECT_TIMEOUT);
 }
 
 /* False when all hosts have had their time. */
-static bool try_next_host(agent_supervisor_t *sv, agent_database_t *database)
+static bool try_next_host(agent_database_t *database)
 {
-    if (database->connect_until <= sv->now) {
+    if (database->connect_until <= database->context->now) {
         return false;
     }
     agent_db_next_host(database->db);
-    database->deadline = sv->now
+    database->deadline = database->context->now
         + agent_db_connect_timeout_per_host(database->db, CONNECT_TIMEOUT);
     return true;
 }
 
 /* ---- the loop ---- */
 
-void agent_database_ready(agent_supervisor_t *sv, agent_database_t *database)
+void agent_database_ready(agent_database_t *database)
 {
     switch (database->state) {
     case AGENT_DATABASE_CONNECTING:
-        step_connect(sv, database);
+        step_connect(database);
         break;
     case AGENT_DATABASE_BUSY:
-        step_receive(sv, database);
+        step_receive(database);
         break;
     case AGENT_DATABASE_IDLE:
-        /* Nobody asked, so it is the server's farewell. */
-        lose_connection(sv, database, AGENT_FAILURE_LOST,
-                        "closed by the server");
+        /* Nothing was sent: the server closes the connection. */
+        lose_connection(database, AGENT_FAILURE_LOST, "closed by the server");
         break;
     default:
         break;
     }
 }
 
-static void give_up(agent_supervisor_t *sv, agent_database_t *database)
+static void give_up(agent_database_t *database)
 {
     if (database->state == AGENT_DATABASE_CONNECTING) {
-        if (!try_next_host(sv, database)) {
-            fail_connect(sv, database, "no answer in time");
+        if (!try_next_host(database)) {
+            fail_connect(database, "no answer in time");
         }
         return;
     }
     if (database->operation == NULL) {
-        fail_connect(sv, database, "no answer in time");
+        fail_connect(database, "no answer in time");
         return;
     }
-    lose_connection(sv, database, AGENT_FAILURE_LOST,
+    lose_connection(database, AGENT_FAILURE_LOST,
                     "a statement was not answered in time");
 }
 
-apr_time_t agent_database_step(agent_supervisor_t *sv,
-                               agent_database_t *database)
+apr_time_t agent_database_step(agent_database_t *database)
 {
     if ((database->state == AGENT_DATABASE_CONNECTING
          || database->state == AGENT_DATABASE_BUSY)
-        && database->deadline <= sv->now) {
-        give_up(sv, database);
+        && database->deadline <= database->context->now) {
+        give_up(database);
     }
     switch (database->state) {
     case AGENT_DATABASE_DOWN:
-        if (database->connect_at > sv->now) {
+        if (database->connect_at > database->context->now) {
             return database->connect_at;
         }
-        start_connect(sv, database);
+        start_connect(database);
         return database->state == AGENT_DATABASE_DOWN ? database->connect_at
                                                       : database->deadline;
     case AGENT_DATABASE_IDLE:
-        return send_next(sv, database);
+        return send_next(database);
     default:
         return database->deadline;
     }

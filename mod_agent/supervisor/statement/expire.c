@@ -7,22 +7,23 @@
 #include "../instance.h"
 
 #define INTERVAL apr_time_from_sec(10)
-/* Between two threads whose values are swept: their locks are held so long. */
+/* Between two sweeps, each of which locks a thread. */
 #define BLOB_PAUSE apr_time_from_msec(100)
 /* After a sweep that took too long. */
 #define BLOB_LONG_PAUSE apr_time_from_sec(600)
-/* Threads of one statement: as many as a waiting batch can spare time for. */
+/* Threads of one statement, few enough not to delay a batch. */
 #define BATCH 25
 
 static apr_time_t due_expire(agent_supervisor_t *sv)
 {
-    return agent_worker_is_live(sv) ? sv->expire.due_at : AGENT_NEVER;
+    return agent_worker_is_live(&sv->worker) ? sv->expire.due_at
+                                             : AGENT_CLOCK_NEVER;
 }
 
 static apr_status_t send_expire(agent_supervisor_t *sv,
                                 agent_database_t *database, agent_error_t **err)
 {
-    sv->expire.due_at = agent_database_after(sv, INTERVAL);
+    sv->expire.due_at = agent_database_after(sv->context, INTERVAL);
     return agent_db_send(database->db, AGENT_SQL_EXPIRE_THREADS, NULL, err,
                          database->scratch);
 }
@@ -31,16 +32,16 @@ static void receive_expire(agent_supervisor_t *sv,
                            const agent_db_result_t *result)
 {
     for (int row = 0; row < agent_db_rows(result); row++) {
-        agent_notify_relay(sv, agent_db_value(result, row, 0));
+        agent_notify_relay(&sv->notify, agent_db_value(result, row, 0));
     }
     if (agent_db_rows(result) >= BATCH) {
-        sv->expire.due_at = sv->now;
+        sv->expire.due_at = sv->context->now;
     }
 }
 
 static void fail_expire(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    sv->expire.due_at = agent_database_after(sv, INTERVAL);
+    sv->expire.due_at = agent_database_after(sv->context, INTERVAL);
 }
 
 const agent_operation_t agent_expire_operation = {
@@ -48,13 +49,14 @@ const agent_operation_t agent_expire_operation = {
 
 static apr_time_t due_blobs(agent_supervisor_t *sv)
 {
-    return agent_worker_is_live(sv) ? sv->expire.blobs_at : AGENT_NEVER;
+    return agent_worker_is_live(&sv->worker) ? sv->expire.blobs_at
+                                             : AGENT_CLOCK_NEVER;
 }
 
 static apr_status_t send_blobs(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
-    sv->expire.blobs_at = agent_database_after(sv, INTERVAL);
+    sv->expire.blobs_at = agent_database_after(sv->context, INTERVAL);
     return agent_db_send(database->db, AGENT_SQL_SWEEP_BLOBS, NULL, err,
                          database->scratch);
 }
@@ -63,15 +65,16 @@ static void receive_blobs(agent_supervisor_t *sv,
                           const agent_db_result_t *result)
 {
     if (strcmp(agent_db_value(result, 0, 0), "0") != 0) {
-        sv->expire.blobs_at = agent_database_after(sv, BLOB_PAUSE);
+        sv->expire.blobs_at = agent_database_after(sv->context, BLOB_PAUSE);
     }
 }
 
 static void fail_blobs(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    /* What took too long would take as long again. */
+    /* It would take as long again. */
     sv->expire.blobs_at = agent_database_after(
-        sv, failure == AGENT_FAILURE_TIMEOUT ? BLOB_LONG_PAUSE : INTERVAL);
+        sv->context,
+        failure == AGENT_FAILURE_TIMEOUT ? BLOB_LONG_PAUSE : INTERVAL);
 }
 
 const agent_operation_t agent_blob_operation = {

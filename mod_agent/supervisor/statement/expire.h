@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deleting threads whose time is over, in short transactions. */
+/* Deletes expired threads and unused values, in short transactions. */
 #ifndef AGENT_SUPERVISOR_EXPIRE_H
 #define AGENT_SUPERVISOR_EXPIRE_H
 
@@ -7,7 +7,7 @@
 
 typedef struct agent_expire_t {
     apr_time_t due_at;
-    /* When values that no checkpoint has are looked for. */
+    /* When values that no checkpoint uses are deleted. */
     apr_time_t blobs_at;
 } agent_expire_t;
 

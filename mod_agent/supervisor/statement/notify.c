@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* News for waiting requests; see notify.h. */
+/* The queue of notifications, and notify_runs; see notify.h. */
 #include "notify.h"
 
 #include <string.h>
@@ -10,25 +10,22 @@
 
 #define INTERVAL apr_time_from_msec(2)
 
-void agent_notify_init(agent_supervisor_t *sv)
+void agent_notify_init(agent_notify_t *notify, const agent_context_t *context)
 {
-    agent_notify_t *notify = &sv->notify;
-
-    apr_pool_create(&notify->pool, sv->pool);
+    notify->context = context;
+    apr_pool_create(&notify->pool, context->pool);
     notify->ids = apr_hash_make(notify->pool);
-    apr_pool_create(&notify->sent_pool, sv->pool);
-    notify->due_at = AGENT_NEVER;
+    apr_pool_create(&notify->sent_pool, context->pool);
+    notify->due_at = AGENT_CLOCK_NEVER;
 }
 
-bool agent_notify_is_empty(const agent_supervisor_t *sv)
+bool agent_notify_is_empty(const agent_notify_t *notify)
 {
-    return apr_hash_count(sv->notify.ids) == 0;
+    return apr_hash_count(notify->ids) == 0;
 }
 
-static void add_id(agent_supervisor_t *sv, const char *id, apr_time_t due)
+static void add_id(agent_notify_t *notify, const char *id, apr_time_t due)
 {
-    agent_notify_t *notify = &sv->notify;
-
     if (apr_hash_get(notify->ids, id, APR_HASH_KEY_STRING) == NULL) {
         const char *copy = apr_pstrdup(notify->pool, id);
 
@@ -37,21 +34,18 @@ static void add_id(agent_supervisor_t *sv, const char *id, apr_time_t due)
     notify->due_at = due < notify->due_at ? due : notify->due_at;
 }
 
-void agent_notify_add(agent_supervisor_t *sv, const char *run_id,
+void agent_notify_add(agent_notify_t *notify, const char *run_id,
                       const char *thread_id, bool ended)
 {
-    apr_time_t due = ended ? sv->now : sv->notify.sent_at + INTERVAL;
+    apr_time_t due = ended ? notify->context->now : notify->sent_at + INTERVAL;
 
-    add_id(sv, run_id, due);
+    add_id(notify, run_id, due);
     if (thread_id != NULL) {
-        add_id(sv, thread_id, due);
-    }
-    if (ended) {
-        agent_webhook_hint(sv);
+        add_id(notify, thread_id, due);
     }
 }
 
-void agent_notify_relay(agent_supervisor_t *sv, const char *ids)
+void agent_notify_relay(agent_notify_t *notify, const char *ids)
 {
     while (*ids != '\0') {
         size_t length = strcspn(ids, " ");
@@ -61,7 +55,7 @@ void agent_notify_relay(agent_supervisor_t *sv, const char *ids)
         if (length == sizeof(text) - 1) {
             apr_cpystrn(text, ids, sizeof(text));
             if (agent_uuid_parse(id, text)) {
-                add_id(sv, id, sv->now);
+                add_id(notify, id, notify->context->now);
             }
         }
         ids += length;
@@ -71,7 +65,8 @@ void agent_notify_relay(agent_supervisor_t *sv, const char *ids)
 
 static apr_time_t due_notify(agent_supervisor_t *sv)
 {
-    return agent_notify_is_empty(sv) ? AGENT_NEVER : sv->notify.due_at;
+    return agent_notify_is_empty(&sv->notify) ? AGENT_CLOCK_NEVER
+                                              : sv->notify.due_at;
 }
 
 static apr_status_t send_notify(agent_supervisor_t *sv,
@@ -90,14 +85,14 @@ static apr_status_t send_notify(agent_supervisor_t *sv,
         ids[count++] = apr_hash_this_key(at);
     }
     params[0] = agent_db_array(ids, count, pool);
-    /* What comes up meanwhile is collected in the other pool. */
+    /* Further ids are collected in the other pool. */
     notify->sent_ids = notify->ids;
     notify->pool = notify->sent_pool;
     notify->sent_pool = sent;
     apr_pool_clear(notify->pool);
     notify->ids = apr_hash_make(notify->pool);
-    notify->due_at = AGENT_NEVER;
-    notify->sent_at = sv->now;
+    notify->due_at = AGENT_CLOCK_NEVER;
+    notify->sent_at = sv->context->now;
     return agent_db_send(database->db, AGENT_SQL_NOTIFY_RUNS, params, err,
                          pool);
 }
@@ -109,7 +104,7 @@ static void receive_notify(agent_supervisor_t *sv,
     sv->notify.sent_ids = NULL;
 }
 
-/* A hint may be given twice, but must not be lost without need. */
+/* A notification may be sent twice, but should not be lost. */
 static void fail_notify(agent_supervisor_t *sv, agent_failure_t failure)
 {
     agent_notify_t *notify = &sv->notify;
@@ -120,9 +115,9 @@ static void fail_notify(agent_supervisor_t *sv, agent_failure_t failure)
         return;
     }
     for (; at != NULL; at = apr_hash_next(at)) {
-        add_id(sv, apr_hash_this_key(at), AGENT_NEVER);
+        add_id(&sv->notify, apr_hash_this_key(at), AGENT_CLOCK_NEVER);
     }
-    notify->due_at = agent_database_retry_at(sv, failure);
+    notify->due_at = agent_database_retry_at(sv->context, failure);
 }
 
 const agent_operation_t agent_notify_operation = {

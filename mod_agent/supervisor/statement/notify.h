@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Telling the waiting requests which runs and threads have news: one notifying
- * transaction of its own for many of them, after what it tells is committed.
+ * Notifies waiting requests of changed runs and threads: one notification for
+ * many of them, in a transaction of its own, after the change is committed.
  */
 #ifndef AGENT_SUPERVISOR_NOTIFY_H
 #define AGENT_SUPERVISOR_NOTIFY_H
@@ -13,10 +13,11 @@
 #include "database.h"
 
 typedef struct agent_notify_t {
+    const agent_context_t *context;
     /* Holds the ids; made anew after each statement. */
     apr_pool_t *pool;
     apr_hash_t *ids;
-    /* Those in flight, until they are known to be told. */
+    /* Ids of the statement in flight. */
     apr_pool_t *sent_pool;
     apr_hash_t *sent_ids;
     apr_time_t due_at;
@@ -25,17 +26,16 @@ typedef struct agent_notify_t {
 
 extern const agent_operation_t agent_notify_operation;
 
-void agent_notify_init(agent_supervisor_t *sv);
+void agent_notify_init(agent_notify_t *notify, const agent_context_t *context);
 
-/* ended: somebody waits for just that, so it is told at once. thread_id may be
- * NULL. */
-void agent_notify_add(agent_supervisor_t *sv, const char *run_id,
+/* Queues a run and its thread (may be NULL). With ended it is sent at once. */
+void agent_notify_add(agent_notify_t *notify, const char *run_id,
                       const char *thread_id, bool ended);
 
-/* Ids of threads and runs, separated by spaces, that somebody else changed;
- * what is no id is left out. */
-void agent_notify_relay(agent_supervisor_t *sv, const char *ids);
+/* Queues ids of threads and runs, separated by spaces, that another process
+ * changed; invalid ids are skipped. */
+void agent_notify_relay(agent_notify_t *notify, const char *ids);
 
-bool agent_notify_is_empty(const agent_supervisor_t *sv);
+bool agent_notify_is_empty(const agent_notify_t *notify);
 
 #endif

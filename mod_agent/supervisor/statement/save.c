@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * save_batch: sending what runners said, and what to do when the database
- * does not take it. A batch that is refused is split by run; the run whose
- * part is refused then ends in error, the others are saved.
+ * save_batch; see save.h. A batch that the database refuses is split by run:
+ * the run whose part is refused then ends in error, the others are saved.
  */
-#include "../lease/batch.h"
+#include "save.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../instance.h"
+#include "../run_end.h"
 
-/* After so many failures nobody can explain, it is the data. */
+/* After so many failures of any kind the data is taken for the cause. */
 #define MAX_FAILURES 3
 
-/* Nothing of its run is before it. */
+/* No output of its run is in a batch before it. */
 static bool is_next_of_run(const agent_supervisor_t *sv,
                            const agent_batch_t *lane)
 {
@@ -41,7 +41,7 @@ static bool is_next_of_run(const agent_supervisor_t *sv,
 static apr_time_t due_of(const agent_supervisor_t *sv,
                          const agent_batch_t *batch)
 {
-    apr_time_t due = batch->is_sealed ? sv->now : batch->due_at;
+    apr_time_t due = batch->is_sealed ? sv->context->now : batch->due_at;
 
     return due > batch->retry_at ? due : batch->retry_at;
 }
@@ -58,13 +58,13 @@ static agent_batch_t *choose_batch(const agent_supervisor_t *sv, bool is_lane)
             continue;
         }
         if (!is_lane) {
-            /* The first of them holds the others up, the way it is. */
+            /* Shared batches are sent in order. */
             return batch;
         }
         if ((best == NULL || due_of(sv, batch) < due_of(sv, best))
             && is_next_of_run(sv, batch)) {
             best = batch;
-            if (due_of(sv, batch) <= sv->now) {
+            if (due_of(sv, batch) <= sv->context->now) {
                 break;
             }
         }
@@ -74,11 +74,11 @@ static agent_batch_t *choose_batch(const agent_supervisor_t *sv, bool is_lane)
 
 static apr_time_t due_any(agent_supervisor_t *sv, bool is_lane)
 {
-    const agent_batch_t *batch = agent_worker_is_live(sv)
+    const agent_batch_t *batch = agent_worker_is_live(&sv->worker)
         ? choose_batch(sv, is_lane)
         : NULL;
 
-    return batch != NULL ? due_of(sv, batch) : AGENT_NEVER;
+    return batch != NULL ? due_of(sv, batch) : AGENT_CLOCK_NEVER;
 }
 
 static apr_time_t due_batch(agent_supervisor_t *sv)
@@ -89,10 +89,10 @@ static apr_time_t due_batch(agent_supervisor_t *sv)
 static apr_time_t due_lane(agent_supervisor_t *sv)
 {
     return apr_hash_count(sv->batches.lanes) > 0 ? due_any(sv, true)
-                                                 : AGENT_NEVER;
+                                                 : AGENT_CLOCK_NEVER;
 }
 
-/* The batch's text without the items of runs that are not sent any more. */
+/* The batch's text without the items that were dropped. */
 static const char *copy_live_items(const agent_batch_t *batch, apr_pool_t *pool)
 {
     const char *text = agent_buffer_text(&batch->text);
@@ -120,7 +120,7 @@ static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
     const char *params[2];
 
     if (batch == NULL) {
-        /* The turn that asked for it has found one due. */
+        /* due() has found one. */
         abort();
     }
     params[0] = sv->worker.id;
@@ -128,7 +128,7 @@ static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
         params[1] = copy_live_items(batch, pool);
     }
     else {
-        /* Behind the content, not part of it: it may be sent again. */
+        /* After the content, not part of it: the batch may be sent again. */
         memcpy(agent_buffer_reserve(&batch->text, 2), "]", 2);
         params[1] = agent_buffer_text(&batch->text);
     }
@@ -140,7 +140,7 @@ static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
 static apr_status_t send_batch(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
-    sv->batches.sent_at = sv->now;
+    sv->batches.sent_at = sv->context->now;
     return send_any(sv, choose_batch(sv, false), database, err);
 }
 
@@ -153,26 +153,29 @@ static apr_status_t send_lane(agent_supervisor_t *sv,
 static void settle_saved(agent_supervisor_t *sv, const agent_batch_run_t *run,
                          const char *run_id)
 {
-    agent_lease_t *lease = agent_lease_find(sv, &run->key);
+    agent_lease_t *lease = agent_lease_find(&sv->leases, &run->key);
 
-    agent_notify_add(sv, run_id, run->thread_id, run->has_end);
+    agent_notify_add(&sv->notify, run_id, run->thread_id, run->has_end);
+    if (run->has_end) {
+        agent_schedule_webhooks(&sv->schedule);
+    }
     if (lease == NULL) {
         return;
     }
     lease->saved_seq = run->last_seq;
     lease->credit.unsaved -= run->sent;
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
-        agent_lease_set_state(sv, lease, AGENT_LEASE_GONE);
-        agent_claim_wake(sv);
+        agent_run_end_set_state(sv, lease, AGENT_LEASE_GONE);
+        agent_schedule_claim(&sv->schedule);
     }
 }
 
 static void settle_fenced(agent_supervisor_t *sv, const agent_batch_run_t *run)
 {
-    agent_lease_t *lease = agent_lease_find(sv, &run->key);
+    agent_lease_t *lease = agent_lease_find(&sv->leases, &run->key);
 
     if (lease != NULL && lease->state != AGENT_LEASE_GONE) {
-        agent_lease_lose(sv, lease);
+        agent_run_end_lose(sv, lease);
     }
 }
 
@@ -204,7 +207,7 @@ static void take_answer(agent_supervisor_t *sv, agent_batch_t *batch,
             settle_fenced(sv, run);
         }
     }
-    agent_batch_drop(sv, batch);
+    agent_batch_drop(&sv->batches, batch);
 }
 
 static void receive_batch(agent_supervisor_t *sv,
@@ -219,48 +222,7 @@ static void receive_lane(agent_supervisor_t *sv,
     take_answer(sv, find_sent(sv, true), result);
 }
 
-/* A lane for each run, in the place of the batch that held them all. */
-static void split_batch(agent_supervisor_t *sv, agent_batch_t *batch)
-{
-    const char *text = agent_buffer_text(&batch->text);
-
-    for (int i = 0; i < batch->items->nelts; i++) {
-        agent_item_t *item = &APR_ARRAY_IDX(batch->items, i, agent_item_t);
-        agent_batch_run_t *run = item->run;
-
-        if (run->is_dead) {
-            continue;
-        }
-        if (run->part == NULL) {
-            run->part = agent_batch_make_lane(sv, run->key.run_id, batch);
-        }
-        agent_batch_open_item(run->part, run, item->sent);
-        agent_buffer_append(&run->part->text, text + item->offset,
-                            item->length);
-        agent_batch_close_item(sv, run->part);
-    }
-    agent_batch_drop(sv, batch);
-}
-
-/* All that waits goes on in lanes: what a run has said since must follow it. */
-static void split_all(agent_supervisor_t *sv)
-{
-    agent_batch_t *batch;
-    agent_batch_t *next;
-
-    AGENT_RING_EACH_SAFE(batch, next, &sv->batches.waiting, agent_batch_t, link)
-    {
-        if (!batch->is_lane) {
-            split_batch(sv, batch);
-        }
-    }
-    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
-    {
-        agent_batch_enter_lane(sv, batch);
-    }
-}
-
-/* Why the output of a run is not taken. */
+/* Why the output of a run is not stored. */
 typedef struct refusal_t {
     const char *code;
     const char *message;
@@ -271,49 +233,49 @@ static const refusal_t invalid = {"invalid_output",
 static const refusal_t too_slow = {
     "output_timeout", "The run's output could not be stored in time."};
 
-/* The database refuses what this run said: it ends here. */
+/* The database refuses the output of this run: it ends in error. */
 static void refuse_run(agent_supervisor_t *sv, const agent_lease_key_t *key,
                        const refusal_t *why)
 {
-    agent_lease_t *lease = agent_lease_find(sv, key);
+    agent_lease_t *lease = agent_lease_find(&sv->leases, key);
 
-    agent_report_write(sv, AGENT_LOG_ERR, "AGT0341", 0,
+    agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0341", 0,
                        "the database refused the output of run %.36s: %s",
                        key->run_id, why->code);
-    agent_batch_forget(sv, key->run_id, -1);
+    agent_batch_forget(&sv->batches, key->run_id, -1, NULL);
     if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
         || lease->state == AGENT_LEASE_GONE) {
         return;
     }
     if (lease->is_refused) {
-        /* Not even the end in error is taken. */
-        agent_lease_give_up(sv, lease, why->code, why->message);
+        /* The end in error was refused too. */
+        agent_run_end_give_up(sv, lease, why->code, why->message);
         return;
     }
     lease->is_refused = true;
     lease->next_seq = lease->saved_seq + 1;
     if (lease->runner != NULL) {
-        agent_lease_cancel(sv, lease, AGENT_CAUSE_LOST);
+        agent_run_end_cancel(sv, lease, AGENT_CAUSE_LOST);
     }
-    agent_lease_fail(sv, lease, "error", why->code, why->message);
+    agent_run_end_fail(sv, lease, "error", why->code, why->message);
 }
 
-/* Of several runs: whose output it is will be seen one by one. Waiting for the
- * same batch again would make all of them wait. */
+/* Splits a batch of several runs to find the one at fault; sending the same
+ * batch again would delay all of them. */
 static void fail_batch(agent_supervisor_t *sv, agent_failure_t failure)
 {
     agent_batch_t *batch = find_sent(sv, false);
 
     batch->is_sent = false;
-    batch->retry_at = agent_database_retry_at(sv, failure);
+    batch->retry_at = agent_database_retry_at(sv->context, failure);
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA || failure == AGENT_FAILURE_TIMEOUT
         || batch->failures >= MAX_FAILURES) {
-        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0344", 0,
+        agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0344", 0,
                            "a batch of %u runs was refused; saving them one "
                            "by one",
                            apr_hash_count(batch->runs));
-        split_all(sv);
+        agent_batch_split_all(&sv->batches);
     }
 }
 
@@ -324,7 +286,7 @@ static void fail_lane(agent_supervisor_t *sv, agent_failure_t failure)
                                 .run->key;
 
     batch->is_sent = false;
-    batch->retry_at = agent_database_retry_at(sv, failure);
+    batch->retry_at = agent_database_retry_at(sv->context, failure);
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA) {
         refuse_run(sv, &key, &invalid);

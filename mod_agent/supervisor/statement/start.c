@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compose_starts, and handing lines to runners; see start.h. */
+/* compose_starts, and handing start lines to runners; see start.h. */
 #include "start.h"
 
 #include <string.h>
@@ -8,9 +8,11 @@
 
 #include "../../core/scan.h"
 #include "../instance.h"
+#include "../run_end.h"
+#include "../runner/protocol.h"
 
 #define MAX_STARTS 50
-/* A run whose line alone could not be composed so many times ends in error. */
+/* After so many failures to compose its line alone a run ends in error. */
 #define MAX_FAILURES 3
 
 enum { COL_RUN, COL_EPOCH, COL_START };
@@ -44,41 +46,36 @@ apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv)
     return AGENT_START_CLAIM_BYTES;
 }
 
-/* Whether more may wait besides what waits already. */
+/* Whether more bytes may wait in addition. */
 static bool has_room(apr_size_t waiting, apr_size_t more, apr_size_t most)
 {
     return waiting == 0 || waiting + more <= most;
 }
 
-static bool waits(const agent_lease_t *lease)
-{
-    return lease->state == AGENT_LEASE_HELD && !lease->is_started;
-}
-
 static apr_size_t started_max(const agent_supervisor_t *sv)
 {
-    apr_size_t memory = sv->config->runner_memory > 0
-        ? (apr_size_t)sv->config->runner_memory
+    apr_size_t memory = sv->context->config->runner_memory > 0
+        ? (apr_size_t)sv->context->config->runner_memory
         : AGENT_START_MEMORY_DEFAULT;
 
     return memory / AGENT_START_MEMORY_PART;
 }
 
-/* It starts beside any others. */
+/* Whether it starts beside any other runs. */
 static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
 {
     return lease->start_bytes
         <= started_max(sv) / (apr_size_t)lease->runner->slots;
 }
 
-/* Its runner has room for it, and half of the lanes is free, counting credit
- * and the requests for it: a run writes checkpoints as large as the state that
- * it starts from. */
+/* Whether its runner has room for it, and half of the lanes is free, counting
+ * credit given and requested: a run writes checkpoints as large as the state
+ * from which it starts. */
 static bool fits(const agent_supervisor_t *sv, apr_size_t started,
                  const agent_lease_t *lease)
 {
     return has_room(started, lease->start_bytes, started_max(sv))
-        && agent_credit_used(sv) + sv->credits.wanted
+        && agent_credit_used(&sv->credits) + sv->credits.wanted
         < AGENT_BATCH_MAX_LANES / 2;
 }
 
@@ -88,9 +85,9 @@ static const agent_lease_t *find_first_large(const agent_supervisor_t *sv,
 {
     const agent_lease_t *lease;
 
-    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
     {
-        if (waits(lease) && !is_small(sv, lease)) {
+        if (agent_lease_waits(lease) && !is_small(sv, lease)) {
             return lease;
         }
     }
@@ -107,13 +104,13 @@ bool agent_start_fits_now(const agent_supervisor_t *sv,
         return false;
     }
     return is_small(sv, lease)
-        || (fits(sv, runner->started_bytes, lease)
+        || (fits(sv, runner->group.started_bytes, lease)
             && find_first_large(sv, runner) == lease);
 }
 
-/* ---- what is sent ---- */
+/* ---- choosing ---- */
 
-/* A statement's part of the runs that wait. */
+/* The waiting runs whose lines one statement composes. */
 typedef struct portion_t {
     /* Of agent_lease_t *; NULL: they are only counted. */
     apr_array_header_t *leases;
@@ -123,12 +120,12 @@ typedef struct portion_t {
     apr_size_t input;
 } portion_t;
 
-/* What a runner has, with the part of the portion that is for it. */
+/* Bytes of a runner, those of the portion included. */
 typedef struct load_t {
     apr_size_t input;
     apr_size_t started;
-    /* A run waits for others to end; later ones may not take the room that
-     * these leave. */
+    /* A run waits for others to end; later ones must not take the room that
+     * becomes free. */
     bool is_full;
     /* A long line waits for room in the pipe or the statement; so do all long
      * lines after it. */
@@ -145,17 +142,17 @@ static bool must_wait(load_t *load, const agent_supervisor_t *sv,
     return load->is_full;
 }
 
-/* The statement and the pipes have room for it. Lines of more than
+/* Whether the statement and the pipes have room for it. Lines of more than
  * AGENT_START_SMALL_BYTES keep their order; shorter ones may overtake them. */
 static bool can_pass(const portion_t *portion, load_t *load, apr_size_t bytes)
 {
-    bool has_place = has_room(portion->bytes, bytes, AGENT_START_BYTES)
+    bool has_space = has_room(portion->bytes, bytes, AGENT_START_BYTES)
         && has_room(portion->input, bytes, AGENT_START_ALL_BYTES);
 
     if (bytes <= AGENT_START_SMALL_BYTES) {
-        return has_place;
+        return has_space;
     }
-    load->is_blocked |= !has_place || load->input > AGENT_START_RUNNER_BYTES;
+    load->is_blocked |= !has_space || load->input > AGENT_START_RUNNER_BYTES;
     return !load->is_blocked;
 }
 
@@ -163,15 +160,15 @@ static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
                            agent_runner_t *runner)
 {
     load_t load = {.input = agent_buffer_length(&runner->input),
-                   .started = runner->started_bytes};
+                   .started = runner->group.started_bytes};
     agent_lease_t *lease;
 
-    AGENT_RING_EACH(lease, &runner->leases, agent_lease_t, link)
+    AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
     {
         if (portion->count >= sv->starts.limit.current) {
             return;
         }
-        if (!waits(lease) || must_wait(&load, sv, lease)
+        if (!agent_lease_waits(lease) || must_wait(&load, sv, lease)
             || !can_pass(portion, &load, lease->start_bytes)) {
             continue;
         }
@@ -207,12 +204,12 @@ static apr_time_t due_start(agent_supervisor_t *sv)
 {
     portion_t portion;
 
-    if (sv->starts.waiting == 0 || !agent_worker_is_live(sv)
-        || sv->worker.is_stopped) {
-        return AGENT_NEVER;
+    if (sv->leases.waiting == 0 || !agent_worker_is_live(&sv->worker)
+        || sv->runners.is_stopped) {
+        return AGENT_CLOCK_NEVER;
     }
     choose_portion(&portion, sv, NULL);
-    return portion.count > 0 ? sv->starts.retry_at : AGENT_NEVER;
+    return portion.count > 0 ? sv->starts.retry_at : AGENT_CLOCK_NEVER;
 }
 
 static apr_status_t send_start(agent_supervisor_t *sv,
@@ -246,7 +243,7 @@ static apr_status_t send_start(agent_supervisor_t *sv,
 static bool refuse(agent_supervisor_t *sv, agent_lease_t *lease,
                    const char *code, const char *message)
 {
-    agent_lease_fail(sv, lease, "error", code, message);
+    agent_run_end_fail(sv, lease, "error", code, message);
     return true;
 }
 
@@ -283,7 +280,7 @@ static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
                       "than a runner can hold: in memory they would take more "
                       "than 384 MB.");
     }
-    apr_pool_create(&pool, sv->pool);
+    apr_pool_create(&pool, sv->context->pool);
     refuse(sv, lease, "invalid_start", print_scan_error(&scan, pool));
     apr_pool_destroy(pool);
     return true;
@@ -294,9 +291,10 @@ static void announce(agent_supervisor_t *sv, agent_lease_t *lease)
     apr_pool_t *pool;
     const char *line;
 
-    apr_pool_create(&pool, sv->pool);
+    apr_pool_create(&pool, sv->context->pool);
     line = agent_protocol_metadata(&lease->key, lease->attempt, pool);
-    agent_batch_add(sv, lease, AGENT_ITEM_METADATA, line, strlen(line));
+    agent_batch_add(&sv->batches, lease, AGENT_ITEM_METADATA, line,
+                    strlen(line));
     apr_pool_destroy(pool);
 }
 
@@ -308,29 +306,16 @@ void agent_start_hand_over(agent_supervisor_t *sv, agent_lease_t *lease,
 
     announce(sv, lease);
     if (refuse_start(sv, lease, start, length)) {
-        agent_lease_detach(sv, lease);
+        agent_run_end_detach(sv, lease);
         return;
     }
     lease->start_bytes = length;
-    agent_lease_start(sv, lease);
+    agent_lease_start(&sv->leases, lease);
     agent_buffer_append(input, start, length);
     agent_buffer_append(input, "\n", 1);
 }
 
-void agent_start_withdraw(agent_supervisor_t *sv, agent_runner_t *runner)
-{
-    agent_lease_t *lease;
-    agent_lease_t *next;
-
-    AGENT_RING_EACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
-    {
-        if (waits(lease)) {
-            agent_lease_cancel(sv, lease, AGENT_CAUSE_DRAIN);
-        }
-    }
-}
-
-/* ---- answers ---- */
+/* ---- results ---- */
 
 typedef void visit_t(agent_supervisor_t *sv, agent_lease_t *lease);
 
@@ -343,11 +328,12 @@ static void for_each_sent(agent_supervisor_t *sv, visit_t *visit)
 
     AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
     {
-        AGENT_RING_EACH_SAFE(lease, next, &runner->leases, agent_lease_t, link)
+        AGENT_RING_EACH_SAFE(lease, next, &runner->group.leases, agent_lease_t,
+                             link)
         {
             if (lease->is_start_sent) {
                 lease->is_start_sent = false;
-                if (waits(lease)) {
+                if (agent_lease_waits(lease)) {
                     visit(sv, lease);
                 }
             }
@@ -365,21 +351,22 @@ static void receive_start(agent_supervisor_t *sv,
 
         memcpy(key.run_id, agent_db_value(result, row, COL_RUN),
                sizeof(key.run_id));
-        lease = agent_lease_find(sv, &key);
-        if (lease != NULL && lease->runner != NULL && waits(lease)) {
+        lease = agent_lease_find(&sv->leases, &key);
+        if (lease != NULL && lease->runner != NULL
+            && agent_lease_waits(lease)) {
             agent_start_hand_over(sv, lease,
                                   agent_db_value(result, row, COL_START));
         }
     }
-    /* A lease that has no row in the answer has been lost. */
-    for_each_sent(sv, agent_lease_lose);
+    /* A lease without a row in the result is lost. */
+    for_each_sent(sv, agent_run_end_lose);
     agent_limit_raise(&sv->starts.limit);
 }
 
 /* Lets the other runs of its runner be tried first. */
 static void postpone(agent_lease_t *lease)
 {
-    agent_lease_ring_t *ring = &lease->runner->leases;
+    agent_lease_ring_t *ring = &lease->runner->group.leases;
 
     APR_RING_REMOVE(lease, link);
     APR_RING_INSERT_TAIL(ring, lease, agent_lease_t, link);
@@ -391,14 +378,15 @@ static void count_failure(agent_supervisor_t *sv, agent_lease_t *lease)
         postpone(lease);
         return;
     }
-    agent_report_write(sv, AGENT_LOG_ERR, "AGT0371", 0,
+    agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0371", 0,
                        "the state that run %.36s starts from could not be read "
                        "in time: the run ends in error",
                        lease->key.run_id);
-    agent_lease_fail(sv, lease, "error", "start_timeout",
-                     "The state that the run starts from could not be read in "
-                     "time.");
-    agent_lease_detach(sv, lease);
+    agent_run_end_fail(
+        sv, lease, "error", "start_timeout",
+        "The state that the run starts from could not be read in "
+        "time.");
+    agent_run_end_detach(sv, lease);
 }
 
 static void keep(agent_supervisor_t *sv, agent_lease_t *lease)
@@ -411,7 +399,7 @@ static void fail_start(agent_supervisor_t *sv, agent_failure_t failure)
     agent_start_queue_t *queue = &sv->starts;
     bool is_transient = agent_failure_is_transient(failure);
 
-    queue->retry_at = agent_database_retry_at(sv, failure);
+    queue->retry_at = agent_database_retry_at(sv->context, failure);
     for_each_sent(sv, is_transient || queue->sent > 1 ? keep : count_failure);
     if (!is_transient) {
         agent_limit_lower(&queue->limit, queue->sent);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lines that start runs at their runners. A claim returns those of runs
- * with little state. The others are composed by later statements, when their
- * runner has room for them: no row is locked while the database composes a
- * large line, and memory does not depend on the size of states.
+ * compose_starts: the lines that start runs. A claim returns those of runs with
+ * little state. The others are composed later, when their runner has room for
+ * them: no row is locked while the database composes a large line, and memory
+ * does not depend on the size of states.
  */
 #ifndef AGENT_SUPERVISOR_START_H
 #define AGENT_SUPERVISOR_START_H
@@ -12,9 +12,9 @@
 #include "../lease/lease.h"
 #include "../limit.h"
 
-/* What a claim composes while it holds its locks. */
+/* Bytes that a claim composes while it holds its locks. */
 #define AGENT_START_CLAIM_BYTES 1000000
-/* What one statement composes, if it is more than one line. */
+/* Bytes that one statement composes; a single line may be longer. */
 #define AGENT_START_BYTES 8000000
 /* With more unread input than this a runner gets no line that is longer than
  * AGENT_START_SMALL_BYTES: such a line delays those after it. */
@@ -22,11 +22,11 @@
 /* Unread input of all runners together; a single line may exceed it. */
 #define AGENT_START_ALL_BYTES 48000000
 /*
- * A runner keeps the state of a run, as a text or as a tree many times as
- * large, until the run ends: the start lines of its unfinished runs together
- * are at most this part of AgentRunnerMemory. One run may always start, and so
- * may one whose line is at most an equal share of the slots: with these the sum
- * is at most twice as much, half of what the built-in runner can keep waiting.
+ * A runner keeps the state of a run, as text or as a tree many times as large,
+ * until the run ends: the start lines of its unfinished runs together are at
+ * most this part of AgentRunnerMemory. One run may always start, and so may one
+ * whose line is at most an equal share of the slots: with these the sum is at
+ * most twice as much, half of what the built-in runner can queue.
  */
 #define AGENT_START_MEMORY_PART 16
 /* Used instead of AgentRunnerMemory when that is 0 (no limit). */
@@ -38,8 +38,6 @@
 #define AGENT_START_WEIGHT ((size_t)384 * 1024 * 1024)
 
 typedef struct agent_start_queue_t {
-    /* Leases that wait for their line. */
-    int waiting;
     /* Runs that the next statement, and the one in flight, may compose. */
     agent_limit_t limit;
     int sent;
@@ -63,8 +61,5 @@ bool agent_start_fits_now(const agent_supervisor_t *sv,
  * instead. */
 void agent_start_hand_over(agent_supervisor_t *sv, agent_lease_t *lease,
                            const char *start);
-
-/* Releases the runs of a runner that are still waiting for their start line. */
-void agent_start_withdraw(agent_supervisor_t *sv, agent_runner_t *runner);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's lease: renewal, fencing, and what to do without it; see
- * worker.h. worker_register.c has the way to the first lease. */
+/* The worker's lease: renewal, fencing, and losing it; see worker.h.
+ * worker_register.c has registration. */
 #include "worker.h"
 
 #include <signal.h>
@@ -9,40 +9,54 @@
 #include <apr_strings.h>
 
 #include "../instance.h"
+#include "../run_end.h"
+#include "../runner/exit.h"
 
 #define SWEEP_INTERVAL      apr_time_from_sec(10)
 #define PARTITIONS_INTERVAL apr_time_from_sec(6 * 3600)
 /* Events are kept for ever when no retention is configured. */
 #define FOR_EVER_DAYS 36500
 
-static apr_interval_time_t lease_of(const agent_supervisor_t *sv)
+/* Other workers may have lost the database too: they renew their leases before
+ * this one sweeps those that have expired. */
+static void delay_sweep(agent_supervisor_t *sv)
 {
-    return apr_time_from_sec(sv->config->lease_sec);
+    sv->worker.sweep_at = agent_database_after(sv->context, SWEEP_INTERVAL);
 }
 
-bool agent_worker_is_live(const agent_supervisor_t *sv)
+void agent_worker_on_connected(agent_supervisor_t *sv, bool is_first,
+                               const char *unsafe)
 {
-    return sv->worker.state == AGENT_WORKER_LIVE;
-}
-
-void agent_worker_delay_sweep(agent_supervisor_t *sv)
-{
-    sv->worker.sweep_at = agent_database_after(sv, SWEEP_INTERVAL);
-}
-
-void agent_worker_reconnected(agent_supervisor_t *sv)
-{
-    sv->worker.renew_at = sv->now;
+    if (!is_first) {
+        delay_sweep(sv);
+    }
+    else if (unsafe != NULL) {
+        /* Once: the operator's choice, which other guarantees depend on. */
+        agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0316", 0,
+                           "a crash of the database may lose runs that were "
+                           "acknowledged: %s",
+                           unsafe);
+    }
+    sv->worker.renew_at = sv->context->now;
     /* A crash of the database may have undone the last claims. */
-    agent_check_wake(sv);
-    agent_claim_wake(sv);
+    agent_schedule_check(&sv->schedule);
+    agent_schedule_claim(&sv->schedule);
+}
+
+void agent_worker_on_bulk_connected(agent_supervisor_t *sv, bool is_first,
+                                    const char *unsafe)
+{
+    if (!is_first) {
+        delay_sweep(sv);
+    }
 }
 
 /* ---- renewal ---- */
 
 static apr_time_t due_renew(agent_supervisor_t *sv)
 {
-    return agent_worker_is_live(sv) ? sv->worker.renew_at : AGENT_NEVER;
+    return agent_worker_is_live(&sv->worker) ? sv->worker.renew_at
+                                             : AGENT_CLOCK_NEVER;
 }
 
 static apr_status_t send_renew(agent_supervisor_t *sv,
@@ -50,29 +64,30 @@ static apr_status_t send_renew(agent_supervisor_t *sv,
 {
     const char *params[3];
 
-    sv->worker.sent_at = sv->now;
+    sv->worker.sent_at = sv->context->now;
     params[0] = sv->worker.id;
-    params[1] = apr_itoa(database->scratch, sv->config->lease_sec);
-    params[2] = sv->mode == AGENT_MODE_RUNNING ? "false" : "true";
+    params[1] = apr_itoa(database->scratch, sv->context->config->lease_sec);
+    params[2] = sv->context->mode == AGENT_MODE_RUNNING ? "false" : "true";
     return agent_db_send(database->db, AGENT_SQL_RENEW_WORKER, params, err,
                          database->scratch);
 }
 
-/* Others have, or may have, all our runs: stop at once, begin anew. */
+/* Other workers have, or may have, all our runs: stop at once, register again.
+ */
 static void become_fenced(agent_supervisor_t *sv)
 {
-    agent_report_write(sv, AGENT_LOG_ERR, "AGT0322", 0,
+    agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0322", 0,
                        "worker %s was declared dead: its runners are killed, "
                        "its runs belong to others",
                        sv->worker.id);
     agent_runner_kill_all(sv, AGENT_LOSS_FORGET, "fenced");
-    /* Whatever is in flight there would be refused. */
-    agent_database_close(sv, &sv->bulk, AGENT_FAILURE_RETRY);
-    agent_batch_clear(sv);
-    agent_release_clear(sv);
-    agent_lease_forget_all(sv);
+    /* A statement in flight there would be refused. */
+    agent_database_close(&sv->bulk, AGENT_FAILURE_RETRY);
+    agent_batch_clear(&sv->batches);
+    agent_release_clear(&sv->releases);
+    agent_run_end_forget_all(sv);
     sv->worker.state = AGENT_WORKER_NEW;
-    sv->worker.is_stopped = false;
+    sv->runners.is_stopped = false;
     sv->worker.is_in_doubt = false;
 }
 
@@ -89,57 +104,57 @@ static void receive_renew(agent_supervisor_t *sv,
         return;
     }
     worker->renewed_at = worker->sent_at;
-    worker->renew_at = worker->sent_at + lease_of(sv) / 4;
-    if (worker->is_stopped) {
-        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0325", 0,
+    worker->renew_at = worker->sent_at + sv->context->timing.renew;
+    if (sv->runners.is_stopped) {
+        agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0325", 0,
                            "lease renewed again: runners go on");
-        agent_runner_signal_all(sv, SIGCONT);
-        worker->is_stopped = false;
+        agent_runner_signal_all(&sv->runners, SIGCONT);
+        sv->runners.is_stopped = false;
     }
 }
 
 static void fail_renew(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    sv->worker.renew_at = agent_database_retry_at(sv, failure);
+    sv->worker.renew_at = agent_database_retry_at(sv->context, failure);
 }
 
 const agent_operation_t agent_renew_operation = {
-    "renew_worker", due_renew, send_renew, receive_renew, fail_renew};
+    "renew_worker", due_renew, send_renew, receive_renew, fail_renew, true};
 
 /* ---- without a renewal ---- */
 
-/* 13 of 20 seconds: runners are stopped; all of them: they are killed. */
+/* After 13/20 of the lease runners are stopped, after all of it killed. */
 static apr_time_t stop_time(const agent_supervisor_t *sv)
 {
-    return sv->worker.renewed_at + lease_of(sv) * 13 / 20;
+    return sv->worker.renewed_at + sv->context->timing.stop;
 }
 
 static apr_time_t kill_time(const agent_supervisor_t *sv)
 {
-    return sv->worker.renewed_at + lease_of(sv);
+    return sv->worker.renewed_at + sv->context->timing.kill;
 }
 
 apr_time_t agent_worker_next_tick(const agent_supervisor_t *sv)
 {
-    if (!agent_worker_is_live(sv) || sv->leases.held == 0) {
-        return AGENT_NEVER;
+    if (!agent_worker_is_live(&sv->worker) || sv->leases.held == 0) {
+        return AGENT_CLOCK_NEVER;
     }
-    return sv->worker.is_stopped ? kill_time(sv) : stop_time(sv);
+    return sv->runners.is_stopped ? kill_time(sv) : stop_time(sv);
 }
 
 static void fence_ourselves(agent_supervisor_t *sv)
 {
-    if (!sv->worker.is_stopped) {
+    if (!sv->runners.is_stopped) {
         agent_report_write(
-            sv, AGENT_LOG_WARNING, "AGT0323", 0,
+            sv->context, AGENT_LOG_WARNING, "AGT0323", 0,
             "the lease could not be renewed for %d ms: runners "
             "are stopped until it is",
-            (int)apr_time_as_msec(sv->now - sv->worker.renewed_at));
-        sv->worker.is_stopped = true;
-        agent_runner_signal_all(sv, SIGSTOP);
+            (int)apr_time_as_msec(sv->context->now - sv->worker.renewed_at));
+        sv->runners.is_stopped = true;
+        agent_runner_signal_all(&sv->runners, SIGSTOP);
     }
-    if (kill_time(sv) <= sv->now) {
-        agent_report_write(sv, AGENT_LOG_ERR, "AGT0324", 0,
+    if (kill_time(sv) <= sv->context->now) {
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0324", 0,
                            "the lease has ended without a renewal: runners "
                            "are killed, their runs start again");
         agent_runner_kill_all(sv, AGENT_LOSS_UNCOUNTED,
@@ -151,57 +166,58 @@ static void fence_ourselves(agent_supervisor_t *sv)
 
 void agent_worker_doubt(agent_supervisor_t *sv)
 {
-    if (agent_worker_is_live(sv) && !sv->worker.is_in_doubt) {
-        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0315", 0,
+    if (agent_worker_is_live(&sv->worker) && !sv->worker.is_in_doubt) {
+        agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0315", 0,
                            "the answer to a claim was lost: registering anew "
                            "when the runs under way have ended, in %d s at "
                            "the latest",
-                           sv->config->lease_sec);
+                           sv->context->config->lease_sec);
         sv->worker.is_in_doubt = true;
-        sv->worker.doubt_until = sv->now + lease_of(sv);
+        sv->worker.doubt_until = sv->context->now + sv->context->timing.kill;
     }
 }
 
-/* All that we know has ended, and been saved. */
-static bool may_renounce(const agent_supervisor_t *sv)
+/* All runs that this worker knows have ended and are saved. */
+static bool may_deregister(const agent_supervisor_t *sv)
 {
-    return sv->leases.held == 0 && agent_batch_is_empty(sv)
-        && agent_release_is_empty(sv);
+    return sv->leases.held == 0 && agent_batch_is_empty(&sv->batches)
+        && agent_release_is_empty(&sv->releases);
 }
 
 static void resolve_doubt(agent_supervisor_t *sv)
 {
-    /* First: while runners speak there is always something to save. */
-    if (sv->worker.doubt_until <= sv->now && sv->leases.held > 0) {
+    /* First: while runners send output there is always something to save. */
+    if (sv->worker.doubt_until <= sv->context->now && sv->leases.held > 0) {
         agent_runner_kill_all(sv, AGENT_LOSS_FORGET, "registering anew");
     }
-    if (may_renounce(sv)) {
+    if (may_deregister(sv)) {
         agent_worker_leave(sv);
     }
 }
 
 void agent_worker_tick(agent_supervisor_t *sv)
 {
-    if (agent_worker_next_tick(sv) <= sv->now) {
+    if (agent_worker_next_tick(sv) <= sv->context->now) {
         fence_ourselves(sv);
     }
-    if (sv->worker.is_in_doubt && agent_worker_is_live(sv)
-        && sv->mode == AGENT_MODE_RUNNING) {
+    if (sv->worker.is_in_doubt && agent_worker_is_live(&sv->worker)
+        && sv->context->mode == AGENT_MODE_RUNNING) {
         resolve_doubt(sv);
     }
 }
 
-/* ---- care of others ---- */
+/* ---- maintenance ---- */
 
 static apr_time_t due_sweep(agent_supervisor_t *sv)
 {
-    return agent_worker_is_live(sv) ? sv->worker.sweep_at : AGENT_NEVER;
+    return agent_worker_is_live(&sv->worker) ? sv->worker.sweep_at
+                                             : AGENT_CLOCK_NEVER;
 }
 
 static apr_status_t send_sweep(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
-    sv->worker.sweep_at = agent_database_after(sv, SWEEP_INTERVAL);
+    sv->worker.sweep_at = agent_database_after(sv->context, SWEEP_INTERVAL);
     return agent_db_send(database->db, AGENT_SQL_SWEEP_WORKERS, NULL, err,
                          database->scratch);
 }
@@ -216,7 +232,8 @@ static void receive_sweep(agent_supervisor_t *sv,
 
 static void fail_sweep(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    sv->worker.sweep_at = agent_database_after(sv, apr_time_from_sec(1));
+    sv->worker.sweep_at = agent_database_after(sv->context,
+                                               apr_time_from_sec(1));
 }
 
 const agent_operation_t agent_sweep_operation = {
@@ -225,14 +242,15 @@ const agent_operation_t agent_sweep_operation = {
 const char *agent_worker_retention(const agent_supervisor_t *sv,
                                    apr_pool_t *pool)
 {
-    int days = sv->config->event_retention_days;
+    int days = sv->context->config->event_retention_days;
 
     return apr_psprintf(pool, "%d days", days > 0 ? days : FOR_EVER_DAYS);
 }
 
 static apr_time_t due_partitions(agent_supervisor_t *sv)
 {
-    return agent_worker_is_live(sv) ? sv->worker.partitions_at : AGENT_NEVER;
+    return agent_worker_is_live(&sv->worker) ? sv->worker.partitions_at
+                                             : AGENT_CLOCK_NEVER;
 }
 
 static apr_status_t send_partitions(agent_supervisor_t *sv,
@@ -241,7 +259,8 @@ static apr_status_t send_partitions(agent_supervisor_t *sv,
 {
     const char *params[] = {agent_worker_retention(sv, database->scratch)};
 
-    sv->worker.partitions_at = agent_database_after(sv, PARTITIONS_INTERVAL);
+    sv->worker.partitions_at = agent_database_after(sv->context,
+                                                    PARTITIONS_INTERVAL);
     return agent_db_send(database->db, AGENT_SQL_MAINTAIN_PARTITIONS, params,
                          err, database->scratch);
 }
@@ -249,12 +268,13 @@ static apr_status_t send_partitions(agent_supervisor_t *sv,
 static void receive_partitions(agent_supervisor_t *sv,
                                const agent_db_result_t *result)
 {
-    /* How many changed is of no interest to anybody. */
+    /* The number of changed partitions is not used. */
 }
 
 static void fail_partitions(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    sv->worker.partitions_at = agent_database_after(sv, apr_time_from_sec(60));
+    sv->worker.partitions_at = agent_database_after(sv->context,
+                                                    apr_time_from_sec(60));
 }
 
 const agent_operation_t agent_partitions_operation = {

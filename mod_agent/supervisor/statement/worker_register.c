@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registering this process as a worker, and burying workers: marking them as
- * dead and releasing their runs.
+ * Registers this process as a worker, and marks workers dead, which releases
+ * their runs.
  *
- * Before it registers, the supervisor looks for workers of this host whose
+ * Before it registers, the supervisor marks workers of this host dead whose
  * process has ended, so that their runs do not wait until the lease expires. It
- * also buries workers whose lease has expired, and itself when it leaves.
- * Burials do not delay registration, claims or renewals, however long they take
- * or however often they fail.
+ * also marks workers dead whose lease has expired, and itself when it leaves.
+ * This does not delay registration, claims or renewals, however long it takes
+ * or however often it fails.
  */
 #include "worker.h"
 
@@ -17,17 +17,18 @@
 #include <apr_strings.h>
 
 #include "../instance.h"
+#include "release.h"
 
-/* Runs of one burial; fewer after one that took too long. */
-#define MAX_BURIAL 100
-/* After so many failures a burial is left to the next sweep. */
+/* Runs released by one statement; fewer after one that took too long. */
+#define MAX_RELEASED 100
+/* After so many failures a dead worker is left to the next sweep. */
 #define MAX_FAILURES 3
 
 void agent_worker_init(agent_supervisor_t *sv)
 {
-    sv->worker.dead = apr_array_make(sv->pool, AGENT_DEAD_MAX,
+    sv->worker.dead = apr_array_make(sv->context->pool, AGENT_DEAD_MAX,
                                      sizeof(agent_dead_t));
-    agent_limit_init(&sv->worker.bury_limit, MAX_BURIAL);
+    agent_limit_init(&sv->worker.dead_limit, MAX_RELEASED);
 }
 
 static agent_dead_t *get_dead(const agent_supervisor_t *sv, int index)
@@ -58,24 +59,24 @@ void agent_worker_add_dead(agent_supervisor_t *sv, const char *worker_id,
 static apr_time_t due_list(agent_supervisor_t *sv)
 {
     return sv->worker.state == AGENT_WORKER_NEW
-            && sv->mode == AGENT_MODE_RUNNING
+            && sv->context->mode == AGENT_MODE_RUNNING
         ? sv->worker.retry_at
-        : AGENT_NEVER;
+        : AGENT_CLOCK_NEVER;
 }
 
 static apr_status_t send_list(agent_supervisor_t *sv,
                               agent_database_t *database, agent_error_t **err)
 {
-    const char *params[1] = {sv->config->node_name};
+    const char *params[1] = {sv->context->config->node_name};
 
     return agent_db_send(database->db, AGENT_SQL_LIST_NODE_WORKERS, params, err,
                          database->scratch);
 }
 
 /*
- * Our own pid: a registration whose answer was lost. What another boot has
- * left was buried before we registered first; who came since is another
- * machine, and to bury each other would never end.
+ * Our own pid: a registration whose result was lost. Workers of another boot
+ * were marked dead before we registered first; one that appears later is
+ * another machine, and the two would mark each other dead for ever.
  */
 static bool is_predecessor(agent_supervisor_t *sv, const char *id,
                            const char *boot, pid_t pid, apr_int64_t start)
@@ -84,10 +85,10 @@ static bool is_predecessor(agent_supervisor_t *sv, const char *id,
 
     if (*worker->id != '\0'
         && !agent_process_same_boot(worker->boot_id, boot)) {
-        agent_report_write(sv, AGENT_LOG_WARNING, "AGT0327", 0,
+        agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0327", 0,
                            "worker %s is of another machine that has our name "
                            "%s: AgentNode must differ",
-                           id, sv->config->node_name);
+                           id, sv->context->config->node_name);
         return false;
     }
     return (pid == getpid() && strcmp(boot, worker->boot_id) == 0)
@@ -106,7 +107,7 @@ static void receive_list(agent_supervisor_t *sv,
 
         if (is_predecessor(sv, id, boot, pid,
                            agent_db_integer(result, row, 3, 0))) {
-            agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0321", 0,
+            agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0321", 0,
                                "worker %s of this host (process %d) is gone: "
                                "releasing its runs",
                                id, (int)pid);
@@ -118,13 +119,13 @@ static void receive_list(agent_supervisor_t *sv,
 
 static void fail_setup(agent_supervisor_t *sv, agent_failure_t failure)
 {
-    sv->worker.retry_at = agent_database_retry_at(sv, failure);
+    sv->worker.retry_at = agent_database_retry_at(sv->context, failure);
 }
 
 const agent_operation_t agent_list_operation = {
     "list_node_workers", due_list, send_list, receive_list, fail_setup};
 
-/* ---- burying ---- */
+/* ---- marking dead ---- */
 
 static bool is_self(const agent_supervisor_t *sv, const agent_dead_t *dead)
 {
@@ -132,14 +133,16 @@ static bool is_self(const agent_supervisor_t *sv, const agent_dead_t *dead)
         && strcmp(dead->id, sv->worker.id) == 0;
 }
 
-static apr_time_t due_bury(agent_supervisor_t *sv)
+static apr_time_t due_dead(agent_supervisor_t *sv)
 {
-    return sv->worker.dead->nelts > 0 ? sv->worker.bury_at : AGENT_NEVER;
+    return sv->worker.dead->nelts > 0 ? sv->worker.dead_at : AGENT_CLOCK_NEVER;
 }
 
-/* Ends the run that the burial would release first. */
-static apr_status_t set_aside(agent_supervisor_t *sv, const agent_dead_t *dead,
-                              agent_database_t *database, agent_error_t **err)
+/* Ends the run that mark_worker_dead would release first. */
+static apr_status_t send_fail_run(agent_supervisor_t *sv,
+                                  const agent_dead_t *dead,
+                                  agent_database_t *database,
+                                  agent_error_t **err)
 {
     static const char message[] =
         "The run could not be given back to the queue in time.";
@@ -150,111 +153,111 @@ static apr_status_t set_aside(agent_supervisor_t *sv, const agent_dead_t *dead,
                          database->scratch);
 }
 
-static apr_status_t send_bury(agent_supervisor_t *sv,
+static apr_status_t send_dead(agent_supervisor_t *sv,
                               agent_database_t *database, agent_error_t **err)
 {
     const agent_dead_t *dead = get_dead(sv, 0);
     const char *params[3];
 
-    if (sv->worker.is_setting_aside) {
-        return set_aside(sv, dead, database, err);
+    if (sv->worker.is_failing_run) {
+        return send_fail_run(sv, dead, database, err);
     }
     params[0] = dead->id;
-    /* The attempt counts when the worker died, not when it left on purpose. */
+    /* The attempt counts when the worker died, not when it left. */
     params[1] = is_self(sv, dead) ? "false" : "true";
-    params[2] = apr_itoa(database->scratch, sv->worker.bury_limit.current);
+    params[2] = apr_itoa(database->scratch, sv->worker.dead_limit.current);
     return agent_db_send(database->db, AGENT_SQL_MARK_WORKER_DEAD, params, err,
                          database->scratch);
 }
 
-static void end_burial(agent_supervisor_t *sv)
+static void remove_dead(agent_supervisor_t *sv)
 {
     agent_worker_t *worker = &sv->worker;
 
     if (is_self(sv, get_dead(sv, 0))) {
-        worker->state = sv->mode == AGENT_MODE_RUNNING
+        worker->state = sv->context->mode == AGENT_MODE_RUNNING
             ? AGENT_WORKER_REGISTERING
             : AGENT_WORKER_LEFT;
     }
     worker->dead->nelts--;
     memmove(get_dead(sv, 0), get_dead(sv, 1),
             (size_t)worker->dead->nelts * sizeof(agent_dead_t));
-    agent_limit_init(&worker->bury_limit, MAX_BURIAL);
+    agent_limit_init(&worker->dead_limit, MAX_RELEASED);
 }
 
 static void report_sweep(agent_supervisor_t *sv, int count)
 {
     if (get_dead(sv, 0)->is_swept && count > 0) {
-        agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0326", 0,
+        agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0326", 0,
                            "released %d runs of a worker whose lease had ended",
                            count);
     }
 }
 
-static void receive_bury(agent_supervisor_t *sv,
+static void receive_dead(agent_supervisor_t *sv,
                          const agent_db_result_t *result)
 {
     agent_worker_t *worker = &sv->worker;
     int count = agent_db_rows(result);
 
-    agent_release_tell(sv, result);
-    agent_claim_wake(sv);
-    if (worker->is_setting_aside) {
-        worker->is_setting_aside = false;
+    agent_release_notify(sv, result);
+    agent_schedule_claim(&sv->schedule);
+    if (worker->is_failing_run) {
+        worker->is_failing_run = false;
         return;
     }
     report_sweep(sv, count);
-    if (count < worker->bury_limit.current) {
-        end_burial(sv);
+    if (count < worker->dead_limit.current) {
+        remove_dead(sv);
     }
     else {
-        agent_limit_raise(&worker->bury_limit);
+        agent_limit_raise(&worker->dead_limit);
     }
 }
 
-/* A run can neither be released nor ended: bury other workers first. */
-static void put_off(agent_supervisor_t *sv)
+/* A run can neither be released nor ended: other workers go first. */
+static void postpone_dead(agent_supervisor_t *sv)
 {
     agent_dead_t first = *get_dead(sv, 0);
     bool is_last_try = ++first.failures >= MAX_FAILURES;
 
-    end_burial(sv);
+    remove_dead(sv);
     if (!is_last_try && sv->worker.state == AGENT_WORKER_LIVE) {
         APR_ARRAY_PUSH(sv->worker.dead, agent_dead_t) = first;
     }
 }
 
-static void fail_bury(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_dead(agent_supervisor_t *sv, agent_failure_t failure)
 {
     agent_worker_t *worker = &sv->worker;
 
-    worker->bury_at = agent_database_retry_at(sv, failure);
+    worker->dead_at = agent_database_retry_at(sv->context, failure);
     if (agent_failure_is_transient(failure)) {
         return;
     }
-    if (worker->is_setting_aside) {
-        worker->is_setting_aside = false;
-        put_off(sv);
+    if (worker->is_failing_run) {
+        worker->is_failing_run = false;
+        postpone_dead(sv);
     }
-    else if (worker->bury_limit.current > 1) {
-        agent_limit_lower(&worker->bury_limit, worker->bury_limit.current);
+    else if (worker->dead_limit.current > 1) {
+        agent_limit_lower(&worker->dead_limit, worker->dead_limit.current);
     }
     else {
-        agent_report_write(sv, AGENT_LOG_ERR, "AGT0373", 0,
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0373", 0,
                            "a run of worker %s could not be given back in "
                            "time: it ends in error",
                            get_dead(sv, 0)->id);
-        worker->is_setting_aside = true;
+        worker->is_failing_run = true;
     }
 }
 
-const agent_operation_t agent_bury_operation = {
-    "mark_worker_dead", due_bury, send_bury, receive_bury, fail_bury};
+const agent_operation_t agent_mark_dead_operation = {
+    "mark_worker_dead", due_dead, send_dead, receive_dead, fail_dead};
 
-static bool is_burying(const agent_supervisor_t *sv)
+static bool is_marking_dead(const agent_supervisor_t *sv)
 {
     return sv->bulk.state == AGENT_DATABASE_BUSY
-        && sv->bulk.operation == &agent_bury_operation;
+        && sv->bulk.operation == &agent_mark_dead_operation;
 }
 
 void agent_worker_leave(agent_supervisor_t *sv)
@@ -262,16 +265,16 @@ void agent_worker_leave(agent_supervisor_t *sv)
     agent_worker_t *worker = &sv->worker;
 
     if (worker->state == AGENT_WORKER_LIVE) {
-        /* The next sweep finds the others again, but for the one in flight. */
-        worker->dead->nelts = is_burying(sv) ? 1 : 0;
+        /* The next sweep finds the others again; the one in flight is kept. */
+        worker->dead->nelts = is_marking_dead(sv) ? 1 : 0;
         agent_worker_add_dead(sv, worker->id, false);
-        if (!is_burying(sv)) {
-            /* Failures belonged to another worker's burial. */
-            worker->is_setting_aside = false;
-            agent_limit_init(&worker->bury_limit, MAX_BURIAL);
+        if (!is_marking_dead(sv)) {
+            /* These failures were those of another worker. */
+            worker->is_failing_run = false;
+            agent_limit_init(&worker->dead_limit, MAX_RELEASED);
         }
         worker->state = AGENT_WORKER_LEAVING;
-        worker->bury_at = sv->now;
+        worker->dead_at = sv->context->now;
         worker->is_in_doubt = false;
     }
     else {
@@ -284,20 +287,20 @@ void agent_worker_leave(agent_supervisor_t *sv)
 static apr_time_t due_register(agent_supervisor_t *sv)
 {
     return sv->worker.state == AGENT_WORKER_REGISTERING
-            && sv->mode == AGENT_MODE_RUNNING
+            && sv->context->mode == AGENT_MODE_RUNNING
         ? sv->worker.retry_at
-        : AGENT_NEVER;
+        : AGENT_CLOCK_NEVER;
 }
 
 static apr_status_t send_register(agent_supervisor_t *sv,
                                   agent_database_t *database,
                                   agent_error_t **err)
 {
-    const agent_supervisor_config_t *config = sv->config;
+    const agent_supervisor_config_t *config = sv->context->config;
     apr_pool_t *pool = database->scratch;
     const char *params[7];
 
-    sv->worker.sent_at = sv->now;
+    sv->worker.sent_at = sv->context->now;
     params[0] = config->node_name;
     params[1] = sv->worker.boot_id;
     params[2] = apr_itoa(pool, (int)getpid());
@@ -318,20 +321,20 @@ static void receive_register(agent_supervisor_t *sv,
                                                 : NULL;
 
     if (id == NULL) {
-        worker->retry_at = agent_database_after(sv, apr_time_from_sec(1));
+        worker->retry_at = agent_database_after(sv->context,
+                                                apr_time_from_sec(1));
         return;
     }
     apr_cpystrn(worker->id, id, sizeof(worker->id));
     worker->state = AGENT_WORKER_LIVE;
     worker->renewed_at = worker->sent_at;
-    worker->renew_at = worker->sent_at
-        + apr_time_from_sec(sv->config->lease_sec) / 4;
-    worker->sweep_at = sv->now;
-    worker->partitions_at = sv->now;
-    agent_report_write(sv, AGENT_LOG_NOTICE, "AGT0320", 0,
+    worker->renew_at = worker->sent_at + sv->context->timing.renew;
+    worker->sweep_at = sv->context->now;
+    worker->partitions_at = sv->context->now;
+    agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0320", 0,
                        "registered as worker %s of host %s", worker->id,
-                       sv->config->node_name);
-    agent_claim_wake(sv);
+                       sv->context->config->node_name);
+    agent_schedule_claim(&sv->schedule);
 }
 
 const agent_operation_t agent_register_operation = {

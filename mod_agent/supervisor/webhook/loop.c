@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * libcurl in the supervisor's loop; see webhook.h. It says which descriptors
- * it waits for and when it wants to be called, and is told what became ready.
- */
-#include "webhook.h"
+/* libcurl in the loop; see loop.h. */
+#include "loop.h"
 
-#include "../instance.h"
+#include "../poll.h"
+#include "request.h"
 
 /* Connections kept for the next delivery to the same receiver. */
 #define KEPT_CONNECTIONS 16L
@@ -14,7 +12,8 @@
 
 /* ---- what libcurl asks for ---- */
 
-static agent_webhook_socket_t *find_socket(agent_webhook_table_t *table, int fd)
+static agent_webhook_socket_t *find_socket(agent_delivery_table_t *table,
+                                           int fd)
 {
     for (int i = 0; i < AGENT_WEBHOOK_SOCKETS; i++) {
         if (table->sockets[i].fd == fd) {
@@ -27,40 +26,38 @@ static agent_webhook_socket_t *find_socket(agent_webhook_table_t *table, int fd)
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *baton,
                         void *unused)
 {
-    agent_webhook_table_t *table = baton;
-    agent_webhook_socket_t *place = find_socket(table, fd);
+    agent_delivery_table_t *table = baton;
+    agent_webhook_socket_t *slot = find_socket(table, fd);
 
-    if (place == NULL) {
-        place = find_socket(table, -1);
+    if (slot == NULL) {
+        slot = find_socket(table, -1);
     }
-    if (place == NULL) {
+    if (slot == NULL) {
         /* Its transfer ends with its time-out. */
         return 0;
     }
-    place->fd = what == CURL_POLL_REMOVE ? -1 : fd;
-    place->events = (short)((what & CURL_POLL_IN ? POLLIN : 0)
-                            | (what & CURL_POLL_OUT ? POLLOUT : 0));
+    slot->fd = what == CURL_POLL_REMOVE ? -1 : fd;
+    slot->events = (short)((what & CURL_POLL_IN ? POLLIN : 0)
+                           | (what & CURL_POLL_OUT ? POLLOUT : 0));
     return 0;
 }
 
 static int set_timer(CURLM *multi, long timeout_ms, void *baton)
 {
-    agent_webhook_table_t *table = baton;
+    agent_delivery_table_t *table = baton;
 
-    /* One more millisecond: libcurl rounds, and ignores a call that comes too
-     * early. */
+    /* One more millisecond: libcurl rounds, and ignores a call that is early.
+     */
     table->timer_at = timeout_ms < 0
-        ? AGENT_NEVER
-        : agent_process_clock() + apr_time_from_msec(timeout_ms + 1);
+        ? AGENT_CLOCK_NEVER
+        : agent_clock_now() + apr_time_from_msec(timeout_ms + 1);
     return 0;
 }
 
 /* ---- its life ---- */
 
-static bool open_multi(agent_supervisor_t *sv)
+static bool open_multi(agent_delivery_table_t *table)
 {
-    agent_webhook_table_t *table = &sv->webhooks;
-
     if (table->multi != NULL) {
         return true;
     }
@@ -81,91 +78,111 @@ static bool open_multi(agent_supervisor_t *sv)
     return true;
 }
 
-bool agent_webhook_loop_add(agent_delivery_t *delivery)
+static bool add_to_multi(agent_delivery_t *delivery)
 {
-    agent_supervisor_t *sv = delivery->sv;
+    agent_delivery_table_t *table = delivery->table;
 
-    if (!open_multi(sv)
-        || curl_multi_add_handle(sv->webhooks.multi, delivery->easy)
-            != CURLM_OK) {
-        agent_report_repeat(sv, AGENT_LOG_ERR, "AGT0363", 0,
+    if (!open_multi(table)
+        || curl_multi_add_handle(table->multi, delivery->easy) != CURLM_OK) {
+        agent_report_repeat(table->context, AGENT_LOG_ERR, "AGT0363", 0,
                             "libcurl could not be started: webhooks wait");
         return false;
     }
     return true;
 }
 
-void agent_webhook_close(agent_supervisor_t *sv)
+void agent_webhook_send(agent_delivery_t *delivery)
 {
-    agent_webhook_abort(sv);
-    if (sv->webhooks.multi != NULL) {
-        curl_multi_cleanup(sv->webhooks.multi);
+    agent_webhook_response_t response = {0};
+
+    response.failure = agent_webhook_request_check(delivery);
+    response.is_final = response.failure != NULL;
+    if (response.failure == NULL) {
+        if (agent_webhook_request_make(delivery) && add_to_multi(delivery)) {
+            return;
+        }
+        response.failure = "libcurl could not be started";
+        agent_delivery_disconnect(delivery);
+    }
+    agent_delivery_end(delivery, &response);
+}
+
+void agent_webhook_close(agent_delivery_table_t *table)
+{
+    agent_delivery_abort(table);
+    if (table->multi != NULL) {
+        curl_multi_cleanup(table->multi);
         curl_global_cleanup();
-        sv->webhooks.multi = NULL;
+        table->multi = NULL;
     }
 }
 
 /* ---- turns ---- */
 
-static void collect_ends(agent_supervisor_t *sv)
+static void finish(agent_delivery_t *delivery, CURLcode code)
+{
+    agent_webhook_response_t response = {0};
+
+    agent_webhook_request_read(&response, delivery, code);
+    agent_delivery_disconnect(delivery);
+    agent_delivery_end(delivery, &response);
+}
+
+static void collect_ends(agent_delivery_table_t *table)
 {
     CURLMsg *message;
     int left;
 
-    while ((message = curl_multi_info_read(sv->webhooks.multi, &left))
-           != NULL) {
+    while ((message = curl_multi_info_read(table->multi, &left)) != NULL) {
         if (message->msg == CURLMSG_DONE) {
             CURLcode code = message->data.result;
             void *delivery = NULL;
 
             curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
                               &delivery);
-            agent_webhook_finish(delivery, code);
+            finish(delivery, code);
         }
     }
 }
 
-static void act(agent_supervisor_t *sv, curl_socket_t fd)
+static void act(agent_delivery_table_t *table, curl_socket_t fd)
 {
     int running;
 
-    /* 0: libcurl looks itself what the descriptor is ready for. */
-    curl_multi_socket_action(sv->webhooks.multi, fd, 0, &running);
-    collect_ends(sv);
+    /* 0: libcurl finds out what the descriptor is ready for. */
+    curl_multi_socket_action(table->multi, fd, 0, &running);
+    collect_ends(table);
 }
 
 static void on_socket(agent_supervisor_t *sv, void *baton)
 {
-    const agent_webhook_socket_t *place = baton;
+    const agent_webhook_socket_t *slot = baton;
 
     /* An earlier handler of this turn may have ended it. */
-    if (sv->webhooks.multi != NULL && place->fd >= 0) {
-        act(sv, place->fd);
+    if (slot->table->multi != NULL && slot->fd >= 0) {
+        act(slot->table, slot->fd);
     }
 }
 
-apr_time_t agent_webhook_step(agent_supervisor_t *sv)
+apr_time_t agent_webhook_step(agent_delivery_table_t *table)
 {
-    agent_webhook_table_t *table = &sv->webhooks;
-
     if (APR_RING_EMPTY(&table->sending, agent_delivery_t, link)) {
-        return AGENT_NEVER;
+        return AGENT_CLOCK_NEVER;
     }
-    if (table->timer_at <= sv->now) {
-        table->timer_at = sv->now + LONGEST_PAUSE;
-        act(sv, CURL_SOCKET_TIMEOUT);
+    if (table->timer_at <= table->context->now) {
+        table->timer_at = table->context->now + LONGEST_PAUSE;
+        act(table, CURL_SOCKET_TIMEOUT);
     }
     return table->timer_at;
 }
 
-void agent_webhook_poll(agent_supervisor_t *sv)
+void agent_webhook_poll(agent_delivery_table_t *table)
 {
-    agent_webhook_table_t *table = &sv->webhooks;
-
     for (int i = 0; i < AGENT_WEBHOOK_SOCKETS; i++) {
         if (table->sockets[i].fd >= 0) {
-            agent_poll_add(sv, table->sockets[i].fd, table->sockets[i].events,
-                           on_socket, &table->sockets[i]);
+            agent_poll_add(table->poll, table->sockets[i].fd,
+                           table->sockets[i].events, on_socket,
+                           &table->sockets[i]);
         }
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the answer of a webhook's receiver means; see webhook_judge.h. */
+/* The outcome of a delivery; see outcome.h. */
 #include "outcome.h"
 
 #include <string.h>
@@ -27,25 +27,25 @@ static const char *print_failure(const char *failure, apr_pool_t *pool)
     return text;
 }
 
-agent_webhook_verdict_t agent_webhook_judge(
-    const agent_webhook_answer_t *answer, apr_pool_t *pool)
+agent_webhook_outcome_t agent_webhook_outcome(
+    const agent_webhook_response_t *response, apr_pool_t *pool)
 {
-    agent_webhook_verdict_t verdict = {"delivered", NULL, 0};
+    agent_webhook_outcome_t outcome = {"delivered", NULL, 0};
 
-    /* What comes before the final status is none (1xx). */
-    if (answer->status < 200) {
-        verdict.outcome = answer->is_final ? "refused" : "failed";
-        verdict.reason = print_failure(
-            answer->failure != NULL ? answer->failure : "no answer", pool);
+    /* 1xx precedes the final status. */
+    if (response->status < 200) {
+        outcome.result = response->is_final ? "refused" : "failed";
+        outcome.reason = print_failure(
+            response->failure != NULL ? response->failure : "no answer", pool);
     }
-    else if (answer->status >= 300) {
-        bool again = is_worth_another_try(answer->status);
+    else if (response->status >= 300) {
+        bool again = is_worth_another_try(response->status);
 
-        verdict.outcome = again ? "failed" : "refused";
-        verdict.reason = apr_psprintf(
-            pool, "status %d%s", answer->status,
-            answer->status < 400 ? ": redirects are not followed" : "");
-        verdict.wait = again ? answer->retry_after : 0;
+        outcome.result = again ? "failed" : "refused";
+        outcome.reason = apr_psprintf(
+            pool, "status %d%s", response->status,
+            response->status < 400 ? ": redirects are not followed" : "");
+        outcome.wait = again ? response->retry_after : 0;
     }
-    return verdict;
+    return outcome;
 }

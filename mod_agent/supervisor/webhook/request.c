@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One webhook on its way; see webhook.h. The URL is a client's: the only
- * place where a connection is made decides about the very address, there is
- * no proxy and no redirect, and what the receiver answers is counted and
- * thrown away.
- */
-#include "webhook.h"
+/* The HTTP request of a delivery; see request.h. */
+#include "request.h"
 
 #include <string.h>
 
@@ -14,11 +9,11 @@
 #include <netinet/in.h>
 
 #include "../../core/address.h"
-#include "../instance.h"
 #include "sign.h"
 
-/* Of head and body of the answer; beyond it the connection is dropped. */
-#define ANSWER_BYTES 65536
+/* Limit of head and body of the response; beyond it the connection is closed.
+ */
+#define RESPONSE_BYTES 65536
 
 /* How long this host's addresses are kept. */
 #define OWN_AGE apr_time_from_sec(1)
@@ -40,26 +35,25 @@ static const char *print_address(const struct sockaddr *address,
 }
 
 /* This host's addresses: they change with its interfaces, and services on it
- * may believe who comes from one of them (`Require local`). */
-static const apr_array_header_t *find_own(agent_supervisor_t *sv)
+ * may trust connections from them (`Require local`). */
+static const apr_array_header_t *find_own(agent_delivery_table_t *table)
 {
-    agent_webhook_table_t *table = &sv->webhooks;
     apr_array_header_t *own;
 
     if (table->own_pool == NULL) {
-        apr_pool_create(&table->own_pool, sv->pool);
+        apr_pool_create(&table->own_pool, table->context->pool);
     }
-    else if (sv->now - table->own_at < OWN_AGE) {
+    else if (table->context->now - table->own_at < OWN_AGE) {
         return table->own;
     }
     apr_pool_clear(table->own_pool);
     own = agent_address_list_own(table->own_pool);
     table->own = own;
-    table->own_at = sv->now;
+    table->own_at = table->context->now;
     return own;
 }
 
-/* libcurl connects to this address next, whatever the host's name meant
+/* libcurl connects to this very address next, whatever the name resolved to
  * before. */
 static curl_socket_t open_socket(void *baton, curlsocktype purpose,
                                  struct curl_sockaddr *address)
@@ -67,8 +61,8 @@ static curl_socket_t open_socket(void *baton, curlsocktype purpose,
     agent_delivery_t *delivery = baton;
     int fd;
 
-    if (!agent_egress_permits(delivery->sv->config->webhooks.egress,
-                              find_own(delivery->sv), &delivery->target,
+    if (!agent_egress_permits(delivery->table->context->config->webhooks.egress,
+                              find_own(delivery->table), &delivery->target,
                               &address->addr)) {
         delivery->denied = print_address(&address->addr, delivery->pool);
         return CURL_SOCKET_BAD;
@@ -79,14 +73,14 @@ static curl_socket_t open_socket(void *baton, curlsocktype purpose,
     return fd >= 0 ? fd : CURL_SOCKET_BAD;
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 static size_t count_bytes(char *bytes, size_t size, size_t count, void *baton)
 {
     agent_delivery_t *delivery = baton;
 
-    delivery->answer_bytes += size * count;
-    return delivery->answer_bytes <= ANSWER_BYTES ? size * count : 0;
+    delivery->response_bytes += size * count;
+    return delivery->response_bytes <= RESPONSE_BYTES ? size * count : 0;
 }
 
 static const char *describe(const agent_delivery_t *delivery, CURLcode code)
@@ -104,34 +98,22 @@ static const char *describe(const agent_delivery_t *delivery, CURLcode code)
                                         : curl_easy_strerror(code);
 }
 
-void agent_webhook_finish(agent_delivery_t *delivery, CURLcode code)
+void agent_webhook_request_read(agent_webhook_response_t *response,
+                                agent_delivery_t *delivery, CURLcode code)
 {
-    agent_webhook_answer_t answer = {0};
     curl_off_t wait = 0;
     long status = 0;
 
     /* A status counts even if what followed it was cut or too much. */
     curl_easy_getinfo(delivery->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(delivery->easy, CURLINFO_RETRY_AFTER, &wait);
-    answer.status = (int)status;
-    answer.failure = describe(delivery, code);
-    answer.is_final = delivery->denied != NULL && !delivery->has_connected;
-    answer.retry_after = wait < APR_INT32_MAX ? (int)wait : APR_INT32_MAX;
-    agent_webhook_drop(delivery);
-    agent_webhook_end(delivery, &answer);
+    response->status = (int)status;
+    response->failure = describe(delivery, code);
+    response->is_final = delivery->denied != NULL && !delivery->has_connected;
+    response->retry_after = wait < APR_INT32_MAX ? (int)wait : APR_INT32_MAX;
 }
 
 /* ---- the request ---- */
-
-void agent_webhook_drop(agent_delivery_t *delivery)
-{
-    if (delivery->easy != NULL) {
-        curl_multi_remove_handle(delivery->sv->webhooks.multi, delivery->easy);
-        curl_easy_cleanup(delivery->easy);
-        curl_slist_free_all(delivery->headers);
-        delivery->easy = NULL;
-    }
-}
 
 static void add_header(agent_delivery_t *delivery, const char *name,
                        const char *value)
@@ -146,14 +128,16 @@ static void add_header(agent_delivery_t *delivery, const char *name,
 
 static void set_headers(agent_delivery_t *delivery)
 {
-    const agent_webhook_config_t *config = &delivery->sv->config->webhooks;
+    const agent_webhook_config_t *config = &delivery->table->context->config
+                                                ->webhooks;
     apr_pool_t *pool = delivery->pool;
     const char *timestamp = apr_psprintf(pool, "%" APR_INT64_T_FMT,
                                          apr_time_sec(apr_time_now()));
     const agent_webhook_message_t message = {delivery->run_id, timestamp,
                                              delivery->body, delivery->length};
 
-    /* Else libcurl asks for leave before a large body, and waits for it. */
+    /* Without it libcurl sends `Expect: 100-continue` with a large body, and
+     * waits. */
     add_header(delivery, "Expect", "");
     add_header(delivery, "Content-Type", " application/json");
     add_header(delivery, "webhook-id",
@@ -183,8 +167,8 @@ static void set_safety(agent_delivery_t *delivery)
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    /* The end of a delivery must not wait for the look-up of its host, which
-     * can take as long as the resolver likes. */
+    /* The end of a delivery must not wait for name resolution, whose time is
+     * not bounded. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, count_bytes);
@@ -195,9 +179,10 @@ static void set_safety(agent_delivery_t *delivery)
 
 static void set_request(agent_delivery_t *delivery)
 {
-    const agent_webhook_config_t *config = &delivery->sv->config->webhooks;
+    const agent_webhook_config_t *config = &delivery->table->context->config
+                                                ->webhooks;
     long timeout_ms = (long)apr_time_as_msec(
-        agent_webhook_timeout(delivery->sv));
+        agent_delivery_timeout(delivery->table));
     CURL *easy = delivery->easy;
 
     curl_easy_setopt(easy, CURLOPT_URL, delivery->url);
@@ -212,41 +197,31 @@ static void set_request(agent_delivery_t *delivery)
     curl_easy_setopt(easy, CURLOPT_PRIVATE, delivery);
 }
 
-/* What was accepted once may be against the rules of this server, or of
- * today. */
-static const char *check_target(agent_delivery_t *delivery)
+/* The rules may have changed since the run was created, or be another server's.
+ */
+const char *agent_webhook_request_check(agent_delivery_t *delivery)
 {
     const char *expected = agent_egress_read_url(&delivery->target,
                                                  delivery->url, delivery->pool);
 
     if (expected == NULL) {
-        expected = agent_egress_check(delivery->sv->config->webhooks.egress,
-                                      find_own(delivery->sv), &delivery->target,
-                                      delivery->pool);
+        expected = agent_egress_check(
+            delivery->table->context->config->webhooks.egress,
+            find_own(delivery->table), &delivery->target, delivery->pool);
     }
     return expected != NULL
         ? apr_pstrcat(delivery->pool, "refused: expected ", expected, NULL)
         : NULL;
 }
 
-void agent_webhook_send(agent_delivery_t *delivery)
+bool agent_webhook_request_make(agent_delivery_t *delivery)
 {
-    agent_webhook_answer_t answer = {0};
-
-    answer.failure = check_target(delivery);
-    answer.is_final = answer.failure != NULL;
-    if (answer.failure == NULL) {
-        delivery->easy = curl_easy_init();
-        if (delivery->easy != NULL) {
-            set_safety(delivery);
-            set_request(delivery);
-            set_headers(delivery);
-        }
-        if (delivery->easy != NULL && agent_webhook_loop_add(delivery)) {
-            return;
-        }
-        answer.failure = "libcurl could not be started";
-        agent_webhook_drop(delivery);
+    delivery->easy = curl_easy_init();
+    if (delivery->easy == NULL) {
+        return false;
     }
-    agent_webhook_end(delivery, &answer);
+    set_safety(delivery);
+    set_request(delivery);
+    set_headers(delivery);
+    return true;
 }

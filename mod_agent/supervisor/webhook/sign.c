@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signatures of webhooks (standardwebhooks.com); see webhook_sign.h. */
+/* Signatures of webhooks; see sign.h. */
 #include "sign.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ static bool add_text(EVP_MD_CTX *context, const char *text)
     return EVP_DigestSignUpdate(context, text, strlen(text)) == 1;
 }
 
-/* Piece by piece: a body may be too large to be copied for this. */
+/* In pieces: a body may be too large to be copied. */
 static bool compute(unsigned char *mac, size_t *size,
                     const agent_webhook_message_t *message, EVP_MD_CTX *context,
                     EVP_PKEY *key)

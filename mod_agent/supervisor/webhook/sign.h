@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a receiver knows that a webhook is ours: the Standard Webhooks scheme. */
+/* Signatures of webhooks (standardwebhooks.com). */
 #ifndef AGENT_SUPERVISOR_WEBHOOK_SIGN_H
 #define AGENT_SUPERVISOR_WEBHOOK_SIGN_H
 
 #include <apr_pools.h>
 
-/* What is signed: "id.timestamp.body". */
+/* The signed text: "id.timestamp.body". */
 typedef struct agent_webhook_message_t {
     const char *id;
     /* Seconds since 1970. */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of runner processes, and of their runs; see exit.h. */
+#include "exit.h"
+
+#include <sys/wait.h>
+
+#include <apr_strings.h>
+
+#include "../instance.h"
+#include "../run_end.h"
+#include "io.h"
+
+/* A runner that ends sooner has failed to start. */
+#define SHORT_LIFE apr_time_from_sec(1)
+
+/* Runs that were started, in whatever state: each may be the cause. */
+static int count_started(const agent_runner_t *runner)
+{
+    const agent_lease_t *lease;
+    int count = 0;
+
+    AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
+    {
+        count += lease->is_started;
+    }
+    return count;
+}
+
+static void release_lost(agent_supervisor_t *sv, const agent_runner_t *runner,
+                         agent_lease_t *lease, int suspects)
+{
+    bool is_suspect = runner->loss == AGENT_LOSS_COUNTED && lease->is_started
+        && lease->cause != AGENT_CAUSE_DRAIN;
+
+    if (is_suspect && suspects > 1) {
+        lease->next_max_shared = (suspects + 3) / 4;
+    }
+    agent_run_end_release(sv, lease, is_suspect && suspects == 1,
+                          runner->reason);
+}
+
+void agent_runner_release_runs(agent_supervisor_t *sv, agent_runner_t *runner)
+{
+    int suspects = count_started(runner);
+
+    if (runner->loss == AGENT_LOSS_COUNTED && suspects > 1) {
+        agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0374", 0,
+                           "runner %d ended with %d runs: they are tried "
+                           "again, at most %d together",
+                           (int)runner->pid, suspects, (suspects + 3) / 4);
+    }
+    while (!APR_RING_EMPTY(&runner->group.leases, agent_lease_t, link)) {
+        agent_lease_t *lease = APR_RING_FIRST(&runner->group.leases);
+
+        if (lease->state != AGENT_LEASE_HELD) {
+            /* Its end is decided. */
+        }
+        else if (runner->loss == AGENT_LOSS_FORGET) {
+            agent_run_end_set_state(sv, lease, AGENT_LEASE_GONE);
+        }
+        else if (lease->cause == AGENT_CAUSE_DEADLINE) {
+            agent_run_end_time_out(sv, lease);
+        }
+        else {
+            release_lost(sv, runner, lease, suspects);
+        }
+        agent_run_end_detach(sv, lease);
+    }
+}
+
+void agent_runner_kill_all(agent_supervisor_t *sv, agent_loss_t loss,
+                           const char *reason)
+{
+    agent_runner_t *runner;
+
+    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    {
+        agent_runner_kill(&sv->runners, runner, loss, reason);
+        runner->loss = loss;
+        runner->reason = reason;
+        agent_runner_release_runs(sv, runner);
+    }
+}
+
+static void describe_status(char *text, size_t size, int status)
+{
+    if (WIFSIGNALED(status)) {
+        apr_snprintf(text, size, "signal %d", WTERMSIG(status));
+    }
+    else {
+        apr_snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+    }
+}
+
+/*
+ * Whether the next runner is started later because of this one. A runner for
+ * suspects is expected to die of its runs; only one that has executed none is a
+ * failure: its runs are requeued uncounted, and would be claimed for a new
+ * runner without a pause.
+ */
+static void adjust_pause(agent_supervisor_t *sv, const agent_runner_t *runner)
+{
+    bool is_expected = runner->max_shared > 0 && runner->group.is_used;
+
+    if (runner->slots > 0
+        && sv->context->now - runner->started_at >= SHORT_LIFE) {
+        agent_runner_count_success(&sv->runners, runner->max_shared);
+    }
+    else if (runner->loss == AGENT_LOSS_COUNTED && !is_expected) {
+        agent_runner_count_failure(&sv->runners, runner->max_shared);
+    }
+}
+
+static void end_runner(agent_supervisor_t *sv, agent_runner_t *runner,
+                       int status)
+{
+    bool wanted = runner->loss != AGENT_LOSS_COUNTED || runner->max_shared > 0;
+    char how[64];
+
+    if (runner->state == AGENT_RUNNER_DEAD) {
+        return;
+    }
+    /* It may have sent `end` before it ended. */
+    agent_runner_read_rest(sv, runner);
+    describe_status(how, sizeof(how), status);
+    agent_report_write(sv->context, wanted ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
+                       "AGT0331", 0, "runner %d ended (%s) with %d runs",
+                       (int)runner->pid, how, runner->group.active);
+    agent_runner_release_runs(sv, runner);
+    runner->state = AGENT_RUNNER_DEAD;
+    adjust_pause(sv, runner);
+}
+
+static void refuse_runner(agent_supervisor_t *sv, agent_runner_t *runner,
+                          int number)
+{
+    agent_report_repeat(sv->context, AGENT_LOG_ERR, "AGT0336",
+                        APR_FROM_OS_ERROR(number),
+                        "the spawner could not start a runner");
+    runner->loss = AGENT_LOSS_UNCOUNTED;
+    agent_runner_release_runs(sv, runner);
+    runner->state = AGENT_RUNNER_DEAD;
+    agent_runner_count_failure(&sv->runners, runner->max_shared);
+}
+
+bool agent_runner_receive(agent_supervisor_t *sv)
+{
+    for (;;) {
+        apr_uint32_t id = 0;
+        int value = 0;
+        agent_spawner_update_t update = agent_spawner_receive(
+            &sv->runners.spawner, &id, &value);
+        agent_runner_t *runner = agent_runner_find(&sv->runners, id);
+
+        if (update == AGENT_SPAWNER_NOTHING || update == AGENT_SPAWNER_LOST) {
+            return update == AGENT_SPAWNER_NOTHING;
+        }
+        if (runner == NULL) {
+            continue;
+        }
+        if (update == AGENT_SPAWNER_STARTED) {
+            runner->pid = (pid_t)value;
+        }
+        else if (update == AGENT_SPAWNER_EXITED) {
+            end_runner(sv, runner, value);
+        }
+        else if (update == AGENT_SPAWNER_REFUSED) {
+            refuse_runner(sv, runner, value);
+        }
+    }
+}

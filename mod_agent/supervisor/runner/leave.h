@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runners that get no more runs, and end when they have none. */
+#ifndef AGENT_SUPERVISOR_RUNNER_LEAVE_H
+#define AGENT_SUPERVISOR_RUNNER_LEAVE_H
+
+#include "runner.h"
+
+/* Gives it no more runs; it is killed when its runs have ended, or after
+ * recycle_grace. The second one logs it. */
+void agent_runner_leave(agent_supervisor_t *sv, agent_runner_t *runner);
+void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner);
+
+/* All runners finish their runs and end. */
+void agent_runner_drain_all(agent_supervisor_t *sv);
+
+#endif

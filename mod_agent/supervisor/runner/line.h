@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handles the protocol lines of runners. */
+#ifndef AGENT_SUPERVISOR_RUNNER_LINE_H
+#define AGENT_SUPERVISOR_RUNNER_LINE_H
+
+#include "runner.h"
+
+/* Whether a line of that length of a run can be taken now. */
+bool agent_runner_has_room(const agent_supervisor_t *sv,
+                           const agent_runner_t *runner,
+                           const agent_lease_key_t *key, apr_size_t length);
+
+/* Handles a line without its newline. False: there is no room for it; its run
+ * is in runner->held_key; call again with the same line later. With is_last it
+ * is always taken. */
+bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
+                            const char *text, apr_size_t length, bool is_last);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trials of suspects. A suspect may run for hours, and a run cannot be moved.
+ * Where all runners for suspects are taken, runs whose trial is over release
+ * theirs: they continue beside others from their last checkpoint, and waiting
+ * suspects are tried without more processes.
+ */
+#ifndef AGENT_SUPERVISOR_RUNNER_TRIAL_H
+#define AGENT_SUPERVISOR_RUNNER_TRIAL_H
+
+#include "runner.h"
+
+/* Called each second. */
+void agent_runner_tick_trials(agent_supervisor_t *sv);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Due times of the statements that other parts request: they only set a time
+ * here; the statement (statement/, webhook/) reads it when its turn comes.
+ */
+#ifndef AGENT_SUPERVISOR_SCHEDULE_H
+#define AGENT_SUPERVISOR_SCHEDULE_H
+
+#include "context.h"
+
+typedef struct agent_schedule_t {
+    const agent_context_t *context;
+    /* claim_runs. */
+    apr_time_t claim_at;
+    /* check_leases. */
+    apr_time_t check_at;
+    /* claim_webhooks: when it is due, and when it was sent last. */
+    apr_time_t webhooks_at;
+    apr_time_t webhooks_sent_at;
+} agent_schedule_t;
+
+/* Between two requested claims of webhooks. */
+#define AGENT_SCHEDULE_WEBHOOK_PAUSE apr_time_from_msec(100)
+
+/* A run became ready, or a slot free: claim now. */
+static inline void agent_schedule_claim(agent_schedule_t *schedule)
+{
+    schedule->claim_at = schedule->context->now;
+}
+
+/* A run was cancelled: check the leases now. */
+static inline void agent_schedule_check(agent_schedule_t *schedule)
+{
+    schedule->check_at = schedule->context->now;
+}
+
+/* A run ended, which may have added a webhook: claim webhooks soon. */
+static inline void agent_schedule_webhooks(agent_schedule_t *schedule)
+{
+    apr_time_t soon = schedule->webhooks_sent_at + AGENT_SCHEDULE_WEBHOOK_PAUSE;
+
+    if (soon < schedule->webhooks_at) {
+        schedule->webhooks_at = soon;
+    }
+}
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* release_runs and fail_run; see release.h. */
+#include "release.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../instance.h"
+#include "../run_end.h"
+
+/* After so many failures alone a run ends in error. */
+#define MAX_FAILURES 3
+/* Longest pause between two attempts to end it. */
+#define MAX_PAUSE apr_time_from_sec(60)
+
+/* Columns of the statements that release runs. */
+enum { COL_RUN, COL_THREAD, COL_OUTCOME };
+
+static bool is_due(const agent_supervisor_t *sv, const agent_release_t *release)
+{
+    return release->retry_at <= sv->context->now
+        && !agent_batch_has_run(&sv->batches, release->key.run_id);
+}
+
+static agent_release_t *find_due(const agent_supervisor_t *sv)
+{
+    agent_release_t *release;
+
+    AGENT_RING_EACH(release, &sv->releases.waiting, agent_release_t, link)
+    {
+        if (is_due(sv, release)) {
+            return release;
+        }
+    }
+    return NULL;
+}
+
+/* A release that waits for a batch is tried again when that is saved. */
+static apr_time_t due_release(agent_supervisor_t *sv)
+{
+    apr_time_t next = AGENT_CLOCK_NEVER;
+    agent_release_t *release;
+
+    if (!agent_worker_is_live(&sv->worker)
+        || agent_release_is_empty(&sv->releases)) {
+        return AGENT_CLOCK_NEVER;
+    }
+    if (find_due(sv) != NULL) {
+        return sv->context->now;
+    }
+    AGENT_RING_EACH(release, &sv->releases.waiting, agent_release_t, link)
+    {
+        if (release->retry_at > sv->context->now && release->retry_at < next) {
+            next = release->retry_at;
+        }
+    }
+    return next;
+}
+
+/* Whether a release can be in the same statement as the first one. */
+static bool goes_along(const agent_supervisor_t *sv,
+                       const agent_release_t *first,
+                       const agent_release_t *release)
+{
+    return release->error == NULL && release->counted == first->counted
+        && release->max_shared == first->max_shared
+        && strcmp(release->reason, first->reason) == 0 && is_due(sv, release);
+}
+
+static apr_status_t send_end(agent_supervisor_t *sv, agent_release_t *release,
+                             agent_database_t *database, agent_error_t **err)
+{
+    const char *params[6];
+
+    release->sent = true;
+    sv->releases.in_flight = 1;
+    params[0] = sv->worker.id;
+    params[1] = release->account_id;
+    params[2] = apr_pstrmemdup(database->scratch, release->key.run_id, 36);
+    params[3] = apr_itoa(database->scratch, (int)release->key.epoch);
+    params[4] = release->error;
+    params[5] = release->reason;
+    return agent_db_send(database->db, AGENT_SQL_FAIL_RUN, params, err,
+                         database->scratch);
+}
+
+static apr_status_t send_several(agent_supervisor_t *sv,
+                                 const agent_release_t *first,
+                                 agent_database_t *database,
+                                 agent_error_t **err)
+{
+    agent_release_queue_t *queue = &sv->releases;
+    const char *params[5];
+    agent_buffer_t items;
+    agent_release_t *release;
+    int count = 0;
+
+    agent_buffer_init(&items, database->scratch);
+    AGENT_RING_EACH(release, &queue->waiting, agent_release_t, link)
+    {
+        release->sent = count < queue->limit.current
+            && goes_along(sv, first, release);
+        if (release->sent) {
+            agent_lease_print(&items, &release->key, release->account_id);
+            count++;
+        }
+    }
+    agent_buffer_append(&items, "]", 2);
+    queue->in_flight = count;
+    params[0] = sv->worker.id;
+    params[1] = agent_buffer_text(&items);
+    params[2] = first->counted ? "true" : "false";
+    params[3] = first->reason;
+    params[4] = first->max_shared != 0
+        ? apr_itoa(database->scratch, first->max_shared)
+        : NULL;
+    return agent_db_send(database->db, AGENT_SQL_RELEASE_RUNS, params, err,
+                         database->scratch);
+}
+
+static apr_status_t send_release(agent_supervisor_t *sv,
+                                 agent_database_t *database,
+                                 agent_error_t **err)
+{
+    agent_release_t *first = find_due(sv);
+
+    if (first == NULL) {
+        /* due() has found one. */
+        abort();
+    }
+    return first->error != NULL ? send_end(sv, first, database, err)
+                                : send_several(sv, first, database, err);
+}
+
+void agent_release_notify(agent_supervisor_t *sv,
+                          const agent_db_result_t *released)
+{
+    for (int row = 0; row < agent_db_rows(released); row++) {
+        if (strcmp(agent_db_value(released, row, COL_OUTCOME), "requeued")
+            != 0) {
+            agent_notify_add(&sv->notify,
+                             agent_db_value(released, row, COL_RUN),
+                             agent_db_value(released, row, COL_THREAD), true);
+            agent_schedule_webhooks(&sv->schedule);
+        }
+    }
+}
+
+static void receive_release(agent_supervisor_t *sv,
+                            const agent_db_result_t *result)
+{
+    agent_release_queue_t *queue = &sv->releases;
+    agent_release_t *release;
+    agent_release_t *next;
+
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        agent_report_write(sv->context, AGENT_LOG_INFO, "AGT0346", 0,
+                           "run %s given back: %s",
+                           agent_db_value(result, row, COL_RUN),
+                           agent_db_value(result, row, COL_OUTCOME));
+    }
+    agent_release_notify(sv, result);
+    agent_limit_raise(&queue->limit);
+    AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
+    {
+        agent_lease_t *lease;
+
+        if (!release->sent) {
+            continue;
+        }
+        lease = agent_lease_find(&sv->leases, &release->key);
+        if (lease != NULL) {
+            agent_run_end_set_state(sv, lease, AGENT_LEASE_GONE);
+        }
+        agent_release_remove(queue, release);
+    }
+    agent_schedule_claim(&sv->schedule);
+}
+
+/* A release failed alone in its statement; it is tried again after the others.
+ */
+static void count_failure(agent_supervisor_t *sv, agent_release_t *release)
+{
+    agent_release_ring_t *ring = &sv->releases.waiting;
+
+    if (++release->failures == MAX_FAILURES && release->error == NULL) {
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0372", 0,
+                           "run %.36s could not be given back in time: it ends "
+                           "in error",
+                           release->key.run_id);
+        release->error = "release_timeout";
+        release->reason = "The run could not be given back to the queue in "
+                          "time.";
+        release->failures = 0;
+    }
+    else if (release->error != NULL) {
+        apr_interval_time_t pause = apr_time_from_sec(release->failures)
+            * release->failures;
+
+        release->retry_at = sv->context->now
+            + (pause < MAX_PAUSE ? pause : MAX_PAUSE);
+    }
+    APR_RING_REMOVE(release, link);
+    APR_RING_INSERT_TAIL(ring, release, agent_release_t, link);
+}
+
+static void fail_release(agent_supervisor_t *sv, agent_failure_t failure)
+{
+    agent_release_queue_t *queue = &sv->releases;
+    bool is_transient = agent_failure_is_transient(failure);
+    bool is_alone = queue->in_flight == 1;
+    agent_release_t *release;
+    agent_release_t *next;
+
+    if (!is_transient) {
+        agent_limit_lower(&queue->limit, queue->in_flight);
+    }
+    AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
+    {
+        if (release->sent) {
+            release->sent = false;
+            release->retry_at = agent_database_retry_at(sv->context, failure);
+            if (!is_transient && is_alone) {
+                count_failure(sv, release);
+                return;
+            }
+        }
+    }
+}
+
+const agent_operation_t agent_release_operation = {
+    "release_runs", due_release, send_release, receive_release, fail_release};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sends the queue of releases: release_runs, or fail_run for a run that cannot
+ * be requeued. */
+#ifndef AGENT_SUPERVISOR_RELEASE_RUNS_H
+#define AGENT_SUPERVISOR_RELEASE_RUNS_H
+
+#include "database.h"
+
+extern const agent_operation_t agent_release_operation;
+
+/* Adds notifications for those of the released runs (of any statement) that are
+ * final. */
+void agent_release_notify(agent_supervisor_t *sv,
+                          const agent_db_result_t *released);
+
+#endif

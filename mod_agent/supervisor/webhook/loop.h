@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libcurl in the supervisor's loop: it says which descriptors it waits for and
+ * when it is to be called, and is told which became ready.
+ */
+#ifndef AGENT_SUPERVISOR_WEBHOOK_LOOP_H
+#define AGENT_SUPERVISOR_WEBHOOK_LOOP_H
+
+#include "delivery.h"
+
+/* Begins to send a delivery of the table; it ends at once where that is
+ * impossible. */
+void agent_webhook_send(agent_delivery_t *delivery);
+
+/* Calls libcurl when its timer is due; returns when to be called again. */
+apr_time_t agent_webhook_step(agent_delivery_table_t *table);
+
+/* Adds libcurl's descriptors to the poll set. */
+void agent_webhook_poll(agent_delivery_table_t *table);
+
+/* Aborts what is being sent and ends libcurl. */
+void agent_webhook_close(agent_delivery_table_t *table);
+
+#endif
