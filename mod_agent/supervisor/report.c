@@ -36,28 +36,24 @@ void agent_report_repeat(agent_context_t *context, agent_log_level_t level,
                          const char *id, apr_status_t rv, const char *format,
                          ...)
 {
-    agent_report_t *report = &context->report;
-    int i = index_of(id);
+    unsigned omitted;
     char text[MAX_TEXT];
     va_list args;
 
-    if (report->last[i] != 0
-        && context->now - report->last[i] < apr_time_from_sec(60)) {
-        report->dropped[i]++;
+    if (!agent_throttle_pass(&context->report.throttles[index_of(id)],
+                             context->now, &omitted)) {
         return;
     }
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (report->dropped[i] > 0) {
+    if (omitted > 0) {
         agent_report_write(context, level, id, rv,
                            "%s (and %u more of this kind since the last "
                            "report)",
-                           text, report->dropped[i]);
+                           text, omitted);
     }
     else {
         agent_report_write(context, level, id, rv, "%s", text);
     }
-    report->last[i] = context->now;
-    report->dropped[i] = 0;
 }

@@ -7,6 +7,7 @@
 #define AGENT_SUPERVISOR_REPORT_H
 
 #include "../core/log.h"
+#include "../core/throttle.h"
 #include "types.h"
 
 /* The supervisor's ids are AGT0301 .. AGT0399. */
@@ -14,9 +15,8 @@
 #define AGENT_REPORT_COUNT 99
 
 typedef struct agent_report_t {
-    /* Indexed by id: when it was last written, lines omitted since then. */
-    apr_time_t last[AGENT_REPORT_COUNT];
-    unsigned dropped[AGENT_REPORT_COUNT];
+    /* Indexed by id. */
+    agent_throttle_t throttles[AGENT_REPORT_COUNT];
 } agent_report_t;
 
 /* Writes one line. rv: 0 when no status belongs to it. */

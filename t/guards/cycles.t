@@ -9,7 +9,7 @@ use AgentTest::Env qw(root build_dir);
 use AgentTest::Source;
 use Test::More;
 
-my @FOLDERS = qw(mod_ratelimit_regional mod_agent/core mod_agent/runners);
+my @FOLDERS = qw(mod_ratelimit_regional mod_agent/core mod_agent/runners mod_agent/supervisor);
 
 # ---- The check itself ----
 

@@ -21,7 +21,7 @@ use POSIX qw(WNOHANG mkfifo);
 use Socket qw(SOCK_DGRAM);
 
 our @EXPORT = qw(start_cluster create_thread create_run create_runs run_field status_of
-    wait_status wait_final events_of make_gate open_gate uuid build
+    wait_status wait_final wait_all_final wait_events events_of make_gate open_gate uuid build
     program fast_timing start_listener listen_once);
 
 our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
@@ -292,6 +292,30 @@ sub wait_status {
     my ($run, $status, $seconds) = @_;
     my $got = wait_final($run, $seconds);
     return Test::More::is($got, $status, "the run ends as $status");
+}
+
+sub quoted { return join ', ', map { "'$_'" } @_ }
+
+# Waits until each of the runs has so many events, with one query for all.
+sub wait_events {
+    my ($what, $count, @runs) = @_;
+    my $list = quoted(@runs);
+    wait_for($what, sub {
+        sql("select count(*) from (select run_id from agent.run_events where run_id in ($list) "
+            . "group by run_id having count(*) >= $count) x") == @runs;
+    });
+    return;
+}
+
+# Waits until all of the runs have ended as $status.
+sub wait_all_final {
+    my ($status, @runs) = @_;
+    my $list = quoted(@runs);
+    wait_for('all runs to be final', sub {
+        sql("select count(*) from agent.runs where finished_at is not null and run_id in ($list)") == @runs;
+    }, 600);
+    return Test::More::is(sql("select count(*) from agent.runs where status = '$status' and run_id in ($list)"),
+        scalar @runs, "all runs end as $status");
 }
 
 # [event, data] pairs in order; dies when a number is missing.

@@ -24,7 +24,7 @@ subtest 'kill -9 of a runner: its runs are executed by others' => sub {
     my $gate = make_gate();
     my @runs = map { create_run({ do => 'gate', path => $gate }) } 1 .. 4;
     $sv->wake;
-    wait_for('all to run', sub { !grep { events_of($_) < 2 } @runs });
+    wait_events('all to run', 2, @runs);
     my ($victim) = map { $_->[1]{pid} } grep { $_->[0] eq 'custom' } events_of($runs[0]);
     my @lost = grep { (events_of($_))[1][1]{pid} == $victim } @runs;
     cmp_ok scalar @lost, '<', 4, 'the runs are distributed';
@@ -32,9 +32,9 @@ subtest 'kill -9 of a runner: its runs are executed by others' => sub {
     wait_for('its runs to be ready again', sub {
         sql("select count(*) from agent.run_queue where state = 'ready' or epoch > 1") == @lost;
     });
-    wait_for('their second attempts', sub { !grep { events_of($_) < 4 } @lost });
+    wait_events('their second attempts', 4, @lost);
     open_gate($gate);
-    wait_status($_, 'success') for @runs;
+    wait_all_final('success', @runs);
     my %attempts = map { split /\t/ } sql('select run_id, attempts from agent.usage_events');
     is_deeply [ map { $attempts{$_} } @lost ], [ map { @lost > 1 ? 1 : 2 } @lost ],
         'an attempt is counted for a run that was alone on it';
@@ -67,12 +67,12 @@ subtest 'kill -9 of a runner while a claim for its slots is in flight' => sub {
     close $lock or die "psql failed\n";
     wait_for('those without a slot to be released', sub { 2 == (() = $sv->log_text =~ /AGT0346.*requeued/g) });
     kill CONT => $spawner;
-    wait_for('all to run', sub { !grep { events_of($_) < 2 } @runs });
+    wait_events('all to run', 2, @runs);
     my %runs_of;
     $runs_of{ (events_of($_))[1][1]{pid} }++ for @runs;
     is $runs_of{$other}, 2, 'the other runner gets no more runs than it has slots';
     open_gate($gate);
-    wait_status($_, 'success') for @runs;
+    wait_all_final('success', @runs);
     is sql("select max(attempts) from agent.usage_events where run_id in ('" . join("', '", @runs) . "')"), 1,
         'and no attempt is counted';
     is $sv->stop, 0, 'the supervisor exits with status 0';

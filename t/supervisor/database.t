@@ -208,7 +208,7 @@ subtest 'a run whose output cannot be stored ends in error, others of its batch 
     my @good = map { create_run({ do => 'gate', path => $gate }) } 1 .. 5;
     my $bad = create_run({ do => 'gate', path => $gate, bytes => -1 });
     $sv->wake;
-    wait_for('all to run', sub { !grep { events_of($_) < 2 } @good, $bad });
+    wait_events('all to run', 2, @good, $bad);
 
     # While one statement waits for this lock the others' ends meet in a batch.
     open my $lock, '|-', 'psql', '-Xq' or die "psql: $!\n";
@@ -224,7 +224,7 @@ subtest 'a run whose output cannot be stored ends in error, others of its batch 
     close $lock or die "psql failed\n";
 
     wait_status($bad, 'error');
-    wait_status($_, 'success') for @good, $first;
+    wait_all_final('success', @good, $first);
     is sql("select error->>'error' from agent.runs where run_id = '$bad'"), 'invalid_output', 'with its reason';
     is_deeply [ map { $_->[0] } events_of($bad) ], [qw(metadata custom error)], 'its last event is the error';
     like $sv->log_text, qr/AGT0344: a batch of \d+ runs was refused/, 'it shared a batch';

@@ -11,7 +11,7 @@ use TestSupervisor;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $pg = start_cluster();
-my $sv = TestSupervisor->start($pg, timing_ms => fast_timing(), run_timeout_ms => 60_000);
+my $sv = TestSupervisor->start($pg, timing_ms => fast_timing(), run_timeout_ms => 3_600_000);
 $sv->wait_ready;
 
 sub expect_retry {
@@ -22,7 +22,7 @@ sub expect_retry {
         wait_status($run, 'success');
         is sql("select attempts from agent.usage_events where run_id = '$run'"), 2,
             'the second attempt, by another runner, succeeds';
-        like $sv->log_text, $message, 'the log says what was wrong';
+        ok $sv->wait_log($message), 'the log says what was wrong';
     };
     return;
 }
@@ -78,7 +78,7 @@ subtest 'a run that kills its runner each time costs the runs beside it no attem
     my $gate = make_gate();
     my @others = map { create_run({ do => 'gate', path => $gate }) } 1 .. 20;
     $sv->wake;
-    wait_for('the others to run', sub { !grep { events_of($_) < 2 } @others });
+    wait_events('the others to run', 2, @others);
     my $poison = create_run({ do => 'abort' });
     $sv->wake;
     wait_status($poison, 'error');
@@ -95,7 +95,7 @@ subtest 'a run that kills its runner each time costs the runs beside it no attem
     wait_status($new, 'success');
     wait_for('all of them to hold the gate', sub { !grep { (events_of($_))[-1][0] ne 'custom' } @others });
     open_gate($gate);
-    wait_status($_, 'success') for @others;
+    wait_all_final('success', @others);
     is sql("select max(attempts) from agent.usage_events where run_id in ('" . join("', '", @others) . "')"), 1,
         'all others end at their first attempt';
 };
@@ -115,14 +115,14 @@ subtest 'suspects: no more are claimed than runners can be started for them' => 
     my @runs = map { create_run({ do => 'noop' }, graph => 'many') } 1 .. 5;
     my $many = TestSupervisor->start($pg, node => 'node-5', graphs => { many => {} },
         timing_ms => { %{ fast_timing() }, trial => 600_000 });
-    wait_status($_, 'success') for @runs;
+    wait_all_final('success', @runs);
     pass 'ordinary runs go on beside them';
     my $held = "select count(*) from agent.run_queue where graph_id = 'many' and state = 'leased'";
     wait_for('16 of them to run', sub { sql($held) == 16 && !grep { events_of($_) < 2 } @first });
     wait_status(create_run({ do => 'noop' }, graph => 'many'), 'success') for 1 .. 3;
     is sql($held), 16, 'the others wait in the queue';
     open_gate($gate);
-    wait_status($_, 'success') for @suspects;
+    wait_all_final('success', @suspects);
     is sql("select max(epoch) from agent.usage_events where run_id in ('" . join("', '", @suspects) . "')"), 1,
         'each is claimed once';
     is $many->stop, 0, 'the supervisor exits with status 0';
@@ -137,7 +137,7 @@ subtest 'suspects: one is executed while ordinary runs have all slots' => sub {
     sql("update agent.run_queue set max_shared = 1 where run_id = '$next'");
     wait_for('the other one to run beside it', sub { events_of($next) >= 2 });
     open_gate($gate);
-    wait_status($_, 'success') for $long, $next;
+    wait_all_final('success', $long, $next);
     is $full->stop, 0, 'the supervisor exits with status 0';
 };
 

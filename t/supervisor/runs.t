@@ -62,7 +62,7 @@ subtest 'runs of one thread execute one after the other, in order' => sub {
     wait_for('the first run to start', sub { events_of($first) == 2 });
     is status_of($next[0]), 'pending', 'the second waits';
     open_gate($gate);
-    wait_status($_, 'success') for $first, @next;
+    wait_all_final('success', $first, @next);
     my @order = sql("select run_id from agent.runs where thread_id = '$thread' order by finished_at, thread_seq");
     is_deeply \@order, [ $first, @next ], 'in the order of their creation';
 };

@@ -50,7 +50,7 @@ subtest 'runners for suspects that cannot start are started after growing pauses
     my $gate = make_gate();
     my @others = map { create_run({ do => 'gate', path => $gate }, graph => 'broken') } 1 .. 8;
     $sv->wake;
-    wait_for('the others to run', sub { !grep { events_of($_) < 2 } @others });
+    wait_events('the others to run', 2, @others);
     my $count_ends = sub { return scalar(() = $sv->log_text =~ /AGT0331/g) };
     # The next ordinary runner starts, those for suspects do not.
     break_runner($dir);
@@ -70,7 +70,7 @@ subtest 'runners for suspects that cannot start are started after growing pauses
     repair_runner($dir);
     wait_status($poison, 'error');
     open_gate($gate);
-    wait_status($_, 'success') for @others;
+    wait_all_final('success', @others);
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
@@ -109,7 +109,7 @@ subtest 'each suspect is tried, however long others take' => sub {
     is_deeply [ grep { $_ ne "2\t1" } ended(@long) ], [], 'which does not count as an attempt';
     cmp_ok scalar($sv->runner_pids), '<=', 1 + 16, 'no more than 16 runners are there for suspects';
     open_gate($gate);
-    wait_status($_, 'success') for @long;
+    wait_all_final('success', @long);
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
@@ -123,7 +123,7 @@ subtest 'suspects keep their runners to the end where no others wait' => sub {
     wait_status((make_suspects('calm', 1, 1, { do => 'noop' }))[0], 'success') for 1 .. 3;
     wait_for('their runners to end', sub { $sv->runner_pids == 1 + @long });
     open_gate($gate);
-    wait_status($_, 'success') for @long;
+    wait_all_final('success', @long);
     is_deeply [ ended(@long) ], [ ("1\t1") x 3 ], 'to the end';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
@@ -139,7 +139,7 @@ subtest 'a run that was cleared is tried longer the next time' => sub {
     is_deeply [ ended(@long) ], ["2\t1"], 'the one that was never cleared is the first to be';
     wait_status((make_suspects('again', 1, 1, { do => 'noop' }))[0], 'success');
     open_gate($gate);
-    wait_status($_, 'success') for @long;
+    wait_all_final('success', @long);
     is_deeply [ sort { $a cmp $b } ended(@long) ], [ ("1\t1") x 15, "2\t1" ], 'the others are not';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
@@ -167,7 +167,7 @@ subtest 'at most as many runners leave as are configured' => sub {
     wait_for('all to run', sub { sql("select count(*) from agent.run_queue where graph_id = 'left' and state = 'leased'") == 3 });
     wait_for('all to hold the gate', sub { !grep { (events_of($_))[-1][0] ne 'custom' } @long });
     open_gate($gate);
-    wait_status($_, 'success') for @long;
+    wait_all_final('success', @long);
     is_deeply [ grep { !/\t1$/ } ended(@long) ], [], 'and no attempt of theirs counts';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };

@@ -2,19 +2,18 @@
 /*
  * The table of leases: the runs this worker holds.
  *
- * A lease has two sides that end independently: the database's (until its end
- * is committed or it is released or lost) and the runner's (until the runner
- * sends `end` or dies). run_end.h decides; this file only keeps the table.
+ * A lease has two sides that end independently: the database's (its end is
+ * committed, or it is released or lost) and the runner's (it sends `end` or
+ * dies). ../run_end.h decides.
  */
 #ifndef AGENT_SUPERVISOR_LEASE_H
 #define AGENT_SUPERVISOR_LEASE_H
 
 #include <stdbool.h>
-
 #include <apr_hash.h>
 
-#include "../../core/uuid.h"
 #include "../../core/buffer.h"
+#include "../../core/uuid.h"
 #include "../context.h"
 #include "../ring.h"
 
@@ -33,7 +32,7 @@ typedef enum agent_lease_state_t {
     AGENT_LEASE_ENDED,
     /* It waits for release_runs. */
     AGENT_LEASE_RELEASING,
-    /* Finished, released or lost: nothing more is stored. */
+    /* Nothing more is stored. */
     AGENT_LEASE_GONE
 } agent_lease_state_t;
 
@@ -48,12 +47,11 @@ typedef enum agent_lease_cause_t {
 
 APR_RING_HEAD(agent_lease_ring_t, agent_lease_t);
 typedef struct agent_lease_ring_t agent_lease_ring_t;
-
 /* The leases of one runner, a member of its struct. */
 typedef struct agent_lease_group_t {
     agent_runner_t *runner;
     agent_lease_ring_t leases;
-    /* Number of leases; bytes of their start lines. */
+    /* Leases; bytes of their start lines. */
     int active;
     apr_size_t started_bytes;
     /* A start line was handed over. */
@@ -89,7 +87,7 @@ struct agent_lease_t {
     /* The statement in flight composes that line; the runner was given it. */
     bool is_start_sent;
     bool is_started;
-    /* Runs that may share its next runner, 0: no change; trials it passed. */
+    /* Runs that may share its next runner, 0: no change; trials passed. */
     int next_max_shared;
     int times_cleared;
     /* Its longest execution in seconds, 0: the worker's own limit. */
@@ -124,7 +122,7 @@ typedef struct agent_lease_table_t {
 void agent_lease_init(agent_lease_table_t *table,
                       const agent_context_t *context);
 
-/* A new lease, HELD, of the runner of group; group may be NULL. */
+/* A new lease, HELD, of that group (may be NULL). */
 agent_lease_t *agent_lease_add(agent_lease_table_t *table,
                                const agent_lease_key_t *key,
                                agent_lease_group_t *group);
@@ -139,10 +137,9 @@ bool agent_lease_waits(const agent_lease_t *lease);
 /* The runner was given the start line: the run's time limit begins. */
 void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease);
 
-/* Ends the runner's side; frees the lease when both sides have ended. */
+/* End the runner's side; move the database's side on. The lease is freed when
+ * both have ended. */
 void agent_lease_detach(agent_lease_table_t *table, agent_lease_t *lease);
-
-/* Moves the database's side on; frees the lease when both sides have ended. */
 void agent_lease_set_state(agent_lease_table_t *table, agent_lease_t *lease,
                            agent_lease_state_t state);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <apr_strings.h>
+#include "../../core/backoff.h"
 
 #include "protocol.h"
 
@@ -107,16 +107,16 @@ agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table)
  * pause is over. */
 static int count_startable(const agent_runner_table_t *table)
 {
-    const agent_back_off_t *back_off = &table->suspects;
+    const agent_runner_pause_t *pause = &table->suspects;
     int own = AGENT_RUNNERS_SUSPECT - count_runners(table, COUNT_SUSPECT);
     int all = AGENT_RUNNERS_MAX - count_runners(table, COUNT_ALL);
     int count = own < all ? own : all;
 
     if (table->context->mode != AGENT_MODE_RUNNING
-        || back_off->start_at > table->context->now || count <= 0) {
+        || pause->start_at > table->context->now || count <= 0) {
         return 0;
     }
-    if (back_off->failures > 0) {
+    if (pause->failures > 0) {
         return count_runners(table, COUNT_SUSPECT_STARTING) == 0 ? 1 : 0;
     }
     return count;
@@ -186,34 +186,29 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
     return runner;
 }
 
-static agent_back_off_t *find_back_off(agent_runner_table_t *table,
-                                       int max_shared)
+static agent_runner_pause_t *find_pause(agent_runner_table_t *table,
+                                        int max_shared)
 {
     return max_shared > 0 ? &table->suspects : &table->ordinary;
 }
 
 void agent_runner_count_failure(agent_runner_table_t *table, int max_shared)
 {
-    agent_back_off_t *back_off = find_back_off(table, max_shared);
-    apr_interval_time_t wait = FIRST_WAIT;
+    agent_runner_pause_t *pause = find_pause(table, max_shared);
 
-    for (int i = 0; i < back_off->failures && wait < MAX_WAIT; i++) {
-        wait *= 2;
-    }
-    back_off->failures++;
-    back_off->start_at = table->context->now
-        + (wait < MAX_WAIT ? wait : MAX_WAIT);
-    if (back_off->failures > 3) {
+    pause->start_at = table->context->now
+        + agent_backoff_delay(pause->failures++, FIRST_WAIT, MAX_WAIT);
+    if (pause->failures > 3) {
         agent_report_repeat(table->context, AGENT_LOG_ERR, "AGT0337", 0,
                             "%d runners in a row ended right after their "
                             "start",
-                            back_off->failures);
+                            pause->failures);
     }
 }
 
 void agent_runner_count_success(agent_runner_table_t *table, int max_shared)
 {
-    find_back_off(table, max_shared)->failures = 0;
+    find_pause(table, max_shared)->failures = 0;
 }
 
 /* NULL when it could not be started. */

@@ -17,14 +17,12 @@ typedef enum agent_runner_state_t {
     AGENT_RUNNER_READY,
     /* Gets no more runs; ends when idle or is killed. */
     AGENT_RUNNER_LEAVING,
-    /* Was killed; its output is not read. */
+    /* Its output is not read. */
     AGENT_RUNNER_KILLED,
-    /* Has ended; agent_runner_free_dead() frees it. */
     AGENT_RUNNER_DEAD
 } agent_runner_state_t;
 
-/* Runners for suspects at once: four groups of each of three sizes, and more.
- */
+/* Runners for suspects at once: four groups of three sizes, and more. */
 #define AGENT_RUNNERS_SUSPECT 16
 
 /* What happens to the runs of a runner that ends. */
@@ -62,8 +60,7 @@ struct agent_runner_t {
     agent_buffer_t output;
     /* Bytes of output that have no newline. */
     apr_size_t scanned;
-    /* The first line of output, of that run, waits for room: the runner is not
-     * read. */
+    /* The first line of output, of that run, waits: it is not read. */
     bool is_held;
     agent_lease_key_t held_key;
     agent_runner_log_t log;
@@ -80,26 +77,25 @@ struct agent_runner_t {
     apr_int64_t ping_id;
 };
 
-/* Starts that failed in a row, and when the next one may begin. */
-typedef struct agent_back_off_t {
+/* Failed starts in a row, and when the next one may begin. */
+typedef struct agent_runner_pause_t {
     int failures;
     apr_time_t start_at;
-} agent_back_off_t;
+} agent_runner_pause_t;
 
 APR_RING_HEAD(agent_runner_ring_t, agent_runner_t);
 typedef struct agent_runner_ring_t agent_runner_ring_t;
-
 typedef struct agent_runner_table_t {
     agent_context_t *context;
     agent_spawner_t spawner;
     agent_runner_ring_t all;
     apr_uint32_t last_id;
     /* Apart, so that a run that kills its runner at once delays no others. */
-    agent_back_off_t ordinary;
-    agent_back_off_t suspects;
+    agent_runner_pause_t ordinary;
+    agent_runner_pause_t suspects;
     /* No runner is read: too much output is not committed. */
     bool is_full;
-    /* All are stopped (SIGSTOP): the worker's lease was not renewed. */
+    /* All are stopped: the worker's lease was not renewed. */
     bool is_stopped;
 } agent_runner_table_t;
 
@@ -111,19 +107,18 @@ apr_time_t agent_runner_replenish(agent_runner_table_t *table);
 /* Free slots of ordinary runners. */
 int agent_runner_free_slots(const agent_runner_table_t *table);
 
-/* The ordinary runner with the fewest runs; NULL when none has a free slot. */
+/* The ordinary runner with the fewest runs; NULL: none has a free slot. */
 agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table);
 
-/* A runner for suspects, at most max_shared of them, perhaps a new one that is
- * not ready yet. NULL when none is available. */
+/* A runner for at most max_shared suspects, perhaps a new one that is not ready
+ * yet; NULL: none. */
 agent_runner_t *agent_runner_for_suspect(agent_runner_table_t *table,
                                          int max_shared);
 
-/* Runners for suspects that can be started now; 0 while no ordinary runner is
- * ready. */
+/* Runners for suspects that can be started; 0 while no other is ready. */
 int agent_runner_free_suspect_runners(const agent_runner_table_t *table);
 
-/* NULL when there is no such runner. */
+/* NULL: none. */
 agent_runner_t *agent_runner_find(const agent_runner_table_t *table,
                                   apr_uint32_t id);
 
@@ -138,8 +133,8 @@ void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
 /* Signals all runners that have not ended. */
 void agent_runner_signal_all(agent_runner_table_t *table, int number);
 
-/* A runner for so many suspects (0: an ordinary one) could not be started, or
- * ended too soon: the next one is started later, 0.1 s, doubled to 5 s. */
+/* A runner could not be started, or ended too soon: the next one of its kind
+ * is started after 0.1 s, doubled to 5 s. */
 void agent_runner_count_failure(agent_runner_table_t *table, int max_shared);
 
 /* One lived long enough: the next one is started at once. */
@@ -148,7 +143,7 @@ void agent_runner_count_success(agent_runner_table_t *table, int max_shared);
 /* Frees runners that have ended; not while the poll set is walked. */
 void agent_runner_free_dead(agent_runner_table_t *table);
 
-/* False while a runner is stopped or not read: then it owes no answer. */
+/* False while it is stopped or not read: then it owes no answer. */
 bool agent_runner_may_answer(const agent_runner_table_t *table,
                              const agent_runner_t *runner);
 

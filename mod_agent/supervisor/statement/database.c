@@ -7,6 +7,8 @@
 
 #include <apr_strings.h>
 
+#include "../../core/backoff.h"
+
 #define CONNECT_TIMEOUT apr_time_from_sec(5)
 #define FIRST_BACKOFF   apr_time_from_msec(100)
 #define LONGEST_BACKOFF apr_time_from_sec(5)
@@ -85,15 +87,10 @@ static const char *reason_of(const agent_error_t *err)
 
 static void fail_connect(agent_database_t *database, const char *reason)
 {
-    apr_interval_time_t wait = FIRST_BACKOFF;
-
-    for (int i = 0; i < database->failed_connects && wait < LONGEST_BACKOFF;
-         i++) {
-        wait *= 2;
-    }
-    database->failed_connects++;
     database->connect_at = agent_database_after(
-        database->context, wait < LONGEST_BACKOFF ? wait : LONGEST_BACKOFF);
+        database->context,
+        agent_backoff_delay(database->failed_connects++, FIRST_BACKOFF,
+                            LONGEST_BACKOFF));
     agent_report_repeat(database->context, AGENT_LOG_ERR, "AGT0310", 0,
                         "cannot connect to the database: %s", reason);
     disconnect(database);
