@@ -106,6 +106,22 @@ is wrong_includes('mod_agent', %may), '', 'mod_agent: dependencies go one way';
 is wrong_includes('mod_ratelimit_regional', %limiter_may), '',
     'mod_ratelimit_regional: dependencies go one way';
 
+# The folders of the built-in runner from top to bottom, and the headers above
+# them that they may include.
+my @runner = qw(run tool model message base);
+my %rank = map { $runner[$_] => $_ } 0 .. $#runner;
+my @upward;
+for my $file (grep { m{\Amod_agent/runners/builtin/\w+/} } @c_files) {
+    my ($folder) = $file =~ m{builtin/(\w+)/};
+    for (numbered_lines(without_comments($file))) {
+        my ($number, $line) = @{$_};
+        next if $line !~ m{\A\s*#\s*include\s*"runners/builtin/(?:(\w+)/)?(\w+)\.h"};
+        my $is_allowed = defined $1 ? $rank{$1} > $rank{$folder} : $2 =~ /\A(?:wire|http|graph)\z/;
+        push @upward, "$file:$number" if !$is_allowed;
+    }
+}
+is "@upward", '', "a folder of the built-in runner uses those below it: @runner";
+
 my @shared;
 for my $file (@c_files) {
     my ($module) = $file =~ m{\A(\w+)/};
