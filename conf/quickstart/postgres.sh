@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A private PostgreSQL cluster in one directory: unix socket only, the socket
-# in that directory, so PGHOST=DIR reaches it. The quick start, the tests and
-# the benchmarks use it; a server of this machine is never touched.
-#   postgres.sh start DIR             make it if there is none, start it
-#   postgres.sh database DIR [NAME]   make a database (agent) if there is none,
-#                                     bring the schema in it up to date
+# A private PostgreSQL cluster in one directory. It listens only on a unix
+# socket in that directory (PGHOST=DIR). The quick start, the tests and the
+# benchmarks use it; it does not affect other clusters of the machine.
+#   postgres.sh start DIR             create the cluster if missing, start it
+#   postgres.sh database DIR [NAME]   create a database (agent) if missing,
+#                                     upgrade its schema
 #   postgres.sh stop DIR [smart|fast|immediate]
 #   postgres.sh status DIR            exit 0 while it runs
 #   postgres.sh owner                 the user it runs as
-# SERVER_USER names who else may connect, as role agent (httpd's children).
+# SERVER_USER: another user who may connect, as role agent (httpd's children).
 # CLUSTER_OPTIONS is added to the server's command line.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -31,9 +31,8 @@ check_socket_path() {
         die "The path $DIR is too long for a unix socket (90 characters)."
 }
 
-# Who may be whom: peer authentication, so no password and no open door.
-# Role postgres installs the schema, role agent is what a server connects as;
-# agent_owner, which owns the schema, is nobody's and cannot log in.
+# Peer authentication: no passwords. Role postgres installs the schema, role
+# agent is that of the server; agent_owner owns the schema and cannot log in.
 write_access_rules() {
     local data=$DIR/data user
     say "local all all peer map=agent" >"$data/pg_hba.conf"
@@ -55,7 +54,7 @@ make_cluster() {
     write_access_rules
 }
 
-# as_admin DATABASE ARGUMENT...: psql as the owner of everything
+# as_admin DATABASE ARGUMENT...: psql as superuser
 as_admin() {
     local database=$1
     shift

@@ -12,7 +12,7 @@ use AgentSQL;
 
 chomp(my $pgxs = `pg_config --pgxs`);
 my $tester = dirname($pgxs) . '/../test/isolation/isolationtester';
-plan skip_all => "there is no isolationtester in $tester" if !-x $tester;
+plan skip_all => "isolationtester is not installed: $tester" if !-x $tester;
 
 sub slurp {
     my ($file) = @_;

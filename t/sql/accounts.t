@@ -63,11 +63,11 @@ is +($guest->try_run($thread))[0], 'thread_not_found', 'create_run finds no thre
 subtest 'an id that another account uses is free' => sub {
     is +($guest->api('create_thread', $thread, 'raise', '{}'))[0], 'ok';
     is +($guest->api('create_thread', $thread, 'do_nothing', '{"metadata":{"x":1}}'))[0], 'ok';
-    is_deeply $guest->body('get_thread', $thread)->{metadata}, {}, 'and names a thread of the own account';
+    is_deeply $guest->body('get_thread', $thread)->{metadata}, {}, 'do_nothing returns the thread of the own account';
     is_deeply $guest->body('get_state', $thread, undef)->{values}, {};
     is +($guest->api('get_state', $thread, $checkpoint))[0], 'checkpoint_not_found';
     is +($guest->try_run($thread, run => $run, key => 'key', hash => 'other', strategy => 'reject'))[0], 'ok',
-        'also of a run and of an idempotency key, and the thread is not busy';
+        'the ids of runs and idempotency keys of another account are free';
     my ($own) = $guest->claim($worker);
     is $own->{account_id}, $guest->account;
     is AgentSQL::decode($own->{start})->{input}, undef;
@@ -91,10 +91,10 @@ subtest 'a stateless run is created in the account of the request' => sub {
     is +($owner->api('find_run_thread', $new))[0], 'run_not_found';
     $guest->api('delete_thread', $hidden);
     my (undef, $body, $runs, $threads) = $guest->try_batch({}, {});
-    is_deeply [ map { $guest->status($threads->[$_], $runs->[$_]) } 0, 1 ], [qw(pending pending)], 'so is a batch';
+    is_deeply [ map { $guest->status($threads->[$_], $runs->[$_]) } 0, 1 ], [qw(pending pending)], 'a batch of stateless runs is created in the account of the request';
     is $owner->status($threads->[0], $runs->[0]), 'run_not_found';
     is +($guest->api('cancel_runs_by_status', 'all', 'rollback', 'ffffffff-ffff-ffff-ffff-ffffffffffff'))[0], 'ok',
-        'and a cancel by status finds these only';
+        'a cancel by status finds runs of the own account only';
     $guest->api('delete_thread', $_) for @$threads;
 };
 

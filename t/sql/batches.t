@@ -55,7 +55,7 @@ subtest 'an item of unknown type fails the batch' => sub {
         my $items = AgentSQL::encode([ $good, AgentSQL::Play::item($claim, s => 1, %$bad) ]);
         is $session->error("select * from agent.save_batch($worker, '$items')"), 'MA002';
     }
-    is_deeply [ $play->events(@$claim{qw(thread_id run_id)}) ], [], 'nothing of the batch is stored';
+    is_deeply [ $play->events(@$claim{qw(thread_id run_id)}) ], [], 'no item of the batch is stored';
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
@@ -100,7 +100,7 @@ subtest 'a chat of 200 messages over 20 checkpoints stores each message once' =>
         $parent = $id;
     }
     is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$claim->{thread_id}'"), 200;
-    is_deeply $play->messages($claim->{thread_id}), \@messages, 'and all are read back in order';
+    is_deeply $play->messages($claim->{thread_id}), \@messages, 'all messages are read back in order';
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
@@ -111,7 +111,7 @@ subtest 'an array of small elements is stored whole, in one row however many the
     is_deeply [ map { $_->[0] } $session->query(
         "select length(content) from agent.checkpoint_blobs where thread_id = '$claim->{thread_id}' order by 1") ],
         [ 64, 64, 64, length AgentSQL::encode($values{mixed}), length AgentSQL::encode($values{numbers}) ];
-    is_deeply AgentSQL::decode(($play->join($claim->{thread_id}, $claim->{run_id}))[1]), \%values, 'and read back as it was';
+    is_deeply AgentSQL::decode(($play->join($claim->{thread_id}, $claim->{run_id}))[1]), \%values, 'all values are read back unchanged';
 };
 
 subtest 'two threads with the same message do not share it' => sub {
@@ -162,7 +162,7 @@ subtest 'a batch of events of which some are stored adds the others' => sub {
     is_deeply $play->save($worker, @events), \%saved for 1, 2;
     is_deeply [ $play->events(@$_{qw(thread_id run_id)}) ], [ map { [ $_, 'custom', $_ ] } 0 .. 2 ] for @claims;
     $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
-    is_deeply $play->save($worker, @events), { map { $_->{run_id} => [ 'saved', 't' ] } @claims }, 'also after the end';
+    is_deeply $play->save($worker, @events), { map { $_->{run_id} => [ 'saved', 't' ] } @claims }, 'the batch can be repeated after the end of the runs';
 };
 
 subtest 'a batch of events only skips a run whose lease is lost and saves the others' => sub {
@@ -239,7 +239,7 @@ subtest 'a value that does not fit its type fails the whole batch' => sub {
     my $bad = AgentSQL::Play::checkpoint($claims[1], id => 'no uuid');
     my $text = AgentSQL::Session::literal(AgentSQL::encode([ $good, $bad ]));
     is $session->error("select * from agent.save_batch($worker, $text)"), '22P02';
-    is_deeply [ $play->events($claims[0]{thread_id}, $claims[0]{run_id}) ], [], 'nothing of it is stored';
+    is_deeply [ $play->events($claims[0]{thread_id}, $claims[0]{run_id}) ], [], 'no item of the batch is stored';
     is_deeply $play->save($worker, $good), { $claims[0]{run_id} => [ 'saved', 'f' ] }, 'run by run the good ones pass';
 };
 

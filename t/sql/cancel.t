@@ -72,7 +72,7 @@ subtest 'rollback of a ready run deletes it at once' => sub {
     my @runs = map { $play->run($thread) } 1, 2;
     is_deeply [ cancel($thread, $runs[0], 'rollback') ], [ 'ok', '{"status":"rolled_back"}' ];
     is $play->status($thread, $runs[0]), 'run_not_found';
-    is $play->queue($runs[1])->{state}, 'ready', 'and the next one is ready';
+    is $play->queue($runs[1])->{state}, 'ready', 'the next run is ready';
     cancel($thread, $runs[1], 'rollback');
     is $play->thread_status($thread), 'idle';
 };

@@ -45,10 +45,10 @@ subtest 'runs of a thread are cancelled by their ids' => sub {
 subtest 'run_not_found when none of the runs exists' => sub {
     my ($thread, $other) = map { $play->thread } 1, 2;
     my $run = $play->run($other);
-    is +(by_ids($thread, 'interrupt', $run, AgentSQL::uuid()))[0], 'run_not_found', 'nor on another thread';
+    is +(by_ids($thread, 'interrupt', $run, AgentSQL::uuid()))[0], 'run_not_found', 'run_not_found for a run of another thread';
     is $play->status($other, $run), 'pending';
     finish_all();
-    is +(by_status('all', 'interrupt'))[0], 'run_not_found', 'nor by status';
+    is +(by_status('all', 'interrupt'))[0], 'run_not_found', 'run_not_found for a status without runs';
 };
 
 subtest 'rollback deletes the runs and promotes none of them' => sub {

@@ -62,18 +62,18 @@ subtest 'a claim composes start messages up to its bytes, compose_starts the oth
     }
     my @next = map { $play->run($_) } $large, $small;
     my %claims = map { $_->{run_id} => $_ } $play->claim($other, max_bytes => 4000);
-    like $claims{ $next[1] }{start}, qr/"type" : "start"/, 'the small one';
-    is $claims{ $next[0] }{start}, undef, 'not the large one';
-    cmp_ok $claims{ $next[0] }{start_bytes}, '>', 5000, 'whose length is known';
-    cmp_ok $claims{ $next[0] }{start_bytes}, '<', 8000, 'about';
+    like $claims{ $next[1] }{start}, qr/"type" : "start"/, 'the claim composes the small one';
+    is $claims{ $next[0] }{start}, undef, 'the claim does not compose the large one';
+    cmp_ok $claims{ $next[0] }{start_bytes}, '>', 5000, 'the claim reports the length of the large one';
+    cmp_ok $claims{ $next[0] }{start_bytes}, '<', 8000, 'the reported length is close';
     my $items = AgentSQL::encode([ map { AgentSQL::Play::item($_) } values %claims ]);
     my %starts = map { $_->[0] => $_ } $play->session->query("select * from agent.compose_starts($other, '$items')");
     is scalar keys %starts, 2, 'compose_starts has both';
-    is_deeply AgentSQL::decode($starts{ $next[1] }[2]), AgentSQL::decode($claims{ $next[1] }{start}), 'with the same message';
+    is_deeply AgentSQL::decode($starts{ $next[1] }[2]), AgentSQL::decode($claims{ $next[1] }{start}), 'compose_starts and claim_runs compose the same message';
     like $starts{ $next[0] }[2], qr/x{5000}/;
     is $starts{ $next[0] }[1], $claims{ $next[0] }{epoch};
     is_deeply [ $play->session->query("select * from agent.compose_starts($worker, '$items')") ], [],
-        'only by the worker that holds them';
+        'compose_starts has none for another worker';
     $play->save($other, map { AgentSQL::Play::finish($_) } values %claims);
 };
 
@@ -86,12 +86,12 @@ subtest 'a suspect is claimed only by a worker with room for suspects' => sub {
         [ ['requeued'] ];
     is_deeply [ $play->claim($other, suspects => 0) ], [];
     ($claim) = $play->claim($other);
-    is_deeply [ @{$claim}{qw(run_id max_shared attempt)} ], [ $run, 25, 1 ], 'with its limit, the attempt not counted';
+    is_deeply [ @{$claim}{qw(run_id max_shared attempt)} ], [ $run, 25, 1 ], 'the claim reports the limit; the attempt was not counted';
     $play->release($other, 'true', $claim);
     is $play->queue($run)->{max_shared}, 25, 'the limit is kept until another one is given';
     $play->session->query('update agent.run_queue set not_before = null');
     ($claim) = $play->claim($other);
-    is $claim->{times_cleared}, 0, 'and was never cleared';
+    is $claim->{times_cleared}, 0, 'times_cleared counts no release with a limit';
     $items = AgentSQL::encode([ AgentSQL::Play::item($claim) ]);
     $play->session->query("select outcome from agent.release_runs($other, '$items', false, 'x', (-1)::smallint)");
     ($claim) = $play->claim($other, suspects => 0);
@@ -107,8 +107,8 @@ subtest 'suspects and other runs are claimed up to limits of their own' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $claimed = sub { [ map { $_->{run_id} } $play->claim($other, @_) ] };
     is_deeply $claimed->(limit => 1, suspects => 0), [ $runs[0] ], 'suspects do not delay other runs';
-    is_deeply $claimed->(limit => 0, suspects => 2), [ @suspects[ 0, 1 ] ], 'and other runs do not delay suspects';
-    is_deeply [ sort @{ $claimed->(limit => 2, suspects => 1) } ], [ sort @runs[ 1, 2 ], $suspects[2] ], 'both at once';
+    is_deeply $claimed->(limit => 0, suspects => 2), [ @suspects[ 0, 1 ] ], 'other runs do not delay suspects';
+    is_deeply [ sort @{ $claimed->(limit => 2, suspects => 1) } ], [ sort @runs[ 1, 2 ], $suspects[2] ], 'one claim returns both kinds';
     is_deeply $claimed->(limit => 0, suspects => 0), [];
     is_deeply [ sort @{ $claimed->() } ], [ sort $runs[3], @suspects[ 3, 4 ] ], 'no run is left';
     $play->session->query("select * from agent.mark_worker_dead($other, false, 100)");
@@ -124,7 +124,7 @@ subtest 'fail_run ends a run in error, also a cancelled one' => sub {
     is +($play->api('cancel_run', $thread, $run, 'rollback'))[0], 'ok';
     my $stranger = $play->worker;
     is_deeply [ $play->session->query("select * from agent.fail_run($stranger, null, null, null, 'x', 'y')") ], [],
-        'by its worker only';
+        'another worker cannot end it';
     is_deeply [ $play->session->query("select * from agent.fail_run($other, null, null, null, 'x', 'y')") ],
         [ [ $run, $thread, 'error' ] ];
     is_deeply $play->body('get_run', $thread, $run)->{error}, { error => 'x', message => 'y' };
@@ -139,7 +139,7 @@ subtest 'two workers never claim the same run' => sub {
     my @second = $play->claim($play->worker, limit => 4);
     $other->query('commit');
     is_deeply [ map { $_->[0] } @first ], [ @runs[0, 1] ];
-    is_deeply [ map { $_->{run_id} } @second ], [ @runs[2, 3] ], 'and neither waits for the other';
+    is_deeply [ map { $_->{run_id} } @second ], [ @runs[2, 3] ], 'neither waits for the other';
 };
 
 subtest 'the reported length of a start message is that of its state' => sub {
@@ -158,7 +158,7 @@ subtest 'the reported length of a start message is that of its state' => sub {
         my ($claim) = $play->claim($other);
         my $start = AgentSQL::decode($claim->{start});
         is length $start->{values}{messages}[0]{content}, $size, "$why: the line has it";
-        cmp_ok abs($claim->{start_bytes} - length $claim->{start}), '<', 1500, 'and so has its length';
+        cmp_ok abs($claim->{start_bytes} - length $claim->{start}), '<', 1500, "$why: the length is reported";
         return $claim;
     };
     $play->run($thread);
@@ -301,8 +301,8 @@ subtest 'a run whose runner died is ready again after 1, 5 and 25 seconds, +-20 
         my $waits = $session->value(
             "select extract(epoch from not_before - agent.now()) from agent.run_queue where run_id = '$run'");
         ok $waits > $delay * 0.79 && $waits < $delay * 1.21, "about $delay s";
-        cmp_ok $play->queue($run)->{ready_seq}, '>', $before, 'with a new number';
-        is_deeply [ $play->claim($worker) ], [], 'not before';
+        cmp_ok $play->queue($run)->{ready_seq}, '>', $before, 'it gets a new number';
+        is_deeply [ $play->claim($worker) ], [], 'it cannot be claimed earlier';
         is $play->status($thread, $run), 'pending';
         $session->query("update agent.run_queue set not_before = agent.now() where run_id = '$run'");
     }

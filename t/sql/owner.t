@@ -46,7 +46,7 @@ subtest 'a superuser installs for a role without login and without rights in the
     my $app = $db->session($AgentSQL::APP);
     is $app->value("select agent.maintain_partitions('100 years')"), 0, 'a server can work with it';
     is AgentSQL::admin("select pg_has_role('$AgentSQL::APP', '$ROLE', 'member')"), 'f',
-        'and cannot become it';
+        'a server cannot become the owner';
     $app->close;
 
     my ($status, $output) = $db->file_as_superuser('sql/uninstall.sql');
@@ -149,7 +149,7 @@ subtest 'functions that run as the owner search pg_temp last' => sub {
         push @open, grep { $function{$_} } $function{$name}{body} =~ /\bagent\.(\w+)\(/g;
     }
     is_deeply [ map { $_->[0] } $session->query("select distinct r.rolname from pg_proc p join pg_roles r on r.oid = p.proowner
-        where p.prosecdef and p.pronamespace = 'agent'::regnamespace and r.rolsuper") ], [], 'and their owner is not a superuser';
+        where p.prosecdef and p.pronamespace = 'agent'::regnamespace and r.rolsuper") ], [], 'the owner of security definer functions is not a superuser';
     $session->close;
 };
 

@@ -43,7 +43,7 @@ subtest 'an installation has partitions for today and the next seven days' => su
     my ($today) = grep { $found =~ /run_events_$_/ } $day_before, $day_after;
     my @days = map { $_->[0] } $session->query("select 'run_events_' || to_char(date '$today' + n, 'YYYYMMDD')
         from generate_series(0, 7) n");
-    is $found, join(' ', @days, 'run_events_default'), 'and the default partition';
+    is $found, join(' ', @days, 'run_events_default'), 'the partitions are today, seven days and the default';
 };
 
 subtest 'maintenance keeps seven days ahead and can be repeated' => sub {
@@ -83,7 +83,7 @@ subtest 'a day to which an unfinished run writes is kept' => sub {
     $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 1), AgentSQL::Play::finish($claim));
     is scalar $play->events($thread, $run), 1;
     maintain();
-    ok !grep({ $_ eq 'run_events_20300305' } @{ partitions() }), 'until it has ended';
+    ok !grep({ $_ eq 'run_events_20300305' } @{ partitions() }), 'the day is dropped after the end of the run';
 };
 
 subtest 'a waiting run keeps no partition, and writes to the day of its first claim' => sub {
@@ -170,7 +170,7 @@ subtest 'a reader during maintenance does not deadlock with it' => sub {
         sub { $session->value("select cardinality(pg_blocking_pids($waiting))") });
     is $reader->error('select count(*) from agent.run_events'), '', 'it reads the default partition too';
     $reader->query('commit');
-    cmp_ok $other->receive, '>', 9, 'and days are created and dropped';
+    cmp_ok $other->receive, '>', 9, 'days are created and dropped';
     $session->query("alter function agent.maintain_partitions(interval) set lock_timeout = '1s'");
 };
 

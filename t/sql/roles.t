@@ -60,7 +60,7 @@ subtest 'a server role can call maintain_partitions, although it owns no table' 
     my $run = $play->run($thread);
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 1), AgentSQL::Play::finish($claim));
-    is scalar $play->events($thread, $run), 1, 'and use them';
+    is scalar $play->events($thread, $run), 1, 'a server role can write to new partitions';
     $session->query('reset agent.now');
 };
 

@@ -90,7 +90,7 @@ subtest 'request fields arrive in the record and in the start message' => sub {
     is_deeply $start->{config}, $kwargs->{config};
     is_deeply $start->{values}, {};
     is $start->{checkpoint}, undef;
-    unlike $claim->{start}, qr/[\r\n]/, 'one line';
+    unlike $claim->{start}, qr/[\r\n]/, 'the start message is one line';
 };
 
 subtest 'a stream mode given as a string becomes an array' => sub {
@@ -129,10 +129,10 @@ subtest 'null for metadata or configurable counts as absent' => sub {
     my $session = $play->session;
     my $thread = AgentSQL::uuid();
     my ($code, $body) = $play->api('create_thread', $thread, 'raise', '{"metadata": null}');
-    is_deeply $body->{metadata}, {}, 'of a thread';
+    is_deeply $body->{metadata}, {}, 'metadata of a thread';
     my $run = $play->run($thread, request => '{"metadata": null, "config": {"metadata": null, "configurable": null}}');
     my $config = $play->body('get_run', $thread, $run)->{kwargs}{config};
-    is $config->{metadata}{graph_id}, 'agent', 'of a run';
+    is $config->{metadata}{graph_id}, 'agent', 'metadata of a run';
     is $config->{configurable}{run_id}, $run;
     is $play->body('get_thread', $thread)->{metadata}{graph_id}, 'agent';
     $session->query("delete from agent.run_queue where run_id = '$run'");
@@ -166,7 +166,7 @@ subtest 'an unknown checkpoint is checkpoint_not_found, in both forms' => sub {
     my $id = AgentSQL::uuid();
     is +($play->try_run($thread, request => { checkpoint_id => $id }))[0], 'checkpoint_not_found';
     is +($play->try_run($thread, request => { checkpoint => { checkpoint_id => $id } }))[0], 'checkpoint_not_found';
-    is $play->thread_status($thread), 'idle', 'and nothing changed';
+    is $play->thread_status($thread), 'idle', 'the thread is unchanged';
 };
 
 subtest 'a run marks its thread with graph and assistant' => sub {
@@ -190,7 +190,7 @@ subtest 'after_seconds delays the run' => sub {
     is $claim, undef, 'a low-water mark above every number hides it';
     my $mark = $session->value("select max(ready_seq) - 1 from agent.run_queue where state = 'ready'");
     ($claim) = $play->claim($worker, min => $mark);
-    is $claim->{run_id}, $later, 'and it gets a number above all marks when it is due';
+    is $claim->{run_id}, $later, 'a due run gets a number above all marks';
     $session->query('reset agent.now');
 };
 
@@ -262,7 +262,7 @@ subtest 'deleting a run deletes its events and checkpoints, and resets the head 
     is $session->value('select agent.sweep_blobs()'), 1, 'a sweep finds the thread';
     is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread'"), 4,
         'unreferenced values are deleted';
-    is $session->value('select agent.sweep_blobs()'), 0, 'and the next sweep none';
+    is $session->value('select agent.sweep_blobs()'), 0, 'the next sweep finds none';
     is +($play->api('delete_run', $thread, $claims[2]{run_id}))[0], 'run_not_found', 'twice';
 
     is +($play->api('delete_run', $thread, $claims[1]{run_id}))[0], 'ok', 'the only run';

@@ -151,7 +151,7 @@ subtest 'join shows the feedback addresses of a run that succeeded' => sub {
     is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}),
         { messages => [ AgentSQL::Play::human('x') ], __feedback__ => $feedback };
     my @events = $play->events(@$claim{qw(thread_id run_id)});
-    is_deeply [ map { [ @$_[ 0, 1 ] ] } @events ], [ [ 0, 'feedback' ] ], 'and it is the last event of the run';
+    is_deeply [ map { [ @$_[ 0, 1 ] ] } @events ], [ [ 0, 'feedback' ] ], 'feedback is the last event of the run';
     is_deeply AgentSQL::decode($events[0][2]), $feedback;
 
     my $failed = leased($play->thread, @with);

@@ -59,7 +59,7 @@ subtest 'the thread of a stateless run is deleted 120 seconds after its end, wit
     my ($thread, $run) = executed();
     at('12:01:59');
     expire();
-    is thread_there($thread), 'ok', 'until then it can be read';
+    is thread_there($thread), 'ok', 'the thread can be read until then';
     is scalar $play->events($thread, $run), 1;
     is_deeply $play->body('join_run', $thread, $run)->{messages}[1], AgentSQL::Play::human('a');
     at('12:02:00');
@@ -106,7 +106,7 @@ subtest 'a thread with an unfinished run is kept' => sub {
     is thread_there($thread), 'ok';
     at('13:12:00');
     expire();
-    is thread_there($thread), 'thread_not_found', 'and is deleted 120 seconds after the end of that run';
+    is thread_there($thread), 'thread_not_found', 'the thread is deleted 120 seconds after the end of the second run';
 };
 
 subtest 'a concurrent end postpones the deletion' => sub {
@@ -153,13 +153,13 @@ subtest 'a repeated request returns the stored run while it exists' => sub {
     my ($code, $body, $run, $thread) = $play->try_stateless(key => 'k', hash => 'h');
     my ($again, $same) = $play->try_stateless(key => 'k', hash => 'h');
     is $again, 'ok';
-    is $same, $body, 'with its own thread';
+    is $same, $body, 'the repeated request names the same thread';
     is +($play->try_stateless(key => 'k', hash => 'other'))[0], 'idempotency_mismatch';
     is +($play->try_run($thread, key => 'k', hash => 'h2'))[0], 'idempotency_mismatch';
     $play->api('cancel_run', $thread, $run, 'interrupt');
     at('13:50:00');
     expire();
-    is +($play->try_stateless(key => 'k', hash => 'other'))[0], 'ok', 'then the key is free';
+    is +($play->try_stateless(key => 'k', hash => 'other'))[0], 'ok', 'the key is free after the deletion of the thread';
 };
 
 subtest 'an unknown assistant creates no thread' => sub {
@@ -191,7 +191,7 @@ subtest 'a batch with an unknown assistant creates nothing' => sub {
     my $unknown = AgentSQL::uuid();
     my ($code, $body) = $play->try_batch({ input => 1 }, { assistant_id => $unknown }, { input => 3 });
     is $code, 'assistant_not_found';
-    like $body, qr/$unknown/, 'and names the assistant';
+    like $body, qr/$unknown/, 'the error names the assistant';
     is $session->value('select count(*) from agent.threads'), $before;
 };
 

@@ -75,7 +75,7 @@ subtest 'a run with reject on a busy thread is refused, and the active run conti
     is_deeply $play->check($worker, $claim), {}, 'the worker sees no cancel';
     $play->save($worker, AgentSQL::Play::finish($claim));
     is $play->status($thread, $claim->{run_id}), 'success';
-    is +($play->try_run($thread, strategy => 'reject'))[0], 'ok', 'and the thread accepts runs again';
+    is +($play->try_run($thread, strategy => 'reject'))[0], 'ok', 'the thread accepts runs again';
     $play->save($worker, map { AgentSQL::Play::finish($_) } $play->claim($worker));
 };
 
@@ -93,7 +93,7 @@ subtest 'a run that exceeds its time is timeout, and its thread is in error' => 
     $play->save($worker, AgentSQL::Play::finish($claim, 'timeout'));
     is $play->status($claim->{thread_id}, $claim->{run_id}), 'timeout';
     is $play->thread_status($claim->{thread_id}), 'error';
-    ok $play->body('get_run', $claim->{thread_id}, $claim->{run_id})->{error}{message}, 'with some message';
+    ok $play->body('get_run', $claim->{thread_id}, $claim->{run_id})->{error}{message}, 'the error has a message';
 };
 
 subtest 'a run that stops at a breakpoint leaves its thread interrupted' => sub {
@@ -124,7 +124,7 @@ subtest 'a final status never changes' => sub {
             "to $status";
     }
     is $play->session->error(
-        "update agent.runs set finished_at = now() where run_id = '$claim->{run_id}'"), 'MA001', 'nor its time';
+        "update agent.runs set finished_at = now() where run_id = '$claim->{run_id}'"), 'MA001', 'finished_at never changes';
     is $play->session->error(
         "update agent.runs set metadata = '{}' where run_id = '$claim->{run_id}'"), '', 'other columns may';
 };

@@ -57,7 +57,7 @@ subtest 'enqueue runs after all earlier runs, in the order of creation' => sub {
     my ($thread, $claim, undef, @runs) = busy_thread();
     my @order = ($claim->{run_id});
     while ($claim) {
-        is_deeply [ $play->claim($worker) ], [], 'one at a time';
+        is_deeply [ $play->claim($worker) ], [], 'one run of a thread is active';
         $play->save($worker, AgentSQL::Play::finish($claim));
         ($claim) = $play->claim($worker);
         push @order, $claim->{run_id} if $claim;
@@ -129,7 +129,7 @@ subtest 'rollback deletes every unfinished run and restores the previous state' 
         AgentSQL::Play::finish($claim, 'success'));
     is_deeply $saved->{ $claim->{run_id} }, [ 'saved', 't' ], 'rollback wins over success';
     is $play->status($thread, $old[0]), 'run_not_found';
-    is +($play->join($thread, $old[0]))[0], 'run_not_found', 'for join too';
+    is +($play->join($thread, $old[0]))[0], 'run_not_found', 'join of a rolled back run is run_not_found';
     is_deeply $play->messages($thread), ['kept'], 'the head is restored';
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $base;
     is_deeply [ $play->events($thread, $old[0]) ], [], 'its events are deleted';

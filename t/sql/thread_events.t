@@ -46,7 +46,7 @@ subtest 'a poll of a run returns its events, and its end when it is final' => su
     my $thread = $play->thread;
     my $claim = leased($thread);
     my $run = $claim->{run_id};
-    is_deeply [ $play->poll($thread, $run, -1) ], [], 'nothing yet';
+    is_deeply [ $play->poll($thread, $run, -1) ], [], 'no rows before the first event';
     say($claim, 0, 1);
     is_deeply [ $play->poll($thread, $run, -1) ],
         [ [ 0, 'custom', 0, '', 'f' ], [ 1, 'custom', 1, '', 'f' ] ];
@@ -54,9 +54,9 @@ subtest 'a poll of a run returns its events, and its end when it is final' => su
     $play->save($worker, event($claim, 2, 'custom', 2), finish($claim));
     is_deeply [ $play->poll($thread, $run, 1) ],
         [ [ 2, 'custom', 2, '', 'f' ], [ 2, '', '', 'success', 'f' ] ];
-    is_deeply [ $play->poll($thread, $run, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'also when polled again';
+    is_deeply [ $play->poll($thread, $run, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'a repeated poll returns the end again';
     is_deeply [ $play->poll($thread, AgentSQL::uuid(), -1) ], [ [ '', '', '', '', 'f' ] ], 'an unknown run has no number';
-    is_deeply [ $play->poll($play->thread, $run, -1) ], [ [ '', '', '', '', 'f' ] ], 'on another thread too';
+    is_deeply [ $play->poll($play->thread, $run, -1) ], [ [ '', '', '', '', 'f' ] ], 'a run of another thread has no number';
 };
 
 subtest 'a poll is cut off at its limit and reports more' => sub {
@@ -75,7 +75,7 @@ subtest 'a poll is cut off near 64 KB of data' => sub {
     my @rows = $play->poll($thread, $claim->{run_id}, -1);
     is_deeply [ map { [ @$_[ 0, 4 ] ] } @rows ], [ [ 0, 'f' ], [ 1, 'f' ], [ 2, 't' ] ];
     my @again = $play->thread_events($thread, '1--1');
-    is_deeply [ map { [ @$_[ 0, 6 ] ] } @again ], [ [ '1-0', 'f' ], [ '1-1', 'f' ], [ '1-2', 't' ] ], 'of a thread too';
+    is_deeply [ map { [ @$_[ 0, 6 ] ] } @again ], [ [ '1-0', 'f' ], [ '1-1', 'f' ], [ '1-2', 't' ] ], 'a poll of a thread returns the same rows';
 };
 
 subtest 'events that were not requested move the cursor only' => sub {
@@ -114,7 +114,7 @@ subtest 'a thread shows its runs in order, each with its end' => sub {
     is_deeply $read->(), [ 'end 2 success', 'custom 3-0' ];
     is_deeply reader($thread, '0--1')->(),
         [ 'custom 1-0', 'custom 1-1', 'custom 1-2', 'end 1 error', 'custom 2-0', 'end 2 success', 'custom 3-0' ],
-        'from the oldest event: all of it';
+        'from the oldest event: all rows';
     is_deeply reader($thread, '1-1')->(), [ 'custom 1-2', 'end 1 error', 'custom 2-0', 'end 2 success', 'custom 3-0' ],
         'after any id: the rows after it';
     is_deeply reader($thread, '2--1', limit => 1)->(), ['custom 2-0'], 'limited';
@@ -212,17 +212,17 @@ subtest 'the modes of a thread stream select events' => sub {
 subtest 'a stream may begin at the end of the thread' => sub {
     my $thread = $play->thread;
     my $end = sub { my ($code, $body) = $session->call('find_thread_end', $AgentSQL::ACCOUNT, $thread); return ($body, $session->extra) };
-    is_deeply [ $end->() ], [ '1--1', '' ], 'before the first run';
+    is_deeply [ $end->() ], [ '1--1', '' ], 'the end of a thread without runs';
     my $first = leased($thread);
-    is_deeply [ $end->() ], [ '1--1', $first->{run_id} ], 'before the first event';
+    is_deeply [ $end->() ], [ '1--1', $first->{run_id} ], 'the end before the first event';
     say($first, 0, 1);
     $play->run($thread);
-    is_deeply [ $end->() ], [ '1-1', $first->{run_id} ], 'within a run';
+    is_deeply [ $end->() ], [ '1-1', $first->{run_id} ], 'the end within a run';
     $play->save($worker, event($first, 2, 'custom', 2), finish($first));
     my ($second) = $play->claim($worker);
     is_deeply [ $end->() ], [ '2--1', $second->{run_id} ];
     $play->save($worker, event($second, 0, 'custom', 0), finish($second));
-    is_deeply [ $end->() ], [ '3--1', '' ], 'after the last run';
+    is_deeply [ $end->() ], [ '3--1', '' ], 'the end after the last run';
     is_deeply reader($thread, ($end->())[0])->(), [];
 };
 
@@ -234,7 +234,7 @@ subtest 'a cursor beyond the last run counts as the end' => sub {
     is_deeply $read->(), [];
     $claim = leased($thread);
     say($claim, 0);
-    is_deeply $read->(), ['custom 2-0'], 'and misses nothing that comes';
+    is_deeply $read->(), ['custom 2-0'], 'the reader misses no later event';
     $play->save($worker, finish($claim));
 };
 
@@ -267,7 +267,7 @@ subtest 'events dropped by retention are replaced by a gap event and the state' 
 
     is_deeply reader($thread, '1-0')->(),
         [ 'gap 1-0', 'values 1-0', 'feedback 1-2', 'end 1 success', 'gap 2--1', 'error 2-0', 'end 2 error',
-            'custom 3-0', 'end 3 success' ], 'of a thread too';
+            'custom 3-0', 'end 3 success' ], 'a poll of a thread returns the same rows';
     is_deeply reader($thread, '0--1')->(), [ 'custom 3-0', 'end 3 success' ], 'from the oldest stored event';
     my $other = $play->thread;
     is_deeply reader($other, '0--1')->(), [];

@@ -233,7 +233,7 @@ subtest 'each run of a batch inserts its own row' => sub {
     my @claims = $play->claim($worker);
     my @batch = map { AgentSQL::Play::finish($_) } @claims;
     $play->save($worker, @batch) for 1, 2;
-    is_deeply [ sort map { $_->{run_id} } outbox() ], [ sort keys %runs ], 'one each, also when the batch is repeated';
+    is_deeply [ sort map { $_->{run_id} } outbox() ], [ sort keys %runs ], 'one row per run, also when the batch is repeated';
     $session->query('delete from agent.webhook_outbox');
 };
 
@@ -287,17 +287,17 @@ subtest 'a claimed webhook cannot be claimed again until its lease ends' => sub 
     is scalar claim($worker), 1;
     is scalar claim($_), 0 for $worker, $other;
     at('2040-01-01T00:00:29Z');
-    is scalar claim($other), 0, 'after 29 s';
+    is scalar claim($other), 0, 'the lease holds after 29 s';
     at('2040-01-01T00:00:31Z');
     my ($delivery) = claim($other);
-    is $delivery->[2], 2, 'after 31 s, as the second attempt';
+    is $delivery->[2], 2, 'the second attempt begins after 31 s';
     is_deeply [ save($worker, result([ $AgentSQL::ACCOUNT, $run, 1 ], 'failed')) ], [ [ $run, 'gone', '' ] ],
         'the former holder cannot fail it';
     is_deeply [ save($worker, result([ $AgentSQL::ACCOUNT, $run, 2 ], 'refused')) ], [ [ $run, 'gone', '' ] ],
-        'nor under the number of another attempt';
+        'the former holder cannot fail the attempt of another worker';
     is [ outbox() ]->[0]{worker_id}, $other;
     is_deeply [ save($worker, result([ $AgentSQL::ACCOUNT, $run, 1 ], 'delivered')) ], [ [ $run, 'delivered', '' ] ],
-        'but it can report the delivery';
+        'the former holder can report the delivery';
     is_deeply [ save($other, result($delivery, 'failed')) ], [ [ $run, 'gone', '' ] ];
     is_deeply [ outbox() ], [];
     $session->query('reset agent.now');
@@ -411,7 +411,7 @@ subtest 'a worker that is not live claims no webhook' => sub {
     is scalar claim($_), 0 for $dead, 0;
     my $draining = $play->worker;
     $session->query("select agent.renew_worker($draining, 20, true)");
-    is scalar claim($draining), 0, 'nor a draining one';
+    is scalar claim($draining), 0, 'a draining worker claims no webhook';
     is scalar claim($worker), 1;
     $session->query('delete from agent.webhook_outbox');
 };

@@ -55,7 +55,7 @@ subtest 'a dead worker is fenced: it can neither renew nor claim' => sub {
     mark_dead($worker, "true");
     is $session->value("select agent.renew_worker($worker, 20, false)"), 'fenced';
     is_deeply [ $play->claim($worker) ], [];
-    is $session->value('select agent.renew_worker(0, 20, false)'), 'fenced', 'so is an unknown one';
+    is $session->value('select agent.renew_worker(0, 20, false)'), 'fenced', 'an unknown worker is fenced';
     is_deeply [ $play->claim(0) ], [];
     finish_all();
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zombies: workers whose leases are stolen at random and that write on.
+ * zombies: workers that continue to write after their leases were stolen.
  *
  *   zombies RUNS WORKERS
  *
  * A producer creates RUNS runs on a few threads; WORKERS workers claim them and
- * save events, checkpoints and ends in batches; a thief gives leases away under
- * them. A worker that is told "fenced" stops that run, as a supervisor would.
- * Table stress_log receives what each worker was answered for each event:
+ * save events, checkpoints and ends in batches; thieves release
+ * their leases. A worker whose run is fenced stops it, as a supervisor would.
+ * Table stress_log has the result of each event that a worker saved:
  * (run_id, epoch, token, outcome). The database comes from the PG* environment.
  */
 #include <pthread.h>
@@ -125,7 +125,7 @@ static void claim_runs(worker_t *worker)
     PQclear(result);
 }
 
-/* message: the members of what a runner says, without braces. */
+/* message: the members of a runner's message, without braces. */
 static void add_item(worker_t *worker, const attempt_t *attempt, long seq,
                      const char *message)
 {
@@ -314,7 +314,7 @@ static void create_runs(PGconn *conn)
     }
 }
 
-/* Gives leases away, uncounted, until every run is final. */
+/* Releases leases, uncounted, until every run is final. */
 static void *run_thief(void *data)
 {
     static const char steal[] =

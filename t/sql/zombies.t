@@ -30,7 +30,7 @@ chomp $stolen;
 
 cmp_ok $stolen, '>', $runs / 20, "leases were stolen ($stolen)";
 cmp_ok $session->value("select count(*) from stress_log where outcome = 'fenced'"), '>', $stolen / 20,
-    'and their former holders continued to write';
+    'former holders of leases continued to write';
 
 sub none { is $session->value("select count(*) from $_[0]"), 0, $_[1] }
 
