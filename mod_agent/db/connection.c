@@ -82,10 +82,19 @@ void agent_db_close(agent_db_t *db)
     }
 }
 
+/* Room for all statements of the handlers. */
+static agent_db_t *make_db(apr_pool_t *pool)
+{
+    agent_db_t *db = apr_pcalloc(pool, sizeof(*db));
+
+    db->prepared = apr_array_make(pool, 32, sizeof(const agent_statement_t *));
+    return db;
+}
+
 agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
                           apr_pool_t *pool)
 {
-    agent_db_t *db = apr_pcalloc(pool, sizeof(*db));
+    agent_db_t *db = make_db(pool);
 
     db->conn = native;
     db->limits = *limits;
@@ -104,7 +113,7 @@ apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
                                 "application_name",    NULL};
     const char *const values[] = {
         "5", "10", "5", "3", "20000", conninfo, application_name, NULL};
-    agent_db_t *db = apr_pcalloc(pool, sizeof(*db));
+    agent_db_t *db = make_db(pool);
 
     db->conn = PQconnectStartParams(keys, values, 1);
     *out = db;

@@ -3,6 +3,7 @@
 #ifndef AGENT_DB_CONNECTION_H
 #define AGENT_DB_CONNECTION_H
 
+#include <apr_tables.h>
 #include <libpq-fe.h>
 
 #include "query.h"
@@ -10,9 +11,10 @@
 struct agent_db_t {
     PGconn *conn;
     agent_db_limits_t limits;
-    /* The backend for which prepared[] holds; 0 = none yet. */
+    /* The backend that prepared is valid for; 0: none yet. */
     int backend_pid;
-    bool prepared[AGENT_SQL_COUNT];
+    /* Of const agent_statement_t *; agent_db_query() prepares each once. */
+    apr_array_header_t *prepared;
     /* A statement was given up half-way: only a new connection helps. */
     bool broken;
     /* Connecting by PQreset rather than PQconnect. */

@@ -235,7 +235,7 @@ static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
 
 apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  agent_db_pool_t *connections,
-                                 agent_statement_t statement,
+                                 const agent_statement_t *statement,
                                  const char *const *params, agent_error_t **err,
                                  apr_pool_t *pool)
 {
@@ -267,7 +267,7 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
 }
 
 apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
-                                agent_statement_t statement,
+                                const agent_statement_t *statement,
                                 const char *const *params, agent_error_t **err,
                                 apr_pool_t *pool)
 {
@@ -281,7 +281,7 @@ apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
 
 apr_status_t agent_db_pool_call_extra(const char **body, const char **extra,
                                       agent_db_pool_t *connections,
-                                      agent_statement_t statement,
+                                      const agent_statement_t *statement,
                                       const char *const *params,
                                       agent_error_t **err, apr_pool_t *pool)
 {

@@ -31,7 +31,7 @@ apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
  */
 apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  agent_db_pool_t *connections,
-                                 agent_statement_t statement,
+                                 const agent_statement_t *statement,
                                  const char *const *params, agent_error_t **err,
                                  apr_pool_t *pool);
 
@@ -40,7 +40,7 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
  * reads it: APR_SUCCESS for `ok`, APR_EAGAIN for `waiting`, else the error.
  */
 apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
-                                agent_statement_t statement,
+                                const agent_statement_t *statement,
                                 const char *const *params, agent_error_t **err,
                                 apr_pool_t *pool);
 
@@ -51,7 +51,7 @@ apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
  */
 apr_status_t agent_db_pool_call_extra(const char **body, const char **extra,
                                       agent_db_pool_t *connections,
-                                      agent_statement_t statement,
+                                      const agent_statement_t *statement,
                                       const char *const *params,
                                       agent_error_t **err, apr_pool_t *pool);
 

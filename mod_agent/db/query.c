@@ -25,29 +25,6 @@ struct agent_db_result_t {
     PGresult *rows;
 };
 
-typedef struct statement_row_t {
-    const char *name;
-    int params;
-    bool repeatable;
-    const char *sql;
-} statement_row_t;
-
-/*
- * What a role or a database may have set for others, while all text is UTF-8
- * here and every function expects to see what a lock waited for.
- */
-#define SESSION_SQL                                                            \
-    "pg_catalog.set_config('client_encoding', 'UTF8', false), "                \
-    "pg_catalog.set_config('default_transaction_isolation', "                  \
-    "'read committed', false), "
-
-#define AGENT_STATEMENT(id, params, repeatable, sql)                           \
-    {"agent_" #id, params, repeatable, sql},
-static const statement_row_t statement_rows[] = {
-#include "statements.def"
-};
-#undef AGENT_STATEMENT
-
 void agent_db_discard(void *rows)
 {
     PQclear(rows);
@@ -121,15 +98,14 @@ static apr_status_t start_receiving(agent_db_t *db, int sent,
     return sent ? APR_SUCCESS : agent_db_lost(db, err, pool);
 }
 
-apr_status_t agent_db_send(agent_db_t *db, agent_statement_t statement,
+apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
                            const char *const *params, agent_error_t **err,
                            apr_pool_t *pool)
 {
-    const statement_row_t *row = &statement_rows[statement];
-
     return start_receiving(db,
-                           PQsendQueryParams(db->conn, row->sql, row->params,
-                                             NULL, params, NULL, NULL, 0),
+                           PQsendQueryParams(db->conn, statement->sql,
+                                             statement->params, NULL, params,
+                                             NULL, NULL, 0),
                            err, pool);
 }
 
@@ -229,7 +205,7 @@ static apr_status_t greet_backend(agent_db_t *db, agent_error_t **err,
                                   apr_pool_t *pool)
 {
     static const char sql[] =
-        "select agent.schema_version(), " SESSION_SQL
+        "select agent.schema_version(), " AGENT_DB_SESSION_SQL
         "pg_catalog.set_config('statement_timeout', $1, false), "
         "pg_catalog.set_config('lock_timeout', '2000', false)";
     const char *params[1];
@@ -237,7 +213,7 @@ static apr_status_t greet_backend(agent_db_t *db, agent_error_t **err,
     apr_status_t rv;
     const char *version;
 
-    memset(db->prepared, 0, sizeof(db->prepared));
+    apr_array_clear(db->prepared);
     PQsetnonblocking(db->conn, 1);
     params[0] = apr_psprintf(pool, "%" APR_TIME_T_FMT,
                              apr_time_as_msec(db->limits.query_timeout));
@@ -264,19 +240,31 @@ static apr_status_t greet_backend(agent_db_t *db, agent_error_t **err,
     return APR_SUCCESS;
 }
 
-static apr_status_t prepare(agent_db_t *db, agent_statement_t statement,
+static bool is_prepared(const agent_db_t *db,
+                        const agent_statement_t *statement)
+{
+    for (int i = 0; i < db->prepared->nelts; i++) {
+        if (APR_ARRAY_IDX(db->prepared, i, const agent_statement_t *)
+            == statement) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static apr_status_t prepare(agent_db_t *db, const agent_statement_t *statement,
                             agent_error_t **err, apr_pool_t *pool)
 {
-    const statement_row_t *row = &statement_rows[statement];
     agent_db_result_t *result;
     apr_status_t rv;
 
-    if (db->prepared[statement]) {
+    if (is_prepared(db, statement)) {
         return APR_SUCCESS;
     }
-    rv = start_receiving(
-        db, PQsendPrepare(db->conn, row->name, row->sql, row->params, NULL),
-        err, pool);
+    rv = start_receiving(db,
+                         PQsendPrepare(db->conn, statement->name,
+                                       statement->sql, statement->params, NULL),
+                         err, pool);
     if (rv == APR_SUCCESS) {
         rv = await_result(&result, db, err, pool);
     }
@@ -284,16 +272,17 @@ static apr_status_t prepare(agent_db_t *db, agent_statement_t statement,
     if (rv != APR_SUCCESS && strcmp(db->sqlstate, "42P05") == 0) {
         rv = APR_SUCCESS;
     }
-    db->prepared[statement] = rv == APR_SUCCESS;
+    if (rv == APR_SUCCESS) {
+        APR_ARRAY_PUSH(db->prepared, const agent_statement_t *) = statement;
+    }
     return rv;
 }
 
 static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
-                               agent_statement_t statement,
+                               const agent_statement_t *statement,
                                const char *const *params, agent_error_t **err,
                                apr_pool_t *pool)
 {
-    const statement_row_t *row = &statement_rows[statement];
     apr_status_t rv = APR_SUCCESS;
 
     if (agent_db_needs_reset(db)) {
@@ -307,9 +296,9 @@ static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
     }
     if (rv == APR_SUCCESS) {
         rv = start_receiving(db,
-                             PQsendQueryPrepared(db->conn, row->name,
-                                                 row->params, params, NULL,
-                                                 NULL, 0),
+                             PQsendQueryPrepared(db->conn, statement->name,
+                                                 statement->params, params,
+                                                 NULL, NULL, 0),
                              err, pool);
     }
     return rv == APR_SUCCESS ? await_result(result, db, err, pool) : rv;
@@ -322,19 +311,19 @@ static void note_carried(agent_db_t *db, apr_size_t bytes)
     }
 }
 
-static void note_params(agent_db_t *db, agent_statement_t statement,
+static void note_params(agent_db_t *db, const agent_statement_t *statement,
                         const char *const *params)
 {
     apr_size_t bytes = 0;
 
-    for (int i = 0; i < statement_rows[statement].params; i++) {
+    for (int i = 0; i < statement->params; i++) {
         bytes += params[i] != NULL ? strlen(params[i]) : 0;
     }
     note_carried(db, bytes);
 }
 
 /* Whether the statement that just failed may be sent once more. */
-static bool may_repeat(agent_db_t *db, agent_statement_t statement,
+static bool may_repeat(agent_db_t *db, const agent_statement_t *statement,
                        agent_error_id_t error)
 {
     const char *state = db->sqlstate;
@@ -359,11 +348,11 @@ static bool may_repeat(agent_db_t *db, agent_statement_t statement,
     }
     /* Lost on the way: it may have been executed. */
     return state[0] == '\0' && error == AGENT_E_UNAVAILABLE
-        && statement_rows[statement].repeatable;
+        && statement->is_repeatable;
 }
 
 apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
-                            agent_statement_t statement,
+                            const agent_statement_t *statement,
                             const char *const *params, agent_error_t **err,
                             apr_pool_t *pool)
 {

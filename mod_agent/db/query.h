@@ -15,16 +15,10 @@
 #include <apr_time.h>
 
 #include "../core/error.h"
+#include "statement.h"
 
 /* What agent.schema_version() must answer. */
 #define AGENT_SCHEMA_VERSION 5
-
-#define AGENT_STATEMENT(id, params, repeatable, sql) AGENT_SQL_##id,
-typedef enum agent_statement_t {
-#include "statements.def"
-    AGENT_SQL_COUNT
-} agent_statement_t;
-#undef AGENT_STATEMENT
 
 typedef struct agent_db_t agent_db_t;
 typedef struct agent_db_result_t agent_db_result_t;
@@ -59,7 +53,7 @@ agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
  * long as pool.
  */
 apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
-                            agent_statement_t statement,
+                            const agent_statement_t *statement,
                             const char *const *params, agent_error_t **err,
                             apr_pool_t *pool);
 
@@ -111,7 +105,7 @@ int agent_db_socket(const agent_db_t *db);
 
 /* Queues a statement; the connection must be ready and idle. The parameters
  * are copied before it returns. */
-apr_status_t agent_db_send(agent_db_t *db, agent_statement_t statement,
+apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
                            const char *const *params, agent_error_t **err,
                            apr_pool_t *pool);
 

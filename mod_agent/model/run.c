@@ -4,15 +4,29 @@
 
 #include <apr_strings.h>
 
+static const agent_statement_t find_run_thread = {
+    .name = "agent_find_run_thread",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.find_run_thread($1::uuid, "
+           "$2::uuid)"};
+
 apr_status_t agent_run_find_thread(const char **thread_id, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
                                    agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ref->account_id, ref->run_id};
 
-    return agent_db_pool_call(thread_id, db, AGENT_SQL_FIND_RUN_THREAD, params,
-                              err, pool);
+    return agent_db_pool_call(thread_id, db, &find_run_thread, params, err,
+                              pool);
 }
+
+static const agent_statement_t get_run = {
+    .name = "agent_get_run",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.get_run($1::uuid, $2::uuid, "
+           "$3::uuid)"};
 
 apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
                            const agent_run_ref_t *ref, agent_error_t **err,
@@ -20,8 +34,15 @@ apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
 {
     const char *params[] = {ref->account_id, ref->thread_id, ref->run_id};
 
-    return agent_db_pool_call(body, db, AGENT_SQL_GET_RUN, params, err, pool);
+    return agent_db_pool_call(body, db, &get_run, params, err, pool);
 }
+
+static const agent_statement_t list_runs = {
+    .name = "agent_list_runs",
+    .params = 6,
+    .is_repeatable = true,
+    .sql = "select code, body, next from agent.list_runs($1::uuid, $2::uuid, "
+           "$3::integer, $4::integer, $5, $6::text[])"};
 
 apr_status_t agent_run_list(const char **body, const char **next,
                             agent_db_pool_t *db, const agent_run_ref_t *ref,
@@ -35,9 +56,15 @@ apr_status_t agent_run_list(const char **body, const char **next,
                             filter->status,
                             agent_db_list(filter->select, pool)};
 
-    return agent_db_pool_call_extra(body, next, db, AGENT_SQL_LIST_RUNS, params,
-                                    err, pool);
+    return agent_db_pool_call_extra(body, next, db, &list_runs, params, err,
+                                    pool);
 }
+
+static const agent_statement_t delete_run = {
+    .name = "agent_delete_run",
+    .params = 3,
+    .sql = "select code, body, changed from agent.delete_run($1::uuid, "
+           "$2::uuid, $3::uuid)"};
 
 apr_status_t agent_run_delete(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
@@ -46,9 +73,16 @@ apr_status_t agent_run_delete(const char **changed, agent_db_pool_t *db,
     const char *params[] = {ref->account_id, ref->thread_id, ref->run_id};
     const char *body;
 
-    return agent_db_pool_call_extra(&body, changed, db, AGENT_SQL_DELETE_RUN,
-                                    params, err, pool);
+    return agent_db_pool_call_extra(&body, changed, db, &delete_run, params,
+                                    err, pool);
 }
+
+static const agent_statement_t cancel_run = {
+    .name = "agent_cancel_run",
+    .params = 4,
+    .is_repeatable = true,
+    .sql = "select code, body, changed from agent.cancel_run($1::uuid, "
+           "$2::uuid, $3::uuid, $4)"};
 
 apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, const char *action,
@@ -58,9 +92,16 @@ apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                             action};
     const char *body;
 
-    return agent_db_pool_call_extra(&body, changed, db, AGENT_SQL_CANCEL_RUN,
-                                    params, err, pool);
+    return agent_db_pool_call_extra(&body, changed, db, &cancel_run, params,
+                                    err, pool);
 }
+
+static const agent_statement_t cancel_runs = {
+    .name = "agent_cancel_runs",
+    .params = 4,
+    .is_repeatable = true,
+    .sql = "select code, body, changed from agent.cancel_runs($1::uuid, "
+           "$2::uuid, $3::uuid[], $4)"};
 
 apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
@@ -72,9 +113,16 @@ apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                             agent_db_list(run_ids, pool), action};
     const char *body;
 
-    return agent_db_pool_call_extra(&body, changed, db, AGENT_SQL_CANCEL_RUNS,
-                                    params, err, pool);
+    return agent_db_pool_call_extra(&body, changed, db, &cancel_runs, params,
+                                    err, pool);
 }
+
+static const agent_statement_t cancel_runs_by_status = {
+    .name = "agent_cancel_runs_by_status",
+    .params = 4,
+    .is_repeatable = true,
+    .sql = "select code, body, changed from "
+           "agent.cancel_runs_by_status($1::uuid, $2, $3, $4::uuid)"};
 
 apr_status_t agent_run_cancel_some(const char **changed, const char **before,
                                    agent_db_pool_t *db, const char *account_id,
@@ -83,10 +131,16 @@ apr_status_t agent_run_cancel_some(const char **changed, const char **before,
 {
     const char *params[] = {account_id, status, action, *before};
 
-    return agent_db_pool_call_extra(before, changed, db,
-                                    AGENT_SQL_CANCEL_RUNS_BY_STATUS, params,
-                                    err, pool);
+    return agent_db_pool_call_extra(before, changed, db, &cancel_runs_by_status,
+                                    params, err, pool);
 }
+
+static const agent_statement_t join_run = {
+    .name = "agent_join_run",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.join_run($1::uuid, $2::uuid, "
+           "$3::uuid)"};
 
 apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
                             const agent_run_ref_t *ref, agent_error_t **err,
@@ -94,8 +148,16 @@ apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
 {
     const char *params[] = {ref->account_id, ref->thread_id, ref->run_id};
 
-    return agent_db_pool_call(body, db, AGENT_SQL_JOIN_RUN, params, err, pool);
+    return agent_db_pool_call(body, db, &join_run, params, err, pool);
 }
+
+static const agent_statement_t read_events = {
+    .name = "agent_read_events",
+    .params = 6,
+    .is_repeatable = true,
+    .sql = "select seq, event, data, status, more from "
+           "agent.read_events($1::uuid, $2::uuid, $3::uuid, $4::bigint, "
+           "$5::integer, $6::text[])"};
 
 apr_status_t agent_run_events(agent_db_result_t **events, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, apr_int64_t after,
@@ -106,8 +168,8 @@ apr_status_t agent_run_events(agent_db_result_t **events, agent_db_pool_t *db,
         ref->account_id,       ref->thread_id,
         ref->run_id,           apr_psprintf(pool, "%" APR_INT64_T_FMT, after),
         apr_itoa(pool, limit), agent_db_list(names, pool)};
-    apr_status_t rv = agent_db_pool_query(events, db, AGENT_SQL_READ_EVENTS,
-                                          params, err, pool);
+    apr_status_t rv = agent_db_pool_query(events, db, &read_events, params, err,
+                                          pool);
 
     if (rv == APR_SUCCESS && agent_db_rows(*events) == 1
         && agent_db_value(*events, 0, AGENT_RUN_EVENT_SEQ) == NULL) {

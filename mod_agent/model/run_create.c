@@ -2,6 +2,13 @@
 /* Creating runs; see run_create.h. */
 #include "run_create.h"
 
+static const agent_statement_t create_run = {
+    .name = "agent_create_run",
+    .params = 12,
+    .sql = "select code, body, changed from agent.create_run($1::uuid, "
+           "$2::uuid, $3::uuid, $4::uuid, $5, $6::text[], $7, $8, $9, "
+           "$10, $11::json, $12)"};
+
 apr_status_t agent_run_create(const char **body, const char **changed,
                               agent_db_pool_t *db,
                               const agent_run_creation_t *creation,
@@ -15,9 +22,16 @@ apr_status_t agent_run_create(const char **body, const char **changed,
         creation->idempotency_key, creation->request_hash,
         creation->request,         creation->feedback_url};
 
-    return agent_db_pool_call_extra(body, changed, db, AGENT_SQL_CREATE_RUN,
-                                    params, err, pool);
+    return agent_db_pool_call_extra(body, changed, db, &create_run, params, err,
+                                    pool);
 }
+
+static const agent_statement_t create_stateless_run = {
+    .name = "agent_create_stateless_run",
+    .params = 11,
+    .sql = "select code, body from agent.create_stateless_run($1::uuid, "
+           "$2::uuid, $3::uuid, $4::uuid, $5, $6::text[], $7, $8, $9, "
+           "$10::json, $11)"};
 
 apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
@@ -31,9 +45,16 @@ apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
         creation->request_hash,   creation->request,
         creation->feedback_url};
 
-    return agent_db_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUN, params,
-                              err, pool);
+    return agent_db_pool_call(body, db, &create_stateless_run, params, err,
+                              pool);
 }
+
+static const agent_statement_t create_stateless_runs = {
+    .name = "agent_create_stateless_runs",
+    .params = 9,
+    .sql = "select code, body from agent.create_stateless_runs($1::uuid, "
+           "$2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], "
+           "$7, $8::json, $9)"};
 
 apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                                     const agent_run_batch_t *batch,
@@ -50,6 +71,6 @@ apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                             batch->request,
                             batch->feedback_url};
 
-    return agent_db_pool_call(body, db, AGENT_SQL_CREATE_STATELESS_RUNS, params,
-                              err, pool);
+    return agent_db_pool_call(body, db, &create_stateless_runs, params, err,
+                              pool);
 }

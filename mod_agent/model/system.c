@@ -2,10 +2,14 @@
 /* The check of the database; see system.h. */
 #include "system.h"
 
+static const agent_statement_t ping = {.name = "agent_ping",
+                                       .is_repeatable = true,
+                                       .sql = "select 'ok', null::text"};
+
 apr_status_t agent_system_ping(agent_db_pool_t *db, agent_error_t **err,
                                apr_pool_t *pool)
 {
     const char *body;
 
-    return agent_db_pool_call(&body, db, AGENT_SQL_PING, NULL, err, pool);
+    return agent_db_pool_call(&body, db, &ping, NULL, err, pool);
 }

@@ -4,6 +4,12 @@
 
 #include <apr_strings.h>
 
+static const agent_statement_t create_thread = {
+    .name = "agent_create_thread",
+    .params = 4,
+    .sql = "select code, body from agent.create_thread($1::uuid, "
+           "$2::uuid, $3, $4::json)"};
+
 apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  const char *if_exists, const char *request,
@@ -12,9 +18,14 @@ apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
     const char *params[] = {ref->account_id, ref->thread_id, if_exists,
                             request};
 
-    return agent_db_pool_call(body, db, AGENT_SQL_CREATE_THREAD, params, err,
-                              pool);
+    return agent_db_pool_call(body, db, &create_thread, params, err, pool);
 }
+
+static const agent_statement_t get_thread = {
+    .name = "agent_get_thread",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.get_thread($1::uuid, $2::uuid)"};
 
 apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
@@ -22,9 +33,14 @@ apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
 {
     const char *params[] = {ref->account_id, ref->thread_id};
 
-    return agent_db_pool_call(body, db, AGENT_SQL_GET_THREAD, params, err,
-                              pool);
+    return agent_db_pool_call(body, db, &get_thread, params, err, pool);
 }
+
+static const agent_statement_t delete_thread = {
+    .name = "agent_delete_thread",
+    .params = 2,
+    .sql = "select code, body, changed from agent.delete_thread($1::uuid, "
+           "$2::uuid)"};
 
 apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
@@ -33,9 +49,16 @@ apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
     const char *params[] = {ref->account_id, ref->thread_id};
     const char *body;
 
-    return agent_db_pool_call_extra(&body, changed, db, AGENT_SQL_DELETE_THREAD,
-                                    params, err, pool);
+    return agent_db_pool_call_extra(&body, changed, db, &delete_thread, params,
+                                    err, pool);
 }
+
+static const agent_statement_t get_state = {
+    .name = "agent_get_state",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.get_state($1::uuid, $2::uuid, "
+           "$3::uuid)"};
 
 apr_status_t agent_thread_state(const char **body, agent_db_pool_t *db,
                                 const agent_run_ref_t *ref,
@@ -44,8 +67,15 @@ apr_status_t agent_thread_state(const char **body, agent_db_pool_t *db,
 {
     const char *params[] = {ref->account_id, ref->thread_id, checkpoint_id};
 
-    return agent_db_pool_call(body, db, AGENT_SQL_GET_STATE, params, err, pool);
+    return agent_db_pool_call(body, db, &get_state, params, err, pool);
 }
+
+static const agent_statement_t find_thread_end = {
+    .name = "agent_find_thread_end",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select code, body, run_id from "
+           "agent.find_thread_end($1::uuid, $2::uuid)"};
 
 apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,
                               const char **run_id, agent_db_pool_t *db,
@@ -55,7 +85,7 @@ apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,
     const char *params[] = {ref->account_id, ref->thread_id};
     const char *body;
     apr_status_t rv = agent_db_pool_call_extra(
-        &body, run_id, db, AGENT_SQL_FIND_THREAD_END, params, err, pool);
+        &body, run_id, db, &find_thread_end, params, err, pool);
 
     if (rv == APR_SUCCESS && !agent_thread_cursor_read(cursor, body)) {
         return agent_error_set(err, AGENT_E_INTERNAL, NULL,
@@ -68,6 +98,14 @@ static const char *print_number(apr_int64_t number, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "%" APR_INT64_T_FMT, number);
 }
+
+static const agent_statement_t read_thread_events = {
+    .name = "agent_read_thread_events",
+    .params = 6,
+    .is_repeatable = true,
+    .sql = "select id, run_id, event, data, status, checkpoint_id, more "
+           "from agent.read_thread_events($1::uuid, $2::uuid, "
+           "$3::bigint, $4::bigint, $5::integer, $6::text[])"};
 
 apr_status_t agent_thread_events(agent_db_result_t **events,
                                  agent_db_pool_t *db,
@@ -82,8 +120,8 @@ apr_status_t agent_thread_events(agent_db_result_t **events,
                             print_number(after->seq, pool),
                             apr_itoa(pool, limit),
                             agent_db_list(names, pool)};
-    apr_status_t rv = agent_db_pool_query(
-        events, db, AGENT_SQL_READ_THREAD_EVENTS, params, err, pool);
+    apr_status_t rv = agent_db_pool_query(events, db, &read_thread_events,
+                                          params, err, pool);
 
     if (rv == APR_SUCCESS && agent_db_rows(*events) == 1
         && agent_db_value(*events, 0, AGENT_THREAD_EVENT_ID) == NULL) {

@@ -172,6 +172,14 @@ static void unsubscribe_all_locked(const agent_waiter_registry_t *registry,
     }
 }
 
+static const agent_statement_t read_updates_statement = {
+    .name = "agent_read_updates",
+    .params = 4,
+    .is_repeatable = true,
+    .sql = "select run_id, seq, event, data from "
+           "agent.read_updates($1::uuid[], $2::uuid[], $3::bigint[], "
+           "$4::integer)"};
+
 static apr_status_t read_updates(agent_db_result_t **result,
                                  agent_db_pool_t *db, const update_set_t *set)
 {
@@ -199,7 +207,7 @@ static apr_status_t read_updates(agent_db_result_t **result,
             agent_db_array(afters, (apr_size_t)count, pool),
             APR_STRINGIFY(EVENTS_MAX)};
 
-        return agent_db_pool_query(result, db, AGENT_SQL_READ_UPDATES, params,
+        return agent_db_pool_query(result, db, &read_updates_statement, params,
                                    &err, pool);
     }
 }

@@ -79,7 +79,7 @@ sub create_thread_case {
         # different, so that both fill the index from its end.
         script => "\\set n :n + 1\n"
             . "\\set id 1000000000000000000 + :n * 64 + :client_id\n"
-            . statement('CREATE_THREAD', ':account',
+            . statement('create_thread', ':account',
                 '(:time_part::text || :id::text)', ':if_exists', ':body'),
         define => sub { (n => 0, if_exists => 'raise', body => $BODY,
             time_part => sprintf '%012x7', time * 1000) },
@@ -96,7 +96,7 @@ sub get_state_case {
         '{"assistant_id":"agent","input":{"messages":'
             . '[{"role":"user","content":"hello"}]}}')), 'run_id');
     $client->call(request('GET', "/threads/$thread/runs/$run/join"));
-    my $script = statement('GET_STATE', ':account', ':thread', 'null');
+    my $script = statement('get_state', ':account', ':thread', 'null');
     check_state($work->{site}, $client, $thread, $script);
     return {
         name => 'get_state',
@@ -132,10 +132,10 @@ sub check_state {
 # A statement of the module as pgbench takes it: values by name.
 sub statement {
     my ($id, @values) = @_;
-    my $source = slurp(root() . '/mod_agent/db/statements.def');
-    my ($count, $strings) = $source =~ /AGENT_STATEMENT\(\Q$id\E,\s*(\d+),
-        \s*\d,\s*((?:"[^"]*"\s*)+)\)/x
-        or die "statements.def has no $id\n";
+    my $source = join '', map { slurp($_) } glob root() . '/mod_agent/model/*.c';
+    my ($count, $strings) = $source =~ /"agent_\Q$id\E",\s*\.params\ =\ (\d+),
+        [^"]*\.sql\ =\s*((?:"[^"]*"\s*)+)\}/x
+        or die "mod_agent/model has no statement $id\n";
     die "$id takes $count values\n" if $count != @values;
     my $sql = join '', $strings =~ /"([^"]*)"/g;
     $sql =~ s/\$(\d+)/$values[$1 - 1]/g;

@@ -16,13 +16,10 @@ my $COLLECTS = join '|', qw(json_agg jsonb_agg json_object_agg jsonb_object_agg
 my %api = map { m{(\w+)\.sql\z} ? ($1 => 1) : () } source_files(qr{\Asql/functions/api/});
 cmp_ok scalar keys %api, '>', 10, 'sql/functions/api has the functions of the API';
 
-my $statements = slurp(root() . '/mod_agent/db/statements.def');
-my @routes = map { slurp(root() . "/$_") } source_files(qr{\Amod_agent/(?:model|handlers|wait)/.*\.c\z});
 my %sent;
-for my $statement (split /^(?=AGENT_STATEMENT\()/m, $statements) {
-    my ($name) = $statement =~ /\AAGENT_STATEMENT\((\w+),/ or next;
-    next if !grep { /\bAGENT_SQL_$name\b/ } @routes;
-    $sent{$1} = 1 while $statement =~ /\bagent\.(\w+)\(/g;
+for my $file (source_files(qr{\Amod_agent/(?:model|handlers|stream|wait)/.*\.c\z})) {
+    my $code = ${ without_comments($file) };
+    $sent{$1} = 1 while $code =~ /\bagent\.(\w+)\(/g;
 }
 is join(' ', grep { !$api{$_} } sort keys %sent), '', 'and they are all that handlers call';
 

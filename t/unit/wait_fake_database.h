@@ -18,7 +18,7 @@ static int queries;
 
 apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  agent_db_pool_t *connections,
-                                 agent_statement_t statement,
+                                 const agent_statement_t *statement,
                                  const char *const *params, agent_error_t **err,
                                  apr_pool_t *pool)
 {

@@ -16,6 +16,13 @@ static apr_time_t due_check(agent_supervisor_t *sv)
         : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t check_leases = {
+    .name = "agent_check_leases",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select run_id, outcome from agent.check_leases($1::bigint, "
+           "$2::json)"};
+
 static apr_status_t send_check(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
@@ -42,8 +49,7 @@ static apr_status_t send_check(agent_supervisor_t *sv,
     params[0] = sv->worker.id;
     params[1] = agent_buffer_text(&items);
     sv->schedule.check_at = agent_database_after(sv->context, INTERVAL);
-    return agent_db_send(database->db, AGENT_SQL_CHECK_LEASES, params, err,
-                         pool);
+    return agent_db_send(database->db, &check_leases, params, err, pool);
 }
 
 /* A row names the run only; its lease is the one that is HELD. */

@@ -88,6 +88,16 @@ static void ask_for_room(agent_supervisor_t *sv)
                               claim->limit.current);
 }
 
+static const agent_statement_t claim_runs = {
+    .name = "agent_claim_runs",
+    .params = 6,
+    .sql = "select account_id, run_id, thread_id, epoch, attempt, "
+           "graph_id, ready_seq, last_event_seq, deadline_sec, "
+           "max_shared, times_cleared, start_bytes, start from "
+           "agent.claim_runs($1::bigint, $2::text[], $3::integer, $4::bigint, "
+           "$5::bigint, "
+           "$6::integer)"};
+
 static apr_status_t send_claim(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
@@ -110,7 +120,7 @@ static apr_status_t send_claim(agent_supervisor_t *sv,
     params[4] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
                              agent_start_claim_bytes(sv));
     params[5] = apr_itoa(pool, claim->suspects);
-    return agent_db_send(database->db, AGENT_SQL_CLAIM_RUNS, params, err, pool);
+    return agent_db_send(database->db, &claim_runs, params, err, pool);
 }
 
 static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,

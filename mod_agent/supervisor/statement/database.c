@@ -112,6 +112,18 @@ static void finish_connect(agent_database_t *database, const char *unsafe)
     database->use.on_connected(database->sv, is_first, unsafe);
 }
 
+static const agent_statement_t set_limits = {
+    .name = "agent_set_limits",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select (select pg_catalog.string_agg(name || ' = off', ', ' "
+           "order by name) from pg_catalog.pg_settings where setting = "
+           "'off' and name in ('fsync', 'full_page_writes', "
+           "'synchronous_commit')), " AGENT_DB_SESSION_SQL
+           "pg_catalog.set_config('statement_timeout', $1, false), "
+           "pg_catalog.set_config('lock_timeout', '0', false), "
+           "pg_catalog.set_config('idle_session_timeout', '0', false)"};
+
 /* Replaces the role's own timeouts: with one of a second, a batch that takes
  * two would be sent for ever. */
 static void send_limits(agent_database_t *database)
@@ -124,7 +136,7 @@ static void send_limits(agent_database_t *database)
     database->operation = NULL;
     database->state = AGENT_DATABASE_BUSY;
     database->deadline = database->context->now + database->use.timeout;
-    if (agent_db_send(database->db, AGENT_SQL_SET_LIMITS, params, &err,
+    if (agent_db_send(database->db, &set_limits, params, &err,
                       database->scratch)
         != APR_SUCCESS) {
         fail_connect(database, reason_of(err));

@@ -20,11 +20,16 @@ static apr_time_t due_expire(agent_supervisor_t *sv)
                                              : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t expire_threads = {
+    .name = "agent_expire_threads",
+    .is_repeatable = true,
+    .sql = "select * from agent.expire_threads()"};
+
 static apr_status_t send_expire(agent_supervisor_t *sv,
                                 agent_database_t *database, agent_error_t **err)
 {
     sv->expire.due_at = agent_database_after(sv->context, INTERVAL);
-    return agent_db_send(database->db, AGENT_SQL_EXPIRE_THREADS, NULL, err,
+    return agent_db_send(database->db, &expire_threads, NULL, err,
                          database->scratch);
 }
 
@@ -53,11 +58,16 @@ static apr_time_t due_blobs(agent_supervisor_t *sv)
                                              : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t sweep_blobs = {
+    .name = "agent_sweep_blobs",
+    .is_repeatable = true,
+    .sql = "select agent.sweep_blobs()"};
+
 static apr_status_t send_blobs(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
     sv->expire.blobs_at = agent_database_after(sv->context, INTERVAL);
-    return agent_db_send(database->db, AGENT_SQL_SWEEP_BLOBS, NULL, err,
+    return agent_db_send(database->db, &sweep_blobs, NULL, err,
                          database->scratch);
 }
 

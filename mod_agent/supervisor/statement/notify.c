@@ -69,6 +69,12 @@ static apr_time_t due_notify(agent_supervisor_t *sv)
                                               : sv->notify.due_at;
 }
 
+static const agent_statement_t notify_runs = {
+    .name = "agent_notify_runs",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select agent.notify_runs($1::uuid[])"};
+
 static apr_status_t send_notify(agent_supervisor_t *sv,
                                 agent_database_t *database, agent_error_t **err)
 {
@@ -93,8 +99,7 @@ static apr_status_t send_notify(agent_supervisor_t *sv,
     notify->ids = apr_hash_make(notify->pool);
     notify->due_at = AGENT_CLOCK_NEVER;
     notify->sent_at = sv->context->now;
-    return agent_db_send(database->db, AGENT_SQL_NOTIFY_RUNS, params, err,
-                         pool);
+    return agent_db_send(database->db, &notify_runs, params, err, pool);
 }
 
 static void receive_notify(agent_supervisor_t *sv,

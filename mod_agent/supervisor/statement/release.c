@@ -9,6 +9,7 @@
 
 #include "../instance.h"
 #include "../run_end.h"
+#include "fail_run.h"
 
 /* After so many failures alone a run ends in error. */
 #define MAX_FAILURES 3
@@ -82,9 +83,17 @@ static apr_status_t send_end(agent_supervisor_t *sv, agent_release_t *release,
     params[3] = apr_itoa(database->scratch, (int)release->key.epoch);
     params[4] = release->error;
     params[5] = release->reason;
-    return agent_db_send(database->db, AGENT_SQL_FAIL_RUN, params, err,
+    return agent_db_send(database->db, &agent_fail_run, params, err,
                          database->scratch);
 }
+
+static const agent_statement_t release_runs = {
+    .name = "agent_release_runs",
+    .params = 5,
+    .is_repeatable = true,
+    .sql = "select run_id, thread_id, outcome from "
+           "agent.release_runs($1::bigint, $2::json, $3::boolean, $4, "
+           "$5::smallint)"};
 
 static apr_status_t send_several(agent_supervisor_t *sv,
                                  const agent_release_t *first,
@@ -116,7 +125,7 @@ static apr_status_t send_several(agent_supervisor_t *sv,
     params[4] = first->max_shared != 0
         ? apr_itoa(database->scratch, first->max_shared)
         : NULL;
-    return agent_db_send(database->db, AGENT_SQL_RELEASE_RUNS, params, err,
+    return agent_db_send(database->db, &release_runs, params, err,
                          database->scratch);
 }
 

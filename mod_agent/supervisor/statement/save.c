@@ -113,6 +113,13 @@ static const char *copy_live_items(const agent_batch_t *batch, apr_pool_t *pool)
     return agent_buffer_text(&live);
 }
 
+static const agent_statement_t save_batch = {
+    .name = "agent_save_batch",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select run_id, outcome, finished from "
+           "agent.save_batch($1::bigint, $2::json)"};
+
 static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
                              agent_database_t *database, agent_error_t **err)
 {
@@ -134,7 +141,7 @@ static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
     }
     batch->is_sealed = true;
     batch->is_sent = true;
-    return agent_db_send(database->db, AGENT_SQL_SAVE_BATCH, params, err, pool);
+    return agent_db_send(database->db, &save_batch, params, err, pool);
 }
 
 static apr_status_t send_batch(agent_supervisor_t *sv,

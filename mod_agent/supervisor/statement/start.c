@@ -212,6 +212,13 @@ static apr_time_t due_start(agent_supervisor_t *sv)
     return portion.count > 0 ? sv->starts.retry_at : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t compose_starts = {
+    .name = "agent_compose_starts",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select run_id, epoch, start from "
+           "agent.compose_starts($1::bigint, $2::json)"};
+
 static apr_status_t send_start(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
@@ -234,7 +241,7 @@ static apr_status_t send_start(agent_supervisor_t *sv,
     sv->starts.sent = portion.count;
     params[0] = sv->worker.id;
     params[1] = agent_buffer_text(&items);
-    return agent_db_send(database->db, AGENT_SQL_COMPOSE_STARTS, params, err,
+    return agent_db_send(database->db, &compose_starts, params, err,
                          database->scratch);
 }
 

@@ -59,6 +59,13 @@ static apr_time_t due_renew(agent_supervisor_t *sv)
                                              : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t renew_worker = {
+    .name = "agent_renew_worker",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select agent.renew_worker($1::bigint, $2::integer, "
+           "$3::boolean)"};
+
 static apr_status_t send_renew(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
@@ -68,7 +75,7 @@ static apr_status_t send_renew(agent_supervisor_t *sv,
     params[0] = sv->worker.id;
     params[1] = apr_itoa(database->scratch, sv->context->config->lease_sec);
     params[2] = sv->context->mode == AGENT_MODE_RUNNING ? "false" : "true";
-    return agent_db_send(database->db, AGENT_SQL_RENEW_WORKER, params, err,
+    return agent_db_send(database->db, &renew_worker, params, err,
                          database->scratch);
 }
 
@@ -214,11 +221,16 @@ static apr_time_t due_sweep(agent_supervisor_t *sv)
                                              : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t sweep_workers = {
+    .name = "agent_sweep_workers",
+    .is_repeatable = true,
+    .sql = "select agent.sweep_workers()"};
+
 static apr_status_t send_sweep(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
     sv->worker.sweep_at = agent_database_after(sv->context, SWEEP_INTERVAL);
-    return agent_db_send(database->db, AGENT_SQL_SWEEP_WORKERS, NULL, err,
+    return agent_db_send(database->db, &sweep_workers, NULL, err,
                          database->scratch);
 }
 
@@ -253,6 +265,12 @@ static apr_time_t due_partitions(agent_supervisor_t *sv)
                                              : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t maintain_partitions = {
+    .name = "agent_maintain_partitions",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select agent.maintain_partitions($1::interval)"};
+
 static apr_status_t send_partitions(agent_supervisor_t *sv,
                                     agent_database_t *database,
                                     agent_error_t **err)
@@ -261,8 +279,8 @@ static apr_status_t send_partitions(agent_supervisor_t *sv,
 
     sv->worker.partitions_at = agent_database_after(sv->context,
                                                     PARTITIONS_INTERVAL);
-    return agent_db_send(database->db, AGENT_SQL_MAINTAIN_PARTITIONS, params,
-                         err, database->scratch);
+    return agent_db_send(database->db, &maintain_partitions, params, err,
+                         database->scratch);
 }
 
 static void receive_partitions(agent_supervisor_t *sv,

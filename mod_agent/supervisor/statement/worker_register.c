@@ -18,6 +18,7 @@
 
 #include "../instance.h"
 #include "release.h"
+#include "fail_run.h"
 
 /* Runs released by one statement; fewer after one that took too long. */
 #define MAX_RELEASED 100
@@ -64,12 +65,19 @@ static apr_time_t due_list(agent_supervisor_t *sv)
         : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t list_node_workers = {
+    .name = "agent_list_node_workers",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select worker_id, host_boot_id, pid, pid_start, state from "
+           "agent.list_node_workers($1)"};
+
 static apr_status_t send_list(agent_supervisor_t *sv,
                               agent_database_t *database, agent_error_t **err)
 {
     const char *params[1] = {sv->context->config->node_name};
 
-    return agent_db_send(database->db, AGENT_SQL_LIST_NODE_WORKERS, params, err,
+    return agent_db_send(database->db, &list_node_workers, params, err,
                          database->scratch);
 }
 
@@ -149,9 +157,16 @@ static apr_status_t send_fail_run(agent_supervisor_t *sv,
     const char *params[6] = {dead->id,          NULL,   NULL, NULL,
                              "release_timeout", message};
 
-    return agent_db_send(database->db, AGENT_SQL_FAIL_RUN, params, err,
+    return agent_db_send(database->db, &agent_fail_run, params, err,
                          database->scratch);
 }
+
+static const agent_statement_t mark_worker_dead = {
+    .name = "agent_mark_worker_dead",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select run_id, thread_id, outcome from "
+           "agent.mark_worker_dead($1::bigint, $2::boolean, $3::integer)"};
 
 static apr_status_t send_dead(agent_supervisor_t *sv,
                               agent_database_t *database, agent_error_t **err)
@@ -166,7 +181,7 @@ static apr_status_t send_dead(agent_supervisor_t *sv,
     /* The attempt counts when the worker died, not when it left. */
     params[1] = is_self(sv, dead) ? "false" : "true";
     params[2] = apr_itoa(database->scratch, sv->worker.dead_limit.current);
-    return agent_db_send(database->db, AGENT_SQL_MARK_WORKER_DEAD, params, err,
+    return agent_db_send(database->db, &mark_worker_dead, params, err,
                          database->scratch);
 }
 
@@ -292,6 +307,12 @@ static apr_time_t due_register(agent_supervisor_t *sv)
         : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t register_worker = {
+    .name = "agent_register_worker",
+    .params = 7,
+    .sql = "select agent.register_worker($1, $2, $3::integer, "
+           "$4::bigint, $5::integer, $6::integer, $7::text[])"};
+
 static apr_status_t send_register(agent_supervisor_t *sv,
                                   agent_database_t *database,
                                   agent_error_t **err)
@@ -309,8 +330,7 @@ static apr_status_t send_register(agent_supervisor_t *sv,
     params[4] = apr_itoa(pool, config->runners * config->slots);
     params[5] = apr_itoa(pool, config->lease_sec);
     params[6] = sv->claim.graph_ids;
-    return agent_db_send(database->db, AGENT_SQL_REGISTER_WORKER, params, err,
-                         pool);
+    return agent_db_send(database->db, &register_worker, params, err, pool);
 }
 
 static void receive_register(agent_supervisor_t *sv,

@@ -34,6 +34,13 @@ static apr_time_t due_claim(agent_supervisor_t *sv)
         : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t claim_webhooks = {
+    .name = "agent_claim_webhooks",
+    .params = 5,
+    .sql = "select account_id, run_id, attempt, url, body from "
+           "agent.claim_webhooks($1::bigint, $2::integer, $3::integer, "
+           "$4::bigint, $5::integer)"};
+
 static apr_status_t send_claim(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
@@ -53,8 +60,7 @@ static apr_status_t send_claim(agent_supervisor_t *sv,
     params[3] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
                              AGENT_WEBHOOK_MAX_BYTES - table->bytes);
     params[4] = apr_itoa(pool, lease);
-    return agent_db_send(database->db, AGENT_SQL_CLAIM_WEBHOOKS, params, err,
-                         pool);
+    return agent_db_send(database->db, &claim_webhooks, params, err, pool);
 }
 
 static agent_delivery_t *read_delivery(agent_supervisor_t *sv,
@@ -151,6 +157,13 @@ static void print_item(agent_buffer_t *items, const agent_delivery_t *delivery,
         outcome->wait > 0 ? apr_itoa(pool, outcome->wait) : "null");
 }
 
+static const agent_statement_t save_webhooks = {
+    .name = "agent_save_webhooks",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select run_id, outcome, next_sec from "
+           "agent.save_webhooks($1::bigint, $2::json)"};
+
 static apr_status_t send_save(agent_supervisor_t *sv,
                               agent_database_t *database, agent_error_t **err)
 {
@@ -168,8 +181,7 @@ static apr_status_t send_save(agent_supervisor_t *sv,
     agent_buffer_append(&items, "]", 2);
     params[0] = sv->worker.id;
     params[1] = agent_buffer_text(&items);
-    return agent_db_send(database->db, AGENT_SQL_SAVE_WEBHOOKS, params, err,
-                         pool);
+    return agent_db_send(database->db, &save_webhooks, params, err, pool);
 }
 
 /* The first failure of a delivery is logged; later ones only at level info:
@@ -265,13 +277,19 @@ static apr_time_t due_sweep(agent_supervisor_t *sv)
                                              : AGENT_CLOCK_NEVER;
 }
 
+static const agent_statement_t sweep_webhooks = {
+    .name = "agent_sweep_webhooks",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select agent.sweep_webhooks($1::interval)"};
+
 static apr_status_t send_sweep(agent_supervisor_t *sv,
                                agent_database_t *database, agent_error_t **err)
 {
     const char *params[] = {agent_worker_retention(sv, database->scratch)};
 
     sv->webhooks.sweep_at = agent_database_after(sv->context, SWEEP_PAUSE);
-    return agent_db_send(database->db, AGENT_SQL_SWEEP_WEBHOOKS, params, err,
+    return agent_db_send(database->db, &sweep_webhooks, params, err,
                          database->scratch);
 }
 

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The statement fail_run; see fail_run.h. */
+#include "fail_run.h"
+
+const agent_statement_t agent_fail_run = {
+    .name = "agent_fail_run",
+    .params = 6,
+    .is_repeatable = true,
+    .sql = "select run_id, thread_id, outcome from "
+           "agent.fail_run($1::bigint, $2::uuid, $3::uuid, $4::integer, "
+           "$5, $6)"};
