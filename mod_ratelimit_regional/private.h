@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every httpd-facing file of the module needs: its record for logging,
- * and message numbers. messages.md lists the numbers. */
+/* For all files that include httpd: the module record, which logging needs,
+ * and message numbers, which messages.md lists. */
 #ifndef RLR_PRIVATE_H
 #define RLR_PRIVATE_H
 
@@ -15,7 +15,7 @@
 
 #define RLR_LOGNO(number) "RLR" #number ": "
 
-/* The one symbol that leaves the module: httpd loads with RTLD_GLOBAL. */
+/* The only exported symbol: httpd loads with RTLD_GLOBAL. */
 extern module AP_MODULE_DECLARE_DATA ratelimit_regional_module
     __attribute__((visibility("default")));
 APLOG_USE_MODULE(ratelimit_regional);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates, merges and reads the configuration; see config.h. */
+/* Creates, merges and reads the configuration. */
 #include "config.h"
 
 #include <string.h>
+
+#include <apr_hash.h>
 
 #include "../private.h"
 
@@ -51,7 +53,7 @@ void *rlr_config_merge(apr_pool_t *pool, void *base_data, void *add_data)
     PICK(ipv6_prefix, -1);
     PICK(strip_prefix, NULL);
     PICK(key_pattern, NULL);
-    /* The virtual host's own stand behind the server's, and win. */
+    /* The virtual host's entries come last and win. */
     merged->rule_engines = apr_array_append(pool, base->rule_engines,
                                             add->rule_engines);
     merged->exempt_networks = apr_array_append(pool, base->exempt_networks,
@@ -76,7 +78,7 @@ rlr_engine_t rlr_config_engine(const rlr_config_t *config, const char *rule)
 {
     rlr_engine_t engine = rlr_config_server_engine(config);
 
-    /* Off for the server is off, whatever was said of single rules. */
+    /* Off for the server overrides the engines of single rules. */
     if (engine == RLR_ENGINE_OFF) {
         return engine;
     }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What httpd.conf says, as directives.c stores it. Unset is -1 or NULL; what
- * follows from it for a virtual host is worked out once, in site.c. `where` is
- * "line N of FILE", for what can only be checked when all is read.
- */
+/* The configuration as directives.c stores it. Unset is -1 or NULL. vhost.c
+ * computes once what follows from it for a virtual host. `where` is "line N of
+ * FILE", for checks that need the whole configuration. */
 #ifndef RLR_CONFIG_H
 #define RLR_CONFIG_H
 
@@ -14,10 +12,11 @@
 
 #include "../rules/digest.h"
 #include "../rules/rule.h"
-#include "vhost.h"
 
 #define RLR_DEFAULT_TABLE_SLOTS 65536
 #define RLR_DEFAULT_IPV6_PREFIX 64
+
+typedef struct rlr_vhost_t rlr_vhost_t;
 
 typedef enum rlr_engine_t {
     RLR_ENGINE_UNSET = -1,
@@ -32,27 +31,27 @@ typedef enum rlr_scope_t {
     RLR_SCOPE_HOST
 } rlr_scope_t;
 
-/* RateLimitEngine for one rule. */
+/* RateLimitEngine of one rule. */
 typedef struct rlr_rule_engine_t {
     const char *rule;
     rlr_engine_t engine;
     const char *where;
 } rlr_rule_engine_t;
 
-/* RateLimitOverride: one key's own limit. */
+/* RateLimitOverride: the limit of one key. */
 typedef struct rlr_override_t {
     rlr_digest_t key;
-    /* NULL: every rule that counts by the API key. */
+    /* NULL: every rule with key=api-key. */
     const char *rule;
     rlr_limit_t limit;
     const char *where;
 } rlr_override_t;
 
-/* One table and one set of counters serve all virtual hosts. */
+/* What is common to all virtual hosts. */
 typedef struct rlr_global_t {
     apr_array_header_t *rules;     /* of const rlr_rule_t *, in file order */
     apr_array_header_t *overrides; /* of rlr_override_t */
-    /* count 0: no brake. */
+    /* RateLimitNewIdentities; count 0: no limit. */
     rlr_limit_t new_identities;
     int table_slots;
 } rlr_global_t;
@@ -62,7 +61,8 @@ typedef struct rlr_config_t {
     const char *region;
     const char *region_where;
     rlr_engine_t engine;
-    apr_array_header_t *rule_engines; /* of rlr_rule_engine_t; last counts */
+    apr_array_header_t *rule_engines; /* of rlr_rule_engine_t; the last of a
+                                       * rule wins */
     rlr_scope_t scope;
     int headers;
     int head_as_get;
@@ -72,31 +72,30 @@ typedef struct rlr_config_t {
     ap_regex_t *key_pattern;
     apr_array_header_t *exempt_networks; /* of apr_ipsubnet_t * */
     apr_array_header_t *exempt_keys;     /* of rlr_digest_t */
-    /* What it all means; NULL: this server limits nothing. Set by the
-     * check_config hook. */
-    rlr_site_t *site;
+    /* Computed by the check_config hook; NULL: this server limits nothing. */
+    rlr_vhost_t *vhost;
 } rlr_config_t;
 
 void *rlr_config_create(apr_pool_t *pool, server_rec *server);
 void *rlr_config_merge(apr_pool_t *pool, void *base, void *add);
 
-/* The server's configuration; borrowed until the next restart. */
+/* Returns the server's configuration, borrowed until the next restart. */
 rlr_config_t *rlr_config_get(const server_rec *server);
 
-/* On, Off or DryRun of a rule in that server, with the server's own. */
+/* Return the engine of a rule in a server, and of the server itself. */
 rlr_engine_t rlr_config_engine(const rlr_config_t *config, const char *rule);
 rlr_engine_t rlr_config_server_engine(const rlr_config_t *config);
 
-/* The rule of that name, or NULL. */
+/* Returns the rule of that name, or NULL. */
 const rlr_rule_t *rlr_config_find_rule(const rlr_global_t *global,
                                        const char *name);
 
-/* Every region that a rule has a limit for, in the order of the file: an array
- * of const char *, in pool. */
+/* Returns the regions of all rules in the order of the file: an array of const
+ * char *, in pool. */
 apr_array_header_t *rlr_config_regions(const rlr_global_t *global,
                                        apr_pool_t *pool);
 
-/* Whether some rule has a limit for the region. */
+/* Whether a rule has a limit for the region. */
 bool rlr_config_has_region(const rlr_global_t *global, const char *region);
 
 int rlr_config_table_slots(const rlr_global_t *global);

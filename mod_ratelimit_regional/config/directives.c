@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Parses and stores the directives; what they mean together is site.c's. An
- * error names the directive, what was expected and what was given; httpd adds
- * file and line.
- */
+/* Parses and stores the directives; vhost.c checks them together. An error
+ * names the directive, what was expected and what was given; httpd adds file
+ * and line. */
 #include "directives.h"
 
 #include <stddef.h>
@@ -13,17 +11,18 @@
 #include <apr_network_io.h>
 #include <apr_strings.h>
 
-#include "config.h"
+#include "../counter/table.h"
 #include "../private.h"
+#include "config.h"
 
-static const char *say_where(const cmd_parms *cmd)
+static const char *get_where(const cmd_parms *cmd)
 {
     return apr_psprintf(cmd->pool, "line %d of %s", cmd->directive->line_num,
                         cmd->directive->filename);
 }
 
 /* "DIRECTIVE: PROBLEM" */
-static const char *blame(const cmd_parms *cmd, const char *problem)
+static const char *fail(const cmd_parms *cmd, const char *problem)
 {
     return apr_pstrcat(cmd->pool, cmd->cmd->name, ": ", problem, NULL);
 }
@@ -35,7 +34,7 @@ static const char *expect(const cmd_parms *cmd, const char *expected,
                         expected, given);
 }
 
-/* What is one for all virtual hosts stands outside of them. */
+/* The settings of directives that are not allowed in <VirtualHost>. */
 static rlr_global_t *find_global(const char **problem, cmd_parms *cmd)
 {
     *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -55,12 +54,12 @@ static const char *add_rule(cmd_parms *cmd, void *dir, int argc,
         return problem;
     }
     if (rlr_rule_parse(&rule, argc, argv, &problem, cmd->pool) != APR_SUCCESS) {
-        return blame(cmd, problem);
+        return fail(cmd, problem);
     }
     if (rlr_config_find_rule(global, rule->name) != NULL) {
         return expect(cmd, "each rule's name once", rule->name);
     }
-    rule->where = say_where(cmd);
+    rule->where = get_where(cmd);
     APR_ARRAY_PUSH(global->rules, const rlr_rule_t *) = rule;
     return NULL;
 }
@@ -70,7 +69,7 @@ static const char *add_override(cmd_parms *cmd, void *dir, const char *key,
 {
     const char *problem;
     rlr_global_t *global = find_global(&problem, cmd);
-    rlr_override_t override = {{{0}}, NULL, {0, 0}, say_where(cmd)};
+    rlr_override_t override = {{{0}}, NULL, {0, 0}, get_where(cmd)};
 
     if (global == NULL) {
         return problem;
@@ -80,7 +79,7 @@ static const char *add_override(cmd_parms *cmd, void *dir, const char *key,
     }
     if (rlr_rule_parse_limit(&override.limit, limit, &problem, cmd->pool)
         != APR_SUCCESS) {
-        return blame(cmd, problem);
+        return fail(cmd, problem);
     }
     override.rule = strcmp(rule, "*") == 0 ? NULL : rule;
     APR_ARRAY_PUSH(global->overrides, rlr_override_t) = override;
@@ -102,12 +101,13 @@ static const char *set_new_identities(cmd_parms *cmd, void *dir,
     }
     if (rlr_rule_parse_limit(&global->new_identities, arg, &problem, cmd->pool)
         != APR_SUCCESS) {
-        return blame(cmd, apr_pstrcat(cmd->pool, problem, " (or Off)", NULL));
+        return fail(cmd, apr_pstrcat(cmd->pool, problem, " (or Off)", NULL));
     }
     return NULL;
 }
 
-/* Reads a whole number from low to high; NULL, or the sentence for httpd. */
+/* Parses a whole number from low to high. Returns NULL, or the error for
+ * httpd. */
 static const char *read_number(int *out, const cmd_parms *cmd, const char *arg,
                                int low, int high)
 {
@@ -145,7 +145,7 @@ static const char *set_region(cmd_parms *cmd, void *dir, const char *arg)
         return expect(cmd, "a region of letters, digits, - and _", arg);
     }
     config->region = arg;
-    config->region_where = say_where(cmd);
+    config->region_where = get_where(cmd);
     return NULL;
 }
 
@@ -179,7 +179,7 @@ static const char *set_engine(cmd_parms *cmd, void *dir, int argc,
 
         entry->rule = argv[i];
         entry->engine = engine;
-        entry->where = say_where(cmd);
+        entry->where = get_where(cmd);
     }
     return NULL;
 }
@@ -245,7 +245,7 @@ static const char *set_key_pattern(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-/* An address, with or without the bits of its network. */
+/* An address or a network in CIDR notation. */
 static const char *add_exempt_network(cmd_parms *cmd, const char *arg)
 {
     rlr_config_t *config = rlr_config_get(cmd->server);
@@ -280,29 +280,31 @@ static const char *add_exempt(cmd_parms *cmd, void *dir, const char *arg)
 static const size_t headers = offsetof(rlr_config_t, headers);
 static const size_t head_as_get = offsetof(rlr_config_t, head_as_get);
 
-/* command_rec's data pointer is not const, what it points to is. */
+/* command_rec's data pointer is not const. */
 #define DATA(object) ((void *)&(object))
 
 const command_rec rlr_directives[] = {
     AP_INIT_TAKE_ARGV("RateLimitRule", add_rule, NULL, RSRC_CONF,
                       "NAME \"[METHOD ]PATH\"... key=api-key|user+ip|ip "
-                      "REGION=COUNT/SECONDS... [CATEGORY] (default: none)"),
-    AP_INIT_TAKE1("RateLimitTable", set_table, NULL, RSRC_CONF,
-                  "keys that the shared table has places for (default: 65536)"),
+                      "REGION=COUNT/INTERVAL... [CATEGORY] (default: none)"),
+    AP_INIT_TAKE1(
+        "RateLimitTable", set_table, NULL, RSRC_CONF,
+        "slots of the shared table, one per live key (default: 65536)"),
     AP_INIT_TAKE3("RateLimitOverride", add_override, NULL, RSRC_CONF,
-                  "sha256:HASH RULE|* COUNT/SECONDS: one key's own limit "
+                  "sha256:HASH RULE|* COUNT/INTERVAL: the limit of one key "
                   "(default: none)"),
     AP_INIT_TAKE1("RateLimitNewIdentities", set_new_identities, NULL, RSRC_CONF,
-                  "COUNT/SECONDS: keys not seen before that one address may "
-                  "bring (default: Off)"),
+                  "COUNT/INTERVAL: new keys that one address may send "
+                  "(default: Off)"),
     AP_INIT_TAKE1("RateLimitRegion", set_region, NULL, RSRC_CONF,
                   "region whose limits this server enforces (default: none)"),
-    AP_INIT_TAKE_ARGV("RateLimitEngine", set_engine, NULL, RSRC_CONF,
-                      "On, Off or DryRun, of the server or of the rules named "
-                      "behind it (default: On)"),
+    AP_INIT_TAKE_ARGV(
+        "RateLimitEngine", set_engine, NULL, RSRC_CONF,
+        "On, Off or DryRun, for the server or for the named rules "
+        "(default: On)"),
     AP_INIT_TAKE1("RateLimitScope", set_scope, NULL, RSRC_CONF,
-                  "Region: all servers of a region share counters; Host: this "
-                  "one has its own (default: Region)"),
+                  "Region: all virtual hosts of a region share counters; "
+                  "Host: this one has its own (default: Region)"),
     AP_INIT_FLAG("RateLimitHeaders", set_flag, DATA(headers), RSRC_CONF,
                  "RateLimit and RateLimit-Policy on admitted responses "
                  "(default: On)"),
@@ -311,11 +313,11 @@ const command_rec rlr_directives[] = {
     AP_INIT_TAKE1("RateLimitIPv6Prefix", set_ipv6_prefix, NULL, RSRC_CONF,
                   "bits of an IPv6 address that make one client (default: 64)"),
     AP_INIT_TAKE1("RateLimitStripPrefix", set_strip_prefix, NULL, RSRC_CONF,
-                  "path in front of all others that rules do not name "
+                  "path prefix that is removed before rules are tested "
                   "(default: None)"),
     AP_INIT_TAKE1("RateLimitKeyPattern", set_key_pattern, NULL, RSRC_CONF,
-                  "regular expression of API keys; others count as absent "
-                  "(default: none)"),
+                  "regular expression of valid API keys; others count as "
+                  "absent (default: none)"),
     AP_INIT_ITERATE("RateLimitExempt", add_exempt, NULL, RSRC_CONF,
                     "addresses, networks and key hashes that are not limited "
                     "(default: none)"),

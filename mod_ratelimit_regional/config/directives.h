@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module's directives; conf/ratelimit_directives.conf explains each. */
+/* The directives; conf/ratelimit_directives.conf explains each. */
 #ifndef RLR_DIRECTIVES_H
 #define RLR_DIRECTIVES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints the table as it was loaded; see dump.h. */
+/* Prints the loaded table. */
 #include "dump.h"
 
 #include <stdio.h>
@@ -8,10 +8,11 @@
 #include <apr_strings.h>
 #include <http_core.h>
 
-#include "config.h"
 #include "../private.h"
+#include "config.h"
+#include "vhost.h"
 
-/* Columns around those of the regions. */
+/* Columns before those of the regions. */
 #define LEFT_COLUMNS 2
 
 static const char *list_matches(const rlr_rule_t *rule, apr_pool_t *pool)
@@ -44,7 +45,7 @@ static const char *print_limit(const rlr_rule_t *rule, const char *region,
         : apr_psprintf(pool, "%u / %u", limit->count, limit->interval_sec);
 }
 
-/* ---- The table, a cell an entry ---- */
+/* ---- The table, an array of cells ---- */
 
 static void add_head(apr_array_header_t *cells,
                      const apr_array_header_t *regions, apr_pool_t *pool)
@@ -64,7 +65,7 @@ static void add_row(apr_array_header_t *cells, const rlr_rule_t *rule,
                     const apr_array_header_t *regions, apr_pool_t *pool)
 {
     APR_ARRAY_PUSH(cells, const char *) = list_matches(rule, pool);
-    APR_ARRAY_PUSH(cells, const char *) = rlr_rule_key_name(rule->key);
+    APR_ARRAY_PUSH(cells, const char *) = rlr_keys[rule->key].word;
     for (int i = 0; i < regions->nelts; i++) {
         APR_ARRAY_PUSH(cells, const char *) = print_limit(
             rule, APR_ARRAY_IDX(regions, i, const char *), pool);
@@ -121,7 +122,7 @@ static void print_table(const apr_array_header_t *rules,
     print_cells(cells, columns);
 }
 
-/* ---- What differs ---- */
+/* ---- Differences ---- */
 
 static void print_difference(const apr_array_header_t *rules, const char *first,
                              const char *second, apr_pool_t *pool)
@@ -142,7 +143,7 @@ static void print_difference(const apr_array_header_t *rules, const char *first,
     printf("  %d of %d rules differ\n", different, rules->nelts);
 }
 
-/* ---- Who enforces what ---- */
+/* ---- Servers ---- */
 
 static const char *name_engine(const rlr_config_t *config)
 {
@@ -158,9 +159,10 @@ static void print_servers(server_rec *main_server, apr_pool_t *pool)
          server = server->next) {
         const rlr_config_t *config = rlr_config_get(server);
 
-        printf("%s: region %s, engine %s\n", rlr_site_server_name(server, pool),
+        printf("%s: region %s, engine %s\n",
+               rlr_vhost_server_name(server, pool),
                config->region ? config->region : "(none)",
-               config->site != NULL ? name_engine(config) : "off");
+               config->vhost != NULL ? name_engine(config) : "off");
     }
 }
 

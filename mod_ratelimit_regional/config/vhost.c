@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Works out what each virtual host limits; see site.h. */
+/* Checks the configuration and builds what each virtual host limits. */
 #include "vhost.h"
 
 #include <string.h>
@@ -7,36 +7,36 @@
 #include <apr_strings.h>
 #include <http_core.h>
 
-#include "config.h"
 #include "../private.h"
+#include "config.h"
 
-/* Slots that belong to no rule; * is in no rule's name. */
-#define NEW_SLOT_NAME     "*new"
-#define KNOWN_SLOT_NAME   "*known"
-#define WARNING_SLOT_NAME "*warning"
+/* Rows without a rule; no rule's name contains *. */
+#define NEW_ROW_NAME     "*new"
+#define KNOWN_ROW_NAME   "*known"
+#define WARNING_ROW_NAME "*warning"
 
-static const char *const extra_slots[] = {NEW_SLOT_NAME, KNOWN_SLOT_NAME,
-                                          WARNING_SLOT_NAME};
-#define EXTRA_SLOTS (sizeof(extra_slots) / sizeof(extra_slots[0]))
+static const char *const extra_rows[] = {NEW_ROW_NAME, KNOWN_ROW_NAME,
+                                         WARNING_ROW_NAME};
+#define EXTRA_ROWS (sizeof(extra_rows) / sizeof(extra_rows[0]))
 
-/* ---- Names of slots: counters follow them ---- */
+/* ---- Names of rows: counters follow them ---- */
 
-static const char *name_rule_slot(const char *region, const rlr_rule_t *rule,
-                                  apr_pool_t *pool)
+static const char *name_rule_row(const char *region, const rlr_rule_t *rule,
+                                 apr_pool_t *pool)
 {
     return apr_pstrcat(pool, region, "/", rule->name, "/",
-                       rlr_rule_key_name(rule->key), NULL);
+                       rlr_keys[rule->key].word, NULL);
 }
 
-static const char *name_extra_slot(const char *region, const char *name,
-                                   apr_pool_t *pool)
+static const char *name_extra_row(const char *region, const char *name,
+                                  apr_pool_t *pool)
 {
     return apr_pstrcat(pool, region, "/", name, NULL);
 }
 
 /* ---- Checks that need the whole configuration ---- */
 
-/* The regions of all rules, for people. */
+/* The regions of all rules, for messages. */
 static const char *list_regions(const rlr_global_t *global, apr_pool_t *pool)
 {
     const apr_array_header_t *regions = rlr_config_regions(global, pool);
@@ -88,21 +88,21 @@ static const char *check_overrides(const rlr_global_t *global, apr_pool_t *pool)
             continue;
         }
         rule = rlr_config_find_rule(global, entry->rule);
-        if (rule == NULL || rule->key == RLR_KEY_IP) {
+        if (rule == NULL || rlr_keys[rule->key].header == NULL) {
             return apr_psprintf(pool,
                                 "%s: RateLimitOverride: expected the name of a "
-                                "RateLimitRule with key=api-key or "
-                                "key=user+ip, or *, got '%s'",
-                                entry->where, entry->rule);
+                                "RateLimitRule with %s, or *, got '%s'",
+                                entry->where, rlr_key_list(true, pool),
+                                entry->rule);
         }
     }
     return NULL;
 }
 
-/* Found at a restart, it would end an httpd that was serving. */
+/* Checked here: found at a restart, it would stop a running httpd. */
 static const char *check_size(server_rec *main_server, apr_pool_t *pool)
 {
-    int rows = rlr_site_slot_names(main_server, pool)->nelts;
+    int rows = rlr_vhost_row_names(main_server, pool)->nelts;
 
     return rows <= (int)RLR_TABLE_RULES_MAX
         ? NULL
@@ -110,7 +110,7 @@ static const char *check_size(server_rec *main_server, apr_pool_t *pool)
                        "RateLimitRule: expected at most %u rules, counted once "
                        "in each region that a server has, and %d more for each "
                        "region, got %d",
-                       RLR_TABLE_RULES_MAX, (int)EXTRA_SLOTS, rows);
+                       RLR_TABLE_RULES_MAX, (int)EXTRA_ROWS, rows);
 }
 
 /* ---- Building ---- */
@@ -124,8 +124,8 @@ static const rlr_quota_t *make_quota(const rlr_rule_t *rule, rlr_limit_t limit,
     return quota;
 }
 
-/* The limits of single keys under a rule, or NULL when there are none. What
- * is said of the rule by its name wins over what is said of all. */
+/* The overrides of a rule, or NULL. An override that names the rule wins over
+ * one for all rules. */
 static apr_hash_t *collect_overrides(const rlr_global_t *global,
                                      const rlr_rule_t *rule, apr_pool_t *pool)
 {
@@ -148,17 +148,17 @@ static apr_hash_t *collect_overrides(const rlr_global_t *global,
     return apr_hash_count(found) > 0 ? found : NULL;
 }
 
-static void add_rule(rlr_site_t *site, const rlr_config_t *config,
+static void add_rule(rlr_vhost_t *vhost, const rlr_config_t *config,
                      const rlr_rule_t *rule, apr_pool_t *pool)
 {
-    const rlr_limit_t *limit = rlr_rule_limit(rule, site->region);
+    const rlr_limit_t *limit = rlr_rule_limit(rule, vhost->region);
     rlr_engine_t engine = rlr_config_engine(config, rule->name);
-    rlr_site_rule_t *entry;
+    rlr_vhost_rule_t *entry;
 
     if (limit == NULL || engine == RLR_ENGINE_OFF) {
         return;
     }
-    entry = apr_array_push(site->rules);
+    entry = apr_array_push(vhost->rules);
     memset(entry, 0, sizeof(*entry));
     entry->rule = rule;
     rlr_quota_init(&entry->quota, rule->name, *limit, pool);
@@ -166,9 +166,9 @@ static void add_rule(rlr_site_t *site, const rlr_config_t *config,
     entry->overrides = collect_overrides(config->global, rule, pool);
 }
 
-/* One byte of length, then the text, which has room for every name of DNS;
- * hosts that share counters have none. */
-static void set_scope(rlr_site_t *site, const rlr_config_t *config,
+/* One byte of length, then the text, which fits every DNS name; virtual hosts
+ * that share counters have an empty one. */
+static void set_scope(rlr_vhost_t *vhost, const rlr_config_t *config,
                       const server_rec *server, apr_pool_t *pool)
 {
     const char *host = server->server_hostname ? server->server_hostname : "";
@@ -180,11 +180,11 @@ static void set_scope(rlr_site_t *site, const rlr_config_t *config,
 
     scope[0] = (char)length;
     memcpy(scope + 1, text, length);
-    site->scope = scope;
-    site->scope_length = 1 + length;
+    vhost->scope = scope;
+    vhost->scope_length = 1 + length;
 }
 
-/* The limiter must see the path that httpd will route on. */
+/* Paths are normalized as httpd does before it routes. */
 static unsigned read_slashes(const server_rec *server)
 {
     const core_dir_config *paths = ap_get_core_module_config(
@@ -202,47 +202,48 @@ static unsigned read_slashes(const server_rec *server)
     return slashes;
 }
 
-static void set_options(rlr_site_t *site, const rlr_config_t *config,
+static void set_options(rlr_vhost_t *vhost, const rlr_config_t *config,
                         const server_rec *server)
 {
-    site->ipv6_prefix = rlr_config_ipv6_prefix(config);
-    site->headers = config->headers != 0;
-    site->head_as_get = config->head_as_get == 1;
-    site->slashes = read_slashes(server);
+    vhost->ipv6_prefix = rlr_config_ipv6_prefix(config);
+    vhost->headers = config->headers != 0;
+    vhost->head_as_get = config->head_as_get == 1;
+    vhost->slashes = read_slashes(server);
     if (config->strip_prefix != NULL && *config->strip_prefix != '\0') {
-        site->strip_prefix = config->strip_prefix;
+        vhost->strip_prefix = config->strip_prefix;
     }
-    site->key_pattern = config->key_pattern;
-    site->exempt_networks = config->exempt_networks;
-    site->exempt_keys = config->exempt_keys;
-    site->brake.limit = config->global->new_identities;
-    site->brake.dry_run = rlr_config_server_engine(config)
+    vhost->key_pattern = config->key_pattern;
+    vhost->exempt_networks = config->exempt_networks;
+    vhost->exempt_keys = config->exempt_keys;
+    vhost->new_keys.limit = config->global->new_identities;
+    vhost->new_keys.dry_run = rlr_config_server_engine(config)
         == RLR_ENGINE_DRY_RUN;
 }
 
-static const rlr_lookup_t *make_lookup(const rlr_site_t *site, apr_pool_t *pool)
+static const rlr_lookup_t *make_lookup(const rlr_vhost_t *vhost,
+                                       apr_pool_t *pool)
 {
-    int count = site->rules->nelts;
+    int count = vhost->rules->nelts;
     const rlr_rule_t **rules = apr_palloc(
         pool, (size_t)count * sizeof(const rlr_rule_t *));
 
     for (int i = 0; i < count; i++) {
-        rules[i] = APR_ARRAY_IDX(site->rules, i, rlr_site_rule_t).rule;
+        rules[i] = APR_ARRAY_IDX(vhost->rules, i, rlr_vhost_rule_t).rule;
     }
-    return rlr_lookup_make(rules, count, site->strip_prefix, pool);
+    return rlr_lookup_make(rules, count, vhost->strip_prefix, pool);
 }
 
-static void make_rules(rlr_site_t *site, const rlr_config_t *config,
+static void make_rules(rlr_vhost_t *vhost, const rlr_config_t *config,
                        apr_pool_t *pool)
 {
     const apr_array_header_t *rules = config->global->rules;
 
-    site->rules = apr_array_make(pool, rules->nelts, sizeof(rlr_site_rule_t));
+    vhost->rules = apr_array_make(pool, rules->nelts, sizeof(rlr_vhost_rule_t));
     for (int i = 0; i < rules->nelts; i++) {
-        add_rule(site, config, APR_ARRAY_IDX(rules, i, const rlr_rule_t *),
+        add_rule(vhost, config, APR_ARRAY_IDX(rules, i, const rlr_rule_t *),
                  pool);
     }
-    site->lookup = make_lookup(site, pool);
+    vhost->lookup = make_lookup(vhost, pool);
 }
 
 static bool is_same_text(const char *a, const char *b)
@@ -267,46 +268,46 @@ static bool has_same_engines(const rlr_config_t *a, const rlr_config_t *b)
     return same;
 }
 
-/* The site of a server before this one that has the same rules, or NULL. */
-static const rlr_site_t *find_twin(const rlr_config_t *config,
-                                   const server_rec *main_server,
-                                   const server_rec *server)
+/* An earlier server's rlr_vhost_t with equal rules, or NULL. */
+static const rlr_vhost_t *find_twin(const rlr_config_t *config,
+                                    const server_rec *main_server,
+                                    const server_rec *server)
 {
     for (; main_server != server; main_server = main_server->next) {
         const rlr_config_t *other = rlr_config_get(main_server);
 
-        if (other->site != NULL && is_same_text(other->region, config->region)
+        if (other->vhost != NULL && is_same_text(other->region, config->region)
             && is_same_text(other->strip_prefix, config->strip_prefix)
             && has_same_engines(other, config)) {
-            return other->site;
+            return other->vhost;
         }
     }
     return NULL;
 }
 
-/* Hundreds of servers may have the same hundreds of rules: these are made and
- * kept once. */
-static rlr_site_t *build_site(const rlr_config_t *config, server_rec *server,
-                              const server_rec *main_server, apr_pool_t *pool)
+/* Hundreds of servers may have the same hundreds of rules, which are built
+ * once. */
+static rlr_vhost_t *build_vhost(const rlr_config_t *config, server_rec *server,
+                                const server_rec *main_server, apr_pool_t *pool)
 {
-    const rlr_site_t *twin = find_twin(config, main_server, server);
-    rlr_site_t *site = apr_pcalloc(pool, sizeof(*site));
+    const rlr_vhost_t *twin = find_twin(config, main_server, server);
+    rlr_vhost_t *vhost = apr_pcalloc(pool, sizeof(*vhost));
 
-    site->region = config->region;
-    set_scope(site, config, server, pool);
-    set_options(site, config, server);
+    vhost->region = config->region;
+    set_scope(vhost, config, server, pool);
+    set_options(vhost, config, server);
     if (twin != NULL) {
-        site->rules = twin->rules;
-        site->lookup = twin->lookup;
+        vhost->rules = twin->rules;
+        vhost->lookup = twin->lookup;
     }
     else {
-        make_rules(site, config, pool);
+        make_rules(vhost, config, pool);
     }
-    return site;
+    return vhost;
 }
 
-/* A virtual host without a directive of ours shares the main server's
- * configuration; its site may differ, by what it is called for example. */
+/* A virtual host without a directive of this module shares the main server's
+ * configuration, but its rlr_vhost_t may differ, for example in the name. */
 static rlr_config_t *own_config(server_rec *server,
                                 const server_rec *main_server, apr_pool_t *pool)
 {
@@ -314,7 +315,7 @@ static rlr_config_t *own_config(server_rec *server,
 
     if (server != main_server && config == rlr_config_get(main_server)) {
         config = apr_pmemdup(pool, config, sizeof(*config));
-        config->site = NULL;
+        config->vhost = NULL;
         ap_set_module_config(server->module_config, &ratelimit_regional_module,
                              config);
     }
@@ -332,12 +333,12 @@ static const char *build_server(server_rec *server,
     }
     if (problem == NULL && config->region != NULL
         && rlr_config_server_engine(config) != RLR_ENGINE_OFF) {
-        config->site = build_site(config, server, main_server, pool);
+        config->vhost = build_vhost(config, server, main_server, pool);
     }
     return problem;
 }
 
-const char *rlr_site_build(server_rec *main_server, apr_pool_t *pool)
+const char *rlr_vhost_build(server_rec *main_server, apr_pool_t *pool)
 {
     const rlr_config_t *config = rlr_config_get(main_server);
     const char *problem = check_overrides(config->global, pool);
@@ -360,30 +361,31 @@ const char *rlr_site_build(server_rec *main_server, apr_pool_t *pool)
 
 /* ---- After building ---- */
 
-const rlr_site_t *rlr_site_find(server_rec *main_server, const char *region)
+const rlr_vhost_t *rlr_vhost_find(server_rec *main_server, const char *region)
 {
     for (server_rec *server = main_server; server != NULL;
          server = server->next) {
-        const rlr_site_t *site = rlr_config_get(server)->site;
+        const rlr_vhost_t *vhost = rlr_config_get(server)->vhost;
 
-        if (site != NULL
-            && (region == NULL || strcmp(site->region, region) == 0)) {
-            return site;
+        if (vhost != NULL
+            && (region == NULL || strcmp(vhost->region, region) == 0)) {
+            return vhost;
         }
     }
     return NULL;
 }
 
-apr_array_header_t *rlr_site_regions(server_rec *main_server, apr_pool_t *pool)
+apr_array_header_t *rlr_vhost_regions(server_rec *main_server, apr_pool_t *pool)
 {
     apr_array_header_t *regions = apr_array_make(pool, 4, sizeof(const char *));
 
     for (server_rec *server = main_server; server != NULL;
          server = server->next) {
-        const rlr_site_t *site = rlr_config_get(server)->site;
+        const rlr_vhost_t *vhost = rlr_config_get(server)->vhost;
 
-        if (site != NULL && site == rlr_site_find(main_server, site->region)) {
-            APR_ARRAY_PUSH(regions, const char *) = site->region;
+        if (vhost != NULL
+            && vhost == rlr_vhost_find(main_server, vhost->region)) {
+            APR_ARRAY_PUSH(regions, const char *) = vhost->region;
         }
     }
     return regions;
@@ -397,21 +399,21 @@ static void add_region_names(apr_array_header_t *names, const char *region,
                                                const rlr_rule_t *);
 
         if (rlr_rule_limit(rule, region) != NULL) {
-            APR_ARRAY_PUSH(names, const char *) = name_rule_slot(region, rule,
-                                                                 pool);
+            APR_ARRAY_PUSH(names, const char *) = name_rule_row(region, rule,
+                                                                pool);
         }
     }
-    for (size_t i = 0; i < EXTRA_SLOTS; i++) {
-        APR_ARRAY_PUSH(names, const char *) = name_extra_slot(
-            region, extra_slots[i], pool);
+    for (size_t i = 0; i < EXTRA_ROWS; i++) {
+        APR_ARRAY_PUSH(names, const char *) = name_extra_row(
+            region, extra_rows[i], pool);
     }
 }
 
-apr_array_header_t *rlr_site_slot_names(server_rec *main_server,
+apr_array_header_t *rlr_vhost_row_names(server_rec *main_server,
                                         apr_pool_t *pool)
 {
     const rlr_global_t *global = rlr_config_get(main_server)->global;
-    apr_array_header_t *regions = rlr_site_regions(main_server, pool);
+    apr_array_header_t *regions = rlr_vhost_regions(main_server, pool);
     apr_array_header_t *names = apr_array_make(pool, 64, sizeof(const char *));
 
     for (int i = 0; i < regions->nelts; i++) {
@@ -421,47 +423,56 @@ apr_array_header_t *rlr_site_slot_names(server_rec *main_server,
     return names;
 }
 
-static uint32_t find_slot(apr_hash_t *slots, const char *name)
+static uint32_t find_row(apr_hash_t *rows, const char *name)
 {
-    const uint32_t *slot = apr_hash_get(slots, name, APR_HASH_KEY_STRING);
+    const uint32_t *row = apr_hash_get(rows, name, APR_HASH_KEY_STRING);
 
-    return slot != NULL ? *slot : 0;
+    return row != NULL ? *row : 0;
 }
 
-static void set_slots(rlr_site_t *site, apr_hash_t *slots, apr_pool_t *pool)
+static void set_rows(rlr_vhost_t *vhost, apr_hash_t *rows, apr_pool_t *pool)
 {
-    for (int i = 0; i < site->rules->nelts; i++) {
-        rlr_site_rule_t *entry = &APR_ARRAY_IDX(site->rules, i,
-                                                rlr_site_rule_t);
+    for (int i = 0; i < vhost->rules->nelts; i++) {
+        rlr_vhost_rule_t *entry = &APR_ARRAY_IDX(vhost->rules, i,
+                                                 rlr_vhost_rule_t);
 
-        entry->slot = find_slot(
-            slots, name_rule_slot(site->region, entry->rule, pool));
+        entry->row = find_row(rows,
+                              name_rule_row(vhost->region, entry->rule, pool));
     }
-    site->brake.new_slot = find_slot(
-        slots, name_extra_slot(site->region, NEW_SLOT_NAME, pool));
-    site->brake.known_slot = find_slot(
-        slots, name_extra_slot(site->region, KNOWN_SLOT_NAME, pool));
-    site->warning_slot = find_slot(
-        slots, name_extra_slot(site->region, WARNING_SLOT_NAME, pool));
+    vhost->new_keys.new_row = find_row(
+        rows, name_extra_row(vhost->region, NEW_ROW_NAME, pool));
+    vhost->new_keys.known_row = find_row(
+        rows, name_extra_row(vhost->region, KNOWN_ROW_NAME, pool));
+    vhost->warning_row = find_row(
+        rows, name_extra_row(vhost->region, WARNING_ROW_NAME, pool));
 }
 
-void rlr_site_set_table(server_rec *main_server, const rlr_table_t *table,
-                        const apr_array_header_t *names, const uint32_t *slots,
-                        apr_pool_t *pool)
+void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
+                         const apr_array_header_t *names, const uint32_t *rows,
+                         apr_pool_t *pool)
 {
     apr_hash_t *by_name = apr_hash_make(pool);
 
     for (int i = 0; i < names->nelts; i++) {
         apr_hash_set(by_name, APR_ARRAY_IDX(names, i, const char *),
-                     APR_HASH_KEY_STRING, &slots[i]);
+                     APR_HASH_KEY_STRING, &rows[i]);
     }
     for (server_rec *server = main_server; server != NULL;
          server = server->next) {
-        rlr_site_t *site = rlr_config_get(server)->site;
+        rlr_vhost_t *vhost = rlr_config_get(server)->vhost;
 
-        if (site != NULL) {
-            set_slots(site, by_name, pool);
-            site->table = table;
+        if (vhost != NULL) {
+            set_rows(vhost, by_name, pool);
+            vhost->table = table;
         }
     }
+}
+
+const char *rlr_vhost_server_name(const server_rec *server, apr_pool_t *pool)
+{
+    const char *host = server->server_hostname ? server->server_hostname
+                                               : "(main server)";
+
+    return server->port == 0 ? host
+                             : apr_psprintf(pool, "%s:%u", host, server->port);
 }

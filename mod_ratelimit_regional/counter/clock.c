@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine's monotonic clock; see clock.h. */
+/* Reads the machine's monotonic clock. */
 #include "clock.h"
 
 #include <stddef.h>
@@ -10,7 +10,7 @@ static void read_monotonic(rlr_time_t *now, void *baton)
     struct timespec ts;
     uint32_t rest_ns;
 
-    /* It cannot fail on a system that has the clock at all. */
+    /* Cannot fail on a system that has this clock. */
     clock_gettime(CLOCK_MONOTONIC, &ts);
     rest_ns = (uint32_t)ts.tv_nsec % 1000000U;
     now->floor_ms = (uint64_t)ts.tv_sec * 1000

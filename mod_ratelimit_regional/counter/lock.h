@@ -1,58 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The locks of a segment, for table*.c only; see table_segment.h for what they
- * guard and their order. */
-#ifndef RLR_TABLE_LOCK_H
-#define RLR_TABLE_LOCK_H
+/* The locks of a segment; layout.h has what they guard and their order.
+ * Private to counter/. */
+#ifndef RLR_LOCK_H
+#define RLR_LOCK_H
 
 #include "layout.h"
 
-/* Damaged, or not repaired to the end yet. */
-static inline bool rlr_table_is_damaged(const rlr_table_t *table)
+/* Whether a repair of the shares is due or unfinished. */
+static inline bool rlr_segment_is_damaged(const rlr_table_t *table)
 {
     return atomic_load_explicit(&table->segment->repair, memory_order_relaxed)
-        != RLR_TABLE_SOUND;
+        != RLR_REPAIR_NONE;
 }
 
-/* A repair begins, or begins again. Relaxed, because the sums that it is about
- * are too high and never too low: it may be seen late. */
-static inline void rlr_table_mark_damaged(const rlr_table_t *table)
+/* Starts or restarts a repair. Relaxed: the damaged sums are too high, never
+ * too low, so it may be seen late. */
+static inline void rlr_segment_mark_damaged(const rlr_table_t *table)
 {
-    atomic_store_explicit(&table->segment->repair, RLR_TABLE_DAMAGED,
+    atomic_store_explicit(&table->segment->repair, RLR_REPAIR_DUE,
                           memory_order_relaxed);
 }
 
-static inline rlr_table_lock_t *rlr_table_get_lock(const rlr_table_t *table,
-                                                   uint32_t set)
+static inline rlr_lock_t *rlr_lock_get(const rlr_table_t *table, uint32_t set)
 {
-    return &table->locks[set % RLR_TABLE_SET_LOCKS];
+    return &table->locks[set % RLR_SET_LOCKS];
 }
 
-/* The lock of one set alone. A lock whose owner died is taken over, here and
- * below, and the segment marked as damaged. False: the owner lives and has not
- * released it for three seconds, or the system refused. */
-bool rlr_table_lock_set(const rlr_table_t *table, uint32_t set);
-/* The same, but false too while somebody else has the lock. */
-bool rlr_table_try_lock_set(const rlr_table_t *table, uint32_t set);
-void rlr_table_unlock_set(const rlr_table_t *table, uint32_t set);
+/* Takes the lock of one set. Here and below, a lock whose owner died is
+ * recovered and the segment marked as damaged. False: a live owner has held it
+ * for three seconds, or the system failed. */
+bool rlr_lock_set(const rlr_table_t *table, uint32_t set);
+/* Likewise, but false at once if another thread holds the lock. */
+bool rlr_lock_try_set(const rlr_table_t *table, uint32_t set);
+void rlr_unlock_set(const rlr_table_t *table, uint32_t set);
 
 /*
  * Takes the locks of the sets of one key, or of two (`other` not NULL). False:
- * one was not to be had (see above), and none is held. A lock
- * whose owner died is taken over: every write that a lock guards leaves the
- * segment valid. The caller holds no lock.
+ * one failed, and none is held. A lock whose owner died can be recovered
+ * because every write that a lock guards leaves the segment valid. The caller
+ * holds no lock.
  */
-bool rlr_table_lock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
-                         const rlr_table_key_t *other);
-void rlr_table_unlock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
-                           const rlr_table_key_t *other);
+bool rlr_lock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
+                   const rlr_table_key_t *other);
+void rlr_unlock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
+                     const rlr_table_key_t *other);
 
-/* The lock for rebuilding the overflow windows of a group; taken after the
+/* Takes the lock for rebuilding the overflow windows of a group, after the
  * locks of sets. */
-bool rlr_table_lock_group(const rlr_table_t *table, uint32_t group);
-void rlr_table_unlock_group(const rlr_table_t *table, uint32_t group);
+bool rlr_lock_group(const rlr_table_t *table, uint32_t group);
+void rlr_unlock_group(const rlr_table_t *table, uint32_t group);
 
-/* The lock of the repair; false while somebody else has it. */
-bool rlr_table_try_lock_repair(const rlr_table_t *table);
-void rlr_table_unlock_repair(const rlr_table_t *table);
+/* Takes the lock of the repair; false if another thread holds it. */
+bool rlr_lock_try_repair(const rlr_table_t *table);
+void rlr_unlock_repair(const rlr_table_t *table);
 
 #endif

@@ -1,58 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repairs the counters of table_share.c in four phases, a slice of work at a
- * time; see table_repair.h. */
+/* Repairs the counters of share.c in four phases, a slice of work per call. */
 #include "repair.h"
 
 #include "share.h"
 
-/* One phase: what it does to each lock, counter or set. */
+/* A phase: its action on each lock, counter or set. */
 typedef struct phase_t {
-    /* False: not now, somebody has the lock. */
+    /* False: the lock is held by another thread. */
     bool (*act)(const rlr_table_t *table, uint32_t index);
-    uint32_t units; /* of work, for one */
+    uint32_t units; /* of work per action */
 } phase_t;
 
-/* Second sums change only under the lock of a counted set. Once every lock has
- * been taken here, no thread is about to change one. */
+/* Second sums change only under the lock of a counted set. After this phase
+ * has held every lock, no thread is about to change one. */
 static bool uncount_lock(const rlr_table_t *table, uint32_t lock)
 {
-    if (!rlr_table_try_lock_set(table, lock)) {
+    if (!rlr_lock_try_set(table, lock)) {
         return false;
     }
-    rlr_table_get_lock(table, lock)->counted = 0;
-    rlr_table_unlock_set(table, lock);
+    rlr_lock_get(table, lock)->counted = 0;
+    rlr_unlock_set(table, lock);
     return true;
 }
 
-/* Relaxed, here and below, as all changes of counters are. */
+/* Relaxed, here and below, like all changes of counters. */
 static bool clear_counter(const rlr_table_t *table, uint32_t index)
 {
-    atomic_fetch_and_explicit(&table->shares[index], RLR_TABLE_SHARE_SECOND - 1,
+    atomic_fetch_and_explicit(&table->shares[index], RLR_SHARE_SECOND - 1,
                               memory_order_relaxed);
     return true;
 }
 
 static bool count_set(const rlr_table_t *table, uint32_t set)
 {
-    if (!rlr_table_try_lock_set(table, set)) {
+    if (!rlr_lock_try_set(table, set)) {
         return false;
     }
-    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+    for (uint32_t way = 0; way < RLR_WAYS; way++) {
         uint64_t holder = atomic_load_explicit(
-            &rlr_table_slot(table, set, way)->holder, memory_order_relaxed);
+            &rlr_layout_slot(table, set, way)->holder, memory_order_relaxed);
 
         if (holder != 0) {
-            atomic_fetch_add_explicit(rlr_table_share_counter(table, holder),
-                                      RLR_TABLE_SHARE_SECOND,
-                                      memory_order_relaxed);
+            atomic_fetch_add_explicit(rlr_share_counter(table, holder),
+                                      RLR_SHARE_SECOND, memory_order_relaxed);
         }
     }
-    rlr_table_get_lock(table, set)->counted = set / RLR_TABLE_SET_LOCKS + 1;
-    rlr_table_unlock_set(table, set);
+    rlr_lock_get(table, set)->counted = set / RLR_SET_LOCKS + 1;
+    rlr_unlock_set(table, set);
     return true;
 }
 
-/* All sets are in: both sums change together, in either order with this. */
+/* All sets are counted, so both sums change together, before or after this. */
 static bool apply_counter(const rlr_table_t *table, uint32_t index)
 {
     _Atomic uint64_t *counter = &table->shares[index];
@@ -65,35 +63,34 @@ static bool apply_counter(const rlr_table_t *table, uint32_t index)
     return true;
 }
 
-static const phase_t phases[] = {
-    [RLR_TABLE_UNCOUNT] = {uncount_lock, 1},
-    [RLR_TABLE_CLEAR] = {clear_counter, 1},
-    [RLR_TABLE_COUNT] = {count_set, RLR_TABLE_WAYS},
-    [RLR_TABLE_APPLY] = {apply_counter, 1}};
+static const phase_t phases[] = {[RLR_REPAIR_UNCOUNT] = {uncount_lock, 1},
+                                 [RLR_REPAIR_CLEAR] = {clear_counter, 1},
+                                 [RLR_REPAIR_COUNT] = {count_set, RLR_WAYS},
+                                 [RLR_REPAIR_APPLY] = {apply_counter, 1}};
 
-/* How many locks, counters or sets the phase has. */
-static uint32_t get_size(const rlr_table_t *table, rlr_table_repair_t phase)
+/* The number of locks, counters or sets of the phase. */
+static uint32_t get_size(const rlr_table_t *table, rlr_repair_phase_t phase)
 {
     switch (phase) {
-    case RLR_TABLE_UNCOUNT:
-        return RLR_TABLE_SET_LOCKS;
-    case RLR_TABLE_COUNT:
+    case RLR_REPAIR_UNCOUNT:
+        return RLR_SET_LOCKS;
+    case RLR_REPAIR_COUNT:
         return table->sets;
-    case RLR_TABLE_CLEAR:
-    case RLR_TABLE_APPLY:
-        return table->sets * RLR_TABLE_WAYS;
-    case RLR_TABLE_SOUND:
-    case RLR_TABLE_DAMAGED:
+    case RLR_REPAIR_CLEAR:
+    case RLR_REPAIR_APPLY:
+        return table->sets * RLR_WAYS;
+    case RLR_REPAIR_NONE:
+    case RLR_REPAIR_DUE:
     default:
         return 0;
     }
 }
 
-/* Somebody may find another dead owner at the same time: then the repair begins
- * anew. */
+/* Another thread may find a dead owner concurrently; the repair then
+ * restarts. */
 static void begin_next_phase(const rlr_table_t *table, uint32_t phase)
 {
-    uint32_t next = phase == RLR_TABLE_APPLY ? RLR_TABLE_SOUND : phase + 1;
+    uint32_t next = phase == RLR_REPAIR_APPLY ? RLR_REPAIR_NONE : phase + 1;
 
     table->segment->repaired = 0;
     atomic_compare_exchange_strong_explicit(&table->segment->repair, &phase,
@@ -103,10 +100,10 @@ static void begin_next_phase(const rlr_table_t *table, uint32_t phase)
 
 static void repair_some_locked(const rlr_table_t *table)
 {
-    rlr_table_segment_t *segment = table->segment;
+    rlr_segment_t *segment = table->segment;
     uint32_t units = 0;
 
-    while (units < RLR_TABLE_REPAIR_WORK && rlr_table_is_damaged(table)) {
+    while (units < RLR_REPAIR_WORK && rlr_segment_is_damaged(table)) {
         uint32_t phase = atomic_load_explicit(&segment->repair,
                                               memory_order_relaxed);
 
@@ -123,10 +120,10 @@ static void repair_some_locked(const rlr_table_t *table)
     }
 }
 
-void rlr_table_repair_some(const rlr_table_t *table)
+void rlr_repair_step(const rlr_table_t *table)
 {
-    if (rlr_table_try_lock_repair(table)) {
+    if (rlr_lock_try_repair(table)) {
         repair_some_locked(table);
-        rlr_table_unlock_repair(table);
+        rlr_unlock_repair(table);
     }
 }

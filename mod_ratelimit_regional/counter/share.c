@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the slots of each address; see table_share.h. */
+/* Counts the slots of each address. */
 #include "share.h"
 
 #include <stddef.h>
 
-uint64_t rlr_table_share_holder(const rlr_table_t *table, const void *bytes,
-                                size_t length)
+uint64_t rlr_share_holder(const rlr_table_t *table, const void *bytes,
+                          size_t length)
 {
     rlr_siphash_t hash;
 
@@ -16,33 +16,31 @@ uint64_t rlr_table_share_holder(const rlr_table_t *table, const void *bytes,
     return hash.first != 0 ? hash.first : 1;
 }
 
-_Atomic uint64_t *rlr_table_share_counter(const rlr_table_t *table,
-                                          uint64_t holder)
+_Atomic uint64_t *rlr_share_counter(const rlr_table_t *table, uint64_t holder)
 {
-    uint64_t counters = (uint64_t)table->sets * RLR_TABLE_WAYS;
+    uint64_t counters = (uint64_t)table->sets * RLR_WAYS;
 
     return &table->shares[(holder >> 32) * counters >> 32];
 }
 
 static uint32_t get_share(const rlr_table_t *table)
 {
-    return table->sets * RLR_TABLE_WAYS / RLR_TABLE_SHARE;
+    return table->sets * RLR_WAYS / RLR_SHARE;
 }
 
-/* One slot of the set, in the first sum and, if the set is in the second one of
- * a repair, in that too: one atomic change of both. */
+/* One slot of the set: one in the first sum, and one in the second sum if a
+ * repair has counted the set there. */
 static uint64_t get_one(const rlr_table_t *table, uint32_t set)
 {
-    uint32_t counted = rlr_table_get_lock(table, set)->counted;
+    uint32_t counted = rlr_lock_get(table, set)->counted;
 
-    return set / RLR_TABLE_SET_LOCKS < counted ? RLR_TABLE_SHARE_SECOND + 1 : 1;
+    return set / RLR_SET_LOCKS < counted ? RLR_SHARE_SECOND + 1 : 1;
 }
 
-/* Relaxed, here and below: a counter guards no other memory. */
-bool rlr_table_share_take(const rlr_table_t *table, uint64_t holder,
-                          uint32_t set)
+/* Relaxed, here and below: no other memory depends on a counter. */
+bool rlr_share_take(const rlr_table_t *table, uint64_t holder, uint32_t set)
 {
-    _Atomic uint64_t *counter = rlr_table_share_counter(table, holder);
+    _Atomic uint64_t *counter = rlr_share_counter(table, holder);
     uint64_t one = get_one(table, set);
     uint32_t share = get_share(table);
     uint64_t held = atomic_load_explicit(counter, memory_order_relaxed);
@@ -58,19 +56,18 @@ bool rlr_table_share_take(const rlr_table_t *table, uint64_t holder,
     return true;
 }
 
-void rlr_table_share_give(const rlr_table_t *table, uint64_t holder,
-                          uint32_t set)
+void rlr_share_give(const rlr_table_t *table, uint64_t holder, uint32_t set)
 {
     if (holder != 0) {
-        atomic_fetch_sub_explicit(rlr_table_share_counter(table, holder),
+        atomic_fetch_sub_explicit(rlr_share_counter(table, holder),
                                   get_one(table, set), memory_order_relaxed);
     }
 }
 
-bool rlr_table_share_is_full(const rlr_table_t *table, uint64_t holder)
+bool rlr_share_is_full(const rlr_table_t *table, uint64_t holder)
 {
     return holder != 0
-        && (uint32_t)atomic_load_explicit(
-               rlr_table_share_counter(table, holder), memory_order_relaxed)
+        && (uint32_t)atomic_load_explicit(rlr_share_counter(table, holder),
+                                          memory_order_relaxed)
         >= get_share(table);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SipHash-2-4, 128 bits; see siphash.h. Written from the paper's section 2 and
- * the 128-bit variant's published constants (0xee, 0xee, 0xdd). */
+/* Computes SipHash-2-4 with 128 bits, after section 2 of the paper and the
+ * published constants of the 128-bit variant (0xee, 0xee, 0xdd). */
 #include "siphash.h"
 
 typedef struct sip_state_t {
@@ -12,7 +12,7 @@ static inline uint64_t rotate(uint64_t value, unsigned bits)
     return (value << bits) | (value >> (64 - bits));
 }
 
-/* Compilers turn this into one load where the machine is little-endian. */
+/* Compiled to one load on little-endian machines. */
 static inline uint64_t read_le64(const unsigned char *p)
 {
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16
@@ -50,7 +50,7 @@ static inline uint64_t mix_final(sip_state_t *s)
     return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
-/* The last word: what is left of the data, and the length's low byte on top. */
+/* The last word: the remaining bytes, and the low byte of the length on top. */
 static inline uint64_t read_tail(const unsigned char *p, size_t length)
 {
     uint64_t word = (uint64_t)(length & 0xff) << 56;
@@ -67,7 +67,7 @@ rlr_siphash_t rlr_siphash_compute(const unsigned char key[RLR_SIPHASH_KEY_SIZE],
     const unsigned char *p = data;
     uint64_t k0 = read_le64(key);
     uint64_t k1 = read_le64(key + 8);
-    /* "somepseudorandomlygeneratedbytes", the paper's constants; 0xee makes it
+    /* The paper's constants ("somepseudorandomlygeneratedbytes"); 0xee selects
      * the 128-bit function. */
     sip_state_t s = {k0 ^ 0x736f6d6570736575U, k1 ^ 0x646f72616e646f6dU ^ 0xee,
                      k0 ^ 0x6c7967656e657261U, k1 ^ 0x7465646279746573U};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a
- * fast short-input PRF"): who does not know the key cannot choose inputs that
- * meet in one place of a table. apr-util's apr_siphash.h has 64 bits of output
- * only: two calls of it take 1.6 times as long as one of this.
+ * fast short-input PRF"): without the key nobody can choose inputs that
+ * collide in a table. apr-util's apr_siphash.h has only 64 bits of output; two
+ * calls of it take 1.6 times as long as one call of this.
  */
 #ifndef RLR_SIPHASH_H
 #define RLR_SIPHASH_H
@@ -13,8 +13,8 @@
 
 #define RLR_SIPHASH_KEY_SIZE 16
 
-/* The two halves of the output, each as the little-endian number that the
- * reference writes as eight bytes. */
+/* The two halves of the output; the reference writes each as eight bytes,
+ * little-endian. */
 typedef struct rlr_siphash_t {
     uint64_t first;
     uint64_t second;

@@ -1,31 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Where keys are; see table_place.h. Three choices of eight ways: with 0.7 of
- * the ways that a key may take in use, keys coming and going, less than one new
- * key in a million finds all taken (with two choices it is one in 600).
- */
+/* Finds, claims and reclaims slots. Three choices of eight ways: at a steady
+ * load of 0.7, less than one new key in a million finds all its ways live
+ * (with two choices one in 600). */
 #include "slot.h"
 
 #include <stddef.h>
 
-/* Sets that a sweep looks at. */
+/* Sets that a sweep searches. */
 #define SWEPT_SETS 8U
 
-/* The time of a note is rounded up by so much, so that few have to write. */
+/* Added to the recorded time, so that few threads have to write it. */
 #define NOTE_SLACK_MS 1000U
 
-/* Sixteen clock reads would cost more than the claim itself; an older time
- * only makes a window look alive for longer. */
+/* Returns one reading for all: sixteen readings would cost more than the
+ * claim. An older time only keeps a window live for longer. */
 static void read_frozen(rlr_time_t *now, void *baton)
 {
     *now = *(const rlr_time_t *)baton;
 }
 
-void rlr_table_make_shared_key(rlr_table_key_t *shared,
-                               const rlr_table_t *table, uint32_t rule,
-                               uint64_t holder)
+void rlr_slot_make_shared_key(rlr_table_key_t *shared, const rlr_table_t *table,
+                              uint32_t rule, uint64_t holder)
 {
-    /* No identity has these bytes: the holder's are a secret hash. */
+    /* No key has these bytes: the holder is a keyed hash. */
     uint64_t identity[2] = {holder, UINT64_MAX};
 
     rlr_table_key_fill(shared, table, rule,
@@ -33,23 +30,21 @@ void rlr_table_make_shared_key(rlr_table_key_t *shared,
                                            identity, sizeof(identity)));
 }
 
-rlr_table_slot_t *rlr_table_find(const rlr_table_t *table,
-                                 const rlr_table_key_t *key)
+rlr_slot_t *rlr_slot_find(const rlr_table_t *table, const rlr_table_key_t *key)
 {
-    /* The other sets' tags are on their way while the first is looked at. */
-    for (int i = 1; i < RLR_TABLE_CHOICES; i++) {
+    /* The tags of the other sets load while the first are compared. */
+    for (int i = 1; i < RLR_CHOICES; i++) {
         __builtin_prefetch(&table->tags[key->sets[i]]);
     }
-    for (int i = 0; i < RLR_TABLE_CHOICES; i++) {
-        const rlr_table_tags_t *tags = &table->tags[key->sets[i]];
+    for (int i = 0; i < RLR_CHOICES; i++) {
+        const rlr_tags_t *tags = &table->tags[key->sets[i]];
 
-        /* The order in which they are taken. */
-        for (uint32_t way = RLR_TABLE_WAYS; way-- > 0;) {
+        /* The order in which ways are claimed. */
+        for (uint32_t way = RLR_WAYS; way-- > 0;) {
             /* Acquire: the slot is at least as new as the tag. */
             if (atomic_load_explicit(&tags->tag[way], memory_order_acquire)
                 == key->tag) {
-                rlr_table_slot_t *slot = rlr_table_slot(table, key->sets[i],
-                                                        way);
+                rlr_slot_t *slot = rlr_layout_slot(table, key->sets[i], way);
 
                 if (atomic_load_explicit(&slot->window.owner,
                                          memory_order_acquire)
@@ -63,10 +58,10 @@ rlr_table_slot_t *rlr_table_find(const rlr_table_t *table,
 }
 
 /*
- * Gives the way to the key if its window is dead and the holder has not had
- * its share since it was asked. The tag comes last: until
- * then nobody finds the key here, and a process that dies on the way leaves a
- * slot that is nobody's, and free again when what it holds is over.
+ * Claims the way for the key if its window is dead and the holder still has
+ * less than its share. The tag is written last: until then the key is not
+ * found here, and a process that dies in between leaves a slot without a key,
+ * free again once its window expires.
  */
 static bool claim_way_locked(const rlr_table_t *table,
                              const rlr_table_key_t *key, uint32_t set,
@@ -74,17 +69,17 @@ static bool claim_way_locked(const rlr_table_t *table,
                              const rlr_window_copy_t *copy,
                              const rlr_time_t *now)
 {
-    rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+    rlr_slot_t *slot = rlr_layout_slot(table, set, way);
     rlr_time_t frozen_time = *now;
     rlr_clock_t frozen = {read_frozen, &frozen_time};
     rlr_window_copy_t nothing;
     uint64_t former;
 
-    if (!rlr_table_share_take(table, key->holder, set)) {
+    if (!rlr_share_take(table, key->holder, set)) {
         return false;
     }
     if (!rlr_window_close(&nothing, &slot->window, 0, true, &frozen)) {
-        rlr_table_share_give(table, key->holder, set);
+        rlr_share_give(table, key->holder, set);
         return false;
     }
     rlr_window_begin(&slot->window, copy, &frozen);
@@ -92,26 +87,25 @@ static bool claim_way_locked(const rlr_table_t *table,
                           memory_order_relaxed);
     atomic_store_explicit(&slot->generation, (uint16_t)table->generation,
                           memory_order_relaxed);
-    atomic_store_explicit(&slot->noticed, rlr_table_unnoticed(limit, now),
+    atomic_store_explicit(&slot->logged_ms, rlr_layout_unlogged(limit, now),
                           memory_order_relaxed);
     former = atomic_exchange_explicit(&slot->holder, key->holder,
                                       memory_order_relaxed);
-    rlr_table_share_give(table, former, set);
+    rlr_share_give(table, former, set);
     rlr_window_finish(&slot->window, key->owner, limit, copy);
     atomic_store_explicit(&table->tags[set].tag[way], key->tag,
                           memory_order_release);
     return true;
 }
 
-/* The ways of a set, as bits, that have never had a key or whose key is over.
- */
+/* The ways of a set, as bits, without a key or with a dead one. */
 static uint32_t find_usable_locked(const rlr_table_t *table, uint32_t set,
                                    const rlr_clock_t *clock)
 {
     uint32_t usable = 0;
 
-    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
-        rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+    for (uint32_t way = 0; way < RLR_WAYS; way++) {
+        rlr_slot_t *slot = rlr_layout_slot(table, set, way);
 
         if (atomic_load_explicit(&table->tags[set].tag[way],
                                  memory_order_relaxed)
@@ -119,37 +113,36 @@ static uint32_t find_usable_locked(const rlr_table_t *table, uint32_t set,
             usable |= 1U << way;
             continue;
         }
-        /* What a dead process left closed would otherwise be so for ever. */
+        /* A window that a dead process left closed would stay live forever. */
         rlr_window_repair(&slot->window);
         usable |= (uint32_t)!rlr_window_is_live(&slot->window, clock) << way;
     }
     return usable;
 }
 
-static rlr_table_slot_t *claim_in_set_locked(const rlr_table_t *table,
-                                             const rlr_table_key_t *key,
-                                             uint32_t set, uint32_t usable,
-                                             rlr_limit_t limit,
-                                             const rlr_window_copy_t *copy,
-                                             const rlr_time_t *now)
+static rlr_slot_t *claim_in_set_locked(const rlr_table_t *table,
+                                       const rlr_table_key_t *key, uint32_t set,
+                                       uint32_t usable, rlr_limit_t limit,
+                                       const rlr_window_copy_t *copy,
+                                       const rlr_time_t *now)
 {
-    /* The last ways, which fewer keys may take, are taken first. */
-    for (uint32_t way = RLR_TABLE_WAYS; way-- > 0;) {
-        /* A dead window may have come to life meanwhile. */
+    /* The last ways, which fewer keys may claim, first. */
+    for (uint32_t way = RLR_WAYS; way-- > 0;) {
+        /* A dead window may have become live since. */
         if ((usable >> way & 1) != 0
             && claim_way_locked(table, key, set, way, limit, copy, now)) {
-            return rlr_table_slot(table, set, way);
+            return rlr_layout_slot(table, set, way);
         }
     }
     return NULL;
 }
 
 /* The index of the set with the most usable ways. */
-static int find_emptiest(const uint32_t usable[RLR_TABLE_CHOICES])
+static int find_emptiest(const uint32_t usable[RLR_CHOICES])
 {
     int emptiest = 0;
 
-    for (int i = 1; i < RLR_TABLE_CHOICES; i++) {
+    for (int i = 1; i < RLR_CHOICES; i++) {
         if (__builtin_popcount(usable[i])
             > __builtin_popcount(usable[emptiest])) {
             emptiest = i;
@@ -158,34 +151,34 @@ static int find_emptiest(const uint32_t usable[RLR_TABLE_CHOICES])
     return emptiest;
 }
 
-/* The ways of its sets that the key may take. */
+/* The ways of its sets that the key may claim. */
 static uint32_t get_ways(const rlr_table_key_t *key, rlr_limit_t limit)
 {
-    uint32_t ways = RLR_TABLE_WAYS_OF_ALL;
+    uint32_t ways = RLR_WAYS_ALL;
 
-    if (limit.interval_sec <= RLR_TABLE_SHORT_SEC) {
-        ways |= RLR_TABLE_WAYS_OF_SHORT;
+    if (limit.interval_sec <= RLR_SHORT_SEC) {
+        ways |= RLR_WAYS_SHORT;
     }
-    return key->holder == 0 ? ways | RLR_TABLE_WAYS_UNHELD : ways;
+    return key->holder == 0 ? ways | RLR_WAYS_SHARED : ways;
 }
 
-static rlr_table_slot_t *claim_any_locked(const rlr_table_t *table,
-                                          const rlr_table_key_t *key,
-                                          rlr_limit_t limit,
-                                          const rlr_window_copy_t *copy,
-                                          const rlr_time_t *now)
+static rlr_slot_t *claim_any_locked(const rlr_table_t *table,
+                                    const rlr_table_key_t *key,
+                                    rlr_limit_t limit,
+                                    const rlr_window_copy_t *copy,
+                                    const rlr_time_t *now)
 {
     rlr_time_t frozen_time = *now;
     rlr_clock_t frozen = {read_frozen, &frozen_time};
     uint32_t ways = get_ways(key, limit);
-    uint32_t usable[RLR_TABLE_CHOICES];
-    rlr_table_slot_t *slot = NULL;
+    uint32_t usable[RLR_CHOICES];
+    rlr_slot_t *slot = NULL;
 
-    for (int i = 0; i < RLR_TABLE_CHOICES; i++) {
+    for (int i = 0; i < RLR_CHOICES; i++) {
         usable[i] = ways & find_usable_locked(table, key->sets[i], &frozen);
     }
-    /* The emptiest set first, which keeps all sets about equally full. */
-    for (int i = 0; i < RLR_TABLE_CHOICES && slot == NULL; i++) {
+    /* The emptiest set first, which balances the sets. */
+    for (int i = 0; i < RLR_CHOICES && slot == NULL; i++) {
         int emptiest = find_emptiest(usable);
 
         slot = claim_in_set_locked(table, key, key->sets[emptiest],
@@ -195,39 +188,35 @@ static rlr_table_slot_t *claim_any_locked(const rlr_table_t *table,
     return slot;
 }
 
-rlr_table_slot_t *rlr_table_claim_locked(const rlr_table_t *table,
-                                         const rlr_table_key_t *key,
-                                         rlr_limit_t limit,
-                                         rlr_window_copy_t *copy,
-                                         const rlr_time_t *now)
+rlr_slot_t *rlr_slot_claim_locked(const rlr_table_t *table,
+                                  const rlr_table_key_t *key, rlr_limit_t limit,
+                                  rlr_window_copy_t *copy,
+                                  const rlr_time_t *now)
 {
-    if (rlr_table_share_is_full(table, key->holder)) {
+    if (rlr_share_is_full(table, key->holder)) {
         return NULL;
     }
     rlr_window_copy_fit(copy, NULL, limit);
     return claim_any_locked(table, key, limit, copy, now);
 }
 
-/* ---- Taking slots back ---- */
+/* ---- Reclaiming slots ---- */
 
-static bool is_on_counter(const rlr_table_t *table,
-                          const rlr_table_slot_t *slot,
+static bool is_on_counter(const rlr_table_t *table, const rlr_slot_t *slot,
                           const _Atomic uint64_t *counter)
 {
     uint64_t holder = atomic_load_explicit(&slot->holder, memory_order_relaxed);
 
-    return holder != 0 && rlr_table_share_counter(table, holder) == counter;
+    return holder != 0 && rlr_share_counter(table, holder) == counter;
 }
 
-/*
- * Takes the slot from its key if that is dead: one that comes back is a new
- * key. Without its tag nobody finds the slot; the holder goes last, so that it
- * is counted until then.
- */
-static void take_back_locked(const rlr_table_t *table, uint32_t set,
-                             uint32_t way, const rlr_clock_t *clock)
+/* Reclaims the slot if its key is dead; a key that returns is a new one.
+ * Without the tag the slot is not found; the holder is cleared last, so that
+ * it is counted until then. */
+static void reclaim_locked(const rlr_table_t *table, uint32_t set, uint32_t way,
+                           const rlr_clock_t *clock)
 {
-    rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
+    rlr_slot_t *slot = rlr_layout_slot(table, set, way);
     rlr_window_copy_t nothing;
 
     if (!rlr_window_close(&nothing, &slot->window, 0, true, clock)) {
@@ -235,9 +224,9 @@ static void take_back_locked(const rlr_table_t *table, uint32_t set,
     }
     rlr_window_begin(&slot->window, &nothing, clock);
     atomic_store_explicit(&table->tags[set].tag[way], 0, memory_order_release);
-    rlr_window_finish(&slot->window, RLR_TABLE_OVERFLOW_OWNER,
+    rlr_window_finish(&slot->window, RLR_OVERFLOW_OWNER,
                       rlr_window_limit(&slot->window), &nothing);
-    rlr_table_share_give(
+    rlr_share_give(
         table, atomic_exchange_explicit(&slot->holder, 0, memory_order_relaxed),
         set);
 }
@@ -247,27 +236,28 @@ static void sweep_set(const rlr_table_t *table, uint32_t set,
 {
     uint32_t found = 0;
 
-    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
-        found |= (uint32_t)is_on_counter(table, rlr_table_slot(table, set, way),
-                                         counter)
+    for (uint32_t way = 0; way < RLR_WAYS; way++) {
+        found |= (uint32_t)is_on_counter(
+                     table, rlr_layout_slot(table, set, way), counter)
             << way;
     }
-    if (found == 0 || !rlr_table_lock_set(table, set)) {
+    if (found == 0 || !rlr_lock_set(table, set)) {
         return;
     }
-    for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
+    for (uint32_t way = 0; way < RLR_WAYS; way++) {
         if ((found >> way & 1) != 0
-            && is_on_counter(table, rlr_table_slot(table, set, way), counter)) {
-            take_back_locked(table, set, way, clock);
+            && is_on_counter(table, rlr_layout_slot(table, set, way),
+                             counter)) {
+            reclaim_locked(table, set, way, clock);
         }
     }
-    rlr_table_unlock_set(table, set);
+    rlr_unlock_set(table, set);
 }
 
-void rlr_table_sweep(const rlr_table_t *table, uint64_t holder,
-                     const rlr_clock_t *clock)
+void rlr_slot_sweep(const rlr_table_t *table, uint64_t holder,
+                    const rlr_clock_t *clock)
 {
-    const _Atomic uint64_t *counter = rlr_table_share_counter(table, holder);
+    const _Atomic uint64_t *counter = rlr_share_counter(table, holder);
     uint32_t first = atomic_fetch_add_explicit(
         &table->segment->hand, SWEPT_SETS, memory_order_relaxed);
 
@@ -276,8 +266,7 @@ void rlr_table_sweep(const rlr_table_t *table, uint64_t holder,
     }
 }
 
-bool rlr_table_reset_slot(rlr_table_slot_t *slot, uint64_t owner,
-                          const rlr_clock_t *clock)
+bool rlr_slot_reset(rlr_slot_t *slot, uint64_t owner, const rlr_clock_t *clock)
 {
     rlr_time_t now;
 
@@ -286,8 +275,8 @@ bool rlr_table_reset_slot(rlr_table_slot_t *slot, uint64_t owner,
     }
     clock->read(&now, clock->baton);
     atomic_store_explicit(
-        &slot->noticed,
-        rlr_table_unnoticed(rlr_window_limit(&slot->window), &now),
+        &slot->logged_ms,
+        rlr_layout_unlogged(rlr_window_limit(&slot->window), &now),
         memory_order_relaxed);
     return true;
 }
@@ -301,10 +290,9 @@ static rlr_limit_t widest(rlr_limit_t a, rlr_limit_t b)
     return wide;
 }
 
-void rlr_table_widen_locked(rlr_table_slot_t *slot, uint64_t owner,
-                            uint32_t rule, rlr_limit_t limit,
-                            const rlr_window_copy_t *copy,
-                            const rlr_clock_t *clock)
+void rlr_slot_widen_locked(rlr_slot_t *slot, uint64_t owner, uint32_t rule,
+                           rlr_limit_t limit, const rlr_window_copy_t *copy,
+                           const rlr_clock_t *clock)
 {
     rlr_window_copy_t held;
     rlr_time_t now;
@@ -315,7 +303,8 @@ void rlr_table_widen_locked(rlr_table_slot_t *slot, uint64_t owner,
     }
     else {
         clock->read(&now, clock->baton);
-        atomic_store_explicit(&slot->noticed, rlr_table_unnoticed(limit, &now),
+        atomic_store_explicit(&slot->logged_ms,
+                              rlr_layout_unlogged(limit, &now),
                               memory_order_relaxed);
     }
     rlr_window_copy_fit(&held, copy, limit);
@@ -324,25 +313,24 @@ void rlr_table_widen_locked(rlr_table_slot_t *slot, uint64_t owner,
     rlr_window_finish(&slot->window, owner, limit, &held);
 }
 
-bool rlr_table_widen_overflow(const rlr_table_t *table,
-                              const rlr_table_key_t *key, rlr_limit_t limit,
-                              const rlr_window_copy_t *copy,
-                              const rlr_clock_t *clock)
+bool rlr_slot_widen_overflow(const rlr_table_t *table,
+                             const rlr_table_key_t *key, rlr_limit_t limit,
+                             const rlr_window_copy_t *copy,
+                             const rlr_clock_t *clock)
 {
     uint32_t group = rlr_table_key_group(key);
 
-    if (!rlr_table_lock_group(table, group)) {
+    if (!rlr_lock_group(table, group)) {
         return false;
     }
-    rlr_table_widen_locked(rlr_table_overflow_slot(table, key->rule, group),
-                           RLR_TABLE_OVERFLOW_OWNER, key->rule, limit, copy,
-                           clock);
-    rlr_table_unlock_group(table, group);
+    rlr_slot_widen_locked(rlr_layout_overflow_slot(table, key->rule, group),
+                          RLR_OVERFLOW_OWNER, key->rule, limit, copy, clock);
+    rlr_unlock_group(table, group);
     return true;
 }
 
-void rlr_table_note_shared(const rlr_table_t *table, uint32_t rule,
-                           uint32_t interval_sec, const rlr_clock_t *clock)
+void rlr_slot_note_shared(const rlr_table_t *table, uint32_t rule,
+                          uint32_t interval_sec, const rlr_clock_t *clock)
 {
     _Atomic uint64_t *until_ms = &table->rule_parts[rule].shared_until_ms;
     uint64_t noted = atomic_load_explicit(until_ms, memory_order_relaxed);
@@ -358,8 +346,8 @@ void rlr_table_note_shared(const rlr_table_t *table, uint32_t rule,
     }
 }
 
-bool rlr_table_has_shared(const rlr_table_t *table, uint32_t rule,
-                          const rlr_clock_t *clock)
+bool rlr_slot_has_shared(const rlr_table_t *table, uint32_t rule,
+                         const rlr_clock_t *clock)
 {
     uint64_t noted = atomic_load_explicit(
         &table->rule_parts[rule].shared_until_ms, memory_order_relaxed);

@@ -1,42 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Decisions by key: find its window and ask it, without a lock; where that
- * fails (a new key, a changed limit, a rebuild that somebody left unfinished)
- * once more with the locks of the key's sets. See table.h.
- */
+/* Decides by key: finds its window and asks it without a lock. If that fails
+ * (a new key, a changed limit, an unfinished rebuild) it decides again with
+ * the locks of the key's sets. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getcpu() in table_count.h */
+#define _GNU_SOURCE /* sched_getcpu() in count.h */
 #endif
 #include "table.h"
 
 #include "count.h"
-#include "slot.h"
 #include "repair.h"
+#include "slot.h"
 
 typedef enum ask_t { ASK_ADMIT, ASK_PEEK } ask_t;
 
-/* Everything one decision needs. */
+/* The arguments of one decision. */
 typedef struct call_t {
     const rlr_table_t *table;
     const rlr_table_request_t *request;
     const rlr_clock_t *clock;
     rlr_table_key_t key;
-    /* What counts for the key while it has no slot. Set by prepare_shared(); of
-     * a key that nobody holds it is the key itself, and has no slot either. */
+    /* The counter of the key while it has no slot, set by prepare_shared().
+     * For a key without a holder it is the key itself, which has no slot. */
     rlr_table_key_t shared;
     ask_t ask;
 } call_t;
 
-/* A window that decides, and whose. */
+/* The window that decides, and its owner. */
 typedef struct judge_t {
-    rlr_table_slot_t *slot;
+    rlr_slot_t *slot;
     uint64_t owner;
 } judge_t;
 
 typedef enum step_t {
     STEP_DECIDED,
     STEP_FAILED,
-    /* Once more, with the locks of what the key shares too. */
+    /* Retry with the locks of the shared counter too. */
     STEP_SHARED
 } step_t;
 
@@ -66,7 +64,7 @@ static bool make_call(call_t *call, const rlr_table_t *table,
 
 static bool ask_window(const call_t *call, rlr_window_t *window, uint64_t owner,
                        rlr_limit_t limit, uint32_t cap,
-                       rlr_decision_t *decision)
+                       rlr_window_decision_t *decision)
 {
     rlr_window_result_t result;
 
@@ -86,12 +84,9 @@ static bool is_same(rlr_limit_t a, rlr_limit_t b)
     return a.count == b.count && a.interval_sec == b.interval_sec;
 }
 
-/*
- * Makes a slot of this key fit for the request's limit and returns the limit
- * to decide by: the slot's own if a newer configuration has set it.
- */
-static rlr_limit_t settle_limit_locked(const call_t *call,
-                                       rlr_table_slot_t *slot)
+/* Rebuilds the key's slot for the request's limit and returns the limit to
+ * decide by: the slot's own if a newer configuration has set it. */
+static rlr_limit_t settle_limit_locked(const call_t *call, rlr_slot_t *slot)
 {
     rlr_limit_t limit = call->request->limit;
     rlr_limit_t built = rlr_window_limit(&slot->window);
@@ -115,7 +110,8 @@ static rlr_limit_t settle_limit_locked(const call_t *call,
     return limit;
 }
 
-/* What the overflow window holds at interval_sec, and its limit. */
+/* Copies the admissions of the overflow window in the last interval_sec
+ * seconds. */
 static bool copy_overflow(rlr_window_copy_t *copy, const call_t *call,
                           rlr_window_t *window, uint32_t interval_sec)
 {
@@ -124,12 +120,12 @@ static bool copy_overflow(rlr_window_copy_t *copy, const call_t *call,
     if (rlr_window_copy(copy, window, interval_sec, call->clock)) {
         return true;
     }
-    if (!rlr_table_lock_group(call->table, group)) {
+    if (!rlr_lock_group(call->table, group)) {
         return false;
     }
     rlr_window_repair(window);
     rlr_window_copy(copy, window, interval_sec, call->clock);
-    rlr_table_unlock_group(call->table, group);
+    rlr_unlock_group(call->table, group);
     return true;
 }
 
@@ -138,23 +134,23 @@ static bool has_own_counter(const call_t *call)
     return call->key.holder != 0;
 }
 
-/* The slot of the counter of the key's holder, or NULL. */
-static rlr_table_slot_t *find_shared_locked(const call_t *call)
+/* The slot of the holder's counter, or NULL. */
+static rlr_slot_t *find_shared_locked(const call_t *call)
 {
-    return has_own_counter(call) ? rlr_table_find(call->table, &call->shared)
+    return has_own_counter(call) ? rlr_slot_find(call->table, &call->shared)
                                  : NULL;
 }
 
 /*
- * What a new slot starts with: the key may have been charged together with
- * others. *interval_sec is that of a limit before, and the longest afterwards
- * of which something is in *copy. The holder's counter, if it has a slot, began
- * with what the overflow window held.
+ * Copies what a new slot starts with: the key may have been charged to a
+ * shared counter. *interval_sec is raised to that counter's interval. The
+ * holder's counter, if it has a slot, started with the admissions of the
+ * overflow window.
  */
 static bool copy_shared_locked(rlr_window_copy_t *copy, uint32_t *interval_sec,
-                               const call_t *call, rlr_table_slot_t *slot)
+                               const call_t *call, rlr_slot_t *slot)
 {
-    rlr_window_t *window = &rlr_table_overflow_slot(
+    rlr_window_t *window = &rlr_layout_overflow_slot(
                                 call->table, call->key.rule,
                                 rlr_table_key_group(&call->shared))
                                 ->window;
@@ -169,8 +165,8 @@ static bool copy_shared_locked(rlr_window_copy_t *copy, uint32_t *interval_sec,
     return copy_overflow(copy, call, window, *interval_sec);
 }
 
-/* Has a newer configuration been attached? Relaxed: whatever that one has done
- * under a lock, who takes the lock after it gets true. */
+/* Whether a newer configuration has been attached. Relaxed: a thread that
+ * takes a lock after the newer one has held it sees true. */
 static bool is_outdated(const rlr_table_t *table)
 {
     return atomic_load_explicit(&table->segment->generation,
@@ -178,8 +174,8 @@ static bool is_outdated(const rlr_table_t *table)
         != table->generation;
 }
 
-/* Would a slot for `limit` ever forget some of *copy before an interval of
- * `interval_sec` is over? */
+/* Whether a slot for `limit` would drop some of *copy before interval_sec
+ * seconds have passed. */
 static bool forgets(rlr_limit_t limit, const rlr_window_copy_t *copy,
                     uint32_t interval_sec)
 {
@@ -188,15 +184,15 @@ static bool forgets(rlr_limit_t limit, const rlr_window_copy_t *copy,
 }
 
 /*
- * Looks for a slot for a new key; *slot is NULL if it gets none. False: a lock
- * failed. An older configuration leaves the key with what it shares as long as
- * its own limit is too small for what is there: a newer one may have charged
- * all of it to this key, and would admit again what the slot forgets. The
- * charges of the key itself are older than the locks of its sets, so that the
- * window's limit, read first, is not less than what they were made by.
+ * Claims a slot for a new key; *slot is NULL if it gets none. False: a lock
+ * failed. An older configuration leaves the key with the shared counter while
+ * its own limit is too small for the count there: a newer one may have charged
+ * all of it to this key and would admit again what the slot drops. The key's
+ * own charges precede the locks of its sets, so the window's limit, read
+ * first, is not less than the limit of the charges.
  */
 static bool place_locked(const call_t *call, bool with_shared,
-                         rlr_table_slot_t **slot)
+                         rlr_slot_t **slot)
 {
     const rlr_table_t *table = call->table;
     rlr_limit_t limit = call->request->limit;
@@ -211,7 +207,7 @@ static bool place_locked(const call_t *call, bool with_shared,
     }
     if (!is_outdated(table) || !forgets(limit, &copy, interval_sec)) {
         call->clock->read(&now, call->clock->baton);
-        *slot = rlr_table_claim_locked(table, &call->key, limit, &copy, &now);
+        *slot = rlr_slot_claim_locked(table, &call->key, limit, &copy, &now);
     }
     return true;
 }
@@ -221,7 +217,8 @@ static bool covers(rlr_limit_t wide, rlr_limit_t limit)
     return wide.count >= limit.count && wide.interval_sec >= limit.interval_sec;
 }
 
-/* A window that holds nothing goes back to the limit that is asked for. */
+/* Whether the shared window can decide on `limit`; an empty one is rebuilt for
+ * it. */
 static bool is_fit(const rlr_window_t *window, rlr_limit_t wide,
                    rlr_limit_t limit, const rlr_clock_t *clock)
 {
@@ -229,9 +226,10 @@ static bool is_fit(const rlr_window_t *window, rlr_limit_t wide,
         || (covers(wide, limit) && rlr_window_is_live(window, clock));
 }
 
-/* Gives the counter of the holder a slot, with what the overflow window holds;
- * *slot stays NULL if there is none. False: a lock failed. */
-static bool place_shared_locked(const call_t *call, rlr_table_slot_t **slot)
+/* Claims a slot for the holder's counter, which starts with the admissions of
+ * the overflow window; *slot stays NULL if there is none. False: a lock
+ * failed. */
+static bool place_shared_locked(const call_t *call, rlr_slot_t **slot)
 {
     rlr_limit_t limit = call->request->limit;
     uint32_t interval_sec = limit.interval_sec;
@@ -246,13 +244,13 @@ static bool place_shared_locked(const call_t *call, rlr_table_slot_t **slot)
         limit.count = copy.count > limit.count ? copy.count : limit.count;
     }
     call->clock->read(&now, call->clock->baton);
-    *slot = rlr_table_claim_locked(call->table, &call->shared, limit, &copy,
-                                   &now);
+    *slot = rlr_slot_claim_locked(call->table, &call->shared, limit, &copy,
+                                  &now);
     return true;
 }
 
-/* What decides for a key without a slot: the counter of its holder, or the
- * overflow window if that has no slot either. False: a lock failed. */
+/* Finds the window for a key without a slot: that of the holder's counter, or
+ * the overflow window if that has no slot either. False: a lock failed. */
 static bool find_judge_locked(const call_t *call, judge_t *judge)
 {
     judge->slot = find_shared_locked(call);
@@ -262,9 +260,9 @@ static bool find_judge_locked(const call_t *call, judge_t *judge)
         return false;
     }
     if (judge->slot == NULL) {
-        judge->slot = rlr_table_overflow_slot(
+        judge->slot = rlr_layout_overflow_slot(
             call->table, call->key.rule, rlr_table_key_group(&call->shared));
-        judge->owner = RLR_TABLE_OVERFLOW_OWNER;
+        judge->owner = RLR_OVERFLOW_OWNER;
     }
     return true;
 }
@@ -273,35 +271,35 @@ static bool widen_locked(const call_t *call, const judge_t *judge)
 {
     rlr_limit_t limit = call->request->limit;
 
-    if (judge->owner == RLR_TABLE_OVERFLOW_OWNER) {
-        return rlr_table_widen_overflow(call->table, &call->shared, limit, NULL,
-                                        call->clock);
+    if (judge->owner == RLR_OVERFLOW_OWNER) {
+        return rlr_slot_widen_overflow(call->table, &call->shared, limit, NULL,
+                                       call->clock);
     }
-    rlr_table_widen_locked(judge->slot, judge->owner, call->key.rule, limit,
-                           NULL, call->clock);
+    rlr_slot_widen_locked(judge->slot, judge->owner, call->key.rule, limit,
+                          NULL, call->clock);
     return true;
 }
 
 static bool ask_judge(const call_t *call, const judge_t *judge,
-                      rlr_limit_t wide, rlr_decision_t *decision)
+                      rlr_limit_t wide, rlr_window_decision_t *decision)
 {
-    /* Before the charge: who places the key next looks for it. */
+    /* Before the charge: the thread that gives the key a slot checks it. */
     if (call->ask == ASK_ADMIT) {
-        rlr_table_note_shared(call->table, call->key.rule, wide.interval_sec,
-                              call->clock);
+        rlr_slot_note_shared(call->table, call->key.rule, wide.interval_sec,
+                             call->clock);
     }
     return ask_window(call, &judge->slot->window, judge->owner, wide,
                       call->request->limit.count, decision);
 }
 
 /*
- * Decides for a key without a slot. The window is built for the widest limit of
- * the keys that share it; each key is refused at its own count. The locks of
- * the key's sets are held too, so that it cannot get a slot at the same time,
- * which would start without this charge.
+ * Decides for a key without a slot. The window is built for the widest limit
+ * of the keys that share it; each key is refused at its own count. The locks
+ * of the key's sets are held too: a slot that the key got concurrently would
+ * start without this charge.
  */
-static bool ask_shared_locked(const call_t *call, rlr_table_answer_t *answer,
-                              rlr_table_slot_t **slot)
+static bool ask_shared_locked(const call_t *call,
+                              rlr_table_decision_t *decision, rlr_slot_t **slot)
 {
     rlr_limit_t limit = call->request->limit;
     rlr_limit_t wide;
@@ -314,11 +312,11 @@ static bool ask_shared_locked(const call_t *call, rlr_table_answer_t *answer,
     for (;;) {
         wide = rlr_window_limit(&judge.slot->window);
         if (is_fit(&judge.slot->window, wide, limit, call->clock)
-            && ask_judge(call, &judge, wide, &answer->decision)) {
-            answer->overflow = call->ask == ASK_ADMIT
-                || answer->decision.remaining < limit.count;
-            answer->at_share = rlr_table_share_is_full(call->table,
-                                                       call->key.holder);
+            && ask_judge(call, &judge, wide, &decision->window)) {
+            decision->overflow = call->ask == ASK_ADMIT
+                || decision->window.remaining < limit.count;
+            decision->at_share = rlr_share_is_full(call->table,
+                                                   call->key.holder);
             return true;
         }
         if (!widen_locked(call, &judge)) {
@@ -327,20 +325,19 @@ static bool ask_shared_locked(const call_t *call, rlr_table_answer_t *answer,
     }
 }
 
-/* The decision with the sets' locks held, those of what the key shares too or
- * not. *slot: whose window decided. */
+/* Decides with the locks of the key's sets held, and with those of the shared
+ * counter if with_shared. *slot is the one whose window decided. */
 static step_t ask_locked(const call_t *call, bool with_shared,
-                         rlr_table_answer_t *answer, rlr_table_slot_t **slot)
+                         rlr_table_decision_t *decision, rlr_slot_t **slot)
 {
     rlr_limit_t limit = call->request->limit;
 
-    *slot = rlr_table_find(call->table, &call->key);
+    *slot = rlr_slot_find(call->table, &call->key);
     if (*slot != NULL) {
         limit = settle_limit_locked(call, *slot);
     }
     else if (!with_shared
-             && rlr_table_has_shared(call->table, call->key.rule,
-                                     call->clock)) {
+             && rlr_slot_has_shared(call->table, call->key.rule, call->clock)) {
         return STEP_SHARED;
     }
     else if (call->ask == ASK_ADMIT && !place_locked(call, with_shared, slot)) {
@@ -348,121 +345,120 @@ static step_t ask_locked(const call_t *call, bool with_shared,
     }
     if (*slot != NULL) {
         return ask_window(call, &(*slot)->window, call->key.owner, limit,
-                          limit.count, &answer->decision)
+                          limit.count, &decision->window)
             ? STEP_DECIDED
             : STEP_FAILED;
     }
     if (!with_shared) {
         return STEP_SHARED;
     }
-    return ask_shared_locked(call, answer, slot) ? STEP_DECIDED : STEP_FAILED;
+    return ask_shared_locked(call, decision, slot) ? STEP_DECIDED : STEP_FAILED;
 }
 
-/* Finds out who holds the key; true if it has to be looked for at once what
- * that one's keys without a slot are counted by. */
+/* Sets the key's holder; true if the locks of the shared counter are needed
+ * from the start. */
 static bool prepare_shared(call_t *call)
 {
     const rlr_table_request_t *request = call->request;
 
-    call->key.holder = rlr_table_share_holder(call->table, request->holder,
-                                              request->holder_length);
+    call->key.holder = rlr_share_holder(call->table, request->holder,
+                                        request->holder_length);
     call->shared = call->key;
     if (call->ask == ASK_ADMIT
-        && rlr_table_share_is_full(call->table, call->key.holder)) {
-        rlr_table_sweep(call->table, call->key.holder, call->clock);
+        && rlr_share_is_full(call->table, call->key.holder)) {
+        rlr_slot_sweep(call->table, call->key.holder, call->clock);
     }
     return call->key.holder == 0;
 }
 
-/* The decision with locks: of a new key, most of the time. */
-static rlr_table_slot_t *ask_with_locks(call_t *call,
-                                        rlr_table_answer_t *answer)
+/* Decides with locks, mostly for a new key. NULL: a lock failed. */
+static rlr_slot_t *ask_with_locks(call_t *call, rlr_table_decision_t *decision)
 {
     const rlr_table_t *table = call->table;
     bool with_shared = prepare_shared(call);
-    rlr_table_slot_t *slot;
+    rlr_slot_t *slot;
     step_t step;
 
-    if (rlr_table_is_damaged(table)) {
-        rlr_table_repair_some(table);
+    if (rlr_segment_is_damaged(table)) {
+        rlr_repair_step(table);
     }
     do {
         const rlr_table_key_t *other = with_shared ? &call->shared : NULL;
 
-        if (!rlr_table_lock_keys(table, &call->key, other)) {
+        if (!rlr_lock_keys(table, &call->key, other)) {
             return NULL;
         }
-        step = ask_locked(call, with_shared, answer, &slot);
-        rlr_table_unlock_keys(table, &call->key, other);
+        step = ask_locked(call, with_shared, decision, &slot);
+        rlr_unlock_keys(table, &call->key, other);
         if (step == STEP_SHARED) {
-            rlr_table_make_shared_key(&call->shared, table, call->key.rule,
-                                      call->key.holder);
+            rlr_slot_make_shared_key(&call->shared, table, call->key.rule,
+                                     call->key.holder);
             with_shared = true;
         }
     } while (step == STEP_SHARED);
     return step == STEP_DECIDED ? slot : NULL;
 }
 
-/* Decides and returns the slot that did, or NULL: nothing could be decided. */
-static rlr_table_slot_t *ask(call_t *call, rlr_table_answer_t *answer)
+/* Decides and returns the slot whose window did, or NULL if none could. */
+static rlr_slot_t *ask(call_t *call, rlr_table_decision_t *decision)
 {
-    rlr_table_slot_t *slot = rlr_table_find(call->table, &call->key);
+    rlr_slot_t *slot = rlr_slot_find(call->table, &call->key);
     rlr_limit_t limit = call->request->limit;
 
     if (slot != NULL
         && ask_window(call, &slot->window, call->key.owner, limit, limit.count,
-                      &answer->decision)) {
+                      &decision->window)) {
         return slot;
     }
-    return ask_with_locks(call, answer);
+    return ask_with_locks(call, decision);
 }
 
-/* The answer when none can be computed: never a free pass. */
-static void refuse_blindly(rlr_table_answer_t *answer)
+/* The decision if none can be made: never an admission. */
+static void refuse_undecided(rlr_table_decision_t *decision)
 {
-    static const rlr_decision_t refusal = {
+    static const rlr_window_decision_t refusal = {
         .admitted = false, .wait_ms = 1000, .reset_ms = 1000};
 
-    answer->decision = refusal;
+    decision->window = refusal;
 }
 
 void rlr_table_admit(const rlr_table_t *table,
                      const rlr_table_request_t *request,
-                     const rlr_clock_t *clock, rlr_table_answer_t *answer)
+                     const rlr_clock_t *clock, rlr_table_decision_t *decision)
 {
-    rlr_table_slot_t *slot;
+    rlr_slot_t *slot;
     call_t call;
 
-    answer->overflow = false;
-    answer->at_share = false;
-    answer->first_refusal = false;
+    decision->overflow = false;
+    decision->at_share = false;
+    decision->first_refusal = false;
     if (!make_call(&call, table, request, clock, ASK_ADMIT)) {
-        refuse_blindly(answer);
+        refuse_undecided(decision);
         return;
     }
-    slot = rlr_limit_valid(request->limit) ? ask(&call, answer) : NULL;
+    slot = rlr_limit_valid(request->limit) ? ask(&call, decision) : NULL;
     if (slot == NULL) {
-        refuse_blindly(answer);
+        refuse_undecided(decision);
     }
-    else if (!answer->decision.admitted) {
-        answer->first_refusal = rlr_table_note_refusal(slot, &answer->decision,
-                                                       request->limit);
+    else if (!decision->window.admitted) {
+        decision->first_refusal = rlr_count_first_refusal(
+            slot, &decision->window, request->limit);
     }
-    rlr_table_count_answer(table, request, answer);
+    rlr_count_decision(table, request, decision);
 }
 
 void rlr_table_peek(const rlr_table_t *table,
                     const rlr_table_request_t *request,
-                    const rlr_clock_t *clock, rlr_table_answer_t *answer)
+                    const rlr_clock_t *clock, rlr_table_decision_t *decision)
 {
     call_t call;
 
-    answer->overflow = false;
-    answer->at_share = false;
-    answer->first_refusal = false;
+    decision->overflow = false;
+    decision->at_share = false;
+    decision->first_refusal = false;
     if (!make_call(&call, table, request, clock, ASK_PEEK)
-        || !rlr_limit_valid(request->limit) || ask(&call, answer) == NULL) {
-        refuse_blindly(answer);
+        || !rlr_limit_valid(request->limit) || ask(&call, decision) == NULL) {
+        refuse_undecided(decision);
     }
 }
 
@@ -471,26 +467,24 @@ bool rlr_table_knows(const rlr_table_t *table,
 {
     rlr_table_key_t key;
 
-    return make_key(&key, table, request)
-        && rlr_table_find(table, &key) != NULL;
+    return make_key(&key, table, request) && rlr_slot_find(table, &key) != NULL;
 }
 
 bool rlr_table_reset(const rlr_table_t *table,
                      const rlr_table_request_t *request,
                      const rlr_clock_t *clock)
 {
-    rlr_table_slot_t *slot;
+    rlr_slot_t *slot;
     rlr_table_key_t key;
 
-    if (!make_key(&key, table, request)
-        || !rlr_table_lock_keys(table, &key, NULL)) {
+    if (!make_key(&key, table, request) || !rlr_lock_keys(table, &key, NULL)) {
         return false;
     }
-    slot = rlr_table_find(table, &key);
+    slot = rlr_slot_find(table, &key);
     if (slot != NULL) {
         rlr_window_repair(&slot->window);
-        rlr_table_reset_slot(slot, key.owner, clock);
+        rlr_slot_reset(slot, key.owner, clock);
     }
-    rlr_table_unlock_keys(table, &key, NULL);
+    rlr_unlock_keys(table, &key, NULL);
     return slot != NULL;
 }

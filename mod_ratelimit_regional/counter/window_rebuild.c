@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The window's half that needs its lock: giving it to another owner or limit
- * without losing an admission, whoever dies meanwhile. See window_rebuild.h.
- */
+/* Rebuilds windows under their lock; no admission is lost if the process dies
+ * at any point. */
 #include "window_rebuild.h"
 
 #include <stddef.h>
 
 #include "window_state.h"
 
-/* Copies the view's marks, which rlr_window_drop() has been through. */
+/* Copies the marks of a view without expired marks. */
 static void copy_view(rlr_window_copy_t *copy, const rlr_window_t *window,
                       const rlr_window_view_t *view, uint32_t group)
 {
     copy->count = rlr_window_held(view, group);
     copy->group = group;
     for (uint32_t i = 0; i < view->length; i++) {
-        copy->marks[i] = rlr_window_mark(window, rlr_window_place(view, i));
+        copy->marks[i] = rlr_window_mark(window, rlr_window_index(view, i));
     }
 }
 
-/* The look that copy and close share: false while the window is closed. */
+/* Copies what a state counts; false if the window is closed. */
 static bool copy_state(rlr_window_copy_t *copy, rlr_window_view_t *view,
                        const rlr_window_t *window, uint64_t state,
                        uint32_t interval_sec, const rlr_time_t *now)
@@ -57,23 +55,21 @@ bool rlr_window_copy(rlr_window_copy_t *copy, const rlr_window_t *window,
         if (!copy_state(copy, &view, window, state, interval_sec, &now)) {
             return false;
         }
-        /* The acquire loads of limit and marks keep this load behind them. */
+        /* The acquire loads of limit and marks order this load after them. */
     } while (atomic_load_explicit(&window->state, memory_order_relaxed)
              != state);
     return true;
 }
 
-/* The mark of the admission that has `younger` admissions after it. */
+/* The mark of the admission with `younger` admissions after it. */
 static uint32_t mark_at(const rlr_window_copy_t *copy, uint32_t younger)
 {
     return copy->marks[(copy->count - 1 - younger) / copy->group];
 }
 
-/*
- * Each new mark gets the time of the last admission in it. A limit with fewer
- * marks makes the others later; the oldest admissions beyond the count go, for
- * none of them matters before all younger ones are over.
- */
+/* Each new mark gets the time of the last admission in it. A limit with fewer
+ * marks makes the others later; the oldest admissions beyond the count are
+ * dropped, since none of them matters before all younger ones have expired. */
 void rlr_window_copy_fit(rlr_window_copy_t *copy,
                          const rlr_window_copy_t *other, rlr_limit_t limit)
 {
@@ -116,7 +112,7 @@ bool rlr_window_close(rlr_window_copy_t *copy, rlr_window_t *window,
 
     rlr_window_repair(window);
     do {
-        /* Acquire: the marks copied are those of this state or later. */
+        /* Acquire: the copied marks are those of this state or later. */
         state = atomic_load_explicit(&window->state, memory_order_acquire);
         /* After the state and before the swap: see window.c. */
         clock->read(&now, clock->baton);
@@ -129,8 +125,8 @@ bool rlr_window_close(rlr_window_copy_t *copy, rlr_window_t *window,
         copy_state(copy, &view, window, state, interval_sec, &now);
         view = rlr_window_unpack(state);
         view.phase = RLR_PHASE_CLOSED;
-        /* Acquire on success: owner, limit and marks written after this are
-         * seen by nobody who still decides on the state before. */
+        /* Acquire on success: no thread that still decides on the previous
+         * state sees the owner, limit and marks written from here on. */
     } while (!atomic_compare_exchange_weak_explicit(
         &window->state, &state, rlr_window_pack_next(&view),
         memory_order_acq_rel, memory_order_relaxed));
@@ -139,9 +135,9 @@ bool rlr_window_close(rlr_window_copy_t *copy, rlr_window_t *window,
 
 /*
  * The spare mark holds the newest time until finish, so that repair can keep
- * copy->count admissions whatever has been written of the others. Nobody else
- * changes a closed window: plain stores, released for who repairs without
- * having the lock's history, and for who looks without the lock.
+ * copy->count admissions whichever marks have been written. No other thread
+ * changes a closed window: plain stores, released for a thread that repairs
+ * after recovering the lock, and for readers without the lock.
  */
 void rlr_window_begin(rlr_window_t *window, const rlr_window_copy_t *copy,
                       const rlr_clock_t *clock)
@@ -175,7 +171,7 @@ static void open_window(rlr_window_t *window, const rlr_window_copy_t *copy)
     view.open = copy->count > 0 ? copy->count - (view.length - 1) * copy->group
                                 : 0;
     for (uint32_t i = 0; i < view.length; i++) {
-        /* Release, like raise_mark(): see is_current(). */
+        /* Release, as in take_mark() of window.c. */
         atomic_store_explicit(&window->marks[i], copy->marks[i],
                               memory_order_release);
     }
@@ -186,8 +182,8 @@ static void open_window(rlr_window_t *window, const rlr_window_copy_t *copy)
 void rlr_window_finish(rlr_window_t *window, uint64_t owner, rlr_limit_t limit,
                        const rlr_window_copy_t *copy)
 {
-    /* The limit first: repair takes the count for whichever limit it finds, and
-     * a new owner's count must not be cut down to what an unused window has. */
+    /* The limit first: repair caps the count at the limit it finds, and that
+     * of an unused window would cut the new owner's count. */
     atomic_store_explicit(&window->limit, rlr_window_pack_limit(limit),
                           memory_order_release);
     atomic_store_explicit(&window->owner, owner, memory_order_release);
@@ -195,7 +191,7 @@ void rlr_window_finish(rlr_window_t *window, uint64_t owner, rlr_limit_t limit,
 }
 
 /* What repair keeps of a window that was being written: all admissions, at the
- * newest time, for whichever limit is in place. */
+ * newest time, up to the limit in place. */
 static void copy_written(rlr_window_copy_t *copy, const rlr_window_t *window,
                          const rlr_window_view_t *view)
 {
@@ -256,7 +252,7 @@ const char *rlr_window_validate(const rlr_window_t *window,
     clock->read(&now, clock->baton);
     for (uint32_t i = 0;
          rlr_window_eras_since(&view, &now) < 2 && i < view.length; i++) {
-        uint32_t mark = rlr_window_mark(window, rlr_window_place(&view, i));
+        uint32_t mark = rlr_window_mark(window, rlr_window_index(&view, i));
 
         if ((int32_t)(mark - (uint32_t)now.ceil_ms) > 16) {
             return "a mark in the future";

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The window's state word, for window*.c only. What changes together is in one
- * word, so that one compare-and-swap publishes it:
+ * The state word of a window, private to window*.c. It holds all fields that
+ * change together, so that one compare-and-swap publishes them:
  *
  *     bit 63      39 38    37 36     28 27    21 20      14 13      0
  *        sequence 25  phase 2   era 9    head 7   length 7   open 14
  *                                       '------ count 28, while written ----'
  *
- *   sequence  grows with every change, so that a word never comes back within
- *             the time that a process can have held it
- *   phase     open; closed for a rebuild, the rest as it was; or being written,
- *             when the low 28 bits are the admissions that repair must keep
+ *   sequence  incremented by every change, so that no value recurs while a
+ *             process may still hold it
+ *   phase     open; closed for a rebuild, the other fields unchanged; or being
+ *             written: the low 28 bits are the admissions that repair must keep
  *   era       time of the last change in units of 2^29 ms (6.2 days)
  *   head      ring index of the oldest mark
  *   length    marks in use
@@ -54,7 +54,7 @@ static inline rlr_window_view_t rlr_window_unpack(uint64_t state)
     return view;
 }
 
-/* The word that follows the one that *view was unpacked from. */
+/* The next word after the one that *view was unpacked from. */
 static inline uint64_t rlr_window_pack_next(const rlr_window_view_t *view)
 {
     return (uint64_t)(view->sequence + 1) << 39 | (uint64_t)view->phase << 37
@@ -62,8 +62,7 @@ static inline uint64_t rlr_window_pack_next(const rlr_window_view_t *view)
         | (uint64_t)view->length << 14 | (uint64_t)view->open;
 }
 
-/* How many eras *now is later than the view's last change; negative if this
- * clock was read before. */
+/* Eras from the view's last change to *now; negative if *now is earlier. */
 static inline int32_t rlr_window_eras_since(const rlr_window_view_t *view,
                                             const rlr_time_t *now)
 {
@@ -73,7 +72,7 @@ static inline int32_t rlr_window_eras_since(const rlr_window_view_t *view,
     return (int32_t)difference >> (32 - RLR_ERA_BITS);
 }
 
-/* The same, with the era of *now if that is later. */
+/* Like rlr_window_pack_next(), with the era of *now if that is later. */
 static inline uint64_t rlr_window_next(rlr_window_view_t *view,
                                        const rlr_time_t *now)
 {
@@ -102,7 +101,7 @@ static inline uint32_t rlr_window_group(uint32_t count)
     return (count + RLR_WINDOW_MARKS - 1) / RLR_WINDOW_MARKS;
 }
 
-/* Admissions that the view stands for. */
+/* Admissions that the view counts. */
 static inline uint32_t rlr_window_held(const rlr_window_view_t *view,
                                        uint32_t group)
 {
@@ -110,30 +109,30 @@ static inline uint32_t rlr_window_held(const rlr_window_view_t *view,
 }
 
 /* Ring index of the mark at `offset` from the oldest. */
-static inline uint32_t rlr_window_place(const rlr_window_view_t *view,
+static inline uint32_t rlr_window_index(const rlr_window_view_t *view,
                                         uint32_t offset)
 {
-    uint32_t place = view->head + offset;
+    uint32_t index = view->head + offset;
 
-    return place >= RLR_WINDOW_RING ? place - RLR_WINDOW_RING : place;
+    return index >= RLR_WINDOW_RING ? index - RLR_WINDOW_RING : index;
 }
 
-/* Acquire: a later load of the state is at least as new as the state that the
- * mark was written for. */
+/* Acquire: a later load of the state returns at least the state that the mark
+ * was written for. */
 static inline uint32_t rlr_window_mark(const rlr_window_t *window,
-                                       uint32_t place)
+                                       uint32_t index)
 {
-    return atomic_load_explicit(&window->marks[place], memory_order_acquire);
+    return atomic_load_explicit(&window->marks[index], memory_order_acquire);
 }
 
 static inline void rlr_window_empty(rlr_window_view_t *view)
 {
-    view->head = rlr_window_place(view, view->length);
+    view->head = rlr_window_index(view, view->length);
     view->length = 0;
     view->open = 0;
 }
 
-/* Takes the marks that are over at *now out of the view. */
+/* Removes the marks that have expired at *now from the view. */
 void rlr_window_drop(rlr_window_view_t *view, const rlr_window_t *window,
                      uint32_t interval_ms, const rlr_time_t *now);
 

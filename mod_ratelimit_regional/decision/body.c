@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drops bodies; see body.h. */
+/* Reads and discards request bodies. */
 #include "body.h"
 
 #include <apr_buckets.h>
@@ -14,8 +14,8 @@ static bool has_body(const request_rec *r)
         || apr_table_get(r->headers_in, "Content-Length") != NULL;
 }
 
-/* Whether it is known beforehand that there is too much, for us or for httpd,
- * which would answer 413 when it is read. */
+/* Whether Content-Length exceeds our limit, or httpd's, which would respond
+ * 413 once it is read. */
 static bool is_too_long(const request_rec *r)
 {
     const char *announced = apr_table_get(r->headers_in, "Content-Length");
@@ -27,7 +27,7 @@ static bool is_too_long(const request_rec *r)
             || length > RLR_BODY_DROP_MAX || (most > 0 && length > most));
 }
 
-/* Takes what is in the brigade; true at the end of the body. */
+/* Discards the brigade and adds its length; true at the end of the body. */
 static bool take(apr_bucket_brigade *brigade, apr_off_t *total)
 {
     apr_off_t length = 0;
@@ -39,7 +39,7 @@ static bool take(apr_bucket_brigade *brigade, apr_off_t *total)
     return ended;
 }
 
-/* Anything but APR_SUCCESS: something is left, or could not be read. */
+/* Anything but APR_SUCCESS: the body is longer, or a read failed. */
 static apr_status_t read_to_end(request_rec *r)
 {
     apr_bucket_brigade *brigade = apr_brigade_create(
@@ -68,7 +68,8 @@ bool rlr_body_drop(request_rec *r)
 {
     apr_status_t rv;
 
-    /* Who waits for 100 (Continue) has sent nothing, and httpd closes. */
+    /* A client that waits for 100 (Continue) has sent nothing, and httpd
+     * closes the connection. */
     if (!has_body(r) || r->expecting_100) {
         return true;
     }

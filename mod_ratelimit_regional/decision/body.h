@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The body of a request that is refused. */
+/* The body of a refused request. */
 #ifndef RLR_BODY_H
 #define RLR_BODY_H
 
@@ -7,15 +7,15 @@
 
 #include <httpd.h>
 
-/* Bytes that are worth reading to keep the connection. */
+/* Bytes read at most to keep the connection open. */
 #define RLR_BODY_DROP_MAX (1024 * 1024)
 
 /*
- * Reads and drops the body, up to RLR_BODY_DROP_MAX and LimitRequestBody; a
- * longer one is left, and the connection is closed behind the answer. Without
- * this the client, still sending, might see a reset instead of the answer.
- *
- * False: the body is such that httpd has answered while it was read (400, 413).
+ * Reads and discards the body, up to RLR_BODY_DROP_MAX and LimitRequestBody. A
+ * longer one is not read, and the connection is closed after the response.
+ * Without this a client that is still sending might see a reset instead of the
+ * response. Returns false if httpd has rejected the body with a response of
+ * its own (400, 413).
  */
 bool rlr_body_drop(request_rec *r);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Decides about one request; see limit.h. The first rule in the table's order
- * that is for the request and whose key it carries decides, and exactly one
- * counter is charged.
- */
+/* Decides on one request. The first rule of the table that matches the
+ * request, and whose key the request carries, decides; exactly one counter is
+ * charged. */
 #include "decide.h"
 
 #include <string.h>
@@ -11,12 +9,8 @@
 #include <apr_network_io.h>
 #include <apr_strings.h>
 
-#include "new_keys.h"
 #include "../private.h"
-
-/* Of each warning, and as good as none, to count what is not logged. */
-static const rlr_limit_t warning_limit = {1, 60};
-static const rlr_limit_t minute_limit = {1000000, 60};
+#include "new_keys.h"
 
 const char *rlr_outcome_word(rlr_outcome_t outcome)
 {
@@ -26,22 +20,17 @@ const char *rlr_outcome_word(rlr_outcome_t outcome)
     return words[outcome];
 }
 
-unsigned rlr_limit_seconds(uint32_t ms)
-{
-    return (ms + 999) / 1000;
-}
+/* ---- The rule ---- */
 
-/* ---- Which rule ---- */
-
-static const rlr_site_rule_t *find_rule(const rlr_site_t *site,
-                                        const rlr_subject_t *subject)
+static const rlr_vhost_rule_t *find_rule(const rlr_vhost_t *vhost,
+                                         const rlr_subject_t *subject)
 {
-    const rlr_candidate_t *candidate = rlr_lookup_find(site->lookup,
+    const rlr_candidate_t *candidate = rlr_lookup_find(vhost->lookup,
                                                        &subject->target);
 
     for (; candidate->match != NULL; candidate++) {
-        const rlr_site_rule_t *rule = &APR_ARRAY_IDX(
-            site->rules, candidate->rule, rlr_site_rule_t);
+        const rlr_vhost_rule_t *rule = &APR_ARRAY_IDX(
+            vhost->rules, candidate->rule, rlr_vhost_rule_t);
 
         if (rlr_subject_has(subject, rule->rule->key)
             && rlr_match_test(candidate->match, &subject->target)) {
@@ -51,28 +40,28 @@ static const rlr_site_rule_t *find_rule(const rlr_site_t *site,
     return NULL;
 }
 
-/* The key's own limit, or the rule's. */
-static const rlr_quota_t *find_quota(const rlr_site_rule_t *rule,
+/* The limit of the key's override, or of the rule. */
+static const rlr_quota_t *find_quota(const rlr_vhost_rule_t *rule,
                                      rlr_subject_t *subject)
 {
-    rlr_credential_t *credential = rule->rule->key == RLR_KEY_API
-        ? &subject->api_key
-        : &subject->user;
+    rlr_key_t key = rule->rule->key;
     const rlr_quota_t *own;
 
     if (rule->overrides == NULL) {
         return &rule->quota;
     }
-    own = apr_hash_get(rule->overrides, rlr_credential_digest(credential),
+    own = apr_hash_get(rule->overrides,
+                       rlr_credential_digest(&subject->credentials[key]),
                        RLR_DIGEST_BYTES);
     return own != NULL ? own : &rule->quota;
 }
 
-/* ---- Who is not limited ---- */
+/* ---- Exemptions ---- */
 
-static bool has_exempt_address(const rlr_site_t *site, apr_sockaddr_t *address)
+static bool has_exempt_address(const rlr_vhost_t *vhost,
+                               apr_sockaddr_t *address)
 {
-    const apr_array_header_t *networks = site->exempt_networks;
+    const apr_array_header_t *networks = vhost->exempt_networks;
 
     for (int i = 0; i < networks->nelts && address != NULL; i++) {
         if (apr_ipsubnet_test(APR_ARRAY_IDX(networks, i, apr_ipsubnet_t *),
@@ -83,14 +72,17 @@ static bool has_exempt_address(const rlr_site_t *site, apr_sockaddr_t *address)
     return false;
 }
 
-static bool has_exempt_key(const rlr_site_t *site, rlr_subject_t *subject)
+static bool has_exempt_key(const rlr_vhost_t *vhost, rlr_subject_t *subject)
 {
-    if (!subject->api_key.present) {
+    rlr_credential_t *api_key = &subject->credentials[RLR_KEY_API];
+
+    if (!api_key->present) {
         return false;
     }
-    for (int i = 0; i < site->exempt_keys->nelts; i++) {
-        if (rlr_digest_equal(&APR_ARRAY_IDX(site->exempt_keys, i, rlr_digest_t),
-                             rlr_credential_digest(&subject->api_key))) {
+    for (int i = 0; i < vhost->exempt_keys->nelts; i++) {
+        if (rlr_digest_equal(
+                &APR_ARRAY_IDX(vhost->exempt_keys, i, rlr_digest_t),
+                rlr_credential_digest(api_key))) {
             return true;
         }
     }
@@ -99,17 +91,17 @@ static bool has_exempt_key(const rlr_site_t *site, rlr_subject_t *subject)
 
 /* ---- The counters ---- */
 
-/* A request to the table; identity is where its bytes go. */
+/* Makes a request to the table; its bytes are written to identity. */
 static rlr_table_request_t make_request(
-    unsigned char identity[RLR_IDENTITY_MAX], const rlr_site_t *site,
-    rlr_subject_t *subject, rlr_key_t key, uint32_t slot, rlr_limit_t limit)
+    unsigned char identity[RLR_IDENTITY_MAX], const rlr_vhost_t *vhost,
+    rlr_subject_t *subject, rlr_key_t key, uint32_t row, rlr_limit_t limit)
 {
     rlr_table_request_t request;
 
     memset(&request, 0, sizeof(request));
-    request.rule = slot;
+    request.rule = row;
     request.identity = identity;
-    request.identity_length = rlr_subject_identity(identity, subject, site,
+    request.identity_length = rlr_subject_identity(identity, subject, vhost,
                                                    key);
     request.holder_length = rlr_subject_holder(&request.holder, subject);
     request.limit = limit;
@@ -118,142 +110,116 @@ static rlr_table_request_t make_request(
 
 /* ---- New keys (RateLimitNewIdentities) ---- */
 
-/* Whether the key was seen before, or its address may still bring new ones. */
-static bool may_enter(const rlr_site_t *site, rlr_subject_t *subject,
-                      rlr_key_t key, rlr_brake_count_t *count)
+/* Whether the key is known, or its address may send another new key. */
+static bool may_enter(const rlr_vhost_t *vhost, rlr_subject_t *subject,
+                      rlr_key_t key, rlr_new_keys_count_t *count)
 {
-    const rlr_brake_t *brake = &site->brake;
+    const rlr_new_keys_t *new_keys = &vhost->new_keys;
     unsigned char identity[RLR_IDENTITY_MAX];
     unsigned char address[RLR_IDENTITY_MAX];
-    rlr_table_request_t known = make_request(identity, site, subject, key,
-                                             brake->known_slot, brake->limit);
-    rlr_table_request_t fresh = make_request(address, site, subject, RLR_KEY_IP,
-                                             brake->new_slot, brake->limit);
+    rlr_table_request_t known = make_request(
+        identity, vhost, subject, key, new_keys->known_row, new_keys->limit);
+    rlr_table_request_t fresh = make_request(address, vhost, subject,
+                                             RLR_KEY_IP, new_keys->new_row,
+                                             new_keys->limit);
 
-    fresh.dry_run = brake->dry_run;
-    return rlr_brake_admit(site->table, &known, &fresh, &rlr_clock_monotonic,
-                           count);
+    fresh.dry_run = new_keys->dry_run;
+    return rlr_new_keys_admit(vhost->table, &known, &fresh,
+                              &rlr_clock_monotonic, count);
 }
 
 /* The rule for the subject; one whose key may not enter is as if it had sent
  * none, and is charged by its address. */
-static const rlr_site_rule_t *find_rule_behind_brake(const rlr_site_t *site,
-                                                     rlr_subject_t *subject,
-                                                     rlr_brake_count_t *count)
+static const rlr_vhost_rule_t *find_rule_of_known_key(
+    const rlr_vhost_t *vhost, rlr_subject_t *subject,
+    rlr_new_keys_count_t *count)
 {
-    const rlr_site_rule_t *rule = find_rule(site, subject);
+    const rlr_vhost_rule_t *rule = find_rule(vhost, subject);
 
-    if (site->brake.limit.count == 0 || rule == NULL
-        || rule->rule->key == RLR_KEY_IP
-        || may_enter(site, subject, rule->rule->key, count)) {
+    if (vhost->new_keys.limit.count == 0 || rule == NULL
+        || rlr_keys[rule->rule->key].header == NULL
+        || may_enter(vhost, subject, rule->rule->key, count)) {
         return rule;
     }
-    subject->api_key.present = false;
-    subject->user.present = false;
-    return find_rule(site, subject);
+    for (int key = 0; key < RLR_KEYS; key++) {
+        subject->credentials[key].present = false;
+    }
+    return find_rule(vhost, subject);
 }
 
 /* ---- Decisions ---- */
 
-static void decide(rlr_verdict_t *verdict, const rlr_site_t *site,
-                   rlr_subject_t *subject, rlr_brake_count_t *count)
+static void decide(rlr_decision_t *decision, const rlr_vhost_t *vhost,
+                   rlr_subject_t *subject, rlr_new_keys_count_t *count)
 {
-    const rlr_site_rule_t *rule = find_rule_behind_brake(site, subject, count);
+    const rlr_vhost_rule_t *rule = find_rule_of_known_key(vhost, subject,
+                                                          count);
     unsigned char identity[RLR_IDENTITY_MAX];
     rlr_table_request_t request;
 
-    verdict->rule = rule;
+    decision->rule = rule;
     if (rule == NULL) {
-        verdict->outcome = RLR_UNMATCHED;
+        decision->outcome = RLR_UNMATCHED;
         return;
     }
-    verdict->quota = find_quota(rule, subject);
-    request = make_request(identity, site, subject, rule->rule->key, rule->slot,
-                           verdict->quota->limit);
+    decision->quota = find_quota(rule, subject);
+    request = make_request(identity, vhost, subject, rule->rule->key, rule->row,
+                           decision->quota->limit);
     request.dry_run = rule->dry_run;
-    count(site->table, &request, &rlr_clock_monotonic, &verdict->answer);
-    if (verdict->answer.decision.admitted) {
-        verdict->outcome = RLR_ADMITTED;
+    count(vhost->table, &request, &rlr_clock_monotonic, &decision->counter);
+    if (decision->counter.window.admitted) {
+        decision->outcome = RLR_ADMITTED;
     }
     else {
-        verdict->outcome = rule->dry_run ? RLR_WOULD_REFUSE : RLR_REFUSED;
+        decision->outcome = rule->dry_run ? RLR_WOULD_REFUSE : RLR_REFUSED;
     }
 }
 
-static void decide_unless_exempt(rlr_verdict_t *verdict, const rlr_site_t *site,
+static void decide_unless_exempt(rlr_decision_t *decision,
+                                 const rlr_vhost_t *vhost,
                                  rlr_subject_t *subject,
                                  apr_sockaddr_t *address,
-                                 rlr_brake_count_t *count)
+                                 rlr_new_keys_count_t *count)
 {
-    memset(verdict, 0, sizeof(*verdict));
-    verdict->site = site;
-    if (has_exempt_address(site, address) || has_exempt_key(site, subject)) {
-        verdict->outcome = RLR_EXEMPT;
+    memset(decision, 0, sizeof(*decision));
+    decision->vhost = vhost;
+    if (has_exempt_address(vhost, address) || has_exempt_key(vhost, subject)) {
+        decision->outcome = RLR_EXEMPT;
         return;
     }
-    decide(verdict, site, subject, count);
+    decide(decision, vhost, subject, count);
 }
 
-void rlr_limit_decide(rlr_verdict_t *verdict, const rlr_site_t *site,
+void rlr_decide_admit(rlr_decision_t *decision, const rlr_vhost_t *vhost,
                       rlr_subject_t *subject, apr_sockaddr_t *address)
 {
-    decide_unless_exempt(verdict, site, subject, address, rlr_table_admit);
+    decide_unless_exempt(decision, vhost, subject, address, rlr_table_admit);
 }
 
-void rlr_limit_ask(rlr_verdict_t *verdict, const rlr_site_t *site,
-                   rlr_subject_t *subject, apr_sockaddr_t *address)
+void rlr_decide_peek(rlr_decision_t *decision, const rlr_vhost_t *vhost,
+                     rlr_subject_t *subject, apr_sockaddr_t *address)
 {
-    decide_unless_exempt(verdict, site, subject, address, rlr_table_peek);
+    decide_unless_exempt(decision, vhost, subject, address, rlr_table_peek);
 }
 
-int rlr_limit_reset(const rlr_site_t *site, rlr_subject_t *subject,
-                    rlr_key_t key, const char *rule)
+int rlr_decide_reset(const rlr_vhost_t *vhost, rlr_subject_t *subject,
+                     rlr_key_t key, const char *rule)
 {
     unsigned char identity[RLR_IDENTITY_MAX];
     int count = 0;
 
-    for (int i = 0; i < site->rules->nelts; i++) {
-        const rlr_site_rule_t *entry = &APR_ARRAY_IDX(site->rules, i,
-                                                      rlr_site_rule_t);
+    for (int i = 0; i < vhost->rules->nelts; i++) {
+        const rlr_vhost_rule_t *entry = &APR_ARRAY_IDX(vhost->rules, i,
+                                                       rlr_vhost_rule_t);
         rlr_table_request_t request;
 
         if (entry->rule->key != key
             || (rule != NULL && strcmp(entry->rule->name, rule) != 0)) {
             continue;
         }
-        request = make_request(identity, site, subject, key, entry->slot,
+        request = make_request(identity, vhost, subject, key, entry->row,
                                entry->quota.limit);
-        count += rlr_table_reset(site->table, &request, &rlr_clock_monotonic);
+        count += rlr_table_reset(vhost->table, &request, &rlr_clock_monotonic);
     }
     return count;
-}
-
-static rlr_decision_t charge_warning(const rlr_site_t *site,
-                                     const char *identity, rlr_limit_t limit)
-{
-    rlr_table_request_t request;
-    rlr_table_answer_t answer;
-
-    memset(&request, 0, sizeof(request));
-    request.rule = site->warning_slot;
-    request.identity = identity;
-    request.identity_length = strlen(identity);
-    request.limit = limit;
-    rlr_table_admit(site->table, &request, &rlr_clock_monotonic, &answer);
-    return answer.decision;
-}
-
-bool rlr_limit_may_warn(const rlr_site_t *site, const char *warning)
-{
-    return charge_warning(site, warning, warning_limit).admitted;
-}
-
-uint32_t rlr_limit_count_minute(const rlr_site_t *site, const char *event)
-{
-    char identity[64];
-
-    /* Its warning, if there is one, is charged by the name alone. */
-    apr_snprintf(identity, sizeof(identity), "%s a minute", event);
-    return minute_limit.count
-        - charge_warning(site, identity, minute_limit).remaining;
 }

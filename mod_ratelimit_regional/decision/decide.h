@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decision about one request: which rule, which counter, yes or no. */
-#ifndef RLR_LIMIT_H
-#define RLR_LIMIT_H
+/* The decision on one request: its rule, its counter, whether it is
+ * admitted. */
+#ifndef RLR_DECIDE_H
+#define RLR_DECIDE_H
 
 #include <stdbool.h>
 
@@ -9,57 +10,44 @@
 #include "subject.h"
 
 typedef enum rlr_outcome_t {
-    /* No rule of the region is for it. */
+    /* No rule of the region matches. */
     RLR_UNMATCHED,
     /* RateLimitExempt. */
     RLR_EXEMPT,
     RLR_ADMITTED,
     RLR_REFUSED,
-    /* What was refused but for a dry run. */
+    /* Admitted by a dry run. */
     RLR_WOULD_REFUSE
 } rlr_outcome_t;
 
-typedef struct rlr_verdict_t {
-    const rlr_site_t *site;
+typedef struct rlr_decision_t {
+    const rlr_vhost_t *vhost;
     rlr_outcome_t outcome;
     /* The rule that decided; NULL for RLR_UNMATCHED and RLR_EXEMPT. */
-    const rlr_site_rule_t *rule;
-    /* The rule's, or the key's own. */
+    const rlr_vhost_rule_t *rule;
+    /* Of the rule, or of the key's override. */
     const rlr_quota_t *quota;
-    rlr_table_answer_t answer;
-    /* Refused, and let through to the status page alone. */
+    rlr_table_decision_t counter;
+    /* Refused, but allowed to reach the status page. */
     bool for_status;
-} rlr_verdict_t;
+} rlr_decision_t;
 
-/* Charges the subject and says what follows. address is the client's as httpd
- * knows it, for RateLimitExempt; NULL: not looked at. */
-void rlr_limit_decide(rlr_verdict_t *verdict, const rlr_site_t *site,
+/* Decides on the subject and charges its counter. address is the client's
+ * address for RateLimitExempt, or NULL. */
+void rlr_decide_admit(rlr_decision_t *decision, const rlr_vhost_t *vhost,
                       rlr_subject_t *subject, apr_sockaddr_t *address);
 
-/* The same, without charging or counting; decision.remaining is what is left
- * before the request. */
-void rlr_limit_ask(rlr_verdict_t *verdict, const rlr_site_t *site,
-                   rlr_subject_t *subject, apr_sockaddr_t *address);
+/* Decides without charging or counting; window.remaining does not count the
+ * request. */
+void rlr_decide_peek(rlr_decision_t *decision, const rlr_vhost_t *vhost,
+                     rlr_subject_t *subject, apr_sockaddr_t *address);
 
-/*
- * Forgets what the subject was charged by rules with that key: by the one of
- * that name, or by all (NULL). Returns how many counters that were.
- */
-int rlr_limit_reset(const rlr_site_t *site, rlr_subject_t *subject,
-                    rlr_key_t key, const char *rule);
+/* Resets the subject's counters of rules with the key: of the rule with that
+ * name, or of all (NULL). Returns the number of counters. */
+int rlr_decide_reset(const rlr_vhost_t *vhost, rlr_subject_t *subject,
+                     rlr_key_t key, const char *rule);
 
-/* none, exempt, admitted, refused or would-refuse. */
+/* Returns none, exempt, admitted, refused or would-refuse. */
 const char *rlr_outcome_word(rlr_outcome_t outcome);
-
-/* Whether it is time for the warning of this name: once a minute, in all
- * processes together. */
-bool rlr_limit_may_warn(const rlr_site_t *site, const char *warning);
-
-/* Counts an event and says how many of this name the last minute had, in all
- * processes. Apart from the warning of the same name. */
-uint32_t rlr_limit_count_minute(const rlr_site_t *site, const char *event);
-
-/* Milliseconds as the whole seconds that they begin. */
-unsigned rlr_limit_seconds(uint32_t ms);
 
 #endif

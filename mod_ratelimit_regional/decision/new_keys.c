@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds new keys back; see brake.h. */
+/* Limits new keys. */
 #include "new_keys.h"
 
 #define KNOWN_SEC 3600U
 
-/* A key is known as long as its place is not needed for another one, which it
- * never is while one of the two counts. */
+/* A known key holds two marks; its slot cannot be reused while either is
+ * live. */
 static const rlr_limit_t known_limit = {2, KNOWN_SEC};
 
-/* The second is charged when the first is half over, so that one always counts
- * of a key that is in use: nobody else's new keys can take its place. */
+/* Charges the second mark when the first has half expired, so that a key in
+ * use always has a live mark and keeps its slot. */
 static void stay_known(const rlr_table_t *table,
                        const rlr_table_request_t *known,
-                       const rlr_clock_t *clock, rlr_brake_count_t *count)
+                       const rlr_clock_t *clock, rlr_new_keys_count_t *count)
 {
-    rlr_table_answer_t answer;
+    rlr_table_decision_t decision;
 
-    rlr_table_peek(table, known, clock, &answer);
-    if (answer.decision.admitted
-        && answer.decision.reset_ms < KNOWN_SEC * 1000 / 2) {
-        count(table, known, clock, &answer);
+    rlr_table_peek(table, known, clock, &decision);
+    if (decision.window.admitted
+        && decision.window.reset_ms < KNOWN_SEC * 1000 / 2) {
+        count(table, known, clock, &decision);
     }
 }
 
-bool rlr_brake_admit(const rlr_table_t *table, rlr_table_request_t *known,
-                     const rlr_table_request_t *fresh, const rlr_clock_t *clock,
-                     rlr_brake_count_t *count)
+bool rlr_new_keys_admit(const rlr_table_t *table, rlr_table_request_t *known,
+                        const rlr_table_request_t *fresh,
+                        const rlr_clock_t *clock, rlr_new_keys_count_t *count)
 {
-    rlr_table_answer_t answer;
+    rlr_table_decision_t decision;
 
     known->limit = known_limit;
     if (rlr_table_knows(table, known)) {
         stay_known(table, known, clock, count);
         return true;
     }
-    count(table, fresh, clock, &answer);
-    if (!answer.decision.admitted && !fresh->dry_run) {
+    count(table, fresh, clock, &decision);
+    if (!decision.window.admitted && !fresh->dry_run) {
         return false;
     }
-    count(table, known, clock, &answer);
+    count(table, known, clock, &decision);
     return true;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Tells of a decision; see answer.h. RFC 6585 has the 429, quota.c its body,
- * draft-ietf-httpapi-ratelimit-headers the two RateLimit fields.
- */
+/* Reports a decision: the 429 of RFC 6585, the two fields of draft-ietf-
+ * httpapi-ratelimit-headers, and log lines. quota.c has the texts. */
 #include "response.h"
 
 #include <string.h>
@@ -16,8 +14,9 @@
 #include <mod_core.h>
 #include <util_filter.h>
 
-#include "body.h"
 #include "../private.h"
+#include "body.h"
+#include "warning.h"
 
 #define FILTER_NAME  "RATELIMIT_HEADERS"
 #define PROBLEM_TYPE "application/problem+json"
@@ -27,98 +26,96 @@ static ap_filter_rec_t *headers_filter;
 
 /* ---- The access log ---- */
 
-/* Added, not set: the table is as good as empty, and nobody else has names
- * like these. */
-void rlr_answer_note(request_rec *r, const rlr_verdict_t *verdict)
+/* Added, not set: no other module sets variables of these names. */
+void rlr_response_set_environment(request_rec *r,
+                                  const rlr_decision_t *decision)
 {
     apr_table_t *variables = r->subprocess_env;
-    const rlr_site_rule_t *rule = verdict->rule;
+    const rlr_vhost_rule_t *rule = decision->rule;
 
-    apr_table_addn(
-        variables, "RATELIMIT_DECISION",
-        rlr_outcome_word(verdict->for_status ? RLR_EXEMPT : verdict->outcome));
+    apr_table_addn(variables, "RATELIMIT_DECISION",
+                   rlr_outcome_word(decision->for_status ? RLR_EXEMPT
+                                                         : decision->outcome));
     if (rule == NULL) {
         return;
     }
     apr_table_addn(variables, "RATELIMIT_RULE", rule->rule->name);
-    apr_table_addn(variables, "RATELIMIT_KEY",
-                   rlr_rule_key_name(rule->rule->key));
+    apr_table_addn(variables, "RATELIMIT_KEY", rlr_keys[rule->rule->key].word);
     apr_table_addn(variables, "RATELIMIT_REMAINING",
-                   apr_itoa(r->pool, (int)verdict->answer.decision.remaining));
+                   apr_itoa(r->pool, (int)decision->counter.window.remaining));
 }
 
 /* ---- The error log ---- */
 
-/* Once a minute: the table is full, or the address has its share of it. */
-static void log_overflow(request_rec *r, const rlr_verdict_t *verdict)
+/* Once a minute: the table is full, or the address holds its share of it. */
+static void log_overflow(request_rec *r, const rlr_decision_t *decision)
 {
-    if (verdict->answer.at_share) {
-        if (rlr_limit_may_warn(verdict->site, "share")) {
+    if (decision->counter.at_share) {
+        if (rlr_warning_is_due(decision->vhost, "share")) {
             ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
                           RLR_LOGNO(0206) "an address has its share of the "
                                           "table: its other keys share a "
                                           "counter");
         }
     }
-    else if (rlr_limit_may_warn(verdict->site, "full")) {
+    else if (rlr_warning_is_due(decision->vhost, "full")) {
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                      RLR_LOGNO(0202) "the table is full: keys without a place "
+                      RLR_LOGNO(0202) "the table is full: keys without a slot "
                                       "share a counter of their address; raise "
                                       "RateLimitTable");
     }
 }
 
-void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
-                    rlr_subject_t *subject)
+void rlr_response_log(request_rec *r, const rlr_decision_t *decision,
+                      rlr_subject_t *subject)
 {
-    const rlr_site_rule_t *rule = verdict->rule;
+    const rlr_vhost_rule_t *rule = decision->rule;
 
     if (rule == NULL) {
         return;
     }
-    if (verdict->answer.overflow) {
-        log_overflow(r, verdict);
+    if (decision->counter.overflow) {
+        log_overflow(r, decision);
     }
-    if (!verdict->answer.first_refusal) {
+    if (!decision->counter.first_refusal) {
         return;
     }
     ap_log_rerror(
         APLOG_MARK, APLOG_WARNING, 0, r,
         RLR_LOGNO(0201) "%s: rule %s, region %s, %s: limit %u in "
                         "%u s, the next in %u ms%s",
-        verdict->outcome == RLR_REFUSED ? "refused" : "dry run",
-        rule->rule->name, verdict->site->region,
-        rlr_subject_describe(subject, verdict->site, rule->rule->key, r->pool),
-        verdict->quota->limit.count, verdict->quota->limit.interval_sec,
-        verdict->answer.decision.wait_ms,
-        verdict->answer.overflow ? " (counter shared: no place)" : "");
+        decision->outcome == RLR_REFUSED ? "refused" : "dry run",
+        rule->rule->name, decision->vhost->region,
+        rlr_subject_describe(subject, decision->vhost, rule->rule->key,
+                             r->pool),
+        decision->quota->limit.count, decision->quota->limit.interval_sec,
+        decision->counter.window.wait_ms,
+        decision->counter.overflow ? " (shared counter: no slot)" : "");
 }
 
 /* ---- RateLimit and RateLimit-Policy ---- */
 
-/* apr_table_setn, or, where nothing can be in the table that it would have to
- * look for, apr_table_addn. */
+/* apr_table_setn, or apr_table_addn for a table without these names. */
 typedef void put_t(apr_table_t *table, const char *name, const char *value);
 
 static void put_quota(apr_table_t *headers, put_t *put,
-                      const rlr_verdict_t *verdict, apr_pool_t *pool)
+                      const rlr_decision_t *decision, apr_pool_t *pool)
 {
-    const rlr_quota_t *quota = verdict->quota;
-    const rlr_decision_t *decision = &verdict->answer.decision;
-    uint32_t more_ms = decision->admitted ? decision->reset_ms
-                                          : decision->wait_ms;
-    uint32_t more_sec = rlr_limit_seconds(more_ms);
+    const rlr_quota_t *quota = decision->quota;
+    const rlr_window_decision_t *window = &decision->counter.window;
+    uint32_t until_ms = window->admitted ? window->reset_ms : window->wait_ms;
+    uint32_t until_sec = rlr_quota_seconds(until_ms);
 
-    /* Rounding twice would promise more than the window is long. */
-    if (decision->admitted && more_sec > quota->limit.interval_sec) {
-        more_sec = quota->limit.interval_sec;
+    /* Rounded twice, the time could exceed the interval. */
+    if (window->admitted && until_sec > quota->limit.interval_sec) {
+        until_sec = quota->limit.interval_sec;
     }
     put(headers, "RateLimit-Policy", quota->policy);
     put(headers, "RateLimit",
-        rlr_quota_left(quota, decision->remaining, more_sec, pool));
+        rlr_quota_left(quota, window->remaining, until_sec, pool));
 }
 
-/* Scripts have theirs in the one table, proxied servers in the other. */
+/* Scripts set headers in the one table, proxied servers in the other. */
 static void remove_quota(apr_table_t *headers)
 {
     if (!apr_is_empty_table(headers)) {
@@ -127,10 +124,8 @@ static void remove_quota(apr_table_t *headers)
     }
 }
 
-/*
- * Late, so that mod_cache has stored the response before: what is left is told
- * to the one who asked and to nobody who is served from the cache.
- */
+/* Runs after mod_cache has stored the response, so that a cached response does
+ * not carry another client's quota. */
 static apr_status_t add_headers(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
     remove_quota(f->r->err_headers_out);
@@ -149,16 +144,16 @@ static bool has_filter(const request_rec *r)
     return filter != NULL;
 }
 
-void rlr_answer_promise(request_rec *r, const rlr_verdict_t *verdict)
+void rlr_response_add_headers(request_rec *r, const rlr_decision_t *decision)
 {
-    if (verdict->site->headers && verdict->outcome == RLR_ADMITTED
-        && !verdict->rule->dry_run && !has_filter(r)) {
-        ap_add_output_filter_handle(headers_filter, (void *)verdict, r,
+    if (decision->vhost->headers && decision->outcome == RLR_ADMITTED
+        && !decision->rule->dry_run && !has_filter(r)) {
+        ap_add_output_filter_handle(headers_filter, (void *)decision, r,
                                     r->connection);
     }
 }
 
-void rlr_answer_register(void)
+void rlr_response_register(void)
 {
     headers_filter = ap_register_output_filter(FILTER_NAME, add_headers, NULL,
                                                AP_FTYPE_PROTOCOL - 1);
@@ -166,59 +161,56 @@ void rlr_answer_register(void)
 
 /* ---- 429 ---- */
 
-/* By how much processors' clocks may differ, and rounding. */
+/* Most that the clocks of processors may differ, and rounding. */
 #define HOLD_MAX_MS 16U
 
 /*
- * Times of admissions are rounded up to a millisecond, so that no interval ever
- * has too many; who is refused before that millisecond is over would have to
- * wait for longer than the interval. The answer is held back for the rest of
- * it: then the interval is true. (A counter that keys of longer intervals share
- * may have more to wait for.)
+ * Delays a refusal in the millisecond of the admission. Times of admissions
+ * are rounded up to a millisecond, so that no interval has too many; within
+ * that millisecond the wait would exceed the interval. (The wait of a counter
+ * that keys of longer intervals share may be longer.)
  */
-static void hold_back(rlr_verdict_t *verdict)
+static void delay_refusal(rlr_decision_t *decision)
 {
-    rlr_decision_t *decision = &verdict->answer.decision;
-    uint32_t interval_ms = verdict->quota->limit.interval_sec * 1000;
+    rlr_window_decision_t *window = &decision->counter.window;
+    uint32_t interval_ms = decision->quota->limit.interval_sec * 1000;
 
-    if (decision->wait_ms > interval_ms
-        && decision->wait_ms - interval_ms <= HOLD_MAX_MS) {
-        apr_sleep(apr_time_from_msec(decision->wait_ms - interval_ms));
-        decision->wait_ms = interval_ms;
+    if (window->wait_ms > interval_ms
+        && window->wait_ms - interval_ms <= HOLD_MAX_MS) {
+        apr_sleep(apr_time_from_msec(window->wait_ms - interval_ms));
+        window->wait_ms = interval_ms;
     }
 }
 
-static void put_refusal(request_rec *r, const rlr_verdict_t *verdict,
+static void put_refusal(request_rec *r, const rlr_decision_t *decision,
                         uint32_t wait_sec)
 {
     apr_table_t *headers = r->err_headers_out;
     put_t *put = apr_is_empty_table(headers) ? apr_table_addn : apr_table_setn;
-    uint32_t wait_ms = verdict->answer.decision.wait_ms;
+    uint32_t wait_ms = decision->counter.window.wait_ms;
 
     put(headers, "Retry-After", apr_itoa(r->pool, (int)wait_sec));
     put(headers, "Retry-After-Ms", apr_itoa(r->pool, (int)wait_ms));
     put(headers, "Cache-Control", "no-store");
-    if (verdict->site->headers) {
-        put_quota(headers, put, verdict, r->pool);
+    if (decision->vhost->headers) {
+        put_quota(headers, put, decision, r->pool);
     }
 }
 
-/*
- * The location's ErrorDocument and `Header always` count for this answer too:
- * they carry the CORS headers without which a browser shows its user nothing.
- */
-static void find_location(request_rec *r, const rlr_site_t *site)
+/* Applies the location's ErrorDocument and `Header always` to the refusal.
+ * They carry the CORS headers, without which a browser hides the response. */
+static void find_location(request_rec *r, const rlr_vhost_t *vhost)
 {
     const char *uri = r->uri;
     char *normal = apr_palloc(r->pool, strlen(uri) + 1);
 
-    rlr_match_normalize(normal, uri, site->slashes);
+    rlr_match_normalize(normal, uri, vhost->slashes);
     r->uri = normal;
     ap_location_walk(r);
     r->uri = (char *)uri;
 }
 
-/* What the location's SetHandler says, or NULL. */
+/* The handler of the location's SetHandler, or NULL. */
 static const char *find_handler(request_rec *r)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
@@ -232,8 +224,8 @@ static const char *find_handler(request_rec *r)
     return problem == NULL ? handler : NULL;
 }
 
-/* An operator who is over the limit himself must still be able to see why, and
- * to reset it; who else asks is refused by `Require`. */
+/* Operators over their own limit must be able to see and reset it; `Require`
+ * refuses other clients. */
 static bool is_status_page(request_rec *r)
 {
     const char *handler = find_handler(r);
@@ -258,9 +250,9 @@ static int send_problem(request_rec *r, rlr_part_t body)
     return OK;
 }
 
-bool rlr_answer_is_for_status(request_rec *r, const rlr_verdict_t *verdict)
+bool rlr_response_is_for_status(request_rec *r, const rlr_decision_t *decision)
 {
-    find_location(r, verdict->site);
+    find_location(r, decision->vhost);
     if (!is_status_page(r)) {
         return false;
     }
@@ -269,24 +261,24 @@ bool rlr_answer_is_for_status(request_rec *r, const rlr_verdict_t *verdict)
     return true;
 }
 
-int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict)
+int rlr_response_refuse(request_rec *r, const rlr_decision_t *decision)
 {
-    rlr_verdict_t told = *verdict;
+    rlr_decision_t sent = *decision;
     unsigned wait_sec;
 
-    /* Answered already: httpd completes what it has begun. */
+    /* httpd has sent a response already. */
     if (!rlr_body_drop(r)) {
         return OK;
     }
-    hold_back(&told);
-    wait_sec = rlr_limit_seconds(told.answer.decision.wait_ms);
+    delay_refusal(&sent);
+    wait_sec = rlr_quota_seconds(sent.counter.window.wait_ms);
     if (wait_sec == 0) {
         wait_sec = 1;
     }
-    put_refusal(r, &told, wait_sec);
+    put_refusal(r, &sent, wait_sec);
     if (ap_response_code_string(r, ap_index_of_response(HTTP_TOO_MANY_REQUESTS))
         != NULL) {
         return HTTP_TOO_MANY_REQUESTS;
     }
-    return send_problem(r, rlr_quota_problem(told.quota, wait_sec, r->pool));
+    return send_problem(r, rlr_quota_problem(sent.quota, wait_sec, r->pool));
 }

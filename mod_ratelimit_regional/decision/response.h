@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients, the access log and the error log see of a decision. */
-#ifndef RLR_ANSWER_H
-#define RLR_ANSWER_H
+/* Reports a decision to the client, the access log and the error log. */
+#ifndef RLR_RESPONSE_H
+#define RLR_RESPONSE_H
 
 #include <stdbool.h>
 
@@ -10,26 +10,27 @@
 #include "decide.h"
 #include "subject.h"
 
-/* Sets the environment variables of the decision for the access log. */
-void rlr_answer_note(request_rec *r, const rlr_verdict_t *verdict);
+/* Sets the environment variables of the access log. */
+void rlr_response_set_environment(request_rec *r,
+                                  const rlr_decision_t *decision);
 
-/* One line for a key's first refusal in a window, and now and then one when
- * the table is full. */
-void rlr_answer_log(request_rec *r, const rlr_verdict_t *verdict,
-                    rlr_subject_t *subject);
+/* Logs a key's first refusal in a window, and once a minute that the table or
+ * an address's share is full. */
+void rlr_response_log(request_rec *r, const rlr_decision_t *decision,
+                      rlr_subject_t *subject);
 
 /* Whether a refused request is for the status page, which is never refused;
- * the access log is told so. Finds the request's location. */
-bool rlr_answer_is_for_status(request_rec *r, const rlr_verdict_t *verdict);
+ * updates the access log's variable. Walks the request's <Location>. */
+bool rlr_response_is_for_status(request_rec *r, const rlr_decision_t *decision);
 
-/* Sends the 429 of a refused request; returns what the handler returns. */
-int rlr_answer_refuse(request_rec *r, const rlr_verdict_t *verdict);
+/* Sends the 429 of a refused request; returns the handler's status. */
+int rlr_response_refuse(request_rec *r, const rlr_decision_t *decision);
 
-/* Sees to it that the response to an admitted request tells what is left; more
- * often than once does no harm. */
-void rlr_answer_promise(request_rec *r, const rlr_verdict_t *verdict);
+/* Adds the RateLimit headers to the response of an admitted request, by an
+ * output filter. May be called repeatedly. */
+void rlr_response_add_headers(request_rec *r, const rlr_decision_t *decision);
 
-/* Registers the filter that does so; in register_hooks. */
-void rlr_answer_register(void);
+/* Registers the output filter; call it in register_hooks. */
+void rlr_response_register(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what rules count by; see subject.h. */
+/* Reads the path and the keys of a request. */
 #include "subject.h"
 
 #include <string.h>
@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 
 #include "../private.h"
+#include "../rules/sha256.h"
 
 #define MAPPED_BYTES 12
 /* Of an IPv6 address. */
@@ -19,10 +20,8 @@ static const unsigned char mapped_prefix[MAPPED_BYTES] = {
 
 /* ---- Keys ---- */
 
-/*
- * Visible ASCII without a comma: httpd joins repeated headers with ", " and
- * folded ones with a blank, and neither is one key.
- */
+/* Printable ASCII without blanks and commas: httpd joins repeated headers with
+ * ", " and folded lines with a blank, and neither is a single value. */
 static bool is_credential(const char *text, size_t most)
 {
     size_t length = 0;
@@ -56,25 +55,23 @@ static void set_credential(rlr_credential_t *credential, const char *text,
     }
 }
 
-static void set_api_key(rlr_subject_t *subject, const rlr_site_t *site,
-                        const char *text, rlr_recall_t *recall)
+static void set_key(rlr_subject_t *subject, const rlr_vhost_t *vhost,
+                    rlr_key_t key, const char *text, rlr_recall_t *recall)
 {
-    set_credential(&subject->api_key, text, RLR_API_KEY_MAX, recall);
-    if (subject->api_key.present && site->key_pattern != NULL
-        && ap_regexec(site->key_pattern, text, 0, NULL, 0) != 0) {
-        subject->api_key.present = false;
+    rlr_credential_t *credential = &subject->credentials[key];
+
+    set_credential(credential, text, rlr_keys[key].max, recall);
+    if (key == RLR_KEY_API && credential->present && vhost->key_pattern != NULL
+        && ap_regexec(vhost->key_pattern, text, 0, NULL, 0) != 0) {
+        credential->present = false;
     }
 }
 
-void rlr_subject_set_api_key(rlr_subject_t *subject, const rlr_site_t *site,
-                             const char *text)
+void rlr_subject_set_credential(rlr_subject_t *subject,
+                                const rlr_vhost_t *vhost, rlr_key_t key,
+                                const char *text)
 {
-    set_api_key(subject, site, text, NULL);
-}
-
-void rlr_subject_set_user(rlr_subject_t *subject, const char *text)
-{
-    set_credential(&subject->user, text, RLR_USER_MAX, NULL);
+    set_key(subject, vhost, key, text, NULL);
 }
 
 static void remember(rlr_recall_t *recall, const char *text, size_t length,
@@ -90,7 +87,7 @@ const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential)
     if (!credential->has_digest) {
         size_t length = strlen(credential->text);
 
-        credential->digest = rlr_digest_make(credential->text, length);
+        credential->digest = rlr_sha256_digest(credential->text, length);
         credential->has_digest = true;
         if (credential->recall != NULL) {
             remember(credential->recall, credential->text, length,
@@ -114,7 +111,7 @@ static bool is_mapped(const unsigned char *address)
     return memcmp(address, mapped_prefix, MAPPED_BYTES) == 0;
 }
 
-/* A client has a whole network of IPv6 addresses, but one of IPv4. */
+/* A client has a whole network of IPv6 addresses, but a single IPv4 address. */
 static void set_ipv6(rlr_subject_t *subject, const void *bytes, int prefix)
 {
     memcpy(subject->address, bytes, RLR_ADDRESS_BYTES);
@@ -131,7 +128,7 @@ static void set_ipv6(rlr_subject_t *subject, const void *bytes, int prefix)
     }
 }
 
-static void set_address(rlr_subject_t *subject, const rlr_site_t *site,
+static void set_address(rlr_subject_t *subject, const rlr_vhost_t *vhost,
                         const apr_sockaddr_t *address)
 {
     memset(subject->address, 0, RLR_ADDRESS_BYTES);
@@ -143,12 +140,12 @@ static void set_address(rlr_subject_t *subject, const rlr_site_t *site,
     }
 #if APR_HAVE_IPV6
     else if (address->family == APR_INET6) {
-        set_ipv6(subject, &address->sa.sin6.sin6_addr, site->ipv6_prefix);
+        set_ipv6(subject, &address->sa.sin6.sin6_addr, vhost->ipv6_prefix);
     }
 #endif
 }
 
-bool rlr_subject_parse_address(rlr_subject_t *subject, const rlr_site_t *site,
+bool rlr_subject_parse_address(rlr_subject_t *subject, const rlr_vhost_t *vhost,
                                const char *text)
 {
     unsigned char bytes[RLR_ADDRESS_BYTES];
@@ -158,14 +155,14 @@ bool rlr_subject_parse_address(rlr_subject_t *subject, const rlr_site_t *site,
         return true;
     }
     if (inet_pton(AF_INET6, text, bytes) == 1) {
-        set_ipv6(subject, bytes, site->ipv6_prefix);
+        set_ipv6(subject, bytes, vhost->ipv6_prefix);
         return true;
     }
     return false;
 }
 
 static const char *format_address(const rlr_subject_t *subject,
-                                  const rlr_site_t *site, apr_pool_t *pool)
+                                  const rlr_vhost_t *vhost, apr_pool_t *pool)
 {
     char text[INET6_ADDRSTRLEN];
 
@@ -175,12 +172,12 @@ static const char *format_address(const rlr_subject_t *subject,
                                      text, sizeof(text)));
     }
     inet_ntop(AF_INET6, subject->address, text, sizeof(text));
-    return apr_psprintf(pool, "%s/%d", text, site->ipv6_prefix);
+    return apr_psprintf(pool, "%s/%d", text, vhost->ipv6_prefix);
 }
 
-/* ---- The whole ---- */
+/* ---- The subject ---- */
 
-void rlr_subject_set_target(rlr_subject_t *subject, const rlr_site_t *site,
+void rlr_subject_set_target(rlr_subject_t *subject, const rlr_vhost_t *vhost,
                             const char *method, const char *path,
                             apr_pool_t *pool)
 {
@@ -188,11 +185,12 @@ void rlr_subject_set_target(rlr_subject_t *subject, const rlr_site_t *site,
     char *normal = apr_palloc(pool, strlen(path) + 1);
 
     target->method = method;
-    target->head_as_get = site->head_as_get;
-    target->length = rlr_match_normalize(normal, path, site->slashes);
+    target->head_as_get = vhost->head_as_get;
+    target->length = rlr_match_normalize(normal, path, vhost->slashes);
     target->full = normal;
     target->full_length = target->length;
-    target->path = rlr_match_strip(normal, &target->length, site->strip_prefix);
+    target->path = rlr_match_strip(normal, &target->length,
+                                   vhost->strip_prefix);
 }
 
 rlr_connection_t *rlr_subject_connection(conn_rec *c)
@@ -208,7 +206,7 @@ rlr_connection_t *rlr_subject_connection(conn_rec *c)
     return connection;
 }
 
-/* A stream of HTTP/2 is a connection of its own for one request. */
+/* An HTTP/2 stream is a connection for one request. */
 static rlr_recall_t *find_recall(const request_rec *r)
 {
     return r->connection->master != NULL
@@ -216,20 +214,22 @@ static rlr_recall_t *find_recall(const request_rec *r)
         : &rlr_subject_connection(r->connection)->recall;
 }
 
-void rlr_subject_read(rlr_subject_t *subject, const rlr_site_t *site,
+void rlr_subject_read(rlr_subject_t *subject, const rlr_vhost_t *vhost,
                       const request_rec *r)
 {
     /* Not r->uri: a forward proxy's request has the whole URL there. */
     const char *path = r->parsed_uri.path ? r->parsed_uri.path : "/";
-    const char *api_key = apr_table_get(r->headers_in, RLR_API_KEY_HEADER);
-    const char *user = apr_table_get(r->headers_in, RLR_USER_HEADER);
-    rlr_recall_t *recall = api_key != NULL || user != NULL ? find_recall(r)
-                                                           : NULL;
 
-    rlr_subject_set_target(subject, site, r->method, path, r->pool);
-    set_api_key(subject, site, api_key, recall);
-    set_credential(&subject->user, user, RLR_USER_MAX, recall);
-    set_address(subject, site, r->useragent_addr);
+    rlr_subject_set_target(subject, vhost, r->method, path, r->pool);
+    for (int key = 0; key < RLR_KEYS; key++) {
+        const char *header = rlr_keys[key].header;
+        const char *text = header != NULL ? apr_table_get(r->headers_in, header)
+                                          : NULL;
+
+        set_key(subject, vhost, (rlr_key_t)key, text,
+                text != NULL ? find_recall(r) : NULL);
+    }
+    set_address(subject, vhost, r->useragent_addr);
 }
 
 static size_t add_bytes(unsigned char *identity, size_t length,
@@ -239,38 +239,35 @@ static size_t add_bytes(unsigned char *identity, size_t length,
     return length + count;
 }
 
-/* With the prefix: hosts that share counters may have different ones, and a /48
- * is not the first /64 in it. */
+/* With the prefix: virtual hosts that share counters may have different ones,
+ * and a /48 must differ from its first /64. */
 static size_t add_address(unsigned char *identity, size_t length,
-                          const rlr_subject_t *subject, const rlr_site_t *site)
+                          const rlr_subject_t *subject,
+                          const rlr_vhost_t *vhost)
 {
     unsigned char prefix = is_mapped(subject->address)
         ? 0
-        : (unsigned char)site->ipv6_prefix;
+        : (unsigned char)vhost->ipv6_prefix;
 
     length = add_bytes(identity, length, subject->address, RLR_ADDRESS_BYTES);
     return add_bytes(identity, length, &prefix, 1);
 }
 
-/* Every part has its length in front of it, or always the same one. */
+/* Each part is of fixed length, or has its length before it. */
 size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
-                            rlr_subject_t *subject, const rlr_site_t *site,
+                            rlr_subject_t *subject, const rlr_vhost_t *vhost,
                             rlr_key_t key)
 {
-    size_t length = add_bytes(identity, 0, site->scope, site->scope_length);
+    size_t length = add_bytes(identity, 0, vhost->scope, vhost->scope_length);
 
-    if (key == RLR_KEY_API) {
+    if (rlr_keys[key].header != NULL) {
         length = add_bytes(identity, length,
-                           rlr_credential_digest(&subject->api_key),
+                           rlr_credential_digest(&subject->credentials[key]),
                            RLR_DIGEST_BYTES);
     }
-    if (key == RLR_KEY_USER) {
-        length = add_bytes(identity, length,
-                           rlr_credential_digest(&subject->user),
-                           RLR_DIGEST_BYTES);
-    }
-    return key == RLR_KEY_API ? length
-                              : add_address(identity, length, subject, site);
+    return rlr_keys[key].by_address
+        ? add_address(identity, length, subject, vhost)
+        : length;
 }
 
 size_t rlr_subject_holder(const void **holder, const rlr_subject_t *subject)
@@ -279,19 +276,21 @@ size_t rlr_subject_holder(const void **holder, const rlr_subject_t *subject)
     return is_mapped(subject->address) ? RLR_ADDRESS_BYTES : NETWORK_BYTES;
 }
 
-const char *rlr_subject_describe(rlr_subject_t *subject, const rlr_site_t *site,
-                                 rlr_key_t key, apr_pool_t *pool)
+const char *rlr_subject_describe(rlr_subject_t *subject,
+                                 const rlr_vhost_t *vhost, rlr_key_t key,
+                                 apr_pool_t *pool)
 {
+    const rlr_key_row_t *row = &rlr_keys[key];
     char digest[RLR_DIGEST_TEXT_SIZE];
+    const char *address = row->by_address
+        ? apr_pstrcat(pool, "ip ", format_address(subject, vhost, pool), NULL)
+        : "";
 
-    if (key == RLR_KEY_IP) {
-        return apr_psprintf(pool, "ip %s", format_address(subject, site, pool));
+    if (row->header == NULL) {
+        return address;
     }
-    if (key == RLR_KEY_API) {
-        rlr_digest_format(digest, rlr_credential_digest(&subject->api_key));
-        return apr_psprintf(pool, "api-key %s", digest);
-    }
-    rlr_digest_format(digest, rlr_credential_digest(&subject->user));
-    return apr_psprintf(pool, "user %s at ip %s", digest,
-                        format_address(subject, site, pool));
+    rlr_digest_format(digest,
+                      rlr_credential_digest(&subject->credentials[key]));
+    return apr_pstrcat(pool, row->field, " ", digest,
+                       row->by_address ? " at " : "", address, NULL);
 }

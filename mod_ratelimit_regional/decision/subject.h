@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Who asks for what: the method, the path, and the three things that rules
- * count by. Filled from a request, or from an operator's question.
- */
+/* The subject of a decision: the method, the path, and the keys that rules
+ * count by. Read from a request, or from a query to the status page. */
 #ifndef RLR_SUBJECT_H
 #define RLR_SUBJECT_H
 
@@ -10,16 +8,10 @@
 
 #include <httpd.h>
 
-#include "../rules/digest.h"
-#include "../rules/match.h"
-#include "../rules/rule.h"
 #include "../config/vhost.h"
-
-#define RLR_API_KEY_HEADER "x-api-key"
-#define RLR_USER_HEADER    "x-user-id"
-
-#define RLR_API_KEY_MAX 256
-#define RLR_USER_MAX    128
+#include "../rules/digest.h"
+#include "../rules/key.h"
+#include "../rules/match.h"
 
 #define RLR_ADDRESS_BYTES 16
 
@@ -27,29 +19,30 @@
 #define RLR_IDENTITY_MAX                                                       \
     (1 + RLR_SCOPE_MAX + RLR_DIGEST_BYTES + RLR_ADDRESS_BYTES + 1)
 
-/* The last credential that a connection has sent: most send the same one again
- * and again, and its digest takes longer than the decision. */
+/* The last credential of a connection and its digest. Most connections send
+ * the same one with each request, and the digest takes longer than the
+ * decision. */
 typedef struct rlr_recall_t {
-    char text[RLR_API_KEY_MAX + 1];
+    char text[RLR_KEY_VALUE_MAX + 1];
     /* 0: none yet. */
     size_t length;
     rlr_digest_t digest;
 } rlr_recall_t;
 
-/* See upgrade.h. */
+/* Private to upgrade.c. */
 typedef struct rlr_upgrade_t rlr_upgrade_t;
 
-/* What is kept on a connection. */
+/* The module's data of a connection. */
 typedef struct rlr_connection_t {
     rlr_recall_t recall;
     rlr_upgrade_t *upgrade; /* or NULL */
 } rlr_connection_t;
 
-/* An API key or a user id. */
+/* The value of a key's header. */
 typedef struct rlr_credential_t {
     bool present;
     rlr_recall_t *recall; /* or NULL */
-    /* Borrowed from the request until the digest is made; NULL when only the
+    /* Borrowed from the request until the digest is computed; NULL if only the
      * digest is known. */
     const char *text;
     bool has_digest;
@@ -58,61 +51,63 @@ typedef struct rlr_credential_t {
 
 typedef struct rlr_subject_t {
     rlr_target_t target;
-    rlr_credential_t api_key;
-    rlr_credential_t user;
-    /* As IPv6; IPv4 is mapped. Without the bits behind the site's prefix. */
+    /* Of the keys with a header. */
+    rlr_credential_t credentials[RLR_KEYS];
+    /* As IPv6; IPv4 is mapped. The bits after the virtual host's prefix are
+     * 0. */
     unsigned char address[RLR_ADDRESS_BYTES];
 } rlr_subject_t;
 
-/* What is kept on a connection that is no stream of another one; made where it
- * is not there yet. */
+/* Returns the module's data of a connection that is not an HTTP/2 stream;
+ * creates it if there is none. */
 rlr_connection_t *rlr_subject_connection(conn_rec *c);
 
-/* Fills the subject from a request, whose pool the path is in. */
-void rlr_subject_read(rlr_subject_t *subject, const rlr_site_t *site,
+/* Reads the subject from a request; the path is in the request's pool. */
+void rlr_subject_read(rlr_subject_t *subject, const rlr_vhost_t *vhost,
                       const request_rec *r);
 
-/* Fills method and path; `path` as a client sends it, without the query. */
-void rlr_subject_set_target(rlr_subject_t *subject, const rlr_site_t *site,
+/* Sets method and path; `path` as a client sends it, without the query. */
+void rlr_subject_set_target(rlr_subject_t *subject, const rlr_vhost_t *vhost,
                             const char *method, const char *path,
                             apr_pool_t *pool);
 
-/* Takes an API key or user id in clear; one that is none counts as absent.
- * text may be NULL and must live as long as the subject. */
-void rlr_subject_set_api_key(rlr_subject_t *subject, const rlr_site_t *site,
-                             const char *text);
-void rlr_subject_set_user(rlr_subject_t *subject, const char *text);
+/* Sets the credential of a key with a header; text may be NULL and must live as
+ * long as the subject. An invalid value counts as absent. */
+void rlr_subject_set_credential(rlr_subject_t *subject,
+                                const rlr_vhost_t *vhost, rlr_key_t key,
+                                const char *text);
 
-/* Takes an IPv4 or IPv6 address in text; false if it is none. */
-bool rlr_subject_parse_address(rlr_subject_t *subject, const rlr_site_t *site,
+/* Sets the address from text; false if it is neither IPv4 nor IPv6. */
+bool rlr_subject_parse_address(rlr_subject_t *subject, const rlr_vhost_t *vhost,
                                const char *text);
 
-/* Whether the subject carries what the key counts by. */
+/* Whether the subject carries the key. */
 static inline bool rlr_subject_has(const rlr_subject_t *subject, rlr_key_t key)
 {
-    return key == RLR_KEY_IP
-        || (key == RLR_KEY_API ? subject->api_key.present
-                               : subject->user.present);
+    return rlr_keys[key].header == NULL || subject->credentials[key].present;
 }
 
-/* The digest of a credential that is present. */
+/* Returns the digest of a credential that is present. */
 const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential);
 
-/* The bytes that a rule with this key counts the subject by; their number. */
+/* Writes the bytes that identify the subject to rules with the key; returns
+ * their number. */
 size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
-                            rlr_subject_t *subject, const rlr_site_t *site,
+                            rlr_subject_t *subject, const rlr_vhost_t *vhost,
                             rlr_key_t key);
 
 /*
- * The bytes of who brings the subject's keys, for the share of the table that
- * one address may hold; their number. Borrowed from the subject. Of IPv6 at
- * most the first 64 bits, whatever identities are told apart by: a client has
- * all addresses of such a network.
+ * Returns the bytes of the holder of the subject's keys, for the share of the
+ * table that an address may have, and their number. Borrowed from the subject.
+ * Of IPv6 the first 64 bits, whatever the virtual host's prefix is: a client
+ * has all addresses of such a network.
  */
 size_t rlr_subject_holder(const void **holder, const rlr_subject_t *subject);
 
-/* The identity for people, without secrets, in pool: "api-key sha256:..." */
-const char *rlr_subject_describe(rlr_subject_t *subject, const rlr_site_t *site,
-                                 rlr_key_t key, apr_pool_t *pool);
+/* Returns the identity for logs and the status page, without secrets, in pool:
+ * "api-key sha256:..." */
+const char *rlr_subject_describe(rlr_subject_t *subject,
+                                 const rlr_vhost_t *vhost, rlr_key_t key,
+                                 apr_pool_t *pool);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remembers what an upgraded request was charged; see upgrade.h. */
+/* Stores and finds the decision on an upgraded request. */
 #include "upgrade.h"
 
 #include <stdatomic.h>
@@ -8,35 +8,49 @@
 #include <apr_strings.h>
 
 #include "../private.h"
+#include "../rules/sha256.h"
 
-/* In the pool of the connection that is upgraded. Its streams, on threads of
- * their own, begin after it was written. */
+/* In the pool of the upgraded connection. Its streams, in other threads, start
+ * after it was written. */
 struct rlr_upgrade_t {
     rlr_digest_t request;
-    rlr_verdict_t verdict;
-    /* Until a stream has taken it. */
-    _Atomic bool waits;
+    rlr_decision_t decision;
+    /* No stream has taken it yet. */
+    _Atomic bool is_unused;
 };
 
-/* Requests of the same digest are charged to the same counter. The path, the
- * one part that may have a line feed in it, is the last. */
-static rlr_digest_t make_digest(const rlr_site_t *site, rlr_subject_t *subject,
-                                apr_pool_t *pool)
+/* The identities of all keys that the subject carries. */
+static const char *list_identities(const rlr_vhost_t *vhost,
+                                   rlr_subject_t *subject, apr_pool_t *pool)
 {
-    rlr_key_t who = subject->user.present ? RLR_KEY_USER : RLR_KEY_IP;
-    const char *text = apr_psprintf(
-        pool, "%pp\n%s\n%s\n%s\n%s", (const void *)site, subject->target.method,
-        rlr_subject_describe(subject, site, who, pool),
-        subject->api_key.present
-            ? rlr_subject_describe(subject, site, RLR_KEY_API, pool)
-            : "",
-        subject->target.full);
+    const char *list = "";
 
-    return rlr_digest_make(text, strlen(text));
+    /* Bounded: the rows of keys.def. */
+    for (int key = 0; key < RLR_KEYS; key++) {
+        if (rlr_subject_has(subject, (rlr_key_t)key)) {
+            list = apr_pstrcat(
+                pool, list,
+                rlr_subject_describe(subject, vhost, (rlr_key_t)key, pool),
+                "\n", NULL);
+        }
+    }
+    return list;
 }
 
-void rlr_upgrade_note(request_rec *r, const rlr_verdict_t *verdict,
-                      rlr_subject_t *subject)
+/* Requests with the same digest are charged to the same counter. The path, the
+ * one part that may contain a line feed, is the last. */
+static rlr_digest_t make_digest(const rlr_vhost_t *vhost,
+                                rlr_subject_t *subject, apr_pool_t *pool)
+{
+    const char *text = apr_psprintf(
+        pool, "%pp\n%s\n%s%s", (const void *)vhost, subject->target.method,
+        list_identities(vhost, subject, pool), subject->target.full);
+
+    return rlr_sha256_digest(text, strlen(text));
+}
+
+void rlr_upgrade_remember(request_rec *r, const rlr_decision_t *decision,
+                          rlr_subject_t *subject)
 {
     rlr_connection_t *connection;
     rlr_upgrade_t *upgrade;
@@ -51,18 +65,18 @@ void rlr_upgrade_note(request_rec *r, const rlr_verdict_t *verdict,
         upgrade = apr_palloc(r->connection->pool, sizeof(*upgrade));
         connection->upgrade = upgrade;
     }
-    upgrade->request = make_digest(verdict->site, subject, r->pool);
-    upgrade->verdict = *verdict;
-    upgrade->verdict.answer.first_refusal = false;
-    upgrade->verdict.answer.overflow = false;
-    /* A refused one is not upgraded. */
-    atomic_init(&upgrade->waits,
-                verdict->outcome == RLR_ADMITTED
-                    || verdict->outcome == RLR_WOULD_REFUSE);
+    upgrade->request = make_digest(decision->vhost, subject, r->pool);
+    upgrade->decision = *decision;
+    upgrade->decision.counter.first_refusal = false;
+    upgrade->decision.counter.overflow = false;
+    /* A refused request is not upgraded. */
+    atomic_init(&upgrade->is_unused,
+                decision->outcome == RLR_ADMITTED
+                    || decision->outcome == RLR_WOULD_REFUSE);
 }
 
-bool rlr_upgrade_take(rlr_verdict_t *verdict, const request_rec *r,
-                      const rlr_site_t *site, rlr_subject_t *subject)
+bool rlr_upgrade_take(rlr_decision_t *decision, const request_rec *r,
+                      const rlr_vhost_t *vhost, rlr_subject_t *subject)
 {
     const conn_rec *master = r->connection->master;
     const rlr_connection_t *connection = master == NULL
@@ -71,14 +85,14 @@ bool rlr_upgrade_take(rlr_verdict_t *verdict, const request_rec *r,
     rlr_upgrade_t *upgrade = connection == NULL ? NULL : connection->upgrade;
     rlr_digest_t request;
 
-    if (upgrade == NULL || !atomic_load(&upgrade->waits)) {
+    if (upgrade == NULL || !atomic_load(&upgrade->is_unused)) {
         return false;
     }
-    request = make_digest(site, subject, r->pool);
+    request = make_digest(vhost, subject, r->pool);
     if (!rlr_digest_equal(&request, &upgrade->request)
-        || !atomic_exchange(&upgrade->waits, false)) {
+        || !atomic_exchange(&upgrade->is_unused, false)) {
         return false;
     }
-    *verdict = upgrade->verdict;
+    *decision = upgrade->decision;
     return true;
 }

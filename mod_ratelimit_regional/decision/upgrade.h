@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A request that asks for HTTP/2 ("Upgrade: h2c"). Where httpd agrees it comes
- * by twice: as it was sent, and as the first stream of the new connection. It
- * is one request, and was charged the first time.
- */
+/* Requests with "Upgrade: h2c". If httpd upgrades to HTTP/2, it processes the
+ * request twice: as sent, and as the first stream of the new connection. It is
+ * charged the first time only. */
 #ifndef RLR_UPGRADE_H
 #define RLR_UPGRADE_H
 
 #include "decide.h"
 
-/* Remembers the verdict on a request that may come by again. */
-void rlr_upgrade_note(request_rec *r, const rlr_verdict_t *verdict,
-                      rlr_subject_t *subject);
+/* Stores the decision on a request that may be processed again. */
+void rlr_upgrade_remember(request_rec *r, const rlr_decision_t *decision,
+                          rlr_subject_t *subject);
 
 /* Whether this stream is the request that its connection was charged for, and
- * the first to say so: *verdict is the one on that. Any thread. */
-bool rlr_upgrade_take(rlr_verdict_t *verdict, const request_rec *r,
-                      const rlr_site_t *site, rlr_subject_t *subject);
+ * the first such stream; then *decision is the stored one. Any thread. */
+bool rlr_upgrade_take(rlr_decision_t *decision, const request_rec *r,
+                      const rlr_vhost_t *vhost, rlr_subject_t *subject);
 
 #endif

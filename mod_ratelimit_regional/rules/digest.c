@@ -1,59 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes, reads and writes digests; see digest.h. */
+/* Reads, writes and compares digests. */
 #include "digest.h"
 
 #include <string.h>
 
-#include <openssl/evp.h>
-
 #define SHA256_BYTES 32
-
-/* Found once: looking it up for each digest takes longer than the digest. Set
- * by rlr_digest_begin(), read-only afterwards. */
-static EVP_MD *sha256;
 
 static const char label[] = "sha256:";
 #define LABEL_LENGTH (sizeof(label) - 1)
 
 static const char hex_digits[] = "0123456789abcdef";
 
-bool rlr_digest_begin(void)
-{
-    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-    return sha256 != NULL;
-}
-
-void rlr_digest_end(void)
-{
-    EVP_MD_free(sha256);
-    sha256 = NULL;
-}
-
-/* Without memory all texts have the same digest, and so one counter. */
-rlr_digest_t rlr_digest_make(const char *text, size_t length)
-{
-    unsigned char full[SHA256_BYTES];
-    rlr_digest_t digest;
-
-    if (EVP_Digest(text, length, full, NULL, sha256, NULL) != 1) {
-        memset(full, 0, sizeof(full));
-    }
-    memcpy(digest.bytes, full, sizeof(digest.bytes));
-    return digest;
-}
-
 /* 0 to 15, or -1. */
 static int read_digit(char c)
 {
-    const char *place = NULL;
+    const char *found = NULL;
 
     if (c >= 'A' && c <= 'F') {
         c = (char)(c - 'A' + 'a');
     }
     if (c != '\0') {
-        place = strchr(hex_digits, c);
+        found = strchr(hex_digits, c);
     }
-    return place != NULL ? (int)(place - hex_digits) : -1;
+    return found != NULL ? (int)(found - hex_digits) : -1;
 }
 
 bool rlr_digest_parse(rlr_digest_t *digest, const char *text)

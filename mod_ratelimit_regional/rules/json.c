@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quotes text for JSON (RFC 8259); see text.h. */
+/* Quotes text for JSON (RFC 8259). */
 #include "json.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
-/* The longest that one byte becomes: \u00XX. */
+/* The longest form of one byte: \u00XX. */
 #define LONGEST 6
 
 static const char replacement[] = "\xef\xbf\xbd";
@@ -32,7 +32,7 @@ static size_t measure_utf8(const unsigned char *p)
     return length;
 }
 
-/* One character of at least 0x80, or the replacement of a byte. */
+/* Adds a character from 0x80 on, or the replacement of an invalid byte. */
 static char *add_high(char *out, const char **text)
 {
     size_t length = measure_utf8((const unsigned char *)*text);
@@ -59,7 +59,7 @@ static char *add_low(char *out, unsigned char c)
     return out;
 }
 
-const char *rlr_text_json(const char *text, apr_pool_t *pool)
+const char *rlr_json_quote(const char *text, apr_pool_t *pool)
 {
     char *quoted = apr_palloc(pool, LONGEST * strlen(text) + 3);
     char *out = quoted;

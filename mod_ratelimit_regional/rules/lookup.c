@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of patterns by a byte of the path; see lookup.h. */
+/* Builds and finds lists of patterns by a byte of the path. */
 #include "lookup.h"
 
 #include <limits.h>
@@ -7,17 +7,17 @@
 
 #define BYTES (UCHAR_MAX + 1)
 
-/* For paths as they were sent, and for those that were stripped. Bytes that no
- * pattern has share a list: that of the patterns for all bytes. */
+/* Lists for paths as sent and for stripped paths. Bytes of no pattern share
+ * one list: the patterns for all bytes. */
 struct rlr_lookup_t {
     const rlr_candidate_t *plain[BYTES];
     const rlr_candidate_t *stripped[BYTES];
 };
 
-/* ---- Making ---- */
+/* ---- Building ---- */
 
-/* What one list has: patterns for all bytes, for this one, and for that of the
- * paths before they were stripped; 0 = none. */
+/* The patterns of a list: those for all bytes, for this byte, and for that of
+ * the paths before they were stripped; 0 = none. */
 typedef struct filter_t {
     char byte;
     char full_byte;

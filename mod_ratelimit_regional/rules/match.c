@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns and the path that they are tested on; see match.h. */
+/* Normalizes paths, parses and tests patterns. */
 #include "match.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@
 static const char uuid_word[] = "{uuid}";
 #define UUID_WORD_LENGTH (sizeof(uuid_word) - 1)
 
-/* What {uuid} is replaced by to see whether another pattern covers it; random,
- * so that no rule has it as a literal. */
+/* Replaces {uuid} in samples of covered paths; random, so that no rule
+ * contains it. */
 static const char sample_uuid[] = "9c5b94b1-35ad-49bb-b118-8e8fc24abf80";
 
 /* ---- The path ---- */
@@ -27,12 +27,12 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Stands for an encoded slash until the path has been resolved once; no path
- * has it, because %00 is not decoded. */
+/* An encoded slash until the path has been resolved once. No path contains it,
+ * because %00 is not decoded. */
 #define MARK '\0'
 
-/* The next byte of the path, decoded where that is safe; *path moves on. An
- * encoded slash is MARK, or, unless mark_slash, stays three bytes. */
+/* Returns the next byte of the path, decoded if that is safe, and advances
+ * *path. An encoded slash is MARK, or three bytes without mark_slash. */
 static char next_byte(const char **path, bool mark_slash)
 {
     const char *p = *path;
@@ -48,10 +48,8 @@ static char next_byte(const char **path, bool mark_slash)
     return byte == '/' ? MARK : (char)byte;
 }
 
-/*
- * A segment of out has ended at `end`, its slash is at `slash`: where the next
- * one's slash belongs. Nothing is above the root.
- */
+/* Returns the position for the slash after a segment of out that ends at `end`
+ * and whose slash is at `slash`. There is nothing above the root. */
 static size_t end_segment(const char *out, size_t slash, size_t end,
                           bool keep_empty)
 {
@@ -101,7 +99,7 @@ static size_t resolve(char *out, const char *path, unsigned slashes)
     return end_segment(out, slash, end, keep_empty);
 }
 
-/* The same in place, for the slashes that were encoded. */
+/* Resolves again in place, with the encoded slashes. */
 static size_t resolve_marks(char *out, size_t length, bool keep_empty)
 {
     size_t slash = 0;
@@ -119,8 +117,7 @@ static size_t resolve_marks(char *out, size_t length, bool keep_empty)
     return end_segment(out, slash, end, keep_empty);
 }
 
-/* The length of a path that is as it should be, with nothing to decode and
- * nothing to resolve: most are. Else 0. */
+/* The length of a path in normal form, which most are; else 0. */
 static size_t measure_plain(const char *path)
 {
     const char *p = path;
@@ -133,8 +130,8 @@ static size_t measure_plain(const char *path)
     return *p == '\0' ? (size_t)(p - path) : 0;
 }
 
-/* httpd too resolves dots first, then decodes slashes, then resolves again:
- * /a%2fb/../c is /c. */
+/* Like httpd: resolves dots, decodes slashes, resolves again: /a%2fb/../c is
+ * /c. */
 size_t rlr_match_normalize(char *out, const char *path, unsigned slashes)
 {
     size_t length = measure_plain(path);
@@ -312,7 +309,7 @@ static const char *make_sample(const rlr_match_t *match, apr_pool_t *pool)
     return sample;
 }
 
-/* Whether patterns of the one kind can cover some of the other at all. */
+/* Whether a pattern of the first kind can cover one of the other. */
 static bool kind_covers(rlr_match_kind_t first, rlr_match_kind_t later)
 {
     return first == RLR_MATCH_ANY || later == RLR_MATCH_EXACT || first == later
@@ -329,7 +326,7 @@ bool rlr_match_covers(const rlr_match_t *first, const rlr_match_t *later,
         && test_path(first, sample, strlen(sample));
 }
 
-/* ---- Reading ---- */
+/* ---- Parsing ---- */
 
 static apr_status_t refuse(const char **problem, apr_pool_t *pool,
                            const char *expected, const char *given)
@@ -350,7 +347,7 @@ static bool is_method(const char *text)
     return *text == '\0';
 }
 
-/* Splits the method off; *rest is what follows it. */
+/* Splits off the method; *rest is the pattern after it. */
 static apr_status_t read_method(rlr_match_t *match, const char **rest,
                                 const char **problem, apr_pool_t *pool)
 {
@@ -370,7 +367,7 @@ static apr_status_t read_method(rlr_match_t *match, const char **rest,
     return APR_SUCCESS;
 }
 
-/* The kind, by the signs around the path; *path is what is left. */
+/* Reads the kind from the marks around the path; *path is the path. */
 static void read_kind(rlr_match_t *match, const char *text, const char **path,
                       apr_pool_t *pool)
 {
@@ -428,7 +425,7 @@ static apr_status_t check_path(const rlr_match_t *match, const char *path,
     if (strpbrk(path, "*?#") != NULL) {
         return refuse(problem, pool,
                       "a path without ? and #, and * only at its ends with "
-                      "a / behind the first",
+                      "a / after the first",
                       match->source);
     }
     if (has_stray_brace(path)) {
@@ -448,7 +445,7 @@ static apr_status_t check_path(const rlr_match_t *match, const char *path,
     return APR_SUCCESS;
 }
 
-/* Bytes of a request's path that the text stands for. */
+/* Bytes of a request's path that the text matches. */
 static size_t measure(const char *text)
 {
     size_t length = strlen(text);

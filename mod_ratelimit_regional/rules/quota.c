@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of a limit; see quota.h. */
+/* Prepares and completes the texts of a limit. */
 #include "quota.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ void rlr_quota_init(rlr_quota_t *quota, const char *rule, rlr_limit_t limit,
         apr_psprintf(pool, ".\",\"violated-policies\":[\"%s\"]}\n", rule));
 }
 
-/* ---- For each answer ---- */
+/* ---- For each response ---- */
 
 static char *add_part(char *out, rlr_part_t part)
 {
@@ -103,4 +103,9 @@ rlr_part_t rlr_quota_problem(const rlr_quota_t *quota, uint32_t wait_sec,
     whole.text = text;
     whole.length = (size_t)(end - text);
     return whole;
+}
+
+uint32_t rlr_quota_seconds(uint32_t ms)
+{
+    return (ms + 999) / 1000;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and tests rules; see rule.h. */
+/* Parses and compares rules. */
 #include "rule.h"
 
 #include <string.h>
@@ -7,26 +7,9 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-static const char *const key_names[] = {"ip", "api-key", "user+ip"};
-#define KEY_COUNT (sizeof(key_names) / sizeof(key_names[0]))
+#include "duration.h"
 
 static const char key_word[] = "key=";
-
-const char *rlr_rule_key_name(rlr_key_t key)
-{
-    return key_names[key];
-}
-
-static bool parse_key(rlr_key_t *key, const char *text)
-{
-    for (size_t i = 0; i < KEY_COUNT; i++) {
-        if (strcmp(text, key_names[i]) == 0) {
-            *key = (rlr_key_t)i;
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool is_name_part(const char *text, size_t length)
 {
@@ -48,7 +31,7 @@ bool rlr_rule_is_name(const char *text)
 
 /* ---- Limits ---- */
 
-/* Digits only, from 1 to high; *end is behind them. */
+/* Digits only, from 1 to high; *end is the first byte after them. */
 static bool read_number(uint32_t *out, const char *text, uint32_t high,
                         const char **end)
 {
@@ -64,21 +47,31 @@ static bool read_number(uint32_t *out, const char *text, uint32_t high,
     return *end > text && value > 0;
 }
 
+/* Whole seconds in range. */
+static bool read_interval(uint32_t *out, const char *text)
+{
+    uint64_t ms;
+
+    if (!rlr_duration_parse(&ms, text) || ms < 1000 || ms % 1000 != 0
+        || ms / 1000 > RLR_LIMIT_INTERVAL_SEC_MAX) {
+        return false;
+    }
+    *out = (uint32_t)(ms / 1000);
+    return true;
+}
+
 apr_status_t rlr_rule_parse_limit(rlr_limit_t *limit, const char *text,
                                   const char **problem, apr_pool_t *pool)
 {
     const char *end;
 
     if (read_number(&limit->count, text, RLR_LIMIT_COUNT_MAX, &end)
-        && *end == '/'
-        && read_number(&limit->interval_sec, end + 1,
-                       RLR_LIMIT_INTERVAL_SEC_MAX, &end)
-        && *end == '\0') {
+        && *end == '/' && read_interval(&limit->interval_sec, end + 1)) {
         return APR_SUCCESS;
     }
     *problem = apr_psprintf(pool,
-                            "expected COUNT/SECONDS, 1 to %u requests in 1 to "
-                            "%u seconds, got '%s'",
+                            "expected COUNT/INTERVAL, 1 to %u requests in 1 to "
+                            "%u seconds (10, 10s, 1m, 1h, 1d), got '%s'",
                             RLR_LIMIT_COUNT_MAX, RLR_LIMIT_INTERVAL_SEC_MAX,
                             text);
     return APR_EINVAL;
@@ -97,9 +90,9 @@ const rlr_limit_t *rlr_rule_limit(const rlr_rule_t *rule, const char *region)
     return NULL;
 }
 
-/* ---- Reading ---- */
+/* ---- Parsing ---- */
 
-/* The words that are still to be read. */
+/* The words left to parse. */
 typedef struct words_t {
     char *const *next;
     int left;
@@ -129,7 +122,7 @@ static apr_status_t read_matches(rlr_rule_t *rule, words_t *words,
         }
     }
     if (rule->matches->nelts == 0) {
-        *problem = "expected \"[METHOD ]PATH\" behind the name, got none";
+        *problem = "expected \"[METHOD ]PATH\" after the name, got none";
         return APR_EINVAL;
     }
     return APR_SUCCESS;
@@ -140,17 +133,17 @@ static apr_status_t read_key(rlr_rule_t *rule, words_t *words,
 {
     const char *word = words->left > 0 ? take_word(words) : NULL;
 
-    if (word != NULL && parse_key(&rule->key, word + sizeof(key_word) - 1)) {
+    if (word != NULL
+        && rlr_key_parse(&rule->key, word + sizeof(key_word) - 1)) {
         return APR_SUCCESS;
     }
-    *problem = apr_psprintf(pool,
-                            "expected key=api-key, key=user+ip or key=ip "
-                            "behind the paths, got %s",
+    *problem = apr_psprintf(pool, "expected %s after the paths, got %s",
+                            rlr_key_list(false, pool),
                             word ? apr_psprintf(pool, "'%s'", word) : "none");
     return APR_EINVAL;
 }
 
-/* "REGION=COUNT/SECONDS", whose '=' is at sign. */
+/* "REGION=COUNT/INTERVAL" with its '=' at sign. */
 static apr_status_t read_limit(rlr_rule_t *rule, const char *word,
                                const char *sign, const char **problem,
                                apr_pool_t *pool)
@@ -160,8 +153,8 @@ static apr_status_t read_limit(rlr_rule_t *rule, const char *word,
     apr_status_t rv;
 
     if (is_key_word(word) || !rlr_rule_is_name(region)) {
-        *problem = apr_psprintf(pool, "expected REGION=COUNT/SECONDS, got '%s'",
-                                word);
+        *problem = apr_psprintf(
+            pool, "expected REGION=COUNT/INTERVAL, got '%s'", word);
         return APR_EINVAL;
     }
     if (rlr_rule_limit(rule, region) != NULL) {
@@ -196,7 +189,7 @@ static apr_status_t read_limits(rlr_rule_t *rule, words_t *words,
     }
     if (rule->limits->nelts == 0) {
         *problem = apr_psprintf(pool,
-                                "expected REGION=COUNT/SECONDS behind the key, "
+                                "expected REGION=COUNT/INTERVAL after the key, "
                                 "got %s",
                                 words->left > 0
                                     ? apr_psprintf(pool, "'%s'", *words->next)
@@ -206,14 +199,14 @@ static apr_status_t read_limits(rlr_rule_t *rule, words_t *words,
     return APR_SUCCESS;
 }
 
-/* What is left is the category, one word: it is quoted when it has blanks. */
+/* The last word is the category, quoted if it has blanks. */
 static apr_status_t read_category(rlr_rule_t *rule, words_t *words,
                                   const char **problem, apr_pool_t *pool)
 {
     rule->category = words->left > 0 ? apr_pstrdup(pool, take_word(words)) : "";
     if (words->left > 0) {
         *problem = apr_psprintf(pool,
-                                "expected nothing behind the category \"%s\" "
+                                "expected nothing after the category \"%s\" "
                                 "(quotes around it?), got '%s'",
                                 rule->category, *words->next);
         return APR_EINVAL;
@@ -263,12 +256,6 @@ apr_status_t rlr_rule_parse(rlr_rule_t **rule, int argc, char *const argv[],
 
 /* ---- Comparing ---- */
 
-/* Whether a request that has the later rule's key has the first one's too. */
-static bool key_covers(rlr_key_t first, rlr_key_t later)
-{
-    return first == RLR_KEY_IP || first == later;
-}
-
 static bool rule_covers(const rlr_rule_t *first, const rlr_match_t *match,
                         bool head_as_get, apr_pool_t *pool)
 {
@@ -290,7 +277,7 @@ const rlr_rule_t *rlr_rule_find_cover(const rlr_rule_t *const *earlier,
                                               rlr_match_t);
 
     for (int i = 0; i < count; i++) {
-        if (key_covers(earlier[i]->key, rule->key)
+        if (rlr_key_covers(earlier[i]->key, rule->key)
             && rule_covers(earlier[i], match, head_as_get, pool)) {
             return earlier[i];
         }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-site requests and foreign names; see browser.h. Follows the Fetch
- * Standard (Origin) and Fetch Metadata (Sec-Fetch-Site). mod_agent has a check
- * of its own (http/browser.c): either module can be used without the other, so
- * they share no code. */
+/*
+ * Detects cross-site requests and foreign names, after the Fetch Standard
+ * (Origin) and Fetch Metadata (Sec-Fetch-Site). mod_agent has its own check
+ * (http/browser.c): either module works without the other, so they share no
+ * code.
+ */
 #include "browser.h"
 
 #include <stdbool.h>
@@ -16,17 +18,17 @@
 #include <http_vhost.h>
 
 #include "../config/config.h"
-#include "../decision/decide.h"
+#include "../decision/warning.h"
 #include "../private.h"
 
-/* How one is logged. */
+/* How a refusal is logged. */
 typedef struct refusal_t {
     int level;
     uint32_t count; /* of its kind in the last minute */
 } refusal_t;
 
-/* The address that the client has connected to, and "localhost" for one of
- * this machine's own: no DNS of anybody's makes these lead elsewhere. */
+/* Whether the host is the address that the client has connected to, or
+ * "localhost" on a local address: DNS cannot redirect these. */
 static bool is_local_name(const conn_rec *c, const char *host)
 {
     size_t length = strlen(host);
@@ -44,8 +46,8 @@ static bool is_local_name(const conn_rec *c, const char *host)
             || strcmp(c->local_ip, "::1") == 0);
 }
 
-/* As httpd compares names: without the port, which a proxy may have changed.
- * HTTP/1.0 knows no Host, and no browser sends it. */
+/* Compares names as httpd does, without the port, which a proxy may have
+ * changed. HTTP/1.0 has no Host, and no browser uses it. */
 static bool is_own_host(request_rec *r)
 {
     return r->hostname == NULL
@@ -53,8 +55,8 @@ static bool is_own_host(request_rec *r)
         || is_local_name(r->connection, r->hostname);
 }
 
-/* Scheme, host and port of the request, as browsers write an origin. The Host
- * has been found to be ours. */
+/* Compares with scheme, host and port of the request. Its Host has been
+ * checked. */
 static bool is_own_origin(const request_rec *r, const char *origin)
 {
     const char *host = apr_table_get(r->headers_in, "Host");
@@ -66,8 +68,8 @@ static bool is_own_origin(const request_rec *r, const char *origin)
         == 0;
 }
 
-/* "none" is the user himself, by the address bar. Behind a proxy that speaks
- * TLS, or changes the Host, only the browser knows what is "same-origin". */
+/* "none" is a navigation by the user. Behind a proxy that terminates TLS or
+ * changes the Host, only the browser knows the origin. */
 static bool is_cross_site(const request_rec *r)
 {
     const char *site = apr_table_get(r->headers_in, "Sec-Fetch-Site");
@@ -80,16 +82,16 @@ static bool is_cross_site(const request_rec *r)
     return origin != NULL ? !is_own_origin(r, origin) : site != NULL;
 }
 
-/* One warning a minute: anybody who reaches the page can cause it. */
+/* One warning a minute: any client that reaches the page can cause it. */
 static refusal_t note_refusal(request_rec *r, const char *event)
 {
-    const rlr_site_t *own = rlr_config_get(r->server)->site;
-    const rlr_site_t *site = own ? own : rlr_site_find(ap_server_conf, NULL);
+    const rlr_vhost_t *own = rlr_config_get(r->server)->vhost;
+    const rlr_vhost_t *vhost = own ? own : rlr_vhost_find(ap_server_conf, NULL);
     refusal_t refusal = {APLOG_INFO, 1};
 
-    if (site != NULL) {
-        refusal.count = rlr_limit_count_minute(site, event);
-        if (rlr_limit_may_warn(site, event)) {
+    if (vhost != NULL) {
+        refusal.count = rlr_warning_count(vhost, event);
+        if (rlr_warning_is_due(vhost, event)) {
             refusal.level = APLOG_WARNING;
         }
     }
@@ -114,7 +116,7 @@ int rlr_browser_check(request_rec *r)
 
         refusal = note_refusal(r, "origin");
         ap_log_rerror(APLOG_MARK, refusal.level, 0, r,
-                      RLR_LOGNO(0205) "refused: a POST of another site's page, "
+                      RLR_LOGNO(0205) "refused: a cross-site POST, "
                                       "Origin %s; %u in the last minute",
                       origin ? origin : "(none)", refusal.count);
         return HTTP_FORBIDDEN;

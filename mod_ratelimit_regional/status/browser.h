@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which requests of browsers the status page refuses. A browser sends requests
- * for any page that its user has open, with the user's address and password: a
- * page of another site must not read the status page or reset keys that way. */
+/* Refuses cross-site requests to the status page. A browser sends requests of
+ * any page that is open, with its user's address and password; a page of
+ * another site must not read the status page or reset keys. */
 #ifndef RLR_BROWSER_H
 #define RLR_BROWSER_H
 
 #include <httpd.h>
 
 /*
- * Returns OK if the request may go on. Returns HTTP_MISDIRECTED_REQUEST if its
- * Host is not a name of this server: with DNS rebinding, the name of a foreign
- * page resolves to this server's address. Returns HTTP_FORBIDDEN if a page of
- * another site sent the POST, which browsers say in Origin and Sec-Fetch-Site;
- * other clients do not send these headers. Refusals are logged, at level
- * warning once a minute and at level info otherwise.
+ * Returns OK if the request is allowed, HTTP_MISDIRECTED_REQUEST if its Host
+ * is not a name of this server (with DNS rebinding the name of a foreign page
+ * resolves to this server's address), and HTTP_FORBIDDEN for a cross-site
+ * POST, which browsers indicate with Origin and Sec-Fetch-Site; other clients
+ * do not send these headers. Refusals are logged, at level warning once a
+ * minute and at level info otherwise.
  */
 int rlr_browser_check(request_rec *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status page for people; see status.h. No script, one request. */
-#include "status.h"
+/* Prints the status page as HTML, without scripts, in one response. */
+#include "print.h"
 
 #include <string.h>
 
@@ -93,7 +93,7 @@ static void print_tiles(request_rec *r, const rlr_status_t *status)
     print_tile(r, "refused", sum.refused, "");
     print_tile(r, "would refuse", sum.would_refuse, "(dry run)");
     print_tile(r, "live keys", status->live_keys,
-               apr_psprintf(r->pool, "of %u places", status->capacity));
+               apr_psprintf(r->pool, "of %u slots", status->capacity));
     print_tile(r, "overflow", sum.overflow,
                sum.overflow > 0 ? "raise RateLimitTable" : "");
     ap_rputs("</div>\n", r);
@@ -131,14 +131,14 @@ static void print_share(request_rec *r, const rlr_counters_t *counters)
                100.0 * (double)refused / (double)(counters->allowed + refused));
 }
 
-/* Rules that nobody has hit stand back. */
+/* Rules without requests are greyed. */
 static bool is_idle(const rlr_status_row_t *row)
 {
     return row->counters.allowed == 0 && row->counters.refused == 0
         && row->counters.would_refuse == 0;
 }
 
-/* What is worth saying of a rule that is not simply on. */
+/* The engine of a rule, unless it is on. */
 static const char *describe_engine(const rlr_status_row_t *row,
                                    apr_pool_t *pool)
 {
@@ -158,7 +158,7 @@ static void print_row(request_rec *r, const rlr_status_row_t *row)
                describe_engine(row, r->pool));
     print_matches(r, row->rule);
     ap_rprintf(r, "</td><td>%s</td><td class=n>%u / %u s</td>",
-               rlr_rule_key_name(row->rule->key), row->limit.count,
+               rlr_keys[row->rule->key].word, row->limit.count,
                row->limit.interval_sec);
     print_count(r, counters->allowed, "");
     print_count(r, counters->refused, "bad");
@@ -175,16 +175,15 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
                "<h2>Region <b>%s</b> <small>%d rules, first match decides"
                "</small></h2>\n",
                region->region, region->rows->nelts);
-    if (region->brake.count != 0) {
+    if (region->new_keys.count != 0) {
         ap_rprintf(r,
-                   "<p class=soft>New keys: %u in %u s an address; "
-                   "%" APR_UINT64_T_FMT " let in, %" APR_UINT64_T_FMT
-                   " held back, %" APR_UINT64_T_FMT
-                   " would have been (dry run).</p>\n",
-                   region->brake.count, region->brake.interval_sec,
-                   region->brake_counters.allowed,
-                   region->brake_counters.refused,
-                   region->brake_counters.would_refuse);
+                   "<p class=soft>New keys: %u in %u s per address; "
+                   "%" APR_UINT64_T_FMT " admitted, %" APR_UINT64_T_FMT
+                   " limited, %" APR_UINT64_T_FMT " would be (dry run).</p>\n",
+                   region->new_keys.count, region->new_keys.interval_sec,
+                   region->new_keys_counters.allowed,
+                   region->new_keys_counters.refused,
+                   region->new_keys_counters.would_refuse);
     }
     ap_rputs("<div class=table><table><tr><th>Rule<th>Match<th>Key"
              "<th class=n>Limit<th class=n>Allowed<th class=n>Refused"
@@ -197,7 +196,7 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
     ap_rputs("</table></div>\n", r);
 }
 
-/* ---- Questions ---- */
+/* ---- Queries ---- */
 
 static void print_regions(request_rec *r, const rlr_status_t *status)
 {
@@ -210,78 +209,88 @@ static void print_regions(request_rec *r, const rlr_status_t *status)
     ap_rputs("</select></label>\n", r);
 }
 
+/* Inputs for all keys and the address. */
+static void print_key_inputs(request_rec *r)
+{
+    for (int key = 0; key < RLR_KEYS; key++) {
+        const rlr_key_row_t *row = &rlr_keys[key];
+
+        ap_rvputs(r, "<label>", row->label, "<input name=", row->field,
+                  row->header != NULL
+                      ? " autocomplete=off placeholder=\"or sha256:...\""
+                      : " size=14",
+                  "></label>\n", NULL);
+    }
+}
+
 static void print_forms(request_rec *r, const rlr_status_t *status)
 {
-    static const char who[] =
-        "<label>API key<input name=api-key autocomplete=off "
-        "placeholder=\"key or sha256:...\"></label>\n"
-        "<label>User id<input name=user autocomplete=off></label>\n"
-        "<label>Address<input name=ip size=14></label>\n";
-
-    ap_rputs("<h2>Which rule would this request hit, and what is left? "
-             "<small>The question does not count.</small></h2>\n"
+    ap_rputs("<h2>Which rule does a request match, and what is left? "
+             "<small>Queries are free.</small></h2>\n"
              "<form method=post><input type=hidden name=action value=ask>"
              "<input type=hidden name=format value=html>\n",
              r);
     print_regions(r, status);
-    ap_rvputs(r,
-              "<label>Method<input name=method value=GET size=8></label>\n"
-              "<label>Path<input name=path required placeholder=\"/runs/query"
-              "\"></label>\n",
-              who, "<button>Ask</button></form>\n",
-              "<h2>Forget what a key was charged</h2>\n"
-              "<form method=post><input type=hidden name=action value=reset>"
-              "<input type=hidden name=format value=html>\n",
-              NULL);
+    ap_rputs("<label>Method<input name=method value=GET size=8></label>\n"
+             "<label>Path<input name=path required placeholder=\"/runs/query"
+             "\"></label>\n",
+             r);
+    print_key_inputs(r);
+    ap_rputs("<button>Ask</button></form>\n"
+             "<h2>Reset a key</h2>\n"
+             "<form method=post><input type=hidden name=action value=reset>"
+             "<input type=hidden name=format value=html>\n",
+             r);
     print_regions(r, status);
-    ap_rvputs(r,
-              "<label>Rule<input name=rule placeholder=\"all with that key\">"
-              "</label>\n",
-              who, "<button>Reset</button></form>\n", NULL);
+    ap_rputs("<label>Rule<input name=rule placeholder=\"all with that key\">"
+             "</label>\n",
+             r);
+    print_key_inputs(r);
+    ap_rputs("<button>Reset</button></form>\n", r);
 }
 
-static void print_verdict(request_rec *r, const rlr_status_answer_t *answer)
+static void print_decision(request_rec *r, const rlr_query_t *query)
 {
-    const rlr_verdict_t *verdict = answer->verdict;
-    const rlr_decision_t *decision = &verdict->answer.decision;
+    const rlr_decision_t *decision = query->decision;
+    const rlr_window_decision_t *window = &decision->counter.window;
 
     ap_rprintf(r, "<div class=\"answer%s\"><code>%s %s</code> in %s: <b>%s</b>",
-               verdict->outcome == RLR_REFUSED ? " no" : "",
-               ap_escape_html(r->pool, answer->subject.target.method),
-               ap_escape_html(r->pool, answer->subject.target.path),
-               answer->site->region, rlr_outcome_word(verdict->outcome));
-    if (verdict->rule != NULL) {
+               decision->outcome == RLR_REFUSED ? " no" : "",
+               ap_escape_html(r->pool, query->subject.target.method),
+               ap_escape_html(r->pool, query->subject.target.path),
+               query->vhost->region, rlr_outcome_word(decision->outcome));
+    if (decision->rule != NULL) {
         ap_rprintf(r,
                    " by rule <b>%s</b> (%u / %u s), counted by %s: <b>%u</b> "
                    "left%s",
-                   verdict->rule->rule->name, verdict->quota->limit.count,
-                   verdict->quota->limit.interval_sec, answer->identity,
-                   decision->remaining,
-                   decision->admitted
+                   decision->rule->rule->name, decision->quota->limit.count,
+                   decision->quota->limit.interval_sec, query->identity,
+                   window->remaining,
+                   window->admitted
                        ? ""
                        : apr_psprintf(r->pool, ", the next in %u s",
-                                      rlr_limit_seconds(decision->wait_ms)));
+                                      rlr_quota_seconds(window->wait_ms)));
     }
     ap_rputs("</div>\n", r);
 }
 
-static void print_answer(request_rec *r, const rlr_status_answer_t *answer)
+static void print_query(request_rec *r, const rlr_query_t *query)
 {
-    if (answer->problem != NULL) {
+    if (query->problem != NULL) {
         ap_rvputs(r, "<div class=\"answer no\">",
-                  ap_escape_html(r->pool, answer->problem), "</div>\n", NULL);
+                  ap_escape_html(r->pool, query->problem), "</div>\n", NULL);
     }
-    else if (answer->verdict != NULL) {
-        print_verdict(r, answer);
+    else if (query->decision != NULL) {
+        print_decision(r, query);
     }
-    else if (answer->reset >= 0) {
+    else if (query->reset >= 0) {
         ap_rprintf(r, "<div class=answer>%s: %d counters reset</div>\n",
-                   answer->identity, answer->reset);
+                   query->identity, query->reset);
     }
 }
 
-void rlr_status_print_html(request_rec *r, const rlr_status_t *status,
-                           const rlr_status_answer_t *answer)
+void rlr_html_print(request_rec *r, const rlr_status_t *status,
+                    const rlr_query_t *query)
 {
     ap_rvputs(r,
               "<!doctype html><html lang=en><head><meta charset=utf-8>"
@@ -295,7 +304,7 @@ void rlr_status_print_html(request_rec *r, const rlr_status_t *status,
               "<a href=\"?format=json\">JSON</a> &middot; "
               "<a href=\"?format=prometheus\">Prometheus</a></small>\n",
               NULL);
-    print_answer(r, answer);
+    print_query(r, query);
     print_tiles(r, status);
     for (int i = 0; i < status->regions->nelts; i++) {
         print_region(r,

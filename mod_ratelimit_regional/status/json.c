@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status page for programs; see status.h. */
-#include "status.h"
+/* Prints the status and the results of queries as JSON. */
+#include "print.h"
 
 #include <apr_strings.h>
 #include <http_protocol.h>
@@ -14,7 +14,7 @@ static void print_matches(request_rec *r, const rlr_rule_t *rule)
         const rlr_match_t *match = &APR_ARRAY_IDX(rule->matches, i,
                                                   rlr_match_t);
 
-        ap_rvputs(r, i > 0 ? "," : "", rlr_text_json(match->source, r->pool),
+        ap_rvputs(r, i > 0 ? "," : "", rlr_json_quote(match->source, r->pool),
                   NULL);
     }
 }
@@ -37,33 +37,33 @@ static void print_row(request_rec *r, const rlr_status_row_t *row)
     ap_rprintf(r,
                "],\"key\":\"%s\",\"count\":%u,\"interval_sec\":%u,"
                "\"category\":%s,\"engine\":\"%s\",",
-               rlr_rule_key_name(row->rule->key), row->limit.count,
+               rlr_keys[row->rule->key].word, row->limit.count,
                row->limit.interval_sec,
-               rlr_text_json(row->rule->category, r->pool), row->engine);
+               rlr_json_quote(row->rule->category, r->pool), row->engine);
     print_counters(r, &row->counters);
     ap_rprintf(r, ",\"live_keys\":%u}", row->live_keys);
 }
 
-static void print_brake(request_rec *r, const rlr_status_region_t *region)
+static void print_new_keys(request_rec *r, const rlr_status_region_t *region)
 {
-    if (region->brake.count == 0) {
+    if (region->new_keys.count == 0) {
         ap_rputs("null", r);
         return;
     }
-    ap_rprintf(r,
-               "{\"count\":%u,\"interval_sec\":%u,"
-               "\"let_in\":%" APR_UINT64_T_FMT
-               ",\"held_back\":%" APR_UINT64_T_FMT
-               ",\"would_hold_back\":%" APR_UINT64_T_FMT "}",
-               region->brake.count, region->brake.interval_sec,
-               region->brake_counters.allowed, region->brake_counters.refused,
-               region->brake_counters.would_refuse);
+    ap_rprintf(
+        r,
+        "{\"count\":%u,\"interval_sec\":%u,"
+        "\"let_in\":%" APR_UINT64_T_FMT ",\"held_back\":%" APR_UINT64_T_FMT
+        ",\"would_hold_back\":%" APR_UINT64_T_FMT "}",
+        region->new_keys.count, region->new_keys.interval_sec,
+        region->new_keys_counters.allowed, region->new_keys_counters.refused,
+        region->new_keys_counters.would_refuse);
 }
 
 static void print_region(request_rec *r, const rlr_status_region_t *region)
 {
     ap_rprintf(r, "{\"region\":\"%s\",\"new_identities\":", region->region);
-    print_brake(r, region);
+    print_new_keys(r, region);
     ap_rputs(",\"rules\":[", r);
     for (int i = 0; i < region->rows->nelts; i++) {
         ap_rputs(i > 0 ? ",\n" : "\n", r);
@@ -72,7 +72,7 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
     ap_rputs("]}", r);
 }
 
-void rlr_status_print_json(request_rec *r, const rlr_status_t *status)
+void rlr_json_print(request_rec *r, const rlr_status_t *status)
 {
     ap_rprintf(r,
                "{\"version\":\"" RLR_VERSION "\",\"places\":%u,"
@@ -86,52 +86,51 @@ void rlr_status_print_json(request_rec *r, const rlr_status_t *status)
     ap_rputs("]}\n", r);
 }
 
-/* ---- Answers ---- */
+/* ---- Queries ---- */
 
-static void print_target(request_rec *r, const rlr_status_answer_t *answer)
+static void print_target(request_rec *r, const rlr_query_t *query)
 {
-    const rlr_target_t *target = &answer->subject.target;
+    const rlr_target_t *target = &query->subject.target;
 
-    ap_rvputs(r, "{\"region\":\"", answer->site->region,
-              "\",\"method\":", rlr_text_json(target->method, r->pool),
-              ",\"path\":", rlr_text_json(target->path, r->pool),
-              ",\"outcome\":\"", rlr_outcome_word(answer->verdict->outcome),
+    ap_rvputs(r, "{\"region\":\"", query->vhost->region,
+              "\",\"method\":", rlr_json_quote(target->method, r->pool),
+              ",\"path\":", rlr_json_quote(target->path, r->pool),
+              ",\"outcome\":\"", rlr_outcome_word(query->decision->outcome),
               "\"", NULL);
 }
 
-static void print_verdict(request_rec *r, const rlr_status_answer_t *answer)
+static void print_decision(request_rec *r, const rlr_query_t *query)
 {
-    const rlr_verdict_t *verdict = answer->verdict;
-    const rlr_decision_t *decision = &verdict->answer.decision;
+    const rlr_decision_t *decision = query->decision;
+    const rlr_window_decision_t *window = &decision->counter.window;
 
-    print_target(r, answer);
-    if (verdict->rule == NULL) {
+    print_target(r, query);
+    if (decision->rule == NULL) {
         ap_rputs(",\"rule\":null}\n", r);
         return;
     }
-    ap_rprintf(r,
-               ",\"rule\":\"%s\",\"key\":\"%s\",\"identity\":\"%s\","
-               "\"count\":%u,\"interval_sec\":%u,\"remaining\":%u,"
-               "\"wait_ms\":%u,\"reset_ms\":%u,\"overflow\":%s}\n",
-               verdict->rule->rule->name,
-               rlr_rule_key_name(verdict->rule->rule->key), answer->identity,
-               verdict->quota->limit.count, verdict->quota->limit.interval_sec,
-               decision->remaining, decision->wait_ms, decision->reset_ms,
-               verdict->answer.overflow ? "true" : "false");
+    ap_rprintf(
+        r,
+        ",\"rule\":\"%s\",\"key\":\"%s\",\"identity\":\"%s\","
+        "\"count\":%u,\"interval_sec\":%u,\"remaining\":%u,"
+        "\"wait_ms\":%u,\"reset_ms\":%u,\"overflow\":%s}\n",
+        decision->rule->rule->name, rlr_keys[decision->rule->rule->key].word,
+        query->identity, decision->quota->limit.count,
+        decision->quota->limit.interval_sec, window->remaining, window->wait_ms,
+        window->reset_ms, decision->counter.overflow ? "true" : "false");
 }
 
-void rlr_status_print_json_answer(request_rec *r,
-                                  const rlr_status_answer_t *answer)
+void rlr_json_print_query(request_rec *r, const rlr_query_t *query)
 {
-    if (answer->problem != NULL) {
-        ap_rvputs(r, "{\"error\":", rlr_text_json(answer->problem, r->pool),
+    if (query->problem != NULL) {
+        ap_rvputs(r, "{\"error\":", rlr_json_quote(query->problem, r->pool),
                   "}\n", NULL);
     }
-    else if (answer->verdict != NULL) {
-        print_verdict(r, answer);
+    else if (query->decision != NULL) {
+        print_decision(r, query);
     }
     else {
         ap_rprintf(r, "{\"region\":\"%s\",\"identity\":\"%s\",\"reset\":%d}\n",
-                   answer->site->region, answer->identity, answer->reset);
+                   query->vhost->region, query->identity, query->reset);
     }
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The counters in Prometheus' text format; see status.h. No label holds a key,
- * so that the number of series is that of the rules.
- */
-#include "status.h"
+/* Prints the counters in the text format of Prometheus. Keys are not labels,
+ * so that the number of series is bounded by the rules. */
+#include "print.h"
 
 #include <http_protocol.h>
 
@@ -17,15 +15,15 @@ static void print_labels(request_rec *r, const char *metric, const char *region,
                          const rlr_status_row_t *row)
 {
     ap_rvputs(r, metric, "{region=\"", region, "\",rule=\"", row->rule->name,
-              "\",key=\"", rlr_rule_key_name(row->rule->key), "\"", NULL);
+              "\",key=\"", rlr_keys[row->rule->key].word, "\"", NULL);
 }
 
 static void print_decision(request_rec *r, const char *region,
-                           const rlr_status_row_t *row, const char *decision,
+                           const rlr_status_row_t *row, const char *window,
                            uint64_t value)
 {
     print_labels(r, "ratelimit_requests_total", region, row);
-    ap_rprintf(r, ",decision=\"%s\"} %" APR_UINT64_T_FMT "\n", decision, value);
+    ap_rprintf(r, ",decision=\"%s\"} %" APR_UINT64_T_FMT "\n", window, value);
 }
 
 static void print_requests(request_rec *r, const char *region,
@@ -75,12 +73,13 @@ static void print_metric(request_rec *r, const rlr_status_t *status,
     }
 }
 
-static void print_brakes(request_rec *r, const rlr_status_t *status)
+static void print_new_key_metrics(request_rec *r, const rlr_status_t *status)
 {
-    ap_rputs("# HELP ratelimit_new_identities_total New keys by whether their "
-             "address might bring them.\n"
-             "# TYPE ratelimit_new_identities_total counter\n",
-             r);
+    ap_rputs(
+        "# HELP ratelimit_new_identities_total New keys by the decision of "
+        "RateLimitNewIdentities.\n"
+        "# TYPE ratelimit_new_identities_total counter\n",
+        r);
     for (int i = 0; i < status->regions->nelts; i++) {
         const rlr_status_region_t *region = &APR_ARRAY_IDX(status->regions, i,
                                                            rlr_status_region_t);
@@ -92,13 +91,13 @@ static void print_brakes(request_rec *r, const rlr_status_t *status)
                    "decision=\"held_back\"} %" APR_UINT64_T_FMT "\n"
                    "ratelimit_new_identities_total{region=\"%s\","
                    "decision=\"would_hold_back\"} %" APR_UINT64_T_FMT "\n",
-                   region->region, region->brake_counters.allowed,
-                   region->region, region->brake_counters.refused,
-                   region->region, region->brake_counters.would_refuse);
+                   region->region, region->new_keys_counters.allowed,
+                   region->region, region->new_keys_counters.refused,
+                   region->region, region->new_keys_counters.would_refuse);
     }
 }
 
-void rlr_status_print_metrics(request_rec *r, const rlr_status_t *status)
+void rlr_metrics_print(request_rec *r, const rlr_status_t *status)
 {
     print_metric(r, status,
                  "# HELP ratelimit_requests_total Requests by the rule that "
@@ -120,12 +119,12 @@ void rlr_status_print_metrics(request_rec *r, const rlr_status_t *status)
                  "in the interval.\n"
                  "# TYPE ratelimit_limit_requests gauge\n",
                  print_quota);
-    print_brakes(r, status);
+    print_new_key_metrics(r, status);
     ap_rprintf(r,
-               "# HELP ratelimit_table_places Places of the shared table.\n"
+               "# HELP ratelimit_table_places Slots of the shared table.\n"
                "# TYPE ratelimit_table_places gauge\n"
                "ratelimit_table_places %u\n"
-               "# HELP ratelimit_table_live_keys Places that are in use.\n"
+               "# HELP ratelimit_table_live_keys Slots with a live key.\n"
                "# TYPE ratelimit_table_live_keys gauge\n"
                "ratelimit_table_live_keys %u\n",
                status->capacity, status->live_keys);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions and resets; see status.h. Parameters:
+ * Executes queries and resets. Parameters:
  *
- *   action   ask (default when there is a path) or reset (POST only)
- *   region   default: this virtual host's
- *   method, path          of the request in question; method default GET
- *   api-key, user         sha256:HASH; in a POST also in clear, because a form
- *                         does not end up in logs as a URL does
- *   ip                    default in a question: the asking client's
- *   rule                  of a reset; default: all rules with that key
+ *   action         ask (the default with a path) or reset (POST only)
+ *   region         default: that of this virtual host
+ *   method, path   of the queried request; method defaults to GET
+ *   api-key, user  sha256:HASH; in a POST also in clear, because forms are not
+ *                  logged as URLs are
+ *   ip             default of ask: the client's own address
+ *   rule           of a reset; default: all rules with that key
  */
-#include "status.h"
+#include "query.h"
 
 #include <string.h>
 
@@ -28,35 +28,33 @@ static const char *find(const apr_table_t *form, const char *name)
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
-static void refuse(rlr_status_answer_t *answer, request_rec *r,
-                   const char *name, const char *expected, const char *given)
+static void refuse(rlr_query_t *query, request_rec *r, const char *name,
+                   const char *expected, const char *given)
 {
-    answer->problem = apr_psprintf(
+    query->problem = apr_psprintf(
         r->pool, "%s: expected %s, got %s", name, expected,
         given ? apr_psprintf(r->pool, "'%s'", given) : "none");
 }
 
-static bool read_site(rlr_status_answer_t *answer, request_rec *r,
-                      const apr_table_t *form)
+static bool read_vhost(rlr_query_t *query, request_rec *r,
+                       const apr_table_t *form)
 {
     const char *region = find(form, "region");
-    const rlr_site_t *own = rlr_config_get(r->server)->site;
+    const rlr_vhost_t *own = rlr_config_get(r->server)->vhost;
 
-    answer->site = own != NULL
+    query->vhost = own != NULL
             && (region == NULL || strcmp(region, own->region) == 0)
         ? own
-        : rlr_site_find(ap_server_conf, region);
-    if (answer->site == NULL) {
-        refuse(answer, r, "region", "a region that this httpd enforces",
-               region);
+        : rlr_vhost_find(ap_server_conf, region);
+    if (query->vhost == NULL) {
+        refuse(query, r, "region", "a region that this httpd enforces", region);
     }
-    return answer->site != NULL;
+    return query->vhost != NULL;
 }
 
-/* The digest, or (POST only) the text that it is made of. */
-static bool read_credential(rlr_credential_t *credential,
-                            rlr_status_answer_t *answer, request_rec *r,
-                            const char *name, const char *text)
+/* Reads a digest, or (POST only) the value itself. */
+static bool read_credential(rlr_credential_t *credential, rlr_query_t *query,
+                            request_rec *r, const char *name, const char *text)
 {
     if (text == NULL) {
         return true;
@@ -69,62 +67,67 @@ static bool read_credential(rlr_credential_t *credential,
     if (r->method_number == M_POST && credential->present) {
         return true;
     }
-    /* What was given is not repeated: it may be a key. */
-    answer->problem = apr_psprintf(
+    /* Does not repeat the value: it may be a key. */
+    query->problem = apr_psprintf(
         r->pool,
         r->method_number == M_POST
-            ? "%s: expected sha256: and 32 hex digits, or what a client may "
-              "send: visible ASCII without a comma"
-            : "%s: expected sha256: and 32 hex digits (a URL ends up in logs; "
-              "a POST may have the text itself)",
+            ? "%s: expected sha256: and 32 hex digits, or a valid header "
+              "value: printable ASCII without a comma"
+            : "%s: expected sha256: and 32 hex digits (URLs are logged; a "
+              "POST may have the value itself)",
         name);
     return false;
 }
 
-static bool read_address(rlr_status_answer_t *answer, request_rec *r,
-                         const char *text)
+static bool read_address(rlr_query_t *query, request_rec *r, const char *text)
 {
-    if (rlr_subject_parse_address(&answer->subject, answer->site, text)) {
+    if (rlr_subject_parse_address(&query->subject, query->vhost, text)) {
         return true;
     }
-    refuse(answer, r, "ip", "an IPv4 or IPv6 address", text);
+    refuse(query, r, "ip", "an IPv4 or IPv6 address", text);
     return false;
 }
 
-static bool read_who(rlr_status_answer_t *answer, request_rec *r,
-                     const apr_table_t *form, const char *address)
+static bool read_subject(rlr_query_t *query, request_rec *r,
+                         const apr_table_t *form, const char *address)
 {
-    rlr_subject_t *subject = &answer->subject;
-    const char *api_key = find(form, "api-key");
-    const char *user = find(form, "user");
+    for (int key = 0; key < RLR_KEYS; key++) {
+        const char *field = rlr_keys[key].field;
+        const char *text = find(form, field);
 
-    rlr_subject_set_api_key(subject, answer->site, api_key);
-    rlr_subject_set_user(subject, user);
-    return read_credential(&subject->api_key, answer, r, "api-key", api_key)
-        && read_credential(&subject->user, answer, r, "user", user)
-        && (address == NULL || read_address(answer, r, address));
+        if (rlr_keys[key].header == NULL) {
+            continue;
+        }
+        rlr_subject_set_credential(&query->subject, query->vhost,
+                                   (rlr_key_t)key, text);
+        if (!read_credential(&query->subject.credentials[key], query, r, field,
+                             text)) {
+            return false;
+        }
+    }
+    return address == NULL || read_address(query, r, address);
 }
 
-/* ---- Which rule would this request hit, and what is left? ---- */
+/* ---- Ask ---- */
 
-static bool read_target(rlr_status_answer_t *answer, request_rec *r,
+static bool read_target(rlr_query_t *query, request_rec *r,
                         const apr_table_t *form)
 {
     const char *method = find(form, "method");
     const char *path = find(form, "path");
 
     if (path == NULL || (path[0] != '/' && strcmp(path, "*") != 0)) {
-        refuse(answer, r, "path", "a path that begins with /", path);
+        refuse(query, r, "path", "a path that begins with /", path);
         return false;
     }
     path = apr_pstrmemdup(r->pool, path, strcspn(path, "?"));
-    rlr_subject_set_target(&answer->subject, answer->site,
+    rlr_subject_set_target(&query->subject, query->vhost,
                            method ? method : "GET", path, r->pool);
     return true;
 }
 
-/* The address as RateLimitExempt is compared with it; it has been read, so
- * that no name is looked up. */
+/* Converts the address for RateLimitExempt. It has been parsed, so that no
+ * name is resolved. */
 static apr_sockaddr_t *make_sockaddr(request_rec *r, const char *address)
 {
     apr_sockaddr_t *sockaddr = NULL;
@@ -133,46 +136,72 @@ static apr_sockaddr_t *make_sockaddr(request_rec *r, const char *address)
     return sockaddr;
 }
 
-static void ask(rlr_status_answer_t *answer, request_rec *r,
-                const apr_table_t *form)
+static void ask(rlr_query_t *query, request_rec *r, const apr_table_t *form)
 {
     const char *given = find(form, "ip");
     const char *address = given ? given : r->useragent_ip;
-    rlr_verdict_t *verdict = apr_palloc(r->pool, sizeof(*verdict));
+    rlr_decision_t *decision = apr_palloc(r->pool, sizeof(*decision));
 
-    if (!read_who(answer, r, form, address) || !read_target(answer, r, form)) {
+    if (!read_subject(query, r, form, address)
+        || !read_target(query, r, form)) {
         return;
     }
-    rlr_limit_ask(verdict, answer->site, &answer->subject,
-                  make_sockaddr(r, address));
-    answer->verdict = verdict;
-    if (verdict->rule != NULL) {
-        answer->identity = rlr_subject_describe(
-            &answer->subject, answer->site, verdict->rule->rule->key, r->pool);
+    rlr_decide_peek(decision, query->vhost, &query->subject,
+                    make_sockaddr(r, address));
+    query->decision = decision;
+    if (decision->rule != NULL) {
+        query->identity = rlr_subject_describe(
+            &query->subject, query->vhost, decision->rule->rule->key, r->pool);
     }
 }
 
 /* ---- Reset ---- */
 
-static bool find_key(rlr_key_t *key, rlr_status_answer_t *answer,
-                     request_rec *r, bool has_address)
+/* Whether exactly the parts of the key are given. */
+static bool is_key(const rlr_query_t *query, int key, bool has_address)
 {
-    const rlr_subject_t *subject = &answer->subject;
-    int credentials = subject->api_key.present + subject->user.present;
+    bool same = rlr_keys[key].by_address == has_address;
 
-    *key = subject->api_key.present ? RLR_KEY_API
-        : subject->user.present     ? RLR_KEY_USER
-                                    : RLR_KEY_IP;
-    if (credentials > 1 || has_address == subject->api_key.present) {
-        answer->problem = "reset: expected api-key, or user and ip, or ip "
-                          "alone";
-        return false;
+    for (int i = 0; same && i < RLR_KEYS; i++) {
+        same = rlr_keys[i].header == NULL
+            || query->subject.credentials[i].present
+                == (strcmp(rlr_keys[i].field, rlr_keys[key].field) == 0);
     }
-    return true;
+    return same;
 }
 
-static bool check_rule(rlr_status_answer_t *answer, request_rec *r,
-                       const char *name, rlr_key_t key)
+/* "api-key, or user and ip, or ip" */
+static const char *list_fields(apr_pool_t *pool)
+{
+    const char *list = "";
+
+    /* Bounded: the rows of keys.def. */
+    for (int i = 0; i < RLR_KEYS; i++) {
+        bool with_address = rlr_keys[i].header != NULL
+            && rlr_keys[i].by_address;
+
+        list = apr_pstrcat(pool, list, i > 0 ? ", or " : "", rlr_keys[i].field,
+                           with_address ? " and ip" : "", NULL);
+    }
+    return list;
+}
+
+static bool find_key(rlr_key_t *key, rlr_query_t *query, request_rec *r,
+                     bool has_address)
+{
+    for (int i = 0; i < RLR_KEYS; i++) {
+        if (is_key(query, i, has_address)) {
+            *key = (rlr_key_t)i;
+            return true;
+        }
+    }
+    query->problem = apr_psprintf(r->pool, "reset: expected %s",
+                                  list_fields(r->pool));
+    return false;
+}
+
+static bool check_rule(rlr_query_t *query, request_rec *r, const char *name,
+                       rlr_key_t key)
 {
     const rlr_rule_t *rule = name == NULL
         ? NULL
@@ -181,57 +210,55 @@ static bool check_rule(rlr_status_answer_t *answer, request_rec *r,
     if (name == NULL || (rule != NULL && rule->key == key)) {
         return true;
     }
-    refuse(answer, r, "rule",
-           apr_psprintf(r->pool, "a rule with key=%s", rlr_rule_key_name(key)),
+    refuse(query, r, "rule",
+           apr_psprintf(r->pool, "a rule with key=%s", rlr_keys[key].word),
            name);
     return false;
 }
 
-static void reset(rlr_status_answer_t *answer, request_rec *r,
-                  const apr_table_t *form)
+static void reset(rlr_query_t *query, request_rec *r, const apr_table_t *form)
 {
     const char *rule = find(form, "rule");
     const char *address = find(form, "ip");
     rlr_key_t key;
 
     if (r->method_number != M_POST) {
-        answer->problem = "reset: expected a POST";
+        query->problem = "reset: expected a POST";
         return;
     }
-    if (!read_who(answer, r, form, address)
-        || !find_key(&key, answer, r, address != NULL)
-        || !check_rule(answer, r, rule, key)) {
+    if (!read_subject(query, r, form, address)
+        || !find_key(&key, query, r, address != NULL)
+        || !check_rule(query, r, rule, key)) {
         return;
     }
-    answer->identity = rlr_subject_describe(&answer->subject, answer->site, key,
-                                            r->pool);
-    answer->reset = rlr_limit_reset(answer->site, &answer->subject, key, rule);
+    query->identity = rlr_subject_describe(&query->subject, query->vhost, key,
+                                           r->pool);
+    query->reset = rlr_decide_reset(query->vhost, &query->subject, key, rule);
     ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r,
                   RLR_LOGNO(0203) "reset: %s, rule %s, region %s, %d counters",
-                  answer->identity, rule ? rule : "(all)", answer->site->region,
-                  answer->reset);
+                  query->identity, rule ? rule : "(all)", query->vhost->region,
+                  query->reset);
 }
 
-void rlr_status_ask(rlr_status_answer_t *answer, request_rec *r,
-                    const apr_table_t *form)
+void rlr_query_run(rlr_query_t *query, request_rec *r, const apr_table_t *form)
 {
     const char *action = find(form, "action");
 
-    memset(answer, 0, sizeof(*answer));
-    answer->reset = -1;
+    memset(query, 0, sizeof(*query));
+    query->reset = -1;
     if (action == NULL) {
         action = find(form, "path") != NULL ? "ask" : "show";
     }
-    if (strcmp(action, "show") == 0 || !read_site(answer, r, form)) {
+    if (strcmp(action, "show") == 0 || !read_vhost(query, r, form)) {
         return;
     }
     if (strcmp(action, "ask") == 0) {
-        ask(answer, r, form);
+        ask(query, r, form);
     }
     else if (strcmp(action, "reset") == 0) {
-        reset(answer, r, form);
+        reset(query, r, form);
     }
     else {
-        refuse(answer, r, "action", "ask or reset", action);
+        refuse(query, r, "action", "ask or reset", action);
     }
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /*
- * What one decision of the rate limiter costs, in nanoseconds, on the machine's
- * own clock: the best and the median of several rounds. Prints one line per
- * case: name, best, median.
+ * Measures one decision of the rate limiter in nanoseconds, with the machine's
+ * clock. Prints one line per case: name, best and median of several rounds.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../mod_ratelimit_regional/counter/segment.h"
 #include "../../mod_ratelimit_regional/counter/siphash.h"
 #include "../../mod_ratelimit_regional/counter/table.h"
 
@@ -47,7 +47,7 @@ static double get_ns(void)
 static void ask(bench_t *bench, uint64_t key, rlr_limit_t limit)
 {
     char identity[IDENTITY_LENGTH] = "lsv2_pt_";
-    /* An address brings sixteen keys, so that none has its share. */
+    /* Sixteen keys per address, so that none reaches its share. */
     uint64_t address = key / 16;
     rlr_table_request_t request = {.rule = bench->rule,
                                    .identity = identity,
@@ -55,14 +55,14 @@ static void ask(bench_t *bench, uint64_t key, rlr_limit_t limit)
                                    .holder = &address,
                                    .holder_length = sizeof(address),
                                    .limit = limit};
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
 
     memcpy(identity + 8, &key, sizeof(key));
     rlr_table_admit(&bench->table, &request, &rlr_clock_monotonic, &answer);
-    bench->admitted += answer.decision.admitted;
+    bench->admitted += answer.window.admitted;
 }
 
-/* A case works `count` times; the time of that is what is measured. */
+/* A case: its work, `count` times, is measured. */
 typedef void (*case_t)(bench_t *bench, unsigned count);
 
 static void read_clock(bench_t *bench, unsigned count)
@@ -180,15 +180,16 @@ static void open_table(bench_t *bench, uint32_t slots)
 {
     static const char *const names[] = {"us/bench/api-key"};
     unsigned char secret[RLR_TABLE_SECRET_SIZE] = {42};
-    size_t size = rlr_table_size(slots, 1);
+    size_t size = rlr_segment_size(slots, 1);
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     memset(bench, 0, sizeof(*bench));
     bench->next_key = 1ULL << 40;
     if (memory == MAP_FAILED
-        || rlr_table_create(memory, size, slots, 1, secret) != RLR_TABLE_OK
-        || rlr_table_attach(&bench->table, memory, size, names, 1, &bench->rule)
+        || rlr_segment_create(memory, size, slots, 1, secret) != RLR_TABLE_OK
+        || rlr_segment_attach(&bench->table, memory, size, names, 1,
+                              &bench->rule)
             != RLR_TABLE_OK) {
         fprintf(stderr, "no table of %zu bytes\n", size);
         exit(1);
@@ -214,6 +215,6 @@ int main(void)
     /* At most 40,000 a second stay alive: the table does not overflow. */
     measure(&bench, "admit, each key new, empty table", admit_new_keys, 2500);
     sleep(2);
-    measure(&bench, "admit, each key new, used places", admit_new_keys, 2500);
+    measure(&bench, "admit, each key new, reused slots", admit_new_keys, 2500);
     return bench.admitted == 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
-/* The path that rules are tested on: whatever comes in, what comes out is
- * resolved, and patterns never read beyond it. */
+/* Normalized paths: any input becomes a resolved path, and patterns never read
+ * beyond its end. */
 #include "fuzz.h"
 
 #include <stdbool.h>
@@ -48,8 +48,8 @@ static void test_patterns(const char *path, size_t length, const char *full,
     }
 }
 
-/* A dot segment in front changes nothing but the way the path is read: one that
- * has none to resolve and nothing to decode is copied as it is. */
+/* A leading dot segment must not change the result: it disables the shortcut
+ * for paths in normal form. */
 static void check_longer(const char *path, const char *expected,
                          unsigned slashes, apr_pool_t *pool)
 {

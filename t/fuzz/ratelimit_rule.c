@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/rules/rule.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/key.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/duration.c */
 /* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
-/* The rule notation, a word a line: what is refused has a sentence, what is
- * accepted is whole and takes everything from itself. */
+/* The rule notation, one word per line: a refused rule has an error, an
+ * accepted one is complete and covers itself. */
 #include "fuzz.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# An httpd that has the limiter and little else, and clients fast enough to
+# An httpd with the limiter and few other modules, and clients fast enough to
 # reach its limits:
 #
 #   my $server = RateLimitTest->new(config => $lines);
@@ -31,13 +31,13 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC sleep);
 our @EXPORT = qw(table modules rule_of left hash_of wait_ms next_key
     next_address);
 
-# Requests that are on their way at once in a flood.
+# Requests in flight in a flood.
 my $BATCH = 100;
 
-# Servers that are to be ended before perl takes the test apart.
+# Servers to stop before global destruction.
 my @servers;
 
-# config => lines behind the frame; defines => names for <IfDefine>.
+# config => lines after the frame; defines => names for <IfDefine>.
 sub new {
     my ($class, %args) = @_;
     my $dir = tempdir('/tmp/agent-test-limit.XXXXXX', CLEANUP => 0);
@@ -51,7 +51,7 @@ sub new {
     return $self;
 }
 
-# Writes the configuration; for a restart with another one too.
+# Writes the configuration, at first or for a restart.
 sub configure {
     my ($self, $config) = @_;
     my %define = (
@@ -74,7 +74,7 @@ sub configure {
 
 sub second {
     my ($self) = @_;
-    # Not blessed into this class: only one object may end the server.
+    # Not blessed into this class: only one object may stop the server.
     return bless { %{$self}, port => $self->{port_2} }, 'RateLimitTest::Second';
 }
 
@@ -87,7 +87,7 @@ END {
 
 sub dir { return $_[0]{dir} }
 
-# A file to serve.
+# Writes a file to serve.
 sub put {
     my ($self, $name, $text) = @_;
     my $file = "$self->{dir}/htdocs/$name";
@@ -102,7 +102,7 @@ sub modules {
     return join '', map { qq(LoadModule ${_}_module "\${MODULES}/mod_$_.so"\n) } @_;
 }
 
-# The access log as soon as it matches, which is after the answer was sent.
+# Returns the access log once it matches; it is written after the response.
 sub access_log {
     my ($self, $pattern) = @_;
     return wait_for("$pattern in the access log", sub {
@@ -111,7 +111,7 @@ sub access_log {
     });
 }
 
-# The shipped table's other lines come with the caller.
+# The shipped table.
 sub table { return qq(Include "\${ROOT}/conf/ratelimit_regional.conf"\n) }
 
 # --- One request ----------------------------------------------------------------
@@ -137,7 +137,7 @@ sub ask {
         { Connection => 'close', %{ $headers // {} } }, $body));
 }
 
-# Bytes as they are; the answer is parsed.
+# Sends bytes unchanged; parses the response.
 sub exchange {
     my ($self, $bytes) = @_;
     my $socket = $self->connection;
@@ -147,14 +147,14 @@ sub exchange {
         AgentTest::Client::read_to_end($socket));
 }
 
-# The rule that an answer's RateLimit-Policy names.
+# The rule that a response's RateLimit-Policy names.
 sub rule_of {
     my ($answer) = @_;
     my ($name) = ($answer->{headers}{'ratelimit-policy'} // '') =~ /\A"([^"]+)"/;
     return $name // 'none';
 }
 
-# What is left after the request.
+# The remaining quota of a response.
 sub left {
     my ($answer) = @_;
     return ($answer->{headers}{ratelimit} // '') =~ /;r=(\d+)/ ? $1 : undef;
@@ -162,15 +162,15 @@ sub left {
 
 # --- Many requests ----------------------------------------------------------------
 
-# Sends the same request so many times on one connection and counts answers
-# that are 429. $result{sec} is how long it took.
+# Sends a request so many times on one connection and counts the responses with
+# 429. $result{sec} is the duration.
 sub flood {
     my ($self, $count, $method, $path, $headers, $body) = @_;
     my $text = $self->request_text($method, $path, $headers, $body);
     return $self->flood_with($count, sub { return $text });
 }
 
-# The same with a request of its own each time, which the sub makes.
+# Likewise, with requests that the sub makes.
 sub flood_with {
     my ($self, $count, $make_text) = @_;
     my %result = (passed => 0, refused => 0, index => 0);
@@ -186,7 +186,7 @@ sub flood_with {
     return %result;
 }
 
-# How many were answered: httpd may end the connection before all are.
+# Returns the number of responses: httpd may close the connection early.
 sub send_batch {
     my ($self, $result, $make_text, $batch) = @_;
     my $socket = $self->{socket} //= $self->connection;
@@ -234,7 +234,7 @@ sub count_answer {
     return;
 }
 
-# Sleeps until a refusal's Retry-After-Ms is over: time is what is tested.
+# Sleeps for a refusal's Retry-After-Ms: the interval is under test.
 sub wait_ms {
     my ($ms) = @_;
     sleep(($ms + 1) / 1000);
@@ -253,7 +253,7 @@ sub next_address {
         $number & 255;
 }
 
-# As operators write a key.
+# The hash of a key as operators write it.
 sub hash_of { return 'sha256:' . substr sha256_hex($_[0]), 0, 32 }
 
 package RateLimitTest::Second;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Directives: what is accepted, the sentence for what is not, rules that can
-# never match, and the table as `httpd -t -D DUMP_RATELIMIT` prints it.
+# Directives: valid and invalid configurations, inheritance, rules that can never
+# match, and the table that `httpd -t -D DUMP_RATELIMIT` prints.
 use strict;
 use warnings;
 use AgentTest::Env qw(httpd is_sanitized root slurp);
@@ -18,8 +18,8 @@ sub check {
     return $server->check_config;
 }
 
-# conf/ratelimit_directives.conf with everything in it switched on, behind the
-# table, which has a rule of that name.
+# conf/ratelimit_directives.conf with all examples enabled, after the table, which
+# has a rule of the same name.
 sub reference {
     my $text = slurp(root() . '/conf/ratelimit_directives.conf');
     $text =~ s{^#(?=RateLimit|Log|</?Location|    \w)}{}mg;
@@ -43,6 +43,8 @@ for my $good (
     "${BASE}RateLimitOverride $HASH * 5/1",
     "$RULE<VirtualHost *:\${PORT}>\nRateLimitRegion eu\n</VirtualHost>",
     "${RULE}RateLimitEngine Off",
+    "${BASE}RateLimitRule unit * key=ip us=600/1m eu=10/10s ap=30/1h sa=1/1d af=1/1MIN",
+    "${BASE}RateLimitNewIdentities 100/1m", "${BASE}RateLimitOverride $HASH * 5/24h",
 ) {
     my ($ok, $output) = check($good);
     ok $ok, 'accepted: ' . ($good =~ /(\S[^\n]*)\n?\z/ ? substr $1, 0, 70 : 'nothing')
@@ -54,9 +56,9 @@ for my $bad (
     [ 'RateLimitRule', 'RateLimitRule', 'a name of letters', q('') ],
     [ 'RateLimitRule a b key=ip us=1/1', 'RateLimitRule: a', 'begins with /', q('b') ],
     [ 'RateLimitRule a /b key=cookie us=1/1', 'RateLimitRule: a', 'key=api-key', q('key=cookie') ],
-    [ 'RateLimitRule a /b key=ip us=15-10', 'RateLimitRule: a', 'COUNT/SECONDS', q('15-10') ],
+    [ 'RateLimitRule a /b key=ip us=15-10', 'RateLimitRule: a', 'COUNT/INTERVAL', q('15-10') ],
     [ 'RateLimitRule a /b key=ip us=1000001/10', 'RateLimitRule: a', '1 to 1000000', '1000001' ],
-    [ 'RateLimitRule a /b key=ip', 'RateLimitRule: a', 'REGION=COUNT/SECONDS', 'none' ],
+    [ 'RateLimitRule a /b key=ip', 'RateLimitRule: a', 'REGION=COUNT/INTERVAL', 'none' ],
     [ $RULE, 'RateLimitRule', "each rule's name once", q('all') ],
     [ "<VirtualHost *:1>\n$RULE</VirtualHost>", 'RateLimitRule', 'cannot occur', 'VirtualHost' ],
     [ 'RateLimitTable 15', 'RateLimitTable', 'from 16 to', q('15') ],
@@ -73,33 +75,39 @@ for my $bad (
     [ 'RateLimitStripPrefix /api/', 'RateLimitStripPrefix', 'does not end', q('/api/') ],
     [ 'RateLimitScope World', 'RateLimitScope', 'Region or Host', q('World') ],
     [ 'RateLimitKeyPattern (', 'RateLimitKeyPattern', 'regular expression', q{'('} ],
-    [ 'RateLimitNewIdentities 5', 'RateLimitNewIdentities', 'COUNT/SECONDS', q('5') ],
+    [ 'RateLimitNewIdentities 5', 'RateLimitNewIdentities', 'COUNT/INTERVAL', q('5') ],
     [ 'RateLimitExempt localhost', 'RateLimitExempt', 'ADDRESS', q('localhost') ],
     [ 'RateLimitExempt 10.0.0.0/33', 'RateLimitExempt', 'ADDRESS', q('10.0.0.0/33') ],
     [ 'RateLimitExempt sha256:12', 'RateLimitExempt', '32 hex digits', q('sha256:12') ],
     [ 'RateLimitOverride key all 1/1', 'RateLimitOverride', 'sha256:', q('key') ],
     [ "RateLimitOverride $HASH all 1/1", 'RateLimitOverride', 'key=api-key', q('all') ],
     [ "RateLimitOverride $HASH nobody 1/1", 'RateLimitOverride', 'key=api-key', q('nobody') ],
-    [ "RateLimitOverride $HASH * 1", 'RateLimitOverride', 'COUNT/SECONDS', q('1') ],
+    [ 'RateLimitRule a /b key=ip us=15/500ms', 'RateLimitRule: a', '1 to 86400 seconds', q('15/500ms') ],
+    [ 'RateLimitRule a /b key=ip us=15/2d', 'RateLimitRule: a', '1 to 86400 seconds', q('15/2d') ],
+    [ 'RateLimitRule a /b key=ip us=15/10x', 'RateLimitRule: a', '10s, 1m, 1h, 1d', q('15/10x') ],
+    [ 'RateLimitNewIdentities 5/0s', 'RateLimitNewIdentities', '1 to 86400 seconds', q('5/0s') ],
+    [ "RateLimitOverride $HASH * 5/m", 'RateLimitOverride', 'COUNT/INTERVAL', q('5/m') ],
+    [ "RateLimitOverride $HASH * 1", 'RateLimitOverride', 'COUNT/INTERVAL', q('1') ],
 ) {
     my ($line, @parts) = @{$bad};
     my ($ok, $output) = check("$BASE$line");
-    ok !$ok, 'refused: ' . $line =~ tr/\n/ /r;
-    like $output, qr/\Q$_\E/, "and says $_" for @parts;
-    like $output, qr/line \d+ of \S+httpd\.conf/, 'and where';
+    my $title = $line =~ s/\s+/ /gr;
+    ok !$ok, "refused: $title";
+    like $output, qr/\Q$_\E/, "$title: the error contains $_" for @parts;
+    like $output, qr/line \d+ of \S+httpd\.conf/, "$title: the error has file and line";
 }
 my ($ok, $output) = check($RULE);
-ok !$ok, 'rules need a region';
+ok !$ok, 'rules without a region are refused';
 like $output, qr/RateLimitRegion: expected one of us eu, or RateLimitEngine Off, got none/,
-    'and the start says so';
+    'rules without a region: the error names RateLimitRegion';
 
 sub many { return join '', $BASE, map { "RateLimitRule x$_ /x$_ key=ip us=1/1\n" } 1 .. $_[0] }
 ($ok) = check(many(1020));
-ok $ok, '1024 rows are a table';
+ok $ok, '1024 rows are accepted';
 ($ok, $output) = check(many(1021));
-ok !$ok, 'one more is said beforehand, not at a restart';
+ok !$ok, '1025 rows are refused by httpd -t';
 like $output, qr/RateLimitRule: expected at most 1024 rules.*, and 3 more for each region, got 1025/,
-    'with their number';
+    '1025 rows: the error has their number';
 
 # ---- inherited ----
 my $inherit = RateLimitTest->new(config => <<"CONF");
@@ -123,12 +131,23 @@ sub variables {
     $where->ask('GET', '/', { 'X-Forwarded-For' => $address });
     return ($inherit->access_log(qr/^\Q$address\E/m) =~ /^\Q$address\E 204 \/ (\S+)/m)[0];
 }
-is variables($inherit, '10.1.0.1'), 'exempt', 'an exemption of the server';
-is variables($inherit->second, '10.1.0.2'), 'exempt', 'holds in its virtual hosts';
-is variables($inherit->second, '10.2.0.1'), 'exempt', 'beside their own';
-is variables($inherit, '10.2.0.2'), 'admitted', 'which hold only there';
+is variables($inherit, '10.1.0.1'), 'exempt', 'RateLimitExempt of the server applies to it';
+is variables($inherit->second, '10.1.0.2'), 'exempt', 'RateLimitExempt of the server is inherited by virtual hosts';
+is variables($inherit->second, '10.2.0.1'), 'exempt', 'RateLimitExempt of a virtual host is added to the inherited ones';
+is variables($inherit, '10.2.0.2'), 'admitted', 'RateLimitExempt of a virtual host does not apply to the server';
 
-# ---- many servers ----
+my $minute = RateLimitTest->new(config => <<'CONF');
+RateLimitRegion us
+RateLimitRule all * key=ip us=100/1m
+<VirtualHost *:${PORT_2}>
+    Redirect 204 /
+</VirtualHost>
+CONF
+$minute->start;
+is $minute->second->ask('GET', '/')->{headers}{'ratelimit-policy'}, '"all";q=100;w=60',
+    'an interval with a unit is inherited by virtual hosts';
+
+# ---- many virtual hosts ----
 my $apart = RateLimitTest->new(config => <<'CONF' . join '', map { <<"HOST" } qw(first second first));
 RateLimitRegion us
 RateLimitRule first  * key=ip us=100/60
@@ -141,21 +160,21 @@ CONF
 HOST
 $apart->start;
 is_deeply [ map { rule_of($apart->ask('GET', '/', { Host => "no-$_.test" })) } qw(first second first) ],
-    [ qw(second first second) ], 'servers have their own rules';
+    [ qw(second first second) ], 'virtual hosts may disable different rules';
 
 SKIP: {
-    skip 'a sanitizer takes more by itself', 1 if is_sanitized();
+    skip 'a sanitizer needs more memory', 1 if is_sanitized();
     $server->configure(join '', "RateLimitRegion us\n",
         (map { "RateLimitRule r$_ /" . chr(ord('a') + $_ % 26) . "/$_ key=api-key us=9/9\n" } 1 .. 500),
         map { "<VirtualHost *:\${PORT}>\nServerName h$_.test\n</VirtualHost>\n" } 1 .. 200);
-    # Of which httpd alone takes a quarter.
+    # httpd alone needs a quarter of it.
     is system('/bin/sh', '-c', 'ulimit -v 250000; exec "$@" 2>/dev/null', 'sh',
-        httpd(), '-t', '-f', $server->{conf}), 0, 'or share them: 500 rules in 200 servers fit into 250 MB';
+        httpd(), '-t', '-f', $server->{conf}), 0, '500 rules in 200 virtual hosts fit into 250 MB';
 }
 
 # ---- rules that can never match ----
-like $inherit->error_log, qr/warn\].*RLR0104: line \d+ of \S+: RateLimitRule deep can never match in region us: all of its requests are taken before by all\b/,
-    'the start names a rule that can never match, and the one before it';
+like $inherit->error_log, qr/warn\].*RLR0104: line \d+ of \S+: RateLimitRule deep can never match in region us: all of its requests match all first\b/,
+    'a rule that can never match is logged with the earlier rule';
 ($ok, $output) = check(<<'CONF');
 RateLimitRegion us
 RateLimitRule a "POST /x" /y  key=ip      us=1/1
@@ -164,37 +183,37 @@ RateLimitRule c /y /z/w       key=api-key us=1/1
 RateLimitRule d /y            key=ip      eu=1/1
 RateLimitRule e /z            key=user+ip us=1/1
 CONF
-ok $ok, 'they do not stop it';
-like $output, qr{RLR0105: line \d+ of \S+: RateLimitRule b: the match 'POST /x/y' can never decide in region us: all of its requests are taken by a$}m,
-    'a pattern that never decides is named';
-like $output, qr/RLR0104: .*RateLimitRule c can never match in region us: all of its requests are taken before by a b$/m,
-    'a rule whose patterns all never do';
-unlike $output, qr/RateLimitRule [de]/, 'but not one of another region or key';
+ok $ok, 'rules that can never match are accepted';
+like $output, qr{RLR0105: line \d+ of \S+: RateLimitRule b: the match 'POST /x/y' can never decide in region us: all of its requests match a first$}m,
+    'a match that can never decide is logged';
+like $output, qr/RLR0104: .*RateLimitRule c can never match in region us: all of its requests match a b first$/m,
+    'a rule none of whose matches can decide is logged';
+unlike $output, qr/RateLimitRule [de]/, 'a rule of another region or key is not logged';
 ($ok, $output) = check(table());
-unlike $output, qr/RLR/, 'the shipped table has no such rule';
+unlike $output, qr/RLR/, 'all rules of the shipped table can match';
 (my $published = slurp(root() . '/conf/ratelimit_regional.conf'))
     =~ s/^(RateLimitRule\s+runs-stats[^\n]*\n)(.*?)(?=^RateLimitRule\s+public\s)/$2$1/ms;
 ($ok, $output) = check($published);
-like $output, qr/RateLimitRule runs-stats can never match in region us: .* by default-api$/m,
-    '3.2: in the published order it had one';
+like $output, qr/RateLimitRule runs-stats can never match in region us: .* match default-api first$/m,
+    '3.2: in the published order runs-stats can never match';
 ($ok, $output) = check("$RULE<VirtualHost *:\${PORT}>\nRateLimitRegion us\n</VirtualHost>");
 like $output, qr/RLR0106: 1 servers have no RateLimitRegion and limit nothing: localhost/,
-    'a server that was forgotten is named';
+    'a server without a region is logged';
 
 # ---- DUMP_RATELIMIT ----
 $server->configure(table());
 (my $status, $output) = $server->control('-t', '-D', 'DUMP_RATELIMIT');
-is $status, 0, 'the table can be printed';
-is scalar(() = $output =~ /^\| (?!Match).* \|$/mg), 29, 'all 29 rows';
+is $status, 0, 'DUMP_RATELIMIT: httpd -t succeeds';
+is scalar(() = $output =~ /^\| (?!Match).* \|$/mg), 29, 'DUMP_RATELIMIT: all 29 rows';
 like $output, qr{^\| POST /runs/query\s+\| api-key\s+\| 15 / 10\s+\| 15 / 10\s+\| Run query \(API\)\s+\| run-query-api\s+\|$}m,
-    'as they are published';
+    'DUMP_RATELIMIT: a row as published';
 my ($difference) = $output =~ /^us -> eu\n(.*?)\n  (?=\d)/ms;
 is $difference, join("\n",
     '  runs-stats                 1 / 10 -> 20 / 10',
     '  commits-api            10000 / 60 -> 2000 / 60',
     '  commits-user           10000 / 60 -> 2000 / 60'),
-    'with what differs between the regions';
+    'DUMP_RATELIMIT: the differences between the regions';
 ($status, $output) = $server->control('-t');
-unlike $output, qr/Match/, 'only when it is asked for';
+unlike $output, qr/Match/, 'httpd -t alone does not print the table';
 
 done_testing;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Paths and requests made to slip past: the limiter sees the path that httpd
-# routes on, whatever it is written like; nothing crashes, nothing is free.
+# Paths and requests made to evade limits: the limiter uses the path that httpd
+# routes on, however it is written, and no request crashes a child.
 use strict;
 use warnings;
 use AgentTest::Process;
@@ -53,11 +53,11 @@ sub same_paths {
     }
     my $routed = paths_log($where);
     for my $number (grep { defined $routed->{$_} } sort { $a <=> $b } keys %asked) {
-        my $told = $where->ask('GET', '/?path=' . url_encode($asked{$number}));
+        my $query = $where->ask('GET', '/?path=' . url_encode($asked{$number}));
         # What differs: no slash twice, and none at the end.
         (my $expected = $routed->{$number}) =~ s{//+}{/}g;
         $expected =~ s{(?<=.)/\z}{};
-        my $seen = $told->{json}{path};
+        my $seen = $query->{json}{path};
         utf8::encode($seen);
         $expected =~ s/\\x([0-9a-f]{2})/chr hex $1/ge;
         $expected =~ s/\\n/\n/g;
@@ -65,13 +65,13 @@ sub same_paths {
         push @wrong, "$asked{$number}: $seen, httpd: $expected" if $seen ne $expected;
     }
     is join("\n", @wrong), '', $title;
-    cmp_ok scalar(keys %asked), '>', 300, 'tried on ' . keys(%asked) . ' paths that httpd serves';
+    cmp_ok scalar(keys %asked), '>', 300, $title . ': ' . keys(%asked) . ' paths are compared';
     return;
 }
-same_paths($server, '3.12: rules see the path that httpd routes on');
-same_paths($server->second, '3.12: also where httpd decodes encoded slashes');
-same_paths($keeping, '3.12: where it does not merge slashes');
-same_paths($keeping->second, '3.12: and where it does the one and not the other');
+same_paths($server, '3.12: rules are tested on the path that httpd routes on');
+same_paths($server->second, '3.12: AllowEncodedSlashes On: rules are tested on the path that httpd routes on');
+same_paths($keeping, '3.12: MergeSlashes Off: rules are tested on the path that httpd routes on');
+same_paths($keeping->second, '3.12: with both directives rules are tested on the path that httpd routes on');
 
 # ---- no way around ----
 my $table = RateLimitTest->new(config => table() . "Redirect 204 /\n");
@@ -87,7 +87,7 @@ for my $path ((@spellings) x 10) {
         'X-Forwarded-For' => next_address() });
     $passed++ if $answer->{status} == 204;
 }
-is $passed, 15, 'however a path is written, its limit is one';
+is $passed, 15, 'all spellings of a path share a counter';
 
 # ---- any bytes ----
 my @before = httpd_children($table->httpd_pid);
@@ -103,9 +103,9 @@ for (1 .. 600) {
     $text .= one_of(@names) . ': ' . bytes(one_of(3, 40, 9_000)) . "\r\n" for 1 .. rand 4;
     $statuses{ $table->exchange("$text\r\n" . bytes(200))->{status} }++;
 }
-ok !$statuses{500}, 'no request is answered 500: '
+ok !$statuses{500}, 'random bytes are never answered 500: '
     . join ' ', map { "$_ ($statuses{$_})" } sort keys %statuses;
-is_deeply [ grep { !is_alive($_) } @before ], [], 'and no child has died of one';
+is_deeply [ grep { !is_alive($_) } @before ], [], 'random bytes kill no child';
 
 # ---- many keys in a small table ----
 my $small = RateLimitTest->new(config => <<'CONF');
@@ -128,11 +128,11 @@ for my $round (1 .. 50) {
     RateLimitTest::take_answer(\%result, $socket, \$buffer) for 1 .. 40;
 }
 close $socket;
-cmp_ok $result{refused}, '>', 0, 'beyond the places of the table keys share a counter';
-cmp_ok $result{passed}, '<=', 64 * 3 + 16 * 3, 'and get no more by it';
+cmp_ok $result{refused}, '>', 0, 'keys without a slot are refused by a shared counter';
+cmp_ok $result{passed}, '<=', 64 * 3 + 16 * 3, 'keys without a slot get no more than the shared counters allow';
 is $small->ask('GET', '/', { 'x-api-key' => $steady })->{status}, 429,
-    'a key that has a place keeps it';
+    'a key keeps its slot in a full table';
 is scalar(() = $small->error_log =~ /RLR0202: the table is full/g), 1,
-    'the error log tells of it once a minute';
+    'a full table is logged once a minute';
 
 done_testing;

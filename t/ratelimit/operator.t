@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What an operator may switch, and what his logs say.
+# Operation: engines, exemptions, overrides, and the logs.
 use strict;
 use warnings;
 use RateLimitTest;
@@ -39,40 +39,40 @@ sub passed {
 }
 
 # ---- RateLimitEngine ----
-is passed($server, '/api', 'x-api-key' => next_key()), 2, 'a rule that is on refuses';
-is passed($server, '/quiet'), 5, 'one in dry run does not';
+is passed($server, '/api', 'x-api-key' => next_key()), 2, 'RateLimitEngine On: a rule refuses';
+is passed($server, '/quiet'), 5, 'RateLimitEngine DryRun: a rule refuses nothing';
 my $log = $server->access_log(qr{(?:/quiet would-refuse.*?){3}}s);
 is scalar(() = $log =~ m{204 /quiet admitted quiet ip [01]$}mg), 2,
-    'but counts as if it did';
+    'RateLimitEngine DryRun: admitted requests are logged as admitted';
 is scalar(() = $log =~ m{204 /quiet would-refuse quiet ip 0$}mg), 3,
-    'and tells the access log';
+    'RateLimitEngine DryRun: further requests are logged as would-refuse';
 my $quiet = $server->ask('GET', '/quiet', { 'X-Forwarded-For' => next_address() });
-is rule_of($quiet), 'none', 'clients see nothing of a dry run';
-is passed($second, '/x'), 5, 'a whole server in dry run refuses nothing';
+is rule_of($quiet), 'none', 'RateLimitEngine DryRun: responses have no RateLimit headers';
+is passed($second, '/x'), 5, 'RateLimitEngine DryRun: a virtual host refuses nothing';
 is passed($second, '/api', 'x-api-key' => next_key()), 2,
-    'but by a rule that is on there';
-is passed($second, '/api', 'x-user-id' => 'u'), 5, 'a rule that is off there';
+    'RateLimitEngine On RULE overrides DryRun of the virtual host';
+is passed($second, '/api', 'x-user-id' => 'u'), 5, 'RateLimitEngine Off RULE: the rule refuses nothing';
 unlike $server->access_log(qr/x/), qr/ user user\+ip /,
-    'leaves its requests to the next one';
-is passed($server, '/api', 'x-user-id' => 'u'), 2, 'and is on elsewhere';
+    'RateLimitEngine Off RULE: the next rule decides';
+is passed($server, '/api', 'x-user-id' => 'u'), 2, 'RateLimitEngine Off RULE does not apply to other servers';
 
 # ---- RateLimitExempt ----
 is passed($server, '/x', 'X-Forwarded-For' => '10.9.255.1'), 5,
-    'an exempt network is not limited';
-is passed($server, '/x', 'X-Forwarded-For' => '10.10.0.1'), 3, 'the next one is';
+    'RateLimitExempt: a network is not limited';
+is passed($server, '/x', 'X-Forwarded-For' => '10.10.0.1'), 3, 'RateLimitExempt: an address outside of the network is limited';
 is passed($server, '/x', 'X-Forwarded-For' => '2001:db8:ffff:1::1'), 5,
-    'IPv6 networks may be exempt';
-is passed($server, '/api', 'x-api-key' => $friend), 5, 'so may an API key, by its hash';
+    'RateLimitExempt: an IPv6 network is not limited';
+is passed($server, '/api', 'x-api-key' => $friend), 5, 'RateLimitExempt: an API key is not limited';
 is passed($server, '/x', 'x-user-id' => $friend), 3,
-    'a user id of that name is no API key';
+    'RateLimitExempt: a user id equal to an exempt API key is limited';
 my $free = $server->ask('GET', '/x', { 'X-Forwarded-For' => '10.9.0.1' });
-is rule_of($free), 'none', 'who is exempt is not counted';
+is rule_of($free), 'none', 'RateLimitExempt: no rule applies';
 
 # ---- RateLimitOverride ----
-is passed($server, '/api', 'x-api-key' => $tenant), 4, 'a key may have its own limit';
-is passed($server, '/api', 'x-user-id' => $tenant_user), 5, 'so may a user';
+is passed($server, '/api', 'x-api-key' => $tenant), 4, 'RateLimitOverride: an API key has its own limit';
+is passed($server, '/api', 'x-user-id' => $tenant_user), 5, 'RateLimitOverride: a user id has its own limit';
 my $own = $server->ask('GET', '/api', { 'x-api-key' => $tenant });
-is $own->{headers}{'ratelimit-policy'}, '"api";q=4;w=60', 'and is told of it';
+is $own->{headers}{'ratelimit-policy'}, '"api";q=4;w=60', 'RateLimitOverride: RateLimit-Policy has the own limit';
 
 my $star = RateLimitTest->new(config => <<"CONF");
 RateLimitRegion us
@@ -83,9 +83,9 @@ RateLimitOverride @{[hash_of($tenant)]} * 3/60
 Redirect 204 /
 CONF
 $star->start;
-is passed($star, '/a', 'x-api-key' => $tenant), 3, '* stands for all rules of API keys';
-is passed($star, '/b', 'x-api-key' => $tenant), 2, 'but what is said of one wins';
-is passed($star, '/a', 'x-api-key' => next_key()), 1, 'other keys have the rule\'s';
+is passed($star, '/a', 'x-api-key' => $tenant), 3, 'RateLimitOverride *: the limit applies to all rules with key=api-key';
+is passed($star, '/b', 'x-api-key' => $tenant), 2, 'RateLimitOverride with a rule wins over *';
+is passed($star, '/a', 'x-api-key' => next_key()), 1, 'RateLimitOverride does not apply to other API keys';
 
 # ---- the access log ----
 my $address = next_address();
@@ -94,9 +94,9 @@ $log = $server->access_log(qr{^\Q$address\E 429}m);
 is_deeply [ $log =~ m{^\Q$address\E (.*)}mg ],
     [ '204 /x admitted ip ip 2', '204 /x admitted ip ip 1',
       '204 /x admitted ip ip 0', '429 /x refused ip ip 0' ],
-    'the access log may have decision, rule, key and rest';
+    'access log: decision, rule, key and remaining quota';
 like $server->access_log(qr{10\.9\.0\.1}), qr{10\.9\.0\.1 204 /x exempt - - -},
-    'and says who is exempt';
+    'access log: exempt';
 
 # ---- the error log ----
 sub lines_for {
@@ -106,19 +106,19 @@ sub lines_for {
 my $noisy = next_key();
 $server->flood(50, 'GET', '/api', { 'x-api-key' => $noisy });
 my @lines = lines_for(hash_of($noisy));
-is scalar @lines, 1, 'a key has one line in the error log for its window';
+is scalar @lines, 1, 'error log: one line for the first refusal of a key in a window';
 like $lines[0], qr{warn\].*RLR0201: refused: rule api, region us, api-key sha256:[0-9a-f]{32}: limit 2 in 60 s, the next in \d+ ms$},
-    'that says all and no secret';
+    'error log: rule, region, key, limit and wait of a refusal';
 @lines = lines_for("ip $address");
-like $lines[0], qr{rule ip, region us, ip \Q$address\E:}, 'an address is named';
-is scalar @lines, 1, 'once';
+like $lines[0], qr{rule ip, region us, ip \Q$address\E:}, 'error log: a refused address';
+is scalar @lines, 1, 'error log: a refused address has one line';
 ok scalar(grep { /dry run: rule quiet/ } split /\n/, $server->error_log),
-    'a dry run has its line too';
+    'error log: a dry run is logged';
 $server->flood(5, 'GET', '/api', { 'x-user-id' => 'secret-user',
     'X-Forwarded-For' => '2001:db8:5:6:7::8' });
 ok scalar(lines_for('user ' . hash_of('secret-user') . ' at ip 2001:db8:5:6::/64')),
-    'a user is named by hash and network';
-unlike $server->error_log, qr/test-key|secret-user/, 'no key and no user id is in it';
+    'error log: a user is logged by hash and network';
+unlike $server->error_log, qr/test-key|secret-user/, 'error log: neither API keys nor user ids are in it';
 
 # A second window, a second line.
 my $windows = RateLimitTest->new(config => <<'CONF');
@@ -142,11 +142,11 @@ sub lines_of_two_windows {
 }
 
 my ($slowest, $count);
-# On a machine that stood still meanwhile there were more windows, or fewer.
+# If the machine stalls, there are more windows, or fewer.
 for (1 .. 10) {
     ($slowest, $count) = lines_of_two_windows();
     last if $slowest < 0.9;
 }
-is $count, 2, 'a window later it has another';
+is $count, 2, 'error log: the next window has another line';
 
 done_testing;

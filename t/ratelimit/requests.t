@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What counts as one request, when it is decided on, and what follows for what
-# comes behind: caches, proxies, redirects, included pages, HTTP/2.
+# What counts as one request, and when it is decided on: caches, proxies,
+# redirects, included pages, HTTP/2.
 use strict;
 use warnings;
 use Cpanel::JSON::XS;
@@ -64,46 +64,46 @@ sub get {
 my $from = next_address();
 my @cached = map { get('/cached/page.html', $from) } 1 .. 4;
 is_deeply [ map { $_->{status} } @cached ], [ 200, 200, 200, 429 ],
-    '3.18: what comes from the cache counts too';
-like $cached[1]{headers}{'x-cache'}, qr/HIT/, '3.18: and it did come from there';
-is left($cached[1]), 1, '3.18: a cached response tells what is left now';
+    '3.18: cached responses are counted';
+like $cached[1]{headers}{'x-cache'}, qr/HIT/, '3.18: the response came from the cache';
+is left($cached[1]), 1, '3.18: a cached response has the current quota';
 is left(get('/cached/page.html', next_address())), 2,
-    '3.18: and to each client his own';
+    '3.18: a cached response has the quota of its client';
 $from = next_address();
 my @proxied = map { get('/proxied/page.html', $from) } 1 .. 4;
 is_deeply [ map { $_->{status} } @proxied ], [ 200, 200, 200, 429 ],
-    '3.18: what a proxied server answers counts too';
-like $proxied[0]{body}, qr/backend/, '3.18: and it did come from there';
+    '3.18: proxied responses are counted';
+like $proxied[0]{body}, qr/backend/, '3.18: the response came from the proxied server';
 $from = next_address();
 is_deeply [ map { get('/locked/x', $from)->{status} } 1 .. 4 ],
-    [ 403, 403, 403, 429 ], '3.18: it is decided before anybody is let in';
+    [ 403, 403, 403, 429 ], '3.18: the limit is applied before authorization';
 $from = next_address();
 is rule_of(get('/rewritten', $from)), 'all',
-    '3.18: the path is the one the client sent';
+    '3.18: rules are tested on the path before rewriting';
 
 # ---- 3.19 ----
 $from = next_address();
 my $page = get('/includes.shtml', $from);
-is scalar(() = $page->{body} =~ /page.html/g), 5, '3.19: a page includes five';
-is left($page), 49, '3.19: which is one request';
-is left(get('/twice/page.html', $from)), 2, '3.19: what is included was not charged';
-is left(get('/folder/', $from)), 48, '3.19: nor is a directory its index';
-is left(get('/one', $from)), 47, '3.19: nor is a file that was chosen by its name\'s beginning';
+is scalar(() = $page->{body} =~ /page.html/g), 5, '3.19: the page includes five subrequests';
+is left($page), 49, '3.19: a page with subrequests is one request';
+is left(get('/twice/page.html', $from)), 2, '3.19: a subrequest is not charged to its rule';
+is left(get('/folder/', $from)), 48, '3.19: a directory with its index is one request';
+is left(get('/one', $from)), 47, '3.19: a file chosen by MultiViews is one request';
 is left(get('/nothing', $from)), 46, '3.19: an error document is not charged';
 like $server->access_log(qr{ 404 /nothing}), qr{404 /nothing admitted all ip 46},
-    '3.19: the access log has the decision of the request';
+    '3.19: the access log has the decision of the original request';
 get('/twice/page.html', $from) for 1 .. 2;
 my $refused = get('/twice/page.html', $from);
-is $refused->{status}, 429, '3.19: a refused request';
+is $refused->{status}, 429, '3.19: a request over the limit is refused';
 is $refused->{body}, "refused.html\n",
-    '3.19: shows its error document, which is not refused again';
-ok $refused->{headers}{'retry-after'}, '3.19: with the headers of the refusal';
-is left(get('/one.html', $from)), 45, '3.19: and was not charged by it';
+    '3.19: the error document of a refusal is not refused';
+ok $refused->{headers}{'retry-after'}, '3.19: the error document of a refusal has Retry-After';
+is left(get('/one.html', $from)), 45, '3.19: the error document of a refusal is not charged';
 
 # ---- 3.20 ----
 my %keep_alive = $server->flood(60, 'GET', '/one.html',
     { 'X-Forwarded-For' => next_address() });
-is $keep_alive{passed}, 50, '3.20: each request of a connection counts by itself';
+is $keep_alive{passed}, 50, '3.20: each request of a connection is counted';
 
 # ---- 3.21 ----
 $from = next_address();
@@ -119,13 +119,13 @@ get('/%00', $from);
 $server->exchange("GET /one.html HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: $from\r\n"
     . "Connection: close\r\nRange: bytes=9-\r\n\r\n");
 is left(get('/one.html', $from)), 46,
-    '3.22: requests that fail afterwards have been counted';
+    '3.22: failed requests are counted';
 my $cut = $server->connection;
 syswrite $cut, "POST /one.html HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: $from\r\n"
     . "Content-Length: 100\r\n\r\nhalf";
 close $cut;
 $server->access_log(qr{$from \S+ /one.html admitted all ip 45\n});
-is left(get('/one.html', $from)), 44, '3.22: so has one that its client cut';
+is left(get('/one.html', $from)), 44, '3.22: an aborted request is counted';
 
 # ---- 3.20: HTTP/2 ----
 my $h2 = RateLimitTest->new(config => modules('http2') . <<'CONF');
@@ -143,19 +143,19 @@ sub streams {
     return map { decode_json($_) } qx(node ${script}http2.js @{[$h2->url]}/one.html @words);
 }
 
-# A request that is upgraded to HTTP/2: what curl saw, and what it was told was left.
+# A request that is upgraded to HTTP/2: status, version and remaining quota by curl.
 sub upgraded {
     my ($user) = @_;
-    my $told = '%{http_code} HTTP/%{http_version} %header{ratelimit}';
-    return qx(curl -s --http2 -o /dev/null -H 'x-user-id: $user' -w '$told' @{[$h2->url]}/one.html);
+    my $format = '%{http_code} HTTP/%{http_version} %header{ratelimit}';
+    return qx(curl -s --http2 -o /dev/null -H 'x-user-id: $user' -w '$format' @{[$h2->url]}/one.html);
 }
 like upgraded('a'), qr{\A200 HTTP/2 "user";r=2}, '3.20: a request that is upgraded to HTTP/2 counts once';
-like upgraded('a'), qr{\A200 HTTP/2 "user";r=1}, '3.20: the next one again';
-like upgraded('a'), qr{\A200 HTTP/2 "user";r=0}, '3.20: and the last';
-like upgraded('a'), qr{\A429 HTTP/1.1 "user";r=0}, '3.20: one that is refused is not upgraded';
+like upgraded('a'), qr{\A200 HTTP/2 "user";r=1}, '3.20: the next upgraded request counts once';
+like upgraded('a'), qr{\A200 HTTP/2 "user";r=0}, '3.20: the last upgraded request counts once';
+like upgraded('a'), qr{\A429 HTTP/1.1 "user";r=0}, '3.20: a refused request is not upgraded';
 
-# The first byte of each header block that is answered (0x88: status 200) to a
-# request that is upgraded and so many like it behind it on its connection.
+# The first byte of each header block (0x88: status 200) of the responses to an
+# upgraded request and to so many equal ones after it on its connection.
 sub frame { my ($type, $flags, $id, $text) = @_; return pack('Cn CCN', 0, length $text, $type, $flags, $id) . $text }
 sub upgrade_and {
     my ($user, $more) = @_;
@@ -183,15 +183,15 @@ sub upgrade_and {
     return @heads;
 }
 is scalar(grep { $_ == 0x88 } upgrade_and('b', 4)), 3,
-    '3.20: streams that are like it count by themselves';
+    '3.20: streams equal to the upgraded request are counted';
 
 my @streams = streams(8);
 is_deeply [ sort map { $_->{status} } @streams ], [ (200) x 6, (429) x 2 ],
-    '3.20: each stream of an HTTP/2 connection counts by itself';
+    '3.20: each stream of an HTTP/2 connection is counted';
 my ($refusal) = streams(1, 'body');
-is $refusal->{status}, 429, 'with a body too';
+is $refusal->{status}, 429, '3.20: a stream with a body is refused';
 like $refusal->{headers}{'retry-after'}, qr/\A\d+\z/,
-    'a refusal has the same headers over HTTP/2';
-like $refusal->{text}, qr/violated-policies/, 'and the same body';
+    '3.20: a refused stream has Retry-After';
+like $refusal->{text}, qr/violated-policies/, '3.20: a refused stream has the problem as its body';
 
 done_testing;

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Counters go on: over graceful and ordinary restarts, under load, when rules
-# come and go, when limits or the size of the table change, when a child is
-# killed; and a second httpd has its own.
+# Counters over restarts: graceful and ordinary ones, under load, with changed
+# rules, limits and table sizes, after a killed child; and a second httpd.
 use strict;
 use warnings;
 use AgentTest::Env qw(is_sanitized);
@@ -28,7 +27,7 @@ sub rest {
     return left($server->ask('GET', $path // '/first', { 'x-api-key' => $who // $key }));
 }
 
-# Children of the configuration before are gone when none of them is left.
+# Waits until all children of the old configuration have exited.
 sub restart {
     my ($how, $config) = @_;
     my %old = map { $_ => 1 } httpd_children($server->httpd_pid);
@@ -43,32 +42,32 @@ sub restart {
 }
 
 $server->ask('GET', '/first', { 'x-api-key' => $key }) for 1 .. 10;
-is rest(), 89, 'eleven of a hundred are gone';
+is rest(), 89, 'eleven requests of a hundred are counted';
 
 restart('graceful');
 is rest(), 88, 'a graceful restart keeps counters';
 restart('restart');
-is rest(), 87, 'so does an ordinary one';
+is rest(), 87, 'an ordinary restart keeps counters';
 
 # ---- rules ----
 (my $inserted = $RULES) =~ s/^(RateLimitRule first)/RateLimitRule new \/new key=api-key us=7\/3600\n$1/m;
 restart('graceful', $inserted . $SERVE);
-is rest(), 86, 'counters follow a rule\'s name when another is put in front of it';
-is rest('/new'), 6, 'which has its own';
+is rest(), 86, 'a rule inserted before another leaves its counters';
+is rest('/new'), 6, 'an inserted rule has its own counters';
 (my $turned = $RULES) =~ s/^(RateLimitRule first.*\n)(RateLimitRule second.*\n)/$2$1/m;
 restart('graceful', $turned . $SERVE);
-is rest(), 85, 'when rules change places';
-is rest('/second'), 99, 'none has another\'s';
+is rest(), 85, 'rules that change places keep their counters';
+is rest('/second'), 99, 'rules that change places do not swap counters';
 
 (my $smaller = $RULES) =~ s{(first.*us=)100/3600}{${1}50/3600};
 restart('graceful', $smaller . $SERVE);
-is rest(), 34, 'a smaller limit counts what was admitted before';
+is rest(), 34, 'a smaller limit counts earlier admissions';
 (my $smallest = $RULES) =~ s{(first.*us=)100/3600}{${1}5/3600};
 restart('graceful', $smallest . $SERVE);
 is $server->ask('GET', '/first', { 'x-api-key' => $key })->{status}, 429,
-    'down to nothing left';
+    'a limit below the earlier admissions refuses';
 restart('graceful', $RULES . $SERVE);
-cmp_ok rest(), '<=', 95, 'a larger one does not give the interval anew';
+cmp_ok rest(), '<=', 95, 'a larger limit does not restart the interval';
 
 # ---- the table's size ----
 for my $slots (1_000, 200_000) {
@@ -76,28 +75,28 @@ for my $slots (1_000, 200_000) {
     restart('graceful', "RateLimitTable $slots\n" . $RULES . $SERVE);
     is rest('/second', $other), $before - 1, "RateLimitTable $slots carries counters over";
 }
-like $server->error_log, qr/RLR0110: the shared table was replaced by one of 200000 places/,
-    'and the error log says so';
+like $server->error_log, qr/RLR0110: the shared table was replaced by one of 200000 slots/,
+    'a replaced table is logged';
 
 my @rules = map { "RateLimitRule extra-$_ /extra/$_ key=api-key us=9/3600\n" } 1 .. 300;
 my $before = rest('/second', $other);
 restart('graceful', "RateLimitTable 200000\n$RULES@rules$SERVE");
-is rest('/second', $other), $before - 1, 'so does a table of many more rules';
+is rest('/second', $other), $before - 1, '300 more rules keep the counters';
 restart('graceful', $RULES . $SERVE);
-is rest('/second', $other), $before - 2, 'and the way back';
+is rest('/second', $other), $before - 2, '300 fewer rules keep the counters';
 
 SKIP: {
     skip 'a sanitizer takes more by itself', 4 if is_sanitized();
     # Less than the next table takes, and enough for everything else.
     system 'prlimit', '--pid', $server->httpd_pid, '--as=4000000000' and die 'prlimit';
     restart('graceful', "RateLimitTable 16000000\n" . $RULES . $SERVE);
-    is rest('/second', $other), $before - 3, 'a size that cannot be had changes nothing';
+    is rest('/second', $other), $before - 3, 'a table size beyond the memory keeps the old table';
     restart('graceful', "RateLimitTable 16000000\n$RULES@rules"
         . join('', map { "RateLimitRule further-$_ /further/$_ key=api-key us=9/3600\n" } 1 .. 300) . $SERVE);
-    is rest('/second', $other), $before - 4, 'not even where rules have come';
+    is rest('/second', $other), $before - 4, 'a table size beyond the memory keeps the counters with more rules';
     is scalar(() = $server->error_log =~ /RLR0107: RateLimitTable 16000000: no shared memory/g), 2,
-        'the error log tells of it';
-    like $server->error_log, qr/RLR0103: .* 604 rules, places for 65536 keys/, 'and what is there in its place';
+        'missing shared memory is logged';
+    like $server->error_log, qr/RLR0103: .* 604 rules, slots for 65536 keys/, 'the size in use is logged';
     restart('graceful', $RULES . $SERVE);
     $before -= 2;
 }
@@ -135,7 +134,7 @@ for my $client (1 .. 4) {
 for (1 .. 3) {
     my $started = rest('/many', $busy);
     restart('graceful');
-    cmp_ok rest('/many', $busy), '<', $started - 1, 'a restart under load';
+    cmp_ok rest('/many', $busy), '<', $started - 1, 'requests are counted over a restart under load';
 }
 kill USR1 => $_->{pid} for @clients;
 my $passed = 0;
@@ -143,26 +142,26 @@ for my $client (@clients) {
     $passed += readline $client->{read};
     waitpid $client->{pid}, 0;
 }
-# Answers that were on their way when a child ended were charged, not seen.
+# Responses lost at the exit of a child were charged.
 cmp_ok $passed, '<=', 100_000, 'restarts under load admit no more than the limit';
-cmp_ok $passed, '>=', 90_000, 'and lose few answers';
-is $server->ask('GET', '/many', { 'x-api-key' => $busy })->{status}, 429, 'nothing is left';
+cmp_ok $passed, '>=', 90_000, 'restarts under load lose few responses';
+is $server->ask('GET', '/many', { 'x-api-key' => $busy })->{status}, 429, 'restarts under load leave no quota';
 
 # ---- a killed child ----
 my $left = rest('/second', $other);
 kill_and_replace('a child', sub { (httpd_children($server->httpd_pid))[0] });
-is rest('/second', $other), $left - 1, 'a killed child takes no counter with it';
+is rest('/second', $other), $left - 1, 'a killed child loses no counter';
 
 # ---- a second httpd ----
 my $neighbour = RateLimitTest->new(config => $RULES . $SERVE);
 $neighbour->start;
 is left($neighbour->ask('GET', '/second', { 'x-api-key' => $other })), 99,
-    'a second httpd on the machine has its own counters';
-is rest('/second', $other), $left - 2, 'and leaves those of the first';
+    'a second httpd has its own counters';
+is rest('/second', $other), $left - 2, 'a second httpd does not change the counters of the first';
 
 # ---- stop ----
 $server->stop;
 $server->start;
-is rest('/second', $other), 99, 'a stop forgets';
+is rest('/second', $other), 99, 'a stop removes the counters';
 
 done_testing;

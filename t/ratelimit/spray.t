@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A new key in each request: what an address gets by it, and that all others
-# are served as if it were not there.
+# A new API key with each request: the share of an address, and the service for
+# all other addresses.
 use strict;
 use warnings;
 use RateLimitTest;
@@ -49,17 +49,17 @@ my $first_key = next_key();
 status_of($server, '/generate', $sprayer, $first_key);
 my %sprayed = spray($server, 70_000, '/generate', $sprayer);
 is $sprayed{passed}, 65_536 / 16 - 1 + 30,
-    'one address gets a sixteenth of the places, and one counter for all its other keys';
+    'an address gets a sixteenth of the slots, and one counter for its other keys';
 others_are_served($server, 'beside 70,000 keys of one address others are served');
 is status_of($server, '/generate', $sprayer), 429,
-    'a further key of that address is refused';
+    'a further key of an address with its share is refused';
 is status_of($server, '/generate', $sprayer, $first_key), 204,
-    'its keys that have a place keep their own counters';
+    'keys with a slot keep their own counters';
 is_deeply [ map { status_of($server, '/runs/stats', $sprayer) } 1 .. 3 ], [ 204, 429, 429 ],
-    'its new keys share one counter of each rule';
+    'keys without a slot share a counter per rule';
 is scalar(() = $server->error_log =~ /RLR0206: an address has its share/g), 1,
-    'the error log tells of it once a minute';
-unlike $server->error_log, qr/RLR0202/, 'the table is not full by it';
+    'an address with its share is logged once a minute';
+unlike $server->error_log, qr/RLR0202/, 'an address with its share does not fill the table';
 
 # ---- many addresses at once ----
 for my $sprayers (16, 100) {
@@ -68,7 +68,7 @@ for my $sprayers (16, 100) {
     spray($small, 300, '/generate', next_address()) for 1 .. $sprayers;
     others_are_served($small, "beside $sprayers addresses that fill the table others are served");
     my $live = $small->ask('GET', '/limits')->{json}{live_keys};
-    cmp_ok $live, '<=', 4096 * 5 / 8 + 400, "keys of an hour leave a part of the table free: $live";
+    cmp_ok $live, '<=', 4096 * 5 / 8 + 400, "keys of long intervals leave a part of the table free: $live";
 }
 
 # ---- no attack ----
@@ -97,15 +97,15 @@ Redirect 204 /
 CONF
 $brief->start;
 my %burst;
-# On a machine that stood still for a second the interval is over.
+# If the machine stalls for a second, the interval is over.
 for my $try (1 .. 20) {
     %burst = spray($brief, 20, '/brief', $sprayer);
     last if $burst{sec} < 1;
 }
-is $burst{passed}, 64 / 16 + 1, 'in a small table too an address has a sixteenth and one counter';
+is $burst{passed}, 64 / 16 + 1, 'an address gets a sixteenth of a small table, and one counter';
 wait_ms($burst{wait_ms} + 1000);
 my @again = map { my %one = spray($brief, 4, '/brief', $sprayer); $one{passed} } 1;
-is_deeply \@again, [4], 'when its keys are over the address may bring as many again';
+is_deeply \@again, [4], 'after the interval an address gets its share again';
 
 # ---- IPv6 ----
 my $number = 0;
@@ -121,6 +121,6 @@ for my $try (1 .. 20) {
     last if $network{sec} < 1;
 }
 is $network{passed}, 64 / 16 + 1,
-    'all IPv6 addresses of a /64 have one share, whatever RateLimitIPv6Prefix says';
+    'the addresses of an IPv6 /64 have one share, whatever RateLimitIPv6Prefix is';
 
 done_testing;

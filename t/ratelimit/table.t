@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The shipped table, row by row, for both regions: the published number of
-# requests passes, the next is refused, another identity passes, and who waits
-# as long as he was told is admitted.
+# requests passes, the next is refused, another identity passes, and a client
+# that waits for Retry-After is admitted.
 use strict;
 use warnings;
 use RateLimitTest;
@@ -43,7 +43,7 @@ my @ROWS = (
     [ 'public',          'GET /anything',             'ip',      '100/60',   '100/60' ],
 );
 
-is scalar @ROWS, 29, 'the table has 29 rows';
+is scalar @ROWS, 29, 'the published table has 29 rows';
 
 my $us = RateLimitTest->new(config => table() . <<'CONF');
 Redirect 204 /
@@ -73,18 +73,18 @@ sub check_row {
     my $server = $server{$region};
     my $who = identity($key);
     my %result;
-    # On a machine that stood still for the interval nothing has to be refused.
+    # If the machine stalls for the interval, no request has to be refused.
     for (1 .. 10) {
         %result = $server->flood($count + 1, $method, $path, $who);
         last if $result{sec} < $interval;
         $who = identity($key);
     }
-    is $result{passed}, $count, "$region $name: $limit by $key pass";
-    is $result{first}, $count, "$region $name: the next is refused";
+    is $result{passed}, $count, "$region $name: $limit requests by $key are admitted";
+    is $result{first}, $count, "$region $name: the next request is refused";
     my $other = $server->ask($method, $path, identity($key));
     is $other->{headers}{'ratelimit-policy'}, qq("$name";q=$count;w=$interval),
-        "$region $name: another identity passes, by that rule";
-    is $other->{status}, 204, "$region $name: and is served";
+        "$region $name: another identity is charged by the same rule";
+    is $other->{status}, 204, "$region $name: another identity is served";
     push @waiting, [ $region, $name, $method, $path, $who,
         $result{refused_at} + $result{wait_ms} / 1000 ] if $interval <= 10;
     return;
@@ -105,7 +105,7 @@ wait_ms($left * 1000) if $left > 0;
 for (@waiting) {
     my ($region, $name, $method, $path, $who) = @{$_};
     is $server{$region}->ask($method, $path, $who)->{status}, 204,
-        "$region $name: who waited as told is admitted";
+        "$region $name: a client that waits for Retry-After is admitted";
 }
 
 done_testing;

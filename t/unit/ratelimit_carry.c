@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
-/* Another configuration on the same memory, or on memory of another size:
- * nobody gets more by it. */
+/* Another configuration on the same segment (segment.c), or on one of another
+ * size (carry.c): no key gets more. */
 #include "check.h"
 
+#include "../../mod_ratelimit_regional/counter/carry.h"
 #include "ratelimit_segment.h"
 
 static const rlr_limit_t five = {5, 10};
@@ -15,8 +16,8 @@ static segment_t attach_again(const segment_t *segment)
 {
     segment_t next = *segment;
 
-    assert_int_equal(rlr_table_attach(&next.table, next.memory, next.size,
-                                      segment_rules, 3, next.rules),
+    assert_int_equal(rlr_segment_attach(&next.table, next.memory, next.size,
+                                        segment_rules, 3, next.rules),
                      RLR_TABLE_OK);
     next.clock.baton = segment->clock.baton;
     return next;
@@ -26,13 +27,13 @@ static uint32_t use_up(segment_t *segment, uint64_t key, rlr_limit_t limit)
 {
     uint32_t admitted = 0;
 
-    while (segment_ask(segment, key, limit).decision.admitted) {
+    while (segment_ask(segment, key, limit).window.admitted) {
         admitted++;
     }
     return admitted;
 }
 
-static void counts_and_counters_survive_a_restart(void **state)
+static void windows_and_counters_persist_over_a_restart(void **state)
 {
     rlr_counters_t counters;
     segment_t segment;
@@ -43,13 +44,13 @@ static void counts_and_counters_survive_a_restart(void **state)
     next = attach_again(&segment);
     assert_int_equal(use_up(&next, 1, five), 0);
     assert_int_equal(use_up(&segment, 1, five), 0);
-    rlr_table_counters(&next.table, next.rules[0], &counters);
+    rlr_walk_counters(&next.table, next.rules[0], &counters);
     assert_int_equal(counters.allowed, 5);
     assert_int_equal(counters.refused, 3);
     segment_drop(&segment);
 }
 
-static void a_greater_count_admits_the_difference(void **state)
+static void a_larger_limit_admits_the_difference(void **state)
 {
     segment_t segment;
     segment_t next;
@@ -57,14 +58,14 @@ static void a_greater_count_admits_the_difference(void **state)
     segment_make(&segment, 64, 2);
     assert_int_equal(use_up(&segment, 1, five), 5);
     next = attach_again(&segment);
-    assert_int_equal(segment_peek(&next, 1, eight).decision.remaining, 3);
+    assert_int_equal(segment_peek(&next, 1, eight).window.remaining, 3);
     assert_int_equal(use_up(&next, 1, eight), 3);
     segment_drop(&segment);
 }
 
-static void a_smaller_count_admits_none_until_enough_are_over(void **state)
+static void a_smaller_limit_refuses_until_enough_expired(void **state)
 {
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     segment_t segment;
     segment_t next;
 
@@ -75,13 +76,14 @@ static void a_smaller_count_admits_none_until_enough_are_over(void **state)
     }
     next = attach_again(&segment);
     answer = segment_ask(&next, 1, three);
-    assert_false(answer.decision.admitted);
-    /* Of those at 0, 1, 2, 3, 4 s the one at 2 s must be over; it is 5 s. */
-    assert_int_equal(answer.decision.wait_ms, 7000);
+    assert_false(answer.window.admitted);
+    /* Of those at 0, 1, 2, 3, 4 s the one at 2 s must have expired; it is 5
+     * s. */
+    assert_int_equal(answer.window.wait_ms, 7000);
     segment_drop(&segment);
 }
 
-static void the_newer_limit_holds_for_children_of_both(void **state)
+static void the_newer_limit_applies_to_children_of_both(void **state)
 {
     segment_t segment;
     segment_t next;
@@ -91,13 +93,13 @@ static void the_newer_limit_holds_for_children_of_both(void **state)
     for (int round = 0; round < 20; round++) {
         uint32_t admitted = 0;
 
-        /* Both ask in turns, the older one first. */
+        /* Both decide in turn, the older one first. */
         for (int i = 0; i < 20; i++) {
-            admitted += segment_ask(&segment, 1, eight).decision.admitted;
-            admitted += segment_ask(&next, 1, three).decision.admitted;
+            admitted += segment_ask(&segment, 1, eight).window.admitted;
+            admitted += segment_ask(&next, 1, three).window.admitted;
         }
         assert_int_equal(admitted, 3);
-        /* A key that only the older children know keeps their limit. */
+        /* A key that only the older children use keeps their limit. */
         assert_int_equal(use_up(&segment, 2, eight), 8);
         segment.time.us += 10001000;
         next.time.us = segment.time.us;
@@ -105,8 +107,8 @@ static void the_newer_limit_holds_for_children_of_both(void **state)
     segment_drop(&segment);
 }
 
-/* Takes all places for ten seconds, by another rule. Half of these later the
- * newer configuration uses its count for key 1 up, in an overflow window. */
+/* Fills all slots for ten seconds, by another rule. Five seconds later the
+ * newer configuration uses up its limit for key 1, in an overflow window. */
 static void charge_without_a_place(segment_t *segment, segment_t *next,
                                    rlr_limit_t newer)
 {
@@ -114,30 +116,30 @@ static void charge_without_a_place(segment_t *segment, segment_t *next,
 
     for (uint64_t key = 0; key < 1000; key++) {
         rlr_table_request_t request = segment_request(segment, &key, five);
-        rlr_table_answer_t answer;
+        rlr_table_decision_t answer;
 
         request.rule = segment->rules[1];
         rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
     }
     assert_int_equal(
-        rlr_table_live_keys(&segment->table, keys, 3, NULL, &segment->clock),
+        rlr_walk_live_keys(&segment->table, keys, 3, NULL, &segment->clock),
         16);
     segment->time.us += 5000000;
     for (uint32_t i = 0; i < newer.count; i++) {
-        rlr_table_answer_t answer = segment_ask(next, 1, newer);
+        rlr_table_decision_t answer = segment_ask(next, 1, newer);
 
         assert_true(answer.overflow);
-        assert_true(answer.decision.admitted);
+        assert_true(answer.window.admitted);
     }
 }
 
-/* From `before_us` after these charges until they are over, nobody admits key 1
- * again, whichever children are asked first; then it gets a place. */
+/* From `before_us` after these charges until they expire, key 1 is refused,
+ * whichever children decide first; then it gets a slot. */
 static void judge_older_first(rlr_limit_t older, rlr_limit_t newer,
                               uint64_t before_us)
 {
     uint64_t over_us = newer.interval_sec * 1000000ULL;
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     segment_t segment;
     segment_t next;
 
@@ -146,35 +148,36 @@ static void judge_older_first(rlr_limit_t older, rlr_limit_t newer,
     charge_without_a_place(&segment, &next, newer);
     segment.time.us += before_us;
     answer = segment_ask(&segment, 1, older);
-    assert_false(answer.decision.admitted);
-    assert_true(answer.decision.wait_ms > 0);
+    assert_false(answer.window.admitted);
+    assert_true(answer.window.wait_ms > 0);
     assert_int_equal(use_up(&next, 1, newer), 0);
     assert_int_equal(use_up(&segment, 1, older), 0);
     segment.time.us += over_us - before_us;
     answer = segment_ask(&segment, 1, older);
-    assert_true(answer.decision.admitted);
+    assert_true(answer.window.admitted);
     assert_false(answer.overflow);
     assert_int_equal(use_up(&next, 1, newer), newer.count - 1);
     segment_drop(&segment);
 }
 
-static void a_place_by_older_children_forgets_no_greater_count(void **state)
+static void a_slot_claimed_by_older_children_keeps_a_larger_count(void **state)
 {
     judge_older_first(three, eight, 5500000);
 }
 
-static void a_place_by_older_children_forgets_no_longer_interval(void **state)
+static void a_slot_claimed_by_older_children_keeps_a_longer_interval(
+    void **state)
 {
     static const rlr_limit_t minute = {3, 60};
 
     judge_older_first(three, minute, 20000000);
 }
 
-/* What fits into their own limit they take along. */
-static void older_children_place_keys_still(void **state)
+/* A count within their own limit is kept. */
+static void older_children_still_claim_slots(void **state)
 {
     static const rlr_limit_t two = {2, 10};
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     segment_t segment;
     segment_t next;
 
@@ -183,13 +186,13 @@ static void older_children_place_keys_still(void **state)
     charge_without_a_place(&segment, &next, two);
     segment.time.us += 5500000;
     answer = segment_ask(&segment, 1, three);
-    assert_true(answer.decision.admitted);
+    assert_true(answer.window.admitted);
     assert_false(answer.overflow);
-    assert_int_equal(answer.decision.remaining, 0);
+    assert_int_equal(answer.window.remaining, 0);
     segment_drop(&segment);
 }
 
-static void a_limit_may_change_often(void **state)
+static void a_limit_may_change_repeatedly(void **state)
 {
     segment_t segment;
     uint64_t seed = 5;
@@ -228,11 +231,11 @@ static void fill_some(segment_t *segment, uint64_t keys)
 
 static void make_next(segment_t *next, const segment_t *segment, uint32_t slots)
 {
-    segment_make_with(next, slots, rlr_table_secret(&segment->table));
+    segment_make_with(next, slots, rlr_segment_secret(&segment->table));
     next->time = segment->time;
 }
 
-static void windows_and_counters_move_to_a_larger_table(void **state)
+static void windows_and_counters_are_carried_to_a_larger_table(void **state)
 {
     rlr_counters_t before;
     rlr_counters_t after;
@@ -243,15 +246,16 @@ static void windows_and_counters_move_to_a_larger_table(void **state)
     fill_some(&segment, 300);
     make_next(&next, &segment, 4096);
     assert_int_equal(
-        rlr_table_carry_over(&next.table, &segment.table, &segment.clock),
+        rlr_carry_over(&next.table, &segment.table, &segment.clock),
         RLR_TABLE_OK);
-    rlr_table_counters(&segment.table, segment.rules[0], &before);
-    rlr_table_counters(&next.table, next.rules[0], &after);
+    rlr_walk_counters(&segment.table, segment.rules[0], &before);
+    rlr_walk_counters(&next.table, next.rules[0], &after);
     assert_memory_equal(&before, &after, sizeof(before));
     for (uint64_t key = 0; key < 300; key++) {
-        rlr_decision_t old = segment_peek(&segment, key, get_limit(key))
-                                 .decision;
-        rlr_decision_t new = segment_peek(&next, key, get_limit(key)).decision;
+        rlr_window_decision_t old = segment_peek(&segment, key, get_limit(key))
+                                        .window;
+        rlr_window_decision_t new = segment_peek(&next, key, get_limit(key))
+                                        .window;
 
         assert_int_equal(old.admitted, new.admitted);
         assert_int_equal(old.remaining, new.remaining);
@@ -262,7 +266,7 @@ static void windows_and_counters_move_to_a_larger_table(void **state)
     segment_drop(&next);
 }
 
-static void nobody_gains_by_a_smaller_table(void **state)
+static void a_smaller_table_admits_no_more(void **state)
 {
     segment_t segment;
     segment_t next;
@@ -273,16 +277,16 @@ static void nobody_gains_by_a_smaller_table(void **state)
     fill_some(&segment, 350);
     make_next(&next, &segment, 64);
     assert_int_equal(
-        rlr_table_carry_over(&next.table, &segment.table, &segment.clock),
+        rlr_carry_over(&next.table, &segment.table, &segment.clock),
         RLR_TABLE_OK);
-    assert_true(rlr_table_live_keys(&next.table, keys, 3, NULL, &next.clock)
+    assert_true(rlr_walk_live_keys(&next.table, keys, 3, NULL, &next.clock)
                 > 50);
     for (uint64_t key = 0; key < 350; key++) {
-        rlr_decision_t old = segment_peek(&segment, key, get_limit(key))
-                                 .decision;
-        rlr_table_answer_t new = segment_peek(&next, key, get_limit(key));
+        rlr_window_decision_t old = segment_peek(&segment, key, get_limit(key))
+                                        .window;
+        rlr_table_decision_t new = segment_peek(&next, key, get_limit(key));
 
-        assert_true(new.decision.remaining <= old.remaining);
+        assert_true(new.window.remaining <= old.remaining);
         in_place += !new.overflow;
     }
     assert_in_range(in_place, 51, 64);
@@ -290,7 +294,7 @@ static void nobody_gains_by_a_smaller_table(void **state)
     segment_drop(&next);
 }
 
-static void overflow_windows_move_too(void **state)
+static void overflow_windows_are_carried_over(void **state)
 {
     segment_t segment;
     segment_t next;
@@ -301,11 +305,11 @@ static void overflow_windows_move_too(void **state)
     }
     make_next(&next, &segment, 4096);
     assert_int_equal(
-        rlr_table_carry_over(&next.table, &segment.table, &segment.clock),
+        rlr_carry_over(&next.table, &segment.table, &segment.clock),
         RLR_TABLE_OK);
     for (uint64_t key = 0; key < 10000; key++) {
-        bool before = segment_peek(&segment, key, five).decision.admitted;
-        bool after = segment_peek(&next, key, five).decision.admitted;
+        bool before = segment_peek(&segment, key, five).window.admitted;
+        bool after = segment_peek(&next, key, five).window.admitted;
 
         assert_int_equal(before, after);
     }
@@ -313,7 +317,7 @@ static void overflow_windows_move_too(void **state)
     segment_drop(&next);
 }
 
-static void rules_that_the_new_table_lacks_do_not_move(void **state)
+static void rows_without_a_counterpart_are_not_carried_over(void **state)
 {
     static const char *const names[] = {"us/first/api", "us/new/api"};
     uint64_t key = 1;
@@ -325,33 +329,33 @@ static void rules_that_the_new_table_lacks_do_not_move(void **state)
 
     segment_make(&segment, 64, 9);
     for (uint32_t rule = 0; rule < 3; rule++) {
-        rlr_table_answer_t answer;
+        rlr_table_decision_t answer;
 
         request = segment_request(&segment, &key, five);
         request.rule = segment.rules[rule];
         rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
     }
     memset(&next, 0, sizeof(next));
-    next.size = rlr_table_size(64, 2);
+    next.size = rlr_segment_size(64, 2);
     next.memory = segment_map(next.size);
     next.clock = segment.clock;
-    assert_int_equal(rlr_table_create(next.memory, next.size, 64, 2,
-                                      rlr_table_secret(&segment.table)),
+    assert_int_equal(rlr_segment_create(next.memory, next.size, 64, 2,
+                                        rlr_segment_secret(&segment.table)),
+                     RLR_TABLE_OK);
+    assert_int_equal(rlr_segment_attach(&next.table, next.memory, next.size,
+                                        names, 2, rules),
                      RLR_TABLE_OK);
     assert_int_equal(
-        rlr_table_attach(&next.table, next.memory, next.size, names, 2, rules),
+        rlr_carry_over(&next.table, &segment.table, &segment.clock),
         RLR_TABLE_OK);
     assert_int_equal(
-        rlr_table_carry_over(&next.table, &segment.table, &segment.clock),
-        RLR_TABLE_OK);
-    assert_int_equal(
-        rlr_table_live_keys(&next.table, keys, 2, NULL, &segment.clock), 1);
+        rlr_walk_live_keys(&next.table, keys, 2, NULL, &segment.clock), 1);
     assert_int_equal(keys[rules[0]], 1);
     segment_drop(&segment);
     segment_drop(&next);
 }
 
-static void tables_of_different_secrets_do_not_mix(void **state)
+static void tables_with_different_secrets_are_refused(void **state)
 {
     segment_t segment;
     segment_t other;
@@ -359,7 +363,7 @@ static void tables_of_different_secrets_do_not_mix(void **state)
     segment_make(&segment, 64, 10);
     segment_make(&other, 64, 11);
     assert_int_equal(
-        rlr_table_carry_over(&other.table, &segment.table, &segment.clock),
+        rlr_carry_over(&other.table, &segment.table, &segment.clock),
         RLR_TABLE_SECRETS_DIFFER);
     segment_drop(&segment);
     segment_drop(&other);
@@ -368,19 +372,19 @@ static void tables_of_different_secrets_do_not_mix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(counts_and_counters_survive_a_restart),
-        CHECK_TEST(a_greater_count_admits_the_difference),
-        CHECK_TEST(a_smaller_count_admits_none_until_enough_are_over),
-        CHECK_TEST(the_newer_limit_holds_for_children_of_both),
-        CHECK_TEST(a_place_by_older_children_forgets_no_greater_count),
-        CHECK_TEST(a_place_by_older_children_forgets_no_longer_interval),
-        CHECK_TEST(older_children_place_keys_still),
-        CHECK_TEST(a_limit_may_change_often),
-        CHECK_TEST(windows_and_counters_move_to_a_larger_table),
-        CHECK_TEST(nobody_gains_by_a_smaller_table),
-        CHECK_TEST(overflow_windows_move_too),
-        CHECK_TEST(rules_that_the_new_table_lacks_do_not_move),
-        CHECK_TEST(tables_of_different_secrets_do_not_mix)};
+        CHECK_TEST(windows_and_counters_persist_over_a_restart),
+        CHECK_TEST(a_larger_limit_admits_the_difference),
+        CHECK_TEST(a_smaller_limit_refuses_until_enough_expired),
+        CHECK_TEST(the_newer_limit_applies_to_children_of_both),
+        CHECK_TEST(a_slot_claimed_by_older_children_keeps_a_larger_count),
+        CHECK_TEST(a_slot_claimed_by_older_children_keeps_a_longer_interval),
+        CHECK_TEST(older_children_still_claim_slots),
+        CHECK_TEST(a_limit_may_change_repeatedly),
+        CHECK_TEST(windows_and_counters_are_carried_to_a_larger_table),
+        CHECK_TEST(a_smaller_table_admits_no_more),
+        CHECK_TEST(overflow_windows_are_carried_over),
+        CHECK_TEST(rows_without_a_counterpart_are_not_carried_over),
+        CHECK_TEST(tables_with_different_secrets_are_refused)};
 
     return CHECK_RUN(tests);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many workers at once, as threads or as processes that are killed, on memory
- * and a clock that they share. */
+/* Concurrent workers, as threads or as processes that are killed, with shared
+ * memory and a shared clock. */
 #ifndef AGENT_T_UNIT_RATELIMIT_CROWD_H
 #define AGENT_T_UNIT_RATELIMIT_CROWD_H
 
@@ -20,8 +20,8 @@
 
 #define CROWD_SIZE 8
 
-/* Simulated time: workers push it on, so that a worker that is descheduled or
- * killed sleeps through many intervals. */
+/* Simulated time, advanced by the workers, so that many intervals pass while
+ * one is descheduled or killed. */
 typedef struct crowd_clock_t {
     _Atomic uint64_t us;
 } crowd_clock_t;
@@ -29,7 +29,7 @@ typedef struct crowd_clock_t {
 static inline void crowd_read(rlr_time_t *now, void *baton)
 {
     crowd_clock_t *clock = baton;
-    /* Monotonic for all, as the machine's clock is. */
+    /* Monotonic for all, like the machine's clock. */
     uint64_t us = atomic_load_explicit(&clock->us, memory_order_seq_cst);
 
     now->floor_ms = us / 1000;
@@ -85,7 +85,7 @@ static inline void crowd_yield(int signal_number)
     sched_yield();
 }
 
-/* Lets the others run every millisecond, at whatever instruction. */
+/* Yields every millisecond, at any instruction. */
 static inline void crowd_disturb(void)
 {
     static const struct itimerval often = {{0, 1000}, {0, 1000}};
@@ -109,11 +109,9 @@ static inline pid_t crowd_fork(crowd_work_t work, void *shared, int worker)
     return pid;
 }
 
-/*
- * Runs the workers as processes. `kills` times one of them is killed and begun
- * again with the same number. Returns how many were killed at work, or -1 if
- * one ended badly by itself.
- */
+/* Runs the workers as processes. `kills` times one of them is killed and
+ * restarted with the same number. Returns the number of those killed at work,
+ * or -1 if one failed. */
 static inline int crowd_run_processes(crowd_work_t work, void *shared,
                                       int kills, uint64_t seed)
 {
@@ -130,7 +128,7 @@ static inline int crowd_run_processes(crowd_work_t work, void *shared,
 
         seed = seed * 6364136223846793005U + 1442695040888963407U;
         victim = (int)(seed >> 40) % CROWD_SIZE;
-        /* As long as it pleases the scheduler: somewhere in its work. */
+        /* A random time, so that it dies anywhere in its work. */
         usleep((useconds_t)(seed >> 33) % 300);
         kill(pids[victim], SIGKILL);
         waitpid(pids[victim], &status, 0);

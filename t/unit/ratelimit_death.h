@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps a process through a request and judges what it would leave behind if it
- * died after each of its writes. */
+/* Steps a process through a request and checks the memory that it would leave
+ * if it died after each of its writes. */
 #ifndef AGENT_T_UNIT_RATELIMIT_DEATH_H
 #define AGENT_T_UNIT_RATELIMIT_DEATH_H
 
@@ -13,11 +13,10 @@
 #include "../../mod_ratelimit_regional/counter/layout.h"
 #include "ratelimit_segment.h"
 
-/* What the kernel makes of a lock whose owner died (FUTEX_OWNER_DIED). */
+/* The word of a lock whose owner died (FUTEX_OWNER_DIED). */
 #define OWNER_DIED 0x40000000
 
-/* Where a death is tried: what there is before, what the child does, and what
- * must be true afterwards. */
+/* A test of a death: preparation, the child's action, the check. */
 typedef struct scene_t {
     uint32_t slots;
     void (*prepare)(segment_t *segment);
@@ -32,8 +31,7 @@ typedef struct scene_t {
 #define CAN_STEP 1
 #endif
 
-/* The child, stopped right before its request; 0 where tracing is forbidden
- * and nothing can be tried. */
+/* Starts the child, stopped before its request; 0 if tracing is forbidden. */
 static pid_t start_child(const scene_t *scene, segment_t *segment)
 {
     pid_t pid = CAN_STEP ? fork() : -1;
@@ -54,7 +52,7 @@ static pid_t start_child(const scene_t *scene, segment_t *segment)
     return WIFSTOPPED(status) ? pid : 0;
 }
 
-/* One instruction; false when the child has ended. */
+/* Executes one instruction; false once the child has exited. */
 static bool step_child(pid_t pid)
 {
     int status;
@@ -64,19 +62,19 @@ static bool step_child(pid_t pid)
     return WIFSTOPPED(status);
 }
 
-/* The table that the child leaves if it dies now. */
-static segment_t bury(const segment_t *segment, void *memory, pid_t pid)
+/* Copies the table that the child leaves if it dies now. */
+static segment_t copy_of_dead(const segment_t *segment, void *memory, pid_t pid)
 {
     segment_t left = *segment;
 
     memcpy(memory, segment->memory, segment->size);
     left.memory = memory;
-    assert_int_equal(rlr_table_attach(&left.table, memory, left.size,
-                                      segment_rules, 3, left.rules),
+    assert_int_equal(rlr_segment_attach(&left.table, memory, left.size,
+                                        segment_rules, 3, left.rules),
                      RLR_TABLE_OK);
     /* The child's view, not that of a later configuration. */
     left.table.generation = segment->table.generation;
-    for (uint32_t i = 0; i < RLR_TABLE_LOCKS; i++) {
+    for (uint32_t i = 0; i < RLR_LOCKS; i++) {
         int *word = &left.table.locks[i].mutex.__data.__lock;
 
         if ((*word & OWNER_MASK) == pid) {
@@ -89,15 +87,15 @@ static segment_t bury(const segment_t *segment, void *memory, pid_t pid)
 static void judge_death(const scene_t *scene, const segment_t *segment,
                         void *memory, pid_t pid)
 {
-    segment_t left = bury(segment, memory, pid);
+    segment_t left = copy_of_dead(segment, memory, pid);
 
     left.clock.baton = &left.time;
-    assert_null(rlr_table_validate(&left.table, &left.clock));
+    assert_null(rlr_walk_validate(&left.table, &left.clock));
     scene->judge(&left);
-    assert_null(rlr_table_validate(&left.table, &left.clock));
+    assert_null(rlr_walk_validate(&left.table, &left.clock));
 }
 
-/* Whatever a lock belongs to changes only while the child holds it. */
+/* What a lock guards changes only while the child holds it. */
 static void judge_locks(const segment_t *segment, const void *last, pid_t pid)
 {
     const rlr_table_t *table = &segment->table;
@@ -106,14 +104,14 @@ static void judge_locks(const segment_t *segment, const void *last, pid_t pid)
 
     for (uint32_t set = 0; set < table->sets; set++) {
         size_t tags = (size_t)((const char *)&table->tags[set] - base);
-        int owner = table->locks[set % RLR_TABLE_SET_LOCKS].mutex.__data.__lock;
+        int owner = table->locks[set % RLR_SET_LOCKS].mutex.__data.__lock;
         bool changed = memcmp(base + tags, before + tags, 64) != 0;
 
-        for (uint32_t way = 0; way < RLR_TABLE_WAYS; way++) {
-            const rlr_table_slot_t *slot = rlr_table_slot(table, set, way);
-            const rlr_table_slot_t *old = (const void *)(before
-                                                         + ((const char *)slot
-                                                            - base));
+        for (uint32_t way = 0; way < RLR_WAYS; way++) {
+            const rlr_slot_t *slot = rlr_layout_slot(table, set, way);
+            const rlr_slot_t *old = (const void *)(before
+                                                   + ((const char *)slot
+                                                      - base));
 
             changed = changed || slot->window.owner != old->window.owner
                 || slot->window.limit != old->window.limit;

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/rules/digest.c */
-/* Keys as operators write and read them. */
+/* OBJECTS: ../mod_ratelimit_regional/rules/sha256.c */
+/* Digests (rules/digest.c, rules/sha256.c). */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/rules/digest.h"
+#include "../../mod_ratelimit_regional/rules/sha256.h"
 
 /* printf %s abc | sha256sum | cut -c1-32 */
 #define ABC "ba7816bf8f01cfea414140de5dae2223"
 
-static void a_key_is_written_as_half_of_its_sha256(void **state)
+static void a_digest_is_half_of_the_sha256(void **state)
 {
     char text[RLR_DIGEST_TEXT_SIZE];
-    rlr_digest_t digest = rlr_digest_make("abc", 3);
+    rlr_digest_t digest = rlr_sha256_digest("abc", 3);
 
     rlr_digest_format(text, &digest);
     assert_string_equal(text, "sha256:" ABC);
 }
 
-static void what_is_written_is_read_again(void **state)
+static void a_written_digest_is_parsed(void **state)
 {
     static const char *const same[] = {
         "sha256:" ABC, "sha256:BA7816BF8F01CFEA414140DE5DAE2223",
         "sha256:" ABC "b00361a396177a9cb410ff61f20015ad"};
-    rlr_digest_t expected = rlr_digest_make("abc", 3);
+    rlr_digest_t expected = rlr_sha256_digest("abc", 3);
     rlr_digest_t digest;
 
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
@@ -34,7 +35,7 @@ static void what_is_written_is_read_again(void **state)
     }
 }
 
-static void anything_else_is_no_hash(void **state)
+static void anything_else_is_refused(void **state)
 {
     static const char *const bad[] = {"",
                                       "sha256:",
@@ -53,10 +54,10 @@ static void anything_else_is_no_hash(void **state)
     }
 }
 
-static void different_keys_are_told_apart(void **state)
+static void different_keys_have_different_digests(void **state)
 {
-    rlr_digest_t a = rlr_digest_make("abc", 3);
-    rlr_digest_t b = rlr_digest_make("abd", 3);
+    rlr_digest_t a = rlr_sha256_digest("abc", 3);
+    rlr_digest_t b = rlr_sha256_digest("abd", 3);
 
     assert_false(rlr_digest_equal(&a, &b));
 }
@@ -64,17 +65,17 @@ static void different_keys_are_told_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_key_is_written_as_half_of_its_sha256),
-        CHECK_TEST(what_is_written_is_read_again),
-        CHECK_TEST(anything_else_is_no_hash),
-        CHECK_TEST(different_keys_are_told_apart)};
+        CHECK_TEST(a_digest_is_half_of_the_sha256),
+        CHECK_TEST(a_written_digest_is_parsed),
+        CHECK_TEST(anything_else_is_refused),
+        CHECK_TEST(different_keys_have_different_digests)};
 
     int failed;
 
-    if (!rlr_digest_begin()) {
+    if (!rlr_sha256_begin()) {
         return 1;
     }
     failed = CHECK_RUN(tests);
-    rlr_digest_end();
+    rlr_sha256_end();
     return failed;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
-/* Another process at any moment of a request: whatever it does there, the
- * answer and all later ones are as if the two had come one after the other. */
+/* Another process at any instruction of a request: the decision and all later
+ * ones are as if the two had run one after the other. */
 #include "check.h"
 
 #include "ratelimit_trap.h"
@@ -16,10 +16,10 @@ static void admit(stage_t *stage)
                      stage->limit.count, &stage->clock, &stage->decision);
 }
 
-/* One more in the log if it is admitted; for interruptions. */
+/* Admits one and logs it; for interruptions. */
 static void admit_beside(stage_t *stage)
 {
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
 
     rlr_window_admit(&stage->window, SIM_OWNER, stage->limit,
                      stage->limit.count, &stage->clock, &decision);
@@ -44,7 +44,7 @@ static void fill(stage_t *stage, uint32_t count)
     }
 }
 
-/* Puts the request's own admission into the log, at its time. */
+/* Logs the request's own admission, at its time. */
 static void log_request(stage_t *stage)
 {
     uint64_t us = stage->decision.at_ms * 1000;
@@ -61,8 +61,8 @@ static void log_request(stage_t *stage)
     stage->log.times[i] = us;
 }
 
-/* Everything so far, and what is asked in the next three intervals, is as an
- * exact log has it. */
+/* All decisions so far, and those of the next three intervals, agree with an
+ * exact log. */
 static const char *judge_by_log(stage_t *stage)
 {
     uint32_t group = (stage->limit.count + 63) / 64;
@@ -87,7 +87,7 @@ static const char *judge_by_log(stage_t *stage)
     return NULL;
 }
 
-/* As many marks as there may be; the older half of them is over. */
+/* All marks in use, the older half expired. */
 static void prepare_half_over(stage_t *stage)
 {
     build(stage, 64);
@@ -111,7 +111,7 @@ static const char *judge_admitted(stage_t *stage)
     return judge_by_log(stage);
 }
 
-static void a_request_is_not_refused_for_marks_of_later_ones(void **state)
+static void marks_of_later_requests_do_not_refuse_a_request(void **state)
 {
     play(prepare_half_over, admit, admit_ten, judge_admitted, false);
 }
@@ -123,7 +123,8 @@ static void prepare_one(stage_t *stage)
     stage->time.us += 11000000;
 }
 
-/* As many as bring the ring, and all but the sequence, back to where it was. */
+/* As many admissions as return the ring, and all but the sequence, to its
+ * state. */
 static void admit_a_round(stage_t *stage)
 {
     for (int i = 0; i < RLR_WINDOW_RING; i++) {
@@ -133,7 +134,7 @@ static void admit_a_round(stage_t *stage)
     stage->time.us -= 10001000;
 }
 
-static void a_state_that_looks_the_same_is_not_taken_for_it(void **state)
+static void a_recurring_state_is_detected(void **state)
 {
     play(prepare_one, admit, admit_a_round, judge_by_log, false);
 }
@@ -150,7 +151,7 @@ static void admit_and_wait(stage_t *stage)
     stage->time.us += 5000000;
 }
 
-static void a_mark_is_not_raised_long_after_its_admission(void **state)
+static void a_mark_is_not_raised_late(void **state)
 {
     play(prepare_half, admit, admit_and_wait, judge_by_log, false);
 }
@@ -167,7 +168,7 @@ static void admit_more_and_wait(stage_t *stage)
     stage->time.us += 5000000;
 }
 
-static void a_mark_of_many_is_not_raised_long_after_them(void **state)
+static void a_mark_of_a_group_is_not_raised_late(void **state)
 {
     play(prepare_groups, admit, admit_more_and_wait, judge_by_log, false);
 }
@@ -179,7 +180,7 @@ static void wait_and_admit_one(stage_t *stage)
     admit_beside(stage);
 }
 
-static void a_mark_of_many_is_not_taken_back(void **state)
+static void a_mark_of_a_group_is_not_lowered(void **state)
 {
     play(prepare_groups, admit, wait_and_admit_one, judge_by_log, false);
 }
@@ -199,7 +200,7 @@ static void wait_and_admit(stage_t *stage)
     }
 }
 
-static void an_old_reading_of_the_clock_is_not_used_later(void **state)
+static void an_old_clock_reading_is_not_published(void **state)
 {
     play(prepare_full, admit, wait_and_admit, judge_by_log, false);
 }
@@ -207,7 +208,7 @@ static void an_old_reading_of_the_clock_is_not_used_later(void **state)
 /* Tables: the request is for key 7. */
 static void ask_table(stage_t *stage)
 {
-    stage->decision = segment_ask(&stage->segment, 7, five).decision;
+    stage->decision = segment_ask(&stage->segment, 7, five).window;
 }
 
 static void make_table(stage_t *stage)
@@ -220,7 +221,7 @@ static uint32_t use_up(stage_t *stage, uint64_t key)
 {
     uint32_t admitted = 0;
 
-    while (segment_ask(&stage->segment, key, five).decision.admitted) {
+    while (segment_ask(&stage->segment, key, five).window.admitted) {
         admitted++;
     }
     return admitted;
@@ -233,7 +234,7 @@ static void prepare_known_and_over(stage_t *stage)
     stage->segment.time.us += 11000000;
 }
 
-/* All places go to other keys, which use their counts up. */
+/* Other keys claim all slots and use up their limits. */
 static void take_all_places(stage_t *stage)
 {
     for (uint64_t key = 100; !stage_is_locked(stage) && key < 160; key++) {
@@ -249,23 +250,23 @@ static const char *judge_taken(stage_t *stage)
         rlr_table_request_t request = segment_request(&stage->segment, &known,
                                                       five);
 
-        /* Who has a place there has used it up. */
+        /* Keys with a slot there have used up their limit. */
         if (stage->decision.at_ms != 0
             && rlr_table_knows(&stage->segment.table, &request)
-            && segment_peek(&stage->segment, key, five).decision.remaining
-                > 0) {
+            && segment_peek(&stage->segment, key, five).window.remaining > 0) {
             DEMAND(use_up(stage, key) == 5);
         }
     }
     return stage_drop_table(stage);
 }
 
-static void a_place_that_was_given_away_is_not_charged(void **state)
+static void a_slot_of_another_key_is_not_charged(void **state)
 {
     play(prepare_known_and_over, ask_table, take_all_places, judge_taken, true);
 }
 
-/* Another process places the same key first and uses it up. */
+/* Another process claims a slot for the same key first and uses up its
+ * limit. */
 static void place_first(stage_t *stage)
 {
     if (!stage_is_locked(stage)) {
@@ -281,7 +282,7 @@ static const char *judge_once(stage_t *stage)
     return stage_drop_table(stage);
 }
 
-static void a_key_placed_meanwhile_is_found_again(void **state)
+static void a_key_that_gets_a_slot_concurrently_is_found(void **state)
 {
     play(make_table, ask_table, place_first, judge_once, true);
 }
@@ -295,14 +296,14 @@ static void prepare_all_over(stage_t *stage)
     stage->segment.time.us += 11000000;
 }
 
-/* Their owners come back, without a lock, while places are looked for. */
+/* Dead keys become live, without a lock, while slots are searched. */
 static void wake_all(stage_t *stage)
 {
     const rlr_table_t *table = &stage->segment.table;
 
-    for (size_t i = 0; i < (size_t)table->sets * RLR_TABLE_WAYS; i++) {
+    for (size_t i = 0; i < (size_t)table->sets * RLR_WAYS; i++) {
         rlr_window_t *window = &table->slots[i].window;
-        rlr_decision_t decision;
+        rlr_window_decision_t decision;
 
         stage->admitted += rlr_window_admit(window, window->owner, five, 5,
                                             &stage->segment.clock, &decision)
@@ -316,25 +317,25 @@ static const char *judge_all_count(stage_t *stage)
     const rlr_table_t *table = &stage->segment.table;
     uint32_t held = 0;
 
-    for (size_t i = 0; i < (size_t)table->sets * RLR_TABLE_WAYS; i++) {
+    for (size_t i = 0; i < (size_t)table->sets * RLR_WAYS; i++) {
         rlr_window_copy_t copy;
 
         rlr_window_copy(&copy, &table->slots[i].window, 0,
                         &stage->segment.clock);
         held += copy.count;
     }
-    for (uint32_t i = 0; i < RLR_TABLE_GROUPS; i++) {
+    for (uint32_t i = 0; i < RLR_GROUPS; i++) {
         rlr_window_copy_t copy;
 
-        rlr_window_copy(&copy, &rlr_table_overflow_slot(table, 0, i)->window, 0,
-                        &stage->segment.clock);
+        rlr_window_copy(&copy, &rlr_layout_overflow_slot(table, 0, i)->window,
+                        0, &stage->segment.clock);
         held += copy.count;
     }
     DEMAND(held == stage->admitted + stage->decision.admitted);
     return stage_drop_table(stage);
 }
 
-static void a_key_that_wakes_keeps_its_place(void **state)
+static void a_key_that_becomes_live_keeps_its_slot(void **state)
 {
     play(prepare_all_over, ask_table, wake_all, judge_all_count, true);
 }
@@ -349,29 +350,29 @@ static void prepare_other_limit(stage_t *stage)
 
 static void ask_with_new_limit(stage_t *stage)
 {
-    stage->decision = segment_ask(&stage->segment, 7, eight).decision;
+    stage->decision = segment_ask(&stage->segment, 7, eight).window;
 }
 
 static const char *judge_new_limit(stage_t *stage)
 {
     uint32_t remaining = segment_peek(&stage->segment, 7, eight)
-                             .decision.remaining;
+                             .window.remaining;
 
     DEMAND(stage->decision.admitted);
     DEMAND(remaining == 8 - 3 - 1 - stage->admitted);
     return stage_drop_table(stage);
 }
 
-static void a_limit_that_changes_loses_no_admission(void **state)
+static void a_changed_limit_loses_no_admission(void **state)
 {
-    /* The old limit's processes go on until the new one is in place. */
+    /* Processes with the old limit continue until the new one is in place. */
     play(prepare_other_limit, ask_with_new_limit, wake_all, judge_new_limit,
          true);
 }
 
-/* ---- A slot taken back ---- */
+/* ---- Reclaimed slots ---- */
 
-/* The address that asks has its share of four, all of them over. */
+/* The address has its share of four slots, all with dead keys. */
 static void prepare_share_over(stage_t *stage)
 {
     segment_make(&stage->segment, 64, 3);
@@ -383,18 +384,18 @@ static void prepare_share_over(stage_t *stage)
     stage->segment.time.us += 11000000;
 }
 
-/* The others of the address come with new keys, and sweep too. */
+/* Other requests of the address have new keys, and sweep too. */
 static void sweep_first(stage_t *stage)
 {
     if (!stage_is_locked(stage)) {
         for (uint64_t key = 2000; key < 2006; key++) {
             stage->admitted += segment_ask(&stage->segment, key, five)
-                                   .decision.admitted;
+                                   .window.admitted;
         }
     }
 }
 
-/* Each slot is counted once, and no other. */
+/* Each slot is counted exactly once. */
 static const char *judge_shares(stage_t *stage)
 {
     DEMAND(stage->decision.at_ms != 0);
@@ -405,12 +406,13 @@ static const char *judge_shares(stage_t *stage)
     return stage_drop_table(stage);
 }
 
-static void two_sweeps_give_a_slot_back_once(void **state)
+static void two_sweeps_reclaim_a_slot_once(void **state)
 {
     play(prepare_share_over, ask_table, sweep_first, judge_shares, true);
 }
 
-/* Dead slots go to another address after the sweep has seen them. */
+/* Slots of dead keys are claimed by another address after the sweep has seen
+ * them. */
 static void take_for_another(stage_t *stage)
 {
     if (!stage_is_locked(stage)) {
@@ -434,19 +436,19 @@ static const char *judge_another(stage_t *stage)
     return judge_shares(stage);
 }
 
-static void a_slot_that_another_address_took_stays_its_own(void **state)
+static void a_slot_claimed_by_another_address_is_not_reclaimed(void **state)
 {
     play(prepare_share_over, ask_table, take_for_another, judge_another, true);
 }
 
-static void a_key_that_wakes_is_not_taken_back(void **state)
+static void a_key_that_becomes_live_is_not_reclaimed(void **state)
 {
     play(prepare_share_over, ask_table, wake_all, judge_all_count, true);
 }
 
 static void ask_known(stage_t *stage)
 {
-    stage->decision = segment_ask(&stage->segment, 1000, five).decision;
+    stage->decision = segment_ask(&stage->segment, 1000, five).window;
 }
 
 static const char *judge_known(stage_t *stage)
@@ -457,7 +459,7 @@ static const char *judge_known(stage_t *stage)
     return stage_drop_table(stage);
 }
 
-static void a_key_whose_slot_is_taken_back_meanwhile_is_counted(void **state)
+static void a_key_whose_slot_is_reclaimed_concurrently_is_counted(void **state)
 {
     play(prepare_share_over, ask_known, sweep_first, judge_known, false);
 }
@@ -465,20 +467,20 @@ static void a_key_whose_slot_is_taken_back_meanwhile_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_request_is_not_refused_for_marks_of_later_ones),
-        CHECK_TEST(a_state_that_looks_the_same_is_not_taken_for_it),
-        CHECK_TEST(a_mark_is_not_raised_long_after_its_admission),
-        CHECK_TEST(a_mark_of_many_is_not_raised_long_after_them),
-        CHECK_TEST(a_mark_of_many_is_not_taken_back),
-        CHECK_TEST(an_old_reading_of_the_clock_is_not_used_later),
-        CHECK_TEST(a_place_that_was_given_away_is_not_charged),
-        CHECK_TEST(a_key_placed_meanwhile_is_found_again),
-        CHECK_TEST(a_key_that_wakes_keeps_its_place),
-        CHECK_TEST(a_limit_that_changes_loses_no_admission),
-        CHECK_TEST(two_sweeps_give_a_slot_back_once),
-        CHECK_TEST(a_slot_that_another_address_took_stays_its_own),
-        CHECK_TEST(a_key_that_wakes_is_not_taken_back),
-        CHECK_TEST(a_key_whose_slot_is_taken_back_meanwhile_is_counted)};
+        CHECK_TEST(marks_of_later_requests_do_not_refuse_a_request),
+        CHECK_TEST(a_recurring_state_is_detected),
+        CHECK_TEST(a_mark_is_not_raised_late),
+        CHECK_TEST(a_mark_of_a_group_is_not_raised_late),
+        CHECK_TEST(a_mark_of_a_group_is_not_lowered),
+        CHECK_TEST(an_old_clock_reading_is_not_published),
+        CHECK_TEST(a_slot_of_another_key_is_not_charged),
+        CHECK_TEST(a_key_that_gets_a_slot_concurrently_is_found),
+        CHECK_TEST(a_key_that_becomes_live_keeps_its_slot),
+        CHECK_TEST(a_changed_limit_loses_no_admission),
+        CHECK_TEST(two_sweeps_reclaim_a_slot_once),
+        CHECK_TEST(a_slot_claimed_by_another_address_is_not_reclaimed),
+        CHECK_TEST(a_key_that_becomes_live_is_not_reclaimed),
+        CHECK_TEST(a_key_whose_slot_is_reclaimed_concurrently_is_counted)};
 
     return CHECK_RUN(tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of the limiter from lines as administrators write them. */
+/* Parses rules of the limiter from lines of a configuration. */
 #ifndef AGENT_T_UNIT_RATELIMIT_LINE_H
 #define AGENT_T_UNIT_RATELIMIT_LINE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
-/* Processes that are really killed while they hold locks or wait for them:
- * whoever comes next goes on, and finds each slot counted. */
+/* Processes that are killed while they hold locks or wait for them: the next
+ * ones continue, and each slot is counted. */
 #include "check.h"
 
 #include <sched.h>
@@ -22,8 +22,7 @@ static const rlr_limit_t five = {5, 10};
 
 typedef void (*part_t)(segment_t *segment);
 
-/* All slots are those of four addresses, four keys of each, all of them over.
- */
+/* All slots belong to four addresses with four keys each, all dead. */
 static void prepare_over(segment_t *segment)
 {
     for (segment->holder = 1; segment->holder <= 4; segment->holder++) {
@@ -37,20 +36,20 @@ static void prepare_over(segment_t *segment)
 
 static void sweep(segment_t *segment)
 {
-    rlr_table_sweep(&segment->table,
-                    rlr_table_share_holder(&segment->table, &segment->holder,
-                                           sizeof(segment->holder)),
-                    &segment->clock);
+    rlr_slot_sweep(&segment->table,
+                   rlr_share_holder(&segment->table, &segment->holder,
+                                    sizeof(segment->holder)),
+                   &segment->clock);
 }
 
-/* Somebody died before, between a slot and its counter. */
+/* An earlier process died between a slot and its counter. */
 static void prepare_wrong(segment_t *segment)
 {
     prepare_over(segment);
     for (uint32_t i = 0; i < 64; i += 3) {
         segment->table.shares[i] += 2;
     }
-    rlr_table_mark_damaged(&segment->table);
+    rlr_segment_mark_damaged(&segment->table);
 }
 
 static void repair(segment_t *segment)
@@ -58,30 +57,30 @@ static void repair(segment_t *segment)
     segment_repair(&segment->table);
 }
 
-/* A new key of each address; the first one meets what the dead has left. */
+/* A new key of each address; the first finds the lock of the dead process. */
 static void judge_death_of(segment_t *segment)
 {
     const rlr_table_t *table = &segment->table;
 
     assert_true(segment_least_excess(table) >= 0);
     for (segment->holder = 1; segment->holder <= 6; segment->holder++) {
-        rlr_table_answer_t answer = segment_ask(
+        rlr_table_decision_t answer = segment_ask(
             segment, segment->holder * 1000 + 500, five);
 
-        assert_true(answer.decision.admitted);
+        assert_true(answer.window.admitted);
         assert_true(segment_least_excess(table) >= 0);
     }
-    for (uint32_t lock = 0; lock < RLR_TABLE_SET_LOCKS; lock++) {
-        assert_true(rlr_table_lock_set(table, lock));
-        rlr_table_unlock_set(table, lock);
+    for (uint32_t lock = 0; lock < RLR_SET_LOCKS; lock++) {
+        assert_true(rlr_lock_set(table, lock));
+        rlr_unlock_set(table, lock);
     }
     repair(segment);
-    assert_false(rlr_table_is_damaged(table));
+    assert_false(rlr_segment_is_damaged(table));
     assert_int_equal(segment_least_excess(table), 0);
     assert_int_equal(segment_excess(table), 0);
 }
 
-/* Steps to go until the process kills itself. */
+/* Instructions until the process kills itself. */
 static unsigned steps_left;
 
 static void count_steps(int signal_number)
@@ -91,8 +90,8 @@ static void count_steps(int signal_number)
     }
 }
 
-/* A process that dies before this instruction of its work. False: it came to
- * its end. */
+/* Runs a process that dies before this instruction of its work. False: it has
+ * finished. */
 static bool kill_at(part_t prepare, part_t work, unsigned instruction)
 {
     segment_t segment;
@@ -116,7 +115,7 @@ static bool kill_at(part_t prepare, part_t work, unsigned instruction)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-/* Fewer deaths than instructions, for each of them begins from the start. */
+/* Fewer deaths than instructions, since each starts from the beginning. */
 static unsigned get_width(unsigned width)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -125,8 +124,8 @@ static unsigned get_width(unsigned width)
     return sim_effort() < 3 ? width : width / 5;
 }
 
-/* Odd steps, so that each instruction of a part that is run again and again, as
- * locking is, has its turn. */
+/* Odd steps, so that every instruction of repeated parts, like locking, is
+ * hit. */
 static void kill_everywhere(part_t prepare, part_t work, unsigned step)
 {
     unsigned deaths = 0;
@@ -138,20 +137,20 @@ static void kill_everywhere(part_t prepare, part_t work, unsigned step)
     assert_true(!HAS_TRAPS || deaths >= 10);
 }
 
-static void a_sweep_is_left_at_any_instruction(void **state)
+static void a_process_may_die_at_any_instruction_of_a_sweep(void **state)
 {
     kill_everywhere(prepare_over, sweep, get_width(35));
 }
 
-static void a_repair_is_left_at_any_instruction(void **state)
+static void a_process_may_die_at_any_instruction_of_a_repair(void **state)
 {
     kill_everywhere(prepare_wrong, repair, get_width(2025));
 }
 
 /* ---- More than one lock ---- */
 
-/* Dies with two locks, and all who wait for either go on. */
-static void an_owner_of_two_locks_dies(void **state)
+/* Dies with two locks; all waiters for either continue. */
+static void two_locks_of_a_dead_owner_are_recovered(void **state)
 {
     segment_t segment;
     int status;
@@ -159,14 +158,14 @@ static void an_owner_of_two_locks_dies(void **state)
     segment_make(&segment, 64, 3);
     prepare_over(&segment);
     if (fork() == 0) {
-        rlr_table_lock_set(&segment.table, 2);
-        rlr_table_lock_set(&segment.table, 5);
+        rlr_lock_set(&segment.table, 2);
+        rlr_lock_set(&segment.table, 5);
         raise(SIGKILL);
     }
     wait(&status);
     assert_true(WIFSIGNALED(status));
     sweep(&segment);
-    assert_true(rlr_table_is_damaged(&segment.table));
+    assert_true(rlr_segment_is_damaged(&segment.table));
     judge_death_of(&segment);
     segment_drop(&segment);
 }
@@ -175,14 +174,14 @@ static void an_owner_of_two_locks_dies(void **state)
 
 static void lock_and_leave(segment_t *segment)
 {
-    if (!rlr_table_lock_set(&segment->table, 0)) {
+    if (!rlr_lock_set(&segment->table, 0)) {
         _exit(1);
     }
-    rlr_table_unlock_set(&segment->table, 0);
+    rlr_unlock_set(&segment->table, 0);
 }
 
-/* A process that stops and then waits for the lock; 0 where tracing is
- * forbidden and nothing can be tried. */
+/* Starts a process that stops and then waits for the lock; 0 if tracing is
+ * forbidden. */
 static pid_t start_traced(segment_t *segment)
 {
     pid_t pid = HAS_TRAPS ? fork() : -1;
@@ -203,7 +202,7 @@ static pid_t start_traced(segment_t *segment)
     return WIFSTOPPED(status) ? pid : 0;
 }
 
-/* Until the process sleeps, or is stopped by its tracer. */
+/* Waits until the process sleeps, or is stopped by its tracer. */
 static void wait_until_asleep(pid_t pid)
 {
     char path[32];
@@ -220,7 +219,7 @@ static void wait_until_asleep(pid_t pid)
     }
 }
 
-/* Lets the stopped process go on until it is about to wait for a lock. */
+/* Continues the stopped process until it is about to wait for a lock. */
 static void run_to_wait(pid_t pid)
 {
     struct __ptrace_syscall_info call = {.op = PTRACE_SYSCALL_INFO_NONE};
@@ -235,9 +234,9 @@ static void run_to_wait(pid_t pid)
     }
 }
 
-/* Two wait. The first is woken, the lock is taken before it runs, and it is
- * killed: it cannot pass on that it was woken. */
-static void who_waits_goes_on_when_the_one_woken_is_killed(void **state)
+/* Two processes wait. The first is woken, the lock is taken before it runs,
+ * and it is killed: it cannot wake the second. */
+static void a_waiter_continues_if_the_woken_one_is_killed(void **state)
 {
     segment_t segment;
     pid_t first;
@@ -245,7 +244,7 @@ static void who_waits_goes_on_when_the_one_woken_is_killed(void **state)
     int status;
 
     segment_make(&segment, 64, 3);
-    assert_true(rlr_table_lock_set(&segment.table, 0));
+    assert_true(rlr_lock_set(&segment.table, 0));
     first = start_traced(&segment);
     if (first != 0) {
         run_to_wait(first);
@@ -258,59 +257,59 @@ static void who_waits_goes_on_when_the_one_woken_is_killed(void **state)
         _exit(0);
     }
     wait_until_asleep(second);
-    rlr_table_unlock_set(&segment.table, 0);
+    rlr_unlock_set(&segment.table, 0);
     if (first != 0) {
         assert_int_equal(waitpid(first, &status, 0), first);
-        assert_true(rlr_table_lock_set(&segment.table, 0));
+        assert_true(rlr_lock_set(&segment.table, 0));
         kill(first, SIGKILL);
         assert_int_equal(waitpid(first, &status, 0), first);
-        rlr_table_unlock_set(&segment.table, 0);
+        rlr_unlock_set(&segment.table, 0);
     }
     assert_int_equal(waitpid(second, &status, 0), second);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     segment_drop(&segment);
 }
 
-/* New keys of the sets are refused for a second, as whatever cannot be decided;
- * known ones are not concerned. */
-static void a_stopped_owner_does_not_stop_the_others(void **state)
+/* New keys of the sets are refused for a second as undecidable; known keys are
+ * not affected. */
+static void a_stopped_owner_does_not_stop_other_processes(void **state)
 {
     segment_t segment;
     int status;
     pid_t pid;
 
     segment_make(&segment, 16, 3);
-    assert_true(segment_ask(&segment, 1, five).decision.admitted);
+    assert_true(segment_ask(&segment, 1, five).window.admitted);
     pid = fork();
     if (pid == 0) {
-        rlr_table_lock_set(&segment.table, 0);
-        rlr_table_lock_set(&segment.table, 1);
+        rlr_lock_set(&segment.table, 0);
+        rlr_lock_set(&segment.table, 1);
         raise(SIGSTOP);
         _exit(0);
     }
     assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
     assert_true(WIFSTOPPED(status));
-    assert_true(segment_ask(&segment, 1, five).decision.admitted);
+    assert_true(segment_ask(&segment, 1, five).window.admitted);
     if (HAS_TRAPS) {
-        rlr_decision_t decision = segment_ask(&segment, 2, five).decision;
+        rlr_window_decision_t decision = segment_ask(&segment, 2, five).window;
 
         assert_false(decision.admitted);
         assert_int_equal(decision.wait_ms, 1000);
     }
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(segment_ask(&segment, 2, five).decision.admitted);
+    assert_true(segment_ask(&segment, 2, five).window.admitted);
     segment_drop(&segment);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_sweep_is_left_at_any_instruction),
-        CHECK_TEST(a_repair_is_left_at_any_instruction),
-        CHECK_TEST(an_owner_of_two_locks_dies),
-        CHECK_TEST(who_waits_goes_on_when_the_one_woken_is_killed),
-        CHECK_TEST(a_stopped_owner_does_not_stop_the_others)};
+        CHECK_TEST(a_process_may_die_at_any_instruction_of_a_sweep),
+        CHECK_TEST(a_process_may_die_at_any_instruction_of_a_repair),
+        CHECK_TEST(two_locks_of_a_dead_owner_are_recovered),
+        CHECK_TEST(a_waiter_continues_if_the_woken_one_is_killed),
+        CHECK_TEST(a_stopped_owner_does_not_stop_other_processes)};
 
     return CHECK_RUN(tests);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/rules/lookup.c */
 /* OBJECTS: ../mod_ratelimit_regional/rules/rule.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/key.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/duration.c */
 /* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
-/* Which patterns a path is tested on: all that are for it, in their order, and
- * few others. */
+/* The patterns that a path is tested on: all that match it, in order, and few
+ * others. */
 #include "ratelimit_line.h"
 
 #include "../../mod_ratelimit_regional/rules/lookup.h"
@@ -11,7 +13,7 @@
 #define PREFIX "/api/v1"
 #define NONE   (-1)
 
-/* Patterns of every kind, some of which begin alike. */
+/* Patterns of every kind, some with the same beginning. */
 static const char *const lines[] = {
     "high 'OPTIONS *' /info */metadata/submit key=ip us=1/1",
     "root =/ key=ip us=1/1",
@@ -92,7 +94,7 @@ static bool hits(const rlr_rule_t *rule, const rlr_target_t *target)
     return false;
 }
 
-/* The first rule that is for the target, of all of them. */
+/* The first of all rules that matches the target. */
 static int search(const rlr_rule_t *const *rules, const rlr_target_t *target)
 {
     for (int i = 0; i < RULES; i++) {
@@ -135,12 +137,13 @@ static void check_paths(const char *prefix, apr_pool_t *pool)
     }
 }
 
-static void the_first_rule_of_all_is_found(void **state)
+static void the_first_matching_rule_is_found(void **state)
 {
     check_paths(NULL, *state);
 }
 
-static void d3_11_it_is_found_for_paths_that_were_stripped_too(void **state)
+static void d3_11_the_first_matching_rule_of_a_stripped_path_is_found(
+    void **state)
 {
     check_paths(PREFIX, *state);
 }
@@ -157,8 +160,8 @@ static int count(const rlr_lookup_t *lookup, const char *path)
     return candidates;
 }
 
-/* Eight patterns are for paths with any second byte, or with none. */
-static void most_patterns_are_left_out(void **state)
+/* Eight patterns match paths with any second byte, or none. */
+static void most_patterns_are_not_tested(void **state)
 {
     const rlr_lookup_t *lookup = rlr_lookup_make(parse_all(*state), RULES,
                                                  PREFIX, *state);
@@ -177,9 +180,9 @@ static void most_patterns_are_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(the_first_rule_of_all_is_found),
-        CHECK_TEST(d3_11_it_is_found_for_paths_that_were_stripped_too),
-        CHECK_TEST(most_patterns_are_left_out)};
+        CHECK_TEST(the_first_matching_rule_is_found),
+        CHECK_TEST(d3_11_the_first_matching_rule_of_a_stripped_path_is_found),
+        CHECK_TEST(most_patterns_are_not_tested)};
 
     return CHECK_RUN(tests);
 }

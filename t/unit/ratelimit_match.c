@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
-/* The path as rules see it, and patterns. Numbers are the decisions of the
- * module's README. */
+/* Normalized paths, and patterns. The numbers are those of the module's
+ * README. */
 #include "check.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static void d3_12_the_path_is_decoded_once(void **state)
     check_path("/%c3%a9", "/\xc3\xa9");
 }
 
-static void d3_12_slashes_are_merged_and_none_ends_the_path(void **state)
+static void d3_12_slashes_are_merged_and_a_trailing_one_removed(void **state)
 {
     check_path("/", "/");
     check_path("///", "/");
@@ -68,7 +68,7 @@ static void d3_12_an_encoded_slash_stays_encoded(void **state)
     check_slashes(RLR_SLASH_DECODE, "/%2f%2f", "/");
 }
 
-static void d3_12_an_empty_segment_may_be_taken_back(void **state)
+static void d3_12_dot_dot_may_remove_an_empty_segment(void **state)
 {
     check_slashes(RLR_SLASH_KEEP, "/", "/");
     check_slashes(RLR_SLASH_KEEP, "//..", "/");
@@ -81,7 +81,7 @@ static void d3_12_an_empty_segment_may_be_taken_back(void **state)
                   "/runs/query");
 }
 
-static void what_is_no_escape_is_text(void **state)
+static void an_invalid_escape_is_text(void **state)
 {
     check_path("/a%", "/a%");
     check_path("/a%4", "/a%4");
@@ -91,7 +91,7 @@ static void what_is_no_escape_is_text(void **state)
     check_path("/a%%41", "/a%A");
 }
 
-static void a_path_is_normal_when_normalizing_leaves_it(void **state)
+static void a_normal_path_is_its_own_normal_form(void **state)
 {
     static const char *const normal[] = {"/", "/a", "/a/b.c", "/a%00b", "/%zz"};
     static const char *const other[] = {"/a/",  "//a",   "/a/../b",
@@ -105,7 +105,7 @@ static void a_path_is_normal_when_normalizing_leaves_it(void **state)
     }
 }
 
-static void what_is_no_path_is_copied(void **state)
+static void text_without_a_leading_slash_is_copied(void **state)
 {
     check_path("*", "*");
     check_path("", "");
@@ -121,7 +121,7 @@ static void check_strip(const char *path, const char *expected)
     assert_int_equal(length, strlen(expected));
 }
 
-static void d3_11_one_leading_prefix_is_stripped_at_a_border(void **state)
+static void d3_11_one_leading_prefix_is_stripped_at_a_segment(void **state)
 {
     size_t length = 5;
 
@@ -156,7 +156,7 @@ static bool test(const char *pattern, const char *method, const char *path,
     bool hits = rlr_match_test(&match, &target);
     char second = rlr_match_second(&match);
 
-    /* A path that the pattern is for has the byte that all of them have. */
+    /* A matching path has the second byte of the pattern. */
     assert_true(!hits || second == '\0' || second == path[1]);
     return hits;
 }
@@ -166,7 +166,7 @@ static bool test(const char *pattern, const char *method, const char *path,
 #define MISSES(pattern, path)                                                  \
     assert_false(test(pattern, "GET", path, false, *state))
 
-static void d3_6_a_plain_path_is_a_prefix_at_a_segment_border(void **state)
+static void d3_6_a_plain_path_is_a_prefix_that_ends_at_a_segment(void **state)
 {
     HITS("/repos", "/repos");
     HITS("/repos", "/repos/a/b");
@@ -177,7 +177,7 @@ static void d3_6_a_plain_path_is_a_prefix_at_a_segment_border(void **state)
     MISSES("/repos", "/Repos");
 }
 
-static void d3_7_an_exact_path_is_that_path_alone(void **state)
+static void d3_7_an_exact_path_matches_no_other_path(void **state)
 {
     HITS("=/runs", "/runs");
     MISSES("=/runs", "/runs/stats");
@@ -186,7 +186,7 @@ static void d3_7_an_exact_path_is_that_path_alone(void **state)
     MISSES("=/", "/a");
 }
 
-static void d3_8_containing_is_a_substring_that_begins_a_segment(void **state)
+static void d3_8_containing_matches_the_start_of_a_segment(void **state)
 {
     HITS("*/charts*", "/charts");
     HITS("*/charts*", "/a/charts/1/preview");
@@ -197,7 +197,7 @@ static void d3_8_containing_is_a_substring_that_begins_a_segment(void **state)
     MISSES("*/charts*", "*");
 }
 
-static void d3_9_a_suffix_ends_the_path(void **state)
+static void d3_9_a_suffix_matches_the_end_of_the_path(void **state)
 {
     HITS("*/trigger", "/trigger");
     HITS("*/trigger", "/a/b/trigger");
@@ -207,7 +207,7 @@ static void d3_9_a_suffix_ends_the_path(void **state)
     HITS("*/v1/metadata/submit", "/x/v1/metadata/submit");
 }
 
-static void d3_11_a_pattern_may_have_what_was_stripped_in_it(void **state)
+static void d3_11_a_pattern_may_contain_the_stripped_prefix(void **state)
 {
     static const char *const hits[] = {"/metadata", "*/v1/metadata/submit",
                                        "*/v1/metadata*", "/api",
@@ -251,7 +251,7 @@ static void d3_10_a_uuid_is_a_segment_of_8_4_4_4_12(void **state)
     MISSES("=/a/{uuid}/b/{uuid}", "/a/" UUID "/c/" UUID);
 }
 
-static void a_star_alone_is_every_path(void **state)
+static void a_star_matches_every_path(void **state)
 {
     HITS("*", "/");
     HITS("*", "/a/b");
@@ -259,7 +259,7 @@ static void a_star_alone_is_every_path(void **state)
     HITS("*", "");
 }
 
-static void d3_13_the_method_is_compared_by_its_text(void **state)
+static void d3_13_methods_are_compared_literally(void **state)
 {
     assert_true(test("POST /runs", "POST", "/runs", false, *state));
     assert_false(test("POST /runs", "post", "/runs", false, *state));
@@ -272,7 +272,7 @@ static void d3_13_the_method_is_compared_by_its_text(void **state)
     assert_true(test("HEAD /runs", "HEAD", "/runs", true, *state));
 }
 
-static void a_pattern_that_no_path_can_have_is_refused(void **state)
+static void a_pattern_that_matches_no_path_is_refused(void **state)
 {
     static const char *const bad[][2] = {
         {"", "begins with /"},
@@ -329,7 +329,7 @@ static bool covers(const char *first, const char *later, apr_pool_t *pool)
 #define COVERS(first, later)      assert_true(covers(first, later, *state))
 #define LEAVES_SOME(first, later) assert_false(covers(first, later, *state))
 
-static void what_takes_all_of_another_pattern_is_known(void **state)
+static void a_covered_pattern_is_detected(void **state)
 {
     COVERS("*", "/runs");
     COVERS("*", "POST */charts*");
@@ -348,7 +348,7 @@ static void what_takes_all_of_another_pattern_is_known(void **state)
     COVERS("*/runs*", "*/a/runs-x*");
 }
 
-static void what_leaves_some_of_another_pattern_is_known(void **state)
+static void a_partly_covered_pattern_is_not_covered(void **state)
 {
     LEAVES_SOME("/runs", "*");
     LEAVES_SOME("*/runs*", "*");
@@ -366,7 +366,7 @@ static void what_leaves_some_of_another_pattern_is_known(void **state)
     LEAVES_SOME("=/runs/" UUID, "=/runs/{uuid}");
 }
 
-static void head_is_covered_by_get_when_it_counts_as_get(void **state)
+static void get_covers_head_if_head_counts_as_get(void **state)
 {
     rlr_match_t get = parse("GET /runs", *state);
     rlr_match_t head = parse("HEAD /runs", *state);
@@ -380,26 +380,26 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(d3_12_the_path_is_decoded_once),
-        CHECK_TEST(d3_12_slashes_are_merged_and_none_ends_the_path),
+        CHECK_TEST(d3_12_slashes_are_merged_and_a_trailing_one_removed),
         CHECK_TEST(d3_12_dot_segments_are_resolved),
         CHECK_TEST(d3_12_an_encoded_slash_stays_encoded),
-        CHECK_TEST(d3_12_an_empty_segment_may_be_taken_back),
-        CHECK_TEST(what_is_no_escape_is_text),
-        CHECK_TEST(a_path_is_normal_when_normalizing_leaves_it),
-        CHECK_TEST(what_is_no_path_is_copied),
-        CHECK_TEST(d3_11_one_leading_prefix_is_stripped_at_a_border),
-        CHECK_TEST(d3_6_a_plain_path_is_a_prefix_at_a_segment_border),
-        CHECK_TEST(d3_7_an_exact_path_is_that_path_alone),
-        CHECK_TEST(d3_8_containing_is_a_substring_that_begins_a_segment),
-        CHECK_TEST(d3_9_a_suffix_ends_the_path),
-        CHECK_TEST(d3_11_a_pattern_may_have_what_was_stripped_in_it),
+        CHECK_TEST(d3_12_dot_dot_may_remove_an_empty_segment),
+        CHECK_TEST(an_invalid_escape_is_text),
+        CHECK_TEST(a_normal_path_is_its_own_normal_form),
+        CHECK_TEST(text_without_a_leading_slash_is_copied),
+        CHECK_TEST(d3_11_one_leading_prefix_is_stripped_at_a_segment),
+        CHECK_TEST(d3_6_a_plain_path_is_a_prefix_that_ends_at_a_segment),
+        CHECK_TEST(d3_7_an_exact_path_matches_no_other_path),
+        CHECK_TEST(d3_8_containing_matches_the_start_of_a_segment),
+        CHECK_TEST(d3_9_a_suffix_matches_the_end_of_the_path),
+        CHECK_TEST(d3_11_a_pattern_may_contain_the_stripped_prefix),
         CHECK_TEST(d3_10_a_uuid_is_a_segment_of_8_4_4_4_12),
-        CHECK_TEST(a_star_alone_is_every_path),
-        CHECK_TEST(d3_13_the_method_is_compared_by_its_text),
-        CHECK_TEST(a_pattern_that_no_path_can_have_is_refused),
-        CHECK_TEST(what_takes_all_of_another_pattern_is_known),
-        CHECK_TEST(what_leaves_some_of_another_pattern_is_known),
-        CHECK_TEST(head_is_covered_by_get_when_it_counts_as_get)};
+        CHECK_TEST(a_star_matches_every_path),
+        CHECK_TEST(d3_13_methods_are_compared_literally),
+        CHECK_TEST(a_pattern_that_matches_no_path_is_refused),
+        CHECK_TEST(a_covered_pattern_is_detected),
+        CHECK_TEST(a_partly_covered_pattern_is_not_covered),
+        CHECK_TEST(get_covers_head_if_head_counts_as_get)};
 
     return CHECK_RUN(tests);
 }

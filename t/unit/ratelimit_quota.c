@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/rules/quota.c */
-/* What clients are told of a limit. */
+/* The texts of a limit in responses. */
 #include "check.h"
 
 #include <string.h>
@@ -27,8 +27,7 @@ static void d3_27_the_policy_has_count_and_interval(void **state)
     assert_string_equal(quota.policy, "\"run-query\";q=1000000;w=86400");
 }
 
-static void d3_27_what_is_left_is_said_with_the_time_until_it_grows(
-    void **state)
+static void d3_27_the_remaining_quota_has_the_time_until_it_grows(void **state)
 {
     rlr_quota_t quota = make(15, 10, *state);
 
@@ -40,7 +39,7 @@ static void d3_27_what_is_left_is_said_with_the_time_until_it_grows(
                         "\"run-query\";r=4294967295;t=4294967295");
 }
 
-/* The detail of the refusal, and that the whole is as long as it says. */
+/* Checks the detail of the refusal, and the length of the body. */
 static void check_detail(uint32_t count, uint32_t interval_sec,
                          uint32_t wait_sec, const char *detail,
                          apr_pool_t *pool)
@@ -57,8 +56,7 @@ static void check_detail(uint32_t count, uint32_t interval_sec,
                         "\",\"violated-policies\":[\"run-query\"]}\n");
 }
 
-static void d3_26_a_refusal_says_what_is_allowed_and_when_to_come_back(
-    void **state)
+static void d3_26_the_body_of_a_refusal_has_the_limit_and_the_wait(void **state)
 {
     check_detail(15, 10, 7,
                  "Rate limit exceeded: at most 15 requests in 10 seconds "
@@ -78,8 +76,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(d3_27_the_policy_has_count_and_interval),
-        CHECK_TEST(d3_27_what_is_left_is_said_with_the_time_until_it_grows),
-        CHECK_TEST(d3_26_a_refusal_says_what_is_allowed_and_when_to_come_back)};
+        CHECK_TEST(d3_27_the_remaining_quota_has_the_time_until_it_grows),
+        CHECK_TEST(d3_26_the_body_of_a_refusal_has_the_limit_and_the_wait)};
 
     return CHECK_RUN(tests);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/rules/rule.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/key.c */
+/* OBJECTS: ../mod_ratelimit_regional/rules/duration.c */
 /* OBJECTS: ../mod_ratelimit_regional/rules/match.c */
 /* Rules: the notation, its errors, and rules that can never match. */
 #include "ratelimit_line.h"
 
-static void a_rule_is_read_as_it_is_written(void **state)
+static void a_rule_is_parsed(void **state)
 {
     const rlr_rule_t *rule = line_parse(
         "ip-high 'OPTIONS *' /info */v1/metadata/submit key=ip us=2000/10 "
@@ -26,19 +28,20 @@ static void a_rule_is_read_as_it_is_written(void **state)
     assert_null(rlr_rule_limit(rule, "apac"));
 }
 
-static void each_key_has_its_word(void **state)
+static void an_interval_may_have_a_unit(void **state)
 {
-    assert_int_equal(line_parse("a * key=api-key us=1/1", *state)->key,
-                     RLR_KEY_API);
-    assert_int_equal(line_parse("a * key=user+ip us=1/1", *state)->key,
-                     RLR_KEY_USER);
-    assert_int_equal(line_parse("a * key=ip us=1/1", *state)->key, RLR_KEY_IP);
-    assert_string_equal(rlr_rule_key_name(RLR_KEY_API), "api-key");
-    assert_string_equal(rlr_rule_key_name(RLR_KEY_USER), "user+ip");
-    assert_string_equal(rlr_rule_key_name(RLR_KEY_IP), "ip");
+    const rlr_rule_t *rule = line_parse(
+        "a * key=ip us=600/1m eu=10/10s ap=30/1h sa=5/2000ms af=1/1d", *state);
+
+    assert_int_equal(rlr_rule_limit(rule, "us")->interval_sec, 60);
+    assert_int_equal(rlr_rule_limit(rule, "eu")->interval_sec, 10);
+    assert_int_equal(rlr_rule_limit(rule, "ap")->interval_sec, 3600);
+    assert_int_equal(rlr_rule_limit(rule, "sa")->interval_sec, 2);
+    assert_int_equal(rlr_rule_limit(rule, "af")->interval_sec, 86400);
 }
 
-static void any_region_may_be_named_and_the_category_left_out(void **state)
+static void regions_need_no_declaration_and_the_category_is_optional(
+    void **state)
 {
     const rlr_rule_t *rule = line_parse("a * key=ip ap-south_2=7/3600", *state);
 
@@ -46,31 +49,34 @@ static void any_region_may_be_named_and_the_category_left_out(void **state)
     assert_string_equal(rule->category, "");
 }
 
-static void a_rule_that_cannot_be_read_says_what_was_expected(void **state)
+static void an_invalid_rule_gets_an_error_with_what_was_expected(void **state)
 {
     static const char *const bad[][3] = {
         {"", "a name of letters", "got ''"},
         {"a/b * key=ip us=1/1", "a name of letters", "got 'a/b'"},
         {"-a * key=ip us=1/1", "a name of letters", "got '-a'"},
-        {"a", "\"[METHOD ]PATH\" behind the name", "got none"},
-        {"a key=ip us=1/1", "\"[METHOD ]PATH\" behind the name", "got none"},
+        {"a", "\"[METHOD ]PATH\" after the name", "got none"},
+        {"a key=ip us=1/1", "\"[METHOD ]PATH\" after the name", "got none"},
         {"a *", "key=api-key, key=user+ip or key=ip", "got none"},
         {"a * key=apikey us=1/1", "key=api-key", "got 'key=apikey'"},
         {"a * us=1/1 key=ip", "begins with /", "got 'us=1/1'"},
-        {"a * key=ip", "REGION=COUNT/SECONDS behind the key", "got none"},
-        {"a * key=ip Category", "REGION=COUNT/SECONDS", "got 'Category'"},
-        {"a * key=ip key=ip us=1/1", "REGION=COUNT/SECONDS", "'key=ip'"},
-        {"a * key=ip =1/1", "REGION=COUNT/SECONDS", "got '=1/1'"},
+        {"a * key=ip", "REGION=COUNT/INTERVAL after the key", "got none"},
+        {"a * key=ip Category", "REGION=COUNT/INTERVAL", "got 'Category'"},
+        {"a * key=ip key=ip us=1/1", "REGION=COUNT/INTERVAL", "'key=ip'"},
+        {"a * key=ip =1/1", "REGION=COUNT/INTERVAL", "got '=1/1'"},
         {"a * key=ip us=1/1 us=2/1", "each region once", "got 'us=2/1'"},
         {"a * key=ip us=1/1 High throughput", "quotes around it",
          "got 'throughput'"},
-        {"a * key=ip us=1/1 eu=15-10", "COUNT/SECONDS", "'15-10' (region eu)"},
-        {"a * key=ip us=", "COUNT/SECONDS", "got ''"},
+        {"a * key=ip us=1/1 eu=15-10", "COUNT/INTERVAL", "'15-10' (region eu)"},
+        {"a * key=ip us=", "COUNT/INTERVAL", "got ''"},
         {"a * key=ip us=0/10", "1 to", "got '0/10'"},
         {"a * key=ip us=10/0", "1 to", "got '10/0'"},
         {"a * key=ip us=-1/10", "1 to", "got '-1/10'"},
         {"a * key=ip us=+1/10", "1 to", "got '+1/10'"},
-        {"a * key=ip us=1/10s", "1 to", "got '1/10s'"},
+        {"a * key=ip us=1/10x", "1 to", "got '1/10x'"},
+        {"a * key=ip us=1/500ms", "1 to", "got '1/500ms'"},
+        {"a * key=ip us=1/1500ms", "1 to", "got '1/1500ms'"},
+        {"a * key=ip us=1/2d", "1 to", "got '1/2d'"},
         {"a * key=ip us=1/", "1 to", "got '1/'"},
         {"a * key=ip us=1.5/10", "1 to", "got '1.5/10'"},
         {"a * key=ip us=4294967297/10", "1 to", "got '4294967297/10'"},
@@ -101,7 +107,7 @@ static void a_name_has_at_most_64_characters(void **state)
     assert_true(rlr_rule_is_name(name + 1));
 }
 
-static void limits_reach_to_what_the_window_can_count(void **state)
+static void limits_may_be_as_large_as_a_window_can_count(void **state)
 {
     const char *problem;
     rlr_limit_t limit;
@@ -118,7 +124,7 @@ static void limits_reach_to_what_the_window_can_count(void **state)
                      APR_EINVAL);
 }
 
-/* The name of the earlier rule that leaves nothing of pattern index, or "". */
+/* The name of the earlier rule that covers pattern index, or "". */
 static const char *find_cover(const char *first, const char *later, int index,
                               apr_pool_t *pool)
 {
@@ -131,7 +137,7 @@ static const char *find_cover(const char *first, const char *later, int index,
     return cover != NULL ? cover->name : "";
 }
 
-static void d3_2_a_rule_behind_one_that_takes_all_of_it_is_found(void **state)
+static void d3_2_a_rule_covered_by_an_earlier_one_is_found(void **state)
 {
     assert_string_equal(find_cover("default * key=api-key us=1/1",
                                    "stats /runs/stats key=api-key us=1/1", 0,
@@ -143,7 +149,7 @@ static void d3_2_a_rule_behind_one_that_takes_all_of_it_is_found(void **state)
                         "high");
 }
 
-static void d3_4_a_rule_with_another_key_takes_nothing_away(void **state)
+static void d3_4_a_rule_with_another_key_does_not_cover(void **state)
 {
     assert_string_equal(find_cover("default * key=api-key us=1/1",
                                    "download /public/download key=ip us=1/1", 0,
@@ -161,14 +167,14 @@ static void d3_4_a_rule_with_another_key_takes_nothing_away(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_rule_is_read_as_it_is_written),
-        CHECK_TEST(each_key_has_its_word),
-        CHECK_TEST(any_region_may_be_named_and_the_category_left_out),
-        CHECK_TEST(a_rule_that_cannot_be_read_says_what_was_expected),
+        CHECK_TEST(a_rule_is_parsed),
+        CHECK_TEST(an_interval_may_have_a_unit),
+        CHECK_TEST(regions_need_no_declaration_and_the_category_is_optional),
+        CHECK_TEST(an_invalid_rule_gets_an_error_with_what_was_expected),
         CHECK_TEST(a_name_has_at_most_64_characters),
-        CHECK_TEST(limits_reach_to_what_the_window_can_count),
-        CHECK_TEST(d3_2_a_rule_behind_one_that_takes_all_of_it_is_found),
-        CHECK_TEST(d3_4_a_rule_with_another_key_takes_nothing_away)};
+        CHECK_TEST(limits_may_be_as_large_as_a_window_can_count),
+        CHECK_TEST(d3_2_a_rule_covered_by_an_earlier_one_is_found),
+        CHECK_TEST(d3_4_a_rule_with_another_key_does_not_cover)};
 
     return CHECK_RUN(tests);
 }

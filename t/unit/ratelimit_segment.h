@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table in memory of its own, for the limiter's tests. */
+/* A table in its own memory, for the limiter's tests. */
 #ifndef AGENT_T_UNIT_RATELIMIT_SEGMENT_H
 #define AGENT_T_UNIT_RATELIMIT_SEGMENT_H
 
@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "../../mod_ratelimit_regional/counter/repair.h"
+#include "../../mod_ratelimit_regional/counter/segment.h"
 #include "../../mod_ratelimit_regional/counter/share.h"
 #include "../../mod_ratelimit_regional/counter/walk.h"
 #include "ratelimit_sim.h"
@@ -17,10 +18,10 @@
 #define SEGMENT_SHARING MAP_SHARED
 #endif
 
-/* The bits of a mutex's word that say who holds it. */
+/* The bits of a mutex's word with its owner. */
 #define OWNER_MASK 0x3fffffff
 
-/* One view of a segment, its clock, and the slots of the rules below. */
+/* A view of a segment, its clock, and the rows of the rules below. */
 typedef struct segment_t {
     rlr_table_t table;
     void *memory;
@@ -28,7 +29,7 @@ typedef struct segment_t {
     sim_time_t time;
     rlr_clock_t clock;
     uint32_t rules[3];
-    uint64_t holder; /* who brings the keys; 0: nobody */
+    uint64_t holder; /* who sends the keys; 0: no holder */
 } segment_t;
 
 static const char *const segment_rules[3] = {"us/first/api", "us/second/ip",
@@ -47,17 +48,17 @@ static inline void segment_make_with(segment_t *segment, uint32_t slots,
                                      const unsigned char *secret)
 {
     memset(segment, 0, sizeof(*segment));
-    segment->size = rlr_table_size(slots, 3);
+    segment->size = rlr_segment_size(slots, 3);
     segment->memory = segment_map(segment->size);
     segment->time.us = 5000000000ULL;
     segment->clock.read = sim_read;
     segment->clock.baton = &segment->time;
     assert_int_equal(
-        rlr_table_create(segment->memory, segment->size, slots, 3, secret),
+        rlr_segment_create(segment->memory, segment->size, slots, 3, secret),
         RLR_TABLE_OK);
-    assert_int_equal(rlr_table_attach(&segment->table, segment->memory,
-                                      segment->size, segment_rules, 3,
-                                      segment->rules),
+    assert_int_equal(rlr_segment_attach(&segment->table, segment->memory,
+                                        segment->size, segment_rules, 3,
+                                        segment->rules),
                      RLR_TABLE_OK);
 }
 
@@ -71,7 +72,7 @@ static inline void segment_make(segment_t *segment, uint32_t slots,
 
 static inline void segment_drop(segment_t *segment)
 {
-    const char *problem = rlr_table_validate(&segment->table, &segment->clock);
+    const char *problem = rlr_walk_validate(&segment->table, &segment->clock);
 
     if (problem != NULL) {
         fail_msg("the table: %s", problem);
@@ -96,22 +97,22 @@ static inline rlr_table_request_t segment_request(const segment_t *segment,
     return request;
 }
 
-/* One admission for a key that is a number. */
-static inline rlr_table_answer_t segment_ask(segment_t *segment, uint64_t key,
-                                             rlr_limit_t limit)
+/* Requests one admission for a key that is a number. */
+static inline rlr_table_decision_t segment_ask(segment_t *segment, uint64_t key,
+                                               rlr_limit_t limit)
 {
     rlr_table_request_t request = segment_request(segment, &key, limit);
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
 
     rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
     return answer;
 }
 
-static inline rlr_table_answer_t segment_peek(segment_t *segment, uint64_t key,
-                                              rlr_limit_t limit)
+static inline rlr_table_decision_t segment_peek(segment_t *segment,
+                                                uint64_t key, rlr_limit_t limit)
 {
     rlr_table_request_t request = segment_request(segment, &key, limit);
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
 
     rlr_table_peek(&segment->table, &request, &segment->clock, &answer);
     return answer;

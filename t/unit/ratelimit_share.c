@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
-/* What one address may hold of a table, and what counts for the keys that it
- * brings beyond. */
+/* The share of an address in the table, and the counter of its further keys.
+ * Covers repair.c. */
 #include "check.h"
+
+#include "../../mod_ratelimit_regional/counter/carry.h"
 
 #include "ratelimit_share.h"
 
 #define SLOTS 1024U
-/* What one address may hold of them. */
+/* The share of an address. */
 #define SHARE (SLOTS / 16)
 
 static const rlr_limit_t five = {5, 10};
 static const rlr_limit_t hour = {5, 3600};
 
-/* What became of keys that came once each. */
+/* Results of keys with one request each. */
 typedef struct spray_t {
     uint32_t seated; /* got a slot */
     uint32_t shared; /* admitted without one */
 } spray_t;
 
-/* Each of the keys asks once, brought by `holder`. */
+/* One request for each key, sent by `holder`. */
 static spray_t spray(segment_t *segment, uint64_t holder, uint64_t first,
                      uint64_t count, rlr_limit_t limit)
 {
@@ -27,10 +29,10 @@ static spray_t spray(segment_t *segment, uint64_t holder, uint64_t first,
 
     segment->holder = holder;
     for (uint64_t key = first; key < first + count; key++) {
-        rlr_table_answer_t answer = segment_ask(segment, key, limit);
+        rlr_table_decision_t answer = segment_ask(segment, key, limit);
 
         result.seated += !answer.overflow;
-        result.shared += answer.overflow && answer.decision.admitted;
+        result.shared += answer.overflow && answer.window.admitted;
     }
     return result;
 }
@@ -41,9 +43,9 @@ static void finish(segment_t *segment)
     segment_drop(segment);
 }
 
-static void an_address_holds_at_most_a_sixteenth(void **state)
+static void an_address_gets_at_most_a_sixteenth_of_the_slots(void **state)
 {
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     segment_t segment;
     spray_t result;
 
@@ -53,16 +55,16 @@ static void an_address_holds_at_most_a_sixteenth(void **state)
     assert_int_equal(result.shared, 5);
     answer = segment_ask(&segment, 999, five);
     assert_true(answer.overflow && answer.at_share);
-    assert_false(answer.decision.admitted);
-    /* Another address is not concerned. */
+    assert_false(answer.window.admitted);
+    /* Another address is not affected. */
     result = spray(&segment, 2, 50000, SHARE, five);
     assert_int_equal(result.seated, SHARE);
     finish(&segment);
 }
 
-static void keys_beyond_the_share_are_counted_by_rule_and_address(void **state)
+static void keys_beyond_the_share_are_counted_per_rule_and_address(void **state)
 {
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     rlr_table_request_t request;
     segment_t segment;
     uint64_t key = 99999;
@@ -73,15 +75,15 @@ static void keys_beyond_the_share_are_counted_by_rule_and_address(void **state)
     request.rule = segment.rules[1];
     rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
     assert_true(answer.overflow);
-    assert_int_equal(answer.decision.remaining, 4);
+    assert_int_equal(answer.window.remaining, 4);
     spray(&segment, 2, 5000, 1000, five);
-    /* Both have used the counter of the first rule up. */
-    assert_false(segment_ask(&segment, 100000, five).decision.admitted);
+    /* Both have used up the counter of the first rule. */
+    assert_false(segment_ask(&segment, 100000, five).window.admitted);
     finish(&segment);
 }
 
-/* Each admission of keys without a slot is on record. */
-static void what_is_counted_together_keeps_to_the_limit(void **state)
+/* Each admission of keys without a slot is logged. */
+static void a_shared_counter_admits_no_more_than_the_limit(void **state)
 {
     sim_log_t log;
     segment_t segment;
@@ -91,11 +93,11 @@ static void what_is_counted_together_keeps_to_the_limit(void **state)
     sim_log_make(&log, 64);
     spray(&segment, 1, 0, 4, hour);
     for (uint64_t key = 100; key < 20000; key++) {
-        rlr_table_answer_t answer = segment_ask(&segment, key, five);
+        rlr_table_decision_t answer = segment_ask(&segment, key, five);
         uint64_t now = segment.time.us;
 
         assert_true(answer.overflow);
-        if (answer.decision.admitted) {
+        if (answer.window.admitted) {
             assert_true(log.total < five.count
                         || now - sim_log_at(&log, five.count - 1) >= 10000000);
             sim_log_add(&log, now);
@@ -107,10 +109,10 @@ static void what_is_counted_together_keeps_to_the_limit(void **state)
     finish(&segment);
 }
 
-static void a_key_that_gets_a_slot_brings_what_was_counted_together(
+static void a_key_that_gets_a_slot_keeps_the_count_of_the_shared_counter(
     void **state)
 {
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     segment_t segment;
 
     segment_make(&segment, SLOTS, 4);
@@ -120,18 +122,18 @@ static void a_key_that_gets_a_slot_brings_what_was_counted_together(
         assert_true(segment_ask(&segment, 7, five).overflow);
     }
     segment.time.us += 5500000;
-    /* The share's keys are over, the three are not. */
+    /* The keys of the share are dead, the three are live. */
     answer = segment_ask(&segment, 7, five);
     for (int i = 0; answer.overflow && i < 1000; i++) {
         answer = segment_ask(&segment, 7, (rlr_limit_t){1, 10});
-        assert_false(answer.decision.admitted);
+        assert_false(answer.window.admitted);
     }
     assert_false(answer.overflow);
-    assert_true(segment_peek(&segment, 7, five).decision.remaining <= 1);
+    assert_true(segment_peek(&segment, 7, five).window.remaining <= 1);
     finish(&segment);
 }
 
-static void dead_keys_are_taken_back_for_new_ones(void **state)
+static void slots_of_dead_keys_are_reclaimed_for_new_ones(void **state)
 {
     segment_t segment;
     spray_t result;
@@ -139,16 +141,16 @@ static void dead_keys_are_taken_back_for_new_ones(void **state)
     segment_make(&segment, SLOTS, 5);
     for (uint64_t round = 0; round < 50; round++) {
         result = spray(&segment, 1, round * 1000, 2 * (uint64_t)SHARE, five);
-        /* Each key has eight sets of the 128 looked at. */
+        /* Each key searches eight of the 128 sets. */
         assert_in_range(result.seated, SHARE - 16, 2 * SHARE);
-        assert_null(rlr_table_validate(&segment.table, &segment.clock));
+        assert_null(rlr_walk_validate(&segment.table, &segment.clock));
         segment.time.us += 11000000;
     }
     finish(&segment);
 }
 
-/* All of them come back: those whose slots were taken back are new again. */
-static void keys_that_come_back_do_not_exceed_the_share(void **state)
+/* All keys return: those whose slots were reclaimed are new. */
+static void returning_keys_do_not_exceed_the_share(void **state)
 {
     uint32_t keys[3];
     segment_t segment;
@@ -160,7 +162,7 @@ static void keys_that_come_back_do_not_exceed_the_share(void **state)
     }
     spray(&segment, 1, 0, 10 * (uint64_t)SHARE, five);
     assert_true(
-        rlr_table_live_keys(&segment.table, keys, 3, NULL, &segment.clock)
+        rlr_walk_live_keys(&segment.table, keys, 3, NULL, &segment.clock)
         <= SHARE + 1);
     finish(&segment);
 }
@@ -176,7 +178,7 @@ static void long_intervals_leave_slots_for_short_ones(void **state)
         spray(&segment, holder, holder * 1000, 100, hour);
     }
     assert_in_range(
-        rlr_table_live_keys(&segment.table, keys, 3, NULL, &segment.clock),
+        rlr_walk_live_keys(&segment.table, keys, 3, NULL, &segment.clock),
         SLOTS / 8 * 5, SLOTS / 8 * 5 + 40);
     for (uint64_t holder = 100; holder < 164; holder++) {
         seated += spray(&segment, holder, holder * 1000, 1,
@@ -206,7 +208,7 @@ static void in_a_full_table_each_address_has_its_own_counters(void **state)
 }
 
 /* More addresses than the table has slots for their counters. */
-static void beyond_that_addresses_share_the_overflow_windows(void **state)
+static void addresses_without_counters_share_the_overflow_windows(void **state)
 {
     uint32_t admitted = 0;
     segment_t segment;
@@ -233,40 +235,39 @@ static void a_reset_key_keeps_its_slot_and_is_counted(void **state)
     request = segment_request(&segment, &key, hour);
     assert_true(rlr_table_reset(&segment.table, &request, &segment.clock));
     assert_int_equal(segment_excess(&segment.table), 0);
-    /* It is dead now, and its slot is taken back for another one. */
+    /* It is dead now, and its slot is reclaimed for another key. */
     assert_int_equal(spray(&segment, 1, 5000, 100, hour).seated, 1);
     finish(&segment);
 }
 
-static void a_peek_takes_nothing(void **state)
+static void a_peek_claims_no_slot(void **state)
 {
     segment_t segment;
 
     segment_make(&segment, SLOTS, 11);
     segment.holder = 1;
     for (uint64_t key = 0; key < 1000; key++) {
-        assert_int_equal(segment_peek(&segment, key, five).decision.remaining,
-                         5);
+        assert_int_equal(segment_peek(&segment, key, five).window.remaining, 5);
     }
     assert_int_equal(spray(&segment, 1, 0, SHARE, five).seated, SHARE);
-    assert_true(segment_peek(&segment, 5000, five).decision.admitted);
+    assert_true(segment_peek(&segment, 5000, five).window.admitted);
     spray(&segment, 1, 5000, 5, five);
-    assert_false(segment_peek(&segment, 6000, five).decision.admitted);
+    assert_false(segment_peek(&segment, 6000, five).window.admitted);
     finish(&segment);
 }
 
-/* Counters that dead processes have left too high. */
+/* Counters that are too high after deaths. */
 static void damage(segment_t *segment)
 {
-    uint32_t slots = rlr_table_places(&segment->table);
+    uint32_t slots = rlr_walk_capacity(&segment->table);
 
     for (uint32_t i = 0; i < slots; i += 7) {
         segment->table.shares[i] += 3;
     }
-    rlr_table_mark_damaged(&segment->table);
+    rlr_segment_mark_damaged(&segment->table);
 }
 
-static void wrong_counts_are_repaired(void **state)
+static void wrong_counters_are_repaired(void **state)
 {
     segment_t segment;
 
@@ -277,37 +278,36 @@ static void wrong_counts_are_repaired(void **state)
     damage(&segment);
     spray(&segment, 6, 90000, 8, five);
     assert_int_equal(segment_excess(&segment.table), 0);
-    assert_false(rlr_table_is_damaged(&segment.table));
+    assert_false(rlr_segment_is_damaged(&segment.table));
     finish(&segment);
 }
 
-/* How far the repair has come, in units of work. */
+/* The progress of the repair, in units of work. */
 static uint64_t get_progress(const segment_t *segment)
 {
-    const rlr_table_segment_t *header = segment->table.segment;
-    uint64_t slots = rlr_table_places(&segment->table);
+    const rlr_segment_t *header = segment->table.segment;
+    uint64_t slots = rlr_walk_capacity(&segment->table);
 
-    switch ((rlr_table_repair_t)header->repair) {
-    case RLR_TABLE_UNCOUNT:
+    switch ((rlr_repair_phase_t)header->repair) {
+    case RLR_REPAIR_UNCOUNT:
         return header->repaired;
-    case RLR_TABLE_CLEAR:
-        return RLR_TABLE_SET_LOCKS + header->repaired;
-    case RLR_TABLE_COUNT:
-        return RLR_TABLE_SET_LOCKS + slots
-            + (uint64_t)header->repaired * RLR_TABLE_WAYS;
-    case RLR_TABLE_APPLY:
-        return RLR_TABLE_SET_LOCKS + 2 * slots + header->repaired;
-    case RLR_TABLE_SOUND:
-        return RLR_TABLE_SET_LOCKS + 3 * slots;
-    case RLR_TABLE_DAMAGED:
+    case RLR_REPAIR_CLEAR:
+        return RLR_SET_LOCKS + header->repaired;
+    case RLR_REPAIR_COUNT:
+        return RLR_SET_LOCKS + slots + (uint64_t)header->repaired * RLR_WAYS;
+    case RLR_REPAIR_APPLY:
+        return RLR_SET_LOCKS + 2 * slots + header->repaired;
+    case RLR_REPAIR_NONE:
+        return RLR_SET_LOCKS + 3 * slots;
+    case RLR_REPAIR_DUE:
     default:
         return 0;
     }
 }
 
 /* Each new key repairs a part that does not grow with the table; known keys
- * have nothing to do with it. */
-static void a_repair_holds_no_request_up(void **state)
+ * repair nothing. */
+static void a_repair_delays_no_request(void **state)
 {
     uint64_t progress = 0;
     uint64_t keys = 0;
@@ -317,25 +317,24 @@ static void a_repair_holds_no_request_up(void **state)
     spray(&segment, 1, 1000, 3000, five);
     damage(&segment);
     segment.holder = 2;
-    while (rlr_table_is_damaged(&segment.table)) {
+    while (rlr_segment_is_damaged(&segment.table)) {
         uint64_t last = progress;
 
-        assert_true(
-            segment_ask(&segment, 50000 + keys, five).decision.admitted);
+        assert_true(segment_ask(&segment, 50000 + keys, five).window.admitted);
         progress = get_progress(&segment);
-        assert_in_range(progress - last, 1, RLR_TABLE_REPAIR_WORK + 8);
-        assert_true(segment_ask(&segment, 1000 + keys, five).decision.admitted);
+        assert_in_range(progress - last, 1, RLR_REPAIR_WORK + 8);
+        assert_true(segment_ask(&segment, 1000 + keys, five).window.admitted);
         assert_int_equal(get_progress(&segment), progress);
         keys++;
     }
-    assert_in_range(keys, 3 * 65536 / RLR_TABLE_REPAIR_WORK,
-                    3 * 65536 / RLR_TABLE_REPAIR_WORK + 4);
+    assert_in_range(keys, 3 * 65536 / RLR_REPAIR_WORK,
+                    3 * 65536 / RLR_REPAIR_WORK + 4);
     finish(&segment);
 }
 
-/* Slots go from address to address in sets that are counted and in sets that
- * are not, and another process dies on the way. */
-static void a_repair_counts_slots_that_change_hands(void **state)
+/* Slots change owners in counted and uncounted sets, and another process dies
+ * in between. */
+static void a_repair_counts_slots_that_change_owners(void **state)
 {
     uint64_t seed = 15;
     uint64_t keys = 0;
@@ -344,24 +343,24 @@ static void a_repair_counts_slots_that_change_hands(void **state)
     segment_make(&segment, 8192, 15);
     for (int round = 0; round < 20; round++) {
         damage(&segment);
-        while (rlr_table_is_damaged(&segment.table)) {
+        while (rlr_segment_is_damaged(&segment.table)) {
             for (int i = 0; i < 20; i++) {
                 spray(&segment, 1 + sim_random(&seed) % 12,
                       sim_random(&seed) % 20000, 20, five);
             }
             if (++keys % 40 == 0) {
-                rlr_table_mark_damaged(&segment.table);
+                rlr_segment_mark_damaged(&segment.table);
             }
             segment.time.us += sim_random(&seed) % 4000000;
         }
         assert_int_equal(segment_excess(&segment.table), 0);
         assert_int_equal(segment_least_excess(&segment.table), 0);
-        assert_null(rlr_table_validate(&segment.table, &segment.clock));
+        assert_null(rlr_walk_validate(&segment.table, &segment.clock));
     }
     finish(&segment);
 }
 
-static void shares_move_to_a_table_of_another_size(void **state)
+static void shares_are_carried_to_a_table_of_another_size(void **state)
 {
     static const uint32_t sizes[] = {4 * SLOTS, SLOTS / 4};
 
@@ -372,19 +371,19 @@ static void shares_move_to_a_table_of_another_size(void **state)
 
         segment_make(&segment, SLOTS, 13);
         spray(&segment, 1, 0, 2 * (uint64_t)SHARE, hour);
-        segment_make_with(&next, sizes[i], rlr_table_secret(&segment.table));
+        segment_make_with(&next, sizes[i], rlr_segment_secret(&segment.table));
         next.time = segment.time;
         assert_int_equal(
-            rlr_table_carry_over(&next.table, &segment.table, &segment.clock),
+            rlr_carry_over(&next.table, &segment.table, &segment.clock),
             RLR_TABLE_OK);
         assert_int_equal(segment_excess(&next.table), 0);
         next.holder = 1;
-        /* Whatever had a slot, and what was counted together, is charged. */
+        /* Keys with a slot and shared counters are charged. */
         for (uint64_t key = 0; key < SHARE; key++) {
-            assert_true(segment_peek(&next, key, hour).decision.remaining <= 4);
+            assert_true(segment_peek(&next, key, hour).window.remaining <= 4);
         }
         for (uint64_t key = SHARE; key < 2 * SHARE; key++) {
-            admitted += segment_ask(&next, key, hour).decision.admitted;
+            admitted += segment_ask(&next, key, hour).window.admitted;
         }
         assert_int_equal(admitted, 0);
         finish(&segment);
@@ -395,21 +394,22 @@ static void shares_move_to_a_table_of_another_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(an_address_holds_at_most_a_sixteenth),
-        CHECK_TEST(keys_beyond_the_share_are_counted_by_rule_and_address),
-        CHECK_TEST(what_is_counted_together_keeps_to_the_limit),
-        CHECK_TEST(a_key_that_gets_a_slot_brings_what_was_counted_together),
-        CHECK_TEST(dead_keys_are_taken_back_for_new_ones),
-        CHECK_TEST(keys_that_come_back_do_not_exceed_the_share),
+        CHECK_TEST(an_address_gets_at_most_a_sixteenth_of_the_slots),
+        CHECK_TEST(keys_beyond_the_share_are_counted_per_rule_and_address),
+        CHECK_TEST(a_shared_counter_admits_no_more_than_the_limit),
+        CHECK_TEST(
+            a_key_that_gets_a_slot_keeps_the_count_of_the_shared_counter),
+        CHECK_TEST(slots_of_dead_keys_are_reclaimed_for_new_ones),
+        CHECK_TEST(returning_keys_do_not_exceed_the_share),
         CHECK_TEST(long_intervals_leave_slots_for_short_ones),
         CHECK_TEST(in_a_full_table_each_address_has_its_own_counters),
-        CHECK_TEST(beyond_that_addresses_share_the_overflow_windows),
+        CHECK_TEST(addresses_without_counters_share_the_overflow_windows),
         CHECK_TEST(a_reset_key_keeps_its_slot_and_is_counted),
-        CHECK_TEST(a_peek_takes_nothing),
-        CHECK_TEST(wrong_counts_are_repaired),
-        CHECK_TEST(a_repair_holds_no_request_up),
-        CHECK_TEST(a_repair_counts_slots_that_change_hands),
-        CHECK_TEST(shares_move_to_a_table_of_another_size)};
+        CHECK_TEST(a_peek_claims_no_slot),
+        CHECK_TEST(wrong_counters_are_repaired),
+        CHECK_TEST(a_repair_delays_no_request),
+        CHECK_TEST(a_repair_counts_slots_that_change_owners),
+        CHECK_TEST(shares_are_carried_to_a_table_of_another_size)};
 
     return CHECK_RUN(tests);
 }

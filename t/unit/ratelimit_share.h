@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the slots of addresses are counted right, for the limiter's tests. */
+/* Checks the slot counters of addresses, for the limiter's tests. */
 #ifndef AGENT_T_UNIT_RATELIMIT_SHARE_H
 #define AGENT_T_UNIT_RATELIMIT_SHARE_H
 
 #include "ratelimit_segment.h"
 
-/* Until the shares are right, or somebody else holds a lock that is needed. */
+/* Repairs until the shares are correct, or a needed lock is held. */
 static inline void segment_repair(const rlr_table_t *table)
 {
-    uint32_t calls = 3 * rlr_table_places(table) / RLR_TABLE_REPAIR_WORK + 8;
+    uint32_t calls = 3 * rlr_walk_capacity(table) / RLR_REPAIR_WORK + 8;
 
-    while (rlr_table_is_damaged(table) && calls-- > 0) {
-        rlr_table_repair_some(table);
+    while (rlr_segment_is_damaged(table) && calls-- > 0) {
+        rlr_repair_step(table);
     }
 }
 
-/* How many more slots are counted for holders than they have. */
+/* The number of counted slots above the actual one. */
 static inline int64_t segment_excess(const rlr_table_t *table)
 {
-    uint32_t slots = rlr_table_places(table);
+    uint32_t slots = rlr_walk_capacity(table);
     int64_t excess = 0;
 
     for (uint32_t i = 0; i < slots; i++) {
@@ -28,10 +28,10 @@ static inline int64_t segment_excess(const rlr_table_t *table)
     return excess;
 }
 
-/* The counter with the fewest too many; negative if one is too low. */
+/* The smallest excess of a counter; negative if one is too low. */
 static inline int64_t segment_least_excess(const rlr_table_t *table)
 {
-    uint32_t slots = rlr_table_places(table);
+    uint32_t slots = rlr_walk_capacity(table);
     uint32_t *held = calloc(slots, sizeof(*held));
     int64_t least = INT64_MAX;
 
@@ -39,7 +39,7 @@ static inline int64_t segment_least_excess(const rlr_table_t *table)
         uint64_t holder = table->slots[i].holder;
 
         if (holder != 0) {
-            held[rlr_table_share_counter(table, holder) - table->shares]++;
+            held[rlr_share_counter(table, holder) - table->shares]++;
         }
     }
     for (uint32_t i = 0; i < slots; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the limiter's tests share: a clock that a test sets, windows, and an
- * exact log to judge decisions by. */
+/* A simulated clock, windows, and an exact log to check decisions, for the
+ * limiter's tests. */
 #ifndef AGENT_T_UNIT_RATELIMIT_SIM_H
 #define AGENT_T_UNIT_RATELIMIT_SIM_H
 
@@ -11,7 +11,7 @@
 
 #define SIM_OWNER 0x5eed5eed5eed5eedU
 
-/* A clock in microseconds, so that rounding to milliseconds is tested too. */
+/* A clock in microseconds, to test rounding to milliseconds. */
 typedef struct sim_time_t {
     uint64_t us;
 } sim_time_t;
@@ -24,7 +24,7 @@ static inline void sim_read(rlr_time_t *now, void *baton)
     now->ceil_ms = (time->us + 999) / 1000;
 }
 
-/* What an environment variable multiplies the amount of work by. */
+/* The factor of the amount of work, from the environment. */
 static inline double sim_effort(void)
 {
     const char *text = getenv("RATELIMIT_TEST_EFFORT");
@@ -36,8 +36,8 @@ static inline double sim_effort(void)
     return effort;
 }
 
-/* The same for one thread alone, of which the thread sanitizer has nothing to
- * say. */
+/* Likewise for single-threaded tests, where the thread sanitizer finds
+ * nothing. */
 static inline double sim_effort_alone(void)
 {
 #if defined(__SANITIZE_THREAD__)
@@ -69,7 +69,7 @@ static inline void sim_build(rlr_window_t *window, rlr_limit_t limit,
     rlr_window_finish(window, SIM_OWNER, limit, &copy);
 }
 
-/* The times of the last admissions, as many as an interval may hold. */
+/* The times of the last admissions, as many as an interval may have. */
 typedef struct sim_log_t {
     uint64_t *times; /* of `size`; admission i is at i % size */
     uint64_t size;
@@ -88,7 +88,7 @@ static inline void sim_log_drop(sim_log_t *log)
     free(log->times);
 }
 
-/* The time of the admission that has `younger` ones after it; 0 if none. */
+/* The time of the admission with `younger` ones after it; 0 if none. */
 static inline uint64_t sim_log_at(const sim_log_t *log, uint64_t younger)
 {
     return younger < log->total && younger < log->size
@@ -96,7 +96,7 @@ static inline uint64_t sim_log_at(const sim_log_t *log, uint64_t younger)
         : 0;
 }
 
-/* Were at least `count` admitted after `since_us`? */
+/* Whether at least `count` were admitted after `since_us`. */
 static inline bool sim_log_has(const sim_log_t *log, uint64_t count,
                                uint64_t since_us)
 {

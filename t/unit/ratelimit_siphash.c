@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/siphash.c */
-/* SipHash-2-4 with 128 bits against the vectors published with it. */
+/* SipHash-2-4 with 128 bits: the published vectors. */
 #include "check.h"
 
 #include <string.h>
@@ -82,7 +82,7 @@ static void make_bytes(unsigned char *bytes, size_t count)
     }
 }
 
-static void all_published_vectors_are_computed(void **state)
+static void all_published_vectors_match(void **state)
 {
     unsigned char key[RLR_SIPHASH_KEY_SIZE];
     unsigned char message[64];
@@ -97,7 +97,7 @@ static void all_published_vectors_are_computed(void **state)
     }
 }
 
-static void a_message_may_begin_at_any_address(void **state)
+static void a_message_needs_no_alignment(void **state)
 {
     unsigned char key[RLR_SIPHASH_KEY_SIZE + 1];
     unsigned char message[64 + 8];
@@ -111,7 +111,7 @@ static void a_message_may_begin_at_any_address(void **state)
     }
 }
 
-static void an_empty_message_needs_no_address(void **state)
+static void an_empty_message_may_be_null(void **state)
 {
     unsigned char key[RLR_SIPHASH_KEY_SIZE];
 
@@ -119,7 +119,7 @@ static void an_empty_message_needs_no_address(void **state)
     assert_int_equal(rlr_siphash_compute(key, NULL, 0).first, vectors[0].first);
 }
 
-static void length_is_part_of_the_hash(void **state)
+static void the_length_is_part_of_the_hash(void **state)
 {
     static const unsigned char zeros[300];
     unsigned char key[RLR_SIPHASH_KEY_SIZE] = {1};
@@ -133,10 +133,10 @@ static void length_is_part_of_the_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(all_published_vectors_are_computed),
-        CHECK_TEST(a_message_may_begin_at_any_address),
-        CHECK_TEST(an_empty_message_needs_no_address),
-        CHECK_TEST(length_is_part_of_the_hash)};
+        CHECK_TEST(all_published_vectors_match),
+        CHECK_TEST(a_message_needs_no_alignment),
+        CHECK_TEST(an_empty_message_may_be_null),
+        CHECK_TEST(the_length_is_part_of_the_hash)};
 
     return CHECK_RUN(tests);
 }

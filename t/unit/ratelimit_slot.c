@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
-/* A table that fills up: room for keys, places used again, overflow windows,
- * and never more than a key's count whatever it is charged to. */
+/* A table that fills up: the load it carries, reused slots, overflow windows,
+ * and no key above its limit. */
 #include "check.h"
 
 #include "ratelimit_segment.h"
 
 static const rlr_limit_t five = {5, 10};
 
-static void seven_tenths_of_the_places_can_be_used(void **state)
+static void seven_tenths_of_the_slots_can_be_used(void **state)
 {
     uint32_t slots = 65536;
     int tables = (int)(8 * sim_effort_alone()) + 1;
@@ -19,20 +19,20 @@ static void seven_tenths_of_the_places_can_be_used(void **state)
 
         segment_make(&segment, slots, (unsigned char)i);
         for (uint64_t key = 0; key < slots * 7ULL / 10; key++) {
-            rlr_table_answer_t answer = segment_ask(&segment, key, five);
+            rlr_table_decision_t answer = segment_ask(&segment, key, five);
 
             assert_false(answer.overflow);
-            assert_int_equal(answer.decision.remaining, 4);
+            assert_int_equal(answer.window.remaining, 4);
         }
         assert_int_equal(
-            rlr_table_live_keys(&segment.table, keys, 3, NULL, &segment.clock),
+            rlr_walk_live_keys(&segment.table, keys, 3, NULL, &segment.clock),
             slots * 7ULL / 10);
         segment_drop(&segment);
     }
 }
 
-/* Ten times as many keys as places, each alive for ten seconds. */
-static void places_are_used_again_at_seven_tenths_for_ever(void **state)
+/* Ten times as many keys as slots, each live for ten seconds. */
+static void slots_are_reused_at_a_steady_load_of_seven_tenths(void **state)
 {
     uint32_t slots = 16384;
     uint64_t live = slots * 7ULL / 10;
@@ -41,12 +41,12 @@ static void places_are_used_again_at_seven_tenths_for_ever(void **state)
 
     segment_make(&segment, slots, 1);
     for (uint64_t key = 0; key < slots * 10ULL; key++) {
-        rlr_table_answer_t answer = segment_ask(&segment, key, five);
+        rlr_table_decision_t answer = segment_ask(&segment, key, five);
 
-        assert_true(answer.decision.admitted);
+        assert_true(answer.window.admitted);
         segment.time.us += 10000000 / live + 1;
     }
-    rlr_table_counters(&segment.table, segment.rules[0], &counters);
+    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
     assert_int_equal(counters.overflow, 0);
     segment_drop(&segment);
 }
@@ -66,18 +66,18 @@ static void a_live_key_is_never_evicted(void **state)
         segment.time.us += 10000;
     }
     for (uint64_t key = 0; key < 100; key++) {
-        rlr_table_answer_t answer = segment_ask(&segment, key, one_an_hour);
+        rlr_table_decision_t answer = segment_ask(&segment, key, one_an_hour);
 
-        assert_false(answer.decision.admitted);
+        assert_false(answer.window.admitted);
         assert_int_equal(answer.overflow, !seated[key]);
     }
     segment_drop(&segment);
 }
 
-/* Far more keys than a small table has places and overflow windows. */
+/* Far more keys than a small table has slots and overflow windows. */
 #define FILL 5000
 
-/* Fills all places of a small table with live keys of a rule. */
+/* Fills all slots of a small table with live keys of a rule. */
 static void fill_by(segment_t *segment, uint32_t rule, rlr_limit_t limit)
 {
     uint32_t keys[3];
@@ -86,13 +86,13 @@ static void fill_by(segment_t *segment, uint32_t rule, rlr_limit_t limit)
 
     for (uint64_t key = 0; key < FILL; key++) {
         rlr_table_request_t request = segment_request(segment, &key, limit);
-        rlr_table_answer_t answer;
+        rlr_table_decision_t answer;
 
         request.rule = rule;
         rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
     }
-    live = rlr_table_live_keys(&segment->table, keys, 3, &capacity,
-                               &segment->clock);
+    live = rlr_walk_live_keys(&segment->table, keys, 3, &capacity,
+                              &segment->clock);
     assert_int_equal(live, capacity);
 }
 
@@ -101,7 +101,7 @@ static void fill(segment_t *segment, rlr_limit_t limit)
     fill_by(segment, segment->rules[0], limit);
 }
 
-static void keys_without_a_place_share_their_rules_overflow(void **state)
+static void keys_without_a_slot_share_the_overflow_of_their_rule(void **state)
 {
     static const rlr_limit_t minute = {5, 60};
     uint32_t admitted = 0;
@@ -113,44 +113,44 @@ static void keys_without_a_place_share_their_rules_overflow(void **state)
     segment.time.us += 61000000;
     fill(&segment, minute);
     for (uint64_t key = 200000; key < 201000; key++) {
-        rlr_table_answer_t answer = segment_ask(&segment, key, minute);
+        rlr_table_decision_t answer = segment_ask(&segment, key, minute);
 
         assert_true(answer.overflow);
-        admitted += answer.decision.admitted;
+        admitted += answer.window.admitted;
         assert_true(segment_peek(&segment, key, minute).overflow);
     }
-    /* The fill has used the sixteen windows up. */
+    /* The fill has used up the sixteen windows. */
     assert_int_equal(admitted, 0);
-    rlr_table_counters(&segment.table, segment.rules[0], &counters);
+    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
     assert_int_equal(counters.overflow, 2 * (FILL - 16) + 1000);
     /* Two times 16 keys of their own, 16 windows of 5. */
     assert_int_equal(counters.allowed, 2 * (16 + 16 * 5));
     segment_drop(&segment);
 }
 
-static void another_rules_overflow_is_its_own(void **state)
+static void rules_have_separate_overflow_windows(void **state)
 {
     uint64_t key = 200000;
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     rlr_table_request_t request;
     segment_t segment;
 
     segment_make(&segment, 16, 4);
     fill(&segment, five);
-    assert_false(segment_ask(&segment, key, five).decision.admitted);
+    assert_false(segment_ask(&segment, key, five).window.admitted);
     request = segment_request(&segment, &key, five);
     request.rule = segment.rules[1];
     rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
     assert_true(answer.overflow);
-    assert_int_equal(answer.decision.remaining, 4);
+    assert_int_equal(answer.window.remaining, 4);
     assert_false(rlr_table_knows(&segment.table, &request));
     assert_false(rlr_table_reset(&segment.table, &request, &segment.clock));
     segment_drop(&segment);
 }
 
-static void a_key_that_gets_a_place_brings_what_it_was_charged(void **state)
+static void a_key_that_gets_a_slot_keeps_its_charges(void **state)
 {
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     segment_t segment;
     uint64_t key = 500000;
 
@@ -167,27 +167,27 @@ static void a_key_that_gets_a_place_brings_what_it_was_charged(void **state)
         }
     }
     segment.time.us += 2000000;
-    /* The overflow windows are over, the sixteen keys are not. */
+    /* The overflow windows have expired, the sixteen keys have not. */
     for (int i = 0; i < 5; i++) {
         answer = segment_ask(&segment, key, five);
         assert_true(answer.overflow);
-        assert_int_equal(answer.decision.remaining, 4 - i);
+        assert_int_equal(answer.window.remaining, 4 - i);
         segment.time.us += 200000;
     }
-    assert_false(segment_ask(&segment, key, five).decision.admitted);
+    assert_false(segment_ask(&segment, key, five).window.admitted);
     segment.time.us += 7500000;
-    /* Places are free now; the key's five are not over. */
+    /* Slots are free now; the key's five have not expired. */
     answer = segment_peek(&segment, key, five);
-    assert_false(answer.decision.admitted);
+    assert_false(answer.window.admitted);
     answer = segment_ask(&segment, key, five);
     assert_false(answer.overflow);
-    assert_false(answer.decision.admitted);
-    segment.time.us += answer.decision.wait_ms * 1000ULL;
-    assert_true(segment_ask(&segment, key, five).decision.admitted);
+    assert_false(answer.window.admitted);
+    segment.time.us += answer.window.wait_ms * 1000ULL;
+    assert_true(segment_ask(&segment, key, five).window.admitted);
     segment_drop(&segment);
 }
 
-static void keys_of_different_limits_share_an_overflow_safely(void **state)
+static void keys_with_different_limits_share_an_overflow_window(void **state)
 {
     static const rlr_limit_t large = {200, 10};
     static const rlr_limit_t longer = {5, 30};
@@ -198,21 +198,21 @@ static void keys_of_different_limits_share_an_overflow_safely(void **state)
     fill(&segment, (rlr_limit_t){1, 40});
     segment.time.us += 39000000;
     for (uint64_t key = 200000; key < 200400; key++) {
-        admitted += segment_ask(&segment, key, large).decision.admitted;
-        assert_false(segment_ask(&segment, key, five).decision.remaining > 4);
+        admitted += segment_ask(&segment, key, large).window.admitted;
+        assert_false(segment_ask(&segment, key, five).window.remaining > 4);
     }
     assert_true(admitted >= 16 && admitted <= 400);
-    /* A longer interval holds what is there for longer. */
-    assert_false(segment_ask(&segment, 200001, longer).decision.admitted
-                 && segment_ask(&segment, 200001, five).decision.remaining > 4);
+    /* A longer interval keeps the count for longer. */
+    assert_false(segment_ask(&segment, 200001, longer).window.admitted
+                 && segment_ask(&segment, 200001, five).window.remaining > 4);
     segment_drop(&segment);
 }
 
-/* Once it is empty, that is; a larger count would tell times less exactly. */
-static void an_overflow_goes_back_to_the_limit_that_is_asked_for(void **state)
+/* Only once it is empty; a larger count has less exact times. */
+static void an_empty_overflow_window_is_rebuilt_for_the_limit(void **state)
 {
     static const rlr_limit_t large = {200, 10};
-    rlr_table_answer_t answer = {.overflow = false};
+    rlr_table_decision_t answer = {.overflow = false};
     segment_t segment;
 
     segment_make(&segment, 16, 8);
@@ -224,12 +224,12 @@ static void an_overflow_goes_back_to_the_limit_that_is_asked_for(void **state)
         segment.time.us += 1000000;
     }
     assert_true(answer.overflow);
-    assert_false(answer.decision.admitted);
-    assert_int_equal(answer.decision.wait_ms, 5000);
+    assert_false(answer.window.admitted);
+    assert_int_equal(answer.window.wait_ms, 5000);
     segment_drop(&segment);
 }
 
-/* Keys whose every admission is on record. */
+/* Keys with a log of every admission. */
 #define TRACKED 64
 
 typedef struct tracked_t {
@@ -243,26 +243,26 @@ static void ask_tracked(segment_t *segment, tracked_t *tracked, uint64_t key,
                         bool exact)
 {
     rlr_limit_t limit = {tracked->counts[key], 10};
-    rlr_table_answer_t answer = segment_ask(segment, key, limit);
+    rlr_table_decision_t answer = segment_ask(segment, key, limit);
     uint64_t now = segment->time.us;
     sim_log_t *log = &tracked->logs[key];
 
     tracked->overflow += answer.overflow;
-    if (answer.decision.admitted) {
+    if (answer.window.admitted) {
         assert_true(log->total < limit.count
                     || now - sim_log_at(log, limit.count - 1) >= 10000000);
         sim_log_add(log, now);
         return;
     }
     tracked->refused++;
-    assert_true(answer.decision.wait_ms > 0);
+    assert_true(answer.window.wait_ms > 0);
     if (exact) {
         assert_true(sim_log_has(log, limit.count, now - 10002000));
     }
 }
 
-/* `requests` by random keys in a table for 2048, of which tracked ones come
- * again and again; `step_us` decides how many are alive at once. */
+/* `requests` by random keys in a table for 2048, of which tracked ones recur;
+ * `step_us` determines how many are live. */
 static void flood(segment_t *segment, tracked_t *tracked, uint64_t requests,
                   uint64_t step_us, bool exact, uint64_t *seed)
 {
@@ -281,7 +281,7 @@ static void flood(segment_t *segment, tracked_t *tracked, uint64_t requests,
     }
 }
 
-static void ten_million_random_keys_move_no_count(void **state)
+static void ten_million_random_keys_exceed_no_limit(void **state)
 {
     uint64_t half = (uint64_t)(5000000 * sim_effort_alone());
     uint64_t seed = 4711;
@@ -296,17 +296,17 @@ static void ten_million_random_keys_move_no_count(void **state)
         tracked.counts[i] = 1 + i % 20;
         sim_log_make(&tracked.logs[i], 32);
     }
-    /* 1250 keys at a time: all have places, all answers are exact. */
+    /* 1250 live keys: all have slots, all decisions are exact. */
     flood(&segment, &tracked, half / 2, 8000, true, &seed);
     assert_int_equal(tracked.overflow, 0);
-    assert_null(rlr_table_validate(&segment.table, &segment.clock));
-    /* Ten times the table, in waves, so that places come free in between. */
+    assert_null(rlr_walk_validate(&segment.table, &segment.clock));
+    /* Ten times the table, in waves, so that slots become free in between. */
     for (int wave = 0; wave < 24; wave++) {
         flood(&segment, &tracked, half / 20, 500, false, &seed);
         flood(&segment, &tracked, half / 60, 20000, false, &seed);
-        assert_null(rlr_table_validate(&segment.table, &segment.clock));
+        assert_null(rlr_walk_validate(&segment.table, &segment.clock));
     }
-    rlr_table_counters(&segment.table, segment.rules[0], &counters);
+    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
     assert_true(counters.overflow > half / 10);
     assert_true(tracked.overflow > 100);
     assert_true(tracked.refused > 100);
@@ -319,15 +319,15 @@ static void ten_million_random_keys_move_no_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(seven_tenths_of_the_places_can_be_used),
-        CHECK_TEST(places_are_used_again_at_seven_tenths_for_ever),
+        CHECK_TEST(seven_tenths_of_the_slots_can_be_used),
+        CHECK_TEST(slots_are_reused_at_a_steady_load_of_seven_tenths),
         CHECK_TEST(a_live_key_is_never_evicted),
-        CHECK_TEST(keys_without_a_place_share_their_rules_overflow),
-        CHECK_TEST(another_rules_overflow_is_its_own),
-        CHECK_TEST(a_key_that_gets_a_place_brings_what_it_was_charged),
-        CHECK_TEST(keys_of_different_limits_share_an_overflow_safely),
-        CHECK_TEST(an_overflow_goes_back_to_the_limit_that_is_asked_for),
-        CHECK_TEST(ten_million_random_keys_move_no_count)};
+        CHECK_TEST(keys_without_a_slot_share_the_overflow_of_their_rule),
+        CHECK_TEST(rules_have_separate_overflow_windows),
+        CHECK_TEST(a_key_that_gets_a_slot_keeps_its_charges),
+        CHECK_TEST(keys_with_different_limits_share_an_overflow_window),
+        CHECK_TEST(an_empty_overflow_window_is_rebuilt_for_the_limit),
+        CHECK_TEST(ten_million_random_keys_exceed_no_limit)};
 
     return CHECK_RUN(tests);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processor's trap flag: a signal before each instruction of a
- * process, which it handles itself. */
+/* The processor's trap flag: the process gets a signal before each
+ * instruction. */
 #ifndef AGENT_T_UNIT_RATELIMIT_STEP_H
 #define AGENT_T_UNIT_RATELIMIT_STEP_H
 

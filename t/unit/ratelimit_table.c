@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
-/* The table: its keys, its bounds, what the operator can ask and do. */
+/* The table: its keys, its bounds, counters and resets. */
 #include "check.h"
 
 #include "ratelimit_segment.h"
@@ -10,53 +10,54 @@ static const rlr_limit_t five = {5, 10};
 static void sizes_and_arguments_are_checked(void **state)
 {
     static const unsigned char secret[RLR_TABLE_SECRET_SIZE];
-    size_t size = rlr_table_size(1000, 4);
+    size_t size = rlr_segment_size(1000, 4);
     unsigned char *memory = segment_map(size + 64);
 
-    assert_int_equal(rlr_table_size(1000, 0), 0);
-    assert_int_equal(rlr_table_size(1000, RLR_TABLE_RULES_MAX + 1), 0);
-    assert_int_equal(rlr_table_size(RLR_TABLE_SLOTS_MAX + 1, 4), 0);
-    assert_true(rlr_table_size(RLR_TABLE_SLOTS_MAX, 4) > 5000000000U);
-    assert_int_equal(rlr_table_size(0, 4),
-                     rlr_table_size(RLR_TABLE_SLOTS_MIN, 4));
-    assert_int_equal(rlr_table_size(993, 4), size);
-    assert_int_equal(rlr_table_create(memory, size - 1, 1000, 4, secret),
+    assert_int_equal(rlr_segment_size(1000, 0), 0);
+    assert_int_equal(rlr_segment_size(1000, RLR_TABLE_RULES_MAX + 1), 0);
+    assert_int_equal(rlr_segment_size(RLR_TABLE_SLOTS_MAX + 1, 4), 0);
+    assert_true(rlr_segment_size(RLR_TABLE_SLOTS_MAX, 4) > 5000000000U);
+    assert_int_equal(rlr_segment_size(0, 4),
+                     rlr_segment_size(RLR_TABLE_SLOTS_MIN, 4));
+    assert_int_equal(rlr_segment_size(993, 4), size);
+    assert_int_equal(rlr_segment_create(memory, size - 1, 1000, 4, secret),
                      RLR_TABLE_TOO_SMALL);
-    assert_int_equal(rlr_table_create(memory + 8, size, 1000, 4, secret),
+    assert_int_equal(rlr_segment_create(memory + 8, size, 1000, 4, secret),
                      RLR_TABLE_INVALID);
-    assert_int_equal(rlr_table_create(memory, size, 1000, 0, secret),
+    assert_int_equal(rlr_segment_create(memory, size, 1000, 0, secret),
                      RLR_TABLE_INVALID);
     munmap(memory, size + 64);
 }
 
-static void a_default_table_needs_the_memory_that_the_manual_says(void **state)
+static void a_default_table_needs_the_documented_memory(void **state)
 {
     /* 65536 slots: 20 MiB of windows, 0.5 MiB of tags, 0.5 MiB of shares. */
     size_t bare = 65536 * (320 + 8 + 8);
-    size_t size = rlr_table_size(65536, 64);
+    size_t size = rlr_segment_size(65536, 64);
 
     assert_in_range(size, bare, bare + 600 * 1024);
 }
 
-static void memory_that_is_no_segment_is_not_attached(void **state)
+static void memory_without_a_segment_is_not_attached(void **state)
 {
     segment_t segment;
     rlr_table_t table;
     uint32_t slot;
 
     segment_make(&segment, 64, 1);
-    assert_int_equal(rlr_table_attach(&table, segment.memory, segment.size - 1,
-                                      segment_rules, 1, &slot),
+    assert_int_equal(rlr_segment_attach(&table, segment.memory,
+                                        segment.size - 1, segment_rules, 1,
+                                        &slot),
                      RLR_TABLE_INVALID);
     for (size_t i = 0; i < 24; i++) {
         unsigned char *byte = (unsigned char *)segment.memory + i;
 
-        /* Not the number of attachments, nor what is spare. */
+        /* Neither the number of attachments nor the spare bytes. */
         *byte ^= 0x40;
         if (i < 20) {
-            assert_int_equal(rlr_table_attach(&table, segment.memory,
-                                              segment.size, segment_rules, 1,
-                                              &slot),
+            assert_int_equal(rlr_segment_attach(&table, segment.memory,
+                                                segment.size, segment_rules, 1,
+                                                &slot),
                              RLR_TABLE_INVALID);
         }
         *byte ^= 0x40;
@@ -64,7 +65,7 @@ static void memory_that_is_no_segment_is_not_attached(void **state)
     segment_drop(&segment);
 }
 
-static void a_rule_keeps_its_slot_by_its_name(void **state)
+static void a_row_is_found_by_its_name(void **state)
 {
     static const char *const other_order[] = {"eu/first/api", "us/first/api",
                                               "eu/first/api"};
@@ -74,19 +75,19 @@ static void a_rule_keeps_its_slot_by_its_name(void **state)
     segment_t segment;
 
     segment_make(&segment, 64, 1);
-    assert_int_equal(rlr_table_attach(&table, segment.memory, segment.size,
-                                      other_order, 3, slots),
+    assert_int_equal(rlr_segment_attach(&table, segment.memory, segment.size,
+                                        other_order, 3, slots),
                      RLR_TABLE_OK);
     assert_int_equal(slots[0], segment.rules[2]);
     assert_int_equal(slots[1], segment.rules[0]);
     assert_int_equal(slots[2], segment.rules[2]);
-    assert_int_equal(rlr_table_attach(&table, segment.memory, segment.size,
-                                      too_many, 1, slots),
+    assert_int_equal(rlr_segment_attach(&table, segment.memory, segment.size,
+                                        too_many, 1, slots),
                      RLR_TABLE_RULES_FULL);
     segment_drop(&segment);
 }
 
-static void each_key_of_each_rule_has_its_own_count(void **state)
+static void each_key_of_each_rule_has_its_own_counter(void **state)
 {
     segment_t segment;
 
@@ -94,18 +95,18 @@ static void each_key_of_each_rule_has_its_own_count(void **state)
     for (uint32_t rule = 0; rule < 3; rule++) {
         for (uint64_t key = 0; key < 100; key++) {
             rlr_table_request_t request = segment_request(&segment, &key, five);
-            rlr_table_answer_t answer;
+            rlr_table_decision_t answer;
 
             request.rule = segment.rules[rule];
             for (uint32_t i = 0; i < 5; i++) {
                 rlr_table_admit(&segment.table, &request, &segment.clock,
                                 &answer);
-                assert_true(answer.decision.admitted);
-                assert_int_equal(answer.decision.remaining, 4 - i);
+                assert_true(answer.window.admitted);
+                assert_int_equal(answer.window.remaining, 4 - i);
                 assert_false(answer.overflow);
             }
             rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
-            assert_false(answer.decision.admitted);
+            assert_false(answer.window.admitted);
         }
     }
     segment_drop(&segment);
@@ -114,7 +115,7 @@ static void each_key_of_each_rule_has_its_own_count(void **state)
 static void identities_differ_by_every_byte_and_by_length(void **state)
 {
     static const char *const identities[] = {"a", "b", "ab", "ba", "aa", ""};
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     segment_t segment;
 
     segment_make(&segment, 1024, 3);
@@ -124,15 +125,15 @@ static void identities_differ_by_every_byte_and_by_length(void **state)
         request.identity = identities[i];
         request.identity_length = strlen(identities[i]);
         rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
-        assert_int_equal(answer.decision.remaining, 4);
+        assert_int_equal(answer.window.remaining, 4);
     }
     segment_drop(&segment);
 }
 
-static void no_identity_is_in_the_memory(void **state)
+static void identities_are_not_stored(void **state)
 {
     static const char identity[] = "lsv2_pt_0123456789abcdef0123456789abcdef";
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     segment_t segment;
     rlr_table_request_t request;
 
@@ -147,36 +148,36 @@ static void no_identity_is_in_the_memory(void **state)
     segment_drop(&segment);
 }
 
-static void a_peek_charges_nothing_and_tells_what_is_left(void **state)
+static void a_peek_charges_nothing(void **state)
 {
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     rlr_counters_t counters;
     segment_t segment;
 
     segment_make(&segment, 64, 5);
     for (int i = 0; i < 3; i++) {
         answer = segment_peek(&segment, 7, five);
-        assert_true(answer.decision.admitted);
-        assert_int_equal(answer.decision.remaining, 5);
-        assert_int_equal(answer.decision.reset_ms, 0);
+        assert_true(answer.window.admitted);
+        assert_int_equal(answer.window.remaining, 5);
+        assert_int_equal(answer.window.reset_ms, 0);
         assert_false(answer.overflow);
     }
     for (int i = 0; i < 5; i++) {
         segment_ask(&segment, 7, five);
     }
     answer = segment_peek(&segment, 7, five);
-    assert_false(answer.decision.admitted);
-    assert_int_equal(answer.decision.wait_ms, 10000);
+    assert_false(answer.window.admitted);
+    assert_int_equal(answer.window.wait_ms, 10000);
     assert_false(answer.first_refusal);
-    rlr_table_counters(&segment.table, segment.rules[0], &counters);
+    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
     assert_int_equal(counters.allowed, 5);
     assert_int_equal(counters.refused, 0);
     segment_drop(&segment);
 }
 
-static void outcomes_are_counted_by_rule(void **state)
+static void outcomes_are_counted_per_rule(void **state)
 {
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     rlr_counters_t counters;
     segment_t segment;
 
@@ -188,14 +189,14 @@ static void outcomes_are_counted_by_rule(void **state)
         request.dry_run = i >= 12;
         rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
     }
-    rlr_table_counters(&segment.table, segment.rules[0], &counters);
+    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
     assert_int_equal(counters.allowed, 5);
     assert_int_equal(counters.refused, 7);
     assert_int_equal(counters.would_refuse, 8);
     assert_int_equal(counters.overflow, 0);
-    rlr_table_counters(&segment.table, segment.rules[1], &counters);
+    rlr_walk_counters(&segment.table, segment.rules[1], &counters);
     assert_int_equal(counters.allowed, 0);
-    rlr_table_counters(&segment.table, RLR_TABLE_RULES_MAX + 5, &counters);
+    rlr_walk_counters(&segment.table, RLR_TABLE_RULES_MAX + 5, &counters);
     assert_int_equal(counters.allowed, 0);
     segment_drop(&segment);
 }
@@ -208,9 +209,9 @@ static void the_first_refusal_of_a_key_and_interval_is_marked(void **state)
     segment_make(&segment, 64, 7);
     /* 100 seconds, one request each 10 ms: refused from the sixth. */
     for (int i = 0; i < 10000; i++) {
-        rlr_table_answer_t answer = segment_ask(&segment, 1, five);
+        rlr_table_decision_t answer = segment_ask(&segment, 1, five);
 
-        assert_false(answer.first_refusal && answer.decision.admitted);
+        assert_false(answer.first_refusal && answer.window.admitted);
         marked += answer.first_refusal;
         segment.time.us += 10000;
     }
@@ -218,8 +219,7 @@ static void the_first_refusal_of_a_key_and_interval_is_marked(void **state)
     segment_drop(&segment);
 }
 
-static void of_two_refusals_that_are_noted_out_of_order_one_is_marked(
-    void **state)
+static void of_two_refusals_out_of_order_one_is_marked(void **state)
 {
     segment_t segment;
 
@@ -234,7 +234,7 @@ static void of_two_refusals_that_are_noted_out_of_order_one_is_marked(
     segment_drop(&segment);
 }
 
-static void a_reset_gives_one_key_its_count_back(void **state)
+static void a_reset_empties_the_window_of_one_key(void **state)
 {
     uint64_t key = 1;
     rlr_table_request_t request;
@@ -248,8 +248,8 @@ static void a_reset_gives_one_key_its_count_back(void **state)
         segment_ask(&segment, 2, five);
     }
     assert_true(rlr_table_reset(&segment.table, &request, &segment.clock));
-    assert_int_equal(segment_ask(&segment, 1, five).decision.remaining, 4);
-    assert_false(segment_ask(&segment, 2, five).decision.admitted);
+    assert_int_equal(segment_ask(&segment, 1, five).window.remaining, 4);
+    assert_false(segment_ask(&segment, 2, five).window.admitted);
     for (int i = 0; i < 4; i++) {
         segment_ask(&segment, 1, five);
     }
@@ -257,34 +257,34 @@ static void a_reset_gives_one_key_its_count_back(void **state)
     segment_drop(&segment);
 }
 
-static void what_cannot_be_decided_is_refused(void **state)
+static void an_undecidable_request_is_refused(void **state)
 {
     static const rlr_limit_t bad[] = {{0, 10},
                                       {5, 0},
                                       {RLR_LIMIT_COUNT_MAX + 1, 10},
                                       {5, RLR_LIMIT_INTERVAL_SEC_MAX + 1}};
     uint64_t key = 1;
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     rlr_table_request_t request;
     segment_t segment;
 
     segment_make(&segment, 64, 10);
     for (size_t i = 0; i < 4; i++) {
-        assert_false(segment_ask(&segment, 1, bad[i]).decision.admitted);
+        assert_false(segment_ask(&segment, 1, bad[i]).window.admitted);
         answer = segment_peek(&segment, 1, bad[i]);
-        assert_false(answer.decision.admitted);
-        assert_int_equal(answer.decision.wait_ms, 1000);
+        assert_false(answer.window.admitted);
+        assert_int_equal(answer.window.wait_ms, 1000);
     }
     request = segment_request(&segment, &key, five);
     request.rule = 3;
     rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
-    assert_false(answer.decision.admitted);
+    assert_false(answer.window.admitted);
     assert_false(rlr_table_knows(&segment.table, &request));
     assert_false(rlr_table_reset(&segment.table, &request, &segment.clock));
     segment_drop(&segment);
 }
 
-static void live_keys_are_counted_by_rule(void **state)
+static void live_keys_are_counted_per_rule(void **state)
 {
     uint32_t keys[3];
     uint32_t capacity;
@@ -293,14 +293,14 @@ static void live_keys_are_counted_by_rule(void **state)
     segment_make(&segment, 1024, 11);
     for (uint64_t key = 0; key < 90; key++) {
         rlr_table_request_t request = segment_request(&segment, &key, five);
-        rlr_table_answer_t answer;
+        rlr_table_decision_t answer;
 
         request.rule = segment.rules[key % 3 == 0 ? 2 : 0];
         rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
         segment.time.us += 100000;
     }
     assert_int_equal(
-        rlr_table_live_keys(&segment.table, keys, 3, &capacity, &segment.clock),
+        rlr_walk_live_keys(&segment.table, keys, 3, &capacity, &segment.clock),
         90);
     assert_int_equal(capacity, 1024);
     assert_int_equal(keys[segment.rules[0]], 60);
@@ -308,10 +308,10 @@ static void live_keys_are_counted_by_rule(void **state)
     assert_int_equal(keys[segment.rules[2]], 30);
     segment.time.us += 4000000;
     assert_int_equal(
-        rlr_table_live_keys(&segment.table, keys, 3, NULL, &segment.clock), 59);
+        rlr_walk_live_keys(&segment.table, keys, 3, NULL, &segment.clock), 59);
     segment.time.us += 10000000;
     assert_int_equal(
-        rlr_table_live_keys(&segment.table, keys, 1, NULL, &segment.clock), 0);
+        rlr_walk_live_keys(&segment.table, keys, 1, NULL, &segment.clock), 0);
     segment_drop(&segment);
 }
 
@@ -319,19 +319,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(sizes_and_arguments_are_checked),
-        CHECK_TEST(a_default_table_needs_the_memory_that_the_manual_says),
-        CHECK_TEST(memory_that_is_no_segment_is_not_attached),
-        CHECK_TEST(a_rule_keeps_its_slot_by_its_name),
-        CHECK_TEST(each_key_of_each_rule_has_its_own_count),
+        CHECK_TEST(a_default_table_needs_the_documented_memory),
+        CHECK_TEST(memory_without_a_segment_is_not_attached),
+        CHECK_TEST(a_row_is_found_by_its_name),
+        CHECK_TEST(each_key_of_each_rule_has_its_own_counter),
         CHECK_TEST(identities_differ_by_every_byte_and_by_length),
-        CHECK_TEST(no_identity_is_in_the_memory),
-        CHECK_TEST(a_peek_charges_nothing_and_tells_what_is_left),
-        CHECK_TEST(outcomes_are_counted_by_rule),
+        CHECK_TEST(identities_are_not_stored),
+        CHECK_TEST(a_peek_charges_nothing),
+        CHECK_TEST(outcomes_are_counted_per_rule),
         CHECK_TEST(the_first_refusal_of_a_key_and_interval_is_marked),
-        CHECK_TEST(of_two_refusals_that_are_noted_out_of_order_one_is_marked),
-        CHECK_TEST(a_reset_gives_one_key_its_count_back),
-        CHECK_TEST(what_cannot_be_decided_is_refused),
-        CHECK_TEST(live_keys_are_counted_by_rule)};
+        CHECK_TEST(of_two_refusals_out_of_order_one_is_marked),
+        CHECK_TEST(a_reset_empties_the_window_of_one_key),
+        CHECK_TEST(an_undecidable_request_is_refused),
+        CHECK_TEST(live_keys_are_counted_per_rule)};
 
     return CHECK_RUN(tests);
 }

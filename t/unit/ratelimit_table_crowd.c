@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
-/* Eight workers on one table: first touches of the same keys, places that are
- * used again and again, limits that differ, and workers that are killed. */
+/* Eight workers on one table: concurrent first requests, reused slots,
+ * different limits, killed workers. */
 #include "check.h"
 
 #include "ratelimit_crowd.h"
@@ -9,7 +9,7 @@
 
 #define KEYS_MAX 4096
 
-/* An admission: of which key, and when. */
+/* An admission: its key and time. */
 typedef struct admission_t {
     uint64_t key;
     uint64_t at_ms;
@@ -21,7 +21,7 @@ typedef struct shared_t {
     rlr_limit_t limits[2];
     uint32_t rule;
     uint32_t keys;
-    uint64_t holders; /* who bring the keys; 0: nobody */
+    uint64_t holders; /* who send the keys; 0: no holder */
     uint64_t step_us;
     uint32_t each; /* requests of a worker */
     _Atomic uint32_t done[CROWD_SIZE];
@@ -42,7 +42,7 @@ static shared_t *make_shared(uint32_t slots, uint32_t keys, rlr_limit_t limit,
                              uint32_t each)
 {
     static const unsigned char secret[RLR_TABLE_SECRET_SIZE] = {9, 8, 7};
-    size_t size = rlr_table_size(slots, 1);
+    size_t size = rlr_segment_size(slots, 1);
     void *memory = crowd_share(size);
     shared_t *shared = crowd_share(
         sizeof(shared_t) + sizeof(admission_t) * CROWD_SIZE * (size_t)each);
@@ -50,12 +50,12 @@ static shared_t *make_shared(uint32_t slots, uint32_t keys, rlr_limit_t limit,
     shared->clock.us = 1000000000000ULL;
     shared->keys = keys;
     shared->each = each;
-    assert_int_equal(rlr_table_create(memory, size, slots, 1, secret),
+    assert_int_equal(rlr_segment_create(memory, size, slots, 1, secret),
                      RLR_TABLE_OK);
     for (int i = 0; i < 2; i++) {
         shared->limits[i] = limit;
-        assert_int_equal(rlr_table_attach(&shared->views[i], memory, size,
-                                          segment_rules, 1, &shared->rule),
+        assert_int_equal(rlr_segment_attach(&shared->views[i], memory, size,
+                                            segment_rules, 1, &shared->rule),
                          RLR_TABLE_OK);
     }
     return shared;
@@ -66,25 +66,25 @@ static void drop_shared(shared_t *shared)
     rlr_table_t *table = &shared->views[0];
     uint32_t slots = table->sets * 8;
     rlr_clock_t clock = get_clock(shared);
-    const char *problem = rlr_table_validate(table, &clock);
+    const char *problem = rlr_walk_validate(table, &clock);
 
     if (problem != NULL) {
         fail_msg("the table: %s", problem);
     }
-    munmap(table->segment, rlr_table_size(slots, 1));
+    munmap(table->segment, rlr_segment_size(slots, 1));
     munmap(shared,
            sizeof(shared_t)
                + sizeof(admission_t) * CROWD_SIZE * (size_t)shared->each);
 }
 
-static rlr_table_answer_t ask(shared_t *shared, int view, uint64_t key)
+static rlr_table_decision_t ask(shared_t *shared, int view, uint64_t key)
 {
     rlr_clock_t clock = get_clock(shared);
     rlr_table_request_t request = {.rule = shared->rule,
                                    .identity = &key,
                                    .identity_length = sizeof(key),
                                    .limit = shared->limits[view]};
-    rlr_table_answer_t answer;
+    rlr_table_decision_t answer;
     uint64_t holder = shared->holders > 0 ? key % shared->holders : 0;
 
     if (shared->holders > 0) {
@@ -95,7 +95,7 @@ static rlr_table_answer_t ask(shared_t *shared, int view, uint64_t key)
     return answer;
 }
 
-/* All keys in the same order, so that first touches meet. */
+/* All keys in the same order, so that first requests coincide. */
 static void touch_all(void *baton, int worker)
 {
     shared_t *shared = baton;
@@ -103,7 +103,7 @@ static void touch_all(void *baton, int worker)
     for (uint64_t key = 0; key < shared->keys; key++) {
         for (int i = 0; i < 3; i++) {
             shared->admitted[key] += ask(shared, worker % 2, key)
-                                         .decision.admitted;
+                                         .window.admitted;
         }
     }
 }
@@ -125,24 +125,24 @@ static void touch_together(bool threads)
         assert_int_equal(shared->admitted[key], 5);
     }
     assert_int_equal(
-        rlr_table_live_keys(&shared->views[0], &keys, 1, NULL, &clock),
+        rlr_walk_live_keys(&shared->views[0], &keys, 1, NULL, &clock),
         KEYS_MAX);
     drop_shared(shared);
 }
 
-static void first_touches_by_processes_find_one_slot(void **state)
+static void concurrent_first_requests_of_processes_claim_one_slot(void **state)
 {
     touch_together(false);
 }
 
-static void first_touches_by_threads_find_one_slot(void **state)
+static void concurrent_first_requests_of_threads_claim_one_slot(void **state)
 {
     touch_together(true);
 }
 
-/* Random keys while time goes on, every admission on record. Each request is of
- * either configuration, so that both ask in every interval: where workers have
- * to wait for a processor, one of them alone has it for many intervals. */
+/* Random keys in advancing time, every admission logged. Each request has
+ * either configuration, so that both decide in every interval: if workers wait
+ * for a processor, a single one runs for many intervals. */
 static void ask_at_random(void *baton, int worker)
 {
     shared_t *shared = baton;
@@ -152,19 +152,19 @@ static void ask_at_random(void *baton, int worker)
     while (shared->done[worker] < shared->each) {
         uint64_t key = sim_random(&seed) % shared->keys;
         int view = (int)(sim_random(&seed) >> 63);
-        rlr_table_answer_t answer;
+        rlr_table_decision_t answer;
 
         atomic_fetch_add(&shared->clock.us,
                          sim_random(&seed) % (shared->step_us + 1));
         answer = ask(shared, view, key);
         shared->done[worker]++;
-        if (answer.decision.admitted) {
-            admission_t admission = {key, answer.decision.at_ms};
+        if (answer.window.admitted) {
+            admission_t admission = {key, answer.window.at_ms};
 
             log[shared->logged[worker]] = admission;
             shared->logged[worker]++;
         }
-        else if (answer.decision.wait_ms == 0) {
+        else if (answer.window.wait_ms == 0) {
             _exit(4);
         }
         if (answer.overflow) {
@@ -184,7 +184,7 @@ static int compare_admissions(const void *a, const void *b)
     return (x->at_ms > y->at_ms) - (x->at_ms < y->at_ms);
 }
 
-/* No key more often than `limit` says, in any interval. */
+/* No key exceeds `limit` in any interval. */
 static void judge(const shared_t *shared, rlr_limit_t limit)
 {
     admission_t *sorted = malloc(sizeof(*sorted) * CROWD_SIZE
@@ -216,8 +216,8 @@ static uint32_t get_share(void)
 
 static const rlr_limit_t three = {3, 10};
 
-/* More keys than places, each asked about so many times in an interval, and
- * each left alone for longer now and then. */
+/* More keys than slots, each with so many requests in an interval, and unused
+ * for longer at times. */
 static shared_t *make_busy_with(uint32_t keys, uint32_t times)
 {
     shared_t *shared = make_shared(64, keys, three, get_share());
@@ -231,7 +231,7 @@ static shared_t *make_busy(void)
     return make_busy_with(256, 5);
 }
 
-static void places_used_again_move_no_count_between_processes(void **state)
+static void reused_slots_mix_no_counts_between_processes(void **state)
 {
     shared_t *shared = make_busy();
 
@@ -241,7 +241,7 @@ static void places_used_again_move_no_count_between_processes(void **state)
     drop_shared(shared);
 }
 
-static void places_used_again_move_no_count_between_threads(void **state)
+static void reused_slots_mix_no_counts_between_threads(void **state)
 {
     shared_t *shared = make_busy();
 
@@ -260,7 +260,7 @@ static shared_t *make_crowded(void)
     return shared;
 }
 
-static void addresses_keep_to_their_shares_between_threads(void **state)
+static void addresses_do_not_exceed_their_shares_between_threads(void **state)
 {
     shared_t *shared = make_crowded();
 
@@ -271,7 +271,7 @@ static void addresses_keep_to_their_shares_between_threads(void **state)
     drop_shared(shared);
 }
 
-static void shares_are_right_again_after_processes_were_killed(void **state)
+static void shares_are_repaired_after_processes_were_killed(void **state)
 {
     int kills = (int)(200 * sim_effort()) + 20;
     shared_t *shared = make_crowded();
@@ -279,7 +279,7 @@ static void shares_are_right_again_after_processes_were_killed(void **state)
     assert_true(crowd_run_processes(ask_at_random, shared, kills, 1)
                 > kills / 20);
     judge(shared, three);
-    /* Whoever died last left locks to be met. */
+    /* The last death left locks to recover. */
     for (uint64_t key = 10000; key < 10100; key++) {
         ask(shared, 1, key);
     }
@@ -287,7 +287,7 @@ static void shares_are_right_again_after_processes_were_killed(void **state)
     drop_shared(shared);
 }
 
-/* Every request a new key of one of three addresses, which all have their share
+/* Each request has a new key of one of three addresses, which hold their share
  * most of the time: nearly each one sweeps. */
 static void bring_new_keys(void *baton, int worker)
 {
@@ -311,7 +311,7 @@ static void *bring_in_thread(void *baton)
     return NULL;
 }
 
-/* A process of two threads: both die when it is killed. */
+/* A process of two threads; both die when it is killed. */
 static void bring_by_two(void *baton, int worker)
 {
     crowd_task_t task = {NULL, baton, worker};
@@ -332,7 +332,7 @@ static shared_t *make_sweeping(void)
     return shared;
 }
 
-/* More were swept up than there are slots, and each slot is counted once. */
+/* More slots were reclaimed than there are, and each is counted once. */
 static void judge_sweeps(shared_t *shared)
 {
     uint64_t asked = 0;
@@ -349,7 +349,7 @@ static void judge_sweeps(shared_t *shared)
     drop_shared(shared);
 }
 
-static void sweeps_meet_between_threads(void **state)
+static void sweeps_run_concurrently_in_threads(void **state)
 {
     shared_t *shared = make_sweeping();
 
@@ -358,7 +358,7 @@ static void sweeps_meet_between_threads(void **state)
     judge_sweeps(shared);
 }
 
-static void sweeps_meet_between_processes_of_threads(void **state)
+static void sweeps_run_concurrently_in_processes_with_threads(void **state)
 {
     shared_t *shared = make_sweeping();
 
@@ -367,7 +367,8 @@ static void sweeps_meet_between_processes_of_threads(void **state)
     judge_sweeps(shared);
 }
 
-static void sweeps_and_repairs_meet_where_processes_are_killed(void **state)
+static void sweeps_and_repairs_run_concurrently_while_processes_are_killed(
+    void **state)
 {
     int kills = (int)(200 * sim_effort()) + 20;
     shared_t *shared = make_sweeping();
@@ -377,7 +378,7 @@ static void sweeps_and_repairs_meet_where_processes_are_killed(void **state)
     judge_sweeps(shared);
 }
 
-static void fast_time_makes_every_window_dead_at_once(void **state)
+static void windows_that_expire_at_once_exceed_no_limit(void **state)
 {
     shared_t *shared = make_shared(64, 256, three, get_share());
 
@@ -387,11 +388,12 @@ static void fast_time_makes_every_window_dead_at_once(void **state)
     drop_shared(shared);
 }
 
-static void two_configurations_at_once_keep_to_the_greater_count(void **state)
+static void two_concurrent_configurations_do_not_exceed_the_larger_limit(
+    void **state)
 {
     static const rlr_limit_t eight = {8, 10};
-    /* So few that most of an overflow window may be one key's own, which gets
-     * a place from either configuration soon after. */
+    /* So few keys that one may have most of the charges of an overflow window,
+     * and then get a slot by either configuration. */
     shared_t *shared = make_busy_with(80, 8);
 
     shared->limits[1] = eight;
@@ -401,7 +403,7 @@ static void two_configurations_at_once_keep_to_the_greater_count(void **state)
     drop_shared(shared);
 }
 
-static void processes_that_are_killed_lose_no_count_and_no_lock(void **state)
+static void killed_processes_lose_no_admission_and_no_lock(void **state)
 {
     int kills = (int)(200 * sim_effort()) + 20;
 
@@ -413,14 +415,14 @@ static void processes_that_are_killed_lose_no_count_and_no_lock(void **state)
         assert_true(crowd_run_processes(ask_at_random, shared, kills, i)
                     > kills / 20);
         judge(shared, four);
-        /* Every set can be locked, and every key gets its count again. */
+        /* Every set can be locked, and every key gets its limit again. */
         shared->clock.us += 30000000;
         for (uint64_t key = 0; key < 32; key++) {
-            rlr_table_answer_t answer = ask(shared, 1, key);
+            rlr_table_decision_t answer = ask(shared, 1, key);
 
-            assert_true(answer.decision.admitted);
+            assert_true(answer.window.admitted);
             assert_false(answer.overflow);
-            assert_int_equal(answer.decision.remaining, 2);
+            assert_int_equal(answer.window.remaining, 2);
         }
         drop_shared(shared);
     }
@@ -429,18 +431,20 @@ static void processes_that_are_killed_lose_no_count_and_no_lock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(first_touches_by_processes_find_one_slot),
-        CHECK_TEST(first_touches_by_threads_find_one_slot),
-        CHECK_TEST(places_used_again_move_no_count_between_processes),
-        CHECK_TEST(places_used_again_move_no_count_between_threads),
-        CHECK_TEST(addresses_keep_to_their_shares_between_threads),
-        CHECK_TEST(shares_are_right_again_after_processes_were_killed),
-        CHECK_TEST(sweeps_meet_between_threads),
-        CHECK_TEST(sweeps_meet_between_processes_of_threads),
-        CHECK_TEST(sweeps_and_repairs_meet_where_processes_are_killed),
-        CHECK_TEST(fast_time_makes_every_window_dead_at_once),
-        CHECK_TEST(two_configurations_at_once_keep_to_the_greater_count),
-        CHECK_TEST(processes_that_are_killed_lose_no_count_and_no_lock)};
+        CHECK_TEST(concurrent_first_requests_of_processes_claim_one_slot),
+        CHECK_TEST(concurrent_first_requests_of_threads_claim_one_slot),
+        CHECK_TEST(reused_slots_mix_no_counts_between_processes),
+        CHECK_TEST(reused_slots_mix_no_counts_between_threads),
+        CHECK_TEST(addresses_do_not_exceed_their_shares_between_threads),
+        CHECK_TEST(shares_are_repaired_after_processes_were_killed),
+        CHECK_TEST(sweeps_run_concurrently_in_threads),
+        CHECK_TEST(sweeps_run_concurrently_in_processes_with_threads),
+        CHECK_TEST(
+            sweeps_and_repairs_run_concurrently_while_processes_are_killed),
+        CHECK_TEST(windows_that_expire_at_once_exceed_no_limit),
+        CHECK_TEST(
+            two_concurrent_configurations_do_not_exceed_the_larger_limit),
+        CHECK_TEST(killed_processes_lose_no_admission_and_no_lock)};
 
     return CHECK_RUN(tests);
 }

@@ -2,10 +2,10 @@
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /*
  * Death at any instruction. A child makes one request, and its parent steps it
- * from one machine instruction to the next. Whenever the shared memory has
- * changed, the parent takes a copy, in which the child is dead: its locks are
- * marked the way the kernel marks the robust locks of the dead. The copy is
- * then judged. (Processes that are really killed: ratelimit_table_crowd.c.)
+ * instruction by instruction. Whenever the shared memory has changed, the
+ * parent copies it as if the child were dead: its locks are marked as the
+ * kernel marks the robust locks of a dead process. The copy is then checked.
+ * (Killed processes: ratelimit_table_crowd.c.)
  */
 #include "check.h"
 
@@ -16,13 +16,14 @@ static const rlr_limit_t five = {5, 10};
 static const rlr_limit_t eight = {8, 10};
 static const rlr_limit_t sixty_four = {64, 10};
 
-/* The key that the child asks for. */
+/* The key of the child's request. */
 static uint64_t child_key = 7;
 
-/* An answer without a time was given blindly: a lock failed, or a window. */
-static rlr_decision_t ask(segment_t *segment, uint64_t key, rlr_limit_t limit)
+/* A decision without a time is that of a failed lock or window. */
+static rlr_window_decision_t ask(segment_t *segment, uint64_t key,
+                                 rlr_limit_t limit)
 {
-    rlr_decision_t decision = segment_ask(segment, key, limit).decision;
+    rlr_window_decision_t decision = segment_ask(segment, key, limit).window;
 
     assert_int_not_equal(decision.at_ms, 0);
     return decision;
@@ -53,7 +54,7 @@ static void ask_eight(segment_t *segment)
     segment_ask(segment, child_key, eight);
 }
 
-/* Everybody else has used their five up. */
+/* All other keys have used up their five. */
 static void judge_others(segment_t *segment, uint64_t first, uint64_t end)
 {
     for (uint64_t key = first; key < end; key++) {
@@ -75,7 +76,7 @@ static void judge_new_key(segment_t *segment)
     judge_others(segment, 100, 108);
 }
 
-/* Each of those whose place it may have been gets an answer all the same. */
+/* Each key whose slot it may have been gets a decision. */
 static void judge_former_keys(segment_t *segment)
 {
     void *left = malloc(segment->size);
@@ -93,7 +94,7 @@ static void death_while_a_new_key_is_placed(segment_t *segment)
     prepare_neighbours(segment);
 }
 
-/* All places taken, and all but a few dead. */
+/* All slots claimed, all but a few by dead keys. */
 static void death_while_a_place_is_used_again(segment_t *segment)
 {
     for (uint64_t key = 1000; key < 2000; key++) {
@@ -117,7 +118,7 @@ static void judge_known_key(segment_t *segment)
     judge_others(segment, 100, 108);
 }
 
-/* All marks that may be in use are, and the older half of them is over. */
+/* All marks are in use, the older half expired. */
 static void death_of_a_key_that_was_full(segment_t *segment)
 {
     for (int i = 0; i < 64; i++) {
@@ -132,12 +133,12 @@ static void judge_full_key(segment_t *segment)
     assert_in_range(use_up(segment, child_key, sixty_four), 31, 32);
 }
 
-/* All places are live; the windows for others are not there yet. */
+/* All slots have live keys; no overflow window has been built. */
 static void death_while_an_overflow_window_is_built(segment_t *segment)
 {
     for (uint64_t key = 100;
-         rlr_table_live_keys(&segment->table, (uint32_t[3]){0}, 3, NULL,
-                             &segment->clock)
+         rlr_walk_live_keys(&segment->table, (uint32_t[3]){0}, 3, NULL,
+                            &segment->clock)
          < 16;
          key++) {
         segment_ask(segment, key, five);
@@ -153,7 +154,7 @@ static void death_while_an_overflow_window_is_built(segment_t *segment)
     segment->time.us += 2000000;
 }
 
-/* It was built for eight and holds five of this key's own. */
+/* It was built for eight and counts five of this key. */
 static void death_while_an_overflow_window_is_widened(segment_t *segment)
 {
     death_while_an_overflow_window_is_built(segment);
@@ -171,7 +172,7 @@ static void judge_overflow(segment_t *segment)
     assert_in_range(use_up(segment, child_key, five), 4, 5);
 }
 
-/* Charged to the overflow window; then places come free. */
+/* Charged to the overflow window; then slots become free. */
 static void death_while_an_overflow_key_is_placed(segment_t *segment)
 {
     death_while_an_overflow_window_is_built(segment);
@@ -186,7 +187,7 @@ static void judge_placed(segment_t *segment)
     assert_in_range(use_up(segment, child_key, five), 1, 2);
 }
 
-/* The limit has changed from five to eight and all five are used. */
+/* The limit has changed from five to eight, and five are used. */
 static void death_while_a_limit_is_changed(segment_t *segment)
 {
     prepare_neighbours(segment);
@@ -199,7 +200,7 @@ static void judge_changed(segment_t *segment)
     judge_others(segment, 100, 108);
 }
 
-/* All slots have been those of other addresses, one of each. */
+/* All slots belonged to other addresses, one each. */
 static void death_while_an_address_takes_anothers_slot(segment_t *segment)
 {
     for (uint64_t key = 1000; key < 2000; key++) {
@@ -211,7 +212,8 @@ static void death_while_an_address_takes_anothers_slot(segment_t *segment)
     assert_int_equal(segment_excess(&segment->table), 0);
 }
 
-/* The address has its share of dead keys: one has to go for a new one. */
+/* The address has its share of dead keys: one must be reclaimed for a new
+ * one. */
 static void death_while_a_slot_is_taken_back(segment_t *segment)
 {
     segment->holder = 1;
@@ -219,13 +221,13 @@ static void death_while_a_slot_is_taken_back(segment_t *segment)
         segment_ask(segment, key, five);
     }
     segment->time.us += 11000000;
-    assert_true(rlr_table_share_is_full(
+    assert_true(rlr_share_is_full(
         &segment->table,
-        rlr_table_share_holder(&segment->table, &segment->holder, 8)));
+        rlr_share_holder(&segment->table, &segment->holder, 8)));
 }
 
-/* The address has its share of live keys: the new one has a counter with all
- * others. */
+/* The address has its share of live keys: the new one uses the shared
+ * counter. */
 static void death_while_an_addresss_counter_is_placed(segment_t *segment)
 {
     segment->holder = 1;
@@ -234,22 +236,21 @@ static void death_while_an_addresss_counter_is_placed(segment_t *segment)
     }
 }
 
-/* Somebody else has died before. */
+/* Another process has died before. */
 static void death_while_shares_are_counted(segment_t *segment)
 {
     death_while_an_address_takes_anothers_slot(segment);
     segment->table.shares[5] += 2;
-    rlr_table_mark_damaged(&segment->table);
+    rlr_segment_mark_damaged(&segment->table);
 }
 
-/* Who meets a lock of the dead has the next new keys repair what they counted.
- */
+/* A recovered lock makes the next new keys repair the counters. */
 static void judge_shares(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, five), 4, 5);
     for (uint32_t set = 0; set < segment->table.sets; set++) {
-        assert_true(rlr_table_lock_set(&segment->table, set));
-        rlr_table_unlock_set(&segment->table, set);
+        assert_true(rlr_lock_set(&segment->table, set));
+        rlr_unlock_set(&segment->table, set);
     }
     segment->holder = 2;
     segment_ask(segment, 3000, five);
@@ -282,26 +283,26 @@ static void play(const scene_t *scene)
         }
     }
     print_message("# %u instructions, %u changes\n", steps, deaths);
-    /* A test that never gets into the request would prove nothing. */
+    /* The child must have reached the request. */
     assert_true(pid == 0 || (steps > 200 && deaths >= 2));
     free(last);
     munmap(left, segment.size);
     segment_drop(&segment);
 }
 
-static void a_new_key(void **state)
+static void death_at_a_new_key(void **state)
 {
     static const scene_t scene = {64, death_while_a_new_key_is_placed, ask_five,
                                   judge_new_key};
 
-    /* Some of them go to the first of their sets, some to another. */
+    /* Some get a slot in the first of their sets, some in another. */
     for (child_key = 1; child_key <= 7; child_key++) {
         play(&scene);
     }
     child_key = 7;
 }
 
-static void a_place_used_again(void **state)
+static void death_at_a_reused_slot(void **state)
 {
     static const scene_t scenes[] = {
         {16, death_while_a_place_is_used_again, ask_five, judge_new_key},
@@ -311,7 +312,7 @@ static void a_place_used_again(void **state)
     play(&scenes[1]);
 }
 
-static void a_known_key(void **state)
+static void death_at_a_known_key(void **state)
 {
     static const scene_t scene = {64, death_of_a_known_keys_request, ask_eight,
                                   judge_known_key};
@@ -319,7 +320,7 @@ static void a_known_key(void **state)
     play(&scene);
 }
 
-static void a_known_key_that_was_full(void **state)
+static void death_at_a_key_with_expired_marks(void **state)
 {
     static const scene_t scene = {64, death_of_a_key_that_was_full,
                                   ask_sixty_four, judge_full_key};
@@ -327,7 +328,7 @@ static void a_known_key_that_was_full(void **state)
     play(&scene);
 }
 
-static void a_changed_limit(void **state)
+static void death_at_a_changed_limit(void **state)
 {
     static const scene_t scene = {64, death_while_a_limit_is_changed, ask_eight,
                                   judge_changed};
@@ -335,7 +336,7 @@ static void a_changed_limit(void **state)
     play(&scene);
 }
 
-static void a_first_overflow(void **state)
+static void death_at_a_first_overflow(void **state)
 {
     static const scene_t scene = {16, death_while_an_overflow_window_is_built,
                                   ask_five, judge_overflow};
@@ -343,7 +344,7 @@ static void a_first_overflow(void **state)
     play(&scene);
 }
 
-static void a_wider_overflow(void **state)
+static void death_at_a_wider_overflow(void **state)
 {
     static const scene_t scene = {16, death_while_an_overflow_window_is_widened,
                                   ask_eight, judge_widened};
@@ -351,7 +352,7 @@ static void a_wider_overflow(void **state)
     play(&scene);
 }
 
-static void a_key_that_leaves_the_overflow(void **state)
+static void death_at_a_key_that_leaves_the_overflow(void **state)
 {
     static const scene_t scene = {16, death_while_an_overflow_key_is_placed,
                                   ask_five, judge_placed};
@@ -359,7 +360,7 @@ static void a_key_that_leaves_the_overflow(void **state)
     play(&scene);
 }
 
-static void a_slot_of_another_address(void **state)
+static void death_at_a_slot_of_another_address(void **state)
 {
     static const scene_t scene = {
         64, death_while_an_address_takes_anothers_slot, ask_five, judge_shares};
@@ -367,7 +368,7 @@ static void a_slot_of_another_address(void **state)
     play(&scene);
 }
 
-static void a_slot_taken_back(void **state)
+static void death_at_a_reclaimed_slot(void **state)
 {
     static const scene_t scene = {64, death_while_a_slot_is_taken_back,
                                   ask_five, judge_shares};
@@ -375,7 +376,7 @@ static void a_slot_taken_back(void **state)
     play(&scene);
 }
 
-static void a_counter_of_an_address(void **state)
+static void death_at_a_counter_of_an_address(void **state)
 {
     static const scene_t scene = {64, death_while_an_addresss_counter_is_placed,
                                   ask_five, judge_shares};
@@ -383,7 +384,7 @@ static void a_counter_of_an_address(void **state)
     play(&scene);
 }
 
-static void a_repair_of_shares(void **state)
+static void death_at_a_repair(void **state)
 {
     static const scene_t scene = {64, death_while_shares_are_counted, ask_five,
                                   judge_shares};
@@ -394,18 +395,18 @@ static void a_repair_of_shares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_new_key),
-        CHECK_TEST(a_place_used_again),
-        CHECK_TEST(a_known_key),
-        CHECK_TEST(a_known_key_that_was_full),
-        CHECK_TEST(a_changed_limit),
-        CHECK_TEST(a_first_overflow),
-        CHECK_TEST(a_wider_overflow),
-        CHECK_TEST(a_key_that_leaves_the_overflow),
-        CHECK_TEST(a_slot_of_another_address),
-        CHECK_TEST(a_slot_taken_back),
-        CHECK_TEST(a_counter_of_an_address),
-        CHECK_TEST(a_repair_of_shares)};
+        CHECK_TEST(death_at_a_new_key),
+        CHECK_TEST(death_at_a_reused_slot),
+        CHECK_TEST(death_at_a_known_key),
+        CHECK_TEST(death_at_a_key_with_expired_marks),
+        CHECK_TEST(death_at_a_changed_limit),
+        CHECK_TEST(death_at_a_first_overflow),
+        CHECK_TEST(death_at_a_wider_overflow),
+        CHECK_TEST(death_at_a_key_that_leaves_the_overflow),
+        CHECK_TEST(death_at_a_slot_of_another_address),
+        CHECK_TEST(death_at_a_reclaimed_slot),
+        CHECK_TEST(death_at_a_counter_of_an_address),
+        CHECK_TEST(death_at_a_repair)};
 
     return CHECK_RUN(tests);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Interruption at any instruction. A request runs with the processor's trap
- * flag set. Before each instruction the trap's handler forks: the child does,
- * on its copy of the memory, what another process might do there at this
- * moment, lets the request go on, and judges: the answer, and everything asked
- * later, must be as if the two had come one after the other. The parent goes on
- * to the next instruction. On other processors nothing is tried.
+ * flag set. Before each instruction the handler forks. The child executes, on
+ * its copy of the memory, the action of another process, continues the
+ * request, and checks: the decision and all later ones must be as if the two
+ * had run one after the other. The parent continues with the next instruction.
+ * Other processors than x86-64 skip this.
  */
 #ifndef AGENT_T_UNIT_RATELIMIT_TRAP_H
 #define AGENT_T_UNIT_RATELIMIT_TRAP_H
@@ -22,7 +22,7 @@
 
 #define TRAP_FLAG 0x100
 
-/* The play that the trap's handler is in. */
+/* The test of the trap's handler. */
 static struct {
     stage_t *stage;
     part_t interruption;
@@ -34,10 +34,10 @@ static struct {
 
 #if HAS_TRAPS
 /*
- * A child that is its parent as far as the C library knows. fork() would give
- * it a thread number of its own; where the parent has just loaded its number
- * to lock a mutex, the child would lock it by the parent's number, could not
- * unlock it by its own, and would wait for it for ever.
+ * Forks a child with the thread id of its parent, as far as the C library
+ * knows. fork() would set a new thread id; if the parent had just loaded its
+ * own to lock a mutex, the child would lock it with the parent's id, could not
+ * unlock it with its own, and would wait forever.
  */
 static pid_t fork_same(void)
 {
@@ -80,7 +80,7 @@ static void run_trapped(stage_t *stage, part_t request)
 #endif
 }
 
-/* Long requests are not tried at every instruction unless asked for. */
+/* Long requests are interrupted at some instructions only, by default. */
 static unsigned get_stride(bool is_long)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -90,8 +90,8 @@ static unsigned get_stride(bool is_long)
 #endif
 }
 
-/* Tries the interruption before each instruction of the request, or, if that is
- * long, before some. */
+/* Tests the interruption before each instruction of the request, or before
+ * some of a long one. */
 static void play(part_t prepare, part_t request, part_t interruption,
                  judge_t judge, bool is_long)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/window.c */
 /* OBJECTS: ../mod_ratelimit_regional/counter/window_rebuild.c */
-/* The window against an exact log, under arrivals made to trip up limiters. */
+/* A window against an exact log, under arrivals that break common limiters. */
 #include "check.h"
 
 #include "ratelimit_sim.h"
@@ -9,7 +9,7 @@
 #define DAY_US  (86400 * 1000000ULL)
 #define WRAP_US ((1ULL << 32) * 1000)
 
-/* One run of arrivals against one window. */
+/* A run of arrivals against a window. */
 typedef struct run_t {
     rlr_window_t window;
     rlr_limit_t limit;
@@ -45,12 +45,12 @@ static uint64_t get_interval_us(const run_t *run)
     return run->limit.interval_sec * 1000000ULL;
 }
 
-/* Does the window admit at this time, in milliseconds from now? */
+/* Whether the window admits at this time, in milliseconds from now. */
 static bool would_admit(run_t *run, uint64_t after_ms)
 {
     sim_time_t later = {run->time.us + after_ms * 1000};
     rlr_clock_t clock = {sim_read, &later};
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
 
     assert_int_equal(rlr_window_peek(&run->window, SIM_OWNER, run->limit,
                                      run->limit.count, &clock, &decision),
@@ -58,15 +58,15 @@ static bool would_admit(run_t *run, uint64_t after_ms)
     return decision.admitted;
 }
 
-/* One request, judged by the log: never more than the count in any interval,
- * a refusal only when the interval is full but for a part of a mark, and a
- * promised wait that is neither too short nor too long. */
+/* One request, checked by the log: at most the limit in any interval, a
+ * refusal only if the interval is full but for a part of a group, and an exact
+ * wait. */
 static bool request(run_t *run)
 {
     uint32_t group = (run->limit.count + 63) / 64;
     uint64_t now = run->time.us;
     uint64_t oldest = sim_log_at(&run->log, run->limit.count - 1);
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
 
     assert_int_equal(rlr_window_admit(&run->window, SIM_OWNER, run->limit,
                                       run->limit.count, &run->clock, &decision),
@@ -80,7 +80,7 @@ static bool request(run_t *run)
         assert_true(decision.remaining < run->limit.count);
         return true;
     }
-    /* 2 ms: a request is stamped up and aged down. */
+    /* 2 ms: marks are rounded up, their ages down. */
     assert_true(sim_log_has(&run->log, run->limit.count - (group - 1),
                             now < get_interval_us(run) + 2000
                                 ? 0
@@ -128,7 +128,7 @@ static uint64_t arrive_around_the_border(run_t *run, uint64_t index)
     return burst == 3ULL * run->limit.count / 2 ? 2500 : 0;
 }
 
-/* All at the end of an interval, then a fast trickle: twice the count for two
+/* All at the end of an interval, then a steady rate: twice the limit for two
  * weighted buckets. */
 static uint64_t arrive_late_then_trickle(run_t *run, uint64_t index)
 {
@@ -143,7 +143,7 @@ static uint64_t arrive_late_then_trickle(run_t *run, uint64_t index)
         : get_interval_us(run) / (4ULL * run->limit.count) + 1;
 }
 
-/* A full count at once, then as fast as a bucket would be filled again. */
+/* The limit at once, then at the refill rate of a bucket. */
 static uint64_t arrive_at_once_then_refill(run_t *run, uint64_t index)
 {
     uint64_t phase = index % (2ULL * run->limit.count + 2);
@@ -169,7 +169,7 @@ static uint64_t arrive_in_random_bursts(run_t *run, uint64_t index)
     return sim_random(&run->seed) % (get_interval_us(run) * 3 / 2);
 }
 
-/* Comes back on the millisecond it was told, else at once. */
+/* Returns after the wait, to the millisecond, else at once. */
 static uint64_t arrive_when_told(run_t *run, uint64_t index)
 {
     return run->told_wait_ms * 1000ULL;
@@ -183,7 +183,7 @@ static uint64_t arrive_in_half_windows(run_t *run, uint64_t index)
     return get_interval_us(run) / 2 - 1000 + sim_random(&run->seed) % 2000;
 }
 
-/* One a little late, one a little early, for ever around one interval. */
+/* Slightly late and slightly early in turn, around one interval. */
 static uint64_t arrive_once_an_interval(run_t *run, uint64_t index)
 {
     return get_interval_us(run) - 1500 + sim_random(&run->seed) % 3000;
@@ -218,7 +218,7 @@ static void run_pattern(arrivals_t arrive, uint32_t count,
     end_run(&run);
 }
 
-/* Every pattern, from starts that lie differently to the interval. */
+/* Every pattern, from different offsets to the interval. */
 static void run_patterns(uint32_t count, uint32_t interval_sec, int phases)
 {
     uint64_t requests = 12ULL * count + 2000;
@@ -246,7 +246,7 @@ static void small_limits_are_exact(void **state)
     run_patterns(10, 60, 8);
 }
 
-static void large_limits_are_exact_to_a_part_of_a_mark(void **state)
+static void large_limits_are_exact_to_a_group(void **state)
 {
     static const uint32_t counts[] = {65,   100,  127,  128,  300,  750,
                                       1000, 2000, 5000, 6000, 10000};
@@ -258,7 +258,7 @@ static void large_limits_are_exact_to_a_part_of_a_mark(void **state)
     run_patterns(10000, 60, 2);
 }
 
-static void limits_may_be_as_large_and_as_long_as_allowed(void **state)
+static void the_largest_and_longest_limits_hold(void **state)
 {
     run_patterns(1, 1, 8);
     run_patterns(1, RLR_LIMIT_INTERVAL_SEC_MAX, 8);
@@ -269,7 +269,7 @@ static void limits_may_be_as_large_and_as_long_as_allowed(void **state)
                 (uint64_t)(2200000 * sim_effort_alone()));
 }
 
-static void the_count_goes_on_when_the_ticks_come_round(void **state)
+static void counts_persist_when_the_time_wraps(void **state)
 {
     static const uint32_t counts[] = {1, 15, 64, 300};
 
@@ -283,12 +283,12 @@ static void the_count_goes_on_when_the_ticks_come_round(void **state)
     }
 }
 
-static void a_window_that_slept_through_rounds_of_ticks_is_empty(void **state)
+static void a_window_unused_over_several_wraps_is_empty(void **state)
 {
     static const uint64_t extra_us[] = {0, 1, 1000, 5000000, 9999000};
     run_t run;
 
-    /* Four years; the state knows no longer times apart. */
+    /* Four years, after which eras recur. */
     for (uint64_t rounds = 1; rounds < 32; rounds++) {
         for (size_t i = 0; i < sizeof(extra_us) / sizeof(extra_us[0]); i++) {
             start_run(&run, 5, 10, 3 * DAY_US + rounds * 12345);
@@ -303,9 +303,9 @@ static void a_window_that_slept_through_rounds_of_ticks_is_empty(void **state)
     }
 }
 
-/* Places of the ring keep times of weeks ago, some of which look like the
- * future when they are used again. */
-static void a_key_used_rarely_for_years_is_never_refused_for_it(void **state)
+/* Ring entries keep times of earlier weeks, some of which look like the future
+ * when they are reused. */
+static void a_key_used_rarely_for_years_is_not_refused(void **state)
 {
     static const uint32_t counts[] = {1, 20, 64, 640};
     run_t run;
@@ -330,7 +330,7 @@ static void a_key_used_rarely_for_years_is_never_refused_for_it(void **state)
 
 static bool request_at(run_t *run, uint64_t us)
 {
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
 
     run->time.us = us;
     rlr_window_admit(&run->window, SIM_OWNER, run->limit, run->limit.count,
@@ -338,8 +338,8 @@ static bool request_at(run_t *run, uint64_t us)
     return decision.admitted;
 }
 
-/* The second of two admissions comes from a clock that is behind; it must not
- * let go of the first one, which is a millisecond later by its own. */
+/* The second of two admissions has a clock that is behind; it must not drop
+ * the first one, which is a millisecond later. */
 static void clocks_of_processors_may_differ_by_a_tick(void **state)
 {
     run_t run;
@@ -371,9 +371,9 @@ static void a_refusal_writes_nothing(void **state)
     end_run(&run);
 }
 
-static void remaining_counts_down_and_reset_tells_when_it_grows(void **state)
+static void remaining_decreases_and_reset_is_when_it_grows(void **state)
 {
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
     run_t run;
 
     start_run(&run, 3, 10, DAY_US);
@@ -397,9 +397,9 @@ static void remaining_counts_down_and_reset_tells_when_it_grows(void **state)
     end_run(&run);
 }
 
-static void a_lower_cap_refuses_earlier_and_tells_the_wait_for_it(void **state)
+static void a_lower_cap_refuses_earlier_with_its_own_wait(void **state)
 {
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
     run_t run;
 
     start_run(&run, 10, 10, DAY_US);
@@ -411,7 +411,7 @@ static void a_lower_cap_refuses_earlier_and_tells_the_wait_for_it(void **state)
     rlr_window_admit(&run.window, SIM_OWNER, run.limit, 4, &run.clock,
                      &decision);
     assert_false(decision.admitted);
-    /* The third of six must go: stamped at 2 s, now it is 6 s. */
+    /* The third of six must expire: its mark is at 2 s, and it is 6 s. */
     assert_int_equal(decision.wait_ms, 6000);
     run.time.us += decision.wait_ms * 1000ULL;
     rlr_window_admit(&run.window, SIM_OWNER, run.limit, 4, &run.clock,
@@ -421,7 +421,7 @@ static void a_lower_cap_refuses_earlier_and_tells_the_wait_for_it(void **state)
     end_run(&run);
 }
 
-static void a_reset_gives_the_whole_count_back(void **state)
+static void a_reset_empties_the_window(void **state)
 {
     run_t run;
 
@@ -445,7 +445,7 @@ static void another_owner_or_limit_gets_no_decision(void **state)
 {
     static const rlr_limit_t other_count = {11, 10};
     static const rlr_limit_t other_interval = {10, 11};
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
     run_t run;
 
     start_run(&run, 10, 10, DAY_US);
@@ -465,16 +465,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(small_limits_are_exact),
-        CHECK_TEST(large_limits_are_exact_to_a_part_of_a_mark),
-        CHECK_TEST(limits_may_be_as_large_and_as_long_as_allowed),
-        CHECK_TEST(the_count_goes_on_when_the_ticks_come_round),
-        CHECK_TEST(a_window_that_slept_through_rounds_of_ticks_is_empty),
-        CHECK_TEST(a_key_used_rarely_for_years_is_never_refused_for_it),
+        CHECK_TEST(large_limits_are_exact_to_a_group),
+        CHECK_TEST(the_largest_and_longest_limits_hold),
+        CHECK_TEST(counts_persist_when_the_time_wraps),
+        CHECK_TEST(a_window_unused_over_several_wraps_is_empty),
+        CHECK_TEST(a_key_used_rarely_for_years_is_not_refused),
         CHECK_TEST(clocks_of_processors_may_differ_by_a_tick),
         CHECK_TEST(a_refusal_writes_nothing),
-        CHECK_TEST(remaining_counts_down_and_reset_tells_when_it_grows),
-        CHECK_TEST(a_lower_cap_refuses_earlier_and_tells_the_wait_for_it),
-        CHECK_TEST(a_reset_gives_the_whole_count_back),
+        CHECK_TEST(remaining_decreases_and_reset_is_when_it_grows),
+        CHECK_TEST(a_lower_cap_refuses_earlier_with_its_own_wait),
+        CHECK_TEST(a_reset_empties_the_window),
         CHECK_TEST(another_owner_or_limit_gets_no_decision)};
 
     return CHECK_RUN(tests);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/window.c */
 /* OBJECTS: ../mod_ratelimit_regional/counter/window_rebuild.c */
-/* Eight workers on one window: threads, processes, processes that are killed.
- * Every answer is logged and judged afterwards. */
+/* Eight workers on one window: threads, processes, killed processes. Every
+ * decision is logged and checked afterwards. */
 #include "check.h"
 
 #include "ratelimit_crowd.h"
@@ -10,7 +10,7 @@
 
 #define START_US 1000000000ULL
 
-/* One answer: when it was asked for, what it said, when it was there. */
+/* A decision with the times of the call and the return. */
 typedef struct answer_t {
     uint64_t call_us;
     uint64_t at_ms; /* 0: none, the worker was killed */
@@ -22,9 +22,9 @@ typedef struct shared_t {
     rlr_window_t window;
     crowd_clock_t clock;
     rlr_limit_t limit;
-    uint64_t step_us;     /* time goes on by up to this before each request */
+    uint64_t step_us;     /* time advances by up to this before each request */
     bool admissions_only; /* in the log */
-    uint32_t each;        /* answers that a worker logs before it ends */
+    uint32_t each;        /* decisions that a worker logs before it ends */
     _Atomic uint32_t logged[CROWD_SIZE];
     answer_t answers[];
 } shared_t;
@@ -35,9 +35,9 @@ static void ask_in_a_crowd(void *baton, int worker)
     rlr_clock_t clock = {crowd_read, &shared->clock};
     answer_t *answers = &shared->answers[(size_t)worker * shared->each];
     uint64_t seed = (uint64_t)worker * 77 + 1;
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
 
-    /* A worker that takes over from a killed one goes on behind its answers. */
+    /* A worker that replaces a killed one continues after its decisions. */
     while (shared->logged[worker] < shared->each) {
         answer_t *answer = &answers[shared->logged[worker]];
 
@@ -55,7 +55,7 @@ static void ask_in_a_crowd(void *baton, int worker)
     }
 }
 
-/* About eight times as many requests as the limit admits. */
+/* About eight times the limit of requests. */
 static shared_t *make_shared(rlr_limit_t limit, uint32_t each)
 {
     uint64_t step_us = 1000000ULL * limit.interval_sec / (4 * limit.count);
@@ -89,7 +89,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One number of each admission, sorted. */
+/* A time of each admission, sorted. */
 static uint64_t *sort_admissions(const shared_t *shared, size_t field,
                                  size_t *count)
 {
@@ -127,7 +127,7 @@ static size_t count_above(const uint64_t *sorted, size_t count, uint64_t limit)
     return count - low;
 }
 
-/* In no interval more than the count. */
+/* At most the limit in every interval. */
 static void judge_admissions(const shared_t *shared)
 {
     uint64_t interval_ms = shared->limit.interval_sec * 1000ULL;
@@ -145,8 +145,8 @@ static void judge_admissions(const shared_t *shared)
     assert_int_equal(over, 0);
 }
 
-/* The time of an answer lies between the call and the return, but for the
- * rounding to milliseconds. */
+/* The time of a decision lies between the call and the return, apart from
+ * rounding. */
 static void judge_times(const shared_t *shared)
 {
     for (size_t i = 0; i < (size_t)shared->each * CROWD_SIZE; i++) {
@@ -159,8 +159,8 @@ static void judge_times(const shared_t *shared)
     }
 }
 
-/* For each refusal enough admissions that may have been there at some moment
- * while it was decided. */
+/* For each refusal, enough admissions may have counted at some time during the
+ * call. */
 static void judge_refusals(const shared_t *shared)
 {
     uint64_t interval_us = shared->limit.interval_sec * 1000000ULL;
@@ -201,7 +201,7 @@ static uint32_t get_share(void)
     return (uint32_t)(30000 * sim_effort()) + 8000;
 }
 
-static void threads_together_get_the_count_and_no_more(void **state)
+static void threads_together_get_exactly_the_limit(void **state)
 {
     for (size_t i = 0; i < LIMITS; i++) {
         shared_t *shared = make_shared(limits[i], get_share());
@@ -214,7 +214,7 @@ static void threads_together_get_the_count_and_no_more(void **state)
     }
 }
 
-static void processes_together_get_the_count_and_no_more(void **state)
+static void processes_together_get_exactly_the_limit(void **state)
 {
     for (size_t i = 0; i < LIMITS; i++) {
         shared_t *shared = make_shared(limits[i], get_share());
@@ -227,7 +227,7 @@ static void processes_together_get_the_count_and_no_more(void **state)
     }
 }
 
-static void a_standing_clock_admits_the_count_once(void **state)
+static void a_stopped_clock_admits_the_limit_once(void **state)
 {
     for (size_t i = 0; i < LIMITS; i++) {
         shared_t *shared = make_shared(limits[i], 2000);
@@ -241,14 +241,14 @@ static void a_standing_clock_admits_the_count_once(void **state)
     }
 }
 
-static void processes_that_are_killed_admit_no_more_than_the_count(void **state)
+static void killed_processes_admit_no_more_than_the_limit(void **state)
 {
     int kills = (int)(60 * sim_effort()) + 10;
 
     for (size_t i = 0; i < LIMITS; i++) {
         shared_t *shared = make_shared(limits[i], get_share());
         rlr_clock_t clock = {crowd_read, &shared->clock};
-        rlr_decision_t decision;
+        rlr_window_decision_t decision;
 
         shared->admissions_only = true;
         assert_true(crowd_run_processes(ask_in_a_crowd, shared, kills, i + 1)
@@ -256,7 +256,7 @@ static void processes_that_are_killed_admit_no_more_than_the_count(void **state)
         judge_times(shared);
         judge_admissions(shared);
         assert_null(rlr_window_validate(&shared->window, &clock));
-        /* And nobody is shut out for longer than it takes. */
+        /* No request is refused for longer than necessary. */
         shared->clock.us += limits[i].interval_sec * 1000000ULL + 2000;
         rlr_window_admit(&shared->window, SIM_OWNER, limits[i], limits[i].count,
                          &clock, &decision);
@@ -269,10 +269,10 @@ static void processes_that_are_killed_admit_no_more_than_the_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(threads_together_get_the_count_and_no_more),
-        CHECK_TEST(processes_together_get_the_count_and_no_more),
-        CHECK_TEST(a_standing_clock_admits_the_count_once),
-        CHECK_TEST(processes_that_are_killed_admit_no_more_than_the_count)};
+        CHECK_TEST(threads_together_get_exactly_the_limit),
+        CHECK_TEST(processes_together_get_exactly_the_limit),
+        CHECK_TEST(a_stopped_clock_admits_the_limit_once),
+        CHECK_TEST(killed_processes_admit_no_more_than_the_limit)};
 
     return CHECK_RUN(tests);
 }

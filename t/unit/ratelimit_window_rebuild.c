@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/window.c */
 /* OBJECTS: ../mod_ratelimit_regional/counter/window_rebuild.c */
-/* Rebuilding a window: no admission is lost, whatever changes and whoever
- * dies on the way. */
+/* Rebuilding a window: no admission is lost by a change or a death at any
+ * step. */
 #include "check.h"
 
 #include "ratelimit_sim.h"
 
 #define DAY_US (86400 * 1000000ULL)
 
-/* A window whose limit changes, and the log of what it still owes. */
+/* A window whose limit changes, and the log of the admissions that it must
+ * count. */
 typedef struct subject_t {
     rlr_window_t window;
     rlr_limit_t limit;
@@ -32,7 +33,7 @@ static void start(subject_t *subject, rlr_limit_t limit, uint64_t seed)
     sim_build(&subject->window, limit, &subject->clock);
 }
 
-static bool admit(subject_t *subject, rlr_decision_t *decision)
+static bool admit(subject_t *subject, rlr_window_decision_t *decision)
 {
     assert_int_equal(rlr_window_admit(&subject->window, SIM_OWNER,
                                       subject->limit, subject->limit.count,
@@ -53,8 +54,8 @@ static void change_limit(subject_t *subject, rlr_limit_t limit)
     subject->limit = limit;
 }
 
-/* Forgets, in the log, what the window forgets: what was over under the old
- * limit, and what the new one cannot hold. */
+/* Drops from the log what the window drops: admissions that had expired under
+ * the old limit, and those beyond the new one. */
 static void forget_older(subject_t *subject, uint64_t interval_us,
                          uint32_t count)
 {
@@ -78,7 +79,7 @@ static void ask_and_judge(subject_t *subject)
     uint32_t group = (count + 63) / 64;
     uint64_t interval_us = subject->limit.interval_sec * 1000000ULL;
     uint64_t now = subject->time.us;
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
 
     if (admit(subject, &decision)) {
         assert_true(subject->log.total < count
@@ -101,7 +102,7 @@ static rlr_limit_t choose_limit(uint64_t *seed)
     return limit;
 }
 
-static void a_changed_limit_never_admits_more_than_the_new_count(void **state)
+static void a_changed_limit_admits_no_more_than_the_new_count(void **state)
 {
     int runs = (int)(400 * sim_effort());
 
@@ -134,7 +135,7 @@ static void a_new_count_with_marks_of_the_same_size_keeps_every_time(
 {
     static const rlr_limit_t before = {15, 10};
     static const rlr_limit_t after = {20, 10};
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
     subject_t subject;
 
     start(&subject, before, 1);
@@ -147,16 +148,16 @@ static void a_new_count_with_marks_of_the_same_size_keeps_every_time(
         assert_true(admit(&subject, &decision));
     }
     assert_false(admit(&subject, &decision));
-    /* The first came 1.5 s ago; microsecond 1 was stamped as a whole ms. */
+    /* The first was 1.5 s ago; microsecond 1 was rounded up to a ms. */
     assert_in_range(decision.wait_ms, 8500, 8501);
     sim_log_drop(&subject.log);
 }
 
-static void a_smaller_count_waits_for_the_youngest_that_fit(void **state)
+static void a_smaller_limit_waits_for_the_youngest_that_fit(void **state)
 {
     static const rlr_limit_t before = {10, 10};
     static const rlr_limit_t after = {4, 10};
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
     subject_t subject;
 
     start(&subject, before, 0);
@@ -174,7 +175,7 @@ static void a_smaller_count_waits_for_the_youngest_that_fit(void **state)
     sim_log_drop(&subject.log);
 }
 
-/* The time of the admission that has `younger` after it. */
+/* The time of the admission with `younger` ones after it. */
 static uint32_t get_time(const rlr_window_copy_t *copy, uint32_t younger)
 {
     return copy->marks[(copy->count - 1 - younger) / copy->group];
@@ -194,7 +195,7 @@ static rlr_window_copy_t make_copy(uint64_t *seed)
     return copy;
 }
 
-/* Ticks that come round between the two are compared like everywhere. */
+/* Times that wrap between the two are compared as elsewhere. */
 static void a_fitted_copy_covers_both_for_every_number_of_admissions(
     void **state)
 {
@@ -225,7 +226,7 @@ static void a_fitted_copy_covers_both_for_every_number_of_admissions(
 static void make_full(subject_t *subject)
 {
     static const rlr_limit_t limit = {100, 10};
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
 
     start(subject, limit, 3);
     for (int i = 0; i < 100; i++) {
@@ -236,7 +237,7 @@ static void make_full(subject_t *subject)
 
 static void assert_full_until_its_time(subject_t *subject, uint32_t longest_ms)
 {
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
 
     assert_null(rlr_window_validate(&subject->window, &subject->clock));
     assert_false(admit(subject, &decision));
@@ -246,10 +247,10 @@ static void assert_full_until_its_time(subject_t *subject, uint32_t longest_ms)
     sim_log_drop(&subject->log);
 }
 
-static void a_closed_window_decides_nothing_and_is_live(void **state)
+static void a_closed_window_does_not_decide_and_is_live(void **state)
 {
     rlr_window_copy_t copy;
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
     subject_t subject;
 
     make_full(&subject);
@@ -284,7 +285,7 @@ static void death_after_close_changes_nothing(void **state)
     assert_full_until_its_time(&subject, 9031);
 }
 
-static void death_while_written_keeps_every_admission(void **state)
+static void death_while_writing_keeps_every_admission(void **state)
 {
     rlr_window_copy_t copy;
     subject_t subject;
@@ -321,7 +322,7 @@ static void death_between_two_limits_keeps_every_admission(void **state)
 
 static void a_window_closed_by_a_death_weeks_ago_is_empty(void **state)
 {
-    rlr_decision_t decision;
+    rlr_window_decision_t decision;
     rlr_window_copy_t copy;
     subject_t subject;
 
@@ -361,13 +362,13 @@ static void a_live_window_is_not_closed_for_another_owner(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_changed_limit_never_admits_more_than_the_new_count),
+        CHECK_TEST(a_changed_limit_admits_no_more_than_the_new_count),
         CHECK_TEST(a_new_count_with_marks_of_the_same_size_keeps_every_time),
-        CHECK_TEST(a_smaller_count_waits_for_the_youngest_that_fit),
+        CHECK_TEST(a_smaller_limit_waits_for_the_youngest_that_fit),
         CHECK_TEST(a_fitted_copy_covers_both_for_every_number_of_admissions),
-        CHECK_TEST(a_closed_window_decides_nothing_and_is_live),
+        CHECK_TEST(a_closed_window_does_not_decide_and_is_live),
         CHECK_TEST(death_after_close_changes_nothing),
-        CHECK_TEST(death_while_written_keeps_every_admission),
+        CHECK_TEST(death_while_writing_keeps_every_admission),
         CHECK_TEST(death_between_two_limits_keeps_every_admission),
         CHECK_TEST(a_window_closed_by_a_death_weeks_ago_is_empty),
         CHECK_TEST(a_live_window_is_not_closed_for_another_owner)};

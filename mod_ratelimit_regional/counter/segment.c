@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The segment: its size and parts, making one, opening one. */
-#include "table.h"
+/* Computes the size and parts of a segment, creates it and attaches to it. */
+#include "segment.h"
 
 #include <string.h>
 
 #include "layout.h"
 
-/* "RLRTABLE" and a number that changes with the layout or with what the bits
- * mean. */
+/* "RLRTABLE", and a number that changes with the layout and its meaning. */
 #define SEGMENT_MAGIC  0x454c424154524c52U
 #define SEGMENT_LAYOUT 4U
 
@@ -26,29 +25,25 @@ static layout_t lay_out(uint64_t sets, uint64_t rules)
 {
     layout_t layout;
 
-    layout.rules = sizeof(rlr_table_segment_t)
-        + RLR_TABLE_LOCKS * sizeof(rlr_table_lock_t);
-    layout.counters = layout.rules
-        + (rules * sizeof(rlr_table_rule_t) + 63) / 64 * 64;
+    layout.rules = sizeof(rlr_segment_t) + RLR_LOCKS * sizeof(rlr_lock_t);
+    layout.counters = layout.rules + (rules * sizeof(rlr_row_t) + 63) / 64 * 64;
     layout.overflow = layout.counters
-        + rules * RLR_TABLE_STRIPES * sizeof(rlr_table_counter_t);
-    layout.shares = layout.overflow
-        + rules * RLR_TABLE_GROUPS * sizeof(rlr_table_slot_t);
+        + rules * RLR_STRIPES * sizeof(rlr_counter_t);
+    layout.shares = layout.overflow + rules * RLR_GROUPS * sizeof(rlr_slot_t);
     layout.tags = layout.shares
-        + (sets * RLR_TABLE_WAYS * sizeof(uint64_t) + 63) / 64 * 64;
-    layout.slots = layout.tags + sets * sizeof(rlr_table_tags_t);
-    layout.size = layout.slots
-        + sets * RLR_TABLE_WAYS * sizeof(rlr_table_slot_t);
+        + (sets * RLR_WAYS * sizeof(uint64_t) + 63) / 64 * 64;
+    layout.slots = layout.tags + sets * sizeof(rlr_tags_t);
+    layout.size = layout.slots + sets * RLR_WAYS * sizeof(rlr_slot_t);
     return layout;
 }
 
 static uint32_t count_sets(uint32_t slots)
 {
     slots = slots < RLR_TABLE_SLOTS_MIN ? RLR_TABLE_SLOTS_MIN : slots;
-    return (slots + RLR_TABLE_WAYS - 1) / RLR_TABLE_WAYS;
+    return (slots + RLR_WAYS - 1) / RLR_WAYS;
 }
 
-size_t rlr_table_size(uint32_t slots, uint32_t rules)
+size_t rlr_segment_size(uint32_t slots, uint32_t rules)
 {
     uint64_t size;
 
@@ -60,7 +55,7 @@ size_t rlr_table_size(uint32_t slots, uint32_t rules)
     return size <= SIZE_MAX ? (size_t)size : 0;
 }
 
-static bool make_locks(rlr_table_lock_t *locks)
+static bool create_locks(rlr_lock_t *locks)
 {
     pthread_mutexattr_t attributes;
     bool made;
@@ -71,19 +66,19 @@ static bool make_locks(rlr_table_lock_t *locks)
     made = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED)
             == 0
         && pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0;
-    for (uint32_t i = 0; made && i < RLR_TABLE_LOCKS; i++) {
+    for (uint32_t i = 0; made && i < RLR_LOCKS; i++) {
         made = pthread_mutex_init(&locks[i].mutex, &attributes) == 0;
     }
     pthread_mutexattr_destroy(&attributes);
     return made;
 }
 
-rlr_table_status_t rlr_table_create(
+rlr_table_status_t rlr_segment_create(
     void *memory, size_t size, uint32_t slots, uint32_t rules,
     const unsigned char secret[RLR_TABLE_SECRET_SIZE])
 {
-    rlr_table_segment_t *segment = memory;
-    size_t needed = rlr_table_size(slots, rules);
+    rlr_segment_t *segment = memory;
+    size_t needed = rlr_segment_size(slots, rules);
 
     if (needed == 0 || (uintptr_t)memory % 64 != 0) {
         return RLR_TABLE_INVALID;
@@ -91,7 +86,7 @@ rlr_table_status_t rlr_table_create(
     if (size < needed) {
         return RLR_TABLE_TOO_SMALL;
     }
-    if (!make_locks((rlr_table_lock_t *)(segment + 1))) {
+    if (!create_locks((rlr_lock_t *)(segment + 1))) {
         return RLR_TABLE_LOCK_FAILED;
     }
     segment->layout = SEGMENT_LAYOUT;
@@ -105,10 +100,11 @@ rlr_table_status_t rlr_table_create(
     return RLR_TABLE_OK;
 }
 
-/* The rule's slot, an unused one if the name is new, or segment->rules. */
-static uint32_t find_rule(const rlr_table_t *table, const char *name)
+/* The row of that name, a new one if unknown, or segment->rules if there is
+ * none. */
+static uint32_t find_row(const rlr_table_t *table, const char *name)
 {
-    rlr_table_segment_t *segment = table->segment;
+    rlr_segment_t *segment = table->segment;
     rlr_siphash_t hash = rlr_siphash_compute(segment->secret, name,
                                              strlen(name));
     uint32_t i;
@@ -125,20 +121,19 @@ static uint32_t find_rule(const rlr_table_t *table, const char *name)
     return i;
 }
 
-static bool is_segment(const rlr_table_segment_t *segment, size_t size)
+static bool is_segment(const rlr_segment_t *segment, size_t size)
 {
     return (uintptr_t)segment % 64 == 0 && size >= sizeof(*segment)
         && segment->magic == SEGMENT_MAGIC && segment->layout == SEGMENT_LAYOUT
-        && segment->sets >= 2
-        && segment->sets <= RLR_TABLE_SLOTS_MAX / RLR_TABLE_WAYS
+        && segment->sets >= 2 && segment->sets <= RLR_TABLE_SLOTS_MAX / RLR_WAYS
         && segment->rules >= 1 && segment->rules <= RLR_TABLE_RULES_MAX
         && segment->rules_used <= segment->rules && segment->size <= size
         && segment->size == lay_out(segment->sets, segment->rules).size;
 }
 
-rlr_table_status_t rlr_table_attach(rlr_table_t *table, void *memory,
-                                    size_t size, const char *const *rule_names,
-                                    uint32_t count, uint32_t *rule_slots)
+rlr_table_status_t rlr_segment_attach(rlr_table_t *table, void *memory,
+                                      size_t size, const char *const *row_names,
+                                      uint32_t count, uint32_t *rows)
 {
     unsigned char *base = memory;
     layout_t layout;
@@ -150,16 +145,16 @@ rlr_table_status_t rlr_table_attach(rlr_table_t *table, void *memory,
     table->sets = table->segment->sets;
     table->rules = table->segment->rules;
     layout = lay_out(table->sets, table->rules);
-    table->locks = (rlr_table_lock_t *)(table->segment + 1);
-    table->rule_parts = (rlr_table_rule_t *)(base + layout.rules);
-    table->counters = (rlr_table_counter_t *)(base + layout.counters);
-    table->overflow = (rlr_table_slot_t *)(base + layout.overflow);
+    table->locks = (rlr_lock_t *)(table->segment + 1);
+    table->rule_parts = (rlr_row_t *)(base + layout.rules);
+    table->counters = (rlr_counter_t *)(base + layout.counters);
+    table->overflow = (rlr_slot_t *)(base + layout.overflow);
     table->shares = (_Atomic uint64_t *)(base + layout.shares);
-    table->tags = (rlr_table_tags_t *)(base + layout.tags);
-    table->slots = (rlr_table_slot_t *)(base + layout.slots);
+    table->tags = (rlr_tags_t *)(base + layout.tags);
+    table->slots = (rlr_slot_t *)(base + layout.slots);
     for (uint32_t i = 0; i < count; i++) {
-        rule_slots[i] = find_rule(table, rule_names[i]);
-        if (rule_slots[i] == table->rules) {
+        rows[i] = find_row(table, row_names[i]);
+        if (rows[i] == table->rules) {
             return RLR_TABLE_RULES_FULL;
         }
     }
@@ -167,7 +162,7 @@ rlr_table_status_t rlr_table_attach(rlr_table_t *table, void *memory,
     return RLR_TABLE_OK;
 }
 
-const unsigned char *rlr_table_secret(const rlr_table_t *table)
+const unsigned char *rlr_segment_secret(const rlr_table_t *table)
 {
     return table->segment->secret;
 }
