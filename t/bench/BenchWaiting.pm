@@ -25,8 +25,8 @@ my $CONNECTIONS = 16;
 my $THREADS = 64;
 my $MAX_WAITERS = 6000;
 # Open files of a child, as conf/agent.conf says: for each request that waits,
-# and others; and the requests that wait beside those that are parked.
-my ($FILES_EACH, $FILES_OTHER, $BESIDE) = (4, 500, 200);
+# and others.
+my ($FILES_EACH, $FILES_OTHER) = (4, 500);
 # Each waiter has had a heartbeat.
 my $SETTLE_SEC = 6;
 
@@ -53,7 +53,7 @@ CONF
 # or {skipped => why}.
 sub measure_waiting {
     my (undef, $plan) = @_;
-    my $waiters = find_waiters($plan->{waiters});
+    my $waiters = find_waiters($plan);
     return { skipped => 'too few open files are allowed (ulimit -Hn)' }
         if $waiters <= $plan->{wakes};
     my $site = BenchServer->new(config => $CONFIG);
@@ -69,15 +69,15 @@ sub measure_waiting {
     return $result;
 }
 
-# As many as the open files that are allowed have room for. The limit of this
-# process is that of all it starts.
+# As many as the open files that are allowed have room for, with those that
+# are woken one by one. The limit of this process is that of all it starts.
 sub find_waiters {
-    my ($wanted) = @_;
+    my ($plan) = @_;
     my ($hard) = slurp('/proc/self/limits') =~ /^Max open files\s+\d+\s+(\d+)/m
-        or return $wanted;
+        or return $plan->{waiters};
     system('prlimit', '--pid', $$, "--nofile=$hard:$hard") == 0 or return 0;
-    my $room = int(($hard - $FILES_OTHER) / $FILES_EACH) - $BESIDE;
-    return $room < $wanted ? $room : $wanted;
+    my $room = int(($hard - $FILES_OTHER) / $FILES_EACH) - $plan->{wakes};
+    return $room < $plan->{waiters} ? $room : $plan->{waiters};
 }
 
 # ["THREAD RUN", ...]
