@@ -179,6 +179,13 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
     is $lost[-1]{error}{error}, 'EmptyInputError', 'restart: with a command too the input is required';
     my @retry = run(continue_from($all[0]), attempt => 2, input => human($TOOL));
     is types_of(@retry), 'human ai tool ai', 'restart: after the input checkpoint alone the input is applied again';
+    is scalar checkpoints(@retry), $#all, 'restart: the input checkpoint is not sent again';
+    my %same = (continue_from($all[0]), attempt => 2, epoch => 2, input => human($TOOL));
+    $same{checkpoint}{run_id} = new_uuid();
+    is scalar checkpoints(run(%same, run_id => $same{checkpoint}{run_id})), $#all,
+        'restart: the input checkpoint of the same run is not sent again';
+    is scalar checkpoints(run(%same)), @all,
+        'restart: after the input checkpoint of another run the new one is sent';
 }
 {
     my @lines = run(input => human($TOOL), interrupt_before => ['tools']);

@@ -216,6 +216,17 @@ subtest 'a retry continues from the last checkpoint of the run, without the inpu
     finish_all();
 };
 
+subtest 'a retry of a run with only its input checkpoint has the input again' => sub {
+    my $run = $play->run($play->thread, request => { input => 'x' });
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, next => ['__start__'], step => -1));
+    my $start = AgentSQL::decode(steal($claim, $worker, $worker)->{start});
+    is $start->{input}, 'x';
+    is_deeply $start->{checkpoint}{next}, ['__start__'];
+    is $start->{checkpoint}{run_id}, $run;
+    finish_all();
+};
+
 subtest 'a retry of a run without a checkpoint has the input again' => sub {
     my $run = $play->run($play->thread, request => { input => 'x' });
     my ($claim) = $play->claim($worker);

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The checkpoint from which an attempt of a leased run starts: for a retry the last checkpoint that the run
--- saved, which already contains the input; for a first attempt the one that the request names, else the
--- thread's head.
+-- saved; for a first attempt the one that the request names, else the thread's head.
 -- Returns: one row; checkpoint_id null = an empty state. No row when the thread was deleted.
 -- Locks:   none.
 create or replace function agent.choose_start(

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The protocol's start message for an attempt of a run; agent.choose_start chooses its checkpoint. Each
 -- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
+-- A retry gets the input again if the run's last checkpoint precedes it (next is __start__).
 -- Returns: one row: the message as one line, without line breaks.
 -- Locks:   none.
 create or replace function agent.compose_start(
@@ -22,7 +23,7 @@ as $function$
                'thread_id', p_thread_id,
                'graph_id', p_graph_id,
                'assistant_id', r.assistant_id,
-               'input', case when not c.is_retry then r.input end,
+               'input', case when not c.is_retry or k.next ->> 0 = '__start__' then r.input end,
                'command', case when not c.is_retry then r.command end,
                'config', r.config,
                'context', coalesce(r.context, '{}'),

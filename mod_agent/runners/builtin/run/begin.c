@@ -62,8 +62,9 @@ static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
         run->pool);
 }
 
+/* is_again: a former attempt has saved the first of the two checkpoints. */
 static apr_status_t apply_input(runner_run_t *run, json_object *input,
-                                runner_problem_t **problem)
+                                bool is_again, runner_problem_t **problem)
 {
     json_object *merged = NULL;
     apr_status_t rv = merge_messages(&merged, run, input, problem);
@@ -72,9 +73,11 @@ static apr_status_t apply_input(runner_run_t *run, json_object *input,
         return rv;
     }
     run->next = RUNNER_NODE_START;
-    runner_checkpoint_save(
-        run, "input",
-        runner_value_wrap("__start__", runner_value_share(input)));
+    if (!is_again) {
+        runner_checkpoint_save(
+            run, "input",
+            runner_value_wrap("__start__", runner_value_share(input)));
+    }
     runner_value_add(run->values, "messages", merged);
     run->last = RUNNER_NODE_START;
     run->next = RUNNER_NODE_AGENT;
@@ -281,6 +284,13 @@ static apr_status_t continue_run(runner_run_t *run, json_object *checkpoint,
     return APR_SUCCESS;
 }
 
+/* An attempt that was lost between the two checkpoints of its input. */
+static bool is_input_saved(const runner_run_t *run, json_object *checkpoint)
+{
+    return run->next == RUNNER_NODE_START
+        && !is_client_resuming(run, checkpoint);
+}
+
 apr_status_t runner_begin_state(runner_run_t *run, runner_problem_t **problem)
 {
     json_object *input = agent_json_get(run->start, "input");
@@ -299,7 +309,8 @@ apr_status_t runner_begin_state(runner_run_t *run, runner_problem_t **problem)
         return APR_EGENERAL;
     }
     if (input != NULL) {
-        return apply_input(run, input, problem);
+        return apply_input(run, input, is_input_saved(run, checkpoint),
+                           problem);
     }
     return continue_run(run, checkpoint, problem);
 }
