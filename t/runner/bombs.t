@@ -264,6 +264,27 @@ subtest 'large runs wait for memory, small ones do not' => sub {
     is $runner->finish, 0, 'drain: the runner exits after the queued runs';
 };
 
+subtest 'runs wait for the memory that their inputs take once they are applied' => sub {
+    plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
+    my $letters = join ',', ('"a"') x 100_000;
+    my $texts = join ',', ('"a"') x 30_000;
+    for my $shape ([ 'blocks', qq({"messages":[{"role":"user","content":[$letters]}]}) ],
+        [ 'messages', qq({"messages":[$texts]}) ]) {
+        my ($name, $input) = @{$shape};
+        my $runner = limited_runner('-d 420000');
+        my %large = map { line_of(input => \$input, stream_modes => []) } 1 .. 12;
+        my ($small, $small_line) = line_of(input => human('Hello'));
+        my $ends;
+        my $cost = cost_of([ $runner->pid ], sub {
+            $ends = $runner->ends_of(join('', values %large, $small_line), 13);
+        });
+        is_deeply [ map { $ends->{$_}{status} } keys %large, $small ], [ ('success') x 13 ],
+            "12 runs of many $name succeed";
+        cmp_ok $cost->{peak_bytes}, '<', 400 * MB, "12 runs of many $name take at most 400 MB";
+        note sprintf 'peak %.0f MB', $cost->{peak_bytes} / MB;
+    }
+};
+
 # Each takes 82 MB as a tree; its input has the id of another run.
 sub heavy_line {
     my ($note) = @_;

@@ -104,8 +104,8 @@ static void take_start(runner_t *runner, json_object *message, apr_pool_t *pool)
         runner_command_refuse(runner, "start of a run that is already running");
     }
     else {
-        run->weight = runner->weight;
-        run->weighed_size = runner->line_size;
+        run->weight = runner->weight.begun;
+        run->start_weight = runner->weight.line;
         APR_RING_INSERT_TAIL(&runner->runs, run, runner_run_t, link);
         runner->used++;
         return;

@@ -33,7 +33,7 @@ static void stop_runner(runner_t *runner, int exit_code)
 /* Memory that the allocator keeps counts towards the process's limit. */
 static void remove_run(runner_t *runner, runner_run_t *run)
 {
-    size_t weight = run->weight;
+    size_t weight = runner_runs_weigh(run);
 
     APR_RING_REMOVE(run, link);
     runner->used--;
@@ -44,7 +44,7 @@ static void remove_run(runner_t *runner, runner_run_t *run)
 }
 
 static void read_line(runner_t *runner, const char *text, size_t length,
-                      size_t weight)
+                      runner_weight_t weight)
 {
     agent_error_t *err = NULL;
     json_object *line;
@@ -57,7 +57,6 @@ static void read_line(runner_t *runner, const char *text, size_t length,
         return;
     }
     runner->weight = weight;
-    runner->line_size = length;
     runner_command_execute(runner, line, pool);
     apr_pool_clear(runner->scratch);
 }
@@ -65,19 +64,19 @@ static void read_line(runner_t *runner, const char *text, size_t length,
 /* Only starts are heavy. A line that is not JSON is refused by read_line(). */
 static void take_line(runner_t *runner, const char *text, size_t length)
 {
-    agent_scan_t scan = {.pool = NULL};
-    bool is_json = agent_scan_json(&scan, text, length);
+    runner_weight_t weight;
+    bool is_json = runner_queue_weigh(&weight, text, length);
 
     if (!is_json
-        || runner_queue_admits(
-            &runner->queue, runner_runs_measure(&runner->runs), scan.weight)) {
-        read_line(runner, text, length, scan.weight);
+        || runner_queue_admits(&runner->queue,
+                               runner_runs_measure(&runner->runs), weight)) {
+        read_line(runner, text, length, weight);
     }
     else if (runner->used + runner->queue.count == runner->slots) {
         runner_command_refuse(runner, "start when all slots are in use");
     }
     else {
-        runner_queue_add(&runner->queue, text, length, scan.weight);
+        runner_queue_add(&runner->queue, text, length, weight);
     }
 }
 
@@ -227,8 +226,9 @@ static void turn(runner_t *runner)
 
     read_lines(runner);
     runner_http_perform(runner->http);
-    wake_at = advance_runs(runner);
+    /* First, so that the run begins in this turn. */
     admit_next(runner);
+    wake_at = advance_runs(runner);
     if (runner_wire_flush(&runner->wire) != APR_SUCCESS) {
         stop_runner(runner, 0);
     }

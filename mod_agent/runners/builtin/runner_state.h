@@ -24,10 +24,9 @@ typedef struct runner_t {
     /* Starts that wait for memory. */
     runner_queue_t queue;
     /* The line that is executed: it was queued, so it arrived before a drain;
-     * the memory of its tree; its length. */
+     * its weight. */
     bool was_queued;
-    size_t weight;
-    size_t line_size;
+    runner_weight_t weight;
     bool is_draining;
     bool is_over;
     int exit_code;

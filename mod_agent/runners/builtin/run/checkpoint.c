@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "emit.h"
 #include "metadata.h"
+#include "queue.h"
 #include "runners/builtin/base/value.h"
 
 /* The tasks after the last checkpoint: that of the next node, if any. */

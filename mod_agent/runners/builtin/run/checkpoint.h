@@ -8,9 +8,6 @@
 /* The longest state as JSON text: `start` of a later run has it in one line,
  * together with the input of that run. */
 #define RUNNER_STATE_MAX (RUNNER_LINE_MAX - (size_t)1024 * 1024)
-/* The largest state as a tree in memory (core/scan.h). 7 MiB of messages of
- * one letter each take 200 MB, 7 MiB of {} 1.9 GB. */
-#define RUNNER_STATE_WEIGHT_MAX ((size_t)256 * 1024 * 1024)
 
 /*
  * Sends the state as the next checkpoint (a new id, the next step), and the

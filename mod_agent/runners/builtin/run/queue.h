@@ -22,8 +22,19 @@
 
 /* The memory limit assumed when the process has none. */
 #define RUNNER_QUEUE_MEMORY_DEFAULT ((size_t)1024 * 1024 * 1024)
+/* The largest state as a tree in memory (core/scan.h). 7 MiB of messages of
+ * one letter each take 200 MB, 7 MiB of {} 1.9 GB. */
+#define RUNNER_STATE_WEIGHT_MAX ((size_t)256 * 1024 * 1024)
 /* A run of at most this weight never waits. */
 #define RUNNER_QUEUE_SMALL ((size_t)1024 * 1024)
+
+/* Estimates of memory, in bytes. */
+typedef struct runner_weight_t {
+    /* The tree of the start line. */
+    size_t line;
+    /* The most that the run takes once its input is applied. */
+    size_t begun;
+} runner_weight_t;
 
 typedef struct runner_queue_entry_t {
     APR_RING_ENTRY(runner_queue_entry_t) link;
@@ -33,7 +44,7 @@ typedef struct runner_queue_entry_t {
     /* The line; text[length] is NUL. */
     char *text;
     size_t length;
-    size_t weight;
+    runner_weight_t weight;
     /* The run that the line starts; "" when the line has no valid id. */
     char run_id[AGENT_UUID_SIZE];
     int64_t epoch;
@@ -55,17 +66,22 @@ typedef struct runner_queue_t {
 
 void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool);
 
+/* Weighs a line; false when it is not JSON, and the weight is 0. Reads a line
+ * once, a large one twice. */
+bool runner_queue_weigh(runner_weight_t *weight, const char *text,
+                        size_t length);
+
 /* Whether the queued lines have reached their limit: no line may be read. */
 bool runner_queue_is_full(const runner_queue_t *queue);
 
 /* Whether a run of that weight may begin while the other runs take so many
  * bytes. */
 bool runner_queue_admits(const runner_queue_t *queue, size_t used,
-                         size_t weight);
+                         runner_weight_t weight);
 
 /* Queues a copy of a line, which must be JSON (core/scan.h). */
 void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
-                      size_t weight);
+                      runner_weight_t weight);
 
 /* The first entry that may begin now; NULL when there is none. */
 runner_queue_entry_t *runner_queue_find(const runner_queue_t *queue,

@@ -20,6 +20,11 @@ runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
     return NULL;
 }
 
+size_t runner_runs_weigh(const runner_run_t *run)
+{
+    return run->weight > run->start_weight ? run->weight : run->start_weight;
+}
+
 size_t runner_runs_measure(const runner_run_ring_t *runs)
 {
     runner_run_t *run;
@@ -27,14 +32,15 @@ size_t runner_runs_measure(const runner_run_ring_t *runs)
 
     APR_RING_FOREACH(run, runs, runner_run_t, link)
     {
-        bytes += run->weight + agent_buffer_length(&run->output.backlog);
+        bytes += runner_runs_weigh(run)
+            + agent_buffer_length(&run->output.backlog);
     }
     return bytes;
 }
 
 bool runner_runs_is_heavy(const runner_run_t *run, apr_time_t now)
 {
-    return run->weight > RUNNER_QUEUE_SMALL && run->wake_at <= now
+    return runner_runs_weigh(run) > RUNNER_QUEUE_SMALL && run->wake_at <= now
         && !runner_output_is_blocked(&run->output, run->weight);
 }
 

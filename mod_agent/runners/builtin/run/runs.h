@@ -11,6 +11,10 @@ typedef APR_RING_HEAD(runner_run_ring_t, runner_run_t) runner_run_ring_t;
 runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
                                const char *run_id);
 
+/* Estimated bytes of memory of the run's larger tree: of its start line, or of
+ * its state. */
+size_t runner_runs_weigh(const runner_run_t *run);
+
 /* Estimated bytes of memory that all runs take: their JSON trees and their
  * backlogs. */
 size_t runner_runs_measure(const runner_run_ring_t *runs);

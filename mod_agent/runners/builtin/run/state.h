@@ -74,9 +74,11 @@ struct runner_run_t {
     runner_node_t last;
     /* A client continues after a breakpoint, which is not applied again. */
     bool is_resuming;
-    /* Estimated bytes of memory that the run's JSON trees take (run/queue.h),
-     * and the length of the text that they were estimated from. */
+    /* Estimated bytes of memory of the state's tree, before the first
+     * checkpoint of what it may become; those of the start line's tree; and
+     * the length of the text of the state that was weighed last, or 0. */
     size_t weight;
+    size_t start_weight;
     size_t weighed_size;
     /* A line is longer than the protocol allows, or the state than its limit.
      */
