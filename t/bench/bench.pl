@@ -69,15 +69,17 @@ $SIG{PIPE} = 'IGNORE';
 
 my $load = load();
 my $site = BenchServer->new;
-my %result;
+my (%result, @failed);
 for my $part (grep { $asked{ $_->[0] } } @PARTS) {
     my ($name, $measure) = @{$part};
     print {*STDERR} "measuring $name ...\n";
-    $result{$name} = $measure->($site, $plan);
+    # What was measured before a part that fails is worth reading.
+    eval { $result{$name} = $measure->($site, $plan); 1 } or push @failed, "$name: $@";
 }
 my $about = about($site, $load);
 $site->stop;
 print_report($about, \%result);
+die map { "failed: $_" } @failed if @failed;
 
 END { $site->stop if $site }
 
