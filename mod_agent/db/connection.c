@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes, repairs and ends one PostgreSQL connection; see query.h. */
+/* Opens, resets and closes a PostgreSQL connection. */
 #include "connection.h"
 
 #include <poll.h>
@@ -73,7 +73,7 @@ static apr_status_t finish_connection(void *baton)
 void agent_db_close(agent_db_t *db)
 {
     if (db->partial != NULL) {
-        agent_db_discard(db->partial);
+        PQclear(db->partial);
         db->partial = NULL;
     }
     if (db->conn != NULL) {
@@ -101,21 +101,26 @@ agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
     return db;
 }
 
-apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
-                              const char *application_name, agent_error_t **err,
-                              apr_pool_t *pool)
+PGconn *agent_db_start_connection(const char *conninfo,
+                                  const char *application_name)
 {
-    /* Ours first: what conninfo says about them wins. The keepalives find a
-     * half-open connection, which nothing else would. */
     const char *const keys[] = {"connect_timeout",     "keepalives_idle",
                                 "keepalives_interval", "keepalives_count",
                                 "tcp_user_timeout",    "dbname",
                                 "application_name",    NULL};
     const char *const values[] = {
         "5", "10", "5", "3", "20000", conninfo, application_name, NULL};
+
+    return PQconnectStartParams(keys, values, 1);
+}
+
+apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
+                              const char *application_name, agent_error_t **err,
+                              apr_pool_t *pool)
+{
     agent_db_t *db = make_db(pool);
 
-    db->conn = PQconnectStartParams(keys, values, 1);
+    db->conn = agent_db_start_connection(conninfo, application_name);
     *out = db;
     apr_pool_cleanup_register(pool, db, finish_connection,
                               apr_pool_cleanup_null);
@@ -169,8 +174,7 @@ void agent_db_skip_host(PGconn *conn)
     socklen_t length = sizeof(peer);
 
     if (getpeername(PQsocket(conn), (struct sockaddr *)&peer, &length) != 0) {
-        /* Now the connect has failed, which libpq takes as it does a refusal.
-         */
+        /* libpq handles the failed connect like a refused one. */
         shutdown(PQsocket(conn), SHUT_RDWR);
     }
 }
@@ -186,7 +190,7 @@ void agent_db_next_host(agent_db_t *db)
     agent_db_skip_host(db->conn);
 }
 
-/* Waits as agent_db_wait, but no host longer than its share. */
+/* Like agent_db_wait(), with the time limit of each host. */
 static bool wait_for_hosts(const agent_db_t *db, agent_db_progress_t want,
                            apr_interval_time_t share, apr_time_t deadline)
 {

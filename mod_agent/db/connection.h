@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of db/ know of a connection; everybody else uses query.h. */
+/* The struct of a connection and its repair, private to db/; see query.h. */
 #ifndef AGENT_DB_CONNECTION_H
 #define AGENT_DB_CONNECTION_H
 
@@ -15,53 +15,61 @@ struct agent_db_t {
     int backend_pid;
     /* Of const agent_statement_t *; agent_db_query() prepares each once. */
     apr_array_header_t *prepared;
-    /* A statement was given up half-way: only a new connection helps. */
+    /* A statement was abandoned: the connection must be reset. */
     bool broken;
-    /* Connecting by PQreset rather than PQconnect. */
+    /* Connecting with PQreset, not PQconnect. */
     bool resetting;
-    /* The last attempt to connect again failed. */
+    /* The last reset failed. */
     bool unreachable;
-    /* PQflush has not yet sent all. */
+    /* PQflush has data left to send. */
     bool flushing;
-    /* The result being received, kept until the last one came. */
+    /* The result so far, until the last one was received. */
     PGresult *partial;
     char sqlstate[6];
-    /* Bytes of the largest statement that agent_db_query() has sent, or of the
-     * largest result: what the connection's buffers were enlarged to. */
+    /* Bytes of the largest statement or result of agent_db_query(), to which
+     * libpq's buffers have grown. */
     apr_size_t carried;
 };
+
+/*
+ * Starts a connection without blocking; NULL: out of memory. Parameters of
+ * conninfo override the defaults: keepalives and time limits, which detect a
+ * half-open connection.
+ */
+PGconn *agent_db_start_connection(const char *conninfo,
+                                  const char *application_name);
 
 /* libpq's message without its last newline, in pool. */
 const char *agent_db_message(const char *message, apr_pool_t *pool);
 
-/* The connection is lost: UNAVAILABLE with libpq's message. */
+/* Marks the connection as lost: UNAVAILABLE with libpq's message. */
 apr_status_t agent_db_lost(agent_db_t *db, agent_error_t **err,
                            apr_pool_t *pool);
 
-/* Waits for the socket until deadline; false when that passed. */
+/* Waits for the socket; false after the deadline. */
 bool agent_db_wait(const agent_db_t *db, agent_db_progress_t want,
                    apr_time_t deadline);
 
 /*
- * libpq tries one host after the other, but not within a time when it does not
- * block: a machine that is off would take all of it. So each host gets its
- * share of whole, ...
+ * The part of the connect timeout `whole` that each host of the connection
+ * string gets. Without blocking libpq tries one host after the other, but
+ * without a time limit: one that is switched off would use all of it.
  */
 apr_interval_time_t agent_db_host_timeout(PGconn *conn,
                                           apr_interval_time_t whole);
 
-/* ... after which the next one is tried; nothing happens to a host that has
- * accepted. Go on as if the socket were ready. */
+/* Makes libpq try the next host, unless the current one has accepted. The next
+ * step must not wait for the socket. */
 void agent_db_skip_host(PGconn *conn);
 
-/* Connects again, at most connect_timeout. */
+/* Connects again, within connect_timeout. */
 apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
                             apr_pool_t *pool);
 
 /*
- * True for an idle connection that must be reset before use. It has nothing to
- * read; if it has, that is the server's farewell (or news so rare that a new
- * connection costs less than telling them apart).
+ * Whether an idle connection must be reset before use. Data to read on it is a
+ * server-initiated close, or a notice so rare that a new connection is cheaper
+ * than to distinguish them.
  */
 bool agent_db_needs_reset(const agent_db_t *db);
 

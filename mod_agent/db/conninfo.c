@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection string of libpq says; see conninfo.h. */
+/* Connection strings of libpq. */
 #include "conninfo.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One LISTEN connection for a thread of its own; see listen.h. */
+/* A LISTEN connection, for a thread of its own. */
 #include "listen.h"
 
 #include <poll.h>
@@ -32,7 +32,7 @@ agent_listener_t *agent_listener_create(const char *conninfo,
     agent_listener_t *listener = apr_pcalloc(pool, sizeof(*listener));
 
     listener->conninfo = conninfo;
-    /* To be idle is its nature, whatever the role's other sessions may be. */
+    /* The role's setting is meant for sessions that run statements. */
     listener->listen_sql = apr_pstrcat(
         pool, "set idle_session_timeout = 0; listen ", channel, NULL);
     listener->stop_fd = stop_fd;
@@ -40,10 +40,7 @@ agent_listener_t *agent_listener_create(const char *conninfo,
     return listener;
 }
 
-/*
- * Waits for the connection (fd -1: for nothing), the stop or the time-out.
- * True when the connection is ready.
- */
+/* Waits for fd (-1 = none), stop_fd or the timeout. True when fd is ready. */
 static bool wait_for(agent_listener_t *listener, int fd, short events,
                      apr_interval_time_t timeout)
 {
@@ -67,7 +64,7 @@ static void disconnect(agent_listener_t *listener)
     listener->conn = NULL;
 }
 
-/* Waits for a step of connecting, for no host longer than its share. */
+/* Waits for a step of connecting, with the time limit of each host. */
 static bool wait_for_host(agent_listener_t *listener, short events,
                           apr_time_t deadline)
 {
@@ -86,17 +83,11 @@ static bool wait_for_host(agent_listener_t *listener, short events,
 
 static bool connect_database(agent_listener_t *listener)
 {
-    const char *const keys[] = {"connect_timeout",     "keepalives_idle",
-                                "keepalives_interval", "keepalives_count",
-                                "tcp_user_timeout",    "dbname",
-                                "application_name",    NULL};
-    const char *const values[] = {
-        "5", "10", "5", "3", "20000", listener->conninfo, "mod_agent listener",
-        NULL};
     apr_time_t deadline = apr_time_now() + CONNECT_TIMEOUT;
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
-    listener->conn = PQconnectStartParams(keys, values, 1);
+    listener->conn = agent_db_start_connection(listener->conninfo,
+                                               "mod_agent listener");
     while (PQstatus(listener->conn) != CONNECTION_BAD
            && status != PGRES_POLLING_OK) {
         short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
@@ -123,7 +114,8 @@ static void deliver(agent_listener_t *listener)
     listener->events.drained(listener->events.baton);
 }
 
-/* Sends a statement and takes notifications until it is answered. */
+/* Executes a statement and delivers notifications that arrive with its result.
+ */
 static bool execute(agent_listener_t *listener, const char *sql)
 {
     apr_time_t deadline = apr_time_now() + PROBE_TIMEOUT;
@@ -142,13 +134,13 @@ static bool execute(agent_listener_t *listener, const char *sql)
     }
     while ((result = PQgetResult(listener->conn)) != NULL) {
         status = PQresultStatus(result);
-        agent_db_discard(result);
+        PQclear(result);
     }
     deliver(listener);
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/* One session: until the connection is lost or the stop comes. */
+/* One session, until the connection is lost or the listener stopped. */
 static void listen_once(agent_listener_t *listener)
 {
     if (!connect_database(listener)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One LISTEN connection. Notifications are hints on top of polling: whoever
- * waits looks again after each (re)connection and from time to time.
+ * A LISTEN connection. Notifications are hints and may be lost: their receivers
+ * poll after each (re)connection and at intervals.
  */
 #ifndef AGENT_DB_LISTEN_H
 #define AGENT_DB_LISTEN_H
@@ -13,11 +13,11 @@
 typedef struct agent_listener_t agent_listener_t;
 
 typedef struct agent_listener_events_t {
-    /* A payload arrived; the text is borrowed until this returns. */
+    /* A notification was received; payload is borrowed for the call. */
     void (*notified)(void *baton, const char *payload);
-    /* All payloads that have arrived were told of. */
+    /* All notifications received so far were delivered. */
     void (*drained)(void *baton);
-    /* Listening began, or began again: anything may have been missed. */
+    /* LISTEN succeeded, first or again: notifications may have been lost. */
     void (*connected)(void *baton);
     /* The connection was lost; cause is borrowed. */
     void (*lost)(void *baton, const char *cause);
@@ -25,8 +25,8 @@ typedef struct agent_listener_events_t {
 } agent_listener_events_t;
 
 /*
- * Makes a listener on a channel (a lower case identifier); nothing is
- * connected yet. stop_fd: readable = agent_listener_run() returns.
+ * Makes a listener on a channel (a lower case identifier), not connected yet.
+ * agent_listener_run() returns when stop_fd is readable.
  */
 agent_listener_t *agent_listener_create(const char *conninfo,
                                         const char *channel, int stop_fd,
@@ -34,9 +34,9 @@ agent_listener_t *agent_listener_create(const char *conninfo,
                                         apr_pool_t *pool);
 
 /*
- * Connects, listens and calls the events from this thread until stop_fd is
- * readable. Connects again by itself, at most once a second. A connection on
- * which nothing comes for 15 s is probed, so that a half-open one is noticed.
+ * Connects, listens and calls the events in this thread until stop_fd is
+ * readable. Reconnects after a loss, at most once a second. After 15 s without
+ * data it probes the connection, to detect a half-open one.
  */
 void agent_listener_run(agent_listener_t *listener);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mod_dbd's connections behind a bounded wait; see pool.h. */
+/* The connections of mod_dbd with a bounded wait. */
 #include "pool.h"
 
 #include <apr_dbd.h>
@@ -14,16 +14,15 @@
 #include "../core/allocator.h"
 #include "connection.h"
 
-/* What connections may keep of the largest texts they carried: all of them
- * together, beyond what each may for itself. A new connection takes some
- * milliseconds, as a text of that size does; for smaller ones it would be most
- * of the request. */
+/* Memory that libpq's buffers may keep: of all connections in total, and of
+ * each one in any case. A new connection takes some milliseconds, which is
+ * worth it for large texts only. */
 #define KEPT_BYTES  ((apr_size_t)1024 * 1024)
 #define SMALL_BYTES ((apr_size_t)512 * 1024)
 
 struct agent_db_pool_t {
     server_rec *server;
-    /* What mod_dbd connects with; NULL = connections are not renewed. */
+    /* Connection string of mod_dbd; NULL = connections are not replaced. */
     const char *params;
     agent_db_limits_t limits;
     apr_interval_time_t wait;
@@ -33,12 +32,11 @@ struct agent_db_pool_t {
     int free;
     /* The last attempt to get a connection failed. */
     bool down;
-    /* While down, one request at a time asks again; the others fail at once
-     * instead of queueing behind a connect that may take seconds. */
+    /* While down, one request at a time tries to connect; the others fail at
+     * once instead of waiting for an attempt that may take seconds. */
     bool probing;
     apr_size_t kept_bytes;
-    /* Connections that took the place of mod_dbd's, 24 bytes each; under
-     * opening. */
+    /* For replaced connections, 24 bytes each; under `opening`. */
     apr_pool_t *opened;
     apr_thread_mutex_t *opening;
     /* mod_dbd's functions, looked up once. */
@@ -46,11 +44,11 @@ struct agent_db_pool_t {
     APR_OPTIONAL_FN_TYPE(ap_dbd_close) * close;
 };
 
-/* Our side of one of mod_dbd's connections. */
+/* Our data of a connection of mod_dbd. */
 typedef struct wrapper_t {
     agent_db_pool_t *connections;
     agent_db_t *db;
-    /* What connections->kept_bytes counts for it. */
+    /* Its part of connections->kept_bytes. */
     apr_size_t kept_bytes;
     apr_pool_t *pool;
 } wrapper_t;
@@ -83,8 +81,8 @@ apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
     return rv == APR_SUCCESS ? apr_thread_cond_create(&made->freed, pool) : rv;
 }
 
-/* Takes one of the places; the mutex is held. */
-static apr_status_t take_place_locked(agent_db_pool_t *connections)
+/* Waits for a free connection. */
+static apr_status_t take_slot_locked(agent_db_pool_t *connections)
 {
     apr_time_t deadline = apr_time_now() + connections->wait;
 
@@ -107,7 +105,7 @@ static apr_status_t enter(agent_db_pool_t *connections, agent_error_t **err,
     bool refused;
 
     apr_thread_mutex_lock(connections->mutex);
-    rv = take_place_locked(connections);
+    rv = take_slot_locked(connections);
     refused = rv == APR_SUCCESS && connections->down && connections->probing;
     if (refused) {
         connections->free++;
@@ -138,7 +136,7 @@ static void leave(agent_db_pool_t *connections, bool reached)
     apr_thread_mutex_unlock(connections->mutex);
 }
 
-/* Returns what all of them keep. */
+/* Sets the kept bytes of a connection; returns the total of all. */
 static apr_size_t count_kept(wrapper_t *wrapper, apr_size_t bytes)
 {
     agent_db_pool_t *connections = wrapper->connections;
@@ -174,7 +172,7 @@ static wrapper_t *make_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
     return wrapper;
 }
 
-/* Our side of a connection lives as long as the connection itself. */
+/* Our data lives as long as the connection. */
 static wrapper_t *find_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
 {
     void *wrapper = NULL;
@@ -183,11 +181,10 @@ static wrapper_t *find_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
     return wrapper != NULL ? wrapper : make_wrapper(connections, handle);
 }
 
-/* ---- connections that have carried much ---- */
+/* ---- connections with large buffers ---- */
 
-/* Not in the handle's pool, whose allocator other threads use; mod_dbd's
- * cleanup needs the memory until the child ends. NULL: it cannot be opened now.
- */
+/* Not in the handle's pool: other threads use its allocator, and mod_dbd's
+ * cleanup needs the memory until the child ends. NULL: the database refused. */
 static apr_dbd_t *open_fresh(agent_db_pool_t *connections,
                              const ap_dbd_t *handle)
 {
@@ -202,8 +199,7 @@ static apr_dbd_t *open_fresh(agent_db_pool_t *connections,
     return rv == APR_SUCCESS ? fresh : NULL;
 }
 
-/* libpq never makes its buffers smaller: only a new connection has small ones.
- */
+/* libpq never shrinks its buffers. */
 static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
 {
     apr_dbd_t *fresh = open_fresh(wrapper->connections, handle);
@@ -217,8 +213,8 @@ static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
     agent_allocator_end_apart(handle->pool, wrapper->pool);
 }
 
-/* Before the connection is given back. What others have prepared on it would be
- * lost. */
+/* Before the connection is returned. One with statements prepared by mod_dbd is
+ * not replaced. */
 static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
 {
     agent_db_pool_t *connections = wrapper->connections;

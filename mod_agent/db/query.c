@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statements over one PostgreSQL connection; see query.h.
+ * Statements on one PostgreSQL connection.
  *
- * libpq's non-blocking calls throughout: the waiting call is the non-blocking
- * steps with a poll between them, so that no server, however stuck, holds a
- * thread longer than the limits say.
+ * libpq's non-blocking functions only: agent_db_query() performs the
+ * non-blocking steps with a poll between them, so a hanging server never
+ * exceeds the time limits.
  */
 #include "query.h"
 
@@ -18,17 +18,12 @@
 /* The client waits a little longer than the server's statement_timeout, so
  * that the server's own, repeatable answer comes first. */
 #define GRACE apr_time_from_msec(500)
-/* A statement that lost a dead-lock is tried again so often. */
+/* Attempts of a statement after deadlocks and serialization failures. */
 #define MAX_TRIES 3
 
 struct agent_db_result_t {
     PGresult *rows;
 };
-
-void agent_db_discard(void *rows)
-{
-    PQclear(rows);
-}
 
 static apr_status_t clear_result(void *rows)
 {
@@ -109,8 +104,8 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
                            err, pool);
 }
 
-/* An error after rows counts, and of two errors the first: the farewell of a
- * terminated backend comes before the loss of the connection. */
+/* An error after rows counts, and the first of two errors: a terminated backend
+ * sends its reason before the connection is lost. */
 static void keep_first_error(agent_db_t *db, PGresult *next)
 {
     if (db->partial != NULL
@@ -124,7 +119,7 @@ static void keep_first_error(agent_db_t *db, PGresult *next)
     db->partial = next;
 }
 
-/* Takes what has come; WANT_READ while more must come. */
+/* Reads available results; WANT_READ if more must follow. */
 static agent_db_progress_t take_results(agent_db_t *db)
 {
     while (!PQisBusy(db->conn)) {
@@ -148,14 +143,14 @@ agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
         int left = PQflush(db->conn);
 
         if (left > 0) {
-            /* The server may have to be read before it reads on. */
+            /* The server may block until its output is read. */
             PQconsumeInput(db->conn);
             return AGENT_DB_WANT_WRITE;
         }
-        /* A failed flush shows in what is received. */
+        /* A failed flush is reported with the result. */
         db->flushing = false;
     }
-    /* A failed read leaves its error as the result to take. */
+    /* A failed read is reported with the result. */
     PQconsumeInput(db->conn);
     progress = take_results(db);
     if (progress != AGENT_DB_READY) {
@@ -176,7 +171,7 @@ agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
     return AGENT_DB_FAILED;
 }
 
-/* Receives with a deadline; the statement must have been sent. */
+/* Waits for the result of the statement that was sent. */
 static apr_status_t await_result(agent_db_result_t **result, agent_db_t *db,
                                  agent_error_t **err, apr_pool_t *pool)
 {
@@ -199,10 +194,10 @@ static apr_status_t await_result(agent_db_result_t **result, agent_db_t *db,
 
 /* ---- the waiting call ---- */
 
-/* What a backend must know and answer before we use it: its limits, and that
- * its schema is the one these statements were written for. */
-static apr_status_t greet_backend(agent_db_t *db, agent_error_t **err,
-                                  apr_pool_t *pool)
+/* Sets the session's limits on a new backend and checks that its schema has the
+ * version of these statements. */
+static apr_status_t set_up_backend(agent_db_t *db, agent_error_t **err,
+                                   apr_pool_t *pool)
 {
     static const char sql[] =
         "select agent.schema_version(), " AGENT_DB_SESSION_SQL
@@ -268,7 +263,7 @@ static apr_status_t prepare(agent_db_t *db, const agent_statement_t *statement,
     if (rv == APR_SUCCESS) {
         rv = await_result(&result, db, err, pool);
     }
-    /* 42P05: somebody prepared it before us on this very backend. */
+    /* 42P05: it was already prepared on this backend. */
     if (rv != APR_SUCCESS && strcmp(db->sqlstate, "42P05") == 0) {
         rv = APR_SUCCESS;
     }
@@ -289,7 +284,7 @@ static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
         rv = agent_db_reset(db, err, pool);
     }
     if (rv == APR_SUCCESS && db->backend_pid != PQbackendPID(db->conn)) {
-        rv = greet_backend(db, err, pool);
+        rv = set_up_backend(db, err, pool);
     }
     if (rv == APR_SUCCESS) {
         rv = prepare(db, statement, err, pool);
@@ -322,14 +317,14 @@ static void note_params(agent_db_t *db, const agent_statement_t *statement,
     note_carried(db, bytes);
 }
 
-/* Whether the statement that just failed may be sent once more. */
+/* Whether a failed statement may be sent again. */
 static bool may_repeat(agent_db_t *db, const agent_statement_t *statement,
                        agent_error_id_t error)
 {
     const char *state = db->sqlstate;
 
     if (strcmp(state, "26000") == 0) {
-        /* The prepared statement is gone, nothing was executed. */
+        /* The prepared statement does not exist; nothing was executed. */
         db->backend_pid = 0;
         return true;
     }
@@ -346,7 +341,7 @@ static bool may_repeat(agent_db_t *db, const agent_statement_t *statement,
         apr_sleep(apr_time_from_msec(5 + jitter / 8));
         return true;
     }
-    /* Lost on the way: it may have been executed. */
+    /* The connection was lost: the statement may have been executed. */
     return state[0] == '\0' && error == AGENT_E_UNAVAILABLE
         && statement->is_repeatable;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statements over one PostgreSQL connection, through libpq.
+ * Statements on one PostgreSQL connection, with libpq.
  *
- * Two ways to use a connection: the handlers call and wait, bounded in time
- * (agent_db_query); the supervisor sends and receives in its poll loop. This is
- * the only file that executes SQL. One connection belongs to one thread at a
- * time.
+ * Handlers call agent_db_query(), which blocks with a time limit; the
+ * supervisor sends and receives in its poll loop. A connection is used by one
+ * thread at a time.
  */
 #ifndef AGENT_DB_QUERY_H
 #define AGENT_DB_QUERY_H
@@ -17,19 +16,19 @@
 #include "../core/error.h"
 #include "statement.h"
 
-/* What agent.schema_version() must answer. */
+/* Required result of agent.schema_version(). */
 #define AGENT_SCHEMA_VERSION 5
 
 typedef struct agent_db_t agent_db_t;
 typedef struct agent_db_result_t agent_db_result_t;
 
-/* How long a connection and a statement may take. */
+/* Time limits of a connection attempt and a statement. */
 typedef struct agent_db_limits_t {
     apr_interval_time_t connect_timeout;
     apr_interval_time_t query_timeout;
 } agent_db_limits_t;
 
-/* What a non-blocking step waits for. */
+/* The state after a non-blocking step. */
 typedef enum agent_db_progress_t {
     AGENT_DB_READY,
     AGENT_DB_WANT_READ,
@@ -37,20 +36,17 @@ typedef enum agent_db_progress_t {
     AGENT_DB_FAILED
 } agent_db_progress_t;
 
-/*
- * Wraps a connection that somebody else owns: native is the PGconn of mod_dbd,
- * pool lives as long as that connection.
- */
+/* Wraps a connection of mod_dbd: native is its PGconn, which lives as long as
+ * pool. */
 agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
                           apr_pool_t *pool);
 
 /*
- * Executes a statement and waits, at most connect_timeout + query_timeout. A
- * dead connection is noticed before anything is sent and made again; prepared
- * statements lost with it are prepared again. A statement is repeated only
- * when it cannot have taken effect, or is repeatable.
- * params: as many as the statement has, NULL = SQL null. The result lives as
- * long as pool.
+ * Executes a statement, within connect_timeout + query_timeout. A lost
+ * connection is detected before the statement is sent and reset; its prepared
+ * statements are prepared again. A statement is repeated only if it cannot have
+ * taken effect or is marked repeatable. params: as many as the statement has,
+ * NULL = SQL null. The result is in pool.
  */
 apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
                             const agent_statement_t *statement,
@@ -78,9 +74,8 @@ const char *agent_db_value(const agent_db_result_t *result, int row,
                            int column);
 
 /*
- * Starts a connection of our own that lives as long as pool; never blocks
- * (but for a name look-up). conninfo: libpq's. application_name is shown in
- * pg_stat_activity.
+ * Starts a connection, in pool, without blocking except for DNS. conninfo: a
+ * connection string of libpq. application_name is shown in pg_stat_activity.
  */
 apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
                               const char *application_name, agent_error_t **err,
@@ -91,16 +86,16 @@ agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
                                           apr_pool_t *pool);
 
 /*
- * Of the time a connection may take, what each of its hosts may have; after
- * that the next one is to be tried, unless this one has accepted. The next step
- * need not wait for the socket.
+ * The part of the connect timeout `whole` for each host of the connection.
+ * After it, agent_db_next_host() makes libpq try the next host, unless the
+ * current one has accepted; the next step must not wait for the socket.
  */
 apr_interval_time_t agent_db_connect_timeout_per_host(
     const agent_db_t *db, apr_interval_time_t whole);
 void agent_db_next_host(agent_db_t *db);
 
-/* The socket to poll; -1 when the connection is gone. Ask before each poll:
- * it changes while connecting. */
+/* The socket to poll; -1 when the connection is lost. It may change while
+ * connecting. */
 int agent_db_socket(const agent_db_t *db);
 
 /* Queues a statement; the connection must be ready and idle. The parameters
@@ -110,9 +105,9 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
                            apr_pool_t *pool);
 
 /*
- * One step of sending and receiving. AGENT_DB_READY: *result holds all rows
- * and the connection is idle. AGENT_DB_FAILED: err says why; the connection
- * goes on being usable when agent_db_alive() says so.
+ * One step of sending and receiving. AGENT_DB_READY: *result has all rows and
+ * the connection is idle. AGENT_DB_FAILED: err says why; the connection is
+ * still usable if agent_db_alive().
  */
 agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
                                      agent_error_t **err, apr_pool_t *pool);
@@ -120,20 +115,16 @@ agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
 /* False once the connection is lost and must be closed. */
 bool agent_db_alive(const agent_db_t *db);
 
-/* True when a lost connection could not be made again at the last attempt. */
+/* True when the last attempt to reset the connection failed. */
 bool agent_db_unreachable(const agent_db_t *db);
 
 /* The SQLSTATE of the last error on this connection; "" when none. */
 const char *agent_db_sqlstate(const agent_db_t *db);
 
-/* Closes a connection of our own before its pool ends. */
+/* Closes a connection of agent_db_connect() before its pool ends. */
 void agent_db_close(agent_db_t *db);
 
-/* Frees a PGresult that the listener received: this is the only place that
- * does. */
-void agent_db_discard(void *rows);
-
-/* One PostgreSQL array literal of texts, in pool: {"a","b"}. count may be 0. */
+/* A PostgreSQL array literal of texts, in pool: {"a","b"}. count may be 0. */
 const char *agent_db_array(const char *const *texts, apr_size_t count,
                            apr_pool_t *pool);
 

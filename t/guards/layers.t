@@ -54,8 +54,6 @@ is headers_from($apr_headers, grep { /$counting/ } @c_files), '',
 
 only_in('PQ functions only in connection.c, conninfo.c, query.c and listen.c of db',
     qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|conninfo|query|listen)\.c\z});
-only_in('PQclear only in db/query.c',
-    qr/\bPQclear\b/, qr{\Amod_agent/db/query\.c\z});
 only_in('json_object_put only in core/json.c',
     qr/\bjson_object_put\b/, qr{\Amod_agent/(?:core/json\.c|runners/)});
 only_in('mod_dbd only in db/pool.c',
