@@ -31,7 +31,7 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->waiters_per_address = -1;
     config->parking = -1;
     config->pool_size = -1;
-    config->retention_days = -1;
+    config->retention = -1;
     config->pool_wait = -1;
     config->query_timeout = -1;
     config->connect_timeout = -1;
@@ -169,7 +169,9 @@ int agent_config_pool_size(const agent_server_config_t *config, int dbd_max)
 
 int agent_config_retention_days(const agent_server_config_t *config)
 {
-    return config->retention_days != -1 ? config->retention_days : 2;
+    return config->retention != -1
+        ? (int)(config->retention / apr_time_from_sec(24 * 3600))
+        : 2;
 }
 
 static apr_interval_time_t get_time(apr_interval_time_t value,

@@ -59,7 +59,7 @@ typedef struct agent_server_config_t {
     int waiters_per_address;
     int parking;
     int pool_size;
-    int retention_days;
+    apr_interval_time_t retention; /* whole days */
     apr_interval_time_t pool_wait;
     apr_interval_time_t query_timeout;
     apr_interval_time_t connect_timeout;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Parses and stores the directives; defaults are config.c's. An error names
- * the directive, what was expected and what was given.
- */
+/* The directives: checks and stores their values. config.c has the defaults. */
 #include "directives.h"
 
 #include <stdbool.h>
@@ -10,107 +7,33 @@
 #include <string.h>
 #include <strings.h>
 
-#include <apr_file_io.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
 
 #include "../core/origin.h"
 #include "../private.h"
 #include "config.h"
+#include "value.h"
 
-/* What a size in bytes may be, and how an administrator writes that. */
-typedef struct size_range_t {
-    apr_int64_t low;
-    apr_int64_t high;
-    const char *low_text;
-    const char *high_text;
-    bool may_be_zero;
-} size_range_t;
-
-/* With less a runner does not start; more no machine has. */
-static const size_range_t runner_memory_range = {
+/* The minimum is what a runner needs to start. */
+static const agent_size_range_t runner_memory_range = {
     APR_INT64_C(64) << 20, APR_INT64_C(1024) << 30, "64M", "1024G", true};
 
 /* A run's start message must fit the 8 MiB line of the runner protocol. */
-static const size_range_t max_body_range = {1 << 10, 7 << 20, "1K", "7M",
-                                            false};
+static const agent_size_range_t max_body_range = {1 << 10, 7 << 20, "1K", "7M",
+                                                  false};
 
-/* A numeric directive: where its value goes and what it may be. */
+/* A directive with a whole number, stored as an int. */
 typedef struct number_t {
     size_t offset;
     apr_int64_t low;
     apr_int64_t high;
-    /* Microseconds of one unit for a duration, 0 for an int. */
-    apr_int64_t unit;
 } number_t;
 
-const char *agent_directive_number(apr_int64_t *out, cmd_parms *cmd,
-                                   const char *arg, apr_int64_t low,
-                                   apr_int64_t high)
-{
-    char *end;
-
-    *out = apr_strtoi64(arg, &end, 10);
-    if (*arg == '\0' || *end != '\0' || *out < low || *out > high) {
-        return apr_psprintf(cmd->pool,
-                            "%s: expected a whole number from "
-                            "%" APR_INT64_T_FMT " to %" APR_INT64_T_FMT
-                            ", got '%s'",
-                            cmd->cmd->name, low, high, arg);
-    }
-    return NULL;
-}
-
-char *agent_directive_read_file(const char **problem, cmd_parms *cmd,
-                                const char *path, apr_size_t limit)
-{
-    const char *full = ap_server_root_relative(cmd->temp_pool, path);
-    char *text = apr_pcalloc(cmd->pool, limit + 1);
-    apr_size_t length = limit;
-    apr_file_t *file;
-    apr_status_t rv = APR_EBADPATH;
-
-    if (full != NULL) {
-        rv = apr_file_open(&file, full, APR_READ, APR_FPROT_OS_DEFAULT,
-                           cmd->temp_pool);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = apr_file_read_full(file, text, length, &length);
-        apr_file_close(file);
-        rv = rv == APR_EOF ? APR_SUCCESS : rv;
-    }
-    if (rv != APR_SUCCESS || length == limit) {
-        *problem = apr_psprintf(
-            cmd->pool,
-            "%s: expected a readable file of at most %d bytes, "
-            "got '%s' (%pm)",
-            cmd->cmd->name, (int)limit - 1, path, &rv);
-        return NULL;
-    }
-    return text;
-}
-
-typedef struct secret_t {
-    void *bytes;
-    apr_size_t length;
-} secret_t;
-
-static apr_status_t overwrite(void *baton)
-{
-    const secret_t *secret = baton;
-
-    explicit_bzero(secret->bytes, secret->length);
-    return APR_SUCCESS;
-}
-
-void agent_directive_forget(void *bytes, apr_size_t length, apr_pool_t *pool)
-{
-    secret_t *secret = apr_palloc(pool, sizeof(*secret));
-
-    secret->bytes = bytes;
-    secret->length = length;
-    apr_pool_cleanup_register(pool, secret, overwrite, apr_pool_cleanup_null);
-}
+/* A directive with a duration, stored as an apr_interval_time_t. */
+typedef struct duration_t {
+    size_t offset;
+    agent_duration_range_t range;
+} duration_t;
 
 static const char *set_number(cmd_parms *cmd, void *dir, const char *arg)
 {
@@ -120,17 +43,26 @@ static const char *set_number(cmd_parms *cmd, void *dir, const char *arg)
     apr_int64_t value = 0;
 
     if (problem == NULL) {
-        problem = agent_directive_number(&value, cmd, arg, number->low,
-                                         number->high);
+        problem = agent_value_number(&value, cmd, arg, number->low,
+                                     number->high);
     }
-    if (problem == NULL && number->unit != 0) {
-        *(apr_interval_time_t *)(config + number->offset) = value
-            * number->unit;
-    }
-    else if (problem == NULL) {
+    if (problem == NULL) {
         *(int *)(config + number->offset) = (int)value;
     }
     return problem;
+}
+
+static const char *set_duration(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const duration_t *duration = cmd->info;
+    char *config = (char *)agent_config_server(cmd->server);
+    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    return problem != NULL
+        ? problem
+        : agent_value_duration(
+            (apr_interval_time_t *)(config + duration->offset), cmd, arg,
+            &duration->range);
 }
 
 static const char *set_text(cmd_parms *cmd, void *dir, const char *arg)
@@ -169,53 +101,14 @@ static const char *set_runner(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-/* 1 for none, K, M or G in either case; 0 when it is something else. */
-static apr_int64_t read_unit(const char *unit)
-{
-    static const char units[] = "kmg";
-    apr_int64_t bytes = 1;
-
-    if (*unit == '\0') {
-        return 1;
-    }
-    for (const char *known = units; *known != '\0' && unit[1] == '\0';
-         known++) {
-        bytes *= 1024;
-        if (apr_tolower(*unit) == *known) {
-            return bytes;
-        }
-    }
-    return 0;
-}
-
-/* Bytes from low to high, or 0 where none may be said. */
-static const char *read_bytes(apr_int64_t *out, cmd_parms *cmd, const char *arg,
-                              const size_range_t *range)
-{
-    char *end;
-    apr_int64_t value = apr_strtoi64(arg, &end, 10);
-    apr_int64_t unit = read_unit(end);
-
-    if (end == arg || unit == 0 || value < 0 || value > range->high / unit
-        || (value * unit < range->low && (value > 0 || !range->may_be_zero))) {
-        return apr_psprintf(cmd->pool,
-                            "%s: expected bytes from %s to %s, a number with "
-                            "K, M or G after it or none%s, got '%s'",
-                            cmd->cmd->name, range->low_text, range->high_text,
-                            range->may_be_zero ? ", or 0" : "", arg);
-    }
-    *out = value * unit;
-    return NULL;
-}
-
 static const char *set_runner_memory(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
     return problem != NULL
         ? problem
-        : read_bytes(&agent_config_server(cmd->server)->runner_memory, cmd, arg,
-                     &runner_memory_range);
+        : agent_value_size(&agent_config_server(cmd->server)->runner_memory,
+                           cmd, arg, &runner_memory_range);
 }
 
 static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
@@ -270,11 +163,11 @@ static const char *set_max_body(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
 
-    return read_bytes(&config->max_body, cmd, arg, &max_body_range);
+    return agent_value_size(&config->max_body, cmd, arg, &max_body_range);
 }
 
-/* * and None each stand alone: with others beside them they, or the others,
- * would say nothing. */
+/* `*` and None must stand alone: beside other origins one of them would have no
+ * effect. */
 static bool is_mixture(const apr_array_header_t *origins, const char *arg)
 {
     bool is_none = strcasecmp(arg, "none") == 0;
@@ -316,29 +209,37 @@ static const char *allow_origin(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-#define NUMBER(field, low, high, unit)                                         \
+#define NUMBER(field, low, high)                                               \
     {                                                                          \
-        offsetof(agent_server_config_t, field), low, high, unit                \
+        offsetof(agent_server_config_t, field), low, high                      \
     }
-#define MSEC 1000
-#define SEC  1000000
+#define DURATION(field, low, high, unit, is_whole)                             \
+    {                                                                          \
+        offsetof(agent_server_config_t, field),                                \
+        {                                                                      \
+            low, high, unit, is_whole                                          \
+        }                                                                      \
+    }
 
-static const number_t runners = NUMBER(runners, 1, 64, 0);
-static const number_t runner_slots = NUMBER(runner_slots, 1, 10000, 0);
-static const number_t max_waiters = NUMBER(max_waiters, 1, AGENT_MAX_WAITERS,
-                                           0);
+static const number_t runners = NUMBER(runners, 1, 64);
+static const number_t runner_slots = NUMBER(runner_slots, 1, 10000);
+static const number_t max_waiters = NUMBER(max_waiters, 1, AGENT_MAX_WAITERS);
 static const number_t waiters_per_address = NUMBER(waiters_per_address, 0,
-                                                   AGENT_MAX_WAITERS, 0);
-static const number_t pool_size = NUMBER(pool_size, 1, 10000, 0);
-static const number_t pool_wait = NUMBER(pool_wait, 0, 60000, MSEC);
-static const number_t query_timeout = NUMBER(query_timeout, 10, 600000, MSEC);
-static const number_t connect_timeout = NUMBER(connect_timeout, 10, 60000,
-                                               MSEC);
-static const number_t run_timeout = NUMBER(run_timeout, 1, 86400, SEC);
-static const number_t drain_timeout = NUMBER(drain_timeout, 0, 3600, SEC);
-static const number_t retention_days = NUMBER(retention_days, 1, 3650, 0);
+                                                   AGENT_MAX_WAITERS);
+static const number_t pool_size = NUMBER(pool_size, 1, 10000);
 
-static const number_t webhook_timeout = NUMBER(webhook_timeout, 1, 300, SEC);
+static const duration_t pool_wait = DURATION(pool_wait, 0, 60000, "ms", false);
+static const duration_t query_timeout = DURATION(query_timeout, 10, 600000,
+                                                 "ms", false);
+static const duration_t connect_timeout = DURATION(connect_timeout, 10, 60000,
+                                                   "ms", false);
+static const duration_t run_timeout = DURATION(run_timeout, 1, 86400, "s",
+                                               false);
+static const duration_t drain_timeout = DURATION(drain_timeout, 0, 3600, "s",
+                                                 false);
+static const duration_t webhook_timeout = DURATION(webhook_timeout, 1, 300, "s",
+                                                   false);
+static const duration_t retention = DURATION(retention, 1, 3650, "d", true);
 
 static const size_t database = offsetof(agent_server_config_t, database);
 static const size_t parking = offsetof(agent_server_config_t, parking);
@@ -356,16 +257,19 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentNode", set_text, DATA(node), RSRC_CONF,
                   "name of this server among those that share the database "
                   "(default: the host name)"),
-    AP_INIT_TAKE1("AgentDBPoolSize", set_number, DATA(pool_size), RSRC_CONF,
-                  "connections one child uses at once (default: DBDMax)"),
-    AP_INIT_TAKE1("AgentDBPoolWait", set_number, DATA(pool_wait), RSRC_CONF,
-                  "milliseconds to wait for a connection (default: 1000)"),
-    AP_INIT_TAKE1("AgentDBQueryTimeout", set_number, DATA(query_timeout),
+    AP_INIT_TAKE1(
+        "AgentDBPoolSize", set_number, DATA(pool_size), RSRC_CONF,
+        "connections that one child uses at the same time (default: DBDMax)"),
+    AP_INIT_TAKE1("AgentDBPoolWait", set_duration, DATA(pool_wait), RSRC_CONF,
+                  "time to wait for a free connection, in ms without a unit "
+                  "(default: 1000)"),
+    AP_INIT_TAKE1(
+        "AgentDBQueryTimeout", set_duration, DATA(query_timeout), RSRC_CONF,
+        "time limit of a statement, in ms without a unit (default: 5000)"),
+    AP_INIT_TAKE1("AgentDBConnectTimeout", set_duration, DATA(connect_timeout),
                   RSRC_CONF,
-                  "milliseconds a statement may take (default: 5000)"),
-    AP_INIT_TAKE1("AgentDBConnectTimeout", set_number, DATA(connect_timeout),
-                  RSRC_CONF,
-                  "milliseconds to restore a connection (default: 1500)"),
+                  "time limit to restore a connection, in ms without a unit "
+                  "(default: 1500)"),
     AP_INIT_TAKE1("AgentRunner", set_runner, NULL, RSRC_CONF,
                   "path of agent-runner (default: " AGENT_RUNNER_PATH ")"),
     AP_INIT_TAKE1("AgentRunnerUser", set_text, DATA(runner_user), RSRC_CONF,
@@ -373,69 +277,73 @@ const command_rec agent_directives[] = {
                   "(default: nobody)"),
     AP_INIT_TAKE1("AgentRunners", set_number, DATA(runners), RSRC_CONF,
                   "runner processes (default: 1)"),
-    AP_INIT_TAKE1("AgentRunnerSlots", set_number, DATA(runner_slots), RSRC_CONF,
-                  "runs of one runner at once (default: 100)"),
+    AP_INIT_TAKE1(
+        "AgentRunnerSlots", set_number, DATA(runner_slots), RSRC_CONF,
+        "runs that one runner executes at the same time (default: 100)"),
     AP_INIT_TAKE1("AgentRunnerMemory", set_runner_memory, NULL, RSRC_CONF,
-                  "bytes of memory of one runner, a number or one with K, M or "
-                  "G; 0: any (default: 1G)"),
-    AP_INIT_TAKE1("AgentRunTimeout", set_number, DATA(run_timeout), RSRC_CONF,
-                  "seconds a run may execute (default: 3600)"),
-    AP_INIT_TAKE1("AgentDrainTimeout", set_number, DATA(drain_timeout),
+                  "memory limit of one runner in bytes, or with K, M or G; 0: "
+                  "none (default: 1G)"),
+    AP_INIT_TAKE1(
+        "AgentRunTimeout", set_duration, DATA(run_timeout), RSRC_CONF,
+        "time limit of a run, in seconds without a unit (default: 3600)"),
+    AP_INIT_TAKE1("AgentDrainTimeout", set_duration, DATA(drain_timeout),
                   RSRC_CONF,
-                  "seconds runs may go on after a graceful restart "
-                  "(default: 180)"),
-    AP_INIT_TAKE1("AgentEventRetention", set_number, DATA(retention_days),
-                  RSRC_CONF, "days a run's events are kept (default: 2)"),
+                  "time that runs may continue after a graceful restart, in "
+                  "seconds without a unit (default: 180)"),
+    AP_INIT_TAKE1(
+        "AgentEventRetention", set_duration, DATA(retention), RSRC_CONF,
+        "time to keep the events of runs, in days without a unit (default: 2)"),
     AP_INIT_TAKE1("AgentFeedbackURL", set_feedback_url, NULL, RSRC_CONF,
-                  "where the feedback of a run goes, with {run_id} and {key} "
+                  "URL for feedback about runs, with {run_id} and {key} "
                   "(default: none)"),
     AP_INIT_TAKE1(
         "AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
-        "requests of one child that may wait for runs at once "
+        "requests of one child that may wait for runs "
         "(default: what the MPM and open files have room for, at most "
         "10000)"),
     AP_INIT_TAKE1("AgentMaxWaitersPerAddress", set_number,
                   DATA(waiters_per_address), RSRC_CONF,
-                  "those of them that one client address may have, 0 for any "
-                  "number (default: a quarter of them, at least 8)"),
+                  "the same limit for one client address; 0: none "
+                  "(default: a quarter of them, at least 8)"),
     AP_INIT_FLAG("AgentParking", set_flag, DATA(parking), RSRC_CONF,
-                 "On: a request that waits holds no thread, where the MPM "
-                 "allows it (default: On)"),
+                 "whether waiting requests release their thread, where the "
+                 "MPM allows it (default: On)"),
     AP_INIT_FLAG("AgentWebhooks", set_flag, DATA(webhooks), RSRC_CONF,
                  "whether runs may name a webhook, and whether this server "
                  "delivers them (default: On)"),
     AP_INIT_TAKE1("AgentWebhookSecretFile", agent_directive_webhook_secret,
                   NULL, RSRC_CONF,
-                  "file with the secret that webhooks are signed with "
+                  "file with the secret that signs webhooks "
                   "(default: no signature)"),
     AP_INIT_ITERATE("AgentWebhookAllow", agent_directive_webhook_allow, NULL,
                     RSRC_CONF,
-                    "blocks of addresses, or hosts, to which webhooks may go "
-                    "beside public addresses (default: none)"),
+                    "address blocks or hosts that webhooks may call, besides "
+                    "public addresses (default: none)"),
     AP_INIT_ITERATE("AgentWebhookDeny", agent_directive_webhook_deny, NULL,
                     RSRC_CONF,
-                    "addresses and blocks of them to which webhooks never go "
+                    "addresses and address blocks that webhooks never call "
                     "(default: none)"),
     AP_INIT_ITERATE("AgentWebhookPorts", agent_directive_webhook_ports, NULL,
-                    RSRC_CONF, "ports of webhooks (default: 80 443)"),
-    AP_INIT_TAKE1("AgentWebhookTimeout", set_number, DATA(webhook_timeout),
+                    RSRC_CONF,
+                    "ports that webhooks may call (default: 80 443)"),
+    AP_INIT_TAKE1("AgentWebhookTimeout", set_duration, DATA(webhook_timeout),
                   RSRC_CONF,
-                  "seconds an attempt to deliver a webhook may take "
-                  "(default: 10)"),
+                  "time limit of one delivery of a webhook, in seconds without "
+                  "a unit (default: 10)"),
     AP_INIT_TAKE1("AgentPrefix", set_prefix, NULL, RSRC_CONF | ACCESS_CONF,
-                  "path under which the API stands (default: none)"),
+                  "path of the API in the location (default: none)"),
     AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,
-                  "bytes of a request body, a number or one with K, M or G "
+                  "size limit of a request body in bytes, or with K, M or G "
                   "(default: 4M)"),
     AP_INIT_ITERATE("AgentAllowOrigin", allow_origin, NULL,
                     RSRC_CONF | ACCESS_CONF,
-                    "origins whose pages may use the API beside the server's "
+                    "origins of web pages that may use the API, besides its "
                     "own (default: none)"),
-    AP_INIT_TAKE1("AgentMultitaskDefault", set_multitask, NULL,
-                  RSRC_CONF | ACCESS_CONF,
-                  "what a second run on a busy thread does when the request "
-                  "does not say: reject, enqueue, interrupt or rollback "
-                  "(default: reject)"),
+    AP_INIT_TAKE1(
+        "AgentMultitaskDefault", set_multitask, NULL, RSRC_CONF | ACCESS_CONF,
+        "strategy for a second run on a busy thread: reject, enqueue, "
+        "interrupt or rollback "
+        "(default: reject)"),
     AP_INIT_RAW_ARGS("<AgentGraph", agent_directive_graph, NULL, RSRC_CONF,
                      "a built-in graph: model and tools (default: none)"),
     AP_INIT_TAKE1("AgentModel", agent_directive_model, NULL, RSRC_CONF,
@@ -446,11 +354,13 @@ const command_rec agent_directives[] = {
                   RSRC_CONF, "file with the model's API key (default: no key)"),
     AP_INIT_TAKE1("AgentModelTimeout", agent_directive_model_timeout, NULL,
                   RSRC_CONF,
-                  "seconds without a byte from the model (default: 120)"),
-    AP_INIT_TAKE1("AgentModelMaxTokens", agent_directive_max_tokens, NULL,
-                  RSRC_CONF, "tokens of one answer (default: 4096)"),
+                  "time limit for a silent model, in seconds without a unit "
+                  "(default: 120)"),
+    AP_INIT_TAKE1(
+        "AgentModelMaxTokens", agent_directive_max_tokens, NULL, RSRC_CONF,
+        "length limit of a model's response in tokens (default: 4096)"),
     AP_INIT_TAKE1("AgentSystemPrompt", agent_directive_system_prompt, NULL,
-                  RSRC_CONF, "what the model is told first (default: none)"),
+                  RSRC_CONF, "system prompt of the model (default: none)"),
     AP_INIT_TAKE1("AgentMaxSteps", agent_directive_max_steps, NULL, RSRC_CONF,
                   "steps of one run (default: 25)"),
     AP_INIT_TAKE_ARGV("AgentTool", agent_directive_tool, NULL, RSRC_CONF,

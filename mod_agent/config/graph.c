@@ -2,6 +2,8 @@
 /* <AgentGraph NAME> and the directives inside it. */
 #include "graph.h"
 #include "directives.h"
+#include "file.h"
+#include "value.h"
 
 #include <string.h>
 #include <strings.h>
@@ -18,7 +20,7 @@
 
 static const char *const builtin_tools[] = {"clock", "calculator"};
 
-/* The graph whose section this directive stands in; NULL outside of one. */
+/* The graph of the directive's section; NULL outside of <AgentGraph>. */
 static agent_graph_t *current_graph(cmd_parms *cmd)
 {
     const ap_directive_t *parent = cmd->directive->parent;
@@ -166,7 +168,7 @@ const char *agent_directive_model_key(cmd_parms *cmd, void *dir,
     if (graph == NULL) {
         return refuse_outside(cmd);
     }
-    key = agent_directive_read_file(&problem, cmd, arg, MAX_KEY_BYTES);
+    key = agent_config_read_file(&problem, cmd, arg, MAX_KEY_BYTES);
     if (key == NULL) {
         return problem;
     }
@@ -178,7 +180,7 @@ const char *agent_directive_model_key(cmd_parms *cmd, void *dir,
                             arg);
     }
     graph->key = key;
-    agent_directive_forget(key, strlen(key), cmd->pool);
+    agent_config_erase_with_pool(key, strlen(key), cmd->pool);
     return NULL;
 }
 
@@ -194,8 +196,8 @@ const char *agent_directive_system_prompt(cmd_parms *cmd, void *dir,
     return NULL;
 }
 
-/* A whole number of the section's graph; *graph and *value are set unless a
- * sentence for httpd is returned. */
+/* Reads a whole number; sets *graph and *value, or returns an error message for
+ * httpd. */
 static const char *read_number(agent_graph_t **graph, apr_int64_t *value,
                                cmd_parms *cmd, const char *arg,
                                apr_int64_t high)
@@ -203,20 +205,18 @@ static const char *read_number(agent_graph_t **graph, apr_int64_t *value,
     *value = 0;
     *graph = current_graph(cmd);
     return *graph == NULL ? refuse_outside(cmd)
-                          : agent_directive_number(value, cmd, arg, 1, high);
+                          : agent_value_number(value, cmd, arg, 1, high);
 }
 
 const char *agent_directive_model_timeout(cmd_parms *cmd, void *dir,
                                           const char *arg)
 {
-    agent_graph_t *graph;
-    apr_int64_t value;
-    const char *problem = read_number(&graph, &value, cmd, arg, 3600);
+    static const agent_duration_range_t range = {1, 3600, "s", false};
+    agent_graph_t *graph = current_graph(cmd);
 
-    if (problem == NULL && graph != NULL) {
-        graph->timeout = apr_time_from_sec(value);
-    }
-    return problem;
+    return graph == NULL
+        ? refuse_outside(cmd)
+        : agent_value_duration(&graph->timeout, cmd, arg, &range);
 }
 
 const char *agent_directive_max_tokens(cmd_parms *cmd, void *dir,
@@ -245,7 +245,7 @@ const char *agent_directive_max_steps(cmd_parms *cmd, void *dir,
     return problem;
 }
 
-/* A model chooses by it. */
+/* Models choose tools by their description. */
 static void describe(agent_tool_t *tool, const char *description,
                      cmd_parms *cmd)
 {
@@ -265,8 +265,7 @@ static const char *read_schema(agent_tool_t *tool, cmd_parms *cmd,
                                const char *path)
 {
     const char *problem = NULL;
-    char *text = agent_directive_read_file(&problem, cmd, path,
-                                           MAX_SCHEMA_BYTES);
+    char *text = agent_config_read_file(&problem, cmd, path, MAX_SCHEMA_BYTES);
     json_object *schema;
     agent_error_t *err;
 

@@ -2,6 +2,7 @@
 /* The directives of webhooks. */
 #include "config.h"
 #include "directives.h"
+#include "file.h"
 
 #include <string.h>
 
@@ -26,7 +27,7 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
     if (problem != NULL) {
         return problem;
     }
-    text = agent_directive_read_file(&problem, cmd, arg, MAX_SECRET_FILE);
+    text = agent_config_read_file(&problem, cmd, arg, MAX_SECRET_FILE);
     if (text == NULL) {
         return problem;
     }
@@ -47,8 +48,8 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
                             "got another text in '%s'",
                             SECRET_LEAST, SECRET_MOST, arg);
     }
-    agent_directive_forget(config->webhook_key, config->webhook_key_length,
-                           cmd->pool);
+    agent_config_erase_with_pool(config->webhook_key,
+                                 config->webhook_key_length, cmd->pool);
     return NULL;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Directives: what is accepted, and the sentence for what is not.
+# Directives: accepted values, and the error messages for others.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -49,14 +49,14 @@ sub reference {
         '/etc/apache2/webhook.secret' => $secret, '/etc/apache2/model.key' => $key,
         'conf/weather.schema.json' => $schema);
     for my $name (keys %file) {
-        ok $text =~ s/^( *Agent.*)\Q$name\E/$1$file{$name}/mg, "the reference names $name";
+        ok $text =~ s/^( *Agent.*)\Q$name\E/$1$file{$name}/mg, "directives: the reference names $name";
     }
     return $text;
 }
 
 {
     my ($ok, $output) = check(reference());
-    ok $ok, 'every line of the reference is accepted' or diag $output;
+    ok $ok, 'directives: every line of the reference is accepted' or diag $output;
 }
 
 # ---- good ----
@@ -89,11 +89,17 @@ for my $good (
     (map { graph('AgentModel demo') . "$_\n" } 'AgentAllowOrigin *', 'AgentAllowOrigin None',
         'AgentWebhookDeny ::ffff:10.0.0.0/104 ::/0', 'AgentMaxBody 4M', 'AgentMaxBody 1k',
         'AgentMaxBody 7340032'),
-    map { graph('AgentModel demo') . "AgentRunnerMemory $_\n" } '0', '2G', '1048576K', '67108864',
+    (map { graph('AgentModel demo') . "AgentRunnerMemory $_\n" } '0', '2G', '1048576K', '67108864'),
+    # Durations: each unit, up to the limits of the directive.
+    (map { graph('AgentModel demo') . "$_\n" } 'AgentDBPoolWait 0s', 'AgentDBPoolWait 1min',
+        'AgentDBQueryTimeout 10ms', 'AgentDBConnectTimeout 60s', 'AgentRunTimeout 24h',
+        'AgentRunTimeout 1d', 'AgentRunTimeout 1500ms', 'AgentDrainTimeout 1h',
+        'AgentWebhookTimeout 5min', 'AgentEventRetention 3650d', 'AgentEventRetention 48h'),
+    map { graph('AgentModel demo', "AgentModelTimeout $_") } '1h', '90s', '1000ms', '2min',
 ) {
     my ($ok, $output) = check($good);
-    ok $ok, 'accepted: ' . ($good =~ /\n(Agent\w+|    \w+.*|AgentModel.*)\n/)[0]
-        or diag $output;
+    my ($last) = reverse grep { /^Agent(?!Runner ")/ } split /\n/, $good;
+    ok $ok, "directives: $last is accepted" or diag $output;
 }
 
 # ---- bad: directive, what was expected, what was given ----
@@ -132,8 +138,18 @@ my @bad = (
     [ graph('AgentModel demo')
             . "<VirtualHost *:1>\nAgentRunnerMemory 1G\n</VirtualHost>\n",
         'AgentRunnerMemory', 'cannot occur within', '' ],
-    [ graph('AgentModel demo') . "AgentDBPoolWait -1\n", 'AgentDBPoolWait',
-        'from 0', '-1' ],
+    (map { [ graph('AgentModel demo') . "AgentDBPoolWait $_\n", 'AgentDBPoolWait',
+        'from 0 to 60000 ms, a number with ms, s, min, h or d', qq('$_') ] }
+        qw(-1 60001 61s 2min 1.5s 5m 5S 5sec 5x ms 1000000000ms)),
+    (map { [ graph('AgentModel demo') . "AgentRunTimeout $_\n", 'AgentRunTimeout',
+        'from 1 to 86400 s', qq('$_') ] } qw(0 999ms 25h 86401 1000001d 99999999999d)),
+    (map { [ graph('AgentModel demo') . "AgentEventRetention $_\n", 'AgentEventRetention',
+        'from 1 to 3650 d without a fraction', qq('$_') ] } qw(0 23h 36h 3651d 1500min)),
+    [ graph('AgentModel demo', 'AgentModelTimeout 61min'), 'AgentModelTimeout',
+        'from 1 to 3600 s', q('61min') ],
+    [ "AgentModelTimeout 5s\n", 'AgentModelTimeout', 'inside <AgentGraph', 'outside' ],
+    [ graph('AgentModel demo') . "<VirtualHost *:1>\nAgentRunTimeout 1h\n</VirtualHost>\n",
+        'AgentRunTimeout', 'cannot occur within', '' ],
     [ graph('AgentModel demo') . "AgentPrefix x\n", 'AgentPrefix',
         'begins with /', q('x') ],
     (map { [ graph('AgentModel demo') . "AgentMaxBody $_\n", 'AgentMaxBody',
@@ -190,43 +206,43 @@ my @bad = (
 for my $case (@bad) {
     my ($config, $name, $expected, $given) = @$case;
     my ($ok, $output) = check($config);
-    ok !$ok, "refused: $name $given";
-    like $output, qr/\Q$name\E.*\Q$expected\E/s, 'naming what was expected';
-    like $output, qr/\Q$given\E/, 'and what was given';
-    unlike $output, qr/no-base64-but-a-secret/, 'but no secret';
+    ok !$ok, "directives: $name $given is refused";
+    like $output, qr/\Q$name\E.*\Q$expected\E/s, "directives: the error of $name $given names the expected value";
+    like $output, qr/\Q$given\E/, "directives: the error of $name $given names the given value";
+    unlike $output, qr/no-base64-but-a-secret/, "directives: the error of $name $given contains no secret";
 }
 
 SKIP: {
     skip 'runners have a user of their own where httpd is started by root', 8 if $> != 0;
     for my $user (qw(nosuch-user root)) {
         my ($ok, $output) = check(graph('AgentModel demo') . "AgentRunnerUser $user\n");
-        ok !$ok, "the configuration's check refuses runners that run as $user";
+        ok !$ok, "directives: AgentRunnerUser $user is refused";
         like $output, qr/AGT0403: AgentRunnerUser: expected a user .* other than root, got '$user'/,
-            'saying why';
-        unlike $output, qr/AGT0406/, 'in one line';
+            "directives: the error of AgentRunnerUser $user names the expected value";
+        unlike $output, qr/AGT0406/, "directives: the error of AgentRunnerUser $user is logged once";
     }
     my ($ok, $output) = check(graph('AgentModel demo') . "AgentRunnerUser nobody\n");
-    ok $ok, 'and accepts others' or diag $output;
+    ok $ok, 'directives: AgentRunnerUser nobody is accepted' or diag $output;
     my $known = AgentTest::Server->new(config => AgentTest::Server::shared_config()
         . "AgentRunnerUser postgres\n"
         . "AgentMaxWaiters 10\nAgentMaxWaitersPerAddress 11\n");
     $known->start;
     like $known->error_log, qr/AGT0440: runners run as postgres/,
-        'a user whom PostgreSQL knows is warned of';
+        'directives: a user known to PostgreSQL is warned of';
     like $known->error_log, qr/AGT0442: AgentMaxWaitersPerAddress: .* the 10 requests .* got 11/,
-        'and so is a limit of one address beyond that of all';
+        'directives: AgentMaxWaitersPerAddress above AgentMaxWaiters is warned of';
 }
 
 {
     my $silent = file('silent.json', '{"type":"object"}');
     my ($ok, $output) = check(graph('AgentModel demo', "AgentTool x POST http://a/ $silent"));
-    ok $ok, 'a tool without a description is accepted';
-    like $output, qr/AGT0441: AgentTool x: expected a description/, 'with a warning';
+    ok $ok, 'directives: a tool without a description is accepted';
+    like $output, qr/AGT0441: AgentTool x: expected a description/, 'directives: a tool without a description is warned of';
     (undef, $output) = check(graph('AgentModel demo', "AgentTool x POST http://a/ $silent described"));
-    unlike $output, qr/AGT0441/, 'which a description ends';
+    unlike $output, qr/AGT0441/, 'directives: a tool with a description is not warned of';
 }
 
-# ---- a secret stays one ----
+# ---- locations, and secrets in the log ----
 my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
     . qq(<AgentGraph other>\nAgentModel openai:m\nAgentModelKeyFile $key\n)
     . qq(AgentModelURL http://127.0.0.1:1/v1\n</AgentGraph>\n)
@@ -239,40 +255,40 @@ $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
 my $thread = $client->post('/deep/threads', {})->{json}{thread_id};
-ok $thread, 'AgentPrefix is what stands before /threads';
+ok $thread, 'directives: AgentPrefix precedes /threads in paths';
 like $client->post('/deep%20odd/runs', { assistant_id => 'agent' })->{headers}{'content-location'},
-    qr{\A/deep%20odd/runs/}, 'encoded, where it is told';
+    qr{\A/deep%20odd/runs/}, 'directives: AgentPrefix is encoded in Content-Location';
 my $run = $client->post("/deep/threads/$thread/runs",
     { assistant_id => 'agent', input => { messages => [
         { role => 'user', content => 'sleep 60000' } ] } });
 is $run->{headers}{'content-location'},
     "/deep/threads/$thread/runs/$run->{json}{run_id}",
-    'and in the paths that responses name';
+    'directives: AgentPrefix precedes paths in responses';
 my $second = $client->post("/deep/threads/$thread/runs", { assistant_id => 'agent' });
-is $second->{status}, 200, 'AgentMultitaskDefault holds in its location';
-is $second->{json}{multitask_strategy}, 'enqueue', 'and shows in the record';
+is $second->{status}, 200, 'directives: AgentMultitaskDefault applies to its location';
+is $second->{json}{multitask_strategy}, 'enqueue', 'directives: AgentMultitaskDefault is the strategy of the run';
 is $client->post("/threads/$thread/runs", { assistant_id => 'agent' })->{status},
-    409, 'and not elsewhere';
+    409, 'directives: AgentMultitaskDefault does not apply to other locations';
 is $client->post("/deep/small/threads/$thread/runs", { assistant_id => 'agent' })
-    ->{status}, 200, 'a location inside inherits it';
+    ->{status}, 200, 'directives: an inner location inherits AgentMultitaskDefault';
 is $client->post('/deep/small/threads', '{"metadata":{}}' . ' ' x 1100)->{status},
-    413, 'AgentMaxBody holds in its location';
+    413, 'directives: AgentMaxBody applies to its location';
 is $client->post('/deep/threads', '{"metadata":{}}' . ' ' x 1100)->{status}, 200,
-    'and not outside';
+    'directives: AgentMaxBody does not apply to the outer location';
 my $limited = $client->post('/deep/limited/threads', '{"metadata":{}}' . ' ' x 300);
-is $limited->{status}, 413, "httpd's LimitRequestBody holds too";
-is $limited->{json}{code}, 'body_too_large', 'with one answer';
+is $limited->{status}, 413, "directives: httpd's LimitRequestBody applies as well";
+is $limited->{json}{code}, 'body_too_large', 'directives: LimitRequestBody has the error code of AgentMaxBody';
 
 my $keyed = $client->post('/threads', {})->{json}{thread_id};
 my $failed = $client->create_run($keyed, 'hello', assistant_id => 'other');
 $client->join_run($failed);
 my $record = $client->get_run($failed);
 is $record->{status}, 'error',
-    'a model that cannot be reached ends the run in error';
+    'directives: a model that is unreachable ends the run in error';
 like $record->{error}{message}, qr/127\.0\.0\.1/,
-    'with a message that says where it was looked for';
+    'directives: the error of an unreachable model names its address';
 unlike $server->error_log, qr/secret-key-of-the-test/,
-    'the key is not in the log';
+    'directives: the key of a model is not in the log';
 $client->delete("/threads/$thread");
 
 undef $server;

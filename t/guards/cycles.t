@@ -9,7 +9,8 @@ use AgentTest::Env qw(root build_dir);
 use AgentTest::Source;
 use Test::More;
 
-my @FOLDERS = qw(mod_ratelimit_regional mod_agent/core mod_agent/db mod_agent/runners mod_agent/supervisor
+my @FOLDERS = qw(mod_ratelimit_regional mod_agent/config mod_agent/core mod_agent/db mod_agent/runners
+    mod_agent/supervisor mod_agent/wait);
     mod_agent/wait);
 
 # ---- The check itself ----

@@ -60,6 +60,8 @@ sub check_reference {
         like $reference, qr/^\s*#?\s*\Q$name\E\b/m, "$file shows $name";
         next if $name =~ /\A</;
         my ($comment) = $reference =~ /((?:^[ ]*# .*\n)+)[ ]*#?$name\b/m;
+        like $comment // '', qr/^[ ]*# Context: (?:server config|<AgentGraph>).*\.$/m,
+            "$file says the context of $name" if $prefix eq 'Agent';
         my ($default) = $help->{$name} =~ /\((default: .+|required)\)\z/;
         ok $default, "the help text of $name ends with its default";
         like last_sentence($comment // ''), qr/\A\Q$default\E(?:,|\z)/i,

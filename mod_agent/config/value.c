@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of directives: numbers, sizes and durations. */
+#include "value.h"
+
+#include <string.h>
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+
+/* Digits of a duration, and of one in days: no overflow in microseconds. */
+#define DURATION_DIGITS 9
+#define DAYS_DIGITS     6
+
+const char *agent_value_number(apr_int64_t *out, cmd_parms *cmd,
+                               const char *arg, apr_int64_t low,
+                               apr_int64_t high)
+{
+    char *end;
+
+    *out = apr_strtoi64(arg, &end, 10);
+    if (*arg == '\0' || *end != '\0' || *out < low || *out > high) {
+        return apr_psprintf(cmd->pool,
+                            "%s: expected a whole number from "
+                            "%" APR_INT64_T_FMT " to %" APR_INT64_T_FMT
+                            ", got '%s'",
+                            cmd->cmd->name, low, high, arg);
+    }
+    return NULL;
+}
+
+/* 1 for none, K, M or G in either case; 0 when it is something else. */
+static apr_int64_t read_unit(const char *unit)
+{
+    static const char units[] = "kmg";
+    apr_int64_t bytes = 1;
+
+    if (*unit == '\0') {
+        return 1;
+    }
+    for (const char *known = units; *known != '\0' && unit[1] == '\0';
+         known++) {
+        bytes *= 1024;
+        if (apr_tolower(*unit) == *known) {
+            return bytes;
+        }
+    }
+    return 0;
+}
+
+const char *agent_value_size(apr_int64_t *out, cmd_parms *cmd, const char *arg,
+                             const agent_size_range_t *range)
+{
+    char *end;
+    apr_int64_t value = apr_strtoi64(arg, &end, 10);
+    apr_int64_t unit = read_unit(end);
+
+    if (end == arg || unit == 0 || value < 0 || value > range->high / unit
+        || (value * unit < range->low && (value > 0 || !range->allows_zero))) {
+        return apr_psprintf(cmd->pool,
+                            "%s: expected bytes from %s to %s, a number with "
+                            "K, M or G after it or none%s, got '%s'",
+                            cmd->cmd->name, range->low_text, range->high_text,
+                            range->allows_zero ? ", or 0" : "", arg);
+    }
+    *out = value * unit;
+    return NULL;
+}
+
+static bool is_duration_unit(const char *unit)
+{
+    static const char *const units[] = {"ms", "s", "min", "h", "d"};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(unit, units[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ap_timeout_parameter_parse() ignores text after the unit and knows no days.
+ * False: arg is not a duration. */
+static bool parse_duration(apr_interval_time_t *out, const char *arg,
+                           const char *unit, apr_pool_t *pool)
+{
+    size_t digits = strspn(arg, "0123456789");
+
+    if (arg[digits] != '\0') {
+        unit = arg + digits;
+    }
+    if (digits == 0 || digits > DURATION_DIGITS || !is_duration_unit(unit)) {
+        return false;
+    }
+    if (*unit == 'd') {
+        if (digits > DAYS_DIGITS) {
+            return false;
+        }
+        arg = apr_psprintf(pool, "%" APR_INT64_T_FMT "h", apr_atoi64(arg) * 24);
+    }
+    return ap_timeout_parameter_parse(arg, out, unit) == APR_SUCCESS;
+}
+
+const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
+                                 const char *arg,
+                                 const agent_duration_range_t *range)
+{
+    apr_interval_time_t unit = 0;
+    apr_interval_time_t value;
+
+    parse_duration(&unit, "1", range->unit, cmd->temp_pool);
+    if (!parse_duration(&value, arg, range->unit, cmd->temp_pool)
+        || value < range->low * unit || value > range->high * unit
+        || (range->is_whole && value % unit != 0)) {
+        return apr_psprintf(
+            cmd->pool,
+            "%s: expected a duration from %" APR_INT64_T_FMT
+            " to %" APR_INT64_T_FMT " %s%s, a number with ms, "
+            "s, min, h or d after it or none (%s), got '%s'",
+            cmd->cmd->name, range->low, range->high, range->unit,
+            range->is_whole ? " without a fraction" : "", range->unit, arg);
+    }
+    *out = value;
+    return NULL;
+}
