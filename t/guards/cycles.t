@@ -11,7 +11,6 @@ use Test::More;
 
 my @FOLDERS = qw(mod_ratelimit_regional mod_agent/config mod_agent/core mod_agent/db mod_agent/runners
     mod_agent/supervisor mod_agent/wait);
-    mod_agent/wait);
 
 # ---- The check itself ----
 
