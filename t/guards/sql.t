@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The folders of sql/functions say who calls a function; states are words.
+# The folders of sql/functions say who calls a function; one function constructs each row type that others
+# take; states are words.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -21,6 +22,13 @@ is join(' ', grep { !$public{$_} } sort keys %called), '',
     'C calls only functions of sql/functions/api and worker';
 is join(' ', grep { !$called{$_} } sort keys %public), '',
     'C calls each function of sql/functions/api and worker';
+
+# A positional row of one of these types breaks silently when the type changes.
+my %constructor = (run_end => 'make_end', run_report => 'make_report');
+for my $type (sort keys %constructor) {
+    my @places = grep { slurp(root() . "/$_") =~ /::agent\.$type\b(?!\[)/ } source_files(qr{\Asql/functions/.*\.sql\z});
+    is "@places", "sql/functions/inline/$constructor{$type}.sql", "$constructor{$type} alone constructs agent.$type";
+}
 
 my @numbers;
 for my $file (source_files(qr{\A(?:sql|t/isolation)/.*\.(?:sql|spec)\z})) {

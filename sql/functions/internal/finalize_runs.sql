@@ -72,6 +72,7 @@ begin
      where f.status = 'success'
        and f.feedback is not null;
 
+    -- A statement of its own: one that refers to run_events opens all of its partitions.
     if v_feedback is not null then
         insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data)
         select f.account_id, r.events_bucket, f.run_id, f.seq, f.epoch, f.event, f.data
