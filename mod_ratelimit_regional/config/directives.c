@@ -285,7 +285,7 @@ static const size_t head_as_get = offsetof(rlr_config_t, head_as_get);
 
 const command_rec rlr_directives[] = {
     AP_INIT_TAKE_ARGV("RateLimitRule", add_rule, NULL, RSRC_CONF,
-                      "NAME \"[METHOD ]PATH\"... key=api-key|user+ip|ip "
+                      "NAME \"[METHOD ]PATH\"... key=KEY "
                       "REGION=COUNT/INTERVAL... [CATEGORY] (default: none)"),
     AP_INIT_TAKE1(
         "RateLimitTable", set_table, NULL, RSRC_CONF,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The servers that are compared: httpd bare, with the limiter, with mod_qos,
+# The compared servers: httpd bare, with the limiter, with mod_qos,
 # nginx bare and with limit_req. All serve the same small files, log no
 # requests and have two processes.
 #
@@ -20,12 +20,12 @@ use Time::HiRes qw(sleep);
 
 our @EXPORT_OK = qw(server_cpus client_cpus);
 
-# What each path stands for is in ratelimit.pl.
+# ratelimit.pl explains the paths.
 my @FILES = qw(one repos new window);
 my $START_SEC = 10;
 
-# More threads in each child than there are connections: a child whose threads
-# are all busy closes connections that wait.
+# More threads per child than connections: a child whose threads are all busy
+# closes idle connections.
 my $HTTPD = <<'CONF';
 ServerRoot "${DIR}"
 PidFile "${DIR}/httpd.pid"
@@ -54,8 +54,8 @@ KeepAliveTimeout 60
 DocumentRoot "${DIR}/htdocs"
 CONF
 
-# Each client has an address of its own: one address gets a sixteenth of the
-# limiter's table only. mod_qos reads the header itself.
+# Each client has its own address, since one address gets only a sixteenth of the
+# limiter's table. mod_qos reads the header itself.
 my $ADDRESSES = <<'CONF';
 LoadModule remoteip_module "${MODULES}/mod_remoteip.so"
 RemoteIPHeader x-client-ip
@@ -63,7 +63,7 @@ RemoteIPInternalProxy 127.0.0.1
 CONF
 
 # One key with a limit that is never reached, one that is refused from its
-# second request on, two for the hostile clients. Everything else is the table.
+# second request on, two for the hostile clients; and the shipped table.
 my $LIMITED = <<'CONF';
 LoadModule ratelimit_regional_module "${MODULE}"
 Include "${ROOT}/conf/ratelimit_regional.conf"
@@ -77,8 +77,8 @@ my %OVERRIDE = (
     'lsv2_pt_bench_trickle'    => '10/10',
 );
 
-# Debian 12's module is not linked with the old libpcre that it needs. It tells
-# clients apart by address alone, here that of a header, and counts to 32767.
+# Debian 12's module is not linked with the old libpcre that it needs. It
+# identifies clients by address only, here from a header, and counts to 32767.
 my ($OLD_PCRE) = glob '/usr/lib/*/libpcre.so.3';
 my $QOS = (defined $OLD_PCRE ? "LoadFile $OLD_PCRE\n" : '') . <<'CONF';
 LoadModule setenvif_module "${MODULES}/mod_setenvif.so"
@@ -123,7 +123,7 @@ http {
 }
 CONF
 
-# path => rate and burst: as near as they come to the limits of the table.
+# path => rate and burst, as close as possible to the limits of the table.
 my %LIMIT_REQ = (
     one    => [ '1000000r/s', 100_000 ],
     repos  => [ '100r/m',     99 ],
@@ -152,8 +152,8 @@ sub new {
     return $self;
 }
 
-# Servers have one half of the processors and clients the other, for taskset:
-# what they take from each other would vary more than what is measured.
+# Servers have one half of the processors and clients the other (taskset):
+# contention would vary more than the measured differences.
 my $CPUS = qx(nproc);
 sub server_cpus { return $CPUS > 1 ? '0-' . (int($CPUS / 2) - 1) : '0' }
 sub client_cpus { return $CPUS > 1 ? int($CPUS / 2) . '-' . ($CPUS - 1) : '0' }
@@ -235,7 +235,7 @@ sub run {
     $self->{pid} = fork // die "fork: $!\n";
     return if $self->{pid};
     $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
-    # It has a file to say it to: the report goes to stdout.
+    # Its output goes to a file: the report is on stdout.
     open STDOUT, '>', "$self->{dir}/output";
     open STDERR, '>&', \*STDOUT;
     { exec 'taskset', '-c', server_cpus(), @command }

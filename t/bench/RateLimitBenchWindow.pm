@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# How many requests a limiter of 10 per 10 s admits in some interval of 10 s,
-# when clients come as it suits them best. All limiters are asked at once, each
-# by two clients of its own, so that it costs the time of one.
+# The most requests that a limiter of 10 per 10 s admits in any interval of 10 s
+# from adverse clients. All limiters are tested at once, each with two clients of
+# its own.
 package RateLimitBenchWindow;
 use strict;
 use warnings;
@@ -15,16 +15,16 @@ our @EXPORT_OK = qw(most_admitted);
 my $INTERVAL_SEC = 10;
 my $BURST = 20;
 
-# When a client sends, in seconds from its start.
+# The times of a client's requests, in seconds from its start.
 my %PATTERN = (
-    # One request opens a window, a burst comes before it ends, another one
-    # behind it: the worst for counters that start afresh.
+    # One request opens a window, a burst follows before it ends and another
+    # after it: the worst case of fixed windows.
     border => [ 0, (9.7) x $BURST, (10.3) x $BURST, (19.7) x $BURST,
         (20.3) x $BURST ],
-    # All at once, then always a little: the worst for buckets that refill.
+    # A burst, then a steady rate: the worst case of token buckets.
     trickle => [ (0) x $BURST, map { $_ / 20 } 1 .. 460 ],
 );
-# Limiters that know only addresses find one in the other header.
+# The second header has the address, for limiters by address.
 my %KEY = (border => '10.99.0.1', trickle => '10.99.0.2');
 
 # {kind => {border => n, trickle => n}} for {kind => server}.
@@ -46,8 +46,8 @@ sub most_admitted {
     return \%most;
 }
 
-# A process that prints for each admitted request when it was sent and when it
-# was answered.
+# A process that prints the times of sending and response of each admitted
+# request.
 sub start_client {
     my ($port, $pattern) = @_;
     my $pid = open(my $from, '-|') // die "fork: $!\n";
@@ -55,7 +55,7 @@ sub start_client {
     my $ok = eval { run_client($port, $pattern); 1 };
     print {*STDERR} $@ if !$ok;
     close STDOUT;
-    # The servers are the parent's to stop.
+    # The parent stops the servers.
     POSIX::_exit($ok ? 0 : 1);
 }
 
@@ -78,8 +78,8 @@ sub run_client {
     return;
 }
 
-# The decision fell between sending and answer: counted is what was certainly
-# less than the interval apart.
+# The decision fell between sending and response: counts the requests that were
+# certainly less than the interval apart.
 sub most_of {
     my (@times) = @_;
     my $most = 0;

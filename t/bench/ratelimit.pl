@@ -6,8 +6,8 @@
 #   t/bench/ratelimit.pl                about ten minutes
 #   BENCH=quick t/bench/ratelimit.pl    three; for comparing with yesterday's
 # Only ratios count: rounds of all servers alternate, and a figure is the median
-# of the rounds' ratios, with the middle half of them behind it. Rounds are short
-# and many, because the machine's mood changes.
+# of the rounds' ratios, followed by their middle half. Rounds are short and many,
+# because the speed of the machine varies.
 use strict;
 use warnings;
 use FindBin;
@@ -23,11 +23,11 @@ my %PLANS = (
     quick => { ours => 7,  others => 3, round_sec => 1, warm_up_sec => 2 },
 );
 my $CONNECTIONS = 32;
-# A rate of failures is no rate; what was on its way at the end may be missing.
+# Rates with failures are discarded; requests in flight at the end may be missing.
 my $SLACK = 0.01;
 
-# What is asked; the rule of the table that decides is default-api, repos-api
-# for 100,000 keys: its window is so long that all of them stay alive.
+# The cases. The deciding rule is default-api, or repos-api for 100,000 keys: its
+# interval is so long that all of them stay live.
 my @CASES = (
     { name => 'one key', path => '/one', keys => 1, aim => 0.97 },
     { name => '100,000 keys', path => '/repos', keys => 100_000, aim => 0.95 },
@@ -41,7 +41,7 @@ my %PAIRS = (
         [ 'qos', 'bare', 'httpd, mod_qos / bare' ],
     ],
 );
-# All refused: who has the server's own refusal, who the limiter's, and where.
+# All refused: the paths with the server's own refusal and with the limiter's.
 my %REFUSED = (
     ours   => [ 'bare', 'limited', '/window', 'httpd, all refused / `Redirect 429`' ],
     others => [ 'nginx', 'nginx_limited', '/refused',
@@ -67,7 +67,7 @@ my $next_key = 1_000_000;
 my @notes;
 print about(), "\n\n";
 print BenchReport::table([ qw(figure aim measured) ]);
-# First, while no server is there to disturb it.
+# First, before a server runs.
 print_rows(decision_rows());
 start_servers();
 for my $whose (qw(ours others)) {
@@ -117,8 +117,7 @@ sub ratio_row {
         ratio_text($result, $with, $without) ];
 }
 
-# The answer to a refused request, against the cheapest refusal that httpd and
-# nginx have themselves.
+# A refusal by the limiter, against the cheapest refusal of httpd and nginx.
 sub refused_rows {
     my ($whose, $without, $with, $path, $name) = @_;
     my $redirect = { name => 'redirect', path => '/redirect', keys => 1 };
@@ -131,8 +130,8 @@ sub refused_rows {
         ratio_text($result, $with, $without) ];
 }
 
-# Rounds of all sides, each round in the other order. A side is the kind of a
-# server, what it is asked and the status expected.
+# Rounds of all sides, in alternating order. A side is the kind of a server, the
+# path and the expected status.
 # {kind => [{rate, cpu}, ...]}
 sub measure {
     my ($whose, $case, @sides) = @_;
@@ -147,7 +146,7 @@ sub measure {
     return \%result;
 }
 
-# Whether it answers as it should: others than ours are left out if they cannot.
+# Whether a server responds as expected; other limiters are skipped otherwise.
 sub warm_up {
     my ($kind, $case, $status) = @_;
     return 1 if eval { run_wrk($plan->{warm_up_sec}, $kind, $case, $status); 1 };
@@ -195,7 +194,7 @@ sub run_wrk {
     my ($count) = $output =~ /(\d+) requests in/ or die "wrk:\n$output";
     my ($rate) = $output =~ m{Requests/sec:\s+([\d.]+)};
     check_status($kind, $case, $count, $status, $output);
-    # No key is new twice.
+    # Each key is new once.
     $next_key += $count + $CONNECTIONS if !$case->{keys};
     return { rate => $rate, cpu => 1e6 * $cpu / $count };
 }

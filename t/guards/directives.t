@@ -61,7 +61,7 @@ sub check_reference {
         next if $name =~ /\A</;
         my ($comment) = $reference =~ /((?:^[ ]*# .*\n)+)[ ]*#?$name\b/m;
         like $comment // '', qr/^[ ]*# Context: (?:server config|<AgentGraph>).*\.$/m,
-            "$file says the context of $name" if $prefix eq 'Agent';
+            "$file says the context of $name";
         my ($default) = $help->{$name} =~ /\((default: .+|required)\)\z/;
         ok $default, "the help text of $name ends with its default";
         like last_sentence($comment // ''), qr/\A\Q$default\E(?:,|\z)/i,
