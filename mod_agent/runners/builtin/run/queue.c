@@ -37,7 +37,8 @@ void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool)
     APR_RING_INIT(&queue->entries, runner_queue_entry_t, link);
 }
 
-/* What applying an input adds to its own tree. Texts keep their length. */
+/* The memory that applying an input adds to its own tree; texts keep their
+ * length. */
 static size_t weigh_growth(agent_raw_t input)
 {
     size_t weight = input.length > 0
