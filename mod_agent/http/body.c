@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Receives bodies; see body.h. */
+/* Receives request bodies; see body.h. */
 #include "body.h"
 
 #include <string.h>
@@ -19,18 +19,18 @@
 #include "last_chunk.h"
 #include "problem.h"
 
-/* The first buffer, in the request's own pool: most bodies are smaller. */
+/* The first buffer, in the request's pool; most bodies fit. */
 #define FIRST_BYTES ((apr_size_t)8 * 1024)
-/* Empty reads in succession while input is pending: a filter that decompresses
- * may take many small pieces before it returns a byte. */
+/* Consecutive empty reads while input is pending: a filter that decompresses
+ * may consume many small pieces before it returns a byte. */
 #define EMPTY_READS 100000
 
-/* Free memory that the buffers' allocator does not give back. */
+/* Free memory that the buffers' allocator keeps. */
 #define KEPT_BYTES ((apr_size_t)512 * 1024)
 
 struct agent_bodies_t {
-    /* Of all large buffers: what a connection's own allocator keeps is kept as
-     * often as there are connections. */
+    /* Of all large buffers. Connections have allocators of their own, each of
+     * which would keep free memory. */
     apr_allocator_t *allocator;
     agent_budget_t *budget;
     agent_body_slots_t *slots;
@@ -43,10 +43,11 @@ struct agent_body_t {
     char *text;
     apr_size_t length;
     apr_size_t capacity;
-    /* Of text, once it is larger than the first buffer; else NULL. Its own:
-     * what a buffer leaves when it grows must not stay in the request's. */
+    /* Of text, if that is larger than the first buffer; else NULL. Destroyed
+     * when the buffer grows, so that the smaller buffer does not remain in the
+     * request's pool. */
     apr_pool_t *pool;
-    /* Of the child's budget, as long as that buffer; else NULL. */
+    /* Of the child's budget, together with pool; else NULL. */
     agent_share_t *share;
     bool is_complete;
 };
@@ -108,8 +109,8 @@ static apr_status_t destroy_buffer(void *body)
     return APR_SUCCESS;
 }
 
-/* What the client has announced; of no use once more than that has come out of
- * a filter that unpacks. */
+/* Content-Length; no bound without one, or when a filter that decompresses has
+ * returned more. */
 static apr_size_t find_announced(const agent_body_t *body, apr_size_t wanted)
 {
     const char *text = apr_table_get(body->call->r->headers_in,
@@ -120,8 +121,8 @@ static apr_size_t find_announced(const agent_body_t *body, apr_size_t wanted)
                                             : APR_SIZE_MAX;
 }
 
-/* Doubled, so that all copies together are as long as the text; never for what
- * is only announced, nor beyond what may come. */
+/* Doubles, so that all copies together are as long as the text; bounded by the
+ * announced length and by AgentMaxBody. */
 static apr_size_t find_capacity(const agent_body_t *body, apr_size_t wanted)
 {
     apr_size_t announced = find_announced(body, wanted);
@@ -208,7 +209,7 @@ static apr_status_t append(agent_body_t *body, const char *data,
     }
     memcpy(body->text + body->length, data, size);
     body->length += size;
-    /* The client did not wait to be asked for more (RFC 9110, 10.1.1). */
+    /* The client sends without waiting for 100 Continue (RFC 9110, 10.1.1). */
     call->r->expecting_100 = 0;
     return APR_SUCCESS;
 }
@@ -247,8 +248,8 @@ static apr_status_t take_arrived(agent_body_t *body)
     return rv;
 }
 
-/* Input may be buffered in a connection filter, where polling the socket does
- * not show it. An error counts as input: the next read reports it. */
+/* True for input that a connection filter holds, which a poll of the socket
+ * does not show, and for an error, which the next read returns. */
 static bool is_input_left(const agent_body_t *body)
 {
     apr_status_t rv = ap_get_brigade(body->call->r->connection->input_filters,
@@ -280,7 +281,8 @@ static apr_status_t read_once(agent_body_t *body, apr_read_type_e block)
     return rv == APR_SUCCESS ? take_arrived(body) : refuse_read(body->call, rv);
 }
 
-/* APR_EAGAIN: all that is there was read, and more is to come. */
+/* APR_EAGAIN: everything that has arrived is read, and the body is incomplete.
+ */
 static apr_status_t read_all(agent_body_t *body, apr_read_type_e block)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -293,7 +295,7 @@ static apr_status_t read_all(agent_body_t *body, apr_read_type_e block)
 
 /* ---- receiving ---- */
 
-/* Where the body is complete, or refused. */
+/* The body is complete, or rv is an error that call->err describes. */
 static int conclude(agent_body_t *body, apr_status_t rv)
 {
     agent_call_t *call = body->call;
@@ -309,7 +311,7 @@ static int conclude(agent_body_t *body, apr_status_t rv)
     return body->then(call);
 }
 
-/* The connection is about to be given to the MPM. */
+/* Before the connection is returned to the MPM. */
 static void pause_share(const agent_body_t *body)
 {
     if (body->share != NULL) {
@@ -343,7 +345,7 @@ static apr_status_t read_more(void *baton)
     return rv;
 }
 
-/* Why the wait for the rest of the body has ended without it. */
+/* Maps the end of a wait without a complete body to its error. */
 static apr_status_t refuse_wait(agent_call_t *call, apr_status_t rv)
 {
     switch (rv) {
@@ -366,7 +368,7 @@ static int go_on(void *baton, apr_status_t rv)
 {
     agent_body_t *body = baton;
 
-    /* If the MPM timed out, read_more() was not called. */
+    /* After a timeout of the MPM read_more() was not called. */
     resume_share(body);
     return conclude(
         body, body->is_complete ? APR_SUCCESS : refuse_wait(body->call, rv));
@@ -388,8 +390,8 @@ static int wait_for_rest(agent_body_t *body)
     return agent_park_read(call->r, &reading);
 }
 
-/* True even where no handler wants the body: httpd would otherwise read it,
- * holding a thread, before the next request. */
+/* A body is received also for handlers that do not read it: httpd would
+ * otherwise block a thread to discard it before the next request. */
 static bool has_body(const request_rec *r)
 {
     const char *length = apr_table_get(r->headers_in, "Content-Length");

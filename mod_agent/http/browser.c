@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cross-site requests and foreign names; see browser.h. Follows the Fetch
- * Standard (CORS, Origin) and Fetch Metadata (Sec-Fetch-Site). DNS rebinding
- * makes a page's own name lead to this server; only the Host tells.
- * mod_ratelimit_regional has a check of its own (browser.c): either module can
- * be used without the other, so they share no code.
+ * Checks Host, Origin and Sec-Fetch-Site; see browser.h. Follows the Fetch
+ * Standard (CORS, Origin) and Fetch Metadata (Sec-Fetch-Site). The check of the
+ * Host defends against DNS rebinding: a page's own name that resolves to this
+ * server. mod_ratelimit_regional has a check of its own: either module works
+ * without the other, so they share no code.
  */
 #include "browser.h"
 
@@ -20,12 +20,12 @@
 
 #define JSON_TYPE "application/json"
 
-/* What SDKs read: which run it is, where its stream goes on, the next page. */
+/* Response headers that SDKs read. */
 #define EXPOSED                                                                \
     "Content-Location, Location, X-Pagination-Total, X-Pagination-Next, "      \
     "Retry-After"
 #define ALLOWED "GET, POST, PUT, PATCH, DELETE"
-/* Seconds a browser may keep what it was told. */
+/* Seconds for which a browser may cache a preflight. */
 #define PREFLIGHT_AGE "600"
 
 static const char *get_header(const request_rec *r, const char *name)
@@ -35,8 +35,8 @@ static const char *get_header(const request_rec *r, const char *name)
 
 /* ---- Host ---- */
 
-/* The address that the client has connected to, and "localhost" for one of
- * this machine's own: no DNS of anybody's makes these lead elsewhere. */
+/* True for the address that the client connected to, and for "localhost" when
+ * that is a loopback address: DNS cannot redirect either. */
 static bool is_local_name(const conn_rec *c, const char *host)
 {
     size_t length = strlen(host);
@@ -54,8 +54,8 @@ static bool is_local_name(const conn_rec *c, const char *host)
             || strcmp(c->local_ip, "::1") == 0);
 }
 
-/* As httpd compares names: without the port, which a proxy may have changed.
- * HTTP/1.0 knows no Host, and no browser sends it. */
+/* Compares names as httpd does, without the port, which a proxy may change. A
+ * request of HTTP/1.0 without Host is not a browser's. */
 static bool is_own_host(request_rec *r)
 {
     return r->hostname == NULL
@@ -82,10 +82,10 @@ static bool is_allowed_origin(const agent_dir_config_t *dir, const char *text)
 }
 
 /*
- * Whether a page of another site sent this. "none" is the user himself, by the
- * address bar. "same-origin" counts for more than Origin: behind a proxy that
- * speaks TLS, or changes the Host, only the browser knows. "same-site" is
- * another port or subdomain, which is not us.
+ * Sec-Fetch-Site "none" is a request of the user, from the address bar.
+ * "same-origin" overrides Origin: behind a proxy that ends TLS or changes the
+ * Host only the browser can tell. "same-site" is another port or subdomain and
+ * counts as cross-site.
  */
 static bool is_cross_site(const request_rec *r, const agent_dir_config_t *dir)
 {
@@ -104,7 +104,7 @@ static bool is_cross_site(const request_rec *r, const agent_dir_config_t *dir)
 
 /* ---- CORS ---- */
 
-void agent_browser_share(request_rec *r)
+void agent_browser_set_cors(request_rec *r)
 {
     const agent_dir_config_t *dir = agent_config_dir(r);
     const char *origin = get_header(r, "Origin");
@@ -144,7 +144,7 @@ bool agent_browser_is_preflight(const agent_call_t *call)
     return true;
 }
 
-/* ---- all together ---- */
+/* ---- the check ---- */
 
 static bool changes_nothing(const char *method)
 {
@@ -152,7 +152,7 @@ static bool changes_nothing(const char *method)
         || strcmp(method, "OPTIONS") == 0;
 }
 
-/* A page may send other types without asking first. */
+/* Pages may send certain other types without a preflight. */
 static bool has_json_type(const request_rec *r)
 {
     const char *type = get_header(r, "Content-Type");
@@ -180,7 +180,7 @@ apr_status_t agent_browser_check(agent_call_t *call)
     if (!is_own_host(r)) {
         return refuse(call, AGENT_E_MISDIRECTED, "Host");
     }
-    agent_browser_share(r);
+    agent_browser_set_cors(r);
     call->is_cross_site = is_cross_site(r, call->dir);
     if (call->is_cross_site && !changes_nothing(r->method)) {
         return refuse(call, AGENT_E_CROSS_SITE, "Origin");

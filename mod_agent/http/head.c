@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounds what a request says before its body; see head.h. */
+/* Checks the size of a request's line and headers; see head.h. */
 #include "head.h"
 
 #include <string.h>

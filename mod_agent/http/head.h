@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much a request's line and headers may be. */
+/* The size limit of a request's line and headers. */
 #ifndef AGENT_HTTP_HEAD_H
 #define AGENT_HTTP_HEAD_H
 
 #include "call.h"
 
 /*
- * The line and all headers together, as nginx has it. httpd bounds each of them
- * (LimitRequestLine, LimitRequestFieldSize) and their number
- * (LimitRequestFields): 800 KB, which a request that waits would keep.
+ * Of the line and all headers together, as in nginx. httpd limits the size of
+ * each (LimitRequestLine, LimitRequestFieldSize) and their number
+ * (LimitRequestFields), which allows 800 KB; a waiting request keeps them all.
  */
 #define AGENT_HEAD_BYTES ((apr_size_t)32 * 1024)
 
-/* Before the body is received. Error: HEAD_TOO_LARGE, after which the
- * connection is closed: nobody reads the body. */
+/* Called before the body is received. Error: HEAD_TOO_LARGE, which also closes
+ * the connection, since the body is not read. */
 apr_status_t agent_head_check(agent_call_t *call);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the end of a chunked body back; see last_chunk.h. RFC 9112, 7.1. */
+/* Holds back the last chunk of a body; see last_chunk.h. RFC 9112, 7.1. */
 #include "last_chunk.h"
 
 #include <stdbool.h>
@@ -10,29 +10,29 @@
 
 #define FILTER_NAME "AGENT_LAST_CHUNK"
 
-/* One line with the size of a chunk, or the last one and its trailers. */
+/* The longest line with a chunk's size, or last chunk with its trailers. */
 #define KEPT_BYTES (16 * 1024)
 
-/* What the line that arrives is, by what has arrived of it. */
+/* What the current line is, as far as it has arrived. */
 typedef enum line_t {
     LINE_BEGINS,
-    /* Only zeros so far: a size of 0, unless another digit follows. */
+    /* Zeros: the size 0, unless another digit follows. */
     LINE_ZEROS,
     LINE_LAST_CHUNK,
     LINE_OTHER
 } line_t;
 
 typedef struct last_chunk_t {
-    /* Lines that httpd has not got yet; the last one may be incomplete. */
+    /* Lines that are held back; the last one may be incomplete. */
     apr_bucket_brigade *kept;
     apr_bucket_brigade *piece;
     apr_size_t kept_bytes;
     line_t line;
     /* After the last chunk: lines are trailers, an empty one ends them. */
     bool in_trailers;
-    /* Bytes of the line of a trailer, without its end. */
+    /* Bytes of the current trailer, without its line end. */
     apr_size_t trailer_bytes;
-    /* What is kept may go. */
+    /* The lines held back can be passed on. */
     bool is_whole;
 } last_chunk_t;
 
@@ -75,7 +75,7 @@ static void read_byte(last_chunk_t *chunk, char byte)
     }
 }
 
-/* A piece ends with its line, or where what has arrived of that does. */
+/* A piece is a line, or the part of one that has arrived. */
 static apr_status_t read_piece(last_chunk_t *chunk)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -97,8 +97,8 @@ static apr_status_t read_piece(last_chunk_t *chunk)
     return rv;
 }
 
-/* Copied, so that small pieces do not keep the buffers they came in; a line
- * that goes on at once need not be. */
+/* Copies the piece, so that a small one does not keep the buffer it arrived in;
+ * a line that is passed on at once is moved. */
 static apr_status_t keep_piece(last_chunk_t *chunk)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -144,7 +144,8 @@ static apr_status_t gather(last_chunk_t *chunk, const ap_filter_t *filter)
     return APR_SUCCESS;
 }
 
-/* Data pass; lines pass one by one, the last chunk with all that follows. */
+/* Passes data through, and lines one at a time; the last chunk together with
+ * its trailers. */
 static apr_status_t filter_input(ap_filter_t *filter, apr_bucket_brigade *bb,
                                  ap_input_mode_t mode, apr_read_type_e block,
                                  apr_off_t bytes)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An input filter below httpd's that keeps the end of a chunked body back until
- * all of it is there.
+ * An input filter below httpd's that holds back the last chunk of a body until
+ * its trailers have arrived.
  *
- * httpd reads chunks without blocking when it is asked to, but once it has seen
- * that no more follow it reads the trailers as it reads headers: a thread waits
- * for each line of them. Behind this filter they are there when it begins.
+ * httpd reads chunks without blocking on request, but reads the trailers after
+ * the last chunk like headers, blocking for each line. With this filter they
+ * have arrived when httpd sees the last chunk.
  */
 #ifndef AGENT_HTTP_LAST_CHUNK_H
 #define AGENT_HTTP_LAST_CHUNK_H
 
 #include <httpd.h>
 
-/* Registers the filter; once, when the module's hooks are. */
+/* Called once, when the module registers its hooks. */
 void agent_last_chunk_register(void);
 
-/* For a request with a chunked body of which nothing was read yet, and which is
- * read without blocking to its end. */
+/* Adds the filter to a request whose chunked body is unread and will be read to
+ * its end without blocking. */
 void agent_last_chunk_add(request_rec *r);
 
 #endif

@@ -23,8 +23,8 @@ static void log_unavailable(const agent_call_t *call, const char *cause)
     }
 }
 
-/* Whose cause is what an administrator may have to allow. */
-static bool is_about_rule(agent_error_id_t id)
+/* Errors that an administrator can turn off by a directive. */
+static bool is_configurable(agent_error_id_t id)
 {
     return id == AGENT_E_MISDIRECTED || id == AGENT_E_CROSS_SITE
         || id == AGENT_E_CONTENT_TYPE || id == AGENT_E_WEBHOOK;
@@ -43,7 +43,7 @@ void agent_problem_log(const agent_call_t *call)
                       AGENT_LOGNO(0101) "%s %s: internal error: %s",
                       call->r->method, call->r->uri, cause);
     }
-    else if (is_about_rule(err->id)) {
+    else if (is_configurable(err->id)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, call->r,
                       AGENT_LOGNO(0731) "%s %s: %s: %s", call->r->method,
                       call->r->uri, agent_error_code(err->id), cause);

@@ -12,7 +12,7 @@
 
 #include "../core/json.h"
 #include "../core/scan.h"
-#include "../model/schema.h"
+#include "../core/word.h"
 
 static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
                            const char *detail)
@@ -20,8 +20,8 @@ static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
     return agent_error_set(&call->err, id, detail, NULL, call->pool);
 }
 
-/* Content-Encoding must be absent: bodies are stored as received. An input
- * filter that decodes one (mod_deflate) removes the header. */
+/* Bodies are stored as received, so that none may be encoded. An input filter
+ * that decodes (mod_deflate) removes the header. */
 static apr_status_t check_content(agent_call_t *call)
 {
     const char *coding = apr_table_get(call->r->headers_in, "Content-Encoding");
@@ -56,7 +56,7 @@ apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call)
     return APR_SUCCESS;
 }
 
-/* In place; false when it is not UTF-8 text without U+0000. */
+/* Decodes in place; false if the result is not UTF-8 or contains U+0000. */
 static bool decode(char *text)
 {
     return ap_unescape_urlencoded(text) == OK
@@ -77,7 +77,7 @@ static bool add_param(apr_table_t *query, char *pair)
     return true;
 }
 
-/* Parameters with nothing between two & count as well. */
+/* Counts empty parameters too. */
 static apr_size_t count_params(const char *args)
 {
     apr_size_t count = 1;
@@ -136,7 +136,7 @@ void agent_request_drop_query(agent_call_t *call)
     }
 }
 
-/* The first one of this name; NULL = none. */
+/* The first value of a name; NULL when it is absent. */
 static const char *find_param(const agent_call_t *call, const char *name)
 {
     return call->query != NULL ? apr_table_get(call->query, name) : NULL;
@@ -180,10 +180,9 @@ apr_status_t agent_request_word(const char **out, agent_call_t *call,
     if (text == NULL) {
         return APR_SUCCESS;
     }
-    word = agent_schema_find_word(text, words);
+    word = agent_word_find(text, words);
     if (word == NULL) {
-        return refuse_query(call, name,
-                            agent_schema_print_words(words, call->pool));
+        return refuse_query(call, name, agent_word_print(words, call->pool));
     }
     *out = word;
     return APR_SUCCESS;
@@ -209,12 +208,12 @@ apr_status_t agent_request_flag(bool *out, agent_call_t *call, const char *name)
     return refuse_query(call, name, "true or false");
 }
 
-/* What words has of text is added once, so that the list is never longer than
- * words; false when it has nothing of it. */
+/* Adds text if it is one of words and not in the list, which is therefore never
+ * longer than words; false if it is none of them. */
 static bool add_word(apr_array_header_t *list, const char *text,
                      const char *const *words)
 {
-    const char *word = agent_schema_find_word(text, words);
+    const char *word = agent_word_find(text, words);
 
     if (word == NULL) {
         return false;
@@ -243,7 +242,8 @@ static bool add_json_words(apr_array_header_t *list, const char *value,
     return true;
 }
 
-/* The words of one value: a JSON array of strings, or joined by commas. */
+/* Adds the words of one value: a JSON array of strings, or a list separated by
+ * commas. */
 static bool add_words(apr_array_header_t *list, const char *value,
                       const char *const *words, apr_pool_t *scratch)
 {
@@ -279,7 +279,7 @@ static apr_status_t read_words(apr_array_header_t *list, agent_call_t *call,
         if (strcmp(param->key, name) == 0
             && !add_words(list, param->val, words, get_query_pool(call))) {
             return refuse_query(call, name,
-                                agent_schema_print_words(words, call->pool));
+                                agent_word_print(words, call->pool));
         }
     }
     return APR_SUCCESS;
@@ -297,7 +297,7 @@ apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
     if (read_words(list, call, name, words) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    /* The Python SDK sends the name without a value for no words at all. */
+    /* The Python SDK sends the name without a value for an empty list. */
     if (list->nelts > 0) {
         APR_ARRAY_PUSH(list, const char *) = NULL;
         *out = (const char *const *)list->elts;
@@ -322,7 +322,7 @@ apr_status_t agent_request_identity(const char **out, agent_call_t *call,
     }
     if (value[length] != '\0' || length == 0 || length > limit) {
         return agent_error_setf(&call->err, AGENT_E_BAD_REQUEST, call->pool,
-                                "Header %s: expected 1 to %d visible ASCII "
+                                "Header %s: expected 1 to %d printable ASCII "
                                 "characters without a comma, sent once.",
                                 name, (int)limit);
     }

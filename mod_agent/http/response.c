@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends bodies; see response.h. */
+/* Sends responses; see response.h. */
 #include "response.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@
 
 #include "../core/heap.h"
 
-/* One brigade for the whole response: a long stream must not grow. */
+/* One brigade for the whole response, so that a long stream takes no more
+ * memory. */
 static apr_bucket_brigade *get_brigade(agent_call_t *call)
 {
     if (call->brigade == NULL) {
@@ -24,7 +25,7 @@ static apr_bucket_brigade *get_brigade(agent_call_t *call)
     return call->brigade;
 }
 
-/* Whatever the filters report, there is nobody to send to any more:
+/* Any error of the filters means that the client cannot be reached:
  * APR_ECONNABORTED. */
 static apr_status_t pass(agent_call_t *call, apr_bucket *content, int flush)
 {
@@ -45,7 +46,7 @@ static apr_status_t pass(agent_call_t *call, apr_bucket *content, int flush)
         : APR_ECONNABORTED;
 }
 
-/* A cache must not answer for a run that may have gone on since. */
+/* Responses are not cacheable: they change while a run executes. */
 static void begin_content(agent_call_t *call, int status, const char *type)
 {
     call->r->status = status;
@@ -68,7 +69,7 @@ static int send_json(agent_call_t *call, int status, apr_bucket *body,
 
 int agent_response_json(agent_call_t *call, int status, const char *body)
 {
-    /* The text lives in the request's pool, which outlives the brigade. */
+    /* Not copied: the request's pool outlives the brigade. */
     return send_json(call, status,
                      apr_bucket_pool_create(body, strlen(body), call->pool,
                                             call->r->connection->bucket_alloc),
@@ -102,7 +103,7 @@ int agent_response_empty(agent_call_t *call, int status)
 void agent_response_resume(agent_call_t *call, const char *path)
 {
     const request_rec *r = call->r;
-    /* The Python SDK does not repeat what it asked for. */
+    /* The Python SDK does not add the query again. */
     const char *query = r->method_number == M_GET ? r->args : NULL;
 
     apr_table_setn(r->headers_out, "Location",
@@ -130,7 +131,7 @@ void agent_response_locate(agent_call_t *call, const char *thread_id,
 apr_status_t agent_response_begin(agent_call_t *call, const char *type)
 {
     begin_content(call, HTTP_OK, type);
-    /* nginx in front would collect what comes bit by bit. */
+    /* An nginx in front would buffer the pieces. */
     apr_table_setn(call->r->headers_out, "X-Accel-Buffering", "no");
     return pass(call, NULL, 1);
 }
@@ -157,8 +158,8 @@ apr_status_t agent_response_write_parts(agent_call_t *call,
     return pass(call, NULL, 1);
 }
 
-/* Where the end of the connection is the end of the body (HTTP/1.0, as proxies
- * may speak it), only a reset shows that the body is cut. */
+/* Where the end of the connection ends the body (HTTP/1.0, which some proxies
+ * use), only a reset shows that the body is incomplete. */
 static void reset_at_close(conn_rec *connection)
 {
     const struct linger none = {.l_onoff = 1, .l_linger = 0};
@@ -173,8 +174,8 @@ int agent_response_abort(agent_call_t *call)
 {
     conn_rec *connection = call->r->connection;
 
-    /* HTTP/2 resets a stream at this, as for a proxy whose backend broke off;
-     * it takes no heed of an aborted connection. */
+    /* mod_http2 resets the stream at this bucket, as for a proxy whose backend
+     * failed; it ignores `aborted`. */
     if (connection->master != NULL && !connection->aborted) {
         pass(call,
              ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, call->pool,

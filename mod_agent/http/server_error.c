@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * httpd's own errors as JSON; see server_error.h. A filter takes the place of
- * httpd's HTML. What an administrator wrote (ErrorDocument), and what another
- * module answers in a form of its own, stays.
+ * Replaces httpd's HTML error pages by JSON in an output filter; see
+ * server_error.h. An ErrorDocument, and other modules' own error bodies, are
+ * left alone.
  */
 #include "server_error.h"
 
@@ -25,15 +25,14 @@
 #define FILTER_NAME "AGENT_SERVER_ERROR"
 #define HTML_TYPE   "text/html"
 
-/* Set in register_hooks. */
+/* Set when the hooks are registered. */
 static ap_filter_rec_t *error_filter;
 static const char *api_handler;
 
 /* ---- which requests ---- */
 
-/* Errors of reading the request come before httpd has looked for its location:
- * the path tells where it would have gone, and what has none (a request line
- * that is too long or no HTTP) is taken for /. */
+/* For errors that httpd finds before it walks the locations: walks them with
+ * the request's path, or with / when the request line had none. */
 static void find_location(request_rec *r)
 {
     char *uri = r->uri;
@@ -62,9 +61,9 @@ static bool has_document(request_rec *r)
     return ap_response_code_string(r, ap_index_of_response(r->status)) != NULL;
 }
 
-/* ---- the answer ---- */
+/* ---- the body ---- */
 
-/* "Request Header Fields Too Large" as a word of the API. */
+/* "Request Header Fields Too Large" -> request_header_fields_too_large. */
 static const char *make_code(const char *reason, apr_pool_t *pool)
 {
     char *code = apr_pstrdup(pool, reason);
@@ -82,7 +81,7 @@ static const char *make_code(const char *reason, apr_pool_t *pool)
     return code;
 }
 
-/* What this module says for the same, else httpd's reason phrase. */
+/* This module's code for the status, else one made of httpd's reason phrase. */
 static const char *find_code(int status, const char *reason, apr_pool_t *pool)
 {
     switch (status) {
@@ -151,7 +150,7 @@ static void take_error(request_rec *r)
     if (r->status < HTTP_BAD_REQUEST || !is_for_api(r)) {
         return;
     }
-    agent_browser_share(r);
+    agent_browser_set_cors(r);
     if (!has_document(r)) {
         ap_add_output_filter_handle(error_filter, NULL, r, r->connection);
     }

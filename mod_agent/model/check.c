@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The checks of one value each, by kind; see check.h. They walk over the text:
- * json-c reads only what is small.
- */
+/* Checks of single values; see check.h. They read the JSON text; json-c parses
+ * only short values. */
 #include "check.h"
 
 #include <limits.h>
@@ -13,12 +11,16 @@
 #include "../core/egress.h"
 #include "../core/json.h"
 #include "../core/uuid.h"
-#include "schema.h"
+#include "../core/word.h"
 
-/* Longest text of a number that may be within any limit here. */
+/* Longest text of a number within any of the limits. */
 #define NUMBER_BYTES 64
-/* Longest text of a value that may be short enough without its escapes. */
-#define METADATA_TEXT_BYTES (8 * AGENT_METADATA_VALUE_BYTES)
+/* Bounds of a metadata object, so that an index can hold it. */
+#define METADATA_KEYS        64
+#define METADATA_KEY_BYTES   64
+#define METADATA_VALUE_BYTES 512
+/* Longest text of a metadata value that may be short enough when unescaped. */
+#define METADATA_TEXT_BYTES (8 * METADATA_VALUE_BYTES)
 
 static const char *print_pointer(const agent_json_path_t *path)
 {
@@ -148,7 +150,7 @@ apr_status_t agent_check_flag(const agent_check_t *check, agent_raw_t value,
         : agent_check_refuse(path, "true or false");
 }
 
-/* What json-c makes of a value; NULL when its text is longer than most. */
+/* The value as json-c parses it; NULL if its text is longer than most. */
 static json_object *read_small(agent_raw_t value, apr_size_t most,
                                apr_pool_t *pool)
 {
@@ -156,7 +158,7 @@ static json_object *read_small(agent_raw_t value, apr_size_t most,
     agent_error_t *err;
 
     if (value.length <= most) {
-        /* The text has passed a scan; should it fail, object stays NULL. */
+        /* The text was scanned before; object stays NULL if this fails. */
         (void)!agent_json_parse(&object,
                                 apr_pstrmemdup(pool, value.text, value.length),
                                 value.length, &err, pool);
@@ -199,8 +201,7 @@ apr_status_t agent_check_word(const agent_check_t *check, agent_raw_t value,
             return APR_SUCCESS;
         }
     }
-    return agent_check_refuse(
-        path, agent_schema_print_words(check->words, path->pool));
+    return agent_check_refuse(path, agent_word_print(check->words, path->pool));
 }
 
 apr_status_t agent_check_url(const agent_check_t *check, agent_raw_t value,
@@ -216,7 +217,7 @@ apr_status_t agent_check_url(const agent_check_t *check, agent_raw_t value,
     return expected ? agent_check_refuse(path, expected) : APR_SUCCESS;
 }
 
-/* Checks each element of an array, of which there may be at most so many. */
+/* Checks each element of an array of at most `most`. */
 static apr_status_t check_elements(const agent_check_t *check,
                                    agent_raw_t array, int most,
                                    const char *expected,
@@ -237,8 +238,7 @@ static apr_status_t check_elements(const agent_check_t *check,
     return APR_SUCCESS;
 }
 
-/* One word, or an array of them: the React hook sends an empty one where a page
- * looks at no event. */
+/* The React hook sends an empty array for a page that reads no event. */
 apr_status_t agent_check_words(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path)
 {
@@ -281,7 +281,7 @@ static apr_status_t check_key(const agent_check_t *check, agent_raw_t value,
         : agent_check_refuse(path->above, "strings of 1 to 64 bytes");
 }
 
-/* Each becomes part of an address. */
+/* The strings become parts of a URL. */
 apr_status_t agent_check_keys(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path)
 {
@@ -295,14 +295,15 @@ apr_status_t agent_check_keys(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_uuids(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path)
 {
-    static const char expected[] = "an array of 1 to 1000 UUIDs";
+    const char *expected = apr_psprintf(path->pool, "an array of 1 to %d UUIDs",
+                                        (int)check->high);
     const agent_check_t uuid = {.check = agent_check_uuid};
     const char *at = value.text;
     agent_raw_t first;
 
     return agent_raw_kind(value) == AGENT_RAW_ARRAY
             && agent_element_next(&first, &at)
-        ? check_elements(&uuid, value, AGENT_MANY_RUNS, expected, path)
+        ? check_elements(&uuid, value, (int)check->high, expected, path)
         : agent_check_refuse(path, expected);
 }
 
@@ -317,14 +318,14 @@ apr_status_t agent_check_nodes(const agent_check_t *check, agent_raw_t value,
     return agent_check_texts(check, value, path);
 }
 
-/* Bytes of the value without white space and needless escapes. */
+/* Bytes of the value without white space and unneeded escapes. */
 static apr_size_t measure_value(agent_raw_t value, apr_pool_t *pool)
 {
     apr_size_t length = value.length;
     apr_pool_t *scratch;
     json_object *object;
 
-    if (length <= AGENT_METADATA_VALUE_BYTES) {
+    if (length <= METADATA_VALUE_BYTES) {
         return length;
     }
     apr_pool_create(&scratch, pool);
@@ -352,13 +353,13 @@ apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
         agent_raw_t key = {member.key - 1, member.key_length + 2};
         apr_size_t length = agent_raw_string_length(key);
 
-        if (i == AGENT_METADATA_KEYS) {
+        if (i == METADATA_KEYS) {
             return agent_check_refuse(path, "at most 64 keys");
         }
-        if (length == 0 || length > AGENT_METADATA_KEY_BYTES) {
+        if (length == 0 || length > METADATA_KEY_BYTES) {
             return agent_check_refuse(path, "keys of 1 to 64 bytes");
         }
-        if (measure_value(raw, path->pool) > AGENT_METADATA_VALUE_BYTES) {
+        if (measure_value(raw, path->pool) > METADATA_VALUE_BYTES) {
             agent_json_path_t below = agent_json_path_below(
                 path, agent_raw_string(key, path->pool));
 

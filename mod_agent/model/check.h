@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The checks that schema.c's tables are made of. Each looks at one value and
- * refuses it with INVALID and its JSON pointer.
+ * The checks that schema.c's tables consist of. Each checks one value; the
+ * error is INVALID with the value's JSON pointer.
  */
 #ifndef AGENT_MODEL_CHECK_H
 #define AGENT_MODEL_CHECK_H
@@ -9,12 +9,12 @@
 #include "../core/error.h"
 #include "../core/raw.h"
 
-/* Rows of the largest table of members. */
+/* Most rows of a table of members. */
 #define AGENT_CHECK_MEMBERS 32
 
 typedef struct agent_check_t agent_check_t;
 
-/* Where in the body a value stands. Printed only when the value is refused. */
+/* The position of a value in the body. Printed only for an error. */
 typedef struct agent_json_path_t {
     /* NULL for the body itself. */
     const struct agent_json_path_t *above;
@@ -41,27 +41,25 @@ agent_json_path_t agent_json_path_below(const agent_json_path_t *path,
                                         const char *key);
 agent_json_path_t agent_json_path_at(const agent_json_path_t *path, int index);
 
-/* Refuses the value: "POINTER: expected EXPECTED." */
+/* Sets the error "POINTER: expected EXPECTED." and returns it. */
 apr_status_t agent_check_refuse(const agent_json_path_t *path,
                                 const char *expected);
 
-/*
- * Finds the members of a table, which ends in a row without a key, in an
- * object: one value for each row, NONE where it is absent or null.
- */
+/* Finds the members of a table, which ends with a row without a key, in an
+ * object: one value for each row, NONE if it is absent or null. */
 void agent_check_find(agent_raw_t *values, const agent_check_t *members,
                       agent_raw_t object);
 
-/* Checks what agent_check_find() has found, in the order of the table. */
+/* Checks the values of agent_check_find() in the order of the table. */
 apr_status_t agent_check_members(const agent_check_t *members,
                                  agent_raw_t *values,
                                  const agent_json_path_t *path);
 
-/* Anything. */
+/* Any value. */
 apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
                              const agent_json_path_t *path);
 
-/* An object, with the members of check->members if these are set. */
+/* An object; with check->members, also its members. */
 apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
                                 const agent_json_path_t *path);
 
@@ -73,7 +71,7 @@ apr_status_t agent_check_text(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_flag(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path);
 
-/* A number from low to high, or a whole one. */
+/* A number, or an integer, from low to high. */
 apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
                                 const agent_json_path_t *path);
 apr_status_t agent_check_integer(const agent_check_t *check, agent_raw_t value,
@@ -85,7 +83,7 @@ apr_status_t agent_check_word(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_words(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path);
 
-/* A URL that agent_egress_read_url() takes. */
+/* A URL that agent_egress_read_url() accepts. */
 apr_status_t agent_check_url(const agent_check_t *check, agent_raw_t value,
                              const agent_json_path_t *path);
 
@@ -93,7 +91,7 @@ apr_status_t agent_check_url(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_uuid(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path);
 
-/* An array of strings: any, 64 keys, 1 to AGENT_MANY_RUNS UUIDs. */
+/* An array of: strings; up to 64 strings of 1 to 64 bytes; 1 to high UUIDs. */
 apr_status_t agent_check_texts(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path);
 apr_status_t agent_check_keys(const agent_check_t *check, agent_raw_t value,
@@ -105,7 +103,8 @@ apr_status_t agent_check_uuids(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_nodes(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path);
 
-/* An object within AGENT_METADATA_*. */
+/* An object of up to 64 members: names of 1 to 64 bytes, values of up to 512
+ * bytes. */
 apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
                                   const agent_json_path_t *path);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs: one SQL function each.
+ * Runs. Each function calls one SQL function; its errors are those of the SQL
+ * function and of agent_db_pool_call().
  *
- * *body receives the response as PostgreSQL built it, in pool. Ids are lower
- * case UUIDs. Errors are those of the SQL function and of agent_db_pool_call().
- * *changed, where there is one, receives the ids of the thread and the runs
- * that whoever waits for them should look at, separated by spaces; NULL for
- * none.
+ * *body: the response as PostgreSQL built it, in pool. *changed: the ids of the
+ * thread and the runs whose waiters are to be notified, separated by spaces;
+ * NULL for none.
  */
 #ifndef AGENT_MODEL_RUN_H
 #define AGENT_MODEL_RUN_H
@@ -14,17 +13,17 @@
 #include "../db/pool.h"
 #include "ref.h"
 
-/* Which runs of a thread, and what of them. */
+/* Which runs of a thread, and which of their fields. */
 typedef struct agent_run_filter_t {
     int limit;
     int offset;
-    /* NULL = any. */
+    /* NULL: any. */
     const char *status;
-    /* NULL-terminated names of fields; NULL = all. */
+    /* NULL-terminated names of fields; NULL: all. */
     const char *const *select;
 } agent_run_filter_t;
 
-/* The thread that a run belongs to. */
+/* The thread of the run ref->run_id; ref->thread_id is not read. */
 apr_status_t agent_run_find_thread(const char **thread_id, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
                                    agent_error_t **err, apr_pool_t *pool);
@@ -34,9 +33,9 @@ apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
                            apr_pool_t *pool);
 
 /*
- * Runs of the thread ids[1], the newest first: as many as filter->limit says,
- * or as fit some 16 MB, but at least one. *next receives the offset of those
- * that follow, NULL when there are none.
+ * Runs of a thread, newest first: up to filter->limit, or as many as fit into
+ * about 16 MB, but at least one. *next: the offset of the next page, NULL after
+ * the last run.
  */
 apr_status_t agent_run_list(const char **body, const char **next,
                             agent_db_pool_t *db, const agent_run_ref_t *ref,
@@ -52,8 +51,8 @@ apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, const char *action,
                               agent_error_t **err, apr_pool_t *pool);
 
-/* Runs of one thread; run_ids is NULL-terminated. RUN_NOT_FOUND when none of
- * them is there. */
+/* Cancels runs of one thread; run_ids is NULL-terminated. RUN_NOT_FOUND if none
+ * of them exists. */
 apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
                                    const char *const *run_ids,
@@ -61,19 +60,16 @@ apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    apr_pool_t *pool);
 
 /*
- * Up to 100 unfinished runs with ids below *before, the latest first; *before
- * becomes the last one's, to go on from. status: pending, running or all.
- * RUN_NOT_FOUND when there are no more.
+ * Cancels up to 100 unfinished runs with ids below *before, newest first, and
+ * sets *before to the id of the last one. status: pending, running or all.
+ * RUN_NOT_FOUND when no run is left.
  */
 apr_status_t agent_run_cancel_some(const char **changed, const char **before,
                                    agent_db_pool_t *db, const char *account_id,
                                    const char *status, const char *action,
                                    agent_error_t **err, apr_pool_t *pool);
 
-/*
- * The final values of a run; APR_EAGAIN while it has not finished.
- * ids, here and above: account, thread, run.
- */
+/* The final values of a run; APR_EAGAIN while it has not finished. */
 apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
                             const agent_run_ref_t *ref, agent_error_t **err,
                             apr_pool_t *pool);
@@ -88,21 +84,19 @@ enum {
 };
 
 /*
- * All that a stream of a run needs at one look, in one statement: its events
- * after a number, and its end.
+ * One poll of a run's stream: its events after a number, and its end.
  *
- * Rows in order, each with its number (SEQ). NAME and DATA: send it. NAME NULL
- * and STATUS NULL: nothing to send, but the cursor is at SEQ now. STATUS
- * set: everything is sent and the run is final; this is the last row. MORE "t"
- * (last row only): there is more, ask again at once. No rows: wait.
+ * Rows in order, each with its number SEQ. NAME and DATA: an event to send.
+ * NAME and STATUS NULL: nothing to send, the cursor moves to SEQ. STATUS set:
+ * the run is final and all events are sent; the last row. MORE "t" (last row
+ * only): more events can be read at once. No rows: no events yet.
  *
- * names: NULL-terminated names of the events wanted, NULL for all; the others
- * cost no memory and the cursor passes over them. limit: events looked at; a
- * result also ends near 64 KB of data, so that a slow reader holds no more.
- * When the retention has dropped events after the number, an event `gap`
- * ({run_id, after, last}) stands for them, then the run's state as `values`,
- * and `error` or `feedback` if it had one: these come whatever names says.
- * Errors: RUN_NOT_FOUND.
+ * names: NULL-terminated names of the events to return, NULL for all; others
+ * take no memory, and the cursor moves past them. limit: events read; a result
+ * also ends near 64 KB of data, which bounds what a slow reader holds. Events
+ * that the retention has dropped are replaced by `gap` ({run_id, after, last}),
+ * the run's state as `values`, and its `error` or `feedback`, whatever names
+ * contains. Error: RUN_NOT_FOUND.
  */
 apr_status_t agent_run_events(agent_db_result_t **events, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, apr_int64_t after,

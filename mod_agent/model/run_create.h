@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creating runs: one SQL function each. *body, *changed and errors: as in
- * run.h. */
+/* Creates runs. *body, *changed and errors: as in run.h. */
 #ifndef AGENT_MODEL_RUN_CREATE_H
 #define AGENT_MODEL_RUN_CREATE_H
 
 #include "../db/pool.h"
 #include "ref.h"
 
-/* What create run needs besides the body. All texts borrowed. */
+/* A run to create. All texts are borrowed. */
 typedef struct agent_run_creation_t {
     agent_run_ref_t ref;
     const char *assistant_id;
-    /* The graph whose own assistant that is; NULL = look it up. */
+    /* The graph whose own assistant that is; NULL: a stored assistant. */
     const char *graph_id;
-    /* NULL-terminated: the graphs this server executes. */
+    /* NULL-terminated names of the graphs that this server executes. */
     const char *const *graph_ids;
     /* reject, enqueue, interrupt or rollback. */
     const char *strategy;
     const char *user_id;
-    /* NULL = none; then request_hash is NULL too. */
+    /* NULL: none; request_hash is NULL too. */
     const char *idempotency_key;
     const char *request_hash;
-    /* Where feedback goes, with {run_id} and {key}; NULL = nowhere. */
+    /* AgentFeedbackURL, with {run_id} and {key}; NULL: none. */
     const char *feedback_url;
     /* The body as sent. */
     const char *request;
@@ -32,20 +31,20 @@ apr_status_t agent_run_create(const char **body, const char **changed,
                               const agent_run_creation_t *creation,
                               agent_error_t **err, apr_pool_t *pool);
 
-/* The same on a new hidden thread, which gets creation->thread_id; strategy is
- * not looked at. */
+/* The same on a new hidden thread with the id creation->ref.thread_id; strategy
+ * is not read. */
 apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
                                         agent_error_t **err, apr_pool_t *pool);
 
-/* What creation of many runs needs: as above, with lists of count elements. */
+/* Many runs to create: members as above, lists of count elements. */
 typedef struct agent_run_batch_t {
     const char *account_id;
     int count;
     const char *const *thread_ids;
     const char *const *run_ids;
     const char *const *assistant_ids;
-    /* "" where the graph is to be looked up. */
+    /* "": a stored assistant. */
     const char *const *batch_graph_ids;
     const char *const *graph_ids;
     const char *user_id;
@@ -54,7 +53,7 @@ typedef struct agent_run_batch_t {
     const char *request;
 } agent_run_batch_t;
 
-/* All of them, each on a new hidden thread, or none; *body is the array of
+/* Creates all runs, each on a new hidden thread, or none. *body: the array of
  * their records. */
 apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                                     const agent_run_batch_t *batch,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of request bodies, as tables; see schema.h. */
+/* Schemas of request bodies as tables of checks; see schema.h. */
 #include "schema.h"
 
 #include <string.h>
@@ -36,26 +36,6 @@ const char *const agent_run_statuses[] = {
 const char *const agent_run_fields[] = {
     "run_id", "thread_id", "assistant_id", "created_at",         "updated_at",
     "status", "metadata",  "kwargs",       "multitask_strategy", NULL};
-
-const char *agent_schema_find_word(const char *text, const char *const *words)
-{
-    while (*words != NULL && strcmp(text, *words) != 0) {
-        words++;
-    }
-    return *words;
-}
-
-const char *agent_schema_print_words(const char *const *words, apr_pool_t *pool)
-{
-    const char *text = words[0];
-
-    /* Bounded: a table of the source. */
-    for (int i = 1; words[i] != NULL; i++) {
-        text = apr_pstrcat(pool, text, words[i + 1] ? ", " : " or ", words[i],
-                           NULL);
-    }
-    return text;
-}
 
 static const agent_check_t config_members[] = {
     {.key = "tags", .check = agent_check_texts},
@@ -119,7 +99,7 @@ static const agent_check_t thread_members[] = {
 static const agent_check_t cancel_members[] = {
     {.key = "status", .check = agent_check_word, .words = cancel_statuses},
     {.key = "thread_id", .check = agent_check_uuid},
-    {.key = "run_ids", .check = agent_check_uuids},
+    {.key = "run_ids", .check = agent_check_uuids, .high = AGENT_MANY_RUNS},
     {.key = NULL}};
 
 agent_raw_t agent_field_raw(const agent_fields_t *fields, const char *key)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What request bodies must look like, field by field. Unknown fields are
- * ignored; null is the same as absent; everything else that does not fit is
- * INVALID with the JSON pointer of the field.
+ * The schemas of request bodies. Unknown members are ignored and null is the
+ * same as absent; any other mismatch is INVALID with the member's JSON pointer.
  */
 #ifndef AGENT_MODEL_SCHEMA_H
 #define AGENT_MODEL_SCHEMA_H
@@ -10,30 +9,20 @@
 #include "../core/error.h"
 #include "../core/raw.h"
 
-/* Bounds of a metadata object, so that it can be searched by index. */
-#define AGENT_METADATA_KEYS        64
-#define AGENT_METADATA_KEY_BYTES   64
-#define AGENT_METADATA_VALUE_BYTES 512
-
-/*
- * The members of a body that its schema knows: borrowed from the body's text.
- * NULL stands for a body without members.
- */
+/* The members of a body that its schema names, borrowed from the body's text.
+ * NULL: a body without members. */
 typedef struct agent_fields_t agent_fields_t;
 
-/* The member's value; NONE when it is absent or null. */
+/* A member's value; NONE if it is absent or null. */
 agent_raw_t agent_field_raw(const agent_fields_t *fields, const char *key);
 
-/* The text of a string, in the pool of the check; fallback for anything else.
- */
+/* A member's text, in the pool of the check; fallback if it is not a string. */
 const char *agent_field_string(const agent_fields_t *fields, const char *key,
                                const char *fallback);
 
-/*
- * Each of these checks a body, whose text has passed agent_json_scan_request(),
- * and returns its fields in pool. Takes memory for fields, not for the values
- * in them.
- */
+/* Each function below checks a body that agent_json_scan_request() has
+ * accepted, and returns its fields in pool. Takes memory for fields, not for
+ * values. */
 
 /* The body of POST /threads. */
 apr_status_t agent_schema_thread(const agent_fields_t **fields,
@@ -58,13 +47,7 @@ apr_status_t agent_schema_runs(const agent_fields_t *const **runs, int *count,
                                agent_raw_t body, agent_error_t **err,
                                apr_pool_t *pool);
 
-/* The one of the NULL-terminated words that text is; NULL = none. */
-const char *agent_schema_find_word(const char *text, const char *const *words);
-
-/* "a, b or c", in pool. */
-const char *agent_schema_print_words(const char *const *words,
-                                     apr_pool_t *pool);
-
+/* The words of parameters and members, NULL-terminated. */
 extern const char *const agent_run_statuses[];
 extern const char *const agent_run_fields[];
 extern const char *const agent_cancel_actions[];

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Threads and their state: one SQL function each.
- *
- * *body receives the response as PostgreSQL built it, in pool. Ids are lower
- * case UUIDs. Errors are those of the SQL function and of agent_db_pool_call().
- */
+/* Threads, their state and their events. *body, *changed and errors: as in
+ * run.h. */
 #ifndef AGENT_MODEL_THREAD_H
 #define AGENT_MODEL_THREAD_H
 
-#include <stdbool.h>
-
 #include "../db/pool.h"
 #include "ref.h"
+#include "thread_cursor.h"
 
 /* request: the body as sent. if_exists: raise or do_nothing. */
 apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
@@ -23,36 +18,18 @@ apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
 
-/* *changed: as in run.h. */
 apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool);
 
-/* checkpoint_id NULL: the newest state. */
+/* The state at a checkpoint; checkpoint_id NULL: the newest state. */
 apr_status_t agent_thread_state(const char **body, agent_db_pool_t *db,
                                 const agent_run_ref_t *ref,
                                 const char *checkpoint_id, agent_error_t **err,
                                 apr_pool_t *pool);
 
-/*
- * A place in the events of all runs of a thread: number of the run within the
- * thread, number of the event within the run. Its text is "<run>-<seq>", the id
- * of the event before it. {n, -1}: all runs before n are over; {0, -1}: the
- * oldest event that is still there.
- */
-typedef struct agent_thread_cursor_t {
-    apr_int64_t run;
-    apr_int64_t seq;
-} agent_thread_cursor_t;
-
-/* Reads an event's id, or "-" for the oldest event; false when it is neither.
- */
-bool agent_thread_cursor_read(agent_thread_cursor_t *cursor, const char *text);
-
-/*
- * The place behind everything that there is: where a stream begins that shows
- * only what is new. *run_id: the run in whose midst that is, else NULL.
- */
+/* The cursor after the last event, where a stream of new events begins.
+ * *run_id: the run that executes there, or NULL. */
 apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,
                               const char **run_id, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
@@ -70,24 +47,22 @@ enum {
 };
 
 /*
- * All that a stream of a thread needs at one look, in one statement. How to use
- * it: register for the thread's id; agent_thread_end() or the client's
- * Last-Event-ID gives the first cursor; then look, wait, look again, until the
- * thread is gone (THREAD_NOT_FOUND).
+ * One poll of a thread's stream. The first cursor comes from agent_thread_end()
+ * or Last-Event-ID; a stream polls when it is woken by the thread's id, until
+ * THREAD_NOT_FOUND.
  *
- * Rows in order; after each row the cursor is agent_thread_cursor_read() of its
- * ID, which is also what is sent as its id.
- *   NAME set: send NAME, DATA. Every attempt of a run begins with
- *     `metadata` {run_id, attempt}: this is the start of mode lifecycle.
- *   STATUS set: the run is final, say so (`run_done`). RUN is NULL and STATUS
- *     is `deleted` when the run in which the cursor was has been rolled back or
- *     deleted. CHECKPOINT, when set, is the state it has left, for mode
- *     state_update: agent_thread_state() of it.
- *   Both NULL: nothing to send, but the cursor has moved.
- *   MORE "t" (last row only): there is more, ask again at once.
- * names: NULL-terminated names of the events wanted ({"metadata"} for
- * lifecycle, {} for state_update alone), NULL for all (run_modes); the others
- * cost no memory. limit, gaps and the bound of 64 KB: as agent_run_events().
+ * Rows in order. The cursor after a row is its ID, which is sent as the event's
+ * id too.
+ *   NAME set: an event to send. Each attempt of a run begins with `metadata`
+ *     {run_id, attempt}, in mode lifecycle the start of the run.
+ *   STATUS set: the run RUN is final (`run_done`). RUN NULL, STATUS `deleted`:
+ *     the run at the cursor was rolled back or deleted. CHECKPOINT: the state
+ *     after the run, for mode state_update, if it left one.
+ *   Both NULL: nothing to send, the cursor moves.
+ *   MORE "t" (last row only): more events can be read at once.
+ * names: NULL-terminated names of the events to return ({"metadata"} for
+ * lifecycle, {} for state_update alone), NULL for all (run_modes). limit, gaps
+ * and the bound of 64 KB: as agent_run_events().
  */
 apr_status_t agent_thread_events(agent_db_result_t **events,
                                  agent_db_pool_t *db,

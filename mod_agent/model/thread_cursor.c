@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places in the events of a thread; see thread.h. */
+/* Positions in a thread's stream; see thread_cursor.h. */
+#include "thread_cursor.h"
+
 #include <string.h>
 
 #include <apr_strings.h>
 
-#include "thread.h"
-
-/* Digits only, so that a number has one spelling; up to 18 fit. */
+/* Reads up to 18 digits, and no sign, so that a cursor has one spelling. */
 static const char *read_number(apr_int64_t *number, const char *text)
 {
     size_t length = strspn(text, "0123456789");

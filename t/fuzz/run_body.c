@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/ model/schema.c model/check.c */
-/* A request body, as it comes: scan, json-c, the checks of every field. */
+/* Request bodies: the scan, json-c, and the checks of all fields. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "../../mod_agent/core/scan.h"
 #include "../../mod_agent/model/schema.h"
 
-/* What the scan lets pass json-c must take whole. */
+/* json-c must parse every text that the scan accepts. */
 static void compare_with_json_c(const char *text, size_t length)
 {
     json_tokener *tokener = json_tokener_new_ex(AGENT_SCAN_DEPTH + 1);
@@ -33,7 +33,7 @@ static void check_body(schema_t schema, const char *text, apr_pool_t *pool)
     }
 }
 
-/* The walk over the text must find the members that json-c finds. */
+/* core/raw.c must find the members that json-c finds. */
 static void compare_members(const char *text, json_object *body,
                             apr_pool_t *pool)
 {

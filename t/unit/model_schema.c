@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: model/schema.c model/check.c core/ */
-/* What request bodies must look like: each rule from both sides. */
+/* Schemas of request bodies: values on both sides of each rule. */
 #include "check.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static apr_status_t check_runs(const agent_fields_t **fields, agent_raw_t body,
     return agent_schema_runs(&runs, &count, body, err, pool);
 }
 
-/* The detail of the refusal; NULL when the body is accepted. */
+/* The detail of the error; NULL if the body is accepted. */
 static const char *check(schema_t schema, const char *text, apr_pool_t *pool)
 {
     const agent_fields_t *fields;
@@ -149,7 +149,7 @@ static const char *make_metadata(int keys, int key_bytes, int value_bytes,
     return apr_pstrcat(pool, text, "}}", NULL);
 }
 
-static void metadata_is_bounded_so_that_it_can_be_searched(void **state)
+static void metadata_is_bounded(void **state)
 {
     assert_null(
         check(agent_schema_thread, make_metadata(64, 64, 512, *state), *state));
@@ -161,7 +161,7 @@ static void metadata_is_bounded_so_that_it_can_be_searched(void **state)
         check(agent_schema_thread, make_metadata(1, 5, 513, *state), *state));
 }
 
-static void a_thread_may_bring_its_id(void **state)
+static void a_thread_may_have_an_id_of_the_client(void **state)
 {
     assert_null(check(agent_schema_thread,
                       "{\"thread_id\":\"018F2D6E-7C4B-7ABC-9DEF-0123456789AB\","
@@ -263,7 +263,7 @@ static void a_cancel_names_a_status_or_runs_of_a_thread(void **state)
                         "/run_ids: expected an array of 1 to 1000 UUIDs.");
 }
 
-static void fields_are_read_however_they_are_spelled(void **state)
+static void fields_are_found_under_escaped_names(void **state)
 {
     static const char text[] =
         " { \"\\u0061ssistant_id\" : \"ag\\u0065nt\\ud83d\\ude00\\n\" ,"
@@ -289,7 +289,7 @@ static void fields_are_read_however_they_are_spelled(void **state)
                      AGENT_RAW_NONE);
 }
 
-static void lengths_are_those_of_what_is_meant(void **state)
+static void lengths_are_those_of_the_decoded_text(void **state)
 {
     char text[6 * 512 + 64];
     char *p = text
@@ -312,12 +312,12 @@ int main(void)
         CHECK_TEST(a_body_is_an_object),
         CHECK_TEST(good_members_of_a_run_are_accepted),
         CHECK_TEST(bad_members_of_a_run_are_named),
-        CHECK_TEST(metadata_is_bounded_so_that_it_can_be_searched),
-        CHECK_TEST(a_thread_may_bring_its_id),
+        CHECK_TEST(metadata_is_bounded),
+        CHECK_TEST(a_thread_may_have_an_id_of_the_client),
         CHECK_TEST(feedback_keys_are_bounded),
         CHECK_TEST(a_batch_is_an_array_of_runs),
-        CHECK_TEST(fields_are_read_however_they_are_spelled),
-        CHECK_TEST(lengths_are_those_of_what_is_meant),
+        CHECK_TEST(fields_are_found_under_escaped_names),
+        CHECK_TEST(lengths_are_those_of_the_decoded_text),
         CHECK_TEST(a_cancel_names_a_status_or_runs_of_a_thread)};
 
     return CHECK_RUN(tests);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: model/thread_cursor.c */
-/* Ids of a thread's events: each place has one spelling, nothing else is one.
- */
+/* Event ids of a thread's stream: each cursor has exactly one spelling. */
 #include "check.h"
 
-#include "../../mod_agent/model/thread.h"
+#include "../../mod_agent/model/thread_cursor.h"
 
 static void check_good(const char *text, apr_int64_t run, apr_int64_t seq)
 {
@@ -24,7 +23,7 @@ static void an_id_is_two_numbers(void **state)
                APR_INT64_C(999999999999999999));
 }
 
-static void behind_a_run_is_before_the_next_one(void **state)
+static void a_seq_of_minus_one_is_the_start_of_a_run(void **state)
 {
     check_good("4--1", 4, -1);
 }
@@ -35,7 +34,7 @@ static void a_hyphen_is_the_oldest_event(void **state)
     check_good("0--1", 0, -1);
 }
 
-static void anything_else_is_refused_and_changes_nothing(void **state)
+static void any_other_text_is_refused_and_leaves_the_cursor(void **state)
 {
     static const char *const bad[] = {"",
                                       "1",
@@ -72,9 +71,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(an_id_is_two_numbers),
-        CHECK_TEST(behind_a_run_is_before_the_next_one),
+        CHECK_TEST(a_seq_of_minus_one_is_the_start_of_a_run),
         CHECK_TEST(a_hyphen_is_the_oldest_event),
-        CHECK_TEST(anything_else_is_refused_and_changes_nothing)};
+        CHECK_TEST(any_other_text_is_refused_and_leaves_the_cursor)};
 
     return CHECK_RUN(tests);
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words of a fixed set, as a NULL-terminated table. */
+#ifndef AGENT_CORE_WORD_H
+#define AGENT_CORE_WORD_H
+
+#include <apr_pools.h>
+
+/* The element of words that equals text; NULL: none. */
+const char *agent_word_find(const char *text, const char *const *words);
+
+/* "a, b or c", in pool. */
+const char *agent_word_print(const char *const *words, apr_pool_t *pool);
+
+#endif
