@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Requests that are wrong: the right 4xx with detail and code, never 500, and
-# nothing left behind.
+# Invalid requests: a 4xx with detail and code, never 500, and no row written.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -34,7 +33,7 @@ sub is_refused {
 }
 
 # ---- JSON ----
-# Temporary ones come to their end meanwhile.
+# Temporary threads of other tests expire while this one runs.
 my $COUNT = 'select count(*) from agent.threads where not temporary';
 my $count = sql($COUNT);
 my @not_json = (
@@ -64,33 +63,33 @@ is_refused($client->post('/threads', $_), 422, 'body ' . printable($_))
 is_refused($client->post('/threads', '{"metadata":{"a":' . '[' x 119 . ']' x 119 . '}}'),
     422, 'a body of 121 levels');
 is sql($COUNT), $count,
-    'none of them made a thread';
+    'create thread: a refused body creates no thread';
 
 like $client->post('/threads', '{"metadata":{"a":["\u0000"]}}')->{json}{detail},
-    qr{\A/metadata/a/0: }, 'the detail says where';
+    qr{\A/metadata/a/0: }, 'create thread: the detail points at the value';
 
-# What is only unusual is kept.
+# Unusual JSON that is valid.
 for my $good ('{"metadata":{"a":9007199254740993}}',
     '{"metadata":{"a":"\ud83d\ude00 \u2028"}}', '{"metadata":{"a":-0.0e-5}}',
     " \r\n{}\t") {
     is $client->post('/threads', $good)->{status}, 200,
-        'body ' . printable($good) . ' is accepted';
+        'create thread: body ' . printable($good) . ' is accepted';
 }
 
 # ---- runs ----
 my $long = '{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"'
     . "a'); drop table agent.runs; --" . '"}]}}';
 my $kept = $client->post($RUNS, $long);
-is $kept->{status}, 200, 'SQL in an input is only text';
+is $kept->{status}, 200, 'create run: SQL in an input is text';
 $client->join_run($kept->{json});
-# What jsonb writes out at length, and what stands deeper in a run's config.
+# Numbers that jsonb writes in full, and nesting that a run's config deepens.
 for my $metadata ('{"a":1e300,"b":-1.5e-300}', '{"a":' . '[' x 118 . ']' x 118 . '}') {
     my $unusual = $client->post('/threads', qq({"metadata":$metadata}))->{json};
     my $run = $client->post("/threads/$unusual->{thread_id}/runs",
         $long =~ s/\{/{"metadata":$metadata,/r)->{json};
     $client->join_run($run);
     is $client->get_run($run)->{status}, 'success',
-        'a run with metadata ' . printable($metadata) . ' succeeds';
+        'create run: a run with metadata ' . printable($metadata) . ' succeeds';
 }
 my %bad_runs = (
     '{}' => '/assistant_id', '{"assistant_id":7}' => '/assistant_id',
@@ -105,10 +104,10 @@ my %bad_runs = (
 for my $body (sort keys %bad_runs) {
     my $answer = $client->post($RUNS, $body);
     is_refused($answer, 422, $body);
-    like $answer->{json}{detail}, qr/\A\Q$bad_runs{$body}\E: /, 'at its place';
+    like $answer->{json}{detail}, qr/\A\Q$bad_runs{$body}\E: /, "create run: the detail points at $bad_runs{$body}";
 }
 is sql("select count(*) from agent.runs where thread_id = '$thread'"), 1,
-    'none of them made a run';
+    'create run: a refused body creates no run';
 
 my $checkpoint = $client->post($RUNS, {
     assistant_id  => 'agent',
@@ -116,44 +115,44 @@ my $checkpoint = $client->post($RUNS, {
 });
 is_refused($checkpoint, 404, 'an unknown checkpoint');
 
-# A shape that only the graph can judge ends the run, not the request.
+# Only the graph can check the shape of an input: the run fails, not the request.
 my $odd = $client->post($RUNS,
     { assistant_id => 'agent', input => { messages => 'x y' } });
-is $odd->{status}, 200, 'an input the graph may not understand is accepted';
+is $odd->{status}, 200, 'create run: an input that the graph may refuse is accepted';
 $client->join_run($odd->{json});
 like $client->get_run($odd->{json})->{status}, qr/\A(?:success|error)\z/,
-    'and its run ends';
+    'create run: a run with an odd input ends';
 
 # ---- sizes and codings ----
 my $max = 4 * 1024 * 1024;
 is raw_post('/threads', 'Content-Length: ' . ($max + 1), ''), 413,
-    'a body announced larger than AgentMaxBody is 413';
+    'body: Content-Length above AgentMaxBody is 413';
 is raw_post('/threads', "Transfer-Encoding: chunked",
     sprintf("%x\r\n%s\r\n0\r\n\r\n", $max + 1, ' ' x ($max + 1))), 413,
-    'so is one that turns out to be';
+    'body: a chunked body above AgentMaxBody is 413';
 is raw_post('/threads', "Content-Length: 2\r\nContent-Encoding: gzip", '{}'), 415,
-    'a packed body is 415';
+    'body: Content-Encoding gzip is 415';
 is raw_post('/threads', "Transfer-Encoding: gzip, chunked",
-    "2\r\n{}\r\n0\r\n\r\n"), 415, 'in either way';
+    "2\r\n{}\r\n0\r\n\r\n"), 415, 'body: Transfer-Encoding gzip is 415';
 is raw_post('/threads', "Transfer-Encoding: chunked", "2\r\n{}\r\n0\r\n\r\n"),
-    200, 'a chunked body is fine';
+    200, 'body: a chunked body is accepted';
 for my $bad ("2\n{}\r\n0\r\n\r\n", "0x2\r\n{}\r\n0\r\n\r\n",
     "-1\r\n{}\r\n0\r\n\r\n") {
     like raw_post('/threads', 'Transfer-Encoding: chunked', $bad),
-        qr/\A4/, 'bad chunking is refused: ' . printable($bad);
+        qr/\A4/, 'body: bad chunking is refused: ' . printable($bad);
 }
 
-# RFC 9112, 6.3: the chunks count, and the connection is good for nothing more.
+# RFC 9112, 6.3: the chunks delimit the body, and the connection is closed.
 {
     my $answers = $client->exchange("POST /threads HTTP/1.1\r\n$HOST\r\n"
         . "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n"
         . "2\r\n{}\r\n0\r\n\r\nGET /ok HTTP/1.1\r\n$HOST\r\n\r\n");
     is scalar(() = $answers =~ m{^HTTP/1\.1 }mg), 1,
-        'nothing is served after a body with both lengths';
-    like $answers, qr/^Connection: close\r$/m, 'whose connection is closed';
+        'body: with Content-Length and Transfer-Encoding no further request is served';
+    like $answers, qr/^Connection: close\r$/m, 'body: with Content-Length and Transfer-Encoding the connection is closed';
 }
 is raw_post('/threads', "Content-Length: $_", '{}'), 400,
-    "Content-Length: $_ is 400" for ('-1', '+2', '0x2', '2, 2', '1e1', '9' x 20);
+    "body: Content-Length $_ is 400" for ('-1', '+2', '0x2', '2, 2', '1e1', '9' x 20);
 
 my $runs = sql("select count(*) from agent.runs where thread_id = '$thread'");
 my $cut = $client->connection;
@@ -162,19 +161,19 @@ syswrite $cut, "POST $RUNS HTTP/1.1\r\n$HOST\r\nTransfer-Encoding: chunked\r\n\r
 shutdown $cut, 1;
 AgentTest::Client::read_to_end($cut);
 is sql("select count(*) from agent.runs where thread_id = '$thread'"), $runs,
-    'a body that is cut makes no run, although what came was complete JSON';
+    'body: a cut chunked body creates no run even if its JSON is complete';
 
 # ---- headers ----
 for my $name (qw(x-user-id x-api-key Idempotency-Key)) {
     for my $value ("a b", "\xff", "a,b", 'x' x 300, "\xc3\xa9") {
         is raw_post($RUNS, "Content-Length: 24\r\n$name: $value",
-            '{"assistant_id":"agent"}'), 400, "$name: " . printable($value);
+            '{"assistant_id":"agent"}'), 400, "headers: $name: " . printable($value) . ' is 400';
     }
     is raw_post($RUNS, "Content-Length: 24\r\n$name: k1\r\n$name: k2",
-        '{"assistant_id":"agent"}'), 400, "$name twice";
+        '{"assistant_id":"agent"}'), 400, "headers: $name sent twice is 400";
 }
 is raw_status("GET /ok HTTP/1.1\r\n$HOST\r\nConnection: close\r\nx-a: "
-        . 'x' x 9000 . "\r\n\r\n"), 400, 'a header of 9,000 bytes';
+        . 'x' x 9000 . "\r\n\r\n"), 400, 'headers: one of 9,000 bytes is 400';
 
 # ---- paths and methods ----
 for my $path ('/', '/thread', '/threads/', "/threads/$thread/", '/threads/x',
@@ -193,20 +192,20 @@ for my $path (sort keys %methods) {
     for my $method (@{ $methods{$path} }) {
         my $answer = $client->request($method, $path);
         is_refused($answer, 405, "$method $path");
-        ok $answer->{headers}{allow}, "with Allow: $answer->{headers}{allow}";
+        ok $answer->{headers}{allow}, "$method $path: the 405 has Allow";
     }
 }
 like raw_status("$_ /ok HTTP/1.1\r\n$HOST\r\nConnection: close\r\n\r\n"),
-    qr/\A(?:400|405|501)\z/, "method $_" for qw(get FOO! TRACE CONNECT BREW);
-is $client->request('OPTIONS', $RUNS)->{status}, 204, 'OPTIONS is answered';
+    qr/\A(?:400|405|501)\z/, "methods: $_ is refused" for qw(get FOO! TRACE CONNECT BREW);
+is $client->request('OPTIONS', $RUNS)->{status}, 204, 'methods: OPTIONS is 204';
 my $head = $client->request('HEAD', '/ok');
-is $head->{status}, 200, 'so is HEAD';
-is $head->{body} // '', '', 'without a body';
+is $head->{status}, 200, 'methods: HEAD is 200';
+is $head->{body} // '', '', 'methods: HEAD has no body';
 
 is $client->get("/threads/$thread/runs?$_")->{status}, 400,
-    "query $_ is badly encoded" for ('limit=%zz', 'limit=%00', 'limit=%ff', '%ff=1');
+    "query: $_ is 400" for ('limit=%zz', 'limit=%00', 'limit=%ff', '%ff=1');
 
-is $client->get('/ok?check_db=1')->{status}, 200, 'the server is still well';
+is $client->get('/ok?check_db=1')->{status}, 200, 'the server still serves requests';
 
 sub printable {
     my ($text) = @_;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# POST /runs/batch: many runs without a thread, all or none.
+# POST /runs/batch: many stateless runs, all or none.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -17,23 +17,23 @@ sub run_body {
 sub batch { return $client->post('/runs/batch', [@_]) }
 
 my $answer = batch(map { run_body("text $_", on_completion => 'keep') } 1 .. 20);
-is $answer->{status}, 200, 'a batch of runs is created in one request';
+is $answer->{status}, 200, 'batch: the response is 200';
 my @runs = @{ $answer->{json} };
 is_deeply [ map { $_->{kwargs}{input}{messages}[0]{content} } @runs ],
-    [ map { "text $_" } 1 .. 20 ], 'its records come in the order of the request';
-is_deeply [ map { $_->{status} } @runs ], [ ('pending') x 20 ], 'at once';
+    [ map { "text $_" } 1 .. 20 ], 'batch: the records are in the order of the request';
+is_deeply [ map { $_->{status} } @runs ], [ ('pending') x 20 ], 'batch: the runs are pending in the response';
 my %threads = map { $_->{thread_id} => 1 } @runs;
-is scalar keys %threads, 20, 'each run has a thread of its own';
+is scalar keys %threads, 20, 'batch: each run has its own thread';
 is_deeply [ map { $client->join_run($_)->{messages}[0]{content} } @runs ],
-    [ map { "text $_" } 1 .. 20 ], 'all are executed';
+    [ map { "text $_" } 1 .. 20 ], 'batch: all runs are executed';
 
 my ($one) = @{ batch(run_body('alone', input => undef))->{json} };
-is_deeply $one->{kwargs}{temporary}, Cpanel::JSON::XS::true, 'their threads are temporary by default';
+is_deeply $one->{kwargs}{temporary}, Cpanel::JSON::XS::true, 'batch: threads are temporary by default';
 
 my $raw = '[{"assistant_id":"agent","input":{"a":1.10,"b":9007199254740993}},'
     . '{"assistant_id":"agent","input":[1,2]}]';
 like $client->post('/runs/batch', $raw)->{body},
-    qr/"a":1\.10,"b":9007199254740993\}.*\[1,2\]/, 'inputs stay the exact text';
+    qr/"a":1\.10,"b":9007199254740993\}.*\[1,2\]/, 'batch: inputs are stored as the exact text';
 
 # ---- refused as a whole ----
 for my $case (
@@ -44,35 +44,35 @@ for my $case (
         qr{\A/1/stream_mode: }, 'a bad member' ],
     [ [ run_body('x'), run_body('y', config => { tags => [7] }) ],
         qr{\A/1/config/tags/0: }, 'a bad member deep inside' ],
-    [ [ run_body('x'), 'run' ], qr{\A/1: expected an object}, 'an item that is no object' ],
+    [ [ run_body('x'), 'run' ], qr{\A/1: expected an object}, 'an item that is not an object' ],
     [ [ {} ], qr{\A/0/assistant_id: }, 'an item without an assistant' ],
     [ [ run_body('x'), run_body('y', command => {}) ], qr{\A/1/command: }, 'input beside command' ],
 ) {
     my ($body, $detail, $what) = @$case;
     my $refused = $client->post('/runs/batch', $body);
-    is $refused->{status}, 422, "$what is refused";
-    like $refused->{json}{detail}, $detail, 'with its place';
+    is $refused->{status}, 422, "batch: $what is 422";
+    like $refused->{json}{detail}, $detail, "batch: the detail points at $what";
 }
 my $unknown = '01890000-0000-7000-8000-000000000000';
 for my $id ('nobody', $unknown) {
     my $none = batch(run_body('x'), run_body('y', assistant_id => $id));
-    is $none->{status}, 404, "a batch that asks for $id is refused";
-    like $none->{json}{detail}, qr/No assistant found for "$id"/, 'and says so';
+    is $none->{status}, 404, "batch: the unknown assistant $id is 404";
+    like $none->{json}{detail}, qr/No assistant found for "$id"/, "batch: the detail names the assistant $id";
 }
 for my $case ([ 'nobody', undef, 404, qr{\A/1: No assistant} ], [ 'agent', 'http://127.0.0.1/', 422, qr{\A/1/webhook: } ]) {
     my ($assistant, $webhook, $status, $detail) = @$case;
     my $told = batch(run_body('x'), run_body('y', assistant_id => $assistant, webhook => $webhook));
-    is $told->{status}, $status, 'what only this server can tell is checked for each run too';
-    like $told->{json}{detail}, $detail, 'with its place';
+    is $told->{status}, $status, "batch: a check of an item against the configuration is $status";
+    like $told->{json}{detail}, $detail, "batch: the detail of a $status points at the item";
 }
-is $client->post('/runs/batch', '[{]')->{status}, 400, 'what is not JSON is 400';
+is $client->post('/runs/batch', '[{]')->{status}, 400, 'batch: a body that is not JSON is 400';
 my $keyed = $client->post('/runs/batch', [ run_body('x') ], { 'Idempotency-Key' => 'k' });
-is $keyed->{status}, 422, 'an Idempotency-Key stands for one run';
-like $keyed->{json}{detail}, qr/Idempotency-Key/, 'and is named';
-is $client->get('/runs/batch')->{status}, 405, 'there is nothing to get';
+is $keyed->{status}, 422, 'batch: an Idempotency-Key is 422';
+like $keyed->{json}{detail}, qr/Idempotency-Key/, 'batch: the detail names Idempotency-Key';
+is $client->get('/runs/batch')->{status}, 405, 'batch: GET is 405';
 
 my $many = batch((run_body('many')) x 1000)->{json};
-is scalar @$many, 1000, '1000 runs are possible';
+is scalar @$many, 1000, 'batch: 1000 runs are accepted';
 $client->join_run($_) for @$many[ 0, 500, 999 ];
 
 done_testing;

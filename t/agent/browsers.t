@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What pages of other origins, and names that are not the server's, may do; what
-# a page that is allowed may; and errors that httpd makes itself. Requests are
-# raw bytes here; t/sdk/pages.t sends them from a browser.
+# Host, Origin, Sec-Fetch-Site and CORS, and errors that httpd generates. Requests
+# are raw bytes here; t/sdk/pages.t sends them from a browser.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -78,7 +77,7 @@ my $RUN = encode_json({ assistant_id => 'agent', input => { messages => 'x' } })
 
 sub count_runs { return sql('select count(*) from agent.runs') }
 
-subtest 'a page of another origin starts no run, whatever its browser says of it' => sub {
+subtest 'cross-site requests: POST and DELETE of another origin are refused' => sub {
     my $before = count_runs();
     my $thread = $client->create_thread->{thread_id};
     my %text = ('Content-Type' => 'text/plain');
@@ -109,29 +108,29 @@ subtest 'a page of another origin starts no run, whatever its browser says of it
     }
     is says(ask($client, "DELETE /threads/$thread", { Origin => $EVIL })),
         '403 cross_site_request', 'DELETE is refused';
-    is $client->get("/threads/$thread")->{status}, 200, 'the thread is still there';
-    is count_runs(), $before, 'no run was created';
+    is $client->get("/threads/$thread")->{status}, 200, 'a refused DELETE deletes no thread';
+    is count_runs(), $before, 'a refused POST creates no run';
 };
 
-subtest 'a page of another origin may send GET and can read nothing' => sub {
+subtest 'cross-site requests: GET is served without CORS headers' => sub {
     my $answer = ask($client, 'GET /info', { Origin => $EVIL, 'Sec-Fetch-Site' => 'cross-site' });
-    is $answer->{status}, 200, 'GET is answered';
-    is_deeply cors($answer), {}, 'its browser is not told to show it';
+    is $answer->{status}, 200, 'a GET of another origin is 200';
+    is_deeply cors($answer), {}, 'the response has no CORS headers';
     my $asked = ask($client, 'OPTIONS /threads', { Origin => $EVIL,
         'Access-Control-Request-Method' => 'POST' });
-    is_deeply cors($asked), {}, 'a preflight allows nothing';
+    is_deeply cors($asked), {}, 'the preflight of another origin has no CORS headers';
     my $run = $client->start_run('sleep 600000');
     my $path = AgentTest::Client::run_path($run);
     for my $how ('join', 'stream') {
         is says(ask($client, "GET $path/$how?cancel_on_disconnect=true",
             { 'Sec-Fetch-Site' => 'cross-site' })), '403 cross_site_request',
-            "a $how that would cancel the run is refused";
+            "a $how with cancel_on_disconnect=true is refused";
     }
-    is $client->get_run($run)->{status}, 'pending', 'the run goes on';
+    is $client->get_run($run)->{status}, 'pending', 'the run stays pending';
     $client->post("$path/cancel");
 };
 
-subtest 'a page of the server itself, or of an allowed origin, may use the API' => sub {
+subtest 'origins: pages of the server and of AgentAllowOrigin are served' => sub {
     my %own = (Host => $HOST, Origin => "http://$HOST");
     my @pages = (
         { %own },
@@ -152,10 +151,10 @@ subtest 'a page of the server itself, or of an allowed origin, may use the API' 
     }
     is ask($front, 'POST /threads', { Host => 'agents.example.com', 'Content-Type' => $JSON,
         Origin => 'https://agents.example.com' }, '{}')->{status}, 200,
-        "the scheme of ServerName counts behind a proxy that speaks TLS";
+        "the scheme of ServerName is that of the own origin behind a TLS proxy";
     is says(ask($front, 'POST /threads', { Host => 'agents.example.com', 'Content-Type' => $JSON,
         Origin => 'http://agents.example.com' }, '{}')), '403 cross_site_request',
-        'and no other does';
+        'another scheme is another origin';
     for my $origin ($EVIL, 'null') {
         is ask($client, 'POST /everybody/threads', { Origin => $origin,
             'Content-Type' => $JSON }, '{}')->{status}, 200,
@@ -163,10 +162,10 @@ subtest 'a page of the server itself, or of an allowed origin, may use the API' 
     }
     is says(ask($client, 'POST /nobody/threads', { Origin => 'https://app.example.com',
         'Content-Type' => $JSON }, '{}')), '403 cross_site_request',
-        'AgentAllowOrigin None takes back what the server allows';
+        'AgentAllowOrigin None overrides the server\'s origins';
 };
 
-subtest 'a page sends JSON, and says so' => sub {
+subtest 'Content-Type: bodies of pages must be application/json' => sub {
     my %page = (Origin => 'https://app.example.com');
     for my $type (undef, 'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data',
         'application/jsonp', 'text/plain; application/json') {
@@ -180,39 +179,39 @@ subtest 'a page sends JSON, and says so' => sub {
     }
     my $run = $client->start_run('sleep 600000');
     is ask($client, 'POST ' . AgentTest::Client::run_path($run) . '/cancel', \%page)->{status}, 202,
-        'without a body no type is needed';
+        'a POST without a body needs no Content-Type';
     is ask($client, 'POST /threads', { 'Content-Type' => 'text/plain' }, '{}')->{status}, 200,
-        'clients that are not pages may send any type';
+        'clients without Origin may send any Content-Type';
 };
 
-subtest 'CORS' => sub {
+subtest 'CORS: headers of preflights and responses' => sub {
     my %page = (Origin => 'https://app.example.com');
     my $exposed = 'Content-Location, Location, X-Pagination-Total, X-Pagination-Next, Retry-After';
     my $asked = ask($client, 'OPTIONS /threads', { %page, 'Access-Control-Request-Method' => 'POST',
         'Access-Control-Request-Headers' => 'content-type,x-api-key' });
-    is $asked->{status}, 204, 'a preflight of an allowed origin is answered';
+    is $asked->{status}, 204, 'the preflight of an allowed origin is 204';
     is_deeply cors($asked), {
         'allow-origin'   => 'https://app.example.com',
         'allow-methods'  => 'GET, POST, PUT, PATCH, DELETE',
         'allow-headers'  => 'content-type,x-api-key',
         'max-age'        => 600,
         'expose-headers' => $exposed,
-    }, 'and says what may be sent';
-    is $asked->{headers}{vary}, 'Origin', 'caches are told that the answer is for this origin';
+    }, 'the preflight lists methods and headers';
+    is $asked->{headers}{vary}, 'Origin', 'responses vary by Origin';
     is_deeply cors(ask($client, 'GET /threads/x', \%page)),
         { 'allow-origin' => 'https://app.example.com', 'expose-headers' => $exposed },
-        'errors can be read too';
+        'errors have CORS headers';
     for my $what ('GET /closed/ok', 'GET /threads%2Fx') {
         is cors(ask($client, $what, \%page))->{'allow-origin'}, 'https://app.example.com',
-            "also those that httpd makes ($what)";
+            "errors of httpd have CORS headers: $what";
     }
-    is_deeply cors(ask($client, 'GET /ok')), {}, 'a client that is not a page gets none of these headers';
-    is ask($client, 'GET /ok')->{headers}{vary}, 'Origin', 'but Vary';
+    is_deeply cors(ask($client, 'GET /ok')), {}, 'a request without Origin gets no CORS headers';
+    is ask($client, 'GET /ok')->{headers}{vary}, 'Origin', 'a request without Origin gets Vary';
     is ask($client, 'GET /nobody/ok')->{headers}{vary}, undef,
-        'which is not sent where no origin is allowed';
+        'Vary is not sent where no origin is allowed';
 };
 
-subtest 'a Host that is not the server\'s is 421' => sub {
+subtest 'Host: foreign names are 421' => sub {
     my $thread = $client->create_thread->{thread_id};
     for my $host ('evil.example', 'localhost.evil.example', "evil.example:$server->{port}",
         '127.0.0.2', '[::1]', '10.0.0.1', 'localhostx', '127.0.0.1.evil.example') {
@@ -224,9 +223,9 @@ subtest 'a Host that is not the server\'s is 421' => sub {
         }
     }
     is says(ask($client, 'GET http://evil.example/info', { Host => 'localhost' })),
-        '421 misdirected_request', 'the name in an absolute request target counts, not Host';
+        '421 misdirected_request', 'the name in an absolute request target overrides Host';
     is ask($client, 'GET http://localhost/info', { Host => 'evil.example' })->{status}, 200,
-        'also when it is the server\'s';
+        'the own name in an absolute request target is served';
     for my $host ('localhost', 'LocalHost', 'localhost.', 'localhost:1', $HOST, '127.0.0.1') {
         is ask($client, 'GET /info', { Host => $host })->{status}, 200, "$host is served";
     }
@@ -236,16 +235,16 @@ subtest 'a Host that is not the server\'s is 421' => sub {
             "$host is served by its virtual host";
     }
     is says(ask($front, 'GET /info', { Host => 'wild.example.com' })), '421 misdirected_request',
-        'and another name is not';
+        'a name that no ServerAlias matches is 421';
     like $client->exchange("GET /info HTTP/1.0\r\n\r\n"), qr{\AHTTP/1.1 200 },
-        'HTTP/1.0 needs no Host';
+        'HTTP/1.0 without Host is served';
     is says(ask($client, 'GET /info', { Host => '' })), '400 bad_request',
-        'an empty one is not HTTP';
+        'an empty Host is 400';
     like $server->error_log, qr{AGT0731: GET /info: misdirected_request: Host: evil\.example$}m,
-        'the log has the name that was asked for';
+        'the log names the refused Host';
 };
 
-subtest 'a refusal of the limiter can be read by a page, and stays as it is' => sub {
+subtest 'CORS: a 429 of the limiter has the headers and keeps its form' => sub {
     my $limited = AgentTest::Server->new(config => AgentTest::Server::shared_config() . <<'CONF');
 LoadModule ratelimit_regional_module "${BUILD_DIR}/mod_ratelimit_regional.so"
 RateLimitRule once =/info key=ip us=1/3600
@@ -257,13 +256,13 @@ CONF
     $limited->start;
     my $to = AgentTest::Client->new(url => $limited->url);
     my ($served, $refused) = map { ask($to, 'GET /info', { Origin => 'https://app.example.com' }) } 1 .. 2;
-    is_deeply [ $served->{status}, $refused->{status} ], [ 200, 429 ], 'the second one is too many';
-    is $refused->{headers}{'content-type'}, 'application/problem+json', 'it has the limiter\'s form';
+    is_deeply [ $served->{status}, $refused->{status} ], [ 200, 429 ], 'the second request is 429';
+    is $refused->{headers}{'content-type'}, 'application/problem+json', 'the 429 is application/problem+json';
     is $refused->{headers}{'access-control-allow-origin'}, 'https://app.example.com',
-        'and the API\'s CORS headers';
+        'the 429 has the CORS headers of the API';
 };
 
-subtest 'HTTP/2: :authority is the Host' => sub {
+subtest 'Host: HTTP/2 sends it as :authority' => sub {
     my $h2 = AgentTest::Server->new(config => AgentTest::Server::shared_config()
         . qq(LoadModule http2_module "\${MODULES}/mod_http2.so"\nProtocols h2c http/1.1\n));
     $h2->start;
@@ -273,12 +272,12 @@ subtest 'HTTP/2: :authority is the Host' => sub {
             @words, $h2->url . '/info' or die "curl: $!\n";
         return scalar <$out>;
     };
-    is $curl->(), 200, 'the server\'s own is served';
-    is $curl->('-H', 'Host: evil.example'), 421, 'another is not';
-    is $curl->('-X', 'POST', '-H', "Origin: $EVIL"), 403, 'nor a page of another origin';
+    is $curl->(), 200, 'the own :authority is served';
+    is $curl->('-H', 'Host: evil.example'), 421, 'a foreign :authority is 421';
+    is $curl->('-X', 'POST', '-H', "Origin: $EVIL"), 403, 'a cross-site POST over HTTP/2 is 403';
 };
 
-subtest 'StrictHostCheck refuses other names everywhere' => sub {
+subtest 'Host: StrictHostCheck refuses foreign names with 400' => sub {
     my $strict = AgentTest::Server->new(config => AgentTest::Server::shared_config() . <<'CONF');
 <Location "/files">
     SetHandler none
@@ -291,16 +290,16 @@ StrictHostCheck On
 CONF
     $strict->start;
     my $to = AgentTest::Client->new(url => $strict->url);
-    is ask($to, 'GET /files', { Host => 'evil.example' })->{status}, 400, 'httpd answers 400';
+    is ask($to, 'GET /files', { Host => 'evil.example' })->{status}, 400, 'a foreign Host outside the API is 400';
     is says(ask($to, 'GET /ok', { Host => 'evil.example' })), '400 bad_request',
-        'as JSON where the API is';
+        'a foreign Host of the API is 400 as JSON';
     for my $host ("localhost:$strict->{port}", "127.0.0.1:$strict->{port}", 'LOCALHOST.', '[::1]') {
         is ask($to, 'GET /ok', { Host => $host })->{status}, 200, "$host is served";
     }
-    like $to->exchange("GET /ok HTTP/1.0\r\n\r\n"), qr{\AHTTP/1.1 200 }, 'HTTP/1.0 needs no Host';
+    like $to->exchange("GET /ok HTTP/1.0\r\n\r\n"), qr{\AHTTP/1.1 200 }, 'HTTP/1.0 without Host is served';
 };
 
-subtest 'errors that httpd makes are JSON as well' => sub {
+subtest 'errors of httpd: bodies are JSON' => sub {
     my %errors = (
         "GET /ok HTTP/1.1\r\n" => '400 bad_request',
         "GET /ok HTTP/1.1\r\nHost: localhost\r\nX: " . 'x' x 9000 . "\r\n" => '400 bad_request',
@@ -318,21 +317,21 @@ subtest 'errors that httpd makes are JSON as well' => sub {
             $client->exchange("${request}Connection: close\r\n\r\n"));
         my $title = substr $request =~ s/\r\n/ | /gr, 0, 60;
         is says($answer), $errors{$request}, "$title is $errors{$request}";
-        ok length($answer->{json}{detail} // ''), 'with a detail';
-        is $answer->{headers}{'content-type'}, 'application/json', 'with its type';
-        is $answer->{headers}{'content-length'}, length $answer->{body}, 'and length';
+        ok length($answer->{json}{detail} // ''), "$title has a detail";
+        is $answer->{headers}{'content-type'}, 'application/json', "$title is application/json";
+        is $answer->{headers}{'content-length'}, length $answer->{body}, "$title has its Content-Length";
     }
     my $head = $client->exchange("HEAD /closed/ok HTTP/1.1\r\nHost: localhost\r\n"
         . "Connection: close\r\n\r\n");
-    like $head, qr{^Content-Type: application/json\r$}m, 'HEAD has the same head';
-    like $head, qr{\r\n\r\n\z}, 'and no body';
+    like $head, qr{^Content-Type: application/json\r$}m, 'a HEAD that httpd refuses has the same headers';
+    like $head, qr{\r\n\r\n\z}, 'a HEAD that httpd refuses has no body';
     is ask($client, 'GET /own-words/ok')->{body}, 'go away', 'an ErrorDocument is sent as it is';
-    like ask($client, 'GET /files/none')->{body}, qr/<html>/i, 'other locations keep their pages';
+    like ask($client, 'GET /files/none')->{body}, qr/<html>/i, 'errors of other locations stay HTML';
     my $again = $client->connection;
     syswrite $again, "GET /closed/ok HTTP/1.1\r\nHost: localhost\r\n\r\n"
         . "GET /ok HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     my $both = AgentTest::Client::read_to_end($again);
-    like $both, qr{"forbidden"\}HTTP/1\.1 200 .*\{"ok":}s, 'the connection serves the next request';
+    like $both, qr{"forbidden"\}HTTP/1\.1 200 .*\{"ok":}s, 'the connection serves a request after an error of httpd';
 };
 
 done_testing;

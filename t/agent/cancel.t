@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# POST .../cancel: interrupt and rollback, waiting or not.
+# POST .../cancel: interrupt and rollback, with and without wait.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -13,51 +13,51 @@ sub new_thread { return $client->create_thread->{thread_id} }
 
 my $thread = new_thread();
 my $run = $client->create_run($thread, 'sleep 60000');
-# Executing: a run that never began leaves nothing to go on with.
+# Only a run that has begun leaves a state to resume from.
 wait_for('the run to execute',
     sub { @{ $client->get_state($thread)->{next} || [] } });
 my $cancelled = $client->post(path($run) . '/cancel');
-is $cancelled->{status}, 202, 'a cancel is accepted';
-is $cancelled->{body}, '', 'without a body';
+is $cancelled->{status}, 202, 'cancel: an active run is 202';
+is $cancelled->{body}, '', 'cancel: the response has no body';
 $client->join_run($run);
-is $client->get_run($run)->{status}, 'interrupted', 'the run is interrupted';
+is $client->get_run($run)->{status}, 'interrupted', 'cancel: the run becomes interrupted';
 is $client->get("/threads/$thread")->{json}{status}, 'interrupted',
-    'so is its thread: a run without input would go on where it stopped';
+    'cancel: the thread becomes interrupted, so that a run without input can resume';
 
 my $waited = $client->create_run($thread, 'sleep 60000');
 is $client->post(path($waited) . '/cancel?wait=true')->{status}, 204,
-    'a cancel that waits answers 204';
+    'cancel: wait=true is 204';
 is $client->get_run($waited)->{status}, 'interrupted',
-    'when the run has ended';
+    'cancel: wait=true responds after the run has ended';
 
 my $again = $client->post(path($waited) . '/cancel');
-is $again->{status}, 409, 'a finished run cannot be cancelled';
-is $again->{json}{code}, 'run_finished', 'with its code';
+is $again->{status}, 409, 'cancel: a finished run is 409';
+is $again->{json}{code}, 'run_finished', 'cancel: the code for a finished run is run_finished';
 is $client->get_run($waited)->{status}, 'interrupted',
-    'and keeps its final status';
+    'cancel: a finished run keeps its status';
 
 my $before = $client->get_state($thread)->{checkpoint_id};
 my $rolled = $client->create_run($thread, 'sleep 60000');
 is $client->post(path($rolled) . '/cancel?action=rollback&wait=1')->{status},
-    204, 'rollback is an action';
-is $client->get(path($rolled))->{status}, 404, 'the run is gone';
+    204, 'cancel: action=rollback is accepted';
+is $client->get(path($rolled))->{status}, 404, 'cancel: rollback removes the run';
 is $client->get_state($thread)->{checkpoint_id}, $before,
-    'and the state is what it was before';
+    'cancel: rollback restores the state before the run';
 
 my $first = $client->create_run($thread, 'sleep 60000');
 my $queued = $client->create_run($thread, 'never',
     multitask_strategy => 'enqueue');
 is $client->post(path($queued) . '/cancel?wait=1')->{status}, 204,
-    'a run in the queue is cancelled at once';
-is $client->get_run($queued)->{status}, 'interrupted', 'and interrupted';
-is $client->get_run($first)->{status}, 'pending', 'the one before it goes on';
+    'cancel: a queued run is cancelled';
+is $client->get_run($queued)->{status}, 'interrupted', 'cancel: a queued run becomes interrupted';
+is $client->get_run($first)->{status}, 'pending', 'cancel: the run before a queued one stays pending';
 $client->post(path($first) . '/cancel?wait=1');
 
 is $client->post(path($run) . '/cancel?action=explode')->{status}, 422,
-    'an unknown action is refused';
+    'cancel: an unknown action is 422';
 is $client->post(path($run) . '/cancel?wait=perhaps')->{status}, 422,
-    'so is a wait that is no boolean';
+    'cancel: a wait that is not a boolean is 422';
 is $client->post("/threads/$thread/runs/01890000-0000-7000-8000-000000000000"
-        . '/cancel')->{status}, 404, 'an unknown run is 404';
+        . '/cancel')->{status}, 404, 'cancel: an unknown run is 404';
 
 done_testing;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # POST /runs/cancel: by ids and by status. On a database of its own, because a
-# status means all runs that there are.
+# status selects all runs of the account.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -32,41 +32,41 @@ sub by_ids {
 
 my ($thread, @runs) = busy_thread();
 my $answer = by_ids([ @runs[ 1, 2 ] ]);
-is $answer->{status}, 204, 'runs of a thread are cancelled by their ids';
-is $answer->{body} // '', '', 'with nothing to say';
-is_deeply statuses(@runs), [qw(pending interrupted interrupted)], 'those, and no other';
-is by_ids([@runs])->{status}, 204, 'with those that have ended already';
+is $answer->{status}, 204, 'cancel many: runs of a thread by id are 204';
+is $answer->{body} // '', '', 'cancel many: the response has no body';
+is_deeply statuses(@runs), [qw(pending interrupted interrupted)], 'cancel many: only the named runs are interrupted';
+is by_ids([@runs])->{status}, 204, 'cancel many: finished runs among them are accepted';
 $client->join_run($_) for @runs;
-is_deeply statuses(@runs), [ ('interrupted') x 3 ], 'a run that executes stops too';
-is cancel({ thread_id => uc $thread, run_ids => [ uc $runs[0]{run_id} ] })->{status}, 204, 'ids may be of any case';
+is_deeply statuses(@runs), [ ('interrupted') x 3 ], 'cancel many: an executing run is interrupted';
+is cancel({ thread_id => uc $thread, run_ids => [ uc $runs[0]{run_id} ] })->{status}, 204, 'cancel many: ids may be in upper case';
 
 ($thread, @runs) = busy_thread();
-is by_ids(\@runs, '?action=rollback')->{status}, 204, 'rollback is an action';
+is by_ids(\@runs, '?action=rollback')->{status}, 204, 'cancel many: action=rollback is accepted';
 wait_for('them to be gone', sub { "@{ statuses(@runs) }" eq 'gone gone gone' });
-pass 'that removes the runs';
-is $client->get("/threads/$thread")->{json}{status}, 'idle', 'and leaves the thread idle';
+pass 'cancel many: rollback removes the runs';
+is $client->get("/threads/$thread")->{json}{status}, 'idle', 'cancel many: rollback leaves the thread idle';
 
 # ---- by status ----
 my @all = (busy_thread(), busy_thread());
 my @executing = grep { ref } @all[ 1, 5 ];
 my @waiting = grep { ref } @all[ 2, 3, 6, 7 ];
-is cancel({ status => 'pending' })->{status}, 204, 'status pending means runs that have not begun';
-is_deeply statuses(@waiting), [ ('interrupted') x 4 ], 'all of them';
-is_deeply statuses(@executing), [ ('pending') x 2 ], 'and none that executes';
-is cancel({ status => 'running' })->{status}, 204, 'status running those that execute';
+is cancel({ status => 'pending' })->{status}, 204, 'cancel many: status pending is accepted';
+is_deeply statuses(@waiting), [ ('interrupted') x 4 ], 'cancel many: status pending interrupts all queued runs';
+is_deeply statuses(@executing), [ ('pending') x 2 ], 'cancel many: status pending does not affect executing runs';
+is cancel({ status => 'running' })->{status}, 204, 'cancel many: status running is accepted';
 $client->join_run($_) for @executing;
-is_deeply statuses(@executing), [ ('interrupted') x 2 ], 'they stop';
+is_deeply statuses(@executing), [ ('interrupted') x 2 ], 'cancel many: status running interrupts executing runs';
 @all = grep { ref } busy_thread();
-is cancel({ status => 'all' }, '?action=rollback')->{status}, 204, 'status all means both';
+is cancel({ status => 'all' }, '?action=rollback')->{status}, 204, 'cancel many: status all with rollback is accepted';
 wait_for('them to be gone', sub { "@{ statuses(@all) }" eq 'gone gone gone' });
-pass 'with either action';
+pass 'cancel many: status all with rollback removes queued and executing runs';
 
 # ---- nothing to cancel, and bad requests ----
 my $none = cancel({ status => 'all' });
-is $none->{status}, 404, 'nothing to cancel is 404';
-is $none->{json}{code}, 'run_not_found', 'with its code';
+is $none->{status}, 404, 'cancel many: 404 when no run has the status';
+is $none->{json}{code}, 'run_not_found', 'cancel many: the code for no run is run_not_found';
 my $id = '01890000-0000-7000-8000-000000000000';
-is cancel({ thread_id => $id, run_ids => [$id] })->{status}, 404, 'unknown runs too';
+is cancel({ thread_id => $id, run_ids => [$id] })->{status}, 404, 'cancel many: unknown ids are 404';
 for my $case (
     [ {}, '/' ], [ { thread_id => $id }, '/' ], [ { run_ids => [$id] }, '/' ],
     [ { status => 'all', thread_id => $id, run_ids => [$id] }, '/' ],
@@ -78,11 +78,11 @@ for my $case (
 ) {
     my ($body, $pointer) = @$case;
     my $refused = cancel($body);
-    is $refused->{status}, 422, 'a bad body is refused';
-    like $refused->{json}{detail}, qr/\A\Q$pointer\E: expected/, "at $pointer";
+    is $refused->{status}, 422, 'cancel many: a bad body is 422';
+    like $refused->{json}{detail}, qr/\A\Q$pointer\E: expected/, "cancel many: the detail points at $pointer";
 }
-is cancel({ status => 'all' }, '?action=stop')->{status}, 422, 'an unknown action is refused';
-is cancel('{')->{status}, 400, 'what is not JSON is 400';
+is cancel({ status => 'all' }, '?action=stop')->{status}, 422, 'cancel many: an unknown action is 422';
+is cancel('{')->{status}, 400, 'cancel many: a body that is not JSON is 400';
 
 undef $server;
 done_testing;

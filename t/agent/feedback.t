@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# feedback_keys: where people's feedback about a run goes.
+# feedback_keys: the URLs that receive feedback about a run.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -32,29 +32,29 @@ my $stream = $client->post("/threads/$thread/runs/stream", body('hello', 'good',
 my ($run) = $stream->{headers}{'content-location'} =~ m{([^/]+)\z};
 my %urls = (good => url($run, 'good'), "a b/\x{e4}" => url($run, 'a%20b%2F%C3%A4'));
 my ($event, $data) = last_event($stream->{body});
-is $event, 'feedback', 'the last event of a run that asks for feedback is feedback';
-is_deeply $data, \%urls, 'with an address for each key, percent-encoded';
+is $event, 'feedback', 'feedback: a stream ends with a feedback event';
+is_deeply $data, \%urls, 'feedback: the event has a URL for each key, percent-encoded';
 my ($id) = $stream->{body} =~ /^id: (\d+)\n\n\z/m;
 is_deeply [ last_event($client->get("/threads/$thread/runs/$run/stream", undef, { 'Last-Event-ID' => $id - 1 })->{body}) ],
-    [ 'feedback', \%urls ], 'it is stored like any other event';
+    [ 'feedback', \%urls ], 'feedback: the event is replayed';
 my $joined = $client->get("/threads/$thread/runs/$run/join")->{json};
-is_deeply $joined->{__feedback__}, \%urls, 'join shows the same as __feedback__';
-is $joined->{messages}[0]{content}, 'hello', 'beside the values';
-ok !exists $client->get_state($thread)->{values}{__feedback__}, 'which are none of the state';
+is_deeply $joined->{__feedback__}, \%urls, 'feedback: join returns the URLs as __feedback__';
+is $joined->{messages}[0]{content}, 'hello', 'feedback: join returns the values too';
+ok !exists $client->get_state($thread)->{values}{__feedback__}, 'feedback: the state has no __feedback__';
 like $client->post('/runs/wait', body('hello', 'k'))->{json}{__feedback__}{k}, qr{\?k=k\z},
-    'so does wait, without a thread too';
+    'feedback: wait of a stateless run returns __feedback__';
 my ($batched) = @{ $client->post('/runs/batch', [ body('hello', 'k') ])->{json} };
-ok $client->join_run($batched)->{__feedback__}{k}, 'and a run of a batch';
+ok $client->join_run($batched)->{__feedback__}{k}, 'feedback: join of a batch run returns __feedback__';
 
-for my $case ([ 'fail', 'error', 'a run that fails' ], [ 'hello', 'values', 'a run that asks for none' ]) {
+for my $case ([ 'fail', 'error', 'a failed run' ], [ 'hello', 'values', 'a run without feedback_keys' ]) {
     my ($text, $last, $what) = @$case;
     my $other = $client->post("/threads/$thread/runs/stream", body($text, $last eq 'error' ? 'k' : ()));
-    is +(last_event($other->{body}))[0], $last, "$what has no such event";
+    is +(last_event($other->{body}))[0], $last, "feedback: $what has no feedback event";
 }
 for my $bad ([ ('k') x 65 ], [''], [ 'k' x 65 ], [7], 'k') {
     my $refused = $client->post("/threads/$thread/runs", { assistant_id => 'agent', feedback_keys => $bad });
-    is $refused->{status}, 422, 'bad keys are refused';
-    like $refused->{json}{detail}, qr{\A/feedback_keys}, 'by name';
+    is $refused->{status}, 422, 'feedback: invalid feedback_keys are 422';
+    like $refused->{json}{detail}, qr{\A/feedback_keys}, 'feedback: the detail points at feedback_keys';
 }
 undef $server;
 
@@ -62,9 +62,9 @@ undef $server;
 my $plain = AgentTest::Client->new;
 $thread = $plain->create_thread->{thread_id};
 $stream = $plain->post("/threads/$thread/runs/stream", body('hello', 'good'));
-isnt +(last_event($stream->{body}))[0], 'feedback', 'without AgentFeedbackURL keys are only stored';
+isnt +(last_event($stream->{body}))[0], 'feedback', 'feedback: without AgentFeedbackURL there is no feedback event';
 my ($record) = @{ $plain->get("/threads/$thread/runs")->{json} };
-is_deeply $record->{kwargs}{feedback_keys}, ['good'], 'and shown';
-ok !exists $plain->join_run($record)->{__feedback__}, 'join shows nothing of them';
+is_deeply $record->{kwargs}{feedback_keys}, ['good'], 'feedback: without AgentFeedbackURL the keys are stored';
+ok !exists $plain->join_run($record)->{__feedback__}, 'feedback: without AgentFeedbackURL join has no __feedback__';
 
 done_testing;

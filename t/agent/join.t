@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# GET .../join: waits for the run's end, shows life meanwhile, and never
-# answers before the final status can be read.
+# GET .../join: heartbeats until the run is final, then its values.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -18,7 +17,8 @@ my $UNKNOWN = '01890000-0000-7000-8000-000000000000';
 sub path { return AgentTest::Client::run_path($_[0]) }
 sub new_thread { return $client->create_thread->{thread_id} }
 
-# The bytes of an answer up to the end of its headers, and what came with them.
+# The bytes of a response up to the end of its headers, and those after it that
+# arrived with them.
 sub read_head { return AgentTest::Client::read_until($_[0], qr/\r\n\r\n/) }
 
 my $thread = new_thread();
@@ -27,54 +27,54 @@ my $run = $client->create_run($thread, 'use gate {} then say good bye',
 my $socket = $client->begin('GET', path($run) . '/join');
 my $head = read_head($socket);
 is $client->get_run($run)->{status}, 'pending',
-    'while the run executes the headers of a join are there already';
-like $head, qr{\AHTTP/1.1 200 }, 'with 200';
+    'join: the headers are sent while the run executes';
+like $head, qr{\AHTTP/1.1 200 }, 'join: the status is 200';
 like $head, qr{^Content-Location: \Q@{[ path($run) ]}\E\r}m,
-    'and the place of the run';
+    'join: Content-Location is the path of the run';
 $gate->wait_calls(1);
 $gate->open;
 my $rest = AgentTest::Client::read_to_end($socket);
 is $client->get_run($run)->{status}, 'success',
-    'join ends when the final status can be read';
+    'join: the response ends when the run is final';
 my $joined = AgentTest::Client::parse_response($head . $rest);
 is $joined->{json}{messages}[0]{content}, 'use gate {} then say good bye',
-    'its body is the final values';
+    'join: the body is the final values';
 
 is_deeply $client->join_run($run), $joined->{json},
-    'a join after the end answers the same at once';
+    'join: a finished run returns the same values';
 
-subtest 'a long join shows life' => sub {
+subtest 'join: heartbeats are sent while the run executes' => sub {
     my $long = $client->create_run(new_thread(), 'sleep 60000');
     my $waiting = $client->begin('GET', path($long) . '/join');
     AgentTest::Client::read_until($waiting, qr/\r\n\r\n1\r\n\n\r\n/);
-    pass 'a newline comes while nothing else happens';
+    pass 'a newline is sent as heartbeat';
     is $client->post(path($long) . '/cancel')->{status}, 202,
-        'the run is cancelled';
+        'the cancel of the run is accepted';
     my $end = AgentTest::Client::read_to_end($waiting);
-    like $end, qr/\r\n0\r\n\r\n\z/, 'and the join ends properly';
+    like $end, qr/\r\n0\r\n\r\n\z/, 'the join ends cleanly after the cancel';
     is $client->get_run($long)->{status}, 'interrupted',
-        'with the final status there';
+        'the run is interrupted when the join ends';
 };
 
-subtest 'no join returns before the final status' => sub {
+subtest 'join: the response never precedes the final status' => sub {
     my $early = 0;
     for my $n (1 .. 100) {
         my $quick = $client->create_run(new_thread(), "n$n");
         $client->join_run($quick);
         $early++ if $client->get_run($quick)->{status} ne 'success';
     }
-    is $early, 0, 'in 100 of 100 runs';
+    is $early, 0, 'all of 100 runs are final after their join';
 };
 
-subtest 'many joins of one run all end' => sub {
+subtest 'join: ten joins of one run all end' => sub {
     my $shared = $client->create_run(new_thread(), 'sleep 800');
     my @sockets = map { $client->begin('GET', path($shared) . '/join') } 1 .. 10;
     my @answers = map { $client->finish($_) } @sockets;
     is scalar(grep { $_->{status} == 200 && $_->{json}{messages} } @answers),
-        10, 'each with the values';
+        10, 'each join returns the values';
 };
 
-subtest 'more joins than may wait are told to come again' => sub {
+subtest 'join: more joins than AgentMaxWaiters are refused' => sub {
     my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
         . "AgentMaxWaiters 1\n");
     $server->start;
@@ -85,22 +85,22 @@ subtest 'more joins than may wait are told to come again' => sub {
     my @heads = map { read_head($_) } @waiting;
     my @refused = grep { /\AHTTP\/1.1 503 / } @heads;
     my @accepted = grep { /\AHTTP\/1.1 200 / } @heads;
-    ok @refused >= 8 - 4, 'those beyond one per child are refused with 503';
-    ok @accepted >= 1, 'the others wait';
-    like $refused[0], qr/^Retry-After: \d+\r/m, 'with Retry-After';
-    is $there->get('/ok')->{status}, 200, 'and other requests are answered';
+    ok @refused >= 8 - 4, 'joins beyond one per child are 503';
+    ok @accepted >= 1, 'the other joins wait';
+    like $refused[0], qr/^Retry-After: \d+\r/m, 'the refusal has Retry-After';
+    is $there->get('/ok')->{status}, 200, 'other requests are served';
     $there->post(path($long) . '/cancel?wait=1');
 };
 
 is $client->get("/threads/$thread/runs/$UNKNOWN/join")->{json}{code},
-    'run_not_found', 'joining an unknown run is 404';
+    'run_not_found', 'join: an unknown run is run_not_found';
 
 my $rolled = $client->create_run($thread, 'sleep 60000');
 my $left = $client->begin('GET', path($rolled) . '/join');
 read_head($left);
 $client->post(path($rolled) . '/cancel?action=rollback');
 like AgentTest::Client::read_to_end($left), qr/run_not_found/,
-    'a join of a run that is rolled back says that it is gone';
+    'join: a run that is rolled back is run_not_found';
 
 undef $main;
 done_testing;

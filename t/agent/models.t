@@ -49,13 +49,13 @@ for my $graph (qw(claude gpt)) {
     $client->join_run($client->create_run($thread, 'Hello there',
         assistant_id => $graph));
     my @messages = @{ $client->get_state($thread)->{values}{messages} };
-    is scalar @messages, 2, "$graph: one answer";
+    is scalar @messages, 2, "$graph: the model answers once";
     like $messages[1]{content}, qr/You said: Hello there/,
-        "$graph: it depends on the prompt";
+        "$graph: the answer depends on the prompt";
     ok $messages[1]{usage_metadata}{total_tokens} > 0,
         "$graph: the tokens are counted";
     ok length $messages[1]{response_metadata}{stop_reason},
-        "$graph: the reason to stop is kept";
+        "$graph: stop_reason is stored";
 
     $client->join_run($client->create_run($thread,
         'script {"tools":[{"name":"weather","input":{"city":"Oslo"}}]}',
@@ -63,20 +63,20 @@ for my $graph (qw(claude gpt)) {
     my @types = map { $_->{type} }
         @{ $client->get_state($thread)->{values}{messages} };
     is "@types", 'human ai human ai tool ai',
-        "$graph: a tool call reaches the tool and its result the model";
+        "$graph: a tool call reaches the tool, and its result the model";
 }
 
-# What the vendor refuses is said to who asks.
+# A refusal of the vendor is reported to the client.
 my $thread = $client->create_thread->{thread_id};
 my $run = $client->create_run($thread,
     'script {"key":"overload","failures":[{"status":401}]}',
     assistant_id => 'claude');
 my $joined = $client->join_run($run);
-ok length $joined->{__error__}{message}, 'a refusal ends the run in error';
-is $client->get_run($run)->{status}, 'error', 'which the record shows';
+ok length $joined->{__error__}{message}, 'models: a refusal of the vendor ends the run in error';
+is $client->get_run($run)->{status}, 'error', 'models: the record of the refused run is error';
 wait_for('the error log to show it', sub {
     $server->error_log =~ /AGT0349: run \Q$run->{run_id}\E ended in error/ });
-pass 'and the error log';
+pass 'models: the error log names the refused run';
 
 undef $server;
 done_testing;

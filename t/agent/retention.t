@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Streams of what the retention has dropped: an event says so, and the state
-# stands for what is gone. On a database of its own, whose days are moved.
+# Streams of events that the retention has dropped: `gap` and the state replace
+# them. On a database of its own, whose partitions are dropped.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -37,24 +37,24 @@ $client->join_run($failed);
 my @whole = stream($run);
 my $last = $whole[-1]{id};
 
-# What maintenance does when the day of these runs is over.
+# As maintenance does after the retention.
 my @partitions = sql('select distinct tableoid::regclass from agent.run_events');
 sql("drop table $_") for @partitions;
 
 my @rest = stream($run, 0);
 is_deeply [ map { $_->{event} } @rest ], [qw(gap values)],
-    'a stream taken up after the retention has an event gap, then the state';
+    'gap: dropped events are replaced by gap and the state';
 is_deeply $rest[0]{data}, { run_id => $run->{run_id}, after => 0, last => $last + 0 },
-    'the gap says from where to where';
-is_deeply $rest[1]{data}, $values, 'the state is the one that the run has left';
-is_deeply [ map { $_->{id} } @rest ], [ 0, $last ], 'only what comes last has the last id';
-is_deeply [ stream($run, $last) ], [], 'nothing is missing behind it';
+    'gap: the event names the dropped range';
+is_deeply $rest[1]{data}, $values, 'gap: values are the final state of the run';
+is_deeply [ map { $_->{id} } @rest ], [ 0, $last ], 'gap: only the last event has the last id';
+is_deeply [ stream($run, $last) ], [], 'gap: after the last id there is no event';
 is_deeply [ map { $_->{event} } stream($run, undef, '?stream_mode=updates') ], [qw(gap values)],
-    'whatever mode was asked for';
+    'gap: the events are sent in any stream_mode';
 my @failure = stream($failed);
 is_deeply [ map { $_->{event} } grep { $_->{event} ne 'values' } @failure ], [qw(gap error)],
-    'how a run failed is shown too';
-is_deeply $client->join_run($run), $values, 'join needs no events';
+    'gap: a failed run has its error event';
+is_deeply $client->join_run($run), $values, 'gap: join returns the values without events';
 
 undef $server;
 done_testing;

@@ -12,94 +12,94 @@ my $UUID = qr/\A[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\z/;
 my $thread = $client->create_thread->{thread_id};
 
 my $empty = $client->get_state($thread);
-is_deeply $empty->{values}, {}, 'a new thread has no values';
-is_deeply $empty->{next},   [], 'nothing is next';
-is_deeply $empty->{tasks},  [], 'nothing is pending';
+is_deeply $empty->{values}, {}, 'state: a new thread has empty values';
+is_deeply $empty->{next},   [], 'state: a new thread has an empty next';
+is_deeply $empty->{tasks},  [], 'state: a new thread has no tasks';
 
 my $run = $client->create_run($thread, 'use clock {}');
 my $joined = $client->join_run($run);
 my $state = $client->get_state($thread);
 
-is_deeply $joined, $state->{values}, 'join answers the final values';
-is_deeply $state->{next},  [], 'next is empty when nothing is left to execute';
-is_deeply $state->{tasks}, [], 'tasks is empty when nothing is pending';
-like $state->{created_at}, $TIME, 'created_at is ISO 8601';
-like $state->{checkpoint_id}, $UUID, 'checkpoint_id identifies the snapshot';
+is_deeply $joined, $state->{values}, 'state: values are what join returns';
+is_deeply $state->{next},  [], 'state: next is empty after a run';
+is_deeply $state->{tasks}, [], 'state: tasks is empty after a run';
+like $state->{created_at}, $TIME, 'state: created_at is ISO 8601';
+like $state->{checkpoint_id}, $UUID, 'state: checkpoint_id is a UUID';
 like $state->{parent_checkpoint_id}, $UUID,
-    'parent_checkpoint_id the one before';
+    'state: parent_checkpoint_id is a UUID';
 isnt $state->{parent_checkpoint_id}, $state->{checkpoint_id},
-    'which is another';
+    'state: parent_checkpoint_id differs from checkpoint_id';
 is_deeply $state->{checkpoint}, {
     thread_id => $thread, checkpoint_ns => '',
     checkpoint_id => $state->{checkpoint_id}, checkpoint_map => undef,
-}, 'checkpoint is the same as an object';
-is_deeply $state->{interrupts}, [], 'interrupts is empty';
+}, 'state: checkpoint names thread and checkpoint';
+is_deeply $state->{interrupts}, [], 'state: interrupts is empty after a run';
 
 my $metadata = $state->{metadata};
-is $metadata->{step}, 3, 'metadata.step counts the steps';
-is $metadata->{run_id}, $run->{run_id}, 'metadata.run_id';
-is $metadata->{source}, 'loop', 'metadata.source';
-is $metadata->{user_id}, '', 'metadata.user_id';
-is $metadata->{graph_id}, 'agent', 'metadata.graph_id';
-is $metadata->{thread_id}, $thread, 'metadata.thread_id';
-ok length $metadata->{created_by}, 'metadata.created_by';
-is $metadata->{assistant_id}, $run->{assistant_id}, 'metadata.assistant_id';
+is $metadata->{step}, 3, 'state: metadata.step counts the steps';
+is $metadata->{run_id}, $run->{run_id}, 'state: metadata.run_id is the run';
+is $metadata->{source}, 'loop', 'state: metadata.source is loop';
+is $metadata->{user_id}, '', 'state: metadata.user_id is empty without x-user-id';
+is $metadata->{graph_id}, 'agent', 'state: metadata.graph_id is the graph';
+is $metadata->{thread_id}, $thread, 'state: metadata.thread_id is the thread';
+ok length $metadata->{created_by}, 'state: metadata.created_by is set';
+is $metadata->{assistant_id}, $run->{assistant_id}, 'state: metadata.assistant_id is the assistant';
 is_deeply [ keys %{ $metadata->{writes} } ], ['agent'],
-    'metadata.writes is keyed by the node of the step';
+    'state: metadata.writes is keyed by the node of the step';
 my @messages = @{ $state->{values}{messages} };
 is_deeply $metadata->{writes}{agent}{messages}, [ $messages[-1] ],
-    'and holds the messages written in it';
+    'state: metadata.writes has the messages of the step';
 
 is_deeply [ map { $_->{type} } @messages ], [qw(human ai tool ai)],
-    'the messages are human, ai with a tool call, tool, ai';
+    'state: a tool call gives human, ai, tool and ai messages';
 my ($human, $call, $tool, $answer) = @messages;
 my %ids = map { $_->{id} => 1 } @messages;
-is scalar keys %ids, 4, 'every message has an id of its own';
+is scalar keys %ids, 4, 'messages: each has its own id';
 
-is $human->{content}, 'use clock {}', 'the human message has its content';
+is $human->{content}, 'use clock {}', 'messages: human: content is the text of the input';
 for my $message (@messages) {
     my $type = $message->{type};
     is ref $message->{additional_kwargs}, 'HASH',
-        "$type: additional_kwargs is an object";
+        "messages: $type: additional_kwargs is an object";
     is ref $message->{response_metadata}, 'HASH',
-        "$type: response_metadata is an object";
-    ok exists $message->{name}, "$type: name is there";
+        "messages: $type: response_metadata is an object";
+    ok exists $message->{name}, "messages: $type: name is present";
 }
-ok Cpanel::JSON::XS::is_bool($_->{example}), "$_->{type}: example is a boolean"
+ok Cpanel::JSON::XS::is_bool($_->{example}), "messages: $_->{type}: example is a boolean"
     for $human, $call, $answer;
 
 for my $ai ($call, $answer) {
-    is ref $ai->{tool_calls}, 'ARRAY', 'ai: tool_calls is an array';
-    is_deeply $ai->{invalid_tool_calls}, [], 'ai: invalid_tool_calls is empty';
-    ok exists $ai->{response_metadata}{$_}, "ai: response_metadata.$_"
+    is ref $ai->{tool_calls}, 'ARRAY', 'messages: ai: tool_calls is an array';
+    is_deeply $ai->{invalid_tool_calls}, [], 'messages: ai: invalid_tool_calls is empty';
+    ok exists $ai->{response_metadata}{$_}, "messages: ai: response_metadata.$_ is present"
         for qw(stop_reason stop_sequence);
     my $usage = $ai->{usage_metadata};
-    ok $usage->{input_tokens} > 0, 'ai: input_tokens is a number';
-    ok $usage->{output_tokens} > 0, 'ai: output_tokens is a number';
+    ok $usage->{input_tokens} > 0, 'messages: ai: usage_metadata.input_tokens is positive';
+    ok $usage->{output_tokens} > 0, 'messages: ai: usage_metadata.output_tokens is positive';
     is $usage->{total_tokens}, $usage->{input_tokens} + $usage->{output_tokens},
-        'ai: total_tokens is their sum';
+        'messages: ai: usage_metadata.total_tokens is the sum';
 }
 my ($asked) = @{ $call->{tool_calls} };
-is $asked->{name}, 'clock', 'the tool call names the tool';
-is_deeply $asked->{args}, {}, 'has its arguments as an object';
-is $asked->{type}, 'tool_call', 'has a type';
-ok length $asked->{id}, 'and an id';
+is $asked->{name}, 'clock', 'messages: tool call: name is the tool';
+is_deeply $asked->{args}, {}, 'messages: tool call: args is an object';
+is $asked->{type}, 'tool_call', 'messages: tool call: type is tool_call';
+ok length $asked->{id}, 'messages: tool call: id is set';
 
-is $tool->{tool_call_id}, $asked->{id}, 'the tool message names the call';
-is $tool->{name}, 'clock', 'and the tool';
-is $tool->{status}, 'success', 'and how it went';
-ok exists $tool->{artifact}, 'and its artifact';
-like $tool->{content}, qr/\d{4}-\d\d-\d\d/, 'its content is the result';
+is $tool->{tool_call_id}, $asked->{id}, 'messages: tool: tool_call_id is the id of the call';
+is $tool->{name}, 'clock', 'messages: tool: name is the tool';
+is $tool->{status}, 'success', 'messages: tool: status is success';
+ok exists $tool->{artifact}, 'messages: tool: artifact is present';
+like $tool->{content}, qr/\d{4}-\d\d-\d\d/, 'messages: tool: content is the result';
 my ($time) = $tool->{content} =~ /(\d\d:\d\d:\d\d)/;
-like $answer->{content}, qr/\Q$time\E/, 'the answer uses the result'
+like $answer->{content}, qr/\Q$time\E/, 'messages: the answer contains the result of the tool'
     if $time;
 
 my $at = $client->get("/threads/$thread/state/$state->{parent_checkpoint_id}");
-is $at->{status}, 200, 'an earlier state can be read by its checkpoint';
-is scalar @{ $at->{json}{values}{messages} }, 3, 'as it was then';
-is_deeply $at->{json}{next}, ['agent'], 'with what was next then';
+is $at->{status}, 200, 'state at a checkpoint: an earlier one is 200';
+is scalar @{ $at->{json}{values}{messages} }, 3, 'state at a checkpoint: values are those of that step';
+is_deeply $at->{json}{next}, ['agent'], 'state at a checkpoint: next is that of that step';
 
-# Every snapshot back to the input.
+# All checkpoints back to the input.
 my ($id, @steps, @sources) = ($state->{checkpoint_id});
 while (defined $id) {
     my $snapshot = $client->get("/threads/$thread/state/$id")->{json};
@@ -107,26 +107,25 @@ while (defined $id) {
     unshift @sources, $snapshot->{metadata}{source};
     $id = $snapshot->{parent_checkpoint_id};
 }
-is_deeply \@steps, [ -1 .. 3 ], 'a run of three steps leaves five snapshots';
+is_deeply \@steps, [ -1 .. 3 ], 'state at a checkpoint: a run of three steps has five checkpoints';
 is_deeply \@sources, [qw(input loop loop loop loop)],
-    'the first of them is the input';
+    'state at a checkpoint: the first is the input';
 
 my $record = $client->get("/threads/$thread")->{json};
 is_deeply $record->{values}, $state->{values},
-    'the thread record shows the same values';
+    'get thread: values are those of the state';
 
 is $client->get("/threads/$thread/state/01890000-0000-7000-8000-000000000000")
-    ->{json}{code}, 'checkpoint_not_found', 'an unknown checkpoint is 404';
+    ->{json}{code}, 'checkpoint_not_found', 'state at a checkpoint: an unknown one is checkpoint_not_found';
 is $client->get('/threads/01890000-0000-7000-8000-000000000000/state')
-    ->{json}{code}, 'thread_not_found', 'an unknown thread is 404';
+    ->{json}{code}, 'thread_not_found', 'state: an unknown thread is thread_not_found';
 is $client->get("/threads/$thread/state?subgraphs=maybe")->{status}, 422,
-    'subgraphs must be a boolean';
+    'state: subgraphs must be a boolean';
 is $client->get("/threads/$thread/state?subgraphs=true")->{status}, 200,
-    'and may be given';
+    'state: subgraphs=true is accepted';
 
-# A state goes on where it was.
 $client->join_run($client->create_run($thread, 'and now'));
 is scalar @{ $client->get_state($thread)->{values}{messages} }, 6,
-    'a second run appends to the state';
+    'state: a second run appends its messages';
 
 done_testing;

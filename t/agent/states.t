@@ -23,63 +23,63 @@ sub contents {
         @{ $client->get_state($thread)->{values}{messages} };
 }
 
-subtest 'a new run is pending and ends in success' => sub {
+subtest 'states: a run is pending until it ends in success' => sub {
     my $thread = new_thread();
     my $run = $client->create_run($thread, 'one two three');
-    is $run->{status}, 'pending', 'pending at once';
+    is $run->{status}, 'pending', 'a new run is pending';
     $client->join_run($run);
-    is run_status($run), 'success', 'success once it has executed';
+    is run_status($run), 'success', 'an executed run is success';
     my ($human, $ai) = contents($thread);
-    is $human, 'one two three', 'the thread state holds its input';
-    ok length $ai, 'and its answer';
+    is $human, 'one two three', 'the state has the input';
+    ok length $ai, 'the state has the answer';
     is $client->get("/threads/$thread")->{json}{status}, 'idle',
-        'the thread is idle again';
+        'the thread is idle after the run';
 };
 
-subtest 'reject leaves the active run alone' => sub {
+subtest 'strategies: reject refuses the second run' => sub {
     my $thread = new_thread();
     my $first = $client->create_run($thread, 'use gate {}', assistant_id => 'gated');
     my $refused = $client->post("/threads/$thread/runs",
         { assistant_id => 'agent', multitask_strategy => 'reject' });
-    is $refused->{status}, 409, 'the second run is refused with 409';
-    like $refused->{json}{detail}, qr/already running a task/, 'and told why';
+    is $refused->{status}, 409, 'the second run is 409';
+    like $refused->{json}{detail}, qr/already running a task/, 'the detail names the reason';
     is scalar @{ $client->get("/threads/$thread/runs")->{json} }, 1,
-        'no run was made';
-    is run_status($first), 'pending', 'the first goes on';
+        'no run is created';
+    is run_status($first), 'pending', 'the first run stays pending';
     $gate->wait_calls(1);
     $gate->open;
     $client->join_run($first);
-    is run_status($first), 'success', 'to its end';
+    is run_status($first), 'success', 'the first run ends in success';
     my $default = $client->create_run($thread, 'now it is free');
-    is $default->{status}, 'pending', 'then the thread accepts runs again';
+    is $default->{status}, 'pending', 'the thread accepts a run after that';
     $client->join_run($default);
 };
 
-subtest 'interrupt stops the first run and keeps what it had said' => sub {
+subtest 'strategies: interrupt stops the active run and keeps its partial answer' => sub {
     my $thread = new_thread();
     my $first = $client->create_run($thread, 'sleep 60000',
         stream_mode => ['messages-tuple']);
-    # Its first words must have been said for there to be something to keep.
+    # Only a run that has sent words has a partial answer.
     my $stream = $client->begin('GET',
         AgentTest::Client::run_path($first) . '/stream');
     AgentTest::Client::read_until($stream, qr/(?:event: messages.*?){2}/s);
     my $second = $client->create_run($thread, 'what now',
         multitask_strategy => 'interrupt');
-    is $second->{status}, 'pending', 'the new run is accepted';
+    is $second->{status}, 'pending', 'the second run is accepted';
     $client->join_run($second);
-    is run_status($second), 'success', 'and executes';
-    is run_status($first), 'interrupted', 'the first is interrupted';
+    is run_status($second), 'success', 'the second run succeeds';
+    is run_status($first), 'interrupted', 'the first run is interrupted';
     is $client->get_run($first)->{run_id}, $first->{run_id},
-        'and stays readable';
+        'the first run can still be read';
     my @contents = contents($thread);
-    is $contents[0], 'sleep 60000', 'the state begins with the first input';
-    is $contents[-2], 'what now', 'the second input comes after it';
-    ok length $contents[-1], 'and its answer is last';
-    is scalar @contents, 4, 'the partial answer of the first stands between';
-    ok length $contents[1], 'with the words it had said';
+    is $contents[0], 'sleep 60000', 'the state begins with the input of the first run';
+    is $contents[-2], 'what now', 'the input of the second run is last but one';
+    ok length $contents[-1], 'the answer of the second run is last';
+    is scalar @contents, 4, 'the state has four messages';
+    ok length $contents[1], 'the partial answer of the first run is not empty';
 };
 
-subtest 'interrupt also concerns a run that waits in the queue' => sub {
+subtest 'strategies: interrupt also stops runs in the queue' => sub {
     my $thread = new_thread();
     my @runs = ($client->create_run($thread, 'sleep 60000'));
     push @runs, $client->create_run($thread, 'queued',
@@ -88,10 +88,10 @@ subtest 'interrupt also concerns a run that waits in the queue' => sub {
         multitask_strategy => 'interrupt');
     $client->join_run($runs[2]);
     is_deeply [ map { run_status($_) } @runs ],
-        [qw(interrupted interrupted success)], 'all before it are interrupted';
+        [qw(interrupted interrupted success)], 'all earlier runs are interrupted';
 };
 
-subtest 'rollback removes the first run and its state' => sub {
+subtest 'strategies: rollback removes the active run and its state' => sub {
     my $thread = new_thread();
     $client->join_run($client->create_run($thread, 'before'));
     my @before = contents($thread);
@@ -100,42 +100,42 @@ subtest 'rollback removes the first run and its state' => sub {
         multitask_strategy => 'rollback');
     $client->join_run($second);
     is $client->get(AgentTest::Client::run_path($first))->{status}, 404,
-        'the first run is gone';
+        'the first run is 404';
     my @after = contents($thread);
-    is_deeply [ @after[ 0 .. $#before ] ], \@before, 'what was before it stays';
-    is $after[ @before ], 'after', 'the second follows that directly';
+    is_deeply [ @after[ 0 .. $#before ] ], \@before, 'the state before the first run is unchanged';
+    is $after[ @before ], 'after', 'the input of the second run follows it';
 };
 
-subtest 'enqueue runs one after the other, in the order of creation' => sub {
+subtest 'strategies: enqueue executes runs in the order of creation' => sub {
     my $thread = new_thread();
     my @runs = map {
         $client->create_run($thread, "number $_", multitask_strategy => 'enqueue')
     } 1 .. 5;
     $client->join_run($runs[4]);
     is_deeply [ map { run_status($_) } @runs ], [ ('success') x 5 ],
-        'all of them succeed';
+        'all runs succeed';
     is_deeply [ grep { /\Anumber/ } contents($thread) ],
-        [ map { "number $_" } 1 .. 5 ], 'in order';
+        [ map { "number $_" } 1 .. 5 ], 'their inputs are in the order of creation';
 };
 
-subtest 'a run that fails ends in error and says why' => sub {
+subtest 'states: a failed run ends in error with a message' => sub {
     my $thread = new_thread();
     my $run = $client->create_run($thread, 'fail');
     my $joined = $client->join_run($run);
-    ok length $joined->{__error__}{error}, 'join names the error';
-    ok length $joined->{__error__}{message}, 'and its message';
+    ok length $joined->{__error__}{error}, 'join returns the error';
+    ok length $joined->{__error__}{message}, 'join returns the message';
     my $read = $client->get_run($run);
-    is $read->{status}, 'error', 'the run is in error';
+    is $read->{status}, 'error', 'the status of the run is error';
     is $read->{error}{message}, $joined->{__error__}{message},
-        'the record has the message';
+        'the record of the run has the message';
     is $client->get("/threads/$thread")->{json}{status}, 'error',
-        'so is the thread';
+        'the status of the thread is error';
     my $tasks = $client->get_state($thread)->{tasks};
     like $tasks->[0]{error}, qr/\Q$joined->{__error__}{message}\E/,
-        'the state shows it with the task that failed';
+        'the state has the message in the failed task';
     $client->join_run($client->create_run($thread, 'again'));
     is $client->get("/threads/$thread")->{json}{status}, 'idle',
-        'a later run heals the thread';
+        'the thread is idle after a later run succeeds';
 };
 
 undef $server;

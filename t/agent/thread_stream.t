@@ -63,54 +63,54 @@ sub names { return [ map { $_->{event} } @_ ] }
 
 my $thread = new_thread();
 my $stream = open_stream($thread, '');
-like $stream->{head}, qr{^Content-Type: text/event-stream\r}m, 'an event stream';
+like $stream->{head}, qr{^Content-Type: text/event-stream\r}m, 'thread stream: Content-Type is text/event-stream';
 like $stream->{head}, qr{^Location: /threads/$thread/stream\r}m,
-    'whose Location says where to take it up again';
+    'thread stream: Location is the path of the stream';
 my $first = $client->create_run($thread, 'one', stream_mode => [qw(values updates)]);
 my @events = read_to($stream, 'run_done');
-is $events[0]{event}, 'metadata', 'a run that is created later is shown';
-is $events[0]{data}{run_id}, $first->{run_id}, 'from its metadata';
+is $events[0]{event}, 'metadata', 'thread stream: a later run begins with metadata';
+is $events[0]{data}{run_id}, $first->{run_id}, 'thread stream: metadata names the run';
 is_deeply [ sort keys %{ { map { $_->{event} => 1 } @events } } ],
-    [qw(metadata run_done updates values)], 'with all its events';
+    [qw(metadata run_done updates values)], 'thread stream: all events of the run are sent';
 is_deeply $events[-1]{data}, { run_id => $first->{run_id}, thread_id => $thread,
-    status => 'success' }, 'to its run_done with the final status';
+    status => 'success' }, 'thread stream: run_done has the final status';
 
 my $second = $client->create_run($thread, 'two');
 my $third = $client->create_run($thread, 'three', multitask_strategy => 'enqueue');
 push @events, read_to($stream, 'run_done'), read_to($stream, 'run_done');
 is_deeply [ map { $_->{data}{run_id} } grep { $_->{event} eq 'run_done' } @events ],
     [ map { $_->{run_id} } $first, $second, $third ],
-    'the next runs follow in their order';
+    'thread stream: further runs follow in the order of creation';
 
 my $replay = open_stream($thread, '', '-');
 my @again = map { read_to($replay, 'run_done') } 1 .. 3;
-is_deeply \@again, \@events, 'Last-Event-ID: - shows all that is kept';
+is_deeply \@again, \@events, 'thread stream: Last-Event-ID - replays all stored events';
 for my $i (0, int(@events / 2), $#events - 1) {
     my $rest = open_stream($thread, '', $events[$i]{id});
     my @rest;
     push @rest, read_to($rest, 'run_done') while @rest < $#events - $i;
     is_deeply \@rest, [ @events[ $i + 1 .. $#events ] ],
-        "the id of event $i: what came after it";
+        "thread stream: Last-Event-ID of event $i continues after it";
 }
 
-subtest 'modes' => sub {
+subtest 'thread stream: stream_mode selects events' => sub {
     my $there = new_thread();
     my $life = open_stream($there, '?stream_mode=lifecycle');
     my $states = open_stream($there, '?stream_modes=state_update');
     my $both = open_stream($there, '?stream_mode=state_update&stream_mode=lifecycle');
     my $run = $client->create_run($there, 'use clock {}');
     is_deeply names(read_to($life, 'run_done')), [qw(metadata run_done)],
-        'lifecycle: start and end of runs';
+        'lifecycle is the start and the end of each run';
     my ($update) = read_to($states, 'state_update');
     is_deeply $update->{data}, $client->get_state($there),
-        'state_update: the state that a run has left';
+        'state_update is the state after each run';
     is_deeply names(read_to($both, 'run_done')), [qw(metadata state_update run_done)],
-        'several at once';
+        'several modes can be combined';
     is $client->get("/threads/$there/stream?stream_mode=all")->{status}, 422,
-        'an unknown one is refused';
+        'an unknown mode is 422';
 };
 
-subtest 'a run that executes already' => sub {
+subtest 'thread stream: opened while a run executes' => sub {
     my $there = new_thread();
     my $run = $client->create_run($there, 'sleep 60000', stream_mode => ['messages-tuple']);
     my $before = $client->begin('GET', path($run) . '/stream');
@@ -118,14 +118,14 @@ subtest 'a run that executes already' => sub {
     my $late = open_stream($there, '');
     my @seen = read_to($late, 'messages');
     is_deeply $seen[0]{data}, { run_id => $run->{run_id} },
-        'is named first by its metadata';
-    is_deeply names(@seen), [qw(metadata messages)], 'then what is new of it is shown';
+        'the first event is the metadata of the run';
+    is_deeply names(@seen), [qw(metadata messages)], 'new events of the run follow';
     $client->post(path($run) . '/cancel');
     my @rest = read_to($late, 'run_done');
-    is $rest[-1]{data}{status}, 'interrupted', 'to its end';
+    is $rest[-1]{data}{status}, 'interrupted', 'run_done has the final status of the run';
 };
 
-subtest 'a run that is rolled back' => sub {
+subtest 'thread stream: a run is rolled back' => sub {
     my $there = new_thread();
     my $life = open_stream($there, '?stream_mode=lifecycle');
     my $run = $client->create_run($there, 'sleep 600000');
@@ -133,20 +133,20 @@ subtest 'a run that is rolled back' => sub {
     $client->post(path($run) . '/cancel?action=rollback');
     my ($done) = read_to($life, 'run_done');
     is_deeply $done->{data}, { run_id => $run->{run_id}, thread_id => $there,
-        status => 'deleted' }, 'is told as deleted';
+        status => 'deleted' }, 'run_done has the status deleted';
 };
 
-subtest 'a thread that is deleted' => sub {
+subtest 'thread stream: the thread is deleted' => sub {
     my $there = new_thread();
     my $gone = $client->begin('GET', "/threads/$there/stream");
     my $head = AgentTest::Client::read_until($gone, qr/\r\n\r\n/);
-    is $client->delete("/threads/$there")->{status}, 204, 'ends its streams';
-    like $head . AgentTest::Client::read_to_end($gone), qr/\r\n0\r\n\r\n\z/, 'cleanly';
+    is $client->delete("/threads/$there")->{status}, 204, 'the thread can be deleted while it is streamed';
+    like $head . AgentTest::Client::read_to_end($gone), qr/\r\n0\r\n\r\n\z/, 'the stream ends cleanly';
 };
 
-is $client->get("/threads/$UNKNOWN/stream")->{status}, 404, 'an unknown thread is 404';
+is $client->get("/threads/$UNKNOWN/stream")->{status}, 404, 'thread stream: an unknown thread is 404';
 is $client->get("/threads/$thread/stream", undef, { 'Last-Event-ID' => $_ })->{status},
-    400, "Last-Event-ID: $_ is refused"
+    400, "thread stream: Last-Event-ID $_ is 400"
     for ('x', '1', '1-x', '-1', '1-2-3', '99999999999999999999-1');
 
 done_testing;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Webhooks through httpd: what is refused when a run is created, what a
-# receiver gets, and what restarts and crashes do to it.
+# Webhooks through httpd: refusals when a run is created, deliveries, and their
+# survival of restarts and crashes.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -41,7 +41,7 @@ sub wait_delivered {
     });
 }
 
-subtest 'a run that succeeds tells its record, its times and its values, signed' => sub {
+subtest 'webhooks: a delivery has record, times and values, and is signed' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $run = $client->create_run(new_thread(), 'tell me', webhook => $receiver->url('/hook?x=1'),
         metadata => { mine => 1 });
@@ -49,30 +49,30 @@ subtest 'a run that succeeds tells its record, its times and its values, signed'
     my ($request) = $receiver->wait_requests(1);
     my %headers = %{ $request->{headers} };
     my $body = decode_json($request->{body});
-    is "$request->{method} $request->{path}", 'POST /hook?x=1';
-    is $headers{'content-type'}, 'application/json';
-    like $headers{'user-agent'}, qr{\Amod_agent/\d};
-    is $headers{'webhook-id'}, $run->{run_id};
+    is "$request->{method} $request->{path}", 'POST /hook?x=1', 'the request is a POST of path and query';
+    is $headers{'content-type'}, 'application/json', 'Content-Type is application/json';
+    like $headers{'user-agent'}, qr{\Amod_agent/\d}, 'User-Agent is mod_agent';
+    is $headers{'webhook-id'}, $run->{run_id}, 'webhook-id is the id of the run';
     is $headers{'webhook-signature'}, 'v1,' . encode_base64(hmac_sha256(
-        "$headers{'webhook-id'}.$headers{'webhook-timestamp'}.$request->{body}", $KEY), ''), 'signature';
-    is_deeply delete $body->{values}, $values, 'the values that join answers';
-    like delete $body->{$_}, qr/\A\d{4}-/, $_ for qw(run_started_at run_ended_at webhook_sent_at);
-    is_deeply $body, $client->get_run($run), 'the record that can be read';
+        "$headers{'webhook-id'}.$headers{'webhook-timestamp'}.$request->{body}", $KEY), ''), 'the signature covers id, time and body';
+    is_deeply delete $body->{values}, $values, 'values are what join returns';
+    like delete $body->{$_}, qr/\A\d{4}-/, "$_ is a time" for qw(run_started_at run_ended_at webhook_sent_at);
+    is_deeply $body, $client->get_run($run), 'the rest is the record of the run';
     wait_delivered($run);
 };
 
-subtest 'a run that fails tells why' => sub {
+subtest 'webhooks: a failed run is delivered with its error' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $run = $client->create_run(new_thread(), 'fail', webhook => $receiver->url);
     my ($request) = $receiver->wait_requests(1);
     my $body = decode_json($request->{body});
-    is $body->{status}, 'error';
-    is_deeply $body->{error}, $client->get_run($run)->{error};
-    ok $body->{error}{error} && $body->{error}{message}, 'error and message';
+    is $body->{status}, 'error', 'the status is error';
+    is_deeply $body->{error}, $client->get_run($run)->{error}, 'the error is that of the run';
+    ok $body->{error}{error} && $body->{error}{message}, 'the error has a name and a message';
     wait_delivered($run);
 };
 
-subtest 'a run that is cancelled tells it soon, also before it began' => sub {
+subtest 'webhooks: cancelled runs are delivered, executing or queued' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $thread = new_thread();
     my $active = $client->create_run($thread, 'sleep 60000', webhook => $receiver->url('/active'));
@@ -80,62 +80,63 @@ subtest 'a run that is cancelled tells it soon, also before it began' => sub {
         multitask_strategy => 'enqueue');
     for my $run ($waiting, $active) {
         my $path = AgentTest::Client::run_path($run) . '/cancel?wait=true';
-        like $client->post($path)->{status}, qr/\A2/, 'cancelled';
+        like $client->post($path)->{status}, qr/\A2/, 'the cancel is accepted';
     }
     $receiver->wait_requests(2);
-    my %told = map { $_->{path} => decode_json($_->{body}) } $receiver->requests;
-    is $told{'/waiting'}{status}, 'interrupted';
-    is $told{'/waiting'}{run_started_at}, undef;
-    is $told{'/active'}{status}, 'interrupted';
-    is $told{'/active'}{run_id}, $active->{run_id};
+    my %delivered = map { $_->{path} => decode_json($_->{body}) } $receiver->requests;
+    is $delivered{'/waiting'}{status}, 'interrupted', 'the queued run is delivered as interrupted';
+    is $delivered{'/waiting'}{run_started_at}, undef, 'the queued run has no start';
+    is $delivered{'/active'}{status}, 'interrupted', 'the executing run is delivered as interrupted';
+    is $delivered{'/active'}{run_id}, $active->{run_id}, 'the executing run is delivered with its id';
     wait_delivered($_) for $active, $waiting;
 };
 
-subtest 'a run without a thread tells no values' => sub {
+subtest 'webhooks: a stateless run is delivered without values' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $answer = $client->post('/runs', { assistant_id => 'agent', webhook => $receiver->url,
         input => { messages => [ { role => 'user', content => 'hello' } ] } });
-    is $answer->{status}, 200;
+    is $answer->{status}, 200, 'the run is created';
     my ($request) = $receiver->wait_requests(1);
     my $body = decode_json($request->{body});
-    is $body->{status}, 'success';
-    ok !exists $body->{values};
+    is $body->{status}, 'success', 'the status is success';
+    ok !exists $body->{values}, 'the delivery has no values';
     wait_delivered($answer->{json});
 };
 
-subtest 'deleting the thread at once does not take the delivery back' => sub {
+subtest 'webhooks: deleting the thread does not cancel the delivery' => sub {
     my $receiver = AgentTest::Receiver->new(500, 200);
     my $run = $client->create_run(new_thread(), 'hello', webhook => $receiver->url);
     $client->join_run($run);
     $receiver->wait_requests(1);
-    is $client->delete("/threads/$run->{thread_id}")->{status}, 204;
+    is $client->delete("/threads/$run->{thread_id}")->{status}, 204, 'the thread is deleted';
     my @requests = $receiver->wait_requests(2);
-    ok decode_json($requests[1]{body})->{values}{messages}, 'with its values';
-    is $requests[1]{headers}{'webhook-id'}, $requests[0]{headers}{'webhook-id'};
+    ok decode_json($requests[1]{body})->{values}{messages}, 'the second attempt has the values';
+    is $requests[1]{headers}{'webhook-id'}, $requests[0]{headers}{'webhook-id'},
+        'both attempts have the same webhook-id';
 };
 
-subtest 'a supervisor that is killed while it delivers' => sub {
+subtest 'webhooks: a delivery survives the death of its supervisor' => sub {
     my $receiver = AgentTest::Receiver->new({ hang => 1 }, 200);
     my $run = $client->create_run(new_thread(), 'hello', webhook => $receiver->url);
     $receiver->wait_requests(1);
     kill KILL => supervisor_pid($server->httpd_pid);
     my @requests = $receiver->wait_requests(2);
-    is $_->{headers}{'webhook-id'}, $run->{run_id}, 'the next one delivers it under the same id' for @requests;
+    is $_->{headers}{'webhook-id'}, $run->{run_id}, 'the next supervisor delivers it under the same webhook-id' for @requests;
     wait_delivered($run);
 };
 
-subtest 'a graceful restart while it is delivered' => sub {
+subtest 'webhooks: a delivery survives a graceful restart' => sub {
     my $receiver = AgentTest::Receiver->new({ hang => 1 }, 200);
     my $run = $client->create_run(new_thread(), 'hello', webhook => $receiver->url);
     $receiver->wait_requests(1);
     my $old = supervisor_pid($server->httpd_pid);
     $server->graceful;
     wait_delivered($run);
-    is scalar $receiver->requests, 2, 'the attempt under way ends, the next one succeeds';
+    is scalar $receiver->requests, 2, 'the attempt under way ends and the next one succeeds';
     wait_for('the old supervisor to end', sub { !is_alive($old) });
 };
 
-subtest 'a URL that cannot be called is refused with the reason, and no run is made' => sub {
+subtest 'webhooks: a URL that the server may not call is refused' => sub {
     my $thread = new_thread();
     my @cases = (
         [ '/relative',                     'absolute URL .* call this server itself' ],
@@ -158,44 +159,47 @@ subtest 'a URL that cannot be called is refused with the reason, and no run is m
         for my $case (@cases) {
             my ($url, $why) = @$case;
             my $answer = $client->post($path, { assistant_id => 'agent', webhook => $url });
-            is $answer->{status}, 422, "$path " . substr $url, 0, 40;
-            like $answer->{json}{code}, qr/\A(?:invalid_value|webhook_not_allowed)\z/;
-            like $answer->{json}{detail}, qr{\A/webhook: expected .*$why.*\.\z};
+            my $title = "$path with " . substr $url, 0, 40;
+            is $answer->{status}, 422, "$title is 422";
+            like $answer->{json}{code}, qr/\A(?:invalid_value|webhook_not_allowed)\z/, "$title: the code";
+            like $answer->{json}{detail}, qr{\A/webhook: expected .*$why.*\.\z}, "$title: the reason";
         }
     }
     for my $denied ('http://127.0.0.8/', 'http://8.8.4.4/', 'http://[::ffff:8.8.4.4]/') {
         my $answer = $client->post("/threads/$thread/runs", { assistant_id => 'agent', webhook => $denied });
         is $answer->{status}, 422, "$denied is denied by the IPv6 form of its block";
         like $server->error_log, qr{AGT0731: POST \S+: webhook_not_allowed: /webhook: .* \(AgentWebhookDeny\)},
-            'the log says by which directive';
+            "the log names the directive that denies $denied";
     }
-    is $client->post("/threads/$thread/runs", { assistant_id => 'agent', webhook => 5 })->{status}, 422, 'no string';
-    is_deeply $client->get("/threads/$thread/runs")->{json}, [];
+    is $client->post("/threads/$thread/runs", { assistant_id => 'agent', webhook => 5 })->{status}, 422, 'a webhook that is not a string is 422';
+    is_deeply $client->get("/threads/$thread/runs")->{json}, [], 'no run is created';
 };
 
-subtest 'the log tells of deliveries, not of secrets' => sub {
+subtest 'webhooks: the log names deliveries, without secrets' => sub {
     my $receiver = AgentTest::Receiver->new(404);
     my $run = $client->create_run(new_thread(), 'hello', webhook => $receiver->url('/token-in-the-path?k=1'));
     wait_for('the line', sub { $server->error_log =~ /AGT0362: webhook of run $run->{run_id} given up/ });
-    like $server->error_log, qr/AGT0360: webhook of run \S+ delivered to 127\.0\.0\.1 at attempt 1/;
+    like $server->error_log, qr/AGT0360: webhook of run \S+ delivered to 127\.0\.0\.1 at attempt 1/,
+        'a delivery is logged with its host';
     like $server->error_log, qr/\[agent:warn\].* AGT0361: webhook of run \S+ not delivered to 127\.0\.0\.1/,
-        'a first attempt that fails is a warning';
-    unlike $server->error_log, qr/token-in-the-path/, 'the path of a URL is not shown';
+        'a failed first attempt is logged as a warning';
+    unlike $server->error_log, qr/token-in-the-path/, 'the log does not contain the path of the URL';
     my $encoded = encode_base64($KEY, '');
-    unlike $server->error_log, qr/\Q$KEY\E|\Q$encoded\E/, 'nor the key';
+    unlike $server->error_log, qr/\Q$KEY\E|\Q$encoded\E/, 'the log does not contain the key';
 };
 
 undef $server;
 
-subtest 'with AgentWebhooks Off a webhook is refused, and none is delivered' => sub {
+subtest 'webhooks: AgentWebhooks Off refuses them' => sub {
     my $off = AgentTest::Server->new(config => AgentTest::Server::shared_config() . "AgentWebhooks Off\n");
     $off->start;
     my $other = AgentTest::Client->new(url => $off->url);
     my $answer = $other->post('/runs', { assistant_id => 'agent', webhook => 'https://example.com/' });
-    is $answer->{status}, 422;
-    is $answer->{json}{detail}, '/webhook: expected none: this server does not deliver webhooks.';
-    is $other->post('/runs', { assistant_id => 'agent' })->{status}, 200, 'a run without one is not';
-    is $other->post('/runs', { assistant_id => 'agent', webhook => undef })->{status}, 200, 'nor one with null';
+    is $answer->{status}, 422, 'a webhook is 422';
+    is $answer->{json}{detail}, '/webhook: expected none: this server does not deliver webhooks.',
+        'the detail names the reason';
+    is $other->post('/runs', { assistant_id => 'agent' })->{status}, 200, 'a run without a webhook is accepted';
+    is $other->post('/runs', { assistant_id => 'agent', webhook => undef })->{status}, 200, 'a webhook of null is accepted';
     undef $off;
 };
 

@@ -9,8 +9,7 @@ use AgentTest::Env qw(root build_dir);
 use AgentTest::Source;
 use Test::More;
 
-my @FOLDERS = qw(mod_ratelimit_regional mod_agent/config mod_agent/core mod_agent/db mod_agent/runners
-    mod_agent/supervisor mod_agent/wait);
+my @FOLDERS = qw(mod_ratelimit_regional mod_agent);
 
 # ---- The check itself ----
 
