@@ -55,7 +55,7 @@ void agent_drain_leave(agent_supervisor_t *sv, apr_interval_time_t timeout,
      * requeues its runs. */
     agent_runner_kill_all(sv, AGENT_LOSS_FORGET, why);
     agent_release_clear(&sv->releases);
-    agent_batch_hurry(&sv->batches);
+    agent_batch_flush(&sv->batches);
     agent_delivery_abort(&sv->webhooks);
 }
 

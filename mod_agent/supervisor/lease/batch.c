@@ -58,7 +58,7 @@ bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id)
     return false;
 }
 
-void agent_batch_hurry(agent_batch_queue_t *queue)
+void agent_batch_flush(agent_batch_queue_t *queue)
 {
     agent_batch_t *batch;
 

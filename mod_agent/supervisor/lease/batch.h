@@ -106,7 +106,7 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
                      apr_size_t length);
 
 /* Makes all batches due now. */
-void agent_batch_hurry(agent_batch_queue_t *queue);
+void agent_batch_flush(agent_batch_queue_t *queue);
 
 /* Output of the run is not committed. */
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);

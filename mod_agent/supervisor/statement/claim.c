@@ -166,7 +166,7 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
         /* A claim commits asynchronously, so a crash of the database can undo
          * it: then the run is claimed again under the same epoch while a runner
          * still executes it. Requeued, it gets the next epoch. */
-        agent_run_end_release_twin(sv, lease);
+        agent_run_end_release_duplicate(sv, lease);
         return;
     }
     if (key.epoch > 1) {
