@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the supervisor ends: drained, told to stop, without its parent or
- * spawner. */
+/* How the supervisor ends: after a drain, a signal, the end of its parent or of
+ * the spawner. */
 #ifndef AGENT_SUPERVISOR_DRAIN_H
 #define AGENT_SUPERVISOR_DRAIN_H
 

@@ -160,7 +160,7 @@ static int prepare_process(agent_supervisor_t *sv)
     return 0;
 }
 
-/* ---- what wakes the loop ---- */
+/* ---- events ---- */
 
 static void on_signal(agent_supervisor_t *sv, void *baton)
 {

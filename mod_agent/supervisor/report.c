@@ -8,7 +8,7 @@
 
 #include "context.h"
 
-/* Room for a runner's line of 8 KB and what stands before it. */
+/* Room for a runner's line of 8 KB and its prefix. */
 #define MAX_TEXT 8600
 
 void agent_report_write(const agent_context_t *context, agent_log_level_t level,

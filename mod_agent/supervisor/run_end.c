@@ -76,7 +76,7 @@ static void queue_release(agent_supervisor_t *sv, const agent_lease_t *lease,
                           bool counted, const char *reason)
 {
     agent_release_add(&sv->releases, lease, counted, reason);
-    /* The release waits for what is not committed. */
+    /* The release waits for uncommitted output. */
     agent_batch_flush(&sv->batches);
 }
 
@@ -87,7 +87,8 @@ void agent_run_end_release(agent_supervisor_t *sv, agent_lease_t *lease,
     agent_run_end_set_state(sv, lease, AGENT_LEASE_RELEASING);
 }
 
-void agent_run_end_release_duplicate(agent_supervisor_t *sv, agent_lease_t *lease)
+void agent_run_end_release_duplicate(agent_supervisor_t *sv,
+                                     agent_lease_t *lease)
 {
     queue_release(sv, lease, false, "the database had lost a claim");
     if (lease->state == AGENT_LEASE_HELD) {

@@ -37,7 +37,8 @@ void agent_run_end_release(agent_supervisor_t *sv, agent_lease_t *lease,
 
 /* Requeues a run that was leased to this worker again under the epoch of a
  * lease it still has: output of the two could not be told apart. */
-void agent_run_end_release_duplicate(agent_supervisor_t *sv, agent_lease_t *lease);
+void agent_run_end_release_duplicate(agent_supervisor_t *sv,
+                                     agent_lease_t *lease);
 
 /* Ends the run in error with the statement that does the least, after all
  * others have failed. error, message: constants. */

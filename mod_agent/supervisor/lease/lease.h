@@ -69,7 +69,7 @@ typedef struct agent_credit_t {
     apr_time_t lapse_at;
     /* Sent and not committed. */
     apr_size_t unsaved;
-    /* Requests since the run was told to end. */
+    /* Requests since the run was cancelled. */
     int requests;
 } agent_credit_t;
 

@@ -37,7 +37,7 @@ int agent_process_signal_fd(const int *signals);
 /*
  * Closes the descriptors from first to last, also where close_range() is not
  * known or not permitted (Linux before 5.9, a narrow seccomp profile). False
- * when /proc does not tell either which ones are open.
+ * when /proc does not list them either.
  */
 bool agent_process_close_range(unsigned first, unsigned last);
 
@@ -58,7 +58,7 @@ void agent_process_name(const char *name);
 
 /*
  * Identifies this boot of this host, as seen from this pid name space. False
- * when /proc does not tell.
+ * when /proc is missing.
  */
 bool agent_process_boot_id(char out[AGENT_PROCESS_BOOT_SIZE]);
 

@@ -14,7 +14,7 @@
 
 /* Bytes of a run that may be uncommitted when it is sent `go`. */
 #define AGENT_CREDIT_UNSAVED ((apr_size_t)64 * 1024)
-/* Requests of a run that was told to end which still extend its grace time. */
+/* Requests of a cancelled run that still extend its grace time. */
 #define AGENT_CREDIT_LAST_REQUESTS 16
 
 APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of runner processes, and what happens to their runs. */
+/* The end of runner processes and of their runs. */
 #ifndef AGENT_SUPERVISOR_RUNNER_EXIT_H
 #define AGENT_SUPERVISOR_RUNNER_EXIT_H
 

@@ -156,8 +156,7 @@ void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner)
 {
     runner->is_held = false;
     split_lines(sv, runner, true);
-    /* Only what is in the pipes: a process that it left behind may write for
-     * ever. */
+    /* Only their present content: a child of the runner may write for ever. */
     for (int i = 0; i < MAX_LAST_READS && read_output(sv, runner, true); i++) {
     }
     for (int i = 0; i < MAX_LAST_READS && read_log(sv, runner); i++) {

@@ -11,7 +11,7 @@ void agent_runner_poll(agent_supervisor_t *sv);
 /* Takes the lines of held runners for which there is room now. */
 void agent_runner_resume(agent_supervisor_t *sv);
 
-/* Reads what is left in the pipes of a runner that ends. */
+/* Reads the rest of the pipes of a runner that ends. */
 void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);
 
 #endif

@@ -19,7 +19,7 @@
 #define PIPE_BYTES (1024 * 1024)
 #define FIRST_WAIT apr_time_from_msec(100)
 #define MAX_WAIT   apr_time_from_sec(5)
-/* A killed process that has not ended by then loses its runs all the same. */
+/* When a killed process that has not ended loses its runs all the same. */
 #define KILL_TIMEOUT apr_time_from_sec(5)
 
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context)

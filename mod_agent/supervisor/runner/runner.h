@@ -25,7 +25,7 @@ typedef enum agent_runner_state_t {
 /* Runners for suspects at once: four groups of three sizes, and more. */
 #define AGENT_RUNNERS_SUSPECT 16
 
-/* What happens to the runs of a runner that ends. */
+/* How the runs of a runner that ends are treated. */
 typedef enum agent_loss_t {
     AGENT_LOSS_COUNTED,
     AGENT_LOSS_UNCOUNTED,

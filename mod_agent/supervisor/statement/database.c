@@ -50,7 +50,7 @@ apr_time_t agent_database_retry_at(const agent_context_t *context,
     }
 }
 
-/* Closes the connection; the operation is not told. */
+/* Closes the connection only. */
 static void disconnect(agent_database_t *database)
 {
     if (database->db != NULL) {

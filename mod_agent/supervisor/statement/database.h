@@ -59,7 +59,7 @@ typedef enum agent_database_state_t {
     AGENT_DATABASE_BUSY
 } agent_database_state_t;
 
-/* What a connection is used for. */
+/* The use of a connection. */
 typedef struct agent_database_use_t {
     /* By importance, ended by NULL. */
     const agent_operation_t *const *operations;
@@ -107,7 +107,7 @@ void agent_database_init(agent_database_t *database, agent_context_t *context,
                          agent_supervisor_t *sv,
                          const agent_database_use_t *use);
 
-/* Connects, sends, and gives up what takes too long. Returns when to be called
+/* Connects, sends, and gives up after time-outs. Returns when to be called
  * again at the latest. */
 apr_time_t agent_database_step(agent_database_t *database);
 

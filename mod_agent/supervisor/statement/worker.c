@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's lease: renewal, fencing, and losing it; see worker.h.
- * worker_register.c has registration. */
+/* The worker's lease: renewal, fencing, and losing it; see worker.h. */
 #include "worker.h"
 
 #include <signal.h>

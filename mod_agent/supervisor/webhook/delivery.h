@@ -109,8 +109,8 @@ void agent_delivery_disconnect(agent_delivery_t *delivery);
 void agent_delivery_free(agent_delivery_t *delivery);
 void agent_delivery_free_all(agent_delivery_ring_t *ring);
 
-/* Aborts what is being sent: it is due again when this worker is deregistered.
- */
+/* Aborts deliveries that are being sent: they are due again once this worker is
+ * deregistered. */
 void agent_delivery_abort(agent_delivery_table_t *table);
 
 #endif

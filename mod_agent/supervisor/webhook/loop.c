@@ -10,7 +10,7 @@
 /* libcurl is called at least so often while something is sent. */
 #define LONGEST_PAUSE apr_time_from_sec(1)
 
-/* ---- what libcurl asks for ---- */
+/* ---- callbacks of libcurl ---- */
 
 static agent_webhook_socket_t *find_socket(agent_delivery_table_t *table,
                                            int fd)
@@ -54,7 +54,7 @@ static int set_timer(CURLM *multi, long timeout_ms, void *baton)
     return 0;
 }
 
-/* ---- its life ---- */
+/* ---- sending ---- */
 
 static bool open_multi(agent_delivery_table_t *table)
 {

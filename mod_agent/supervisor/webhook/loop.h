@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl in the supervisor's loop: it says which descriptors it waits for and
- * when it is to be called, and is told which became ready.
+ * libcurl in the supervisor's loop: it names descriptors and a timer, and is
+ * called when one is ready or due.
  */
 #ifndef AGENT_SUPERVISOR_WEBHOOK_LOOP_H
 #define AGENT_SUPERVISOR_WEBHOOK_LOOP_H
@@ -18,7 +18,7 @@ apr_time_t agent_webhook_step(agent_delivery_table_t *table);
 /* Adds libcurl's descriptors to the poll set. */
 void agent_webhook_poll(agent_delivery_table_t *table);
 
-/* Aborts what is being sent and ends libcurl. */
+/* Aborts deliveries and ends libcurl. */
 void agent_webhook_close(agent_delivery_table_t *table);
 
 #endif

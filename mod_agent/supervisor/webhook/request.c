@@ -104,7 +104,7 @@ void agent_webhook_request_read(agent_webhook_response_t *response,
     curl_off_t wait = 0;
     long status = 0;
 
-    /* A status counts even if what followed it was cut or too much. */
+    /* A status counts even if the rest of the response was cut or too long. */
     curl_easy_getinfo(delivery->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(delivery->easy, CURLINFO_RETRY_AFTER, &wait);
     response->status = (int)status;

@@ -10,7 +10,7 @@
 #include "../instance.h"
 #include "loop.h"
 
-/* Between two claims that nobody requested. */
+/* Between two claims without a request. */
 #define INTERVAL    apr_time_from_sec(1)
 #define SWEEP_PAUSE apr_time_from_sec(3600)
 #define CLAIM_MOST  16
