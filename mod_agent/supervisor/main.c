@@ -52,6 +52,7 @@ static void set_timing(agent_supervisor_timing_t *timing,
     set_default(&timing->renew, lease / 4);
     set_default(&timing->stop, lease * 13 / 20);
     set_default(&timing->kill, lease);
+    set_default(&timing->statement, lease / 4);
 }
 
 static agent_context_t *make_context(const agent_supervisor_config_t *config)
@@ -82,12 +83,13 @@ static agent_context_t *make_context(const agent_supervisor_config_t *config)
 static void init_databases(agent_supervisor_t *sv)
 {
     agent_context_t *context = sv->context;
-    apr_interval_time_t lease = apr_time_from_sec(context->config->lease_sec);
-    agent_database_use_t first = {agent_operations, lease / 4,
-                                  lease / 4 + lease / 10,
+    apr_interval_time_t limit = context->timing.statement;
+    apr_interval_time_t margin = apr_time_from_sec(context->config->lease_sec)
+        / 10;
+    agent_database_use_t first = {agent_operations, limit, limit + margin,
                                   agent_worker_on_connected};
-    agent_database_use_t bulk = {agent_bulk_operations, lease / 2,
-                                 lease / 2 + lease / 10,
+    agent_database_use_t bulk = {agent_bulk_operations, 2 * limit,
+                                 2 * limit + margin,
                                  agent_worker_on_bulk_connected};
 
     agent_database_init(&sv->database, context, sv, &first);

@@ -36,6 +36,9 @@ typedef struct agent_supervisor_timing_t {
     apr_interval_time_t renew;
     apr_interval_time_t stop;
     apr_interval_time_t kill;
+    /* Longest statement on the first connection (a quarter of the lease); on
+     * the second one twice as long. */
+    apr_interval_time_t statement;
 } agent_supervisor_timing_t;
 
 /* Delivery of webhooks; zeroed: none. */

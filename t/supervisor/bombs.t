@@ -86,7 +86,8 @@ sub wait_all {
 }
 
 subtest 'runs with states of 7 MB start one after the other, and small runs beside them' => sub {
-    my @large = create_large_runs(30, 700, { do => 'noop' });
+    # 140 MB: more than the supervisor may have in memory.
+    my @large = create_large_runs(20, 700, { do => 'noop' });
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
     $sv->wait_ready;
     my $before = resident_bytes($sv->pid);
@@ -104,7 +105,7 @@ subtest 'runs with states of 7 MB start one after the other, and small runs besi
     unlike $sv->log_text, qr/AGT0315/, 'no claim is lost';
     my $peak = ($before + $cost->{peak_bytes}) / $MB;
     cmp_ok $peak, '<', 128 * memory_scale(), 'the supervisor has only a part of them in memory';
-    is_linear($cost, 30 * 7 * $MB, 'each byte is copied and scanned a few times');
+    is_linear($cost, @large * 7 * $MB, 'each byte is copied and scanned a few times');
     note sprintf 'peak %.0f MB', $peak;
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
@@ -123,7 +124,7 @@ sub cancel {
 
 subtest 'large runs wait until others of their runner have ended, small ones start' => sub {
     # 8 x 7 MB are below a sixteenth of 1 GB, 10 are above it.
-    my @large = create_large_runs(20, 700, { do => 'hang' });
+    my @large = create_large_runs(18, 700, { do => 'hang' });
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
     $sv->wait_ready;
     wait_for('the first to run', sub { count_given(@large) >= 8 });
@@ -162,7 +163,7 @@ subtest 'a built-in runner of 96 MB executes seven states of 7 MB at once' => su
 };
 
 subtest 'small runs end while requests of 20,000 messages each are executed' => sub {
-    my @large = map { create_run({ messages => [] }) } 1 .. 15;
+    my @large = map { create_run({ messages => [] }) } 1 .. 8;
     my $count = is_sanitized() ? 5_000 : 20_000;
     sql("update agent.runs set input = (select json_build_object('messages', json_agg(json_build_object("
         . "'role', 'user', 'content', 'a'))) from generate_series(1, $count)) where run_id in (" . quoted(@large) . ')');
@@ -184,7 +185,7 @@ subtest 'small runs end while requests of 20,000 messages each are executed' => 
 };
 
 subtest 'cancel: all runs can be cancelled while large ones are claimed' => sub {
-    my @large = create_large_runs(12, 700, { do => 'hang' });
+    my @large = create_large_runs(8, 700, { do => 'hang' });
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
     $sv->wait_ready;
     wait_for('the first to be claimed', sub { sql("select count(*) from agent.run_queue where state = 'leased'") });
@@ -196,7 +197,7 @@ subtest 'cancel: all runs can be cancelled while large ones are claimed' => sub 
         $sv->wake('C');
         wait_all('interrupted', @large);
     });
-    is_linear($cost, 12 * 7 * $MB, 'each byte is copied and scanned a few times');
+    is_linear($cost, @large * 7 * $MB, 'each byte is copied and scanned a few times');
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
@@ -370,9 +371,8 @@ subtest 'a runner that sends long lines without credit is not read until there i
     sql('delete from agent.run_queue');
 };
 
-# A statement of one run may take half a lease: with a short one its end is
-# seen soon.
-my @short_lease = (lease_sec => 8, timing_ms => fast_timing());
+# Statements that always take too long are given up soon.
+my @short_statements = (lease_sec => 20, timing_ms => { %{ fast_timing() }, statement => 1000 });
 
 # From now on a rollback takes longer than any statement may.
 sub break_rollback {
@@ -410,7 +410,7 @@ sub roll_back {
 }
 
 subtest 'a rollback that always takes too long ends its own run in error, no other' => sub {
-    my $sv = TestSupervisor->start($pg, @short_lease);
+    my $sv = TestSupervisor->start($pg, @short_statements);
     $sv->wait_ready;
     my $run = start_run($sv, { do => 'hang' });
     my $other = start_run($sv, { do => 'hang' });
@@ -437,7 +437,7 @@ subtest 'a rollback that always takes too long ends its own run in error, no oth
 };
 
 subtest 'a state that always takes too long to read ends its own run in error, no other' => sub {
-    my $sv = TestSupervisor->start($pg, @short_lease);
+    my $sv = TestSupervisor->start($pg, @short_statements);
     $sv->wait_ready;
     my ($slow, @others) = create_large_runs(3, 150, { do => 'noop' });
     break_start($slow);
@@ -450,7 +450,7 @@ subtest 'a state that always takes too long to read ends its own run in error, n
 };
 
 subtest 'the next supervisor of a host executes runs though one of its predecessor cannot be released' => sub {
-    my $sv = TestSupervisor->start($pg, @short_lease);
+    my $sv = TestSupervisor->start($pg, @short_statements);
     $sv->wait_ready;
     my $run = start_run($sv, { do => 'hang' });
     break_rollback();
