@@ -30,6 +30,17 @@ our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
 my $RUNNER_USER = 'nobody';
 my %running;
 
+# The logs of a file are kept when a test of it fails or a wait gives up.
+my $has_failed;
+$SIG{__DIE__} = sub { $has_failed = 1 if "$_[0]" =~ /\Agave up waiting/ };
+
+sub has_failed {
+    # Test::More is gone then; END has asked it.
+    return $has_failed if ${^GLOBAL_PHASE} eq 'DESTRUCT';
+    $has_failed ||= !Test::More->builder->is_passing;
+    return $has_failed;
+}
+
 # ---- building ----
 
 sub program { return build_dir() . "/supervisor/$_[0]" }
@@ -189,11 +200,11 @@ sub DESTROY {
         delete $running{ $self->{pid} };
     }
     report_sanitizer($self);
-    if (Test::More->builder->is_passing) {
-        remove_tree($self->{dir});
+    if (has_failed()) {
+        print {*STDERR} "# the log of the supervisor is kept: $self->{log}\n";
     }
     else {
-        Test::More::diag("the log of the supervisor is kept: $self->{log}");
+        remove_tree($self->{dir});
     }
     return;
 }
@@ -211,6 +222,7 @@ sub report_sanitizer {
 
 END {
     my $status = $?;
+    has_failed();
     kill KILL => keys %running if %running;
     $? = $status;
 }
