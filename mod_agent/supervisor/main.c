@@ -173,7 +173,7 @@ static void on_signal(agent_supervisor_t *sv, void *baton)
             agent_drain_begin(sv);
         }
         else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
-            agent_drain_leave(sv, TERM_TIMEOUT, "told to stop");
+            agent_drain_leave(sv, TERM_TIMEOUT, "a signal");
         }
         /* SIGHUP is sent to the whole group of httpd at a restart; the parent
          * sends SIGUSR1. SIGCHLD: the spawner's socket reports exits. */

@@ -36,7 +36,7 @@ void agent_run_end_release(agent_supervisor_t *sv, agent_lease_t *lease,
                            bool counted, const char *reason);
 
 /* Requeues a run that was leased to this worker again under the epoch of a
- * lease it still has: output of the two could not be told apart. */
+ * lease it still has: output of the two could not be distinguished. */
 void agent_run_end_release_duplicate(agent_supervisor_t *sv,
                                      agent_lease_t *lease);
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Stands between a supervisor and PostgreSQL and, when told to, breaks the
-# connection at one call of a function: before the server sees it, or after it
-# was executed and committed, but before whoever asked learns it.
+# A proxy between a supervisor and PostgreSQL. On request it breaks the
+# connection at one call of a function: before the server receives it, or after
+# it was committed, but before the supervisor receives the result.
 package TestProxy;
 use strict;
 use warnings;

@@ -3,8 +3,9 @@
 /*
  * Measures a running supervisor against the database alone, without HTTP.
  *
- *   bench CONNINFO WAKE latency COUNT INPUT   create -> told that it is final
- *   bench CONNINFO WAKE rate COUNT INPUT      COUNT runs made, then executed
+ *   bench CONNINFO WAKE latency COUNT INPUT   create -> notified that it is
+ * final bench CONNINFO WAKE rate COUNT INPUT      COUNT runs made, then
+ * executed
  *
  * INPUT is the run's input, JSON without apostrophes: {"do":"noop"} for the
  * scripted runner of this folder.
@@ -125,16 +126,16 @@ static void join(PGconn *conn, PGconn *listener, const char *run_id)
     while (!is_final(conn, run_id)) {
         struct pollfd socket = {.fd = PQsocket(listener), .events = POLLIN};
         PGnotify *notify;
-        int told = 0;
+        int notified = 0;
 
-        while (!told) {
+        while (!notified) {
             if (poll(&socket, 1, 5000) == 0) {
-                fprintf(stderr, "no news of %s for 5 s\n", run_id);
+                fprintf(stderr, "no notification of %s for 5 s\n", run_id);
                 exit(1);
             }
             PQconsumeInput(listener);
             while ((notify = PQnotifies(listener)) != NULL) {
-                told |= strstr(notify->extra, run_id) != NULL;
+                notified |= strstr(notify->extra, run_id) != NULL;
                 PQfreemem(notify);
             }
         }

@@ -96,7 +96,7 @@ subtest 'runs do not wait for a killed runner whose end is not reported' => sub 
 };
 
 subtest 'kill -9 of the supervisor: its family ends, its runs are executed by the next one' => sub {
-    # With so long a lease nobody but the next supervisor takes the run over.
+    # With so long a lease only the next supervisor of the host releases the run.
     my $sv = TestSupervisor->start($pg, lease_sec => 600);
     $sv->wait_ready;
     my $run = create_run({ do => 'child', once => 1 });
@@ -199,7 +199,7 @@ subtest 'runs that end with their worker are notified' => sub {
     sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '$thread', '$run', 'interrupt')");
     my $sv = TestSupervisor->start($pg);
     wait_status($run, 'interrupted');
-    wait_for('notifications of both', sub { my $told = listen_once($listener); $told =~ /$run/ && $told =~ /$thread/ });
+    wait_for('notifications of both', sub { my $ids = listen_once($listener); $ids =~ /$run/ && $ids =~ /$thread/ });
     pass 'run and thread';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };

@@ -75,7 +75,7 @@ for my $part (qw(request answer)) {
         is scalar(events_of($run)), 2, 'a batch is sent again';
         $proxy->lose($part, 'release_runs', sub { $run = create_run({ do => 'exit', once => 1 }); $sv->wake });
         wait_status($run, 'success');
-        is sql("select count(*) from agent.run_queue"), 0, 'no run is left behind';
+        is sql("select count(*) from agent.run_queue"), 0, 'no run is left in the queue';
         is $sv->stop, 0, 'the supervisor exits with status 0';
     };
 }

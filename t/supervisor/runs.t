@@ -144,14 +144,14 @@ subtest 'notifications: every run that ends, and its thread' => sub {
         . 'select run_id from agent.runs order by created_at desc limit 300) r');
     $sv->wake;
     wait_for('all to end', sub { sql('select count(*) from agent.run_queue') == 0 });
-    wait_for('news of each', sub {
-        my $told = listen_once($listener);
-        !grep { index($told, $_) < 0 } split ' ', $last;
+    wait_for('notification of each', sub {
+        my $payload = listen_once($listener);
+        !grep { index($payload, $_) < 0 } split ' ', $last;
     });
     pass 'all 300';
     my ($run) = split ' ', $last;
     my $thread = run_field($run, 'thread_id');
-    wait_for('news of its thread', sub { index(listen_once($listener), $thread) >= 0 });
+    wait_for('notification of its thread', sub { index(listen_once($listener), $thread) >= 0 });
     pass 'and of its thread';
 };
 
@@ -161,8 +161,8 @@ subtest 'notifications: ids in a datagram are relayed' => sub {
     $sv->wake('N' . join ' ', 'nonsense', @ids[ 0 .. 98 ], "'; drop");
     $sv->wake("N$ids[99]");
     wait_for('all of it', sub {
-        my $told = listen_once($listener);
-        !grep { index($told, $_) < 0 } @ids;
+        my $payload = listen_once($listener);
+        !grep { index($payload, $_) < 0 } @ids;
     });
     pass 'every id';
     unlike listen_once($listener), qr/nonsense|drop/, 'and no invalid id';
@@ -176,9 +176,9 @@ subtest 'expired threads are deleted' => sub {
          insert into agent.thread_expiries select account_id, thread_id, now() from agent.threads where temporary");
     my $other = TestSupervisor->start($pg);
     wait_for('all to be gone', sub { sql('select count(*) from agent.threads where temporary') == 0 });
-    wait_for('news of each', sub {
-        my $told = listen_once($listener);
-        !grep { index($told, $_) < 0 } @threads;
+    wait_for('notification of each', sub {
+        my $payload = listen_once($listener);
+        !grep { index($payload, $_) < 0 } @threads;
     });
     pass 'in more than one statement';
     is $other->stop, 0;

@@ -121,16 +121,16 @@ subtest 'end of the parent: runs are released at once' => sub {
 
 subtest 'end of the parent: noticed while another process has its pipe open' => sub {
     pipe my $read, my $write or die "pipe: $!\n";
-    pipe my $told, my $teller or die "pipe: $!\n";
+    pipe my $reader, my $writer or die "pipe: $!\n";
     my $parent = fork // die "fork: $!\n";
     if (!$parent) {
         my $sv = TestSupervisor->start($pg, life_pipe => [ $read, $write ]);
         $sv->wait_ready;
-        $teller->autoflush;
-        print {$teller} $sv->pid, ' ', $sv->{dir}, "\n";
+        $writer->autoflush;
+        print {$writer} $sv->pid, ' ', $sv->{dir}, "\n";
         sleep 1 while 1;
     }
-    my ($pid, $dir) = split ' ', readline $told;
+    my ($pid, $dir) = split ' ', readline $reader;
     my @family = ($pid, descendants_of($pid));
     cmp_ok scalar(@family), '>=', 3, 'supervisor, spawner and runner are there';
     kill KILL => $parent;

@@ -218,7 +218,7 @@ behaviour 'a receiver that never answers delays no other' => sub {
 };
 
 behaviour 'the status counts, even when the rest of the response is cut' => sub {
-    my $lines = join '', map { "line $_ of an answer that nobody wants to read\n" } 1 .. 10_000;
+    my $lines = join '', map { "line $_ of a response that is not read\n" } 1 .. 10_000;
     my $sv = start_sender({ timeout_ms => 1000 });
     my $headers = join '', map { "X-$_: " . 'y' x 80 . "\r\n" } 1 .. 2000;
     for my $answer ({ body => $lines }, { body => 'x' x 100, stall => 1 }, { headers => $headers }) {
@@ -337,7 +337,7 @@ behaviour 'drain: deliveries that are claimed as it begins are released' => sub 
     is $sv->wait_exit, 0, 'the supervisor exits with status 0';
     unlike $sv->log_text, qr/AGT0353/, 'it leaves nothing undone';
     is sql('select worker_id is null and due_at <= now() from agent.webhook_outbox'), 't', 'the delivery is due';
-    is $receiver->connections, 0, 'nobody was called';
+    is $receiver->connections, 0, 'no connection is made';
 };
 
 behaviour 'receivers that never answer leave slots for others' => sub {
@@ -399,7 +399,7 @@ behaviour 'addresses: deny wins over allow' => sub {
     for my $host ('127.0.0.1', 'localhost') {
         wait_dead(hooked_run($sv, "http://$host:" . $receiver->port . '/'), qr/\Arefused: /);
     }
-    is $receiver->connections, 0, 'nobody has connected';
+    is $receiver->connections, 0, 'no connection is made';
     $sv->stop;
 };
 
@@ -417,7 +417,7 @@ behaviour 'addresses: private ones are denied' => sub {
         wait_dead(hooked_run($sv, "http://$host:$port/"),
             qr/\Arefused: the address \Q$first\E may not be called \(AgentWebhookAllow\)\z/);
     }
-    is $canary->connections, 0, 'nobody came';
+    is $canary->connections, 0, 'no connection is made';
     $sv->stop;
 };
 

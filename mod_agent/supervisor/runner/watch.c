@@ -57,7 +57,7 @@ static void check_ping(agent_supervisor_t *sv, agent_runner_t *runner)
                            "runs are given back",
                            (int)runner->pid, runner->group.active);
         agent_runner_kill(&sv->runners, runner, AGENT_LOSS_COUNTED,
-                          "the runner did not answer any more");
+                          "the runner did not answer");
     }
     else if (runner->ping_at <= sv->context->now) {
         agent_protocol_ping(&runner->input, ++runner->ping_id);
