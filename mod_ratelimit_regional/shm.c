@@ -73,8 +73,8 @@ static apr_status_t create_segment(mapping_t *mapping, uint32_t slots,
     rlr_table_status_t status = RLR_TABLE_OK;
     apr_status_t rv;
 
-    if (rules > RLR_TABLE_RULES_MAX) {
-        rules = RLR_TABLE_RULES_MAX;
+    if (rules > RLR_TABLE_ROWS_MAX) {
+        rules = RLR_TABLE_ROWS_MAX;
     }
     rv = map_memory(mapping, slots, rules, server);
     if (rv != APR_SUCCESS) {
@@ -197,7 +197,7 @@ static apr_status_t reopen(rlr_table_t *table, mapping_t *mapping,
             ? APR_SUCCESS
             : APR_EGENERAL;
     }
-    if (status != RLR_TABLE_RULES_FULL
+    if (status != RLR_TABLE_ROWS_FULL
         || attach_full(&old, mapping) != RLR_TABLE_OK) {
         ap_log_error(
             APLOG_MARK, APLOG_WARNING, 0, server,

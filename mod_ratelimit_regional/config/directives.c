@@ -34,7 +34,7 @@ static const char *expect(const cmd_parms *cmd, const char *expected,
                         expected, given);
 }
 
-/* The settings of directives that are not allowed in <VirtualHost>. */
+/* The settings common to all virtual hosts; NULL inside of <VirtualHost>. */
 static rlr_global_t *find_global(const char **problem, cmd_parms *cmd)
 {
     *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);

@@ -104,13 +104,13 @@ static const char *check_size(server_rec *main_server, apr_pool_t *pool)
 {
     int rows = rlr_vhost_row_names(main_server, pool)->nelts;
 
-    return rows <= (int)RLR_TABLE_RULES_MAX
+    return rows <= (int)RLR_TABLE_ROWS_MAX
         ? NULL
         : apr_psprintf(pool,
                        "RateLimitRule: expected at most %u rules, counted once "
                        "in each region that a server has, and %d more for each "
                        "region, got %d",
-                       RLR_TABLE_RULES_MAX, (int)EXTRA_ROWS, rows);
+                       RLR_TABLE_ROWS_MAX, (int)EXTRA_ROWS, rows);
 }
 
 /* ---- Building ---- */

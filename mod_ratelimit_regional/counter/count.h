@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts outcomes per rule and detects the refusals to log. Private to
+/* Counts outcomes per row and detects the refusals to log. Private to
  * table.c, which defines _GNU_SOURCE. */
 #ifndef RLR_COUNT_H
 #define RLR_COUNT_H
@@ -39,7 +39,7 @@ static inline void rlr_count_decision(const rlr_table_t *table,
                                       const rlr_table_decision_t *decision)
 {
     rlr_counter_t
-        *line = &table->counters[(size_t)request->rule * RLR_STRIPES
+        *line = &table->counters[(size_t)request->row * RLR_STRIPES
                                  + (uint32_t)sched_getcpu() % RLR_STRIPES];
 
     if (decision->window.admitted) {

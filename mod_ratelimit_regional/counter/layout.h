@@ -75,8 +75,8 @@ typedef struct rlr_segment_t {
     uint64_t magic; /* written last by create */
     uint32_t layout;
     uint32_t sets;
-    uint32_t rules;
-    uint32_t rules_used;
+    uint32_t rows;
+    uint32_t rows_used;
     /* Configurations attached so far; children of older ones compare it. */
     _Atomic uint32_t generation;
     _Atomic uint32_t repair; /* rlr_repair_phase_t */
@@ -110,7 +110,7 @@ typedef struct rlr_tags_t {
 } rlr_tags_t;
 
 typedef struct rlr_slot_t {
-    _Alignas(64) _Atomic uint16_t rule;
+    _Alignas(64) _Atomic uint16_t row;
     _Atomic uint16_t generation;
     _Atomic uint32_t logged_ms; /* time of the last first_refusal, mod 2^32 */
     rlr_window_t window;
@@ -129,10 +129,9 @@ static inline rlr_slot_t *rlr_layout_slot(const rlr_table_t *table,
 }
 
 static inline rlr_slot_t *rlr_layout_overflow_slot(const rlr_table_t *table,
-                                                   uint32_t rule,
-                                                   uint32_t group)
+                                                   uint32_t row, uint32_t group)
 {
-    return &table->overflow[(size_t)rule * RLR_GROUPS + group];
+    return &table->overflow[(size_t)row * RLR_GROUPS + group];
 }
 
 /* The value of logged_ms with which the next refusal is the first. */

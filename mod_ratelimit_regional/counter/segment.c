@@ -12,7 +12,7 @@
 
 /* Offsets from the segment's start. */
 typedef struct layout_t {
-    uint64_t rules;
+    uint64_t rows;
     uint64_t counters;
     uint64_t overflow;
     uint64_t shares;
@@ -21,15 +21,15 @@ typedef struct layout_t {
     uint64_t size;
 } layout_t;
 
-static layout_t lay_out(uint64_t sets, uint64_t rules)
+static layout_t lay_out(uint64_t sets, uint64_t rows)
 {
     layout_t layout;
 
-    layout.rules = sizeof(rlr_segment_t) + RLR_LOCKS * sizeof(rlr_lock_t);
-    layout.counters = layout.rules + (rules * sizeof(rlr_row_t) + 63) / 64 * 64;
+    layout.rows = sizeof(rlr_segment_t) + RLR_LOCKS * sizeof(rlr_lock_t);
+    layout.counters = layout.rows + (rows * sizeof(rlr_row_t) + 63) / 64 * 64;
     layout.overflow = layout.counters
-        + rules * RLR_STRIPES * sizeof(rlr_counter_t);
-    layout.shares = layout.overflow + rules * RLR_GROUPS * sizeof(rlr_slot_t);
+        + rows * RLR_STRIPES * sizeof(rlr_counter_t);
+    layout.shares = layout.overflow + rows * RLR_GROUPS * sizeof(rlr_slot_t);
     layout.tags = layout.shares
         + (sets * RLR_WAYS * sizeof(uint64_t) + 63) / 64 * 64;
     layout.slots = layout.tags + sets * sizeof(rlr_tags_t);
@@ -43,15 +43,14 @@ static uint32_t count_sets(uint32_t slots)
     return (slots + RLR_WAYS - 1) / RLR_WAYS;
 }
 
-size_t rlr_segment_size(uint32_t slots, uint32_t rules)
+size_t rlr_segment_size(uint32_t slots, uint32_t rows)
 {
     uint64_t size;
 
-    if (slots > RLR_TABLE_SLOTS_MAX || rules < 1
-        || rules > RLR_TABLE_RULES_MAX) {
+    if (slots > RLR_TABLE_SLOTS_MAX || rows < 1 || rows > RLR_TABLE_ROWS_MAX) {
         return 0;
     }
-    size = lay_out(count_sets(slots), rules).size;
+    size = lay_out(count_sets(slots), rows).size;
     return size <= SIZE_MAX ? (size_t)size : 0;
 }
 
@@ -74,11 +73,11 @@ static bool create_locks(rlr_lock_t *locks)
 }
 
 rlr_table_status_t rlr_segment_create(
-    void *memory, size_t size, uint32_t slots, uint32_t rules,
+    void *memory, size_t size, uint32_t slots, uint32_t rows,
     const unsigned char secret[RLR_TABLE_SECRET_SIZE])
 {
     rlr_segment_t *segment = memory;
-    size_t needed = rlr_segment_size(slots, rules);
+    size_t needed = rlr_segment_size(slots, rows);
 
     if (needed == 0 || (uintptr_t)memory % 64 != 0) {
         return RLR_TABLE_INVALID;
@@ -91,8 +90,8 @@ rlr_table_status_t rlr_segment_create(
     }
     segment->layout = SEGMENT_LAYOUT;
     segment->sets = count_sets(slots);
-    segment->rules = rules;
-    segment->rules_used = 0;
+    segment->rows = rows;
+    segment->rows_used = 0;
     segment->generation = 0;
     segment->size = needed;
     memcpy(segment->secret, secret, sizeof(segment->secret));
@@ -100,7 +99,7 @@ rlr_table_status_t rlr_segment_create(
     return RLR_TABLE_OK;
 }
 
-/* The row of that name, a new one if unknown, or segment->rules if there is
+/* The row of that name, a new one if unknown, or segment->rows if there is
  * none. */
 static uint32_t find_row(const rlr_table_t *table, const char *name)
 {
@@ -109,14 +108,14 @@ static uint32_t find_row(const rlr_table_t *table, const char *name)
                                              strlen(name));
     uint32_t i;
 
-    for (i = 0; i < segment->rules_used; i++) {
-        if (memcmp(table->rule_parts[i].key, &hash, sizeof(hash)) == 0) {
+    for (i = 0; i < segment->rows_used; i++) {
+        if (memcmp(table->row_parts[i].key, &hash, sizeof(hash)) == 0) {
             return i;
         }
     }
-    if (i < segment->rules) {
-        memcpy(table->rule_parts[i].key, &hash, sizeof(hash));
-        segment->rules_used++;
+    if (i < segment->rows) {
+        memcpy(table->row_parts[i].key, &hash, sizeof(hash));
+        segment->rows_used++;
     }
     return i;
 }
@@ -126,9 +125,9 @@ static bool is_segment(const rlr_segment_t *segment, size_t size)
     return (uintptr_t)segment % 64 == 0 && size >= sizeof(*segment)
         && segment->magic == SEGMENT_MAGIC && segment->layout == SEGMENT_LAYOUT
         && segment->sets >= 2 && segment->sets <= RLR_TABLE_SLOTS_MAX / RLR_WAYS
-        && segment->rules >= 1 && segment->rules <= RLR_TABLE_RULES_MAX
-        && segment->rules_used <= segment->rules && segment->size <= size
-        && segment->size == lay_out(segment->sets, segment->rules).size;
+        && segment->rows >= 1 && segment->rows <= RLR_TABLE_ROWS_MAX
+        && segment->rows_used <= segment->rows && segment->size <= size
+        && segment->size == lay_out(segment->sets, segment->rows).size;
 }
 
 rlr_table_status_t rlr_segment_attach(rlr_table_t *table, void *memory,
@@ -143,10 +142,10 @@ rlr_table_status_t rlr_segment_attach(rlr_table_t *table, void *memory,
         return RLR_TABLE_INVALID;
     }
     table->sets = table->segment->sets;
-    table->rules = table->segment->rules;
-    layout = lay_out(table->sets, table->rules);
+    table->rows = table->segment->rows;
+    layout = lay_out(table->sets, table->rows);
     table->locks = (rlr_lock_t *)(table->segment + 1);
-    table->rule_parts = (rlr_row_t *)(base + layout.rules);
+    table->row_parts = (rlr_row_t *)(base + layout.rows);
     table->counters = (rlr_counter_t *)(base + layout.counters);
     table->overflow = (rlr_slot_t *)(base + layout.overflow);
     table->shares = (_Atomic uint64_t *)(base + layout.shares);
@@ -154,8 +153,8 @@ rlr_table_status_t rlr_segment_attach(rlr_table_t *table, void *memory,
     table->slots = (rlr_slot_t *)(base + layout.slots);
     for (uint32_t i = 0; i < count; i++) {
         rows[i] = find_row(table, row_names[i]);
-        if (rows[i] == table->rules) {
-            return RLR_TABLE_RULES_FULL;
+        if (rows[i] == table->rows) {
+            return RLR_TABLE_ROWS_FULL;
         }
     }
     table->generation = ++table->segment->generation;

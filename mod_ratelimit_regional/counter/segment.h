@@ -9,7 +9,7 @@
 /* Returns the bytes that a segment needs, 0 if out of range. `slots` is
  * rounded up to a multiple of 8 and to RLR_TABLE_SLOTS_MIN; plan for a load of
  * 0.6. */
-size_t rlr_segment_size(uint32_t slots, uint32_t rules);
+size_t rlr_segment_size(uint32_t slots, uint32_t rows);
 
 /*
  * Creates a segment in `size` bytes at `memory`, which must be 64-byte
@@ -18,7 +18,7 @@ size_t rlr_segment_size(uint32_t slots, uint32_t rules);
  * from.
  */
 rlr_table_status_t rlr_segment_create(
-    void *memory, size_t size, uint32_t slots, uint32_t rules,
+    void *memory, size_t size, uint32_t slots, uint32_t rows,
     const unsigned char secret[RLR_TABLE_SECRET_SIZE]);
 
 /*

@@ -20,14 +20,14 @@ static void read_frozen(rlr_time_t *now, void *baton)
 }
 
 void rlr_slot_make_shared_key(rlr_table_key_t *shared, const rlr_table_t *table,
-                              uint32_t rule, uint64_t holder)
+                              uint32_t row, uint64_t holder)
 {
     /* No key has these bytes: the holder is a keyed hash. */
     uint64_t identity[2] = {holder, UINT64_MAX};
 
-    rlr_table_key_fill(shared, table, rule,
-                       rlr_siphash_compute(table->rule_parts[rule].key,
-                                           identity, sizeof(identity)));
+    rlr_table_key_fill(shared, table, row,
+                       rlr_siphash_compute(table->row_parts[row].key, identity,
+                                           sizeof(identity)));
 }
 
 rlr_slot_t *rlr_slot_find(const rlr_table_t *table, const rlr_table_key_t *key)
@@ -83,8 +83,7 @@ static bool claim_way_locked(const rlr_table_t *table,
         return false;
     }
     rlr_window_begin(&slot->window, copy, &frozen);
-    atomic_store_explicit(&slot->rule, (uint16_t)key->rule,
-                          memory_order_relaxed);
+    atomic_store_explicit(&slot->row, (uint16_t)key->row, memory_order_relaxed);
     atomic_store_explicit(&slot->generation, (uint16_t)table->generation,
                           memory_order_relaxed);
     atomic_store_explicit(&slot->logged_ms, rlr_layout_unlogged(limit, now),
@@ -290,7 +289,7 @@ static rlr_limit_t widest(rlr_limit_t a, rlr_limit_t b)
     return wide;
 }
 
-void rlr_slot_widen_locked(rlr_slot_t *slot, uint64_t owner, uint32_t rule,
+void rlr_slot_widen_locked(rlr_slot_t *slot, uint64_t owner, uint32_t row,
                            rlr_limit_t limit, const rlr_window_copy_t *copy,
                            const rlr_clock_t *clock)
 {
@@ -309,7 +308,7 @@ void rlr_slot_widen_locked(rlr_slot_t *slot, uint64_t owner, uint32_t rule,
     }
     rlr_window_copy_fit(&held, copy, limit);
     rlr_window_begin(&slot->window, &held, clock);
-    atomic_store_explicit(&slot->rule, (uint16_t)rule, memory_order_relaxed);
+    atomic_store_explicit(&slot->row, (uint16_t)row, memory_order_relaxed);
     rlr_window_finish(&slot->window, owner, limit, &held);
 }
 
@@ -323,16 +322,16 @@ bool rlr_slot_widen_overflow(const rlr_table_t *table,
     if (!rlr_lock_group(table, group)) {
         return false;
     }
-    rlr_slot_widen_locked(rlr_layout_overflow_slot(table, key->rule, group),
-                          RLR_OVERFLOW_OWNER, key->rule, limit, copy, clock);
+    rlr_slot_widen_locked(rlr_layout_overflow_slot(table, key->row, group),
+                          RLR_OVERFLOW_OWNER, key->row, limit, copy, clock);
     rlr_unlock_group(table, group);
     return true;
 }
 
-void rlr_slot_note_shared(const rlr_table_t *table, uint32_t rule,
+void rlr_slot_note_shared(const rlr_table_t *table, uint32_t row,
                           uint32_t interval_sec, const rlr_clock_t *clock)
 {
-    _Atomic uint64_t *until_ms = &table->rule_parts[rule].shared_until_ms;
+    _Atomic uint64_t *until_ms = &table->row_parts[row].shared_until_ms;
     uint64_t noted = atomic_load_explicit(until_ms, memory_order_relaxed);
     rlr_time_t now;
     uint64_t end;
@@ -346,11 +345,11 @@ void rlr_slot_note_shared(const rlr_table_t *table, uint32_t rule,
     }
 }
 
-bool rlr_slot_has_shared(const rlr_table_t *table, uint32_t rule,
+bool rlr_slot_has_shared(const rlr_table_t *table, uint32_t row,
                          const rlr_clock_t *clock)
 {
     uint64_t noted = atomic_load_explicit(
-        &table->rule_parts[rule].shared_until_ms, memory_order_relaxed);
+        &table->row_parts[row].shared_until_ms, memory_order_relaxed);
     rlr_time_t now;
 
     if (noted == 0) {

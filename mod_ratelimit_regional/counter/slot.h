@@ -6,10 +6,10 @@
 
 #include "share.h"
 
-/* Sets the key of the counter that the keys of `rule` and `holder` share while
+/* Sets the key of the counter that the keys of `row` and `holder` share while
  * they have no slot. It has no holder itself. */
 void rlr_slot_make_shared_key(rlr_table_key_t *shared, const rlr_table_t *table,
-                              uint32_t rule, uint64_t holder);
+                              uint32_t row, uint64_t holder);
 
 /* Returns the slot of the key, or NULL. Without the locks of its sets the slot
  * may pass to another key at any time, which its window then reports. */
@@ -34,7 +34,7 @@ void rlr_slot_sweep(const rlr_table_t *table, uint64_t holder,
 
 /* Widens a shared window so that it can decide on `limit` too and counts at
  * least *copy (NULL: nothing). The caller holds the window's lock. */
-void rlr_slot_widen_locked(rlr_slot_t *slot, uint64_t owner, uint32_t rule,
+void rlr_slot_widen_locked(rlr_slot_t *slot, uint64_t owner, uint32_t row,
                            rlr_limit_t limit, const rlr_window_copy_t *copy,
                            const rlr_clock_t *clock);
 
@@ -50,9 +50,9 @@ bool rlr_slot_widen_overflow(const rlr_table_t *table,
  * charged already. No lock; a thread with a key's locks sees the records of
  * all previous holders.
  */
-void rlr_slot_note_shared(const rlr_table_t *table, uint32_t rule,
+void rlr_slot_note_shared(const rlr_table_t *table, uint32_t row,
                           uint32_t interval_sec, const rlr_clock_t *clock);
-bool rlr_slot_has_shared(const rlr_table_t *table, uint32_t rule,
+bool rlr_slot_has_shared(const rlr_table_t *table, uint32_t row,
                          const rlr_clock_t *clock);
 
 #endif

@@ -41,11 +41,11 @@ typedef enum step_t {
 static bool make_key(rlr_table_key_t *key, const rlr_table_t *table,
                      const rlr_table_request_t *request)
 {
-    if (request->rule >= table->rules) {
+    if (request->row >= table->rows) {
         return false;
     }
-    rlr_table_key_fill(key, table, request->rule,
-                       rlr_siphash_compute(table->rule_parts[request->rule].key,
+    rlr_table_key_fill(key, table, request->row,
+                       rlr_siphash_compute(table->row_parts[request->row].key,
                                            request->identity,
                                            request->identity_length));
     return true;
@@ -151,7 +151,7 @@ static bool copy_shared_locked(rlr_window_copy_t *copy, uint32_t *interval_sec,
                                const call_t *call, rlr_slot_t *slot)
 {
     rlr_window_t *window = &rlr_layout_overflow_slot(
-                                call->table, call->key.rule,
+                                call->table, call->key.row,
                                 rlr_table_key_group(&call->shared))
                                 ->window;
     uint32_t built_sec;
@@ -261,7 +261,7 @@ static bool find_judge_locked(const call_t *call, judge_t *judge)
     }
     if (judge->slot == NULL) {
         judge->slot = rlr_layout_overflow_slot(
-            call->table, call->key.rule, rlr_table_key_group(&call->shared));
+            call->table, call->key.row, rlr_table_key_group(&call->shared));
         judge->owner = RLR_OVERFLOW_OWNER;
     }
     return true;
@@ -275,8 +275,8 @@ static bool widen_locked(const call_t *call, const judge_t *judge)
         return rlr_slot_widen_overflow(call->table, &call->shared, limit, NULL,
                                        call->clock);
     }
-    rlr_slot_widen_locked(judge->slot, judge->owner, call->key.rule, limit,
-                          NULL, call->clock);
+    rlr_slot_widen_locked(judge->slot, judge->owner, call->key.row, limit, NULL,
+                          call->clock);
     return true;
 }
 
@@ -285,7 +285,7 @@ static bool ask_judge(const call_t *call, const judge_t *judge,
 {
     /* Before the charge: the thread that gives the key a slot checks it. */
     if (call->ask == ASK_ADMIT) {
-        rlr_slot_note_shared(call->table, call->key.rule, wide.interval_sec,
+        rlr_slot_note_shared(call->table, call->key.row, wide.interval_sec,
                              call->clock);
     }
     return ask_window(call, &judge->slot->window, judge->owner, wide,
@@ -337,7 +337,7 @@ static step_t ask_locked(const call_t *call, bool with_shared,
         limit = settle_limit_locked(call, *slot);
     }
     else if (!with_shared
-             && rlr_slot_has_shared(call->table, call->key.rule, call->clock)) {
+             && rlr_slot_has_shared(call->table, call->key.row, call->clock)) {
         return STEP_SHARED;
     }
     else if (call->ask == ASK_ADMIT && !place_locked(call, with_shared, slot)) {
@@ -391,7 +391,7 @@ static rlr_slot_t *ask_with_locks(call_t *call, rlr_table_decision_t *decision)
         step = ask_locked(call, with_shared, decision, &slot);
         rlr_unlock_keys(table, &call->key, other);
         if (step == STEP_SHARED) {
-            rlr_slot_make_shared_key(&call->shared, table, call->key.rule,
+            rlr_slot_make_shared_key(&call->shared, table, call->key.row,
                                      call->key.holder);
             with_shared = true;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table: a window for each key of each rule, in a segment of shared
- * memory. Keys are found by a keyed 128-bit hash (SipHash-2-4) and never
- * stored.
+ * The table: a window for each key of each row, a rule in a region, in a
+ * segment of shared memory. Keys are found by a keyed 128-bit hash
+ * (SipHash-2-4) and never stored.
  *
  * A live key is never evicted. The keys of one holder, the address that sends
  * them, get at most a sixteenth of the slots; a key without a slot is counted
@@ -26,13 +26,13 @@
 #define RLR_TABLE_SECRET_SIZE 16
 #define RLR_TABLE_SLOTS_MIN   16U
 #define RLR_TABLE_SLOTS_MAX   16777216U
-#define RLR_TABLE_RULES_MAX   1024U
+#define RLR_TABLE_ROWS_MAX    1024U
 
 typedef enum rlr_table_status_t {
     RLR_TABLE_OK,
-    RLR_TABLE_TOO_SMALL,  /* the memory is smaller than rlr_segment_size() */
-    RLR_TABLE_INVALID,    /* not a segment of this layout, or bad arguments */
-    RLR_TABLE_RULES_FULL, /* create a larger segment and carry over */
+    RLR_TABLE_TOO_SMALL, /* the memory is smaller than rlr_segment_size() */
+    RLR_TABLE_INVALID,   /* not a segment of this layout, or bad arguments */
+    RLR_TABLE_ROWS_FULL, /* create a larger segment and carry over */
     RLR_TABLE_SECRETS_DIFFER, /* carry-over from an unrelated segment */
     RLR_TABLE_LOCK_FAILED     /* the system has no robust shared mutexes */
 } rlr_table_status_t;
@@ -43,11 +43,11 @@ typedef enum rlr_table_status_t {
 typedef struct rlr_table_t {
     struct rlr_segment_t *segment;
     uint32_t sets;
-    uint32_t rules;
+    uint32_t rows;
     uint32_t generation;
     /* The parts of the segment, mapped in this process. */
     struct rlr_lock_t *locks;
-    struct rlr_row_t *rule_parts;
+    struct rlr_row_t *row_parts;
     struct rlr_counter_t *counters;
     struct rlr_slot_t *overflow;
     _Atomic uint64_t *shares;
@@ -56,7 +56,7 @@ typedef struct rlr_table_t {
 } rlr_table_t;
 
 typedef struct rlr_table_request_t {
-    uint32_t rule; /* the rule's row, from rlr_segment_attach() */
+    uint32_t row; /* from rlr_segment_attach() */
     /* Bytes that differ for different keys: parts of variable length need
      * their length before them. */
     const void *identity;

@@ -8,14 +8,14 @@
 
 /* Sets that may have the slot of a key. */
 #define RLR_CHOICES 3
-/* Overflow windows per rule, and their locks. */
+/* Overflow windows per row, and their locks. */
 #define RLR_GROUPS 16U
 
 typedef struct rlr_table_key_t {
     uint64_t tag;
     uint64_t owner;
     uint64_t holder; /* set before a slot is claimed; 0: none */
-    uint32_t rule;
+    uint32_t row;
     uint32_t sets[RLR_CHOICES]; /* that may have its slot */
 } rlr_table_key_t;
 
@@ -34,10 +34,10 @@ static inline void rlr_table_key_set_sets(rlr_table_key_t *key,
 
 /* Sets the key of this hash, without a holder. */
 static inline void rlr_table_key_fill(rlr_table_key_t *key,
-                                      const rlr_table_t *table, uint32_t rule,
+                                      const rlr_table_t *table, uint32_t row,
                                       rlr_siphash_t hash)
 {
-    key->rule = rule;
+    key->row = row;
     key->tag = hash.first != 0 ? hash.first : 1;
     key->owner = hash.second;
     key->holder = 0;

@@ -14,13 +14,13 @@ static uint64_t get_tag(const rlr_table_t *table, uint32_t set, uint32_t way)
                                 memory_order_acquire);
 }
 
-void rlr_walk_counters(const rlr_table_t *table, uint32_t rule,
+void rlr_walk_counters(const rlr_table_t *table, uint32_t row,
                        rlr_counters_t *counters)
 {
-    const rlr_counter_t *lines = &table->counters[(size_t)rule * RLR_STRIPES];
+    const rlr_counter_t *lines = &table->counters[(size_t)row * RLR_STRIPES];
 
     memset(counters, 0, sizeof(*counters));
-    for (uint32_t i = 0; rule < table->rules && i < RLR_STRIPES; i++) {
+    for (uint32_t i = 0; row < table->rows && i < RLR_STRIPES; i++) {
         counters->allowed += lines[i].allowed;
         counters->refused += lines[i].refused;
         counters->would_refuse += lines[i].would_refuse;
@@ -34,12 +34,12 @@ uint32_t rlr_walk_capacity(const rlr_table_t *table)
 }
 
 uint32_t rlr_walk_live_keys(const rlr_table_t *table, uint32_t *keys,
-                            uint32_t rules, uint32_t *capacity,
+                            uint32_t rows, uint32_t *capacity,
                             const rlr_clock_t *clock)
 {
     uint32_t live = 0;
 
-    memset(keys, 0, rules * sizeof(*keys));
+    memset(keys, 0, rows * sizeof(*keys));
     for (uint32_t set = 0; set < table->sets; set++) {
         for (uint32_t way = 0; way < RLR_WAYS; way++) {
             const rlr_slot_t *slot = rlr_layout_slot(table, set, way);
@@ -47,8 +47,8 @@ uint32_t rlr_walk_live_keys(const rlr_table_t *table, uint32_t *keys,
             if (get_tag(table, set, way) != 0
                 && rlr_window_is_live(&slot->window, clock)) {
                 live++;
-                if (slot->rule < rules) {
-                    keys[slot->rule]++;
+                if (slot->row < rows) {
+                    keys[slot->row]++;
                 }
             }
         }
@@ -101,8 +101,8 @@ static const char *validate_slot(const rlr_table_t *table, uint32_t set,
     if (!is_own_set(&key, set)) {
         return "a key in a wrong set";
     }
-    if (slot->rule >= table->segment->rules_used) {
-        return "a key of an unknown rule";
+    if (slot->row >= table->segment->rows_used) {
+        return "a key of an unknown row";
     }
     return has_twin(table, &key, slot) ? "a key with two slots" : NULL;
 }
@@ -129,12 +129,12 @@ static const char *validate_shares(const rlr_table_t *table)
 const char *rlr_walk_validate(const rlr_table_t *table,
                               const rlr_clock_t *clock)
 {
-    size_t overflow = (size_t)table->rules * RLR_GROUPS;
+    size_t overflow = (size_t)table->rows * RLR_GROUPS;
     const char *problem;
 
     if (table->segment->sets != table->sets
-        || table->segment->rules != table->rules
-        || table->segment->rules_used > table->rules) {
+        || table->segment->rows != table->rows
+        || table->segment->rows_used > table->rows) {
         return "the header does not match the view";
     }
     problem = validate_shares(table);

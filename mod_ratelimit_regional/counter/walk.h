@@ -14,16 +14,16 @@ typedef struct rlr_counters_t {
 } rlr_counters_t;
 
 /* Sums the counters of a row since the segment was created. */
-void rlr_walk_counters(const rlr_table_t *table, uint32_t rule,
+void rlr_walk_counters(const rlr_table_t *table, uint32_t row,
                        rlr_counters_t *counters);
 
 /* Returns the number of slots. */
 uint32_t rlr_walk_capacity(const rlr_table_t *table);
 
-/* Counts the live keys per row in keys[0 .. rules - 1] by a walk through all
+/* Counts the live keys per row in keys[0 .. rows - 1] by a walk through all
  * slots. Returns their sum; *capacity (may be NULL) is the number of slots. */
 uint32_t rlr_walk_live_keys(const rlr_table_t *table, uint32_t *keys,
-                            uint32_t rules, uint32_t *capacity,
+                            uint32_t rows, uint32_t *capacity,
                             const rlr_clock_t *clock);
 
 /* For tests: NULL, or an inconsistency of the segment. Exact only while no

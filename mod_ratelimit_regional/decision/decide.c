@@ -99,7 +99,7 @@ static rlr_table_request_t make_request(
     rlr_table_request_t request;
 
     memset(&request, 0, sizeof(request));
-    request.rule = row;
+    request.row = row;
     request.identity = identity;
     request.identity_length = rlr_subject_identity(identity, subject, vhost,
                                                    key);
@@ -111,8 +111,8 @@ static rlr_table_request_t make_request(
 /* ---- New keys (RateLimitNewIdentities) ---- */
 
 /* Whether the key is known, or its address may send another new key. */
-static bool may_enter(const rlr_vhost_t *vhost, rlr_subject_t *subject,
-                      rlr_key_t key, rlr_new_keys_count_t *count)
+static bool is_admitted_key(const rlr_vhost_t *vhost, rlr_subject_t *subject,
+                            rlr_key_t key, rlr_new_keys_count_t *count)
 {
     const rlr_new_keys_t *new_keys = &vhost->new_keys;
     unsigned char identity[RLR_IDENTITY_MAX];
@@ -128,8 +128,8 @@ static bool may_enter(const rlr_vhost_t *vhost, rlr_subject_t *subject,
                               &rlr_clock_monotonic, count);
 }
 
-/* The rule for the subject; one whose key may not enter is as if it had sent
- * none, and is charged by its address. */
+/* The rule for the subject. A new key beyond the limit is ignored, and the
+ * request is charged to the address. */
 static const rlr_vhost_rule_t *find_rule_of_known_key(
     const rlr_vhost_t *vhost, rlr_subject_t *subject,
     rlr_new_keys_count_t *count)
@@ -138,7 +138,7 @@ static const rlr_vhost_rule_t *find_rule_of_known_key(
 
     if (vhost->new_keys.limit.count == 0 || rule == NULL
         || rlr_keys[rule->rule->key].header == NULL
-        || may_enter(vhost, subject, rule->rule->key, count)) {
+        || is_admitted_key(vhost, subject, rule->rule->key, count)) {
         return rule;
     }
     for (int key = 0; key < RLR_KEYS; key++) {

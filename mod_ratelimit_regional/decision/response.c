@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports a decision: the 429 of RFC 6585, the two fields of draft-ietf-
- * httpapi-ratelimit-headers, and log lines. quota.c has the texts. */
+/* Reports a decision: the 429 of RFC 6585, the RateLimit fields of
+ * draft-ietf-httpapi-ratelimit-headers, and log lines. quota.c has the
+ * texts. */
 #include "response.h"
 
 #include <string.h>

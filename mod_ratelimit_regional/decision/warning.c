@@ -17,7 +17,7 @@ static rlr_window_decision_t charge(const rlr_vhost_t *vhost,
     rlr_table_decision_t decision;
 
     memset(&request, 0, sizeof(request));
-    request.rule = vhost->warning_row;
+    request.row = vhost->warning_row;
     request.identity = identity;
     request.identity_length = strlen(identity);
     request.limit = limit;

@@ -94,14 +94,14 @@ void rlr_status_collect(rlr_status_t *status, apr_pool_t *pool)
 {
     const rlr_vhost_t *any = rlr_vhost_find(ap_server_conf, NULL);
     apr_array_header_t *names = rlr_vhost_regions(ap_server_conf, pool);
-    uint32_t *keys = apr_pcalloc(pool, RLR_TABLE_RULES_MAX * sizeof(*keys));
+    uint32_t *keys = apr_pcalloc(pool, RLR_TABLE_ROWS_MAX * sizeof(*keys));
 
     memset(status, 0, sizeof(*status));
     status->regions = apr_array_make(pool, names->nelts,
                                      sizeof(rlr_status_region_t));
     if (any != NULL) {
         status->live_keys = rlr_walk_live_keys(
-            any->table, keys, RLR_TABLE_RULES_MAX, &status->capacity,
+            any->table, keys, RLR_TABLE_ROWS_MAX, &status->capacity,
             &rlr_clock_monotonic);
     }
     for (int i = 0; i < names->nelts; i++) {

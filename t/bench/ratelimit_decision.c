@@ -49,7 +49,7 @@ static void ask(bench_t *bench, uint64_t key, rlr_limit_t limit)
     char identity[IDENTITY_LENGTH] = "lsv2_pt_";
     /* Sixteen keys per address, so that none reaches its share. */
     uint64_t address = key / 16;
-    rlr_table_request_t request = {.rule = bench->rule,
+    rlr_table_request_t request = {.row = bench->rule,
                                    .identity = identity,
                                    .identity_length = sizeof(identity),
                                    .holder = &address,

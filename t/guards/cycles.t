@@ -72,21 +72,30 @@ sub resolve {
     return $path;
 }
 
+# Source => its object in the build.
+sub objects_of {
+    my ($top) = @_;
+    return map { $_ => build_dir() . '/obj/' . s/c\z/o/r }
+        source_files(qr{\A\Q$top\E/.*\.c\z});
+}
+
+# Sources without an object, or with one of an older version.
+sub unbuilt {
+    my (%object) = @_;
+    return grep { !-e $object{$_} || -M $object{$_} > -M root() . "/$_" } sort keys %object;
+}
+
 # File => the files of the same folder whose functions it calls. The record of a
 # module is data that every file may name.
 sub calls_of {
-    my ($top) = @_;
+    my (%object) = @_;
+    my %file = reverse %object;
     my (%defines, %needs, %graph);
-    my @files = source_files(qr{\A\Q$top\E/.*\.c\z});
-    for my $file (@files) {
-        my $object = build_dir() . '/obj/' . $file =~ s/c\z/o/r;
-        next if !-e $object;
-        for (split /\n/, qx(nm -g $object)) {
-            my ($kind, $symbol) = / (\w) (\w+)\z/ or next;
-            next if $symbol =~ /_module\z/;
-            if ($kind eq 'U') { push @{ $needs{$file} }, $symbol }
-            else              { $defines{$symbol} = $file }
-        }
+    for (split /\n/, qx(nm -gA @{[ sort values %object ]})) {
+        my ($object, $kind, $symbol) = /\A(.+?):.* (\w) (\w+)\z/ or next;
+        next if $symbol =~ /_module\z/;
+        if ($kind eq 'U') { push @{ $needs{ $file{$object} } }, $symbol }
+        else              { $defines{$symbol} = $file{$object} }
     }
     for my $file (keys %needs) {
         $graph{$file}{$_} = 1
@@ -97,9 +106,9 @@ sub calls_of {
 
 for my $top (@FOLDERS) {
     is join(' -> ', find_cycle(includes_of($top))), '', "$top: no cycle of includes";
-    my $calls = calls_of($top);
-    ok scalar %{$calls}, "$top: its files call each other";
-    is join(' -> ', find_cycle($calls)), '', "$top: no cycle of calls";
+    my %object = objects_of($top);
+    is join(' ', unbuilt(%object)), '', "$top: its objects are built from these sources";
+    is join(' -> ', find_cycle(calls_of(%object))), '', "$top: no cycle of calls";
 }
 
 done_testing;

@@ -118,7 +118,7 @@ static void charge_without_a_place(segment_t *segment, segment_t *next,
         rlr_table_request_t request = segment_request(segment, &key, five);
         rlr_table_decision_t answer;
 
-        request.rule = segment->rules[1];
+        request.row = segment->rules[1];
         rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
     }
     assert_int_equal(
@@ -332,7 +332,7 @@ static void rows_without_a_counterpart_are_not_carried_over(void **state)
         rlr_table_decision_t answer;
 
         request = segment_request(&segment, &key, five);
-        request.rule = segment.rules[rule];
+        request.row = segment.rules[rule];
         rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
     }
     memset(&next, 0, sizeof(next));

@@ -19,7 +19,7 @@ static bool try_key(segment_t *segment, uint64_t key, uint64_t address,
     rlr_table_request_t known = segment_request(segment, &key, two);
     rlr_table_request_t fresh = segment_request(segment, &address, two);
 
-    fresh.rule = segment->rules[1];
+    fresh.row = segment->rules[1];
     fresh.dry_run = dry_run;
     return rlr_new_keys_admit(&segment->table, &known, &fresh, &segment->clock,
                               count);
@@ -37,7 +37,7 @@ static void crowd(segment_t *segment)
         rlr_table_request_t request = segment_request(segment, &key, hour);
         rlr_table_decision_t answer;
 
-        request.rule = segment->rules[2];
+        request.row = segment->rules[2];
         rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
     }
 }

@@ -84,7 +84,7 @@ static inline rlr_table_request_t segment_request(const segment_t *segment,
                                                   const uint64_t *key,
                                                   rlr_limit_t limit)
 {
-    rlr_table_request_t request = {.rule = segment->rules[0],
+    rlr_table_request_t request = {.row = segment->rules[0],
                                    .identity = key,
                                    .identity_length = sizeof(*key),
                                    .limit = limit};

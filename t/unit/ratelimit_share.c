@@ -72,7 +72,7 @@ static void keys_beyond_the_share_are_counted_per_rule_and_address(void **state)
     segment_make(&segment, SLOTS, 2);
     spray(&segment, 1, 1000, 1000, five);
     request = segment_request(&segment, &key, five);
-    request.rule = segment.rules[1];
+    request.row = segment.rules[1];
     rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
     assert_true(answer.overflow);
     assert_int_equal(answer.window.remaining, 4);

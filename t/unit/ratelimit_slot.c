@@ -88,7 +88,7 @@ static void fill_by(segment_t *segment, uint32_t rule, rlr_limit_t limit)
         rlr_table_request_t request = segment_request(segment, &key, limit);
         rlr_table_decision_t answer;
 
-        request.rule = rule;
+        request.row = rule;
         rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
     }
     live = rlr_walk_live_keys(&segment->table, keys, 3, &capacity,
@@ -139,7 +139,7 @@ static void rules_have_separate_overflow_windows(void **state)
     fill(&segment, five);
     assert_false(segment_ask(&segment, key, five).window.admitted);
     request = segment_request(&segment, &key, five);
-    request.rule = segment.rules[1];
+    request.row = segment.rules[1];
     rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
     assert_true(answer.overflow);
     assert_int_equal(answer.window.remaining, 4);

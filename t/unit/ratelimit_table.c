@@ -14,7 +14,7 @@ static void sizes_and_arguments_are_checked(void **state)
     unsigned char *memory = segment_map(size + 64);
 
     assert_int_equal(rlr_segment_size(1000, 0), 0);
-    assert_int_equal(rlr_segment_size(1000, RLR_TABLE_RULES_MAX + 1), 0);
+    assert_int_equal(rlr_segment_size(1000, RLR_TABLE_ROWS_MAX + 1), 0);
     assert_int_equal(rlr_segment_size(RLR_TABLE_SLOTS_MAX + 1, 4), 0);
     assert_true(rlr_segment_size(RLR_TABLE_SLOTS_MAX, 4) > 5000000000U);
     assert_int_equal(rlr_segment_size(0, 4),
@@ -83,7 +83,7 @@ static void a_row_is_found_by_its_name(void **state)
     assert_int_equal(slots[2], segment.rules[2]);
     assert_int_equal(rlr_segment_attach(&table, segment.memory, segment.size,
                                         too_many, 1, slots),
-                     RLR_TABLE_RULES_FULL);
+                     RLR_TABLE_ROWS_FULL);
     segment_drop(&segment);
 }
 
@@ -97,7 +97,7 @@ static void each_key_of_each_rule_has_its_own_counter(void **state)
             rlr_table_request_t request = segment_request(&segment, &key, five);
             rlr_table_decision_t answer;
 
-            request.rule = segment.rules[rule];
+            request.row = segment.rules[rule];
             for (uint32_t i = 0; i < 5; i++) {
                 rlr_table_admit(&segment.table, &request, &segment.clock,
                                 &answer);
@@ -196,7 +196,7 @@ static void outcomes_are_counted_per_rule(void **state)
     assert_int_equal(counters.overflow, 0);
     rlr_walk_counters(&segment.table, segment.rules[1], &counters);
     assert_int_equal(counters.allowed, 0);
-    rlr_walk_counters(&segment.table, RLR_TABLE_RULES_MAX + 5, &counters);
+    rlr_walk_counters(&segment.table, RLR_TABLE_ROWS_MAX + 5, &counters);
     assert_int_equal(counters.allowed, 0);
     segment_drop(&segment);
 }
@@ -276,7 +276,7 @@ static void an_undecidable_request_is_refused(void **state)
         assert_int_equal(answer.window.wait_ms, 1000);
     }
     request = segment_request(&segment, &key, five);
-    request.rule = 3;
+    request.row = 3;
     rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
     assert_false(answer.window.admitted);
     assert_false(rlr_table_knows(&segment.table, &request));
@@ -295,7 +295,7 @@ static void live_keys_are_counted_per_rule(void **state)
         rlr_table_request_t request = segment_request(&segment, &key, five);
         rlr_table_decision_t answer;
 
-        request.rule = segment.rules[key % 3 == 0 ? 2 : 0];
+        request.row = segment.rules[key % 3 == 0 ? 2 : 0];
         rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
         segment.time.us += 100000;
     }

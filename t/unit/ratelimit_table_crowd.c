@@ -80,7 +80,7 @@ static void drop_shared(shared_t *shared)
 static rlr_table_decision_t ask(shared_t *shared, int view, uint64_t key)
 {
     rlr_clock_t clock = get_clock(shared);
-    rlr_table_request_t request = {.rule = shared->rule,
+    rlr_table_request_t request = {.row = shared->rule,
                                    .identity = &key,
                                    .identity_length = sizeof(key),
                                    .limit = shared->limits[view]};
