@@ -2,11 +2,11 @@
 /*
  * httpd's side of the supervisor; see daemon.h.
  *
- * A socket pair for each configuration wakes the supervisor. One pipe for each
- * parent process tells it that the parent lives: only the parent has the write
- * end, so its death, however sudden, is an end of file. In a restart the parent
- * lives on: SIGUSR1 asks the old supervisor to finish its runs while the new
- * one already claims.
+ * A socket pair for each configuration wakes the supervisor. Of the life pipe,
+ * one for each parent process, only the parent holds the write end: the end of
+ * file reports its death, however sudden. At a restart, which the parent
+ * survives, SIGUSR1 makes the old supervisor finish its runs while the new one
+ * already claims.
  *
  * Every descriptor is close-on-exec: processes that httpd starts, piped loggers
  * and CGI scripts among them, would otherwise keep the life pipe open.
@@ -42,7 +42,7 @@
 #include "supervisor/supervisor.h"
 
 #define LEASE_SEC 20
-/* A supervisor that ended sooner is started again after a pause. */
+/* A supervisor that ended sooner than this is restarted after a pause. */
 #define CRASH_LOOP apr_time_from_sec(2)
 
 typedef struct daemon_t {
@@ -57,7 +57,7 @@ typedef struct daemon_t {
     /* Registered with the parent's maintenance; APR crashes when an unknown
      * process is unregistered. */
     bool watched;
-    /* It could not be started; agent_daemon_monitor() tries again. */
+    /* The start failed; agent_daemon_monitor() repeats it. */
     bool missing;
     apr_time_t started_at;
 } daemon_t;
@@ -81,7 +81,7 @@ agent_log_t agent_daemon_log(void)
     return log;
 }
 
-/* The pipe outlives restarts, as the parent does. */
+/* The pipe survives restarts, as the parent does. */
 static int *find_life_pipe(server_rec *server)
 {
     apr_pool_t *process_pool = server->process->pool;
@@ -167,7 +167,8 @@ static void start_supervisor(daemon_t *daemon, bool pause)
     daemon->missing = rv != APR_SUCCESS;
 }
 
-/* Called by the parent's maintenance, each second, after its death. */
+/* Called by the parent's maintenance, which runs every second, after the
+ * supervisor's death. */
 static void watch_supervisor(int reason, void *data, apr_wait_t status)
 {
     daemon_t *daemon = data;
@@ -177,7 +178,7 @@ static void watch_supervisor(int reason, void *data, apr_wait_t status)
         return;
     }
     unwatch_supervisor(daemon);
-    /* The number may soon be another process's. */
+    /* The process id may soon be reused. */
     daemon->process.pid = 0;
     if (is_stopping()) {
         return;

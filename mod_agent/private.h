@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every httpd-facing file of mod_agent needs: the module's record for
- * logging, and message numbers. messages.md lists the numbers. */
+/* The module's record, which httpd's log macros need, and the numbers of log
+ * lines, which messages.md lists. */
 #ifndef AGENT_PRIVATE_H
 #define AGENT_PRIVATE_H
 
@@ -12,7 +12,7 @@
 
 #define AGENT_LOGNO(number) "AGT" #number ": "
 
-/* The one symbol that leaves the module: httpd loads with RTLD_GLOBAL. */
+/* The only exported symbol: httpd loads modules with RTLD_GLOBAL. */
 extern module AP_MODULE_DECLARE_DATA agent_module
     __attribute__((visibility("default")));
 APLOG_USE_MODULE(agent);

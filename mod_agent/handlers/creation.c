@@ -108,7 +108,7 @@ apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
     return APR_SUCCESS;
 }
 
-/* Of what an Idempotency-Key stands for: thread and body. */
+/* The hash of thread and body, which a repeated Idempotency-Key must match. */
 static const char *hash_request(const agent_call_t *call)
 {
     const char *thread_id = call->ref.thread_id ? call->ref.thread_id : "";
@@ -179,8 +179,8 @@ static const char *read_id(const agent_call_t *call, const char *record,
                             call->pool);
 }
 
-/* Sets call->ref from what was sent, or from the record where an
- * Idempotency-Key may have found an earlier run. */
+/* Sets call->ref to the new run; with an Idempotency-Key to the run of the
+ * record, which may be an earlier one. */
 static void set_ref(agent_call_t *call, const agent_run_creation_t *creation,
                     const char *record)
 {
