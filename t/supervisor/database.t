@@ -130,7 +130,7 @@ subtest 'a run survives a short outage of the database' => sub {
 };
 
 subtest 'without a renewal runners are stopped, then killed' => sub {
-    my $sv = TestSupervisor->start($pg, timing_ms => { renew => 200, stop => 2000, kill => 2500 });
+    my $sv = TestSupervisor->start($pg, timing_ms => { renew => 200, stop => 3000, kill => 4000 });
     $sv->wait_ready;
     my $run = create_run({ do => 'hang', once => 1 });
     $sv->wake;
@@ -150,7 +150,7 @@ subtest 'without a renewal runners are stopped, then killed' => sub {
 
 subtest 'stopped runners continue after a renewal in time' => sub {
     # Stopped soon, killed only after longer than the test takes.
-    my $sv = TestSupervisor->start($pg, lease_sec => 120, timing_ms => { renew => 200, stop => 2000 });
+    my $sv = TestSupervisor->start($pg, lease_sec => 120, timing_ms => { renew => 200, stop => 4000 });
     $sv->wait_ready;
     my $gate = make_gate();
     my $run = create_run({ do => 'gate', path => $gate });
