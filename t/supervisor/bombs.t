@@ -59,6 +59,8 @@ SQL
 }
 
 # Their runners have megabytes to write, or to read, before they answer a ping.
+# Used with a lease of 240 s, so that no statement times out while a test locks
+# rows: a busy machine takes long to write 32 MB.
 sub patient_timing { return { %{ fast_timing() }, ping_timeout => 60_000 } }
 
 # A second, and 50 ns for each byte that passes: what it takes is a fifth of that,
@@ -125,7 +127,7 @@ sub cancel {
 subtest 'large runs wait until others of their runner have ended, small ones start' => sub {
     # 8 x 7 MB are below a sixteenth of 1 GB, 10 are above it.
     my @large = create_large_runs(18, 700, { do => 'hang' });
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
+    my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing());
     $sv->wait_ready;
     wait_for('the first to run', sub { count_given(@large) >= 8 });
     my $cost = cost_of([ $sv->pid ], sub {
@@ -151,7 +153,7 @@ subtest 'a built-in runner of 96 MB executes seven states of 7 MB at once' => su
     my $input = { messages => [ { role => 'user', content => 'sleep 500' } ] };
     my @large = create_large_runs(is_sanitized() ? 4 : 7, 400, $input, chat => 1, bytes => 17_700,
         request => { durability => 'exit', stream_mode => ['updates'] });
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing(),
+    my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing(),
         runner => build_dir() . '/agent-runner', runner_memory => 96 * $MB,
         graphs => { agent => { kind => 'builtin', model => { provider => 'demo' } } });
     $sv->wait_ready;
@@ -167,7 +169,7 @@ subtest 'small runs end while requests of 20,000 messages each are executed' => 
     my $count = is_sanitized() ? 5_000 : 20_000;
     sql("update agent.runs set input = (select json_build_object('messages', json_agg(json_build_object("
         . "'role', 'user', 'content', 'a'))) from generate_series(1, $count)) where run_id in (" . quoted(@large) . ')');
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing(),
+    my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing(),
         runner => build_dir() . '/agent-runner',
         graphs => { agent => { kind => 'builtin', model => { provider => 'demo' } } });
     $sv->wait_ready;
@@ -244,7 +246,7 @@ sub start_talkers {
 }
 
 subtest 'runs continue while 42 MB of output of others wait for a lock' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
+    my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
     my @large = start_talkers($sv, 6, $gate);
@@ -267,7 +269,7 @@ subtest 'runs continue while 42 MB of output of others wait for a lock' => sub {
 };
 
 subtest 'a run waits for credit before it sends a long line, and others of its runner continue' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => { %{ patient_timing() }, cancel_grace => 1000 });
+    my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => { %{ patient_timing() }, cancel_grace => 1000 });
     $sv->wait_ready;
     my $gate = make_gate();
     # The fake runner asks for its last run first: the first one waits.
@@ -294,7 +296,7 @@ subtest 'a run waits for credit before it sends a long line, and others of its r
 };
 
 subtest 'a runner that sends much of a run without credit is not read until some of it is saved' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
+    my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
     my $run = start_run($sv, { do => 'gate', path => $gate, count => 10_000 });
@@ -308,7 +310,7 @@ subtest 'a runner that sends much of a run without credit is not read until some
 };
 
 subtest 'no runner is read while 32 MB of short lines wait for the database' => sub {
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => patient_timing());
+    my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
     # 480 KB of each as they are saved: less than the 512 KB that stop a runner.
@@ -335,7 +337,7 @@ sub count_runners {
 }
 
 subtest 'a runner that sends long lines without credit is not read until there is room' => sub {
-    my $sv = TestSupervisor->start($pg, runners => 2, lease_sec => 20,
+    my $sv = TestSupervisor->start($pg, runners => 2, lease_sec => 240,
         timing_ms => { %{ patient_timing() }, cancel_grace => 10_000 });
     $sv->wait_ready;
     wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
