@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/run/queue.c runners/builtin/base/ core/ */
+/* OBJECTS: runners/builtin/run/queue.c core/ */
 /* Finding a queued start line by its run. */
 #include "check.h"
 
@@ -22,7 +22,7 @@ static runner_queue_t *make_queue(apr_pool_t *pool)
 
 static void add(runner_queue_t *queue, const char *text)
 {
-    runner_weight_t weight = {RUNNER_QUEUE_SMALL + 1, RUNNER_QUEUE_SMALL + 1};
+    runner_weight_t weight = {RUNNER_WEIGHT_SMALL + 1, RUNNER_WEIGHT_SMALL + 1};
 
     runner_queue_add(queue, text, strlen(text), weight);
 }

@@ -65,7 +65,7 @@ static void read_line(runner_t *runner, const char *text, size_t length,
 static void take_line(runner_t *runner, const char *text, size_t length)
 {
     runner_weight_t weight;
-    bool is_json = runner_queue_weigh(&weight, text, length);
+    bool is_json = runner_weight_estimate(&weight, text, length);
 
     if (!is_json
         || runner_queue_admits(&runner->queue,

@@ -8,8 +8,8 @@
 #include "core/json.h"
 #include "emit.h"
 #include "metadata.h"
-#include "queue.h"
 #include "runners/builtin/base/value.h"
+#include "weight.h"
 
 /* The tasks after the last checkpoint: that of the next node, if any. */
 static json_object *describe_tasks(runner_run_t *run)

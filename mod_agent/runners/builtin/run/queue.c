@@ -9,12 +9,6 @@
 #include <apr_strings.h>
 
 #include "core/raw.h"
-#include "core/scan.h"
-#include "runners/builtin/base/value.h"
-
-/* An element of a list in an input becomes a message of 3 KB or a block of
- * 1.2 KB; the shortest one, a text of one letter, weighs 97 bytes. */
-#define INPUT_GROWTH 32
 
 static size_t find_memory(void)
 {
@@ -37,38 +31,6 @@ void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool)
     APR_RING_INIT(&queue->entries, runner_queue_entry_t, link);
 }
 
-/* The memory that applying an input adds to its own tree; texts keep their
- * length. */
-static size_t weigh_growth(agent_raw_t input)
-{
-    size_t weight = input.length > 0
-        ? runner_value_weigh(input.text, input.length)
-        : 0;
-    size_t structure = weight > input.length ? weight - input.length : 0;
-
-    return structure < RUNNER_STATE_WEIGHT_MAX / INPUT_GROWTH
-        ? structure * INPUT_GROWTH
-        : RUNNER_STATE_WEIGHT_MAX;
-}
-
-bool runner_queue_weigh(runner_weight_t *weight, const char *text,
-                        size_t length)
-{
-    agent_scan_t scan = {.pool = NULL};
-    agent_raw_t line = {text, length};
-
-    weight->line = weight->begun = 0;
-    if (!agent_scan_json(&scan, text, length)) {
-        return false;
-    }
-    weight->line = weight->begun = scan.weight;
-    if (scan.weight > RUNNER_QUEUE_SMALL / (INPUT_GROWTH + 1)) {
-        weight->begun += weigh_growth(agent_raw_get(line, "input"))
-            + weigh_growth(agent_raw_get(line, "command"));
-    }
-    return true;
-}
-
 bool runner_queue_is_full(const runner_queue_t *queue)
 {
     return queue->bytes >= queue->bytes_max;
@@ -77,7 +39,7 @@ bool runner_queue_is_full(const runner_queue_t *queue)
 bool runner_queue_admits(const runner_queue_t *queue, size_t used,
                          runner_weight_t weight)
 {
-    return used == 0 || weight.begun <= RUNNER_QUEUE_SMALL
+    return used == 0 || weight.begun <= RUNNER_WEIGHT_SMALL
         || used + queue->bytes + weight.begun <= queue->memory_max;
 }
 

@@ -19,22 +19,10 @@
 #include <apr_ring.h>
 
 #include "core/uuid.h"
+#include "weight.h"
 
 /* The memory limit assumed when the process has none. */
 #define RUNNER_QUEUE_MEMORY_DEFAULT ((size_t)1024 * 1024 * 1024)
-/* The largest state as a tree in memory (core/scan.h). 7 MiB of messages of
- * one letter each take 200 MB, 7 MiB of {} 1.9 GB. */
-#define RUNNER_STATE_WEIGHT_MAX ((size_t)256 * 1024 * 1024)
-/* A run of at most this weight never waits. */
-#define RUNNER_QUEUE_SMALL ((size_t)1024 * 1024)
-
-/* Estimates of memory, in bytes. */
-typedef struct runner_weight_t {
-    /* The tree of the start line. */
-    size_t line;
-    /* The most that the run takes once its input is applied. */
-    size_t begun;
-} runner_weight_t;
 
 typedef struct runner_queue_entry_t {
     APR_RING_ENTRY(runner_queue_entry_t) link;
@@ -65,11 +53,6 @@ typedef struct runner_queue_t {
 } runner_queue_t;
 
 void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool);
-
-/* Weighs a line; false when it is not JSON, and the weight is 0. Reads a line
- * once, a large one twice. */
-bool runner_queue_weigh(runner_weight_t *weight, const char *text,
-                        size_t length);
 
 /* Whether the queued lines have reached their limit: no line may be read. */
 bool runner_queue_is_full(const runner_queue_t *queue);

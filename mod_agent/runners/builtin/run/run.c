@@ -14,10 +14,10 @@
 #include "core/clock.h"
 #include "core/json.h"
 #include "metadata.h"
-#include "queue.h"
 #include "runners/builtin/base/log.h"
 #include "runners/builtin/base/value.h"
 #include "stream.h"
+#include "weight.h"
 
 #define INTERRUPTED "interrupted"
 

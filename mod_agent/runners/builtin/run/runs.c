@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "queue.h"
+#include "weight.h"
 
 runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
                                const char *run_id)
@@ -40,7 +40,7 @@ size_t runner_runs_measure(const runner_run_ring_t *runs)
 
 bool runner_runs_is_heavy(const runner_run_t *run, apr_time_t now)
 {
-    return runner_runs_weigh(run) > RUNNER_QUEUE_SMALL && run->wake_at <= now
+    return runner_runs_weigh(run) > RUNNER_WEIGHT_SMALL && run->wake_at <= now
         && !runner_output_is_blocked(&run->output, run->weight);
 }
 

@@ -11,8 +11,8 @@ typedef APR_RING_HEAD(runner_run_ring_t, runner_run_t) runner_run_ring_t;
 runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
                                const char *run_id);
 
-/* Estimated bytes of memory of the run's larger tree: of its start line, or of
- * its state. */
+/* The weight of a run: that of its state or of its start line, if that is more.
+ */
 size_t runner_runs_weigh(const runner_run_t *run);
 
 /* Estimated bytes of memory that all runs take: their JSON trees and their

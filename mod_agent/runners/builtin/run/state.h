@@ -74,9 +74,9 @@ struct runner_run_t {
     runner_node_t last;
     /* A client continues after a breakpoint, which is not applied again. */
     bool is_resuming;
-    /* Estimated bytes of memory of the state's tree, before the first
-     * checkpoint of what it may become; those of the start line's tree; and
-     * the length of the text of the state that was weighed last, or 0. */
+    /* Bytes of memory (weight.h): of the state, before its first checkpoint the
+     * most that it may take; of the start line. Length of the state's text at
+     * the last estimate, 0 before. */
     size_t weight;
     size_t start_weight;
     size_t weighed_size;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Estimating the weight of a run from its start line. */
+#include "weight.h"
+
+#include "core/raw.h"
+#include "core/scan.h"
+#include "runners/builtin/base/value.h"
+
+/* An element of a list in an input becomes a message of 3 KB or a block of
+ * 1.2 KB; the shortest one, a text of one letter, weighs 97 bytes. */
+#define INPUT_GROWTH 32
+
+/* The memory that applying an input adds to its own tree; texts keep their
+ * length. */
+static size_t weigh_growth(agent_raw_t input)
+{
+    size_t weight = input.length > 0
+        ? runner_value_weigh(input.text, input.length)
+        : 0;
+    size_t structure = weight > input.length ? weight - input.length : 0;
+
+    return structure < RUNNER_STATE_WEIGHT_MAX / INPUT_GROWTH
+        ? structure * INPUT_GROWTH
+        : RUNNER_STATE_WEIGHT_MAX;
+}
+
+bool runner_weight_estimate(runner_weight_t *weight, const char *text,
+                            size_t length)
+{
+    agent_scan_t scan = {.pool = NULL};
+    agent_raw_t line = {text, length};
+
+    weight->line = weight->begun = 0;
+    if (!agent_scan_json(&scan, text, length)) {
+        return false;
+    }
+    weight->line = weight->begun = scan.weight;
+    if (scan.weight > RUNNER_WEIGHT_SMALL / (INPUT_GROWTH + 1)) {
+        weight->begun += weigh_growth(agent_raw_get(line, "input"))
+            + weigh_growth(agent_raw_get(line, "command"));
+    }
+    return true;
+}

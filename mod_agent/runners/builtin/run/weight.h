@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The weight of a run: an estimate of the memory that its JSON trees take. */
+#ifndef AGENT_RUNNER_WEIGHT_H
+#define AGENT_RUNNER_WEIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The largest state as a tree in memory (core/scan.h). 7 MiB of messages of
+ * one letter each take 200 MB, 7 MiB of {} 1.9 GB. */
+#define RUNNER_STATE_WEIGHT_MAX ((size_t)256 * 1024 * 1024)
+
+/* A run of at most this weight never waits for memory. */
+#define RUNNER_WEIGHT_SMALL ((size_t)1024 * 1024)
+
+/* Both in bytes. */
+typedef struct runner_weight_t {
+    /* The tree of the start line. */
+    size_t line;
+    /* The most that the state takes once the input is applied. */
+    size_t begun;
+} runner_weight_t;
+
+/* Estimates the weight of a line; false when it is not JSON, and the weight is
+ * 0. Scans a small line once, a large one twice. */
+bool runner_weight_estimate(runner_weight_t *weight, const char *text,
+                            size_t length);
+
+#endif
