@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many requests may wait; see capacity.h. */
+/* Limits on waiting requests. */
 #include "capacity.h"
 
 #include <stdlib.h>
@@ -11,25 +11,25 @@
 
 #include "../private.h"
 
-/* Unless AgentMaxWaiters says more. */
+/* Default limit of AgentMaxWaiters. */
 #define MOST_WAITERS 10000
 /* The event MPM's own default. */
 #define DEFAULT_WORKER_FACTOR 2
-/* AgentMaxBody unless it says otherwise; and where threads are few. */
+/* The default of AgentMaxBody, and the minimum of bodies. */
 #define BODY_BYTES   (4 * 1024 * 1024)
 #define LEAST_BODIES 4
-/* For each that may wait for its run, a socket, the descriptor that wakes it,
- * and a duplicate of the socket while its output or body is held; and the two
- * sockets of one that may wait for its body, of which there are half as many.
- */
+/* For each request that waits for its run: a socket, its eventfd, and a
+ * duplicate of the socket while output or body is held; and two sockets for
+ * half as many requests that wait for their bodies. */
 #define WAITER_DESCRIPTORS 4
-/* Of a child, for all but requests that wait: log files, listeners, database
- * connections, clients that do not wait. */
+/* Other descriptors of a child: log files, listeners, database connections and
+ * other clients. */
 #define OTHER_DESCRIPTORS 500
-/* Of the places; but a browser with a few pages needs some. */
+/* The default part for one address, and its minimum: a browser may have several
+ * pages open. */
 #define ADDRESS_PART      4
 #define LEAST_PER_ADDRESS 8
-/* Of the threads. */
+/* The part of the threads. */
 #define LEAST_TURNS_PART 8
 
 static int query_mpm(int what, int fallback)
@@ -90,7 +90,7 @@ int agent_capacity_blocked(const agent_server_config_t *config)
 {
     int half = get_threads() > 1 ? get_threads() / 2 : 1;
 
-    /* The other half keeps answering requests that do not wait. */
+    /* The other half serves requests that do not wait. */
     return config->max_waiters != -1 ? at_most(config->max_waiters, half)
                                      : half;
 }
@@ -100,16 +100,16 @@ int agent_capacity_reading(const agent_server_config_t *config)
     return (agent_capacity_waiters(config) + 1) / 2;
 }
 
-int agent_capacity_per_address(const agent_server_config_t *config, int places)
+int agent_capacity_per_address(const agent_server_config_t *config, int slots)
 {
     if (config->waiters_per_address != -1) {
         return config->waiters_per_address;
     }
-    return places > ADDRESS_PART * LEAST_PER_ADDRESS ? places / ADDRESS_PART
-                                                     : LEAST_PER_ADDRESS;
+    return slots > ADDRESS_PART * LEAST_PER_ADDRESS ? slots / ADDRESS_PART
+                                                    : LEAST_PER_ADDRESS;
 }
 
-/* Turns go on slowly where requests that do not wait keep the threads busy. */
+/* Turns continue slowly while other requests keep the threads busy. */
 int agent_capacity_least_turns(void)
 {
     int threads = get_threads();
@@ -139,7 +139,7 @@ agent_capacity_slot_t *agent_capacity_make_slot(apr_pool_t *pool)
     return slot;
 }
 
-/* The parent writes the process id when the child runs already. */
+/* The parent sets the process id after the child has started. */
 static int find_child(void)
 {
     int limit = query_mpm(AP_MPMQ_HARD_LIMIT_DAEMONS, 0);
@@ -170,7 +170,7 @@ int agent_capacity_count_idle(void *data)
     return idle;
 }
 
-/* As much as the threads would hold if each of them read one. */
+/* As if each thread read a body. */
 apr_int64_t agent_capacity_body_bytes(void)
 {
     int bodies = get_threads() > LEAST_BODIES ? get_threads() : LEAST_BODIES;
@@ -178,8 +178,8 @@ apr_int64_t agent_capacity_body_bytes(void)
     return (apr_int64_t)bodies * BODY_BYTES;
 }
 
-/* A child that was gracefully stopped keeps its slot until its last request has
- * ended; without free slots no new child serves meanwhile. */
+/* A gracefully stopped child keeps its slot until its last request has ended.
+ * No new child can be started without a free slot. */
 static void check_slots(server_rec *server)
 {
     int children = query_mpm(AP_MPMQ_MAX_DAEMONS, 1);
@@ -197,15 +197,15 @@ static void check_slots(server_rec *server)
 static void check_per_address(const agent_server_config_t *config,
                               server_rec *server)
 {
-    int places = agent_capacity_waiters(config);
+    int slots = agent_capacity_waiters(config);
 
-    if (config->waiters_per_address > places) {
+    if (config->waiters_per_address > slots) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                      AGENT_LOGNO(0442) "AgentMaxWaitersPerAddress: expected "
                                        "less than the %d requests of a child "
                                        "that may wait (AgentMaxWaiters), got "
-                                       "%d: one address may take all places",
-                     places, config->waiters_per_address);
+                                       "%d: one address may take all slots",
+                     slots, config->waiters_per_address);
     }
 }
 

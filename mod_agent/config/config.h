@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What httpd.conf says, read through getters that know the defaults.
- * Unset is -1 or NULL; directives.c fills the structs, config.c merges them.
+ * The configuration, read through getters that return defaults for unset
+ * values. Unset is -1 or NULL; directives.c sets the values, config.c merges
+ * them.
  */
 #ifndef AGENT_CONFIG_H
 #define AGENT_CONFIG_H
@@ -13,13 +14,13 @@
 
 #include "../core/egress.h"
 
-/* The most that AgentMaxWaiters may say. */
+/* Maximum of AgentMaxWaiters. */
 #define AGENT_MAX_WAITERS 100000
 
 /* One tool of a built-in graph. */
 typedef struct agent_tool_t {
     const char *name;
-    /* NULL for a tool that is part of the runner. */
+    /* NULL for a built-in tool. */
     const char *method;
     const char *url;
     const char *description;
@@ -36,7 +37,7 @@ typedef struct agent_graph_t {
     const char *provider;
     const char *model;
     const char *url;
-    /* Read from AgentModelKeyFile at start; never logged. Its only copy. */
+    /* Read from AgentModelKeyFile at start; never logged. The only copy. */
     char *key;
     const char *system_prompt;
     int max_steps;
@@ -45,7 +46,7 @@ typedef struct agent_graph_t {
     apr_array_header_t *tools; /* of agent_tool_t * */
 } agent_graph_t;
 
-/* The whole server's; virtual hosts share it. */
+/* The configuration of the server, shared by its virtual hosts. */
 typedef struct agent_server_config_t {
     const char *database;
     const char *node;
@@ -75,7 +76,7 @@ typedef struct agent_server_config_t {
     apr_size_t webhook_key_length;
 } agent_server_config_t;
 
-/* What may differ by location. */
+/* The configuration of a location. */
 typedef struct agent_dir_config_t {
     const char *prefix;
     const char *multitask_default;
@@ -91,24 +92,25 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base, void *add);
 /* The main server's configuration; borrowed until the next restart. */
 agent_server_config_t *agent_config_server(const server_rec *server);
 
-/* Overwrites keys that only the supervisor needs: for httpd's children. */
+/* Overwrites the keys that only the supervisor needs; in httpd's children. */
 void agent_config_forget_keys(agent_server_config_t *config);
 
 /* The location's configuration of a request; borrowed from it. */
 const agent_dir_config_t *agent_config_dir(const request_rec *r);
 
-/* What the location's SetHandler says, or NULL; r->handler says it later. */
+/* The handler of the location's SetHandler, before httpd sets r->handler; or
+ * NULL. */
 const char *agent_config_handler(request_rec *r);
 
 const char *agent_config_node(const agent_server_config_t *config,
                               apr_pool_t *pool);
 const char *agent_config_runner(const agent_server_config_t *config);
 const char *agent_config_runner_user(const agent_server_config_t *config);
-/* With {run_id} and {key}; NULL = none. */
+/* A URL with {run_id} and {key}; NULL = none. */
 const char *agent_config_feedback_url(const agent_server_config_t *config);
 int agent_config_runners(const agent_server_config_t *config);
 int agent_config_runner_slots(const agent_server_config_t *config);
-/* Bytes of one runner; 0: no limit. */
+/* Bytes of one runner; 0 = unlimited. */
 apr_int64_t agent_config_runner_memory(const agent_server_config_t *config);
 /* AgentParking. */
 bool agent_config_parking(const agent_server_config_t *config);
@@ -121,7 +123,7 @@ apr_interval_time_t agent_config_connect_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_run_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_drain_timeout(const agent_server_config_t *);
 
-/* Which URLs webhooks may have; NULL with AgentWebhooks Off. */
+/* The rule for URLs of webhooks; NULL with AgentWebhooks Off. */
 const agent_egress_t *agent_config_webhook_egress(
     const agent_server_config_t *config);
 apr_interval_time_t agent_config_webhook_timeout(const agent_server_config_t *);
@@ -129,7 +131,7 @@ apr_interval_time_t agent_config_webhook_timeout(const agent_server_config_t *);
 const char *agent_config_prefix(const agent_dir_config_t *config);
 const char *agent_config_multitask(const agent_dir_config_t *config);
 apr_size_t agent_config_max_body(const agent_dir_config_t *config);
-/* Of agent_origin_pattern_t; NULL: AgentAllowOrigin names none. */
+/* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */
 const apr_array_header_t *agent_config_origins(
     const agent_dir_config_t *config);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What httpd.conf tells mod_dbd, which keeps its directives to itself. */
+/* mod_dbd's directives, which it does not export. */
 #ifndef AGENT_CONFIG_DBD_H
 #define AGENT_CONFIG_DBD_H
 

@@ -41,7 +41,7 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
     explicit_bzero(text, strlen(text));
     if (config->webhook_key == NULL || config->webhook_key_length < SECRET_LEAST
         || config->webhook_key_length > SECRET_MOST) {
-        /* What stands there may be a secret all the same. */
+        /* The given text may be a secret: it is not repeated. */
         return apr_psprintf(cmd->pool,
                             "AgentWebhookSecretFile: expected " SECRET_PREFIX
                             " and %d to %d bytes in base64 in the first line, "

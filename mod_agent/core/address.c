@@ -37,7 +37,7 @@ static const unsigned char mapped_v6[12] = {0, 0, 0, 0, 0,    0,
 #define MAPPED_BITS  96
 #define MAPPED_ZEROS 80
 
-/* The length behind the slash; -1 when it is none. */
+/* The length after the slash; -1 if it is invalid. */
 static int read_bits(const char *text, int most)
 {
     char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools that one thread makes and any other destroys. Those of one allocator
- * share its free memory, of which it keeps a bounded part.
+ * Pools that one thread creates and another one may destroy. The pools of one
+ * allocator share its free memory, which is limited.
  */
 #ifndef AGENT_CORE_ALLOCATOR_H
 #define AGENT_CORE_ALLOCATOR_H
@@ -9,8 +9,8 @@
 #include <apr_allocator.h>
 #include <apr_pools.h>
 
-/* An allocator with a lock of its own, until pool ends. It gives free memory
- * beyond kept_bytes back to the system. */
+/* An allocator with a lock of its own, until pool ends. Free memory beyond
+ * kept_bytes is returned to the system. */
 apr_status_t agent_allocator_create(apr_allocator_t **out,
                                     apr_size_t kept_bytes, apr_pool_t *pool);
 

@@ -18,7 +18,7 @@
 
 #define HOST_BYTES 253
 
-/* A host of a URL that is an address: nothing needs to be looked up. */
+/* An IP address as the host of a URL. */
 typedef union literal_t {
     struct sockaddr any;
     struct sockaddr_in v4;
@@ -36,9 +36,9 @@ agent_egress_t *agent_egress_make(apr_pool_t *pool)
     return rule;
 }
 
-/* ---- what is allowed ---- */
+/* ---- rules ---- */
 
-/* A host as it is compared: lower case, without a last dot. */
+/* A host name normalized for comparison: lower case, no trailing dot. */
 static const char *fold_host(const char *host, apr_pool_t *pool)
 {
     char *folded = apr_pstrdup(pool, host);
@@ -53,7 +53,7 @@ static const char *fold_host(const char *host, apr_pool_t *pool)
     return folded;
 }
 
-/* A name and not a mistyped address: its last label has a letter. */
+/* The last label must have a letter, which excludes mistyped addresses. */
 static bool is_host_name(const char *text)
 {
     bool has_letter = false;
@@ -75,8 +75,7 @@ static bool is_host_name(const char *text)
     return has_letter;
 }
 
-/* One of ::ffff:0:0/96 as the IPv4 block that it stands for: addresses are
- * compared in that form. */
+/* Blocks of ::ffff:0:0/96 become IPv4 blocks, the form for comparison. */
 static bool read_block(agent_address_block_t *out, const char *text)
 {
     return agent_address_read_block(out, text)
@@ -123,7 +122,7 @@ const char *agent_egress_expected(const char *text, bool may_be_host)
     return agent_address_expected(text);
 }
 
-/* A port from 1 to 65535 and what follows it; 0: there is none. */
+/* Parses a port from 1 to 65535, and sets the text after it; 0: invalid. */
 static int read_port(const char *text, const char **rest)
 {
     char *end;
@@ -175,7 +174,7 @@ static const char *strip_brackets(const char *host, apr_pool_t *pool)
         : host;
 }
 
-/* Of what libcurl has understood; NULL when it is good. */
+/* Checks the parts that libcurl has parsed; NULL if they are valid. */
 static const char *read_parts(agent_egress_target_t *out, CURLU *url,
                               apr_pool_t *pool)
 {
@@ -202,7 +201,7 @@ static const char *read_parts(agent_egress_target_t *out, CURLU *url,
     return NULL;
 }
 
-/* What libcurl is lenient about and we are not. */
+/* Checks that libcurl does not make. */
 static const char *check_form(const char *text)
 {
     const char *slashes = strstr(text, "://");
@@ -244,7 +243,7 @@ const char *agent_egress_read_url(agent_egress_target_t *out, const char *url,
     return expected;
 }
 
-/* ---- where they may lead ---- */
+/* ---- allowed targets ---- */
 
 static bool is_port_allowed(const agent_egress_t *rule, int port)
 {
@@ -286,7 +285,7 @@ static bool is_host_allowed(const agent_egress_t *rule, const char *host)
     return false;
 }
 
-/* localhost and what ends so is this host by definition (RFC 6761, 6.3). */
+/* localhost and its subdomains are this host by definition (RFC 6761, 6.3). */
 static const char *address_of_localhost(const char *host)
 {
     const char *last = strrchr(host, '.');
@@ -296,7 +295,7 @@ static const char *address_of_localhost(const char *host)
         : host;
 }
 
-/* False: the host is a name, of which only its look-up tells more. */
+/* False: the host is a name. */
 static bool read_literal(literal_t *out, const char *host)
 {
     host = address_of_localhost(host);
@@ -312,7 +311,7 @@ static bool read_literal(literal_t *out, const char *host)
     return false;
 }
 
-/* Also in the form that IPv6 has for it. */
+/* A mapped IPv4 address is compared in both forms. */
 static bool is_denied(const agent_egress_t *rule,
                       const struct sockaddr *address)
 {

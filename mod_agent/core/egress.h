@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to addresses that a client has named (server-side request forgery,
- * SSRF): which URLs are accepted, and which addresses may be connected to.
- * What a URL says can be checked at once; what its host resolves to only when
- * the connection is made, since names change.
+ * Protection against server-side request forgery (SSRF): which URLs of clients
+ * are accepted, and which addresses may be connected to. A URL is checked when
+ * it is received; the addresses of its host only when a connection is made,
+ * since they may change.
  */
 #ifndef AGENT_CORE_EGRESS_H
 #define AGENT_CORE_EGRESS_H
@@ -16,74 +16,73 @@
 /* Longest URL. */
 #define AGENT_EGRESS_URL_BYTES 2048
 
-/* What is allowed beyond public addresses of other hosts, what is not, and the
+/* Allowed addresses besides public ones of other hosts, denied addresses, and
  * ports. */
 typedef struct agent_egress_t {
     apr_array_header_t *blocks; /* of agent_address_block_t */
-    /* Lower case; whatever they resolve to is allowed. */
+    /* Lower case; all their addresses are allowed. */
     apr_array_header_t *hosts; /* of const char * */
-    /* None: 80 and 443. */
+    /* Empty: 80 and 443. */
     apr_array_header_t *ports; /* of agent_egress_ports_t */
-    /* Never, whatever else is said. */
+    /* Takes precedence over the others. */
     apr_array_header_t *denied; /* of agent_address_block_t */
 } agent_egress_t;
 
-/* From first to last, both included. */
+/* A range of ports, inclusive. */
 typedef struct agent_egress_ports_t {
     int first;
     int last;
 } agent_egress_ports_t;
 
-/* Where a URL leads. */
+/* Host and port of a URL. */
 typedef struct agent_egress_target_t {
-    /* Lower case, without a last dot and without brackets. */
+    /* Lower case, without trailing dot and brackets. */
     const char *host;
     int port;
 } agent_egress_target_t;
 
-/* A rule that allows public addresses on ports 80 and 443; lives in pool. */
+/* A rule that allows public addresses on ports 80 and 443, in pool. */
 agent_egress_t *agent_egress_make(apr_pool_t *pool);
 
-/* Allows "10.0.0.0/8", "::1" or a host name. False: it is neither. */
+/* Allows "10.0.0.0/8", "::1" or a host name; false for anything else. */
 bool agent_egress_allow(agent_egress_t *rule, const char *text);
 
-/* Denies "10.0.0.0/8" or "::1". False: not an address. */
+/* Denies "10.0.0.0/8" or "::1"; false for anything else. */
 bool agent_egress_deny(agent_egress_t *rule, const char *text);
 
-/* What agent_egress_allow() (may_be_host) or agent_egress_deny() expected
- * instead of a text that it has refused; constant. */
+/* Describes the expected text after agent_egress_allow() (may_be_host) or
+ * agent_egress_deny() has failed; constant. */
 const char *agent_egress_expected(const char *text, bool may_be_host);
 
-/* Allows "8080" or "8000-8999". False: it is neither. */
+/* Allows "8080" or "8000-8999"; false for anything else. */
 bool agent_egress_allow_ports(agent_egress_t *rule, const char *text);
 
 /*
- * Reads a URL. NULL when it is one that could be requested, else what was
- * expected instead, to stand behind "expected"; both in pool.
+ * Parses a URL. NULL, or a description of what was expected, to follow the word
+ * "expected", in pool.
  */
 const char *agent_egress_read_url(agent_egress_target_t *out, const char *url,
                                   apr_pool_t *pool);
 
 /*
- * Whether the rule lets a request go there, as far as can be known without
- * asking for the name's addresses. NULL when it does, else as above. own: as
- * below.
+ * Whether the rule allows the target, without a DNS query. NULL if it does,
+ * else as above. own: as below.
  */
 const char *agent_egress_check(const agent_egress_t *rule,
                                const apr_array_header_t *own,
                                const agent_egress_target_t *target,
                                apr_pool_t *pool);
 
-/* The directive by which agent_egress_check() has refused a target: for the
- * log, clients are not told how this server is configured. */
+/* The directive that made agent_egress_check() refuse a target. For the log
+ * only: clients must not learn the configuration. */
 const char *agent_egress_rule(const agent_egress_t *rule,
                               const agent_egress_target_t *target);
 
 /*
- * Whether the address, to which the target's host was resolved, may be
- * connected to. To be asked for the very address that is connected next. own:
- * this host's addresses (agent_address_list_own()), to which only what allows
- * them leads: services on it may trust it. NULL: not known.
+ * Whether a connection to an address of the target's host is allowed. Must be
+ * called with the address that is connected next. own: this host's addresses
+ * (agent_address_list_own()), which must be allowed explicitly because local
+ * services may trust local connections. NULL: unknown.
  */
 bool agent_egress_permits(const agent_egress_t *rule,
                           const apr_array_header_t *own,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors and the one table that maps them; see error.h. */
+/* Errors, and the table that maps them. */
 #include "error.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors: born once where they happen, carried as apr_status_t plus an
- * agent_error_t, ended once in http/problem.c (or in the daemon's log).
+ * Errors: created where they occur, returned as apr_status_t with an
+ * agent_error_t, and handled once in http/problem.c or in the supervisor's log.
  * errors.def lists them all.
  */
 #ifndef AGENT_CORE_ERROR_H
@@ -18,16 +18,16 @@ typedef enum agent_error_id_t {
 
 typedef struct agent_error_t {
     agent_error_id_t id;
-    /* For the client: complete sentence, no SQL, no path. Never NULL. */
+    /* For the client: a complete sentence without SQL or paths. Never NULL. */
     const char *detail;
-    /* For the error log only: what the library said. NULL when nothing. */
+    /* For the error log only: the message of a library, or NULL. */
     const char *cause;
 } agent_error_t;
 
 /*
- * Makes the error and returns the status to hand upwards: always APR_EGENERAL,
- * so that a caller can write `return agent_error_set(...)`.
- * detail NULL = the default text of errors.def; both texts are copied to pool.
+ * Creates the error and returns APR_EGENERAL, for `return
+ * agent_error_set(...)`. detail NULL = the default text of errors.def; both
+ * texts are copied to pool.
  */
 apr_status_t agent_error_set(agent_error_t **err, agent_error_id_t id,
                              const char *detail, const char *cause,
@@ -41,13 +41,13 @@ apr_status_t agent_error_setf(agent_error_t **err, agent_error_id_t id,
 /* HTTP status of an error, 400..599. */
 int agent_error_http(agent_error_id_t id);
 
-/* The stable word for the wire, never NULL. */
+/* The error code of the API, never NULL. */
 const char *agent_error_code(agent_error_id_t id);
 
-/* The error an SQL function's code names; AGENT_E_INTERNAL when unknown. */
+/* The error of an SQL function's code; AGENT_E_INTERNAL if unknown. */
 agent_error_id_t agent_error_from_code(const char *code);
 
-/* The error of an SQLSTATE; NULL or unknown is AGENT_E_INTERNAL. */
+/* The error of an SQLSTATE; AGENT_E_INTERNAL if NULL or unknown. */
 agent_error_id_t agent_error_from_sqlstate(const char *sqlstate);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives memory back to the system; see heap.h. */
+/* Returns memory that was freed to the system. */
 #include "heap.h"
 
 #include <malloc.h>
@@ -7,7 +7,7 @@
 void agent_heap_start(void)
 {
 #ifdef __GLIBC__
-    /* Each free of such a block would otherwise raise the bound, up to 32 MB.
+    /* Otherwise each free() of such a block raises the threshold, up to 32 MB.
      */
     mallopt(M_MMAP_THRESHOLD, (int)AGENT_HEAP_LARGE);
     mallopt(M_TRIM_THRESHOLD, (int)AGENT_HEAP_LARGE);

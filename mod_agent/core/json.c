@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json-c behind pool ownership and the strict scan; see json.h. */
+/* json-c with objects owned by pools, after the strict scan. */
 #include "json.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static apr_status_t parse_scanned(json_object **out, const char *text,
     json_tokener *tokener = json_tokener_new_ex(AGENT_SCAN_DEPTH + 2);
     enum json_tokener_error problem;
 
-    /* The NUL behind the text tells the tokener that a number is over. */
+    /* The terminating NUL ends a number for the tokener. */
     *out = json_tokener_parse_ex(tokener, text, (int)length + 1);
     problem = json_tokener_get_error(tokener);
     json_tokener_free(tokener);

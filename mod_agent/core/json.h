@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json-c objects owned by a pool. Only for reading fields we route on and for
- * building small texts: a client's JSON is stored and sent as the original
- * bytes, never as json-c prints it.
+ * json-c objects owned by a pool, to read selected fields and to build small
+ * texts. A client's JSON is stored and sent as its original bytes, never
+ * printed by json-c.
  */
 #ifndef AGENT_CORE_JSON_H
 #define AGENT_CORE_JSON_H
@@ -23,10 +23,10 @@ apr_status_t agent_json_scan_request(const char *text, apr_size_t length,
                                      agent_error_t **err, apr_pool_t *pool);
 
 /*
- * Parses length bytes (text[length] must be NUL) after the strict scan; a key
- * that stands twice in an object is refused. The object lives as long as pool.
- * It takes up to 270 times the memory of its text: never for what clients send
- * whole. Errors: as above.
+ * Parses length bytes (text[length] must be NUL) after the strict scan;
+ * duplicate keys are refused. The object lives as long as pool. It takes up to
+ * 270 times the memory of its text: never for what clients send whole. Errors:
+ * as above.
  */
 apr_status_t agent_json_parse(json_object **out, const char *text,
                               apr_size_t length, agent_error_t **err,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where code without httpd headers logs: the caller hands in the writer
- * (httpd's error log, or stderr of a stand-alone daemon).
+ * The log of code without httpd's headers: a callback that writes to httpd's
+ * error log or to stderr.
  */
 #ifndef AGENT_CORE_LOG_H
 #define AGENT_CORE_LOG_H

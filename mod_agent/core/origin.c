@@ -42,7 +42,7 @@ static bool is_of_pages(const agent_origin_t *origin)
     return true;
 }
 
-/* What follows "scheme://"; NULL: it does not begin so. */
+/* Returns the text after "scheme://"; NULL without one. */
 static const char *read_scheme(agent_origin_t *out, const char *text)
 {
     const char *end = text;
@@ -58,7 +58,7 @@ static const char *read_scheme(agent_origin_t *out, const char *text)
     return end + 3;
 }
 
-/* What follows the host; NULL: there is none. */
+/* Returns the text after the host; NULL without one. */
 static const char *read_host(agent_origin_t *out, const char *text)
 {
     const char *end = text;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON values as the text they stand in: members and elements are found by
- * walking over the text, nothing is parsed or copied but the strings that are
- * asked for. The text must have passed the scan (scan.h), or be PostgreSQL's
- * own, and end in a NUL; values are borrowed from it.
+ * Reads JSON values in place: members and elements are found by walking over
+ * the text, and only requested strings are copied. The text must have passed
+ * the scan (scan.h), or come from PostgreSQL, and be terminated by NUL; values
+ * are borrowed from it.
  */
 #ifndef AGENT_CORE_RAW_H
 #define AGENT_CORE_RAW_H
@@ -12,7 +12,7 @@
 
 #include <apr_pools.h>
 
-/* One value, without white space around it. length 0: there is none. */
+/* A value without surrounding white space; length 0: none. */
 typedef struct agent_raw_t {
     const char *text;
     apr_size_t length;
@@ -28,7 +28,7 @@ typedef enum agent_raw_kind_t {
     AGENT_RAW_OBJECT
 } agent_raw_kind_t;
 
-/* One member of an object. The key is as the text has it, without quotes. */
+/* A member of an object. The key is not unescaped and has no quotes. */
 typedef struct agent_member_t {
     const char *key;
     apr_size_t key_length;
@@ -36,7 +36,7 @@ typedef struct agent_member_t {
     apr_size_t value_length;
 } agent_member_t;
 
-/* The value that text is, white space around it left out. */
+/* The value of a text, without surrounding white space. */
 agent_raw_t agent_raw_read(const char *text);
 
 agent_raw_kind_t agent_raw_kind(agent_raw_t value);
@@ -48,22 +48,22 @@ bool agent_member_next(agent_member_t *member, const char **at);
 /* The next element of an array; as above. */
 bool agent_element_next(agent_raw_t *element, const char **at);
 
-/* True when the member's key stands for the name, however it is escaped. */
+/* Whether the unescaped key equals name. */
 bool agent_member_is(const agent_member_t *member, const char *name);
 
 /* The value of a member; NONE when it is absent or object is not an object. */
 agent_raw_t agent_raw_get(agent_raw_t object, const char *key);
 
-/* True for a string that stands for text. */
+/* Whether the value is a string whose unescaped content equals text. */
 bool agent_raw_equals(agent_raw_t value, const char *text);
 
-/* Bytes that a string stands for; 0 for any other value. */
+/* Length of the unescaped content of a string; 0 for any other value. */
 apr_size_t agent_raw_string_length(agent_raw_t value);
 
-/* What a string stands for, in pool; NULL for any other value. */
+/* The unescaped content of a string, in pool; NULL for any other value. */
 const char *agent_raw_string(agent_raw_t value, apr_pool_t *pool);
 
-/* What the key stands for, in pool. */
+/* The unescaped key, in pool. */
 const char *agent_member_key(const agent_member_t *member, apr_pool_t *pool);
 
 #endif

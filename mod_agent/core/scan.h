@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strict look at JSON text before json-c and PostgreSQL see it (RFC 8259).
+ * Strict validation of JSON text (RFC 8259), before json-c and PostgreSQL read
+ * it.
  *
  * json-c accepts raw control characters, NaN and single quotes, cuts keys at
  * U+0000 and saturates numbers; jsonb raises on U+0000 and lone surrogates and
@@ -14,19 +15,20 @@
 
 #include "scan_key.h"
 
-/* Arrays and objects inside one another. */
+/* Nesting of arrays and objects. */
 #define AGENT_SCAN_DEPTH 128
-/* More digits or a larger exponent than any number a client means. */
+/* Limits of numbers, beyond any reasonable value. */
 #define AGENT_SCAN_DIGITS   40
 #define AGENT_SCAN_EXPONENT 308
 /* jsonb writes every number out: 1e300 comes back as 301 digits. */
 #define AGENT_SCAN_PLAIN_DIGITS (AGENT_SCAN_DIGITS + AGENT_SCAN_EXPONENT)
-/* What a client sends stands deeper in the lines and records made of it. */
+/* Clients' values are nested more deeply in the records made from them. */
 #define AGENT_SCAN_REQUEST_DEPTH (AGENT_SCAN_DEPTH - 8)
 
 /*
- * What json-c's tree of a text takes in memory, in bytes; measured with json-c
- * 0.16 and glibc's malloc, the growth of its tables included. "[[1,2],..]" and
+ * Memory in bytes of the tree that json-c builds of a text; measured with
+ * json-c 0.16 and glibc's malloc, the growth of its tables included.
+ * "[[1,2],..]" and
  * "{}" take 47 and 264 times their text, so the text's length says little.
  */
 #define AGENT_SCAN_WEIGHT_OBJECT 800
@@ -76,9 +78,9 @@ typedef struct agent_scan_t {
     size_t offset;
     unsigned depth;
     agent_scan_level_t levels[AGENT_SCAN_DEPTH];
-    /* What json-c's tree of the text up to here takes; AGENT_SCAN_WEIGHT_*. */
+    /* Memory of json-c's tree of the text so far; AGENT_SCAN_WEIGHT_*. */
     size_t weight;
-    /* Set by the caller: the most it may be; 0 = any. */
+    /* Set by the caller: the limit of weight; 0 = none. */
     size_t max_weight;
     /*
      * Set by the caller: equal keys of one object are refused. Memory for them
@@ -103,14 +105,14 @@ typedef struct agent_scan_t {
  */
 bool agent_scan_json(agent_scan_t *scan, const char *text, size_t length);
 
-/* Whether all of text is UTF-8 (RFC 3629). */
+/* Whether the text is valid UTF-8 (RFC 3629). */
 bool agent_scan_is_utf8(const char *text, size_t length);
 
-/* The JSON pointer (RFC 6901) of the value the scan stopped in, or of the key
- * that stands twice, in pool. */
+/* The JSON pointer (RFC 6901) of the invalid value, or of the duplicate key, in
+ * pool. */
 const char *agent_scan_pointer(const agent_scan_t *scan, apr_pool_t *pool);
 
-/* What is wrong, as half a sentence; never NULL. */
+/* The error as a part of a sentence; never NULL. */
 const char *agent_scan_reason(agent_scan_code_t code);
 
 #endif

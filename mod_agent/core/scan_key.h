@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keys of the objects that a scan has opened and not yet closed, and
- * whether two of one object are equal; for scan.c alone.
+ * The keys of the open objects of a scan, to find duplicates; for scan.c only.
  *
  * Memory: 8 bytes for a key of an open object, and while an object of more
  * than AGENT_SCAN_KEY_FEW members closes at most 12 bytes for each of them. A
@@ -47,13 +46,13 @@ void agent_scan_keys_push(agent_scan_keys_t *keys, agent_scan_key_t key,
                           apr_pool_t *pool);
 
 /*
- * Forgets the keys from first on, which are all of one object. False when two
- * of them are equal; *twice is then one of these.
+ * Removes the keys from first on, which belong to one object. False if two are
+ * equal; *twice is then one of them.
  */
 bool agent_scan_keys_close(agent_scan_keys_t *keys, apr_size_t first,
                            agent_scan_key_t *twice);
 
-/* Gives the memory back. */
+/* Frees the memory. */
 void agent_scan_keys_release(agent_scan_keys_t *keys);
 
 #endif

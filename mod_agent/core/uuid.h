@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UUIDs in the one textual form the API knows; RFC 9562 versions 5 and 7. */
+/* UUIDs of RFC 9562, versions 5 and 7, in their textual form. */
 #ifndef AGENT_CORE_UUID_H
 #define AGENT_CORE_UUID_H
 
@@ -24,8 +24,8 @@ void agent_uuid_v7(char out[AGENT_UUID_SIZE]);
 void agent_uuid_v5(char out[AGENT_UUID_SIZE], const char *name);
 
 /*
- * Reads 8-4-4-4-12 hexadecimal digits in either case and writes them in lower
- * case. Braces, a missing dash and any other spelling are refused.
+ * Parses 8-4-4-4-12 hexadecimal digits in either case, and writes them in lower
+ * case. Any other notation is refused.
  */
 bool agent_uuid_parse(char out[AGENT_UUID_SIZE], const char *text);
 

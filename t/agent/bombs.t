@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Legal bodies of hostile shapes, at every route that takes one: what they cost
-# the httpd child that reads them (mod_agent/README.md has the bounds), and
-# somebody else who is served by the same child.
+# Valid bodies of hostile shapes, at every route with a body: the memory and time
+# of the httpd child that reads them (mod_agent/README.md has the bounds), and
+# other requests that the same child serves.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -12,16 +12,16 @@ use Test::More;
 
 # The largest that the directive takes.
 my $MOST = 7_340_032;
-# What a request may take of the child: so many times its body, and what a
-# connection to httpd and one to PostgreSQL keep.
+# Memory limit of a request: a multiple of its body, and the buffers of a
+# connection to httpd and one to PostgreSQL.
 my ($TIMES, $BASE_BYTES) = (4, 4 << 20);
-# Some ten times what the slowest takes, much less than anything quadratic.
+# About ten times the slowest, and much less than quadratic time.
 my $CPU_SEC = 3 * memory_scale();
 
 my ($server, $client)
     = AgentTest::Server->start_with_client("AgentMaxBody $MOST");
 
-# The answer as it comes: reading its JSON would take longer than all else.
+# The response without its JSON being decoded, which would take too long.
 sub send_body {
     my ($path, $body) = @_;
     my $bytes = $client->exchange("POST $path HTTP/1.1\r\nHost: localhost\r\n"
@@ -31,34 +31,35 @@ sub send_body {
     return { status => $status // 0, start => substr $bytes, 0, 2000 };
 }
 
-# Throws a body at a route; the answer must have the status and say so.
+# Sends a body to a route and checks status, error, memory and time.
 sub check_bomb {
-    my ($title, $path, $body, $status, $said) = @_;
+    my ($title, $path, $body, $status, $error) = @_;
     my @children = httpd_children($server->httpd_pid);
     my $cost = cost_of(\@children, sub { send_body($path, $body) });
     my $answer = $cost->{result};
     my $most = memory_scale() * ($TIMES * length($body) + $BASE_BYTES);
     my $shown = $path =~ s{[0-9a-f-]{36}}{{id}}r;
-    subtest "$shown: $title, " . length($body) . ' bytes' => sub {
-        is $answer->{status}, $status, "is answered $status"
+    my $what = "bombs: $shown, $title, " . length($body) . ' bytes';
+    subtest $what => sub {
+        is $answer->{status}, $status, "$what: the status is $status"
             or diag $answer->{start};
-        like $answer->{start}, $said, 'and says what is wrong' if $said;
-        cmp_ok $cost->{peak_bytes}, '<', $most, 'in memory linear in the body';
-        cmp_ok $cost->{cpu_sec}, '<', $CPU_SEC, 'and as much time';
+        like $answer->{start}, $error, "$what: the error is named" if $error;
+        cmp_ok $cost->{peak_bytes}, '<', $most, "$what: memory is linear in the size";
+        cmp_ok $cost->{cpu_sec}, '<', $CPU_SEC, "$what: time is linear in the size";
     };
     return;
 }
 
-# Somebody else's runs go on beside the bombs.
+# Other requests and runs are served beside the bombs.
 sub check_beside {
     my ($title, $action) = @_;
     return served_beside($client, 10,
-        "beside $title all requests and runs of others are served", $action);
+        "bombs: other requests and runs are served beside $title", $action);
 }
 
 # --- Shapes -------------------------------------------------------------------
 
-# An item as often as it fits into so many bytes, joined by commas.
+# An item, repeated to fill a number of bytes, joined by commas.
 sub fill {
     my ($item, $bytes) = @_;
     return join ',', ($item) x ($bytes / (1 + length $item));
@@ -82,7 +83,7 @@ sub make_colliding {
 
 my $HEAVY = qr/has too many values/;
 
-# title => [ made from a number of bytes, refused at the largest size ]
+# title => [ constructor from a number of bytes, whether the largest is refused ]
 my %SHAPES = (
     'a long key over many empty arrays' => [ sub {
         '{"' . 'k' x ($_[0] / 2) . '":[' . fill('[]', $_[0] / 2) . ']}' }, 1 ],
@@ -163,12 +164,12 @@ for my $title ('a long key over many nulls', 'one object with many keys') {
     });
 }
 
-# --- Members that are read ----------------------------------------------------
+# --- Members that are parsed --------------------------------------------------
 
 my $ROOM = $MOST - 300;
 my $UUID = '"018f2d6e-7c4b-7abc-9def-0123456789ab"';
 
-# member => [ its value, 200 or what is said of it ]
+# member => [ its value, 200 or the error ]
 my @MEMBERS = (
     [ assistant_id => '"' . 'a' x $ROOM . '"', qr{/assistant_id: expected a string of} ],
     [ webhook => '"https://example.com/' . 'a' x $ROOM . '"', qr{/webhook: expected a URL of at most} ],
@@ -208,9 +209,9 @@ check_beside('lists', sub {
     my $run = qq({$LATER});
     my $message = '{"role":"user","content":"hello there"}';
     my $room = int($ROOM / 1000) - 2;
-    check_bomb('more runs than a batch has', '/runs/batch',
+    check_bomb('a batch of too many runs', '/runs/batch',
         '[' . fill($run, 1_000_000) . ']', 422, qr/expected an array of 1 to 1000 runs/);
-    check_bomb('a batch of nothing', '/runs/batch', '[' . fill('null', $ROOM) . ']',
+    check_bomb('a batch of nulls', '/runs/batch', '[' . fill('null', $ROOM) . ']',
         422, qr/expected an array of 1 to 1000 runs/);
     check_bomb('a batch of large runs', '/runs/batch', '['
         . join(',', (qq({$LATER,"x":") . 'x' x ($room - 70) . '"}') x 1000) . ']', 200);
@@ -220,14 +221,14 @@ check_beside('lists', sub {
         . '"content":[' . fill('"a"', 2_000_000) . ']}]}}', 200);
 });
 
-# --- Keys that are equal ------------------------------------------------------
+# --- Duplicate keys -----------------------------------------------------------
 
-check_beside('keys that stand twice', sub {
+check_beside('duplicate keys', sub {
     my $wide = make_members($ROOM - 100, '%x', 'null');
     chop $wide;
-    check_bomb('the first key again as the last', '/threads', qq({"x":$wide,"1":0}}),
+    check_bomb('the first key repeated as the last', '/threads', qq({"x":$wide,"1":0}}),
         422, qr{/x/1: stands twice in its object});
-    check_bomb('the same, escaped', '/threads', qq({"x":$wide,"\\u0031":0}}),
+    check_bomb('the first key repeated as the last, escaped', '/threads', qq({"x":$wide,"\\u0031":0}}),
         422, qr{/x/\\\\u0031: stands twice in its object});
     check_bomb('a long key twice', '/threads', '{"' . 'k' x ($ROOM / 2) . '":1,"'
         . 'k' x ($ROOM / 2) . '":2}', 422, qr{"/k{64}: stands twice});

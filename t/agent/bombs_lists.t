@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a list may cost when its records are as large as they may be.
+# The memory and time of a list whose records have the largest size.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -54,46 +54,46 @@ for (1 .. $RUNS) {
 
 list('limit=1');
 my @pids = (httpd_children($server->httpd_pid), backend_pids());
-cmp_ok scalar @pids, '>=', 2, 'a child and its backend';
+cmp_ok scalar @pids, '>=', 2, 'lists: a child and its backend are found';
 my @costs;
-served_beside($client, 5, 'other requests and runs are served beside lists of large runs',
+served_beside($client, 5, 'lists: other requests and runs are served beside lists of large runs',
     sub { push @costs, cost_of(\@pids, sub { list('limit=1000') }) });
 my $answer = $costs[0]{result};
-is $answer->{status}, 200, 'a list of large runs is answered';
-cmp_ok length $answer->{content}, '<', 20 * $MB, 'a list of runs stops at some 16 MB';
-cmp_ok length $answer->{content}, '>', 10 * $MB, 'a list of runs has more than 10 MB before it stops';
+is $answer->{status}, 200, 'lists: a list of large runs is answered';
+cmp_ok length $answer->{content}, '<', 20 * $MB, 'lists: a list of runs is limited to about 16 MB';
+cmp_ok length $answer->{content}, '>', 10 * $MB, 'lists: a list of runs may have more than 10 MB';
 my $peak_bytes = max(map { $_->{peak_bytes} } @costs);
 my $cpu_sec = max(map { $_->{cpu_sec} } @costs);
 note sprintf 'peak of child and backend: %.0f MB, %.2f s', $peak_bytes / $MB, $cpu_sec;
-cmp_ok $peak_bytes, '<', 200 * $MB * memory_scale(), 'and takes a fixed part of the memory';
-cmp_ok $cpu_sec, '<', $CPU_SEC, 'and of the processor time';
+cmp_ok $peak_bytes, '<', 200 * $MB * memory_scale(), 'lists: the memory of a list of large runs is limited';
+cmp_ok $cpu_sec, '<', $CPU_SEC, 'lists: the processor time of a list of large runs is limited';
 
-subtest 'X-Pagination-Next leads through all runs' => sub {
+subtest 'lists: X-Pagination-Next leads through all runs' => sub {
     my %seen;
     my $pages = 0;
     for (my $next = 0; defined $next && $pages < $RUNS; $pages++) {
         my $page = list("limit=1000&offset=$next");
         my @runs = @{ $page->{runs} };
         $seen{$_}++ for @runs;
-        is $page->{next}, $next + @runs, 'it is the offset of the next run' if defined $page->{next};
+        is $page->{next}, $next + @runs, "lists: X-Pagination-Next is the offset of the next run, after $next" if defined $page->{next};
         $next = $page->{next};
     }
-    is scalar keys %seen, $RUNS, 'each is listed';
-    is_deeply [ grep { $_ != 1 } values %seen ], [], 'once';
-    cmp_ok $pages, '<', $RUNS, 'in pages of several';
+    is scalar keys %seen, $RUNS, 'lists: all pages together list each run';
+    is_deeply [ grep { $_ != 1 } values %seen ], [], 'lists: all pages together list each run once';
+    cmp_ok $pages, '<', $RUNS, 'lists: a page has several large runs';
 };
 
-subtest 'a limit leaves the same mark as a list that is too large' => sub {
-    is list('limit=2')->{next}, 2, 'the first two runs lead to the third';
-    is list('limit=2&offset=1')->{next}, 3, 'an offset is added';
+subtest 'lists: X-Pagination-Next with a limit' => sub {
+    is list('limit=2')->{next}, 2, 'lists: the page of the first two runs leads to the third';
+    is list('limit=2&offset=1')->{next}, 3, 'lists: X-Pagination-Next includes the offset';
     my $last = $RUNS - 1;
-    is list("limit=2&offset=$last")->{next}, undef, 'the end has none';
+    is list("limit=2&offset=$last")->{next}, undef, 'lists: the last page has no X-Pagination-Next';
 };
 
-subtest 'fields that are left out count all the same' => sub {
+subtest 'lists: a list with selected fields' => sub {
     my $page = list('limit=1000&select=run_id');
-    cmp_ok scalar @{ $page->{runs} }, '<', $RUNS, 'a list of ids alone stops at the same size';
-    is $page->{next}, scalar @{ $page->{runs} }, 'a list of ids alone leads to the next run';
+    cmp_ok scalar @{ $page->{runs} }, '<', $RUNS, 'lists: a list of ids of large runs has the same limit';
+    is $page->{next}, scalar @{ $page->{runs} }, 'lists: a list of ids leads to the next run';
 };
 
 undef $server;

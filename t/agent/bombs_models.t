@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Models that send without a pause: their runs wait for the database, other runs
-# do not wait for them.
+# Models that stream without a pause: their runs wait for the database, and other
+# runs do not wait for them.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -37,16 +37,16 @@ sub start_fast {
 # Only one call counts: even a bystander that waits for the streams would be
 # served at the start of each.
 my @runs;
-served_beside($client, 40, 'models: others are served while runs stream as fast as they can', sub {
+served_beside($client, 40, 'models: other requests and runs are served while runs stream at full speed', sub {
     die "others were not served\n" if @runs;
     my @begun = map { start_fast() } 1 .. $RUNS;
     $client->join_run($_) for @begun;
     push @runs, @begun;
 });
-is scalar(grep { $client->get_run($_)->{status} eq 'success' } @runs), scalar @runs, 'models: runs that stream as fast as they can succeed';
+is scalar(grep { $client->get_run($_)->{status} eq 'success' } @runs), scalar @runs, 'models: runs that stream at full speed succeed';
 my $events = sql('select min(c) from (select count(*) c from agent.run_events where run_id in ('
     . join(', ', map { "'$_->{run_id}'" } @runs) . ') group by run_id) s');
-cmp_ok $events, '>', 2 * $PIECES, 'models: runs that stream as fast as they can keep all their events';
+cmp_ok $events, '>', 2 * $PIECES, 'models: runs that stream at full speed keep all events';
 
 undef $server;
 done_testing;

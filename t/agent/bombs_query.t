@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Query strings and headers as large as httpd takes them: what they cost the
-# child that reads them, and what a request keeps of them while it waits.
+# Query strings and headers of the largest size that httpd accepts: the memory and
+# time of the child that reads them, and the memory of a request that waits.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -41,9 +41,9 @@ my $MANY = qr/"The query string has more than $PARAMS parameters\."/;
 my %QUERIES = (
     'names without a value' => [ sub { fill($_[0], '', 'a', '&', '') }, $MANY ],
     'names with an empty value' => [ sub { fill($_[0], '', 'a=', '&', '') }, $MANY ],
-    'nothing between two ampersands' => [ sub { fill($_[0], '', '', '&', '') }, $MANY ],
-    'a parameter of one name, again and again' => [ sub { fill($_[0], '', 'limit=1', '&', '') }, $MANY ],
-    'as many parameters as there may be' => [ sub {
+    'empty parameters' => [ sub { fill($_[0], '', '', '&', '') }, $MANY ],
+    'one parameter, repeated' => [ sub { fill($_[0], '', 'limit=1', '&', '') }, $MANY ],
+    'the largest number of parameters' => [ sub {
         join '&', ('a=' . 'b' x 58) x $PARAMS }, qr{\AHTTP/1\.1 200 } ],
     'one long value' => [ sub { fill($_[0], 'a=', 'b', '', '') }, qr{\AHTTP/1\.1 200 } ],
     'one long name' => [ sub { fill($_[0], '', 'b', '', '') }, qr{\AHTTP/1\.1 200 } ],
@@ -89,7 +89,7 @@ for my $title (sort keys %LISTS) {
         qr/"Query parameter select: expected /);
 }
 
-served_beside($client, 10, 'query: others are served beside all of these', sub {
+served_beside($client, 10, 'query: other requests and runs are served beside large query strings', sub {
     my $path = "/threads/$thread/runs";
     my @paths = ((map { "$path?" . $QUERIES{$_}[0]->($path) } sort keys %QUERIES),
         (map { "$path?" . $LISTS{$_}->($path, 'select', 'run_id') } sort keys %LISTS));
@@ -119,7 +119,7 @@ sub make_headers {
 
 my $stream = "/threads/$thread/stream";
 my %WAITERS = (
-    'a query string of many parameters' => [ '?' . $QUERIES{'as many parameters as there may be'}[0]->($stream), '' ],
+    'a query string of many parameters' => [ '?' . $QUERIES{'the largest number of parameters'}[0]->($stream), '' ],
     'a long query string' => [ '?' . $QUERIES{'one long value'}[0]->($stream), '' ],
     'many words' => [ '?' . $LISTS{'words joined by commas'}->($stream, 'stream_mode', 'run_modes'), '' ],
     'many words as JSON' => [ '?' . $LISTS{'words as JSON'}->($stream, 'stream_mode', 'lifecycle'), '' ],
@@ -130,13 +130,13 @@ my %WAITERS = (
 );
 # A sanitizer keeps much more beside each.
 for my $title (is_sanitized() ? () : sort keys %WAITERS) {
-    subtest "a request that waits, with $title" => sub {
+    subtest "query: a request that waits, with $title" => sub {
         my @warm = park(@{ $WAITERS{$title} });
         my $before = resident_bytes($child);
         my @waiting = map { park(@{ $WAITERS{$title} }) } 1 .. $WAITERS;
         my $each = (resident_bytes($child) - $before) / $WAITERS;
         note sprintf '%.0f KB', $each / 1024;
-        cmp_ok $each, '<', $WAITER_BYTES, 'keeps 200 KB at most';
+        cmp_ok $each, '<', $WAITER_BYTES, "query: a request that waits, with $title, keeps at most 200 KB";
         close $_ for @warm, @waiting;
         wait_for('all to be gone', sub { !@{ $server->connections->{server} } });
     };
@@ -146,24 +146,24 @@ for my $title (is_sanitized() ? () : sort keys %WAITERS) {
 
 my $TOO_LARGE = qr/"code":"request_header_fields_too_large"/;
 
-subtest 'a line and headers of more than 32 KB together are refused' => sub {
-    like get_raw('/ok', make_headers(4, $FIELD - 100)), qr{\AHTTP/1\.1 200 }, 'a request with 32 KB of headers is answered';
+subtest 'query: a request line and headers of more than 32 KB' => sub {
+    like get_raw('/ok', make_headers(4, $FIELD - 100)), qr{\AHTTP/1\.1 200 }, 'query: a request with 32 KB of headers is answered';
     my $answer = get_raw('/ok', make_headers(5, $FIELD - 100));
-    like $answer, qr{\AHTTP/1\.1 431 }, 'a request with 40 KB of headers is refused with 431';
-    like $answer, $TOO_LARGE, 'a refusal for large headers has a code';
+    like $answer, qr{\AHTTP/1\.1 431 }, 'query: a request with 40 KB of headers is refused with 431';
+    like $answer, $TOO_LARGE, 'query: the response to large headers has an error code';
     like get_raw('/ok', make_headers($FIELDS - 10, 400)), qr{\AHTTP/1\.1 431 },
-        'many small headers of 40 KB together are refused, too';
+        'query: many small headers of 40 KB in total are refused with 431';
     like get_raw('/ok?' . 'a' x 8000, make_headers(4, $FIELD - 600)), qr{\AHTTP/1\.1 431 },
-        'the request line counts with the headers';
+        'query: the request line and headers have one limit';
 };
 
-subtest 'a request with such headers does not wait for its body' => sub {
+subtest 'query: a request with large headers and a body' => sub {
     my $socket = $client->connection;
     syswrite $socket, "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n"
         . make_headers(5, $FIELD - 100) . "\r\n";
     my $answer = AgentTest::Client::read_until($socket, qr/\}/);
-    like $answer, qr{\AHTTP/1\.1 431 }, 'it is answered at once';
-    like $answer, qr/^Connection: close\r$/mi, 'and its connection is closed';
+    like $answer, qr{\AHTTP/1\.1 431 }, 'query: a request with large headers is answered before its body arrives';
+    like $answer, qr/^Connection: close\r$/mi, 'query: the connection of a request with large headers is closed';
     close $socket;
 };
 

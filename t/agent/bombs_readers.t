@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Clients that ask for large answers and do not read them: what they cost the
-# child, and who notices.
+# Clients that request large responses and do not read them: memory and time of
+# the child, and other requests that it serves.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -16,17 +16,16 @@ my $READERS = 100;
 my $TEXT    = 1_000_000;
 # An event has both messages of the run.
 my $EVENT   = 2 * $TEXT;
-# What a child may hold for all of them (200 MB if it held what they asked for),
-# and beside it what each of its four threads has on its way: the result of
-# libpq, the buffer that it came in, and the event that is made of it.
+# The budget of a child (all responses are 200 MB), and the memory of four threads:
+# a result of libpq, its buffer, and the event made from it.
 my $BUDGET  = 64 << 20;
 my $ON_WAY  = 4 * 3 * $EVENT;
-# Some five times what all of them take.
+# About five times the measured time.
 my $CPU_SEC = 4 * memory_scale();
 
 sub path { return AgentTest::Client::run_path($_[0]) }
 
-# Asks, and leaves the answer in the smallest buffer there is.
+# Sends the request and does not read, with the smallest receive buffer.
 sub stall {
     my ($client, $path) = @_;
     my $socket = $client->connection;
@@ -52,8 +51,8 @@ for (1 .. 2) {
 }
 my ($child) = httpd_children($server->httpd_pid);
 
-# Until the budget has been used up, so that most of them were cut; or until the
-# child holds more than it may.
+# Until the budget is exhausted and most clients were cut, or until the child
+# exceeds its limit.
 sub stall_all {
     my ($path, $most) = @_;
     my $cut = count_cut($server);
@@ -66,34 +65,34 @@ sub stall_all {
 }
 
 for my $what (qw(stream join)) {
-    subtest "a hundred clients that do not read the large answer of a $what" => sub {
+    subtest "unread responses: a hundred clients of a large $what" => sub {
         my $path = path($run) . "/$what";
         my $whole = $client->get($path)->{body};
-        cmp_ok length $whole, '>=', $EVENT, 'is large';
+        cmp_ok length $whole, '>=', $EVENT, "unread responses: that of a $what is large";
         my $before = resident_bytes($child);
         my $most = memory_scale() * ($BUDGET + $ON_WAY);
         my (@stalled, $read);
         my $cost = cost_of([$child], sub {
-            served_beside($client, 10, 'others are served while they come', sub {
+            served_beside($client, 10, "unread responses: other requests are served while clients of a $what connect", sub {
                 close $_ for @stalled;
                 @stalled = stall_all($path, $before + $most);
             });
-            served_beside($client, 10, 'and while they do not read', sub {
+            served_beside($client, 10, "unread responses: other requests are served while clients of a $what do not read", sub {
                 $read = $client->get($path)->{body} for 1 .. 5;
             });
         });
         note sprintf 'peak of the child: %.0f MB, %.2f s',
             $cost->{peak_bytes} / 1e6, $cost->{cpu_sec};
         cmp_ok $cost->{peak_bytes}, '<', $most,
-            'cost the child no more than its budget for all of them';
-        cmp_ok $cost->{cpu_sec}, '<', $CPU_SEC, 'and no more time than to send it';
-        ok $read eq $whole, 'who reads gets everything, like before';
+            "unread responses: those of a $what are limited by the budget of the child";
+        cmp_ok $cost->{cpu_sec}, '<', $CPU_SEC, "unread responses: those of a $what take no more time than read ones";
+        ok $read eq $whole, "unread responses: a client of a $what that reads receives the whole response";
         close $_ for @stalled;
       SKIP: {
             skip 'a sanitizer keeps what was freed', 1 if is_sanitized();
-            wait_for('the memory to be given back', sub {
+            wait_for('the memory to be returned', sub {
                 resident_bytes($child) < 1.5 * $before + $EVENT });
-            pass 'and the memory is given back when they have left';
+            pass "unread responses: the memory of a $what is returned when clients have disconnected";
         }
     };
 }

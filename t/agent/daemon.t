@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The supervisor and httpd's parent: which of them outlives whom.
+# The life of the supervisor beside httpd's parent.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -13,13 +13,13 @@ use Test::More;
 my $dir = tempdir('/tmp/agent-test-daemon.XXXXXX', CLEANUP => 1);
 chmod 0755, $dir or die "$dir: $!\n";
 
-# What the open files from 3 on of a process are.
+# The open files of a process, from descriptor 3 on.
 sub open_files {
     my ($pid) = @_;
     return grep { defined } map { readlink } grep { !m{/[0-2]\z} } glob "/proc/$pid/fd/*";
 }
 
-subtest 'a logger that httpd starts inherits none of its descriptors' => sub {
+subtest 'daemon: a piped logger' => sub {
     my $lines = "$dir/log";
     my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
             . qq(ErrorLog "|/usr/bin/tee -a $lines"\n));
@@ -30,24 +30,24 @@ subtest 'a logger that httpd starts inherits none of its descriptors' => sub {
     my $loggers = sub { grep { slurp("/proc/$_/cmdline") =~ /\Q$lines\E/ } children_of($parent) };
     my $old = supervisor_pid($parent);
     my ($logger) = $loggers->();
-    ok $logger, 'httpd has a logger';
+    ok $logger, 'daemon: httpd starts a piped logger';
     $server->graceful;
     wait_for('another logger and supervisor', sub {
         !is_alive($logger) && (supervisor_pid($parent) // $old) != $old && $loggers->()
     });
     ($logger) = $loggers->();
-    # What the supervisor holds came from the parent; it has closed the rest.
+    # The supervisor inherited these from the parent and closed the others.
     my %held = map { $_ => 1 } grep { /\A(?:pipe|socket):/ } open_files(supervisor_pid($parent));
-    cmp_ok scalar keys %held, '>', 1;
-    is_deeply [ grep { $held{$_} } open_files($logger) ], [], 'none after a restart';
+    cmp_ok scalar keys %held, '>', 1, 'daemon: the supervisor has pipes and sockets';
+    is_deeply [ grep { $held{$_} } open_files($logger) ], [], 'daemon: a piped logger inherits no descriptor of the supervisor';
 
     $client->join_run($client->start_run('hello'));
     my @all = ($parent, descendants_of($parent));
     my @executing = (supervisor_pid($parent), runner_pids($parent));
-    cmp_ok scalar(@executing), '>=', 2, 'a supervisor and a runner execute runs';
+    cmp_ok scalar(@executing), '>=', 2, 'daemon: a supervisor and a runner execute runs';
     kill KILL => $parent, httpd_children($parent);
     wait_for('everything that httpd had started to end', sub { !grep { is_alive($_) } @all });
-    pass 'supervisor, spawner, runners and logger end with an httpd that is killed';
+    pass 'daemon: supervisor, spawner, runners and logger end when httpd is killed';
     unlink $server->pid_file;
 };
 
@@ -58,7 +58,7 @@ sub build_refuse_fork {
     return $library;
 }
 
-subtest 'a supervisor that cannot be started is started later' => sub {
+subtest 'daemon: a supervisor that cannot be forked' => sub {
     plan skip_all => 'the sanitizer is what is preloaded' if is_sanitized();
     local $ENV{LD_PRELOAD} = build_refuse_fork();
     local $ENV{AGENT_TEST_REFUSE_FORK} = my $refused = "$dir/refused";
@@ -75,24 +75,24 @@ subtest 'a supervisor that cannot be started is started later' => sub {
     kill KILL => $old;
     wait_for('an attempt to fail', $failures);
     my $run = $client->start_run('hello');
-    is $client->get_run($run)->{status}, 'pending', 'until then runs are accepted';
+    is $client->get_run($run)->{status}, 'pending', 'daemon: runs are accepted while the supervisor cannot be forked';
     unlink $refused;
     $client->join_run($run);
-    is $client->get_run($run)->{status}, 'success', 'and executed afterwards';
+    is $client->get_run($run)->{status}, 'success', 'daemon: runs execute after the supervisor was forked';
 
     my $before = $failures->();
     $refuse->();
     kill KILL => supervisor_pid($parent);
     wait_for('another attempt to fail', sub { $failures->() > $before });
-    # Its children stay away as well: the MPM waits 10 s between attempts.
+    # The children cannot be forked either: the MPM waits 10 s between attempts.
     $server->graceful;
     wait_for('an attempt of the next generation',
         sub { $server->error_log =~ /AH00493.*AGT0402/s });
     unlink $refused;
     $run = wait_for('a child', sub { eval { $client->start_run('hello') } });
     $client->join_run($run);
-    is $client->get_run($run)->{status}, 'success', 'also at a restart';
-    ok !-e "$refused.group", 'and its whole process group is never signalled';
+    is $client->get_run($run)->{status}, 'success', 'daemon: a supervisor that cannot be forked at a restart is forked later';
+    ok !-e "$refused.group", 'daemon: the process group is never signalled';
 };
 
 done_testing;

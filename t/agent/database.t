@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Losing the database: what the client sees, and that it passes.
+# Losing the database: the answers to clients, and the recovery.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -7,7 +7,7 @@ use AgentTest::Database;
 use AgentTest::Env qw(slurp);
 use AgentTest::Gate;
 use AgentTest::Postgres;
-use AgentTest::Process qw(is_alive);
+use AgentTest::Process qw(httpd_children is_alive);
 use AgentTest::Server;
 use AgentTest::Wait;
 use IO::Socket::INET;
@@ -23,9 +23,9 @@ my $server = AgentTest::Server->new(database => $postgres->conninfo,
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
-# How many there were; they are gone.
+# Terminates all other backends, waits for their end and returns their number.
 sub terminate_all {
-    # offset: which they are is known before any of them is terminated.
+    # offset 0: the list is complete before the first backend is terminated.
     my @pids = sql('select pid from (select pid from pg_stat_activity '
         . 'where pid <> pg_backend_pid() and datname = current_database() offset 0) b '
         . 'where pg_terminate_backend(pid)');
@@ -42,8 +42,8 @@ sub seconds_of {
 
 my $thread = $client->create_thread->{thread_id};
 
-# How long the slowest of 20 requests took, and how often there was each answer.
-sub ask_in_vain {
+# The time of the slowest of 20 requests, and the number of each answer.
+sub ask_while_down {
     my ($slowest, %seen) = (0);
     for (1 .. 20) {
         my $answer;
@@ -56,21 +56,21 @@ sub ask_in_vain {
 
 $client->join_run($client->create_run($thread, 'before'));
 
-subtest 'after every connection was terminated requests are answered' => sub {
-    # Both children get connections first.
+subtest 'database: all connections are terminated' => sub {
+    # Both children have connections.
     $client->get('/ok?check_db=1') for 1 .. 60;
     for my $round (1 .. 5) {
-        ok terminate_all() > 0, 'all backends are terminated';
+        ok terminate_all() > 0, "database: all backends are terminated, round $round";
         my %seen;
         $seen{ $client->get('/ok?check_db=1')->{status} }++ for 1 .. 20;
         $seen{ $client->post('/threads', {})->{status} }++ for 1 .. 20;
-        is_deeply \%seen, { 200 => 40 }, 'the next 40 requests are answered 200';
+        is_deeply \%seen, { 200 => 40 }, "database: requests are answered after all backends were terminated, round $round";
     }
     $client->join_run($client->create_run($thread, 'during'));
-    pass 'and runs execute';
+    pass 'database: runs execute after all backends were terminated';
 };
 
-subtest 'while PostgreSQL is down requests are answered 503' => sub {
+subtest 'database: PostgreSQL is down' => sub {
     my $run = $client->create_run($thread, 'use gate {} and say it all',
         assistant_id => 'gated');
     my $waiting = $client->begin('GET',
@@ -79,29 +79,29 @@ subtest 'while PostgreSQL is down requests are answered 503' => sub {
     $gate->wait_calls(1);
     $postgres->stop('immediate');
     my $slowest;
-    # A machine that stood still for so long is no answer that was slow.
+    # A pause of the machine is not a slow answer: several rounds.
     for my $round (1 .. 5) {
-        ($slowest, my %seen) = ask_in_vain();
-        is_deeply \%seen, { '503 1' => 20 }, 'each with Retry-After';
+        ($slowest, my %seen) = ask_while_down();
+        is_deeply \%seen, { '503 1' => 20 }, 'database: while PostgreSQL is down, requests are answered 503 with Retry-After';
         last if $slowest < 2;
     }
-    cmp_ok $slowest, '<', 2, 'within two seconds';
+    cmp_ok $slowest, '<', 2, 'database: while PostgreSQL is down, requests are answered within two seconds';
     is $client->get('/ok')->{status}, 200,
-        'requests that need no database are answered';
+        'database: while PostgreSQL is down, GET /ok is answered';
     $postgres->start;
     wait_for('the server to recover',
         sub { $client->get('/ok?check_db=1')->{status} == 200 });
-    pass 'afterwards they are answered again';
+    pass 'database: requests are answered when PostgreSQL is back';
     $gate->open;
     my $joined = AgentTest::Client::parse_response(
         $head . AgentTest::Client::read_to_end($waiting));
-    is $joined->{status}, 200, 'a join that was waiting goes on waiting';
-    like $joined->{body}, qr/"type"\s*:\s*"ai"/, 'and gets its values';
+    is $joined->{status}, 200, 'database: a join continues to wait while PostgreSQL is down';
+    like $joined->{body}, qr/"type"\s*:\s*"ai"/, 'database: a join receives its values when PostgreSQL is back';
     is $client->get_run($run)->{status}, 'success',
-        'the run that was executing succeeds';
+        'database: a run that was executing when PostgreSQL went down succeeds';
 };
 
-subtest 'a pool without a free connection is waited for, then 503' => sub {
+subtest 'database: AgentDBPoolSize' => sub {
     my $tight = AgentTest::Server->new(
         database => $postgres->conninfo,
         config   => AgentTest::Server::shared_config()
@@ -110,8 +110,7 @@ subtest 'a pool without a free connection is waited for, then 503' => sub {
     $tight->start;
     my $there = AgentTest::Client->new(url => $tight->url);
     my $victim = $there->create_thread->{thread_id};
-    # A lock on the thread's row holds whoever wants to write it, for as long
-    # as lock_timeout allows.
+    # A lock on the thread's row delays its writers, up to lock_timeout.
     my $locker = open(my $pipe, '|-', 'psql -X -q >/dev/null');
     print {$pipe} "begin; select from agent.threads where thread_id = '$victim'"
         . " for update;\n";
@@ -125,15 +124,15 @@ subtest 'a pool without a free connection is waited for, then 503' => sub {
     my @answers = map { $there->finish($_) } @sockets;
     my %codes;
     $codes{"$_->{status} $_->{json}{code}"}++ for @answers;
-    ok $codes{'503 pool_exhausted'}, 'those without a connection get 503';
+    ok $codes{'503 pool_exhausted'}, 'database: requests without a free connection are answered 503 after AgentDBPoolWait';
     ok !grep({ $_->{status} >= 500 && $_->{status} != 503 } @answers),
-        'nobody gets anything worse';
+        'database: no request gets another server error than 503';
     print {$pipe} "rollback;\n";
     close $pipe;
-    is $there->get("/threads/$victim")->{status}, 200, 'and it passes';
+    is $there->get("/threads/$victim")->{status}, 200, 'database: requests are answered when a connection is free again';
 };
 
-subtest 'what a role has set for other programs does no harm' => sub {
+subtest 'database: settings of a role' => sub {
     my @settings = ("client_encoding = 'LATIN1'",
         "default_transaction_isolation = 'repeatable read'", 'idle_session_timeout = 200');
     $postgres->make_database('other');
@@ -149,10 +148,10 @@ subtest 'what a role has set for other programs does no harm' => sub {
     my $text = "\x{17e}lu\x{165}ou\x{10d}k\x{fd} \x{1f40e}";
     my $run = $there->create_run($place, $text);
     $there->join_run($run);
-    is $there->get_state($place)->{values}{messages}[0]{content}, $text, 'text comes back';
+    is $there->get_state($place)->{values}{messages}[0]{content}, $text, 'database: text is unchanged with client_encoding LATIN1';
     utf8::decode(my $stored = sql("select input #>> '{messages,0,content}' from agent.runs "
         . "where run_id = '$run->{run_id}'"));
-    is $stored, $text, 'and is the same in the database';
+    is $stored, $text, 'database: text is stored unchanged with client_encoding LATIN1';
 
     my $locker = open(my $pipe, '|-', 'psql -X -q >/dev/null');
     print {$pipe} "begin; update agent.threads set updated_at = updated_at "
@@ -164,18 +163,22 @@ subtest 'what a role has set for other programs does no harm' => sub {
     wait_for('a request to wait', sub { sql("$waits 'active' and wait_event_type = 'Lock' and $mine") });
     print {$pipe} "commit;\n";
     close $pipe;
-    is $there->finish($socket)->{status}, 200, 'who waited for a lock sees what it waited for';
-    unlike slurp($postgres->host . '/postgres.log'), qr/could not serialize/, 'at once';
+    is $there->finish($socket)->{status}, 200, 'database: a request that waited for a lock succeeds with repeatable read';
+    unlike slurp($postgres->host . '/postgres.log'), qr/could not serialize/, 'database: no serialization failure with repeatable read';
 
+    # Each child's listener connects on its own.
+    my @children = httpd_children($other->httpd_pid);
+    wait_for('all listeners', sub { sql("select count(*) from pg_stat_activity where $mine "
+        . "and application_name = 'mod_agent listener'") == @children });
     my $before = sql($steady);
     $there->get('/ok?check_db=1');
     wait_for('idle connections to be ended', sub { sql("select count(*) from pg_stat_activity "
         . "where $mine and application_name not in ('agent supervisor', 'mod_agent listener')") == 0 });
-    is sql($steady), $before, 'what is idle by its nature is not ended';
+    is sql($steady), $before, 'database: idle_session_timeout does not end the supervisor or listeners';
 };
 
-# A port that does not answer who connects, as a machine that is off: its queue
-# is full.
+# A port that does not answer, like a machine that is switched off: its queue is
+# full.
 sub silent_port {
     my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
         // die "no socket: $!";
@@ -185,7 +188,7 @@ sub silent_port {
     return ($socket, @queue);
 }
 
-subtest 'of several hosts one that is off does not keep anybody from the others' => sub {
+subtest 'database: one of several hosts is switched off' => sub {
     $postgres->make_database('second');
     local $ENV{PGDATABASE} = 'second';
     my @off = silent_port();
@@ -197,31 +200,31 @@ subtest 'of several hosts one that is off does not keep anybody from the others'
     my $there = AgentTest::Client->new(url => $other->url);
     my $run = $there->create_run($there->create_thread->{thread_id}, 'go on');
     $there->join_run($run);
-    is $there->get_run($run)->{status}, 'success', 'the supervisor finds the one that answers';
+    is $there->get_run($run)->{status}, 'success', 'database: the supervisor connects to the host that answers';
     wait_for('a listener', sub { sql('select count(*) from pg_stat_activity '
         . "where datname = 'second' and application_name = 'mod_agent listener'") });
-    pass 'so do those who listen';
+    pass 'database: listeners connect to the host that answers';
     for my $round (1 .. 3) {
         terminate_all();
-        is $there->get('/ok?check_db=1')->{status}, 200, 'so does the pool, after its connections were lost';
+        is $there->get('/ok?check_db=1')->{status}, 200, "database: the pool connects to the host that answers, round $round";
     }
 };
 
-subtest 'another schema than the module knows is 503 with a clear line' => sub {
+subtest 'database: a newer schema than the module knows' => sub {
     sql('insert into agent.schema_version (version, name) '
         . "select max(version) + 1, 'of_tomorrow' from agent.schema_version");
     my $newer = AgentTest::Server->new(database => $postgres->conninfo);
     $newer->start;
     my $there = AgentTest::Client->new(url => $newer->url);
     my $answer = $there->get("/threads/$thread");
-    is $answer->{status}, 503, 'requests are answered 503';
-    is $answer->{json}{code}, 'schema_mismatch', 'with the code';
+    is $answer->{status}, 503, 'database: requests are answered 503 with a newer schema';
+    is $answer->{json}{code}, 'schema_mismatch', 'database: the code with a newer schema is schema_mismatch';
     wait_for('the log to name both versions', sub {
         $newer->error_log =~ /schema agent has version \d+, this module needs \d+/ });
-    pass 'the log names both versions';
+    pass 'database: the log names both versions of the schema';
     sql("delete from agent.schema_version where name = 'of_tomorrow'");
     is $there->get("/threads/$thread")->{status}, 200,
-        'when the schema is right, requests are answered without a restart';
+        'database: requests are answered without a restart when the schema matches';
 };
 
 undef $server;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 of a runner, of the supervisor, of a child; restart of the server.
+# kill -9 of a runner, the supervisor, a child and httpd; restarts of the server.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -19,70 +19,70 @@ my $parent = $server->httpd_pid;
 sub path { return AgentTest::Client::run_path($_[0]) }
 sub new_thread { return $client->create_thread->{thread_id} }
 
-# A run that goes on until the gate is opened.
+# A run that executes until the gate is opened.
 sub gated_run {
     my $run = $client->create_run(new_thread(), 'use gate {}', assistant_id => 'gated');
     $gate->wait_calls(1);
     return $run;
 }
 
-# How often a finished run was begun: each attempt has its metadata event.
+# The number of attempts of a finished run: each has an event metadata.
 sub attempts {
     my ($run) = @_;
     return scalar(() = $client->get(path($run) . '/stream')->{body}
             =~ /^event: metadata$/mg);
 }
 
-subtest 'the runs of a runner that is killed go on with others' => sub {
+subtest 'faults: a runner is killed' => sub {
     my @runs = map {
         $client->create_run(new_thread(), 'use gate {}', assistant_id => 'gated')
     } 1 .. 5;
     $gate->wait_calls(5);
     my ($old) = runner_pids($parent);
-    ok $old, 'a runner executes them';
+    ok $old, 'faults: a runner executes five runs';
     kill KILL => $old;
     $gate->open;
     $gate->wait_calls(5);
     $gate->open;
     $client->join_run($_) for @runs;
     is_deeply [ map { $client->get_run($_)->{status} } @runs ],
-        [ ('success') x 5 ], 'all succeed in the end';
+        [ ('success') x 5 ], 'faults: the runs of a killed runner succeed';
     is_deeply [ map { attempts($_) } @runs ], [ (2) x 5 ],
-        'each was begun twice';
+        'faults: the runs of a killed runner have two attempts';
     my ($new) = runner_pids($parent);
-    isnt $new, $old, 'another runner has taken its place';
+    isnt $new, $old, 'faults: a killed runner is replaced';
 };
 
-subtest 'a supervisor that is killed is replaced and its runs go on' => sub {
+subtest 'faults: the supervisor is killed' => sub {
     my $run = gated_run();
     my @runners = runner_pids($parent);
     my $old = supervisor_pid($parent);
     kill KILL => $old;
     wait_for('its runners to end', sub { !grep { is_alive($_) } @runners });
-    pass 'its runners end with it';
+    pass 'faults: the runners of a killed supervisor end';
     $gate->open;
     $gate->wait_calls(1);
     $gate->open;
     $client->join_run($run);
-    is $client->get_run($run)->{status}, 'success', 'the run succeeds';
-    isnt supervisor_pid($parent), $old, 'under another supervisor';
+    is $client->get_run($run)->{status}, 'success', 'faults: the run of a killed supervisor succeeds';
+    isnt supervisor_pid($parent), $old, 'faults: a killed supervisor is replaced';
 };
 
-subtest 'a child that is killed during a join cuts it, not the run' => sub {
+subtest 'faults: a child with a join is killed' => sub {
     my $run = gated_run();
     my $socket = $client->begin('GET', path($run) . '/join');
     AgentTest::Client::read_until($socket, qr/\r\n\r\n/);
     kill KILL => $_ for httpd_children($parent);
     my $rest = AgentTest::Client::read_to_end($socket);
-    unlike $rest, qr/0\r\n\r\n\z/, 'the join ends without an end';
+    unlike $rest, qr/0\r\n\r\n\z/, 'faults: the join of a killed child is cut';
     wait_for('new children', sub {
         eval { $client->get('/ok')->{status} == 200 } });
     $gate->open;
     $client->join_run($run);
-    is $client->get_run($run)->{status}, 'success', 'the run succeeds';
+    is $client->get_run($run)->{status}, 'success', 'faults: a run succeeds after a child with its join was killed';
 };
 
-subtest 'a graceful restart lets runs and joins finish' => sub {
+subtest 'faults: a graceful restart' => sub {
     my $run = gated_run();
     my $socket = $client->begin('GET', path($run) . '/join');
     AgentTest::Client::read_until($socket, qr/\r\n\r\n/);
@@ -92,20 +92,20 @@ subtest 'a graceful restart lets runs and joins finish' => sub {
         my $new = supervisor_pid($parent);
         $new && $new != $old;
     });
-    my $meanwhile = $client->create_run(new_thread(), 'meanwhile');
-    $client->join_run($meanwhile);
+    my $newer = $client->create_run(new_thread(), 'newer');
+    $client->join_run($newer);
     is $client->get_run($run)->{status}, 'pending',
-        'new runs execute while the old one goes on';
+        'faults: a new run executes while the old one continues';
     $gate->open;
     like AgentTest::Client::read_to_end($socket), qr/"messages".*\r\n0\r\n\r\n\z/s,
-        'the join ends with its values';
-    is $client->get_run($run)->{status}, 'success', 'the run succeeds';
-    is attempts($run), 1, 'in its first attempt';
+        'faults: a join receives its values after a graceful restart';
+    is $client->get_run($run)->{status}, 'success', 'faults: a run that was executing at a graceful restart succeeds';
+    is attempts($run), 1, 'faults: a run that was executing at a graceful restart needs one attempt';
     wait_for('the old supervisor to end', sub { !is_alive($old) });
-    pass 'then the old supervisor ends';
+    pass 'faults: the old supervisor ends after its last run';
 };
 
-subtest 'what was there before a stop is there after a start' => sub {
+subtest 'faults: a stop and a start' => sub {
     my $thread = new_thread();
     $client->join_run($client->create_run($thread, 'remember'));
     my $state = $client->get_state($thread);
@@ -114,24 +114,24 @@ subtest 'what was there before a stop is there after a start' => sub {
         multitask_strategy => 'enqueue');
     $server->stop;
     $server->start;
-    is_deeply $client->get_state($thread), $state, 'the state of a thread';
+    is_deeply $client->get_state($thread), $state, 'faults: the state of a thread survives a stop';
     $gate->open;
     $gate->wait_calls(1);
     $gate->open;
     $client->join_run($waiting);
     is $client->get_run($run)->{status}, 'success',
-        'a run that was executing is finished';
+        'faults: a run that was executing at a stop succeeds after the start';
     is $client->get_run($waiting)->{status}, 'success',
-        'so is one that was waiting';
+        'faults: a run that was enqueued at a stop succeeds after the start';
 };
 
-subtest 'a parent that is killed takes the supervisor with it' => sub {
+subtest 'faults: httpd is killed' => sub {
     my $killed = $server->httpd_pid;
     my @all = (supervisor_pid($killed), runner_pids($killed));
     my @children = httpd_children($killed);
     kill KILL => $killed;
     wait_for('supervisor and runners to end', sub { !grep { is_alive($_) } @all });
-    pass 'supervisor and runners end by themselves';
+    pass 'faults: supervisor and runners end when httpd is killed';
     # httpd's orphaned children keep the port until they are ended.
     kill KILL => @children;
     wait_for('the children to end', sub { !grep { is_alive($_) } @children });

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What proxies, caches and filters between a client and the API make of it.
+# The API behind proxies, caches and filters.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -19,7 +19,7 @@ sub begin_1_0 {
     return ($socket, AgentTest::Client::read_until($socket, $pattern));
 }
 
-# How a connection ends, after whatever is still in it.
+# How a connection ends: reads to its end.
 sub read_end {
     my ($socket) = @_;
     my $length;
@@ -28,29 +28,29 @@ sub read_end {
 }
 
 for my $parking (qw(On Off)) {
-    subtest "HTTP/1.0, which nginx speaks to servers, AgentParking $parking" => sub {
+    subtest "intermediaries: HTTP/1.0, as nginx uses it by default, AgentParking $parking" => sub {
         my ($server, $client) = AgentTest::Server->start_with_client("AgentParking $parking");
         my $run = $client->start_run('sleep 600000');
         my ($cut) = begin_1_0($client, path($run) . '/stream', qr/event: values/);
         $server->graceful;
-        is read_end($cut), 'reset', 'a stream that is cut does not look like one that has ended';
+        is read_end($cut), 'reset', "intermediaries: a stream that is cut over HTTP/1.0 ends with a reset, AgentParking $parking";
         my ($whole) = begin_1_0($client, path($run) . '/stream', qr/event: values/);
         $client->post(path($run) . '/cancel');
-        is read_end($whole), 'closed', 'one that has ended does';
+        is read_end($whole), 'closed', "intermediaries: a stream that ends over HTTP/1.0 is closed, AgentParking $parking";
     };
 }
 
-subtest 'a proxy that collects what it is sent' => sub {
+subtest 'intermediaries: a proxy that buffers responses' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client();
     my $run = $client->start_run('sleep 600000');
     for my $what (qw(stream join)) {
         my ($socket, $head) = begin_1_0($client, path($run) . "/$what", qr/\r\n\r\n/);
-        like $head, qr/^X-Accel-Buffering: no\r$/m, "is asked to pass a $what on at once";
+        like $head, qr/^X-Accel-Buffering: no\r$/m, "intermediaries: a $what has X-Accel-Buffering: no";
     }
     $client->post(path($run) . '/cancel');
 };
 
-subtest 'nginx, as it comes' => sub {
+subtest 'intermediaries: nginx with its defaults' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client();
     my $nginx = AgentTest::Nginx->new($server->url);
     my $through = AgentTest::Client->new(url => $nginx->url);
@@ -58,10 +58,10 @@ subtest 'nginx, as it comes' => sub {
     my $join = $through->begin('GET', path($run) . '/join');
     my $stream = $through->begin('GET', path($run) . '/stream');
     like AgentTest::Client::read_until($stream, qr/event: values/), qr/event: metadata/,
-        'passes events on while their run goes on';
+        'intermediaries: nginx forwards events while their run executes';
     AgentTest::Client::read_until($join, qr/\r\n\r\n/);
     $client->post(path($run) . '/cancel');
-    like AgentTest::Client::read_to_end($join), qr/"messages"/, 'and the answer of a join';
+    like AgentTest::Client::read_to_end($join), qr/"messages"/, 'intermediaries: nginx forwards the response of a join';
     for my $what (qw(join stream)) {
         $run = $client->start_run('sleep 600000');
         my $left = $through->begin('GET', path($run) . "/$what?cancel_on_disconnect=true");
@@ -69,24 +69,24 @@ subtest 'nginx, as it comes' => sub {
         close $left;
         $client->join_run($run);
         is $client->get_run($run)->{status}, 'interrupted',
-            "tells the server when the client of a $what has left";
+            "intermediaries: a client of a $what that leaves nginx is noticed";
     }
 };
 
-subtest 'a cache that keeps what nobody forbade to keep' => sub {
+subtest 'intermediaries: mod_cache' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule cache_module "${MODULES}/mod_cache.so"',
         'LoadModule cache_disk_module "${MODULES}/mod_cache_disk.so"',
         'CacheRoot "${DIR}/sanitizer"', 'CacheEnable disk /',
         'CacheIgnoreNoLastMod On');
     my $run = $client->start_run('sleep 600000');
-    is $client->get_run($run)->{status}, 'pending', 'a run is seen as it is';
+    is $client->get_run($run)->{status}, 'pending', 'intermediaries: mod_cache forwards the status of a run';
     $client->post(path($run) . '/cancel');
     $client->join_run($run);
-    is $client->get_run($run)->{status}, 'interrupted', 'also after it has changed';
+    is $client->get_run($run)->{status}, 'interrupted', 'intermediaries: mod_cache forwards the status of a run that has changed';
 };
 
-subtest 'a filter that unpacks bodies' => sub {
+subtest 'intermediaries: mod_deflate as an input filter' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule filter_module "${MODULES}/mod_filter.so"',
         'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
@@ -96,14 +96,14 @@ subtest 'a filter that unpacks bodies' => sub {
         return $client->post('/threads', $body, { 'Content-Encoding' => 'gzip' });
     };
     my $thread = $create->(memGzip('{"metadata":{"packed":true}}'));
-    is $thread->{status}, 200, 'is let do its work';
-    ok $thread->{json}{metadata}{packed}, 'and what it made of the body is read';
+    is $thread->{status}, 200, 'intermediaries: a compressed body is accepted with mod_deflate';
+    ok $thread->{json}{metadata}{packed}, 'intermediaries: a compressed body is decompressed by mod_deflate';
     is $create->(substr memGzip('{"metadata":{}}'), 0, 20)->{status}, 400,
-        'a body that it cannot unpack is 400';
-    # mod_deflate itself refuses what shrinks too well.
+        'intermediaries: a truncated compressed body is answered 400';
+    # mod_deflate itself refuses a body with a high compression ratio.
     my $hex = join '', map { sprintf '%08x', int rand 2**32 } 1 .. 600_000;
     is $create->(memGzip($hex))->{status}, 413,
-        'one that becomes larger than AgentMaxBody is 413';
+        'intermediaries: a body that decompresses beyond AgentMaxBody is answered 413';
 };
 
 done_testing;

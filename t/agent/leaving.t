@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Clients that leave without closing their TCP connection, or behind HTTP/2: the
-# run of one that wanted it cancelled is cancelled, and its place is free, before
-# the server has anything to send to it.
+# Clients that leave over HTTP/2, or over TLS without closing TCP: the server
+# notices it, and cancels their runs if asked to, before it has anything to send.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -80,14 +79,14 @@ for my $what (qw(join stream)) {
             read_until($process->{stdout}, qr/^waits 200\n/m);
             return $process;
         };
-        is_seen($client, 'HTTP/2: a client that resets its stream has left', sub {
+        is_seen($client, "HTTP/2: a client that resets the stream of a $what has left", sub {
             my $process = $begin->(@_);
             send_command($process, 'reset waits');
             send_command($process, 'get next /ok');
             read_until($process->{stdout}, qr/^next 200\n/m);
             return $process;
         });
-        is_seen($client, 'HTTP/2: so is one whose connection ends', sub {
+        is_seen($client, "HTTP/2: a client that closes the connection of a $what has left", sub {
             end_client($begin->(@_), 'KILL');
             return;
         });
@@ -112,7 +111,7 @@ for my $parking (qw(On Off)) {
             my ($server, $client) = AgentTest::Server->start_with_client($tls->lines,
                 "AgentParking $parking");
             for my $what (qw(join stream)) {
-                is_seen($client, "a client that ends TLS but not TCP has left its $what", sub {
+                is_seen($client, "$version: a client that sends close_notify during a $what has left, AgentParking $parking", sub {
                     my ($path) = @_;
                     my $process = start_client('tls', $tls->url, $version);
                     ask($process, "$path/$what?cancel_on_disconnect=true");
@@ -121,7 +120,7 @@ for my $parking (qw(On Off)) {
                     return $process;
                 });
             }
-            is_seen($client, 'also when it does so with its request', sub {
+            is_seen($client, "$version: a client that sends close_notify with its request has left, AgentParking $parking", sub {
                 my ($path) = @_;
                 my $process = start_client('tls', $tls->url, $version);
                 send_command($process, 'leave ' . $JSON->encode(
@@ -135,13 +134,13 @@ for my $parking (qw(On Off)) {
             ask($process, '/info');
             $client->post(path($run) . '/cancel');
             like read_until($process->{stdout}, qr/"server":"mod_agent".*"server":"mod_agent"/s),
-                qr/"messages".*$ENDS/s, 'one that sends its next requests waits for its answers';
+                qr/"messages".*$ENDS/s, "$version: a client that pipelines requests receives all answers, AgentParking $parking";
             end_client($process, 'TERM');
         };
     }
 }
 
-# openssl's own client, which renews its keys when it is told to.
+# openssl's own client, which sends a KeyUpdate on command.
 sub start_s_client {
     my ($port) = @_;
     my $pid = open2(my $stdout, my $stdin, 'openssl', 's_client', '-tls1_3', '-connect',
@@ -150,7 +149,7 @@ sub start_s_client {
     return { pid => $pid, stdin => $stdin, stdout => $stdout };
 }
 
-subtest 'TLSv1.3, new keys' => sub {
+subtest 'TLSv1.3: key updates' => sub {
     my $tls = AgentTest::Tls->new;
     my ($server, $client) = AgentTest::Server->start_with_client($tls->lines,
         'Timeout 2', 'RequestReadTimeout body=1');
@@ -164,12 +163,12 @@ subtest 'TLSv1.3, new keys' => sub {
         read_until($process->{stdout}, qr/: heartbeat/);
     }
     is $client->get_run($run)->{status}, 'pending',
-        'a client that renews its keys while it waits has not left';
+        'TLSv1.3: a client that sends KeyUpdate while it waits has not left';
     $client->post(path($run) . '/cancel');
     read_until($process->{stdout}, qr{^0\r\n\r\n}m);
     print { $process->{stdin} } get_request('/info');
     like read_until($process->{stdout}, qr/"server":"mod_agent"/), qr{HTTP/1\.1 200},
-        'and its connection is kept for its next request';
+        'TLSv1.3: the connection is kept after KeyUpdate';
     end_client($process, 'TERM');
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Memory that large requests and answers have taken goes back to the system.
+# The memory of large requests and responses is returned to the system.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -14,7 +14,7 @@ plan skip_all => 'a sanitizer keeps what was freed' if AgentTest::Env::is_saniti
 
 my $THREADS = 16;
 
-# One child, so that it has all of it; many threads, for what each may keep.
+# One child for all requests; many threads, as each may keep memory.
 my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . <<"CONF");
 StartServers 1
 ServerLimit 3
@@ -27,9 +27,10 @@ CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 my @children = httpd_children($server->httpd_pid);
-is scalar @children, 1, 'one child has all the requests';
+is scalar @children, 1, 'memory: one child receives all requests';
 
-# All at once, so that each takes a thread of its own; how many were answered 200.
+# Sends requests at the same time, one for each thread; returns the number of
+# answers 200.
 sub together {
     my ($method, $path, $body) = @_;
     my @sockets = map { $client->begin($method, $path, $body) } 1 .. $THREADS;
@@ -44,7 +45,7 @@ sub run_of {
         input => { messages => [ { role => 'user', content => 'x' x $bytes } ] } };
 }
 
-# Every thread, and every connection to the database, has worked.
+# Warms up every thread and every connection to the database.
 together('POST', '/threads', {}) for 1 .. 20;
 together('GET', "$runs?limit=10") for 1 .. 20;
 my $before = resident_bytes(@children);
@@ -53,23 +54,23 @@ sub is_returned {
     my ($what) = @_;
     my $after = 0;
     eval {
-        wait_for('memory to come back', sub {
+        wait_for('memory to be returned', sub {
             $after = resident_bytes(@children);
             return $after < 1.2 * $before;
         });
     };
-    cmp_ok $after, '<', 1.2 * $before, "memory of $what comes back";
+    cmp_ok $after, '<', 1.2 * $before, "memory: that of $what is returned";
     return;
 }
 
-is together('POST', '/threads', ' ' x 4_000_000), $THREADS, 'large bodies that say nothing';
-is_returned('large bodies that say nothing');
+is together('POST', '/threads', ' ' x 4_000_000), $THREADS, 'memory: large bodies of white space are answered';
+is_returned('large bodies of white space');
 my $many = '{"x":[' . join(',', ('"' . 'a' x 90 . '"') x 40_000) . ']}';
-is together('POST', '/threads', $many), $THREADS, 'large bodies of many values';
-is_returned('large bodies of many values');
-is $client->post($runs, run_of(3_900_000))->{status}, 200, 'a large run' for 1 .. 4;
+is together('POST', '/threads', $many), $THREADS, 'memory: large bodies with many values are answered';
+is_returned('large bodies with many values');
+is $client->post($runs, run_of(3_900_000))->{status}, 200, "memory: large run $_ is accepted" for 1 .. 4;
 is_returned('large runs');
-is together('GET', "$runs?limit=4"), $THREADS, 'large answers';
-is_returned('large answers');
+is together('GET', "$runs?limit=4"), $THREADS, 'memory: requests with large responses are answered';
+is_returned('large responses');
 
 done_testing;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Whoever waits for a run or a thread is told of every change that it must see,
-# also of those that no worker makes.
+# Notifications on channel agent_runs: every change of a run that waiters must see
+# is notified, including changes that no worker makes.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -11,32 +11,32 @@ use Test::More;
 my $client = AgentTest::Client->new;
 my $listener = start_listener();
 
-# What was told before now is no news of what is caused next.
-my ($heard, $marks) = (0, 0);
+# Only notifications after this count.
+my ($notified, $marks) = (0, 0);
 sub begin {
     my $mark = 'mark ' . ++$marks;
     print { $listener->{psql} } "select '$mark';\n";
-    return $heard = wait_for($mark, sub {
+    return $notified = wait_for($mark, sub {
         my $all = listen_once($listener);
         $all =~ /^$mark$/m && length $all;
     });
 }
 
-# True once all ids have been told since begin().
-sub told {
+# True once all ids have been notified since begin().
+sub is_notified {
     my (@ids) = @_;
-    return wait_for("news of @ids", sub {
-        my $all = substr listen_once($listener), $heard;
+    return wait_for("notifications of @ids", sub {
+        my $all = substr listen_once($listener), $notified;
         !grep { index($all, $_) < 0 } @ids;
     });
 }
 
-# A thread whose first run executes, and whose second one waits for it.
+# A thread with a run that executes and a second one that waits for it.
 sub busy_thread {
     my $thread = $client->create_thread->{thread_id};
     my $first = $client->create_run($thread, 'sleep 60000');
     my $second = $client->create_run($thread, 'never', multitask_strategy => 'enqueue');
-    told($thread, $first->{run_id});
+    is_notified($thread, $first->{run_id});
     return ($thread, $first, $second);
 }
 
@@ -46,40 +46,40 @@ sub cancel {
 }
 
 my ($thread, $first, $second) = busy_thread();
-pass 'saved events are news of the run and of its thread';
+pass 'notifications: saved events are notified for the run and its thread';
 begin();
 cancel($second, 'action=interrupt');
-ok told($thread, $second->{run_id}), 'so is a run that was cancelled before it began';
+ok is_notified($thread, $second->{run_id}), 'notifications: a run that is cancelled before it begins';
 my $third = $client->create_run($thread, 'never', multitask_strategy => 'enqueue');
 begin();
 cancel($third, 'action=rollback');
-ok told($thread, $third->{run_id}), 'or rolled back';
+ok is_notified($thread, $third->{run_id}), 'notifications: a run that is rolled back before it begins';
 my $fourth = $client->create_run($thread, 'never', multitask_strategy => 'enqueue');
 begin();
 my $fifth = $client->create_run($thread, 'sleep 60000', multitask_strategy => 'interrupt');
-ok told($thread, $fourth->{run_id}), 'one that gave way to another run';
-ok told($thread, $first->{run_id}, $fifth->{run_id}), 'and the one that was stopped for it';
+ok is_notified($thread, $fourth->{run_id}), 'notifications: an enqueued run that a new run interrupts';
+ok is_notified($thread, $first->{run_id}, $fifth->{run_id}), 'notifications: the executing run that a new run interrupts';
 my $sixth = $client->create_run($thread, 'never', multitask_strategy => 'enqueue');
 begin();
 $client->create_run($thread, 'never', multitask_strategy => 'rollback');
-ok told($thread, $fifth->{run_id}, $sixth->{run_id}), 'those that were rolled back for it';
+ok is_notified($thread, $fifth->{run_id}, $sixth->{run_id}), 'notifications: runs that a new run rolls back';
 
 begin();
 is $client->delete(AgentTest::Client::run_path($first))->{status}, 204;
-ok told($thread, $first->{run_id}), 'a run that was deleted';
+ok is_notified($thread, $first->{run_id}), 'notifications: a run that is deleted';
 my ($other, @runs) = busy_thread();
 begin();
 is $client->delete("/threads/$other")->{status}, 204;
-ok told($other, map { $_->{run_id} } @runs), 'and all that was not final on a thread that was deleted';
+ok is_notified($other, map { $_->{run_id} } @runs), 'notifications: unfinished runs of a thread that is deleted';
 
 my $many = $client->create_thread->{thread_id};
 my @blocked = map { $client->create_run($many, 'sleep 60000', multitask_strategy => 'enqueue')->{run_id} } 1 .. 150;
 begin();
 is $client->delete("/threads/$many")->{status}, 204;
-ok told($many, @blocked), 'however many they are';
+ok is_notified($many, @blocked), 'notifications: 150 unfinished runs of a thread that is deleted';
 
 my $stateless = $client->post('/runs', { assistant_id => 'agent',
     input => { messages => [ { role => 'user', content => 'hello' } ] } })->{json};
-ok told(@$stateless{qw(run_id thread_id)}), 'a run without a thread has one here too';
+ok is_notified(@$stateless{qw(run_id thread_id)}), 'notifications: a stateless run is notified with the id of its internal thread';
 
 done_testing;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# httpd -X: one process, as for a debugger.
+# httpd -X: a single httpd process, for debuggers.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -23,16 +23,16 @@ my $client = AgentTest::Client->new(url => $server->url);
 wait_for('httpd to answer', sub { eval { $client->get('/ok')->{status} == 200 } });
 
 my $run = $client->start_run('hello');
-is $client->join_run($run)->{messages}[-1]{type}, 'ai', 'runs are executed and joined';
+is $client->join_run($run)->{messages}[-1]{type}, 'ai', 'httpd -X: a run is executed and joined';
 like $client->get(AgentTest::Client::run_path($run) . '/stream')->{body},
-    qr/event: values/, 'and streamed';
+    qr/event: values/, 'httpd -X: a run is streamed';
 
 my @started = descendants_of($server->httpd_pid);
-ok scalar @started, 'by processes beside it';
+ok scalar @started, 'httpd -X: supervisor and runners are processes of their own';
 kill TERM => $server->httpd_pid;
 waitpid $pid, 0;
-wait_for('them to end with it', sub { !grep { is_alive($_) } @started });
-pass 'which end with it';
+wait_for('supervisor and runners to end', sub { !grep { is_alive($_) } @started });
+pass 'httpd -X: supervisor and runners end with httpd';
 
 undef $server;
 done_testing;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Requests that wait hold no thread: more of them than there are threads, what
-# becomes of their connections, and what happens where parking is not possible.
+# Requests that wait hold no thread: there may be more of them than threads. How
+# their connections end, and how requests wait where parking is impossible.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -18,42 +18,42 @@ sub path { return AgentTest::Client::run_path($_[0]) }
 
 sub read_until { return AgentTest::Client::read_until(@_) }
 
-subtest 'more requests wait than there are threads' => sub {
+subtest 'parking: more requests may wait than there are threads' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client();
     my $run = $client->start_run('sleep 600000');
     my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 100;
     my @streams = map { $client->begin('GET', path($run) . '/stream') } 1 .. 100;
     read_until($_, qr/\r\n\r\n/) for @joins;
-    # Under way: a run that never began would leave no values.
+    # The run has begun: one that never began would leave no values.
     read_until($_, qr/event: metadata/) for @streams;
-    is $client->get('/ok')->{status}, 200, 'and others are answered meanwhile';
+    is $client->get('/ok')->{status}, 200, 'parking: other requests are answered while 200 wait';
     is $client->post(path($run) . '/cancel')->{status}, 202,
-        'such as the cancel of the run they wait for';
+        'parking: the run that 200 requests wait for can be cancelled';
     my @ends = map { AgentTest::Client::read_to_end($_) } @joins, @streams;
-    is scalar(grep { /(?:\A|\n)0\r\n\r\n\z/ } @ends), 200, 'then each is answered';
-    is scalar(grep { /"messages"/ } @ends[0 .. 99]), 100, 'joins with the values';
+    is scalar(grep { /(?:\A|\n)0\r\n\r\n\z/ } @ends), 200, 'parking: all waiting requests are answered';
+    is scalar(grep { /"messages"/ } @ends[0 .. 99]), 100, 'parking: all joins receive the values';
 };
 
-subtest 'the connection of a join serves the next request' => sub {
+subtest 'parking: the connection of a join serves the next request' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client();
     my $run = $client->start_run('sleep 300');
     my $socket = $client->connection;
     my $join = 'GET ' . path($run) . "/join HTTP/1.1\r\nHost: localhost\r\n\r\n";
     syswrite $socket, $join;
     my $first = read_until($socket, qr/\r\n0\r\n\r\n/);
-    like $first, qr/"messages"/, 'after the values';
+    like $first, qr/"messages"/, 'parking: a join on a persistent connection receives the values';
     syswrite $socket, "GET /ok HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    like read_until($socket, qr/"ok":true/), qr/\AHTTP\/1.1 200/, 'in order';
+    like read_until($socket, qr/"ok":true/), qr/\AHTTP\/1.1 200/, 'parking: the request after a join is answered on the same connection';
 
     my $other = $client->start_run('sleep 300');
     syswrite $socket, 'GET ' . path($other) . "/join HTTP/1.1\r\nHost: localhost\r\n\r\n"
         . "GET /info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     my $both = AgentTest::Client::read_to_end($socket);
     like $both, qr/"messages".*"server":"mod_agent"/s,
-        'also one that was sent while the join waited';
+        'parking: a request that was pipelined after a join is answered';
 };
 
-subtest 'a client that leaves' => sub {
+subtest 'parking: clients that disconnect' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client();
     for my $case (
         [ 'join', 'GET', sub { path($_[0]) . '/join?cancel_on_disconnect=1' } ],
@@ -66,7 +66,7 @@ subtest 'a client that leaves' => sub {
         close $socket;
         $client->join_run($run);
         is $client->get_run($run)->{status}, 'interrupted',
-            "cancels the run of a $what with cancel_on_disconnect";
+            "parking: a client that disconnects cancels the run of a $what with cancel_on_disconnect";
     }
     for my $what (qw(wait stream)) {
         my $thread = $client->create_thread->{thread_id};
@@ -79,7 +79,7 @@ subtest 'a client that leaves' => sub {
         my $run = { thread_id => $thread, run_id => $id };
         $client->join_run($run);
         is $client->get_run($run)->{status}, 'interrupted',
-            "cancels the run of a $what with on_disconnect";
+            "parking: a client that disconnects cancels the run of a $what with on_disconnect";
     }
     my $run = $client->start_run('sleep 600000');
     my $gone = $client->begin('GET', path($run) . '/join');
@@ -89,29 +89,29 @@ subtest 'a client that leaves' => sub {
     close $stays;
     my $stream = $client->begin('GET', path($run) . '/stream');
     read_until($stream, qr/: heartbeat/);
-    is $client->get_run($run)->{status}, 'pending', 'and leaves others alone';
+    is $client->get_run($run)->{status}, 'pending', 'parking: a client that disconnects leaves other runs alone';
     $client->post(path($run) . '/cancel?wait=1');
 };
 
-subtest 'waiting outlasts Timeout' => sub {
+subtest 'parking: requests may wait for longer than Timeout' => sub {
     my $gate = AgentTest::Gate->new;
-    my ($server, $client) = AgentTest::Server->start_with_client('Timeout 2', $gate->graph);
+    my ($server, $client) = AgentTest::Server->start_with_client('Timeout 4', $gate->graph);
     my $run = $client->start_run('use gate {}', assistant_id => 'gated');
     my $join = $client->begin('GET', path($run) . '/join');
     my $cancel_waits = $client->start_run('sleep 600000');
-    # One a second.
-    my $seen = read_until($join, qr/\r\n\r\n(?:1\r\n\n\r\n){5}/);
+    # One every two seconds.
+    my $seen = read_until($join, qr/\r\n\r\n(?:1\r\n\n\r\n){3}/);
     $gate->wait_calls(1);
     $gate->open;
     my $end = AgentTest::Client::parse_response(
         $seen . AgentTest::Client::read_to_end($join));
-    like $end->{body}, qr/\A\n{5,}\{/, 'with signs of life in time';
-    is $end->{json}{messages}[0]{content}, 'use gate {}', 'and its values';
+    like $end->{body}, qr/\A\n{3,}\{/, 'parking: heartbeats keep a join alive beyond Timeout';
+    is $end->{json}{messages}[0]{content}, 'use gate {}', 'parking: a join receives the values after heartbeats';
     is $client->post(path($cancel_waits) . '/cancel?wait=1')->{status}, 204,
-        'a cancel that waits sends nothing before its end';
+        'parking: a cancel with wait=1 sends nothing before the end of the run';
 };
 
-# Ends before its time came, and past everybody who would tell.
+# Ends a run in the database without a notification.
 sub end_silently {
     my ($run) = @_;
     sql("delete from agent.run_queue where run_id = '$run->{run_id}';"
@@ -120,41 +120,41 @@ sub end_silently {
     return;
 }
 
-subtest 'an end that nobody was told of' => sub {
+subtest 'parking: the end of a run without a notification' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('Timeout 2');
     my $run = $client->start_run('later', after_seconds => 3600);
     my %waits = map { $_ => $client->begin('GET', path($run) . "/$_") } qw(join stream);
-    # Neither is going to look for itself.
+    # Neither queries by itself from here on.
     read_until($waits{join}, qr/\r\n\r\n(?:1\r\n\n\r\n)/);
     read_until($waits{stream}, qr/: heartbeat/);
     end_silently($run);
     my %seen = map { $_ => AgentTest::Client::read_to_end($waits{$_}) } sort keys %waits;
-    like $seen{$_}, qr/0\r\n\r\n\z/, "is seen by a $_" for sort keys %waits;
+    like $seen{$_}, qr/0\r\n\r\n\z/, "parking: a $_ notices the end of a run without a notification" for sort keys %waits;
 };
 
-subtest 'clients that do not read cost no thread' => sub {
+subtest 'parking: clients that do not read' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
 
     my $long = $client->start_run('x' x 400_000,
         stream_mode => [ 'values', 'checkpoints', 'debug' ]);
     $client->join_run($long);
-    my @deaf;
+    my @unread;
     for (1 .. 20) {
         my $socket = $client->connection;
         setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
         syswrite $socket, 'GET ' . path($long)
             . "/stream HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: -1\r\n\r\n";
-        push @deaf, $socket;
+        push @unread, $socket;
     }
-    read_until($_, qr/event: metadata/) for @deaf;
-    is $client->get('/ok')->{status}, 200, 'others are answered meanwhile';
+    read_until($_, qr/event: metadata/) for @unread;
+    is $client->get('/ok')->{status}, 200, 'parking: other requests are answered while 20 clients do not read';
     my $whole = AgentTest::Client::parse_response(AgentTest::Client::read_to_end(
         $client->begin('GET', path($long) . '/stream')));
-    my @late = map { read_until($_, qr/\r\n0\r\n\r\n/) } @deaf;
+    my @late = map { read_until($_, qr/\r\n0\r\n\r\n/) } @unread;
     my $size = length $whole->{body};
-    cmp_ok $size, '>', 1_000_000, 'of a stream of over a megabyte';
+    cmp_ok $size, '>', 1_000_000, 'parking: the stream is larger than a megabyte';
     is scalar(grep { length > $size - 65_536 } @late), 20,
-        'each gets all of it once it reads';
+        'parking: clients that read late receive the whole stream';
 };
 
 # A connection on which a long stream has begun that nobody reads yet, and the
@@ -171,30 +171,30 @@ sub begin_late_reader {
     return ($socket, $run);
 }
 
-subtest 'a client that reads late' => sub {
+subtest 'parking: a client that reads late' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
     my ($late) = begin_late_reader($client);
     my $seen = read_until($late, qr/event: metadata/);
-    # Came after it: when this one is shown life, so was the other.
+    # It began later: with its heartbeat, that of the other one is due as well.
     my $live = $client->start_run('sleep 600000');
     my $other = $client->begin('GET', path($live) . '/stream');
     read_until($other, qr/: heartbeat/);
     $seen .= AgentTest::Client::read_to_end($late);
-    is substr($seen, -7), "\r\n0\r\n\r\n", 'gets all of it';
-    is index($seen, ': heartbeat'), -1, 'without a pause for signs of life';
+    is substr($seen, -7), "\r\n0\r\n\r\n", 'parking: a client that reads late receives the whole stream';
+    is index($seen, ': heartbeat'), -1, 'parking: a client that reads late gets no heartbeat within the stream';
     $client->post(path($live) . '/cancel');
 };
 
-subtest 'a run that is deleted before its client has read all' => sub {
+subtest 'parking: a run that is deleted while its client reads' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
     my ($late, $long) = begin_late_reader($client);
     read_until($late, qr/event: metadata/);
     is $client->delete(path($long))->{status}, 204;
     isnt substr(AgentTest::Client::read_to_end($late), -7), "\r\n0\r\n\r\n",
-        'has its stream cut: the rest is missing';
+        'parking: the stream of a deleted run is cut';
 };
 
-# What the children of a server hold of memory.
+# The resident memory of a server's children.
 sub count_kilobytes {
     my ($server) = @_;
     my $total = 0;
@@ -206,43 +206,43 @@ sub count_kilobytes {
     return $total;
 }
 
-subtest 'the states of a long thread are not all held for a client' => sub {
+subtest 'parking: the states of a long thread, for clients that do not read' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
     my $thread = $client->create_thread->{thread_id};
     for (1 .. 20) {
         $client->join_run($client->create_run($thread, 'x' x 100_000));
     }
     my $before = count_kilobytes($server);
-    my @deaf;
+    my @unread;
     for (1 .. 4) {
         my $socket = $client->connection;
         setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
         syswrite $socket, "GET /threads/$thread/stream?stream_mode=state_update HTTP/1.1\r\n"
             . "Host: localhost\r\nLast-Event-ID: -\r\n\r\n";
-        push @deaf, $socket;
+        push @unread, $socket;
     }
-    my ($seen) = map { read_until($_, qr/event: state_update/) } @deaf;
-    is $client->get('/ok')->{status}, 200, 'that does not read';
-    cmp_ok count_kilobytes($server) - $before, '<', 65_536, 'them';
-    $seen .= read_until($deaf[0], qr/^id: 21--1$/m);
-    is scalar(() = $seen =~ /^event: state_update/mg), 20, 'but gets each of them';
+    my ($seen) = map { read_until($_, qr/event: state_update/) } @unread;
+    is $client->get('/ok')->{status}, 200, 'parking: other requests are answered while clients do not read the states of a thread';
+    cmp_ok count_kilobytes($server) - $before, '<', 65_536, 'parking: the states of a thread are not held in memory for clients that do not read';
+    $seen .= read_until($unread[0], qr/^id: 21--1$/m);
+    is scalar(() = $seen =~ /^event: state_update/mg), 20, 'parking: a client that reads late receives all states of a thread';
 };
 
-subtest 'a client that does not read for the time of Timeout' => sub {
+subtest 'parking: a client that does not read for the time of Timeout' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536', 'Timeout 2');
     my $run = $client->start_run('sleep 600000 ' . 'x' x 400_000,
         stream_mode => [ 'values', 'checkpoints', 'debug' ]);
-    my $deaf = $client->connection;
-    setsockopt $deaf, SOL_SOCKET, SO_RCVBUF, 65_536;
-    syswrite $deaf, 'GET ' . path($run)
+    my $unread = $client->connection;
+    setsockopt $unread, SOL_SOCKET, SO_RCVBUF, 65_536;
+    syswrite $unread, 'GET ' . path($run)
         . "/stream?cancel_on_disconnect=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     $client->join_run($run);
-    is $client->get_run($run)->{status}, 'interrupted', 'is taken for gone';
-    unlike AgentTest::Client::read_to_end($deaf), qr/\r\n0\r\n\r\n\z/,
-        'and its stream is cut';
+    is $client->get_run($run)->{status}, 'interrupted', 'parking: a client that does not read for the time of Timeout counts as disconnected';
+    unlike AgentTest::Client::read_to_end($unread), qr/\r\n0\r\n\r\n\z/,
+        'parking: the stream of a client that does not read for the time of Timeout is cut';
 };
 
-subtest 'a graceful restart' => sub {
+subtest 'parking: a graceful restart' => sub {
     my $gate = AgentTest::Gate->new;
     my ($server, $client) = AgentTest::Server->start_with_client($gate->graph);
     my $run = $client->start_run('use gate {}', assistant_id => 'gated');
@@ -253,45 +253,45 @@ subtest 'a graceful restart' => sub {
     $server->graceful;
     my $cut = AgentTest::Client::read_to_end($stream);
     unlike $cut, qr/\r\n0\r\n\r\n\z/,
-        'ends streams in the middle, so that clients come again';
+        'parking: a graceful restart cuts streams, so that clients reconnect';
     wait_for('the new generation', sub {
         eval { $client->get('/ok')->{status} == 200 } });
     my $again = $client->begin('GET', path($run) . '/stream');
     like read_until($again, qr/event: metadata/), qr{\AHTTP/1.1 200},
-        'which serves them meanwhile';
+        'parking: the new generation serves reconnected streams';
     $gate->wait_calls(1);
     $gate->open;
-    like AgentTest::Client::read_to_end($again), qr/event: values/, 'to their end';
+    like AgentTest::Client::read_to_end($again), qr/event: values/, 'parking: a reconnected stream reaches the end of its run';
     my $end = AgentTest::Client::read_to_end($join);
-    like $end, qr/"messages".*\r\n0\r\n\r\n\z/s, 'joins wait on for their values';
+    like $end, qr/"messages".*\r\n0\r\n\r\n\z/s, 'parking: joins receive their values after a graceful restart';
 };
 
-subtest 'where requests cannot be parked' => sub {
+subtest 'parking: AgentParking Off' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('AgentParking Off');
     my $run = $client->start_run('sleep 600000');
     my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 3;
     my @heads = map { read_until($_, qr/\r\n\r\n/) } @joins;
     is scalar(grep { m{\AHTTP/1.1 200} } @heads), 2,
-        'half of the threads may wait';
-    is scalar(grep { m{\AHTTP/1.1 503} } @heads), 1, 'the next is told to come again';
-    is $client->get('/ok')->{status}, 200, 'others are answered';
+        'parking: without parking, half of the threads may wait';
+    is scalar(grep { m{\AHTTP/1.1 503} } @heads), 1, 'parking: without parking, a further request is answered 503';
+    is $client->get('/ok')->{status}, 200, 'parking: without parking, other requests are answered while half of the threads wait';
     my $refused = $client->post('/runs/wait', { assistant_id => 'agent', input => {} });
     is $refused->{json}{code}, 'too_many_waiters',
-        'no run is made for who could not wait for it';
+        'parking: a request that may not wait creates no run';
     close $_ for @joins;
-    my $next = wait_for('a place', sub {
+    my $next = wait_for('a free slot', sub {
         my $socket = $client->begin('GET', path($run) . '/join?cancel_on_disconnect=1');
         read_until($socket, qr/\r\n\r\n/) =~ m{\AHTTP/1.1 200} ? $socket : undef;
     });
     close $next;
-    # Whoever joined it now might find no place yet.
+    # A join might find no free slot yet.
     wait_for('the run to end', sub { $client->get_run($run)->{status} ne 'pending' });
     is $client->get_run($run)->{status}, 'interrupted',
-        'a client that leaves is seen all the same';
+        'parking: without parking, a client that disconnects is noticed';
 };
 
-# Lets nobody read runs until the handle is closed, so that a stream is looking
-# for its first events for so long.
+# Locks the table of runs until the handle is closed: the query for the first
+# events of a stream waits for so long.
 sub hold_runs {
     open my $psql, '|-', 'psql -X -q >/dev/null' or die "psql: $!\n";
     $psql->autoflush;
@@ -304,41 +304,41 @@ sub hold_runs {
 }
 
 for my $parking (qw(On Off)) {
-    subtest "a client that leaves before its stream has begun, AgentParking $parking" => sub {
+    subtest "parking: a client that disconnects before its stream has begun, AgentParking $parking" => sub {
         my ($server, $client) = AgentTest::Server->start_with_client("AgentParking $parking");
         my $run = $client->start_run('sleep 60000');
         my $held = hold_runs();
         my $stream = $client->begin('GET', path($run) . '/stream?cancel_on_disconnect=1');
-        wait_for('the stream to look', sub {
+        wait_for('the query of the stream', sub {
             sql(q{select count(*) from pg_stat_activity
                 where wait_event_type = 'Lock' and query like '%read_events%'});
         });
-        # Gone without a good-bye: what is sent next fails at once.
+        # A reset: the next write to it fails at once.
         setsockopt $stream, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0;
         close $stream;
         close $held;
         $client->join_run($run);
-        is $client->get_run($run)->{status}, 'interrupted', 'is seen to have left';
+        is $client->get_run($run)->{status}, 'interrupted', "parking: a client that disconnects before its stream has begun is noticed, AgentParking $parking";
     };
 }
 
-subtest 'an MPM with too little room' => sub {
+subtest 'parking: warnings about settings of the MPM' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('AgentMaxWaiters 100000',
         'AsyncRequestWorkerFactor 3', 'ServerLimit 1');
     my $log = $server->error_log;
     like $log, qr/AGT0409: ServerLimit: expected at least 3 .*three times the 1 children\), got 1/,
-        'is warned of slots that graceful restarts will miss';
+        'parking: a small ServerLimit is warned of';
     chomp(my $files = qx(sh -c 'ulimit -n'));
     SKIP: {
         skip "$files open files are enough", 1 if $files !~ /\A\d{1,5}\z/;
         like $log, qr/AGT0410: AgentMaxWaiters: expected a limit of open files .* at least 400500,/,
-            'of descriptors, four for each request that may wait';
+            'parking: a small limit of open files is warned of';
     }
     like $log, qr/AGT0411: AgentMaxWaiters: expected an AsyncRequestWorkerFactor of at least 25000/,
-        'and of connections';
+        'parking: a small AsyncRequestWorkerFactor is warned of';
     undef $server;
     ($server, $client) = AgentTest::Server->start_with_client();
-    unlike $server->error_log, qr/AGT04(?:09|10|11)/, 'one with enough is not';
+    unlike $server->error_log, qr/AGT04(?:09|10|11)/, 'parking: sufficient settings are not warned of';
 };
 
 done_testing;

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A connection that the MPM cannot poll while its request waits: the kernel may
-# refuse to add to an epoll set.
+# The MPM cannot poll a connection whose request waits: epoll_ctl() fails.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -28,7 +27,7 @@ my ($server, $client);
 }
 sub path { return AgentTest::Client::run_path($_[0]) }
 
-# Eventfds that are in an epoll set of the only child.
+# The number of eventfds in epoll sets of the only child.
 sub count_polled {
     my ($child) = httpd_children($server->httpd_pid);
     my @sets = grep { (readlink($_) // '') =~ /eventpoll/ } glob "/proc/$child/fd/*";
@@ -40,7 +39,7 @@ my $run = $client->start_run('sleep 600000');
 my $before = count_polled();
 my $join = $client->begin('GET', path($run) . '/join');
 AgentTest::Client::read_until($join, qr/\r\n\r\n/);
-wait_for('the join to be polled for', sub { count_polled() > $before });
+wait_for('the MPM to poll the join', sub { count_polled() > $before });
 
 open my $file, '>', $flag or die "$flag: $!\n";
 close $file;
@@ -48,12 +47,12 @@ my $refused = $client->begin('GET', path($run) . '/join');
 my $answer = AgentTest::Client::read_to_end($refused);
 unlink $flag;
 unlike $answer, qr/\r\n0\r\n\r\n\z/,
-    'parking: a connection that cannot be polled is closed, and seen to be cut';
+    'parking: a connection that cannot be polled is cut';
 
-# httpd ends a child that this has happened to when its requests have ended.
+# httpd stops such a child when its requests have ended.
 wait_for('a new child', sub { eval { $client->post(path($run) . '/cancel')->{status} } });
 like AgentTest::Client::read_to_end($join), qr/\r\n0\r\n\r\n\z/,
-    'parking: those that wait in the same child get their answers';
+    'parking: other waiting requests of the same child are answered';
 
 undef $server;
 done_testing;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Requests that wait under the prefork MPM, where each holds its process.
+# Requests that wait under the prefork MPM: each holds its process.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -11,7 +11,7 @@ use Test::More;
 
 sub path { return AgentTest::Client::run_path($_[0]) }
 
-# The frame of all test servers with another MPM: a file in the server's folder.
+# A changed copy of a configuration file, in the server's folder.
 sub write_changed {
     my ($server, $name, $change) = @_;
     local $_ = slurp(root() . "/$name");
@@ -46,7 +46,7 @@ my $run = $client->start_run('sleep 600000');
 my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 2;
 my $stream = $client->begin('GET', path($run) . '/stream');
 AgentTest::Client::read_until($_, qr/\r\n\r\n/) for @joins, $stream;
-is $client->get('/ok')->{status}, 200, 'others are answered';
+is $client->get('/ok')->{status}, 200, 'prefork: other requests are answered while requests wait';
 
 # The supervisor is in a group of its own.
 my $parent = $server->httpd_pid;
@@ -54,7 +54,7 @@ my @children = grep { getpgrp($_) == getpgrp($parent) } descendants_of($parent);
 kill TERM => @children;
 AgentTest::Client::read_to_end($_) for @joins, $stream;
 wait_for('the children to end', sub { !grep { is_alive($_) } @children });
-pass 'a child that is told to end does, also while its request waits';
+pass 'prefork: a child ends on SIGTERM while its request waits';
 
 wait_for('new children', sub { eval { $client->get('/ok')->{status} == 200 } });
 $run = $client->start_run('sleep 600000');
@@ -66,7 +66,7 @@ unlike AgentTest::Client::read_to_end($thread_stream), qr/\r\n0\r\n\r\n\z/,
     'prefork: a graceful restart cuts streams';
 unlike AgentTest::Client::read_to_end($join), qr/\r\n0\r\n\r\n\z/,
     'prefork: joins are cut when AgentDrainTimeout is over';
-is $client->get('/ok')->{status}, 200, 'prefork: the new children serve';
+is $client->get('/ok')->{status}, 200, 'prefork: the new children serve requests';
 
 undef $server;
 done_testing;

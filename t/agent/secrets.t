@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Who has the keys of models and of webhooks in memory: the supervisor and its
-# runners, and nobody who talks to clients.
+# The keys of models and webhooks are in the memory of the supervisor and its
+# runners only, not in processes that serve clients.
 use strict;
 use warnings;
 no warnings 'portable';    # addresses have 64 bits
@@ -16,7 +16,7 @@ use Test::More;
 plan skip_all => "only root reads others' memory" if !is_root();
 
 my $dir = tempdir(CLEANUP => 1);
-# Not as one text in this file: who reads it has it in memory.
+# Not a literal: this file's text may be in the memory of its readers.
 my $model_key = 'sk-' . join '', map { chr 97 + ($_ * 7 + $$) % 26 } 1 .. 40;
 my $webhook_key = join '', map { chr 65 + ($_ * 11 + $$) % 26 } 1 .. 40;
 
@@ -28,7 +28,7 @@ sub file {
     return "$dir/$name";
 }
 
-# Whether a text stands anywhere in what the process may write to.
+# Whether a text is anywhere in the writable memory of the process.
 sub has_in_memory {
     my ($pid, $text) = @_;
     open my $maps, '<', "/proc/$pid/maps" or die "maps: $!";
@@ -63,18 +63,18 @@ my ($runner) = runner_pids($parent);
 sub children_are_clean {
     my ($when) = @_;
     my @children = httpd_children($server->httpd_pid);
-    ok scalar @children, "httpd has children $when";
+    ok scalar @children, "secrets: httpd has children $when";
     is scalar(grep { has_in_memory($_, $model_key) } @children), 0,
-        "... none has the key of a model";
+        "secrets: no child has the key of a model $when";
     is scalar(grep { has_in_memory($_, $webhook_key) || has_in_memory($_, encode_base64($webhook_key, '')) }
-        @children), 0, '... none has the secret of webhooks';
+        @children), 0, "secrets: no child has the secret of webhooks $when";
     return;
 }
 
 children_are_clean('after the start');
-ok has_in_memory(supervisor_pid($parent), $webhook_key), 'the supervisor has the secret of webhooks';
-ok has_in_memory($runner, $model_key), 'a runner has the key of its model';
-is +(stat "/proc/$runner/mem")[4], 0, 'no other process of its user may read it';
+ok has_in_memory(supervisor_pid($parent), $webhook_key), 'secrets: the supervisor has the secret of webhooks';
+ok has_in_memory($runner, $model_key), 'secrets: a runner has the key of its model';
+is +(stat "/proc/$runner/mem")[4], 0, 'secrets: other processes of the same user cannot read the memory of a runner';
 
 my %old = map { $_ => 1 } httpd_children($parent);
 $server->graceful;

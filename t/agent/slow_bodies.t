@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bodies that come slowly: they hold no thread, whatever they are made of and
-# wherever they stop, and little memory.
+# Request bodies that arrive slowly: they hold no thread and little memory,
+# whatever their encoding and wherever they pause.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -19,8 +19,8 @@ use Socket qw(SOL_SOCKET SO_LINGER);
 use Test::More;
 
 my $CONTINUE = qr{\AHTTP/1\.1 100 Continue\r\n\r\n\z};
-my $GOES_ON = 'AsyncRequestWorkerFactor 400';
-# No test but that of these limits depends on how long something takes.
+my $MANY_CONNECTIONS = 'AsyncRequestWorkerFactor 400';
+# Only the test of these limits depends on time.
 my @PATIENT = ('Timeout 600', 'RequestReadTimeout body=600');
 
 sub read_until { return AgentTest::Client::read_until(@_) }
@@ -32,7 +32,7 @@ sub head {
     return join("\r\n", "$method $path HTTP/1.1", 'Host: localhost', @headers) . "\r\n\r\n";
 }
 
-# A request whose body the server waits for: it has asked for it.
+# A request whose body the server waits for: 100 Continue was received.
 sub begin_waiting {
     my ($client, $method, $path, @headers) = @_;
     return ask_to_wait($client->connection, $method, $path, @headers);
@@ -45,7 +45,7 @@ sub ask_to_wait {
     return;
 }
 
-# The next answer with a length.
+# The next response with Content-Length.
 sub read_answer {
     my ($socket) = @_;
     my $seen = '';
@@ -62,7 +62,7 @@ sub count_descriptors {
     return scalar @open;
 }
 
-# In a process of its own: everybody sends 60 bytes ten times a second.
+# Forks a process that sends 60 bytes ten times a second on each socket.
 sub trickle {
     my (@sockets) = @_;
     my $pid = fork // die "fork: $!\n";
@@ -75,41 +75,41 @@ sub trickle {
     POSIX::_exit(0);
 }
 
-subtest '300 clients that send 600 bytes a second' => sub {
-    my ($server, $client) = start_patient($GOES_ON, 'AgentMaxWaiters 600');
+subtest 'slow bodies: 300 clients that send 600 bytes a second' => sub {
+    my ($server, $client) = start_patient($MANY_CONNECTIONS, 'AgentMaxWaiters 600');
     $client->join_run($client->start_run('hello'));
     my $before = count_descriptors($server);
     my @paths = ('/threads', '/runs/wait', '/ok', '/nowhere');
     for my $round (1, 2) {
         my @slow = map { begin_waiting($client, 'POST', $paths[ $_ % @paths ],
             'Content-Length: 4000000') } 1 .. 300;
-        is scalar @slow, 300, 'all wait without a thread, in four threads';
+        is scalar @slow, 300, "slow bodies: 300 bodies wait in a child with four threads, round $round";
         my $pid = trickle(@slow);
         is scalar(grep { eval { serve_one($client); 1 } || diag $@ } 1 .. 20), 20,
-            'and every request and run beside them is answered';
+            "slow bodies: other requests and runs are served beside 300 slow bodies, round $round";
         kill KILL => $pid;
         waitpid $pid, 0;
         close $_ for @slow;
         wait_for('the last connections to end', sub {
             count_descriptors($server) <= $before + 16 });
-        pass 'when they have left the server is as before';
+        pass "slow bodies: no descriptor stays open when 300 clients have disconnected, round $round";
     }
 };
 
-subtest 'more slow clients than half of AgentMaxWaiters' => sub {
+subtest 'slow bodies: more than half of AgentMaxWaiters' => sub {
     my ($server, $client) = start_patient('AgentMaxWaiters 4');
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 3;
-    is scalar @slow, 3, 'slow clients do not keep out those who come later';
+    is scalar @slow, 3, 'slow bodies: a further slow client gets a slot';
     my $refused = AgentTest::Client::parse_response(AgentTest::Client::read_to_end($slow[0]));
-    is $refused->{status}, 503, 'the slow client that has waited longest is told to come again';
-    is $refused->{json}{code}, 'too_many_waiters', 'a slow client that loses its slot is told why';
-    is $refused->{headers}{'retry-after'}, 1, 'a slow client that loses its slot is told when to come again';
+    is $refused->{status}, 503, 'slow bodies: the client that has been silent for longest is answered 503';
+    is $refused->{json}{code}, 'too_many_waiters', 'slow bodies: the code for a client that loses its slot is too_many_waiters';
+    is $refused->{headers}{'retry-after'}, 1, 'slow bodies: a client that loses its slot gets Retry-After';
     syswrite $_, '{}' for @slow[ 1, 2 ];
     is scalar(grep { read_answer($_)->{status} == 200 } @slow[ 1, 2 ]), 2,
-        'the slow clients that keep their slots are answered';
+        'slow bodies: clients that keep their slots are answered';
 };
 
-subtest 'slots for slow clients' => sub {
+subtest 'slow bodies: slots per client address' => sub {
     my ($server, $client) = start_patient('AgentMaxWaiters 8');
     my $wait_from = sub { ask_to_wait($client->connection(LocalAddr => $_[0]),
         'POST', '/threads', 'Content-Length: 2') };
@@ -118,16 +118,16 @@ subtest 'slots for slow clients' => sub {
     my $late = $wait_from->('127.0.0.3');
     syswrite $_, '{}' for $other, $late;
     is read_answer($other)->{status}, 200,
-        'slots are not lost to another address, however many it wants';
-    is read_answer($late)->{status}, 200, 'a new address gets a slot from the address that has most';
+        'slow bodies: an address keeps its only slot while another one asks for many';
+    is read_answer($late)->{status}, 200, 'slow bodies: a new address gets a slot';
     is scalar(grep { read_answer($_)->{status} == 503 } @slow[ 0 .. 9 ]), 10,
-        'the address that has most of them loses one';
+        'slow bodies: the address with the most slots loses one for each further request';
     syswrite $_, '{}' for @slow[ 10, 11 ];
     is scalar(grep { read_answer($_)->{status} == 200 } @slow[ 10, 11 ]), 2,
-        'the slot that is lost is that of the client that has sent nothing for longest';
+        'slow bodies: the newest clients of the address with the most slots keep theirs';
 };
 
-# Begins a body of 4 MB, which takes as much of the server when 2.5 MB have come.
+# Begins a body of 4 MB; its buffer has that size after 2.5 MB were received.
 my ($LARGE, $PART) = (4_194_304, 2_500_000);
 
 sub begin_large {
@@ -140,7 +140,7 @@ sub begin_large {
 sub send_part {
     my ($server, $socket, $bytes) = @_;
     syswrite $socket, ' ' x $bytes;
-    wait_for('the server to read what has come', sub { !$server->count_unread });
+    wait_for('the server to read all data', sub { !$server->count_unread });
     return;
 }
 
@@ -150,31 +150,31 @@ sub end_large {
     return read_answer($socket)->{status};
 }
 
-subtest 'large bodies that stop' => sub {
-    my ($server, $client) = start_patient($GOES_ON);
+subtest 'slow bodies: large bodies that pause' => sub {
+    my ($server, $client) = start_patient($MANY_CONNECTIONS);
     my @stopped = map { begin_large($server, $client) } 1 .. 4;
     is $client->post('/threads', ' ' x 1_000_000)->{status}, 200,
-        'and take all that a child has for bodies: a body of 1 MB is received';
+        'slow bodies: a body of 1 MB is received while paused ones use all memory for bodies';
     my $cut = read_answer(shift @stopped);
-    is $cut->{status}, 408, 'the one that has stopped for longest is cut';
-    is $cut->{json}{code}, 'request_timeout', 'and told so';
-    like $cut->{json}{detail}, qr/memory/, 'and why';
-    is $client->post('/threads', ' ' x 4_000_000)->{status}, 200, 'one of 4 MB is received';
+    is $cut->{status}, 408, 'slow bodies: the body that has paused for longest is refused with 408';
+    is $cut->{json}{code}, 'request_timeout', 'slow bodies: the code for a paused body that is cut is request_timeout';
+    like $cut->{json}{detail}, qr/memory/, 'slow bodies: the detail for a paused body that is cut names memory';
+    is $client->post('/threads', ' ' x 4_000_000)->{status}, 200, 'slow bodies: a body of 4 MB is received while paused ones use all memory for bodies';
     is scalar(grep { end_large($_, $PART) == 200 } @stopped), 3,
-        'the others are received when they go on';
+        'slow bodies: paused bodies that were not cut are received when they continue';
 
     my $cost = cost_of([ httpd_children($server->httpd_pid) ], sub {
         @stopped = map { begin_large($server, $client) } 1 .. 40 });
     cmp_ok $cost->{peak_bytes}, '<', memory_scale() * 32 * 1_048_576,
-        'however many there are, they take a bounded part of memory';
+        'slow bodies: the memory of 40 paused bodies is bounded';
     is scalar(grep { read_answer($_)->{status} == 408 } @stopped[ 0 .. 35 ]), 36,
-        'the oldest are cut';
+        'slow bodies: the oldest of 40 paused bodies are cut';
     is scalar(grep { end_large($_, $PART) == 200 } @stopped[ 36 .. 39 ]), 4,
-        'the newest are received';
+        'slow bodies: the newest of 40 paused bodies are received';
 };
 
-subtest 'a large body that comes slowly and steadily' => sub {
-    my ($server, $client) = start_patient($GOES_ON);
+subtest 'slow bodies: a large body that arrives slowly but steadily' => sub {
+    my ($server, $client) = start_patient($MANY_CONNECTIONS);
     my @stopped = map { begin_large($server, $client) } 1 .. 3;
     my $steady = begin_large($server, $client);
     my $sent = $PART;
@@ -184,57 +184,57 @@ subtest 'a large body that comes slowly and steadily' => sub {
         push @stopped, begin_large($server, $client);
     }
     is scalar(grep { read_answer($_)->{status} == 408 } @stopped[ 0 .. 5 ]), 6,
-        'is not cut before those that have stopped';
-    is end_large($steady, $sent), 200, 'and is received in the end';
+        'slow bodies: paused bodies are cut before a steady one';
+    is end_large($steady, $sent), 200, 'slow bodies: a steady body is received';
 };
 
-subtest 'what comes after a slow body' => sub {
+subtest 'slow bodies: requests after a slow body' => sub {
     my ($server, $client) = start_patient();
     my $socket = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
     syswrite $socket, '{';
     syswrite $socket, '}' . head('GET', '/info');
     my $first = read_until($socket, qr/"server":"mod_agent"/);
     like $first, qr{\AHTTP/1\.1 200.*"thread_id".*HTTP/1\.1 200}s,
-        'on its connection is answered in order';
+        'slow bodies: a request that was pipelined after a slow body is answered';
     syswrite $socket, head('POST', '/threads', 'Content-Length: 2', 'Expect: 100-continue');
-    like read_until($socket, qr/\r\n\r\n/), $CONTINUE, 'also when it is slow again';
+    like read_until($socket, qr/\r\n\r\n/), $CONTINUE, 'slow bodies: a second body on the connection may be slow';
     syswrite $socket, '{}';
-    is read_answer($socket)->{status}, 200, 'a second slow body on the connection is taken';
+    is read_answer($socket)->{status}, 200, 'slow bodies: a second slow body on the connection is received';
     syswrite $socket, head('POST', '/threads', 'Content-Length: 2', 'Expect: 100-continue')
         . '{}';
     my $answer = read_answer($socket);
-    is $answer->{status}, 200, 'a body that does not wait to be asked for is taken';
-    isnt $answer->{headers}{connection}, 'close', 'and its connection kept';
+    is $answer->{status}, 200, 'slow bodies: a body that does not wait for 100 Continue is received';
+    isnt $answer->{headers}{connection}, 'close', 'slow bodies: the connection of a body that does not wait for 100 Continue is kept';
 };
 
-subtest 'a run that is made by a slow body' => sub {
+subtest 'slow bodies: a run that is created by a slow body' => sub {
     my ($server, $client) = start_patient();
     my $body = '{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"hello"}]}}';
     for my $what (qw(wait stream)) {
         my @sockets = map { begin_waiting($client, 'POST', "/runs/$what", 'Connection: close',
             'Content-Length: ' . length $body) } 1 .. 8;
-        is scalar @sockets, 8, 'more than there are threads';
+        is scalar @sockets, 8, "slow bodies: eight $what requests wait for their bodies in four threads";
         syswrite $_, substr $body, 0, 40 for @sockets;
         syswrite $_, substr $body, 40 for @sockets;
         my @ends = map { AgentTest::Client::read_to_end($_) } @sockets;
         is scalar(grep { /"messages".*\r\n0\r\n\r\n\z/s } @ends), 8,
-            "is waited for as by any other $what";
+            "slow bodies: a $what with a slow body receives the values of its run";
     }
 };
 
-subtest 'chunked bodies' => sub {
+subtest 'slow bodies: chunked' => sub {
     my ($server, $client) = start_patient();
     my @stopped = map { begin_waiting($client, 'POST', '/threads',
         'Transfer-Encoding: chunked') } 1 .. 12;
-    # Three clients each stop at the same place.
+    # Each place is that of three clients.
     my @places = ("2\r\n{}\r\n0", "2\r\n{}\r\n000;a=b\r\n", "2\r\n{}\r\n0\r\nX-A: b\r\n",
         "1\r\n{\r\n1\r\n}");
     my @rests = ("\r\n\r\n", "\r\n", "X-B: c\r\n\r\n", "\r\n0\r\n\r\n");
     syswrite $stopped[$_], $places[ $_ % 4 ] for 0 .. $#stopped;
-    is $client->get('/ok')->{status}, 200, 'that stop anywhere hold no thread';
+    is $client->get('/ok')->{status}, 200, 'slow bodies: chunked bodies that pause anywhere hold no thread';
     syswrite $stopped[$_], $rests[ $_ % 4 ] for 0 .. $#stopped;
     is scalar(grep { read_answer($_)->{status} == 200 } @stopped), 12,
-        'and are taken when their end comes';
+        'slow bodies: chunked bodies that paused anywhere are received';
 
     my $bytes = head('POST', '/threads', 'Transfer-Encoding: chunked')
         . "1;x=\"y\"\r\n{\r\n01\r\n}\r\n00\r\nA: b\r\nC: d\r\n\r\n" . head('GET', '/info');
@@ -245,17 +245,17 @@ subtest 'chunked bodies' => sub {
     }
     like read_until($socket, qr/"server":"mod_agent"/),
         qr{\AHTTP/1\.1 200.*"thread_id".*HTTP/1\.1 200}s,
-        'also byte by byte, with trailers, and a request after them';
+        'slow bodies: a chunked body with trailers and a pipelined request arrive byte by byte';
     my $endless = begin_waiting($client, 'POST', '/threads', 'Transfer-Encoding: chunked');
     syswrite $endless, "0\r\n" . ("X-A: b\r\n" x 4000);
-    is read_answer($endless)->{status}, 400, 'trailers without an end are refused';
+    is read_answer($endless)->{status}, 400, 'slow bodies: endless trailers are refused with 400';
     my $large = begin_waiting($client, 'POST', '/threads', 'Transfer-Encoding: chunked');
     syswrite $large, sprintf "%x\r\n%s", 4_194_304, ' ' x 4_194_304;
     syswrite $large, "\r\n1\r\n \r\n";
-    is read_answer($large)->{status}, 413, 'more than AgentMaxBody is refused';
+    is read_answer($large)->{status}, 413, 'slow bodies: a chunked body larger than AgentMaxBody is refused with 413';
 };
 
-subtest 'the memory of a body' => sub {
+subtest 'slow bodies: memory' => sub {
     my ($server, $client) = start_patient();
     $client->post('/threads', {});
     for my $size (1_048_576, 4_194_304) {
@@ -275,14 +275,14 @@ subtest 'the memory of a body' => sub {
                 return AgentTest::Client::parse_response(
                     AgentTest::Client::read_to_end($socket));
             });
-            is $cost->{result}{status}, 422, "of $size bytes in pieces of $chunk";
+            is $cost->{result}{status}, 422, "slow bodies: $size bytes in chunks of $chunk are read to their end";
             cmp_ok $cost->{peak_bytes}, '<', memory_scale() * (3 * $size + 1_048_576),
-                'is at most three times its bytes';
+                "slow bodies: $size bytes in chunks of $chunk take at most three times their size";
         }
     }
 };
 
-subtest 'TLS' => sub {
+subtest 'slow bodies: TLS' => sub {
     my $dir = tempdir(CLEANUP => 1);
     chmod 0755, $dir;
     my $made = qx(openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost \\
@@ -306,12 +306,12 @@ subtest 'TLS' => sub {
         print {$to} ' ' x 60_000;
         push @talks, [ $pid, $from, $to ];
     }
-    is $client->get('/ok')->{status}, 200, 'bodies that stop hold no thread';
-    # The next request in the same record as the end of the body.
+    is $client->get('/ok')->{status}, 200, 'slow bodies: bodies that pause over TLS hold no thread';
+    # The next request is in the same record as the end of the body.
     print { $_->[2] } $end . head('GET', '/info') for @talks;
     is scalar(grep { read_until($_->[1], qr/"server":"mod_agent"/)
         =~ m{\AHTTP/1\.1 200.*"thread_id".*HTTP/1\.1 200}s } @talks), 8,
-        'and all of what lies ready is read';
+        'slow bodies: the end of a body and a request in one TLS record are read';
     for my $talk (@talks) {
         close $talk->[2];
         kill TERM => $talk->[0];
@@ -319,7 +319,7 @@ subtest 'TLS' => sub {
     }
 };
 
-subtest 'a filter that unpacks' => sub {
+subtest 'slow bodies: mod_deflate' => sub {
     my ($server, $client) = start_patient(
         'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
         '<Location "/">', 'SetInputFilter DEFLATE', '</Location>');
@@ -329,20 +329,20 @@ subtest 'a filter that unpacks' => sub {
         $_ ? 'Transfer-Encoding: chunked' : 'Content-Length: ' . length $packed) } (0, 1) x 4;
     syswrite $slow[$_], $_ % 2 ? "1\r\n" . substr($packed, 0, 1) . "\r\n"
         : substr $packed, 0, 1 for 0 .. 7;
-    is $client->get('/ok')->{status}, 200, 'holds no thread while it waits';
+    is $client->get('/ok')->{status}, 200, 'slow bodies: compressed bodies that pause hold no thread';
     my $rest = substr($packed, 1) =~ s/(.)/1\r\n$1\r\n/gsr . "0\r\n\r\n";
     syswrite $slow[$_], $_ % 2 ? $rest : substr $packed, 1 for 0 .. 7;
     is scalar(grep { read_answer($_)->{status} == 200 } @slow), 8,
-        'and gives what it has, also of pieces of one byte';
+        'slow bodies: compressed bodies in pieces of one byte are received';
 };
 
-subtest 'clients that are too slow' => sub {
+subtest 'slow bodies: time limits' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('Timeout 2',
         'RequestReadTimeout body=1-2,MinRate=1000');
     my $silent = begin_waiting($client, 'POST', '/threads', 'Content-Length: 100');
     my $answer = AgentTest::Client::parse_response(AgentTest::Client::read_to_end($silent));
-    is $answer->{status}, 408, 'are answered when nothing has come for the time of Timeout';
-    is $answer->{json}{code}, 'request_timeout', 'with the reason';
+    is $answer->{status}, 408, 'slow bodies: a client that is silent for the time of Timeout is answered 408';
+    is $answer->{json}{code}, 'request_timeout', 'slow bodies: the code for a client that is silent for Timeout is request_timeout';
     my $steady = begin_waiting($client, 'POST', '/threads', 'Content-Length: 100000');
     local $SIG{PIPE} = 'IGNORE';
     # Until mod_reqtimeout has had enough: it looks when something comes.
@@ -350,54 +350,54 @@ subtest 'clients that are too slow' => sub {
         syswrite $steady, ' ';
         return IO::Select->new($steady)->can_read(0.1);
     });
-    is read_answer($steady)->{status}, 408, 'or when less has come than RequestReadTimeout asks for';
+    is read_answer($steady)->{status}, 408, 'slow bodies: a client slower than RequestReadTimeout is answered 408';
     my $next = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
-    ok $next, 'others wait all the same';
+    ok $next, 'slow bodies: a slot is free after clients were answered 408';
 };
 
-subtest 'a client that leaves in the middle' => sub {
+subtest 'slow bodies: a client that disconnects within its body' => sub {
     my ($server, $client) = start_patient('AgentMaxWaiters 4');
     my $count = sql('select count(*) from agent.threads');
     for my $reset (0, 1) {
-        my $gone = wait_for('a place', sub { begin_waiting($client, 'POST', '/threads',
+        my $gone = wait_for('a slot', sub { begin_waiting($client, 'POST', '/threads',
             'Transfer-Encoding: chunked') });
         syswrite $gone, "2\r\n{}\r\n";
         setsockopt $gone, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0 if $reset;
         close $gone;
     }
-    wait_for('its place', sub { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') });
-    is sql('select count(*) from agent.threads'), $count, 'has asked for nothing';
+    wait_for('a free slot', sub { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') });
+    is sql('select count(*) from agent.threads'), $count, 'slow bodies: an incomplete body has no effect';
 };
 
-subtest 'a graceful restart' => sub {
+subtest 'slow bodies: a graceful restart' => sub {
     my ($server, $client) = start_patient();
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 8;
     my ($old) = httpd_children($server->httpd_pid);
     $server->graceful;
     wait_for('the new generation', sub {
         grep { $_ != $old } httpd_children($server->httpd_pid) });
-    is $client->get('/ok')->{status}, 200, 'serves others';
+    is $client->get('/ok')->{status}, 200, 'slow bodies: other requests are served after a graceful restart';
     syswrite $_, '{}' for @slow;
     is scalar(grep { read_answer($_)->{status} == 200 } @slow), 8,
-        'and who was sending still';
+        'slow bodies: bodies that began before a graceful restart are received';
     wait_for('the old child to end', sub {
         !grep { $_ == $old } httpd_children($server->httpd_pid) });
-    pass 'then the old child ends';
+    pass 'slow bodies: the old child ends when its last body was received';
 };
 
-subtest 'a stop' => sub {
+subtest 'slow bodies: a stop' => sub {
     my ($server, $client) = start_patient();
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 8;
     $server->stop;
-    is AgentTest::Client::read_to_end($slow[0]), '', 'ends slow clients';
+    is AgentTest::Client::read_to_end($slow[0]), '', 'slow bodies: a stop closes the connections of slow clients';
 };
 
-subtest 'where requests cannot wait without a thread' => sub {
+subtest 'slow bodies: AgentParking Off' => sub {
     my ($server, $client) = start_patient('AgentParking Off');
     my $slow = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
-    is $client->get('/ok')->{status}, 200, 'others are answered';
+    is $client->get('/ok')->{status}, 200, 'slow bodies: without parking, other requests are answered';
     syswrite $slow, '{}';
-    is read_answer($slow)->{status}, 200, 'and slow bodies taken';
+    is read_answer($slow)->{status}, 200, 'slow bodies: without parking, a slow body is received';
 };
 
 done_testing;

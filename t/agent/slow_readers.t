@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Clients that read a part of a large answer: the child holds the rest of it,
-# and no more, as long as its budget for all of them allows.
+# Clients that read only a part of a large response: the child holds the rest, up
+# to its budget for all of them.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -14,7 +14,7 @@ use Test::More;
 
 my $READERS = 80;
 my $TEXT    = 2_600_000;
-# The budget of a child, and what its threads and connections keep beside it.
+# The budget of a child, and the memory of its threads and connections.
 my $BUDGET = 64 * 1024 * 1024;
 my $KEPT   = 48 * 1024 * 1024;
 
@@ -27,15 +27,15 @@ for (1 .. 2) {
 }
 my ($child) = httpd_children($server->httpd_pid);
 
-# Reads all of it as it comes: to decode it would take longer than all else.
+# Reads the response without decoding it, which would take too long.
 sub fetch {
     my ($path) = @_;
     return $client->exchange(
         "GET $path HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
 }
 
-# Asks, and leaves the answer in the smallest buffer there is: the kernel's own
-# take most of it.
+# Sends the request and does not read, with the smallest receive buffer; the
+# kernel's send buffer takes most of the response.
 sub stall {
     my ($path) = @_;
     my $socket = $client->connection;
@@ -47,15 +47,15 @@ sub stall {
 sub count_cut { return scalar(() = $server->error_log =~ /AGT0721/g) }
 
 for my $what (qw(stream join)) {
-    subtest "slow readers: what the child holds for each $what" => sub {
+    subtest "slow readers: a large $what" => sub {
         my $path = AgentTest::Client::run_path($run) . "/$what";
         fetch($path);
         my ($before, $cut) = (resident_bytes($child), count_cut());
         my @stalled = map { stall($path) } 1 .. $READERS;
         wait_for('the budget to be full', sub { count_cut() - $cut >= $READERS / 5 });
         cmp_ok resident_bytes($child) - $before, '<', memory_scale() * ($BUDGET + $KEPT),
-            'is what its client has not taken, and no more';
-        is $client->get('/ok')->{status}, 200, 'others are served';
+            "slow readers: the child holds no more than its budget for unread responses of a $what";
+        is $client->get('/ok')->{status}, 200, "slow readers: other requests are served beside unread responses of a $what";
     };
 }
 
@@ -71,7 +71,7 @@ sub read_steadily {
 
 undef $server;
 
-subtest 'slow readers: a client that reads slowly but steadily is not cut' => sub {
+subtest 'slow readers: a client that reads slowly but steadily' => sub {
     ($server, $client) = AgentTest::Server->start_with_client('Timeout 1');
     $thread = $client->create_thread->{thread_id};
     for (1 .. 2) {
@@ -84,8 +84,8 @@ subtest 'slow readers: a client that reads slowly but steadily is not cut' => su
         . "/join HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     my ($head, $body) = split /\r\n\r\n/, read_steadily($socket, 5), 2;
     my ($length) = $head =~ /^Content-Length: (\d+)/m;
-    cmp_ok $length, '>', 2 * $TEXT, 'the answer is larger than what sockets hold';
-    is length $body, $length, 'it arrives whole, though it takes several times Timeout';
+    cmp_ok $length, '>', 2 * $TEXT, 'slow readers: the response is larger than the socket buffers';
+    is length $body, $length, 'slow readers: a steady client receives the whole response, in several times Timeout';
 };
 
 undef $server;

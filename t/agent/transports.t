@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Waiting through what may stand between a handler and its client: TLS, HTTP/2,
-# compression; and what a storm of clients leaves behind.
+# Waiting over TLS, HTTP/2 and with compression; and descriptors and slots after a
+# storm of clients.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -30,7 +30,7 @@ sub read_until { return AgentTest::Client::read_until(@_) }
 
 sub read_all { my ($output) = @_; local $/ = undef; return scalar <$output> }
 
-subtest 'TLS' => sub {
+subtest 'transports: TLS' => sub {
     my $dir = tempdir(CLEANUP => 1);
     chmod 0755, $dir;
     my $made = qx(openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost \\
@@ -50,15 +50,15 @@ subtest 'TLS' => sub {
     my @joins = map { curl('-k', '--http1.1', "$url/join", "$url/join") } 1 .. 12;
     my $stream = curl('-k', '--http1.1', "$url/stream");
     read_until($stream, qr/event: metadata/);
-    is $client->get('/ok')->{status}, 200, 'others are answered meanwhile';
-    # All of them wait once there is a sign of life of each.
+    is $client->get('/ok')->{status}, 200, 'transports: other requests are answered while 12 joins wait over TLS';
+    # Each waits after its first heartbeat.
     my @begun = map { read_until($_, qr/\n/) } @joins;
     $gate->wait_calls(1);
     $gate->open;
     my @ends = map { shift(@begun) . read_all($_) } @joins;
     is scalar(grep { /\A\n+\{"messages".*\}\{"messages"/s } @ends), 12,
-        'joins wait, and their connections serve another request';
-    like read_all($stream), qr/event: values/, 'streams go on to their end';
+        'transports: joins wait over TLS, and their connections serve another request';
+    like read_all($stream), qr/event: values/, 'transports: a stream over TLS reaches the end of its run';
 
     my $left = $client->start_run('sleep 600000');
     my $pid = open my $gone, '-|', 'curl', '-skN', '--http1.1',
@@ -68,10 +68,10 @@ subtest 'TLS' => sub {
     kill KILL => $pid;
     close $gone;
     $client->join_run($left);
-    is $client->get_run($left)->{status}, 'interrupted', 'a client that leaves is seen';
+    is $client->get_run($left)->{status}, 'interrupted', 'transports: a client that disconnects from TLS is noticed';
 };
 
-subtest 'compression' => sub {
+subtest 'transports: compression' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule filter_module "${MODULES}/mod_filter.so"',
         'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
@@ -80,23 +80,23 @@ subtest 'compression' => sub {
     my $stream = curl('--compressed', $server->url . path($run) . '/stream');
     my $join = curl('--compressed', $server->url . path($run) . '/join');
     like read_until($stream, qr/event: values/), qr/event: metadata/,
-        'does not hold events back';
+        'transports: compression does not delay events';
     $client->post(path($run) . '/cancel');
-    like read_all($join), qr/\{"messages"/, 'nor the values of a join';
+    like read_all($join), qr/\{"messages"/, 'transports: a join is compressed';
     read_all($stream);
 };
 
-subtest 'the shipped configuration offers HTTP/1.1 only' => sub {
+subtest 'transports: the shipped configuration' => sub {
     my $tls = AgentTest::Tls->new;
     my ($server) = AgentTest::Server->start_with_client($tls->lines,
         # The first line counts: limits.conf is included before.
         'LoadModule http2_module "${MODULES}/mod_http2.so"', 'Protocols h2 http/1.1');
     open my $out, '-|', qw(curl -sk --http2 -o /dev/null -w), '%{http_version} %{http_code}',
         $tls->url . '/ok' or die "curl: $!\n";
-    is read_all($out), '1.1 200', 'a TLS client that offers HTTP/2 gets HTTP/1.1';
+    is read_all($out), '1.1 200', 'transports: with the shipped configuration, a TLS client that offers HTTP/2 gets HTTP/1.1';
 };
 
-subtest 'HTTP/2' => sub {
+subtest 'transports: HTTP/2' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule http2_module "${MODULES}/mod_http2.so"', 'Protocols h2c http/1.1');
     my $run = $client->start_run('sleep 600000');
@@ -104,12 +104,12 @@ subtest 'HTTP/2' => sub {
     my $stream = curl('--http2-prior-knowledge', '-i', "$url/stream");
     my $join = curl('--http2-prior-knowledge', "$url/join?cancel_on_disconnect=true");
     like read_until($stream, qr/event: metadata/), qr{\AHTTP/2 200},
-        'streams are served';
-    is $client->get('/ok')->{status}, 200, 'others are answered meanwhile';
+        'transports: streams are served over HTTP/2';
+    is $client->get('/ok')->{status}, 200, 'transports: other requests are answered while HTTP/2 streams wait';
     $client->post(path($run) . '/cancel');
-    like read_all($join), qr/\{"messages"/, 'and joins';
+    like read_all($join), qr/\{"messages"/, 'transports: joins are served over HTTP/2';
     read_all($stream);
-    ok close($stream), 'to their proper end';
+    ok close($stream), 'transports: streams over HTTP/2 end properly';
 
     my $other = $client->start_run('sleep 600000');
     my $cut = curl('--http2-prior-knowledge', $server->url . path($other) . '/stream');
@@ -118,10 +118,10 @@ subtest 'HTTP/2' => sub {
     read_all($cut);
     close $cut;
     # 0: complete; 28: nothing came for the time that curl was given.
-    unlike $? >> 8, qr/\A(?:0|28)\z/, 'a graceful restart cuts them, so that clients come again';
+    unlike $? >> 8, qr/\A(?:0|28)\z/, 'transports: a graceful restart cuts streams over HTTP/2, so that clients reconnect';
 };
 
-# What the children of a server have open.
+# The number of open descriptors of a server's children.
 sub count_descriptors {
     my ($server) = @_;
     my $count = 0;
@@ -152,14 +152,14 @@ sub storm_step {
     return;
 }
 
-# The connection of a join that waits; undef when there was no place.
+# The connection of a join that waits; undef when there was no free slot.
 sub begin_join {
     my ($client, $run) = @_;
     my $socket = $client->begin('GET', path($run) . '/join');
     return read_until($socket, qr/\r\n\r\n/) =~ m{\AHTTP/1.1 200} ? $socket : undef;
 }
 
-subtest 'a storm of clients' => sub {
+subtest 'transports: a storm of clients' => sub {
     local $SIG{PIPE} = 'IGNORE';
     my ($server, $client) = AgentTest::Server->start_with_client('AgentMaxWaiters 200');
     # With a run that has ended the supervisor and its runner are there.
@@ -174,13 +174,13 @@ subtest 'a storm of clients' => sub {
     # More connections to the database may stay, but none of the clients'.
     wait_for('the last connections to end', sub {
         count_descriptors($server) <= $before + 16 });
-    pass 'leaves no descriptor behind';
+    pass 'transports: a storm of clients leaves no descriptor open';
     my $run = $client->start_run('sleep 600000');
-    # A few may still be about to leave.
-    my @joins = map { wait_for("place $_", sub { begin_join($client, $run) }) } 1 .. 200;
-    pass 'and every place free';
+    # Some of the clients may not have left yet.
+    my @joins = map { wait_for("slot $_", sub { begin_join($client, $run) }) } 1 .. 200;
+    pass 'transports: all slots are free after a storm of clients';
     my $next = $client->get(path($run) . '/join');
-    is $next->{status}, 503, 'up to AgentMaxWaiters';
+    is $next->{status}, 503, 'transports: a join beyond AgentMaxWaiters is answered 503';
     $client->post(path($run) . '/cancel');
     close $_ for @joins;
 };

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Many waiting requests that are woken at once: the threads that they take turns
-# on must not all be theirs, since httpd closes connections that are kept for
-# their next request when it has no idle thread.
+# Many waiting requests that are woken at the same time must not use all threads:
+# httpd without an idle thread closes keep-alive connections.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -28,9 +27,8 @@ CONF
 
 sub path { return AgentTest::Client::run_path($_[0]) }
 
-# Those who wait for the run and, once they are answered, ask for something else
-# on the same connection; the ids of who is through come in @{$through}. Returns
-# the members.
+# Clients that wait for the run and send another request on the same connection
+# after the answer; @{$through} receives the answers to that. Returns the members.
 sub add_waiters {
     my ($crowd, $run, $through) = @_;
     my @members;
@@ -50,8 +48,8 @@ sub add_waiters {
     return @members;
 }
 
-# Those who ask again and again, until $$stops. A proxy answers 502 where httpd
-# has closed a connection on a request: that is lost, too.
+# Clients that send requests until $$stops. A proxy answers 502 when httpd has
+# closed a connection with a request in flight: that request is lost as well.
 sub add_others {
     my ($crowd, $request, $served, $stops) = @_;
     for (1 .. $OTHERS) {
@@ -88,25 +86,25 @@ sub wake_all {
     $crowd->run(sub { $served >= $before + 10 * $OTHERS || $crowd->{lost} });
     $stops = 1;
     $crowd->run(sub { !grep { $_->{asks} } values %{ $crowd->{members} } });
-    is $crowd->{lost}, 0, 'neither of those who ask for something else';
+    is $crowd->{lost}, 0, 'wake-ups: no other request is lost while 500 waiters are woken';
     is scalar(grep { $_->{status} == 200 } @through), $WAITERS,
-        'nor the next one of those who were woken';
+        'wake-ups: the next request of each woken client is answered';
     is scalar(keys %{ $crowd->{members} }), $WAITERS + $OTHERS,
-        'and all connections are kept';
+        'wake-ups: all connections are kept while 500 waiters are woken';
     return;
 }
 
-subtest 'wakes: no request is lost while all who wait for a run are woken' => sub {
+subtest 'wake-ups: all waiters of one run' => sub {
     wake_all(sub { return $_[0] });
 };
 
-subtest 'wakes: nor any that nginx sends over connections that it keeps' => sub {
-    # Where it keeps fewer, it closes the others as soon as their waits end, and
+subtest 'wake-ups: all waiters of one run, through nginx with keepalive' => sub {
+    # With fewer connections kept, it closes the others when their waits end, and
     # each close takes a thread.
     wake_all(sub { return AgentTest::Nginx->new($_[0]->url, kept => $WAITERS + $OTHERS) });
 };
 
-subtest 'wakes: no request is lost while those who wait poll' => sub {
+subtest 'wake-ups: polling while PostgreSQL is down' => sub {
     my $postgres = AgentTest::Postgres->new;
     local $ENV{PGHOST} = $postgres->host;
     my $server = AgentTest::Server->new(database => $postgres->conninfo,
@@ -128,19 +126,19 @@ subtest 'wakes: no request is lost while those who wait poll' => sub {
             $crowd->{lost} || !grep { length $_->{seen} == $length{$_} } @waiters;
         });
     }
-    is $crowd->{lost}, 0, 'while PostgreSQL is down';
+    is $crowd->{lost}, 0, 'wake-ups: no request is lost while 500 waiters poll';
     $postgres->start;
     wait_for('the database', sub { $client->get('/threads/' . $run->{thread_id})->{status} == 200 });
     $client->post(path($run) . '/cancel');
     $crowd->run(sub { @through + $crowd->{lost} >= $WAITERS });
     $stops = 1;
     $crowd->run(sub { !grep { $_->{asks} } values %{ $crowd->{members} } });
-    is $crowd->{lost}, 0, 'nor when it is back and the run ends';
-    is scalar(grep { $_->{status} == 200 } @through), $WAITERS, 'all are answered';
-    is scalar(keys %{ $crowd->{members} }), $WAITERS + $OTHERS, 'all connections are kept';
+    is $crowd->{lost}, 0, 'wake-ups: no request is lost when PostgreSQL is back and the run ends';
+    is scalar(grep { $_->{status} == 200 } @through), $WAITERS, 'wake-ups: all waiters are answered when PostgreSQL is back';
+    is scalar(keys %{ $crowd->{members} }), $WAITERS + $OTHERS, 'wake-ups: all connections are kept while PostgreSQL is down';
 };
 
-# Lets nobody write threads until the handle is closed.
+# Locks the table of threads until the handle is closed.
 sub hold_threads {
     open my $psql, '|-', 'psql -X -q >/dev/null' or die "psql: $!\n";
     $psql->autoflush;
@@ -152,9 +150,9 @@ sub hold_threads {
     return $psql;
 }
 
-# A thread that counted as idle would be counted on for turns, and what it works
-# on closed with the idle connections.
-subtest 'wakes: a thread that goes on with a request whose body came later is busy' => sub {
+# Otherwise the thread would be counted on for turns, and its connection closed
+# with the idle ones.
+subtest 'wake-ups: a thread that continues a request after its body has arrived' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule status_module "${MODULES}/mod_status.so"',
         "<Location /server-status>\nSetHandler server-status\n</Location>");
@@ -166,15 +164,15 @@ subtest 'wakes: a thread that goes on with a request whose body came later is bu
         . "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n";
     AgentTest::Client::read_until($socket, qr/100 Continue\r\n\r\n/);
     syswrite $socket, '{}';
-    wait_for('the request to be worked on', sub {
+    wait_for('the request to wait for the lock', sub {
         sql(q{select count(*) from pg_stat_activity where wait_event_type = 'Lock'});
     });
-    # With the thread that is asked.
+    # Including the thread of this request.
     like $client->get('/server-status?auto')->{body}, qr/^BusyWorkers: 2$/m,
-        'as httpd counts';
+        'wake-ups: a thread that continues a request counts as busy in the scoreboard';
     close $held;
     like AgentTest::Client::read_until($socket, qr/thread_id/), qr{HTTP/1\.1 200},
-        'and it is answered';
+        'wake-ups: a request is answered after its body has arrived';
 };
 
 done_testing;
