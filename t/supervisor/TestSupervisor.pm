@@ -26,7 +26,7 @@ our @EXPORT = qw(start_cluster create_thread create_run create_runs run_field st
 
 our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
 
-# What the runner becomes when we may choose.
+# The user of runners, when the tests are run by root.
 my $RUNNER_USER = 'nobody';
 my %running;
 
@@ -48,11 +48,11 @@ sub program { return build_dir() . "/supervisor/$_[0]" }
 # Brings the programs of this folder up to date.
 sub build {
     my @programs = map { ".build/" . variant() . "/supervisor/$_" } @_;
-    # Not a part of the make that may have started the tests.
+    # Not a sub-make of the one that may have started the tests.
     local @ENV{qw(MAKEFLAGS MAKELEVEL)};
     my @command = ('make', '-s', '-f', 'Makefile.apxs', 'VARIANT=' . variant(), @programs);
     chdir root() or croak root() . ": $!";
-    # Files run beside each other, and make does not expect another one.
+    # Test files run at the same time; make must not.
     make_path(build_dir());
     open my $lock, '>>', build_dir() . '/supervisor.lock' or croak "supervisor.lock: $!";
     flock $lock, LOCK_EX or croak "flock: $!";
@@ -64,8 +64,7 @@ sub build {
 
 # ---- the cluster ----
 
-# Settings in seconds instead of half minutes; long enough for a runner that
-# is well on a machine that is busy.
+# Timeouts of seconds instead of half minutes, long enough for a busy machine.
 sub fast_timing {
     return { ping_interval => 500, ping_timeout => 5000, cancel_grace => 4000,
         recycle_grace => 4000, ready_timeout => 15_000 };
@@ -149,7 +148,7 @@ sub runner_pids {
     return $spawner ? children_of($spawner) : ();
 }
 
-# One byte, as httpd's children send after a commit.
+# Sends a datagram, as httpd's children do after a commit.
 sub wake {
     my ($self, $byte) = @_;
     my $socket = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $self->{wake})
@@ -162,7 +161,7 @@ sub signal {
     return kill $name => $self->{pid};
 }
 
-# The status of its end, as $? has it.
+# Waits for its end; returns its status, as $?.
 sub wait_exit {
     my ($self, $seconds) = @_;
     my $status;
@@ -209,7 +208,7 @@ sub DESTROY {
     return;
 }
 
-# What a sanitizer found is a failure of the test that provoked it.
+# A sanitizer's report fails the test that caused it.
 sub report_sanitizer {
     my ($self) = @_;
     my $log = $self->log_text;

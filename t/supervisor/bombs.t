@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs that are large or slow, each of them legal: what they cost the
-# supervisor is bounded, and others are executed beside them.
+# Runs that are large or slow, each of them legal: their cost to the supervisor
+# is bounded, and others are executed beside them.
 use strict;
 use warnings;
 use FindBin;
@@ -63,8 +63,8 @@ SQL
 # rows: a busy machine takes long to write 32 MB.
 sub patient_timing { return { %{ fast_timing() }, ping_timeout => 60_000 } }
 
-# A second, and 50 ns for each byte that passes: what it takes is a fifth of that,
-# more when other processes share the caches.
+# At most a second, and 50 ns for each byte: five times the usual, since other
+# processes share the caches.
 sub is_linear {
     my ($cost, $bytes, $title) = @_;
     note sprintf 'processor %.2f s', $cost->{cpu_sec};
@@ -203,7 +203,7 @@ subtest 'cancel: all runs can be cancelled while large ones are claimed' => sub 
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-# The runs say 7 MB each, which the database cannot take until this is closed.
+# The runs send 7 MB each, which cannot be saved until the lock is closed.
 sub lock_out {
     my ($gate, @runs) = @_;
     open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
@@ -376,7 +376,7 @@ subtest 'a runner that sends long lines without credit is not read until there i
 # Statements that always take too long are given up soon.
 my @short_statements = (lease_sec => 20, timing_ms => { %{ fast_timing() }, statement => 1000 });
 
-# From now on a rollback takes longer than any statement may.
+# Makes every rollback take longer than a statement may.
 sub break_rollback {
     sql('alter function agent.discard_run(uuid, uuid, uuid) rename to discard_run_kept');
     return sql('create function agent.discard_run(uuid, uuid, uuid) returns uuid language plpgsql as '

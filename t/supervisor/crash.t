@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Processes that are killed: their runs are executed by others, and soon.
+# Killed processes: their runs are soon executed by others.
 use strict;
 use warnings;
 use FindBin;
@@ -130,8 +130,7 @@ subtest 'processes that a runner started end with it' => sub {
 
 subtest 'kill -9 of the spawner: the supervisor exits with 1, runs are released' => sub {
     my ($sv, $run);
-    # A machine that stands still while the final writes wait for the database
-    # (AGT0353) is asked again.
+    # Repeated when the machine stalls during the final writes (AGT0353).
     for my $try (1 .. 10) {
         sql('delete from agent.run_queue');
         $sv = TestSupervisor->start($pg);
@@ -164,7 +163,7 @@ subtest 'two machines of one name do not mark each other dead in turn' => sub {
     $sv->wait_ready;
     my $own = sql("select max(worker_id) from agent.workers where state = 'live'");
     my $twin = sql("select agent.register_worker('node-1', 'another boot', 1, 1, 10, 600, '{agent}')");
-    # As the other one would do itself: it takes our worker for what a crash has left.
+    # As the other one would do: it takes our worker for a dead predecessor.
     sql("select agent.mark_worker_dead($own, true, 100)");
     $sv->wait_log(qr/AGT0322/);
     $sv->wait_log(qr/AGT0320.*AGT0320/s);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The database goes away, loses answers, or refuses what a run said.
+# The database is down, loses results, or refuses the output of a run.
 use strict;
 use warnings;
 use FindBin;
@@ -23,8 +23,8 @@ sub recoveries {
     return scalar @ready;
 }
 
-# Kills the supervisor's backend, which costs all others their lives, and waits
-# for the end of the recovery: just after the kill connections still succeed.
+# Kills the supervisor's backend, which restarts the server, and waits for the
+# end of the recovery: just after the kill connections still succeed.
 sub crash_database {
     my $backend = wait_for('the supervisor to be connected', sub {
         sql("select pid from pg_stat_activity where application_name = 'agent supervisor' limit 1")
@@ -82,7 +82,7 @@ for my $part (qw(request answer)) {
 
 subtest 'a lost result of a claim while a run sends output all the time' => sub {
     my $proxy = TestProxy->new($pg);
-    # No ping ends the runner, which listens to nothing.
+    # No pings: the runner reads nothing.
     my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo,
         timing_ms => { ping_interval => 3_600_000, kill => 1000 });
     $sv->wait_ready;
@@ -156,7 +156,7 @@ subtest 'stopped runners continue after a renewal in time' => sub {
     my $run = create_run({ do => 'gate', path => $gate });
     $sv->wake;
     wait_for('it to run', sub { events_of($run) == 2 });
-    # Another host's, whose lease ends while the database is away.
+    # A worker of another host, whose lease ends while the database is down.
     my $other = sql("select agent.register_worker('elsewhere', 'boot', 1, 1, 10, 0, '{agent}')");
     $pg->stop('fast');
     $sv->wait_log(qr/AGT0323/);
@@ -210,7 +210,7 @@ subtest 'a run whose output cannot be stored ends in error, others of its batch 
     $sv->wake;
     wait_events('all to run', 2, @good, $bad);
 
-    # While one statement waits for this lock the others' ends meet in a batch.
+    # While one statement waits for this lock, ends of other runs share a batch.
     open my $lock, '|-', 'psql', '-Xq' or die "psql: $!\n";
     print {$lock} "begin; lock table agent.run_events in share mode;\n";
     $lock->flush;
@@ -233,7 +233,7 @@ subtest 'a run whose output cannot be stored ends in error, others of its batch 
     sql('alter table agent.run_events drop constraint test');
 };
 
-# Its end of each gate is closed when the run has ended.
+# The runner closes its end of a gate when the run has ended.
 sub runner_is_idle {
     my ($sv) = @_;
     my ($runner) = $sv->runner_pids;

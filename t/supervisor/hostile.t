@@ -148,7 +148,7 @@ subtest 'standard error: a flood is limited, the run goes on' => sub {
     wait_status($run, 'success');
     $sv->wait_log(qr/AGT0348: runner \d+: \d+ more lines were not logged/);
     my @lines = $sv->log_text =~ /^(.*AGT0347: .*)$/mg;
-    # 100 of a runner in ten seconds, beside those of the runners before.
+    # 100 of a runner in ten seconds, in addition to those of earlier runners.
     my $sec = clock_gettime(CLOCK_MONOTONIC) - $began;
     cmp_ok scalar @lines, '<=', 300 + 10 * $sec, 'few lines are logged';
     is scalar(grep { length > 8300 } @lines), 0, 'none is longer than 8 KB';

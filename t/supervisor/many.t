@@ -21,7 +21,7 @@ sub wait_empty {
 subtest 'ten supervisors execute each run once' => sub {
     my @all = map { TestSupervisor->start($pg, node => "node-$_", slots => 20) } 1 .. 10;
     $_->wait_ready for @all;
-    # As many runs as all of them have slots.
+    # As many runs as there are slots.
     my $gate = make_gate();
     my $held = create_runs(200, { do => 'gate', path => $gate });
     $_->wake for @all;
@@ -30,7 +30,7 @@ subtest 'ten supervisors execute each run once' => sub {
     open_gate($gate);
     create_runs(1000, { do => 'step' }) for 1 .. 2;
     $_->wake for @all;
-    # One of them dies in the middle of it.
+    # One of them is killed while runs execute.
     wait_for('some to run', sub { sql('select count(*) from agent.usage_events') > 300 });
     $all[0]->stop('KILL');
     $all[0]->launch;
@@ -55,8 +55,8 @@ subtest 'memory does not grow over 20,000 runs' => sub {
         push @kb, $sv->memory;
     }
     note "private memory after each 1,000 runs: @kb KB";
-    # The first rounds fill what is kept for reuse; one round may need more than
-    # another, whatever leaks is there in all later ones.
+    # The first rounds fill the free lists. A single round may need more than
+    # others; a leak shows in all later ones.
     my ($first, $last) = (max(@kb[ 0 .. @kb / 4 ]), min(@kb[ -@kb / 4 .. -1 ]));
     cmp_ok $last, '<=', $first + 768, 'no growth' if !is_sanitized();
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';

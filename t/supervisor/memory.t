@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The memory that a runner may take: what it asks for beyond, and what only
-# shows when it is resident. Its runs are executed again; others are not lost.
+# The memory limit of a runner: allocations, and resident memory. Its runs are
+# executed again; others are not lost.
 use strict;
 use warnings;
 use FindBin;

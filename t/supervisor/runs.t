@@ -123,7 +123,7 @@ subtest 'a run whose tree would take all memory of a runner ends in error' => su
 
 subtest 'a run whose start line would break the protocol ends in error' => sub {
     my $thread = uuid();
-    # As it may stand in rows that no request has made.
+    # As in rows that were not made by a request.
     sql("select code from agent.create_thread('$TestSupervisor::ACCOUNT', '$thread', 'raise', "
         . q('{"metadata": {"n\"o": 1e400}}') . ')');
     my $refused = create_run({ do => 'noop' }, thread => $thread);

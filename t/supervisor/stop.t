@@ -27,8 +27,8 @@ sub start_with_run {
 }
 
 # Starts a supervisor with a run and makes it leave: the supervisor, the run, its
-# exit status, its processes, and how long it took. A machine that stands still
-# while the final writes wait for the database (AGT0353) is asked again.
+# exit status, its processes, and the time. Repeated when the machine stalls
+# during the final writes (AGT0353).
 sub start_and_leave {
     my ($leave, $config) = @_;
     for my $try (1 .. 10) {

@@ -62,7 +62,7 @@ subtest 'runners for suspects that cannot start are started after growing pauses
     my $plain = create_run({ do => 'noop' }, graph => 'broken');
     $sv->wake;
     wait_status($plain, 'success');
-    # Beside the one that died with all of them.
+    # And the ordinary one that died with all runs.
     wait_for('six of them to end', sub { $count_ends->() >= 7 });
     cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '>=', 0.1 + 0.2 + 0.4 + 0.8 + 1.6,
         'the pauses between them double';

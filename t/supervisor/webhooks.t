@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Webhooks: what a receiver gets, what its answer means, and that none is lost.
+# Webhooks: requests, outcomes, and that none is lost.
 use strict;
 use warnings;
 use FindBin;
@@ -282,7 +282,7 @@ behaviour 'a worker that is declared dead while it claims deliveries claims agai
     wait_claiming();
     sql("update agent.workers set state = 'dead', dead_at = now() where state = 'live'");
     $sv->wait_log(qr/AGT0322/);
-    # What was asked under the first number must not take the delivery.
+    # The claim under the first id must not take the delivery.
     sql("select pg_terminate_backend(pid, 10000) $WAITING");
     close $lock or die "psql failed\n";
     add_delivery($receiver->url);
