@@ -62,7 +62,7 @@ static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
         run->pool);
 }
 
-/* is_again: a former attempt has saved the first of the two checkpoints. */
+/* is_again: an earlier attempt has saved the first of the two checkpoints. */
 static apr_status_t apply_input(runner_run_t *run, json_object *input,
                                 bool is_again, runner_problem_t **problem)
 {
@@ -284,7 +284,8 @@ static apr_status_t continue_run(runner_run_t *run, json_object *checkpoint,
     return APR_SUCCESS;
 }
 
-/* An attempt that was lost between the two checkpoints of its input. */
+/* Whether an earlier attempt was lost between the two checkpoints of the input.
+ */
 static bool is_input_saved(const runner_run_t *run, json_object *checkpoint)
 {
     return run->next == RUNNER_NODE_START
