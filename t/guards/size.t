@@ -9,6 +9,7 @@ use Test::More;
 
 my %LINES = (c => 500, h => 150, sql => 500, pm => 500, pl => 500, sh => 500);
 my $FUNCTION_LINES = 60;
+my $HANDLER_LINES = 25;
 # The aim is 6: an out-parameter, a subject, inputs, err and pool add up.
 my $PARAMETERS = 8;
 
@@ -22,7 +23,7 @@ for my $file (source_files(qr/\.(?:c|h|sql|pm|pl|sh)\z/)) {
 is join("\n", @too_long), '', 'no file is too long';
 
 my @c_files = source_files(qr/\.c\z/);
-my (@long, @wide, @sizes);
+my (@long, @handlers, @wide, @sizes);
 open my $ctags, '-|', 'ctags', '-f', '-', '--output-format=json',
     '--fields=+neS', '--kinds-C=f', @c_files
     or die "ctags: $!\n";
@@ -32,11 +33,14 @@ while (my $line = <$ctags>) {
     my $name = "$tag->{path}:$tag->{line} $tag->{name}";
     push @sizes, $size if $tag->{path} =~ m{\Amod_\w+/};
     push @long, "$name has $size lines" if $size > $FUNCTION_LINES;
+    push @handlers, "$name has $size lines"
+        if $tag->{name} =~ /\Aagent_handle_/ && $size > $HANDLER_LINES;
     my $parameters = 1 + ($tag->{signature} =~ tr/,//);
     push @wide, "$name has $parameters parameters" if $parameters > $PARAMETERS;
 }
 close $ctags or die "ctags failed\n";
 is join("\n", @long), '', "no function is longer than $FUNCTION_LINES lines";
+is join("\n", @handlers), '', "no handler of an endpoint is longer than $HANDLER_LINES lines";
 is join("\n", @wide), '', "no function has more than $PARAMETERS parameters";
 
 @sizes = sort { $a <=> $b } @sizes;

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: core/wake.c */
+/* Datagrams to the supervisor. */
+#include "check.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <apr_strings.h>
+
+#include "../../mod_agent/core/wake.h"
+
+#define ID "01890000-0000-7000-8000-000000000000"
+
+static int ends[2];
+
+static int open_socket(void **state)
+{
+    return check_make_pool(state)
+        || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends);
+}
+
+static int close_socket(void **state)
+{
+    close(ends[0]);
+    close(ends[1]);
+    return check_drop_pool(state);
+}
+
+/* The next datagram as text in pool; NULL: none. */
+static const char *receive(apr_pool_t *pool)
+{
+    char text[AGENT_WAKE_BYTES + 1];
+    ssize_t length = recv(ends[0], text, sizeof(text), 0);
+
+    return length >= 0 ? apr_pstrndup(pool, text, (apr_size_t)length) : NULL;
+}
+
+static void each_hint_is_a_datagram(void **state)
+{
+    agent_wake_ready(ends[1], NULL);
+    agent_wake_cancel(ends[1], ID);
+    assert_string_equal(receive(*state), "R");
+    assert_string_equal(receive(*state), "C");
+    assert_string_equal(receive(*state), "N" ID);
+    assert_null(receive(*state));
+}
+
+static void no_ids_send_nothing(void **state)
+{
+    agent_wake_changed(ends[1], NULL);
+    agent_wake_changed(ends[1], "");
+    agent_wake_changed(-1, ID);
+    assert_null(receive(*state));
+}
+
+static void many_ids_are_split_between_ids(void **state)
+{
+    const char *changed = ID;
+
+    /* Bounded: 250 ids. */
+    for (int i = 1; i < 250; i++) {
+        changed = apr_pstrcat(*state, changed, " " ID, NULL);
+    }
+    agent_wake_changed(ends[1], changed);
+    for (int left = 250; left > 0; left -= 100) {
+        const char *text = receive(*state);
+        size_t count = left > 100 ? 100 : (size_t)left;
+
+        assert_non_null(text);
+        assert_int_equal(*text, AGENT_WAKE_CHANGED);
+        assert_memory_equal(text + 1, ID, strlen(ID));
+        assert_int_equal(strlen(text),
+                         1 + count * AGENT_UUID_SIZE - (left <= 100));
+    }
+    assert_null(receive(*state));
+}
+
+static void a_full_socket_does_not_block(void **state)
+{
+    for (int i = 0; i < 10000; i++) {
+        agent_wake_ready(ends[1], NULL);
+    }
+    assert_string_equal(receive(*state), "R");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_hint_is_a_datagram, open_socket,
+                                        close_socket),
+        cmocka_unit_test_setup_teardown(no_ids_send_nothing, open_socket,
+                                        close_socket),
+        cmocka_unit_test_setup_teardown(many_ids_are_split_between_ids,
+                                        open_socket, close_socket),
+        cmocka_unit_test_setup_teardown(a_full_socket_does_not_block,
+                                        open_socket, close_socket)};
+
+    return CHECK_RUN(tests);
+}
