@@ -24,7 +24,7 @@ static const char style[] =
     "h2 b{color:var(--accent)}"
     ".soft,small{color:var(--soft)}"
     ".tiles{display:flex;flex-wrap:wrap;gap:12px;margin:18px 0}"
-    ".tile,form,.answer,.table{background:var(--card);"
+    ".tile,form,.result,.table{background:var(--card);"
     "border:1px solid var(--line);border-radius:10px}"
     ".tile{padding:10px 18px;min-width:120px}"
     ".tile b{display:block;font-size:24px;font-variant-numeric:tabular-nums}"
@@ -48,9 +48,9 @@ static const char style[] =
     "border:1px solid var(--line);background:var(--back);color:var(--ink)}"
     "button{background:var(--accent);border-color:var(--accent);color:#fff;"
     "cursor:pointer}"
-    ".answer{padding:12px 18px;margin:18px 0;border-left:5px solid "
+    ".result{padding:12px 18px;margin:18px 0;border-left:5px solid "
     "var(--accent)}"
-    ".answer.no{border-left-color:var(--bad)}";
+    ".result.no{border-left-color:var(--bad)}";
 
 /* ---- Numbers ---- */
 
@@ -254,7 +254,7 @@ static void print_decision(request_rec *r, const rlr_query_t *query)
     const rlr_decision_t *decision = query->decision;
     const rlr_window_decision_t *window = &decision->counter.window;
 
-    ap_rprintf(r, "<div class=\"answer%s\"><code>%s %s</code> in %s: <b>%s</b>",
+    ap_rprintf(r, "<div class=\"result%s\"><code>%s %s</code> in %s: <b>%s</b>",
                decision->outcome == RLR_REFUSED ? " no" : "",
                ap_escape_html(r->pool, query->subject.target.method),
                ap_escape_html(r->pool, query->subject.target.path),
@@ -277,14 +277,14 @@ static void print_decision(request_rec *r, const rlr_query_t *query)
 static void print_query(request_rec *r, const rlr_query_t *query)
 {
     if (query->problem != NULL) {
-        ap_rvputs(r, "<div class=\"answer no\">",
+        ap_rvputs(r, "<div class=\"result no\">",
                   ap_escape_html(r->pool, query->problem), "</div>\n", NULL);
     }
     else if (query->decision != NULL) {
         print_decision(r, query);
     }
     else if (query->reset >= 0) {
-        ap_rprintf(r, "<div class=answer>%s: %d counters reset</div>\n",
+        ap_rprintf(r, "<div class=result>%s: %d counters reset</div>\n",
                    query->identity, query->reset);
     }
 }

@@ -143,7 +143,7 @@ for my $bad ([ 'path=x', 'path: expected a path' ], [ 'action=ask', 'path: expec
 is post("action=ask&method=POST&path=/runs/query&api-key=$key")->{json}{outcome},
     'refused', 'query: a POST may have the key in clear';
 like post("action=ask&method=POST&path=/runs/query&api-key=$key&format=html")->{body},
-    qr{<div class="answer no"><code>POST /runs/query</code> in us: <b>refused</b>},
+    qr{<div class="result no"><code>POST /runs/query</code> in us: <b>refused</b>},
     'query: the result as HTML';
 
 # ---- reset ----

@@ -135,8 +135,8 @@ static void charge_without_a_place(segment_t *segment, segment_t *next,
 
 /* From `before_us` after these charges until they expire, key 1 is refused,
  * whichever children decide first; then it gets a slot. */
-static void judge_older_first(rlr_limit_t older, rlr_limit_t newer,
-                              uint64_t before_us)
+static void verify_older_first(rlr_limit_t older, rlr_limit_t newer,
+                               uint64_t before_us)
 {
     uint64_t over_us = newer.interval_sec * 1000000ULL;
     rlr_table_decision_t answer;
@@ -162,7 +162,7 @@ static void judge_older_first(rlr_limit_t older, rlr_limit_t newer,
 
 static void a_slot_claimed_by_older_children_keeps_a_larger_count(void **state)
 {
-    judge_older_first(three, eight, 5500000);
+    verify_older_first(three, eight, 5500000);
 }
 
 static void a_slot_claimed_by_older_children_keeps_a_longer_interval(
@@ -170,7 +170,7 @@ static void a_slot_claimed_by_older_children_keeps_a_longer_interval(
 {
     static const rlr_limit_t minute = {3, 60};
 
-    judge_older_first(three, minute, 20000000);
+    verify_older_first(three, minute, 20000000);
 }
 
 /* A count within their own limit is kept. */

@@ -17,12 +17,12 @@
 #define OWNER_DIED 0x40000000
 
 /* A test of a death: preparation, the child's action, the check. */
-typedef struct scene_t {
+typedef struct death_t {
     uint32_t slots;
     void (*prepare)(segment_t *segment);
     void (*act)(segment_t *segment);
-    void (*judge)(segment_t *segment);
-} scene_t;
+    void (*verify)(segment_t *segment);
+} death_t;
 
 /* The thread sanitizer adds so many instructions that it would take minutes. */
 #if defined(__SANITIZE_THREAD__)
@@ -32,7 +32,7 @@ typedef struct scene_t {
 #endif
 
 /* Starts the child, stopped before its request; 0 if tracing is forbidden. */
-static pid_t start_child(const scene_t *scene, segment_t *segment)
+static pid_t start_child(const death_t *death, segment_t *segment)
 {
     pid_t pid = CAN_STEP ? fork() : -1;
     int status;
@@ -45,7 +45,7 @@ static pid_t start_child(const scene_t *scene, segment_t *segment)
             _exit(77);
         }
         raise(SIGSTOP);
-        scene->act(segment);
+        death->act(segment);
         _exit(0);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -84,19 +84,19 @@ static segment_t copy_of_dead(const segment_t *segment, void *memory, pid_t pid)
     return left;
 }
 
-static void judge_death(const scene_t *scene, const segment_t *segment,
-                        void *memory, pid_t pid)
+static void verify_death(const death_t *death, const segment_t *segment,
+                         void *memory, pid_t pid)
 {
     segment_t left = copy_of_dead(segment, memory, pid);
 
     left.clock.baton = &left.time;
     assert_null(rlr_walk_validate(&left.table, &left.clock));
-    scene->judge(&left);
+    death->verify(&left);
     assert_null(rlr_walk_validate(&left.table, &left.clock));
 }
 
 /* What a lock guards changes only while the child holds it. */
-static void judge_locks(const segment_t *segment, const void *last, pid_t pid)
+static void verify_locks(const segment_t *segment, const void *last, pid_t pid)
 {
     const rlr_table_t *table = &segment->table;
     const char *base = segment->memory;

@@ -10,458 +10,471 @@
 static const rlr_limit_t five = {5, 10};
 static const rlr_limit_t eight = {8, 10};
 
-static void admit(stage_t *stage)
+static void admit(fixture_t *fixture)
 {
-    rlr_window_admit(&stage->window, SIM_OWNER, stage->limit,
-                     stage->limit.count, &stage->clock, &stage->decision);
+    rlr_window_admit(&fixture->window, SIM_OWNER, fixture->limit,
+                     fixture->limit.count, &fixture->clock, &fixture->decision);
 }
 
 /* Admits one and logs it; for interruptions. */
-static void admit_beside(stage_t *stage)
+static void admit_beside(fixture_t *fixture)
 {
     rlr_window_decision_t decision;
 
-    rlr_window_admit(&stage->window, SIM_OWNER, stage->limit,
-                     stage->limit.count, &stage->clock, &decision);
+    rlr_window_admit(&fixture->window, SIM_OWNER, fixture->limit,
+                     fixture->limit.count, &fixture->clock, &decision);
     if (decision.admitted) {
-        sim_log_add(&stage->log, decision.at_ms * 1000);
-        stage->admitted++;
+        sim_log_add(&fixture->log, decision.at_ms * 1000);
+        fixture->admitted++;
     }
 }
 
-static void build(stage_t *stage, uint32_t count)
+static void build(fixture_t *fixture, uint32_t count)
 {
-    stage->limit.count = count;
-    stage->limit.interval_sec = 10;
-    sim_build(&stage->window, stage->limit, &stage->clock);
+    fixture->limit.count = count;
+    fixture->limit.interval_sec = 10;
+    sim_build(&fixture->window, fixture->limit, &fixture->clock);
 }
 
-static void fill(stage_t *stage, uint32_t count)
+static void fill(fixture_t *fixture, uint32_t count)
 {
-    while (stage->admitted < count) {
-        admit_beside(stage);
-        stage->time.us += 1000;
+    while (fixture->admitted < count) {
+        admit_beside(fixture);
+        fixture->time.us += 1000;
     }
 }
 
 /* Logs the request's own admission, at its time. */
-static void log_request(stage_t *stage)
+static void log_request(fixture_t *fixture)
 {
-    uint64_t us = stage->decision.at_ms * 1000;
-    uint64_t i = stage->log.total;
+    uint64_t us = fixture->decision.at_ms * 1000;
+    uint64_t i = fixture->log.total;
 
-    if (!stage->decision.admitted) {
+    if (!fixture->decision.admitted) {
         return;
     }
-    sim_log_add(&stage->log, us);
-    while (i > 0 && stage->log.times[i - 1] > us) {
-        stage->log.times[i] = stage->log.times[i - 1];
+    sim_log_add(&fixture->log, us);
+    while (i > 0 && fixture->log.times[i - 1] > us) {
+        fixture->log.times[i] = fixture->log.times[i - 1];
         i--;
     }
-    stage->log.times[i] = us;
+    fixture->log.times[i] = us;
 }
 
 /* All decisions so far, and those of the next three intervals, agree with an
  * exact log. */
-static const char *judge_by_log(stage_t *stage)
+static const char *verify_by_log(fixture_t *fixture)
 {
-    uint32_t group = (stage->limit.count + 63) / 64;
-    uint32_t step_us = 10000000 / (4 * stage->limit.count);
+    uint32_t group = (fixture->limit.count + 63) / 64;
+    uint32_t step_us = 10000000 / (4 * fixture->limit.count);
 
-    log_request(stage);
-    for (uint32_t i = 0; i < 12 * stage->limit.count + 8; i++) {
-        uint64_t now = stage->time.us;
-        uint32_t before = stage->admitted;
+    log_request(fixture);
+    for (uint32_t i = 0; i < 12 * fixture->limit.count + 8; i++) {
+        uint64_t now = fixture->time.us;
+        uint32_t before = fixture->admitted;
 
-        admit_beside(stage);
-        if (stage->admitted == before) {
-            DEMAND(sim_log_has(&stage->log, stage->limit.count - (group - 1),
+        admit_beside(fixture);
+        if (fixture->admitted == before) {
+            DEMAND(sim_log_has(&fixture->log,
+                               fixture->limit.count - (group - 1),
                                now - 10002000));
         }
-        stage->time.us += step_us;
+        fixture->time.us += step_us;
     }
-    for (uint64_t i = stage->limit.count; i < stage->log.total; i++) {
-        DEMAND(stage->log.times[i] - stage->log.times[i - stage->limit.count]
+    for (uint64_t i = fixture->limit.count; i < fixture->log.total; i++) {
+        DEMAND(fixture->log.times[i]
+                   - fixture->log.times[i - fixture->limit.count]
                >= 10000000);
     }
     return NULL;
 }
 
 /* All marks in use, the older half expired. */
-static void prepare_half_over(stage_t *stage)
+static void prepare_half_over(fixture_t *fixture)
 {
-    build(stage, 64);
+    build(fixture, 64);
     for (int i = 0; i < 64; i++) {
-        admit_beside(stage);
-        stage->time.us += 150000;
+        admit_beside(fixture);
+        fixture->time.us += 150000;
     }
-    stage->time.us += 5000000;
+    fixture->time.us += 5000000;
 }
 
-static void admit_ten(stage_t *stage)
+static void admit_ten(fixture_t *fixture)
 {
     for (int i = 0; i < 10; i++) {
-        admit_beside(stage);
+        admit_beside(fixture);
     }
 }
 
-static const char *judge_admitted(stage_t *stage)
+static const char *verify_admitted(fixture_t *fixture)
 {
-    DEMAND(stage->decision.admitted);
-    return judge_by_log(stage);
+    DEMAND(fixture->decision.admitted);
+    return verify_by_log(fixture);
 }
 
 static void marks_of_later_requests_do_not_refuse_a_request(void **state)
 {
-    play(prepare_half_over, admit, admit_ten, judge_admitted, false);
+    test_interrupted(prepare_half_over, admit, admit_ten, verify_admitted,
+                     false);
 }
 
-static void prepare_one(stage_t *stage)
+static void prepare_one(fixture_t *fixture)
 {
-    build(stage, 1);
-    fill(stage, 1);
-    stage->time.us += 11000000;
+    build(fixture, 1);
+    fill(fixture, 1);
+    fixture->time.us += 11000000;
 }
 
 /* As many admissions as return the ring, and all but the sequence, to its
  * state. */
-static void admit_a_round(stage_t *stage)
+static void admit_a_round(fixture_t *fixture)
 {
     for (int i = 0; i < RLR_WINDOW_RING; i++) {
-        admit_beside(stage);
-        stage->time.us += 10001000;
+        admit_beside(fixture);
+        fixture->time.us += 10001000;
     }
-    stage->time.us -= 10001000;
+    fixture->time.us -= 10001000;
 }
 
 static void a_recurring_state_is_detected(void **state)
 {
-    play(prepare_one, admit, admit_a_round, judge_by_log, false);
+    test_interrupted(prepare_one, admit, admit_a_round, verify_by_log, false);
 }
 
-static void prepare_half(stage_t *stage)
+static void prepare_half(fixture_t *fixture)
 {
-    build(stage, 10);
-    fill(stage, 5);
+    build(fixture, 10);
+    fill(fixture, 5);
 }
 
-static void admit_and_wait(stage_t *stage)
+static void admit_and_wait(fixture_t *fixture)
 {
-    admit_beside(stage);
-    stage->time.us += 5000000;
+    admit_beside(fixture);
+    fixture->time.us += 5000000;
 }
 
 static void a_mark_is_not_raised_late(void **state)
 {
-    play(prepare_half, admit, admit_and_wait, judge_by_log, false);
+    test_interrupted(prepare_half, admit, admit_and_wait, verify_by_log, false);
 }
 
-static void prepare_groups(stage_t *stage)
+static void prepare_groups(fixture_t *fixture)
 {
-    build(stage, 300);
-    fill(stage, 3);
+    build(fixture, 300);
+    fill(fixture, 3);
 }
 
-static void admit_more_and_wait(stage_t *stage)
+static void admit_more_and_wait(fixture_t *fixture)
 {
-    admit_ten(stage);
-    stage->time.us += 5000000;
+    admit_ten(fixture);
+    fixture->time.us += 5000000;
 }
 
 static void a_mark_of_a_group_is_not_raised_late(void **state)
 {
-    play(prepare_groups, admit, admit_more_and_wait, judge_by_log, false);
+    test_interrupted(prepare_groups, admit, admit_more_and_wait, verify_by_log,
+                     false);
 }
 
 /* The request is then the fifth and last in the oldest mark. */
-static void wait_and_admit_one(stage_t *stage)
+static void wait_and_admit_one(fixture_t *fixture)
 {
-    stage->time.us += 5000000;
-    admit_beside(stage);
+    fixture->time.us += 5000000;
+    admit_beside(fixture);
 }
 
 static void a_mark_of_a_group_is_not_lowered(void **state)
 {
-    play(prepare_groups, admit, wait_and_admit_one, judge_by_log, false);
+    test_interrupted(prepare_groups, admit, wait_and_admit_one, verify_by_log,
+                     false);
 }
 
-static void prepare_full(stage_t *stage)
+static void prepare_full(fixture_t *fixture)
 {
-    build(stage, 15);
-    fill(stage, 15);
-    stage->time.us += 9000000;
+    build(fixture, 15);
+    fill(fixture, 15);
+    fixture->time.us += 9000000;
 }
 
-static void wait_and_admit(stage_t *stage)
+static void wait_and_admit(fixture_t *fixture)
 {
-    stage->time.us += 1500000;
+    fixture->time.us += 1500000;
     for (int i = 0; i < 20; i++) {
-        admit_beside(stage);
+        admit_beside(fixture);
     }
 }
 
 static void an_old_clock_reading_is_not_published(void **state)
 {
-    play(prepare_full, admit, wait_and_admit, judge_by_log, false);
+    test_interrupted(prepare_full, admit, wait_and_admit, verify_by_log, false);
 }
 
 /* Tables: the request is for key 7. */
-static void ask_table(stage_t *stage)
+static void ask_table(fixture_t *fixture)
 {
-    stage->decision = segment_ask(&stage->segment, 7, five).window;
+    fixture->decision = segment_ask(&fixture->segment, 7, five).window;
 }
 
-static void make_table(stage_t *stage)
+static void make_table(fixture_t *fixture)
 {
-    segment_make(&stage->segment, 16, 3);
-    stage->segment.clock.baton = &stage->segment.time;
+    segment_make(&fixture->segment, 16, 3);
+    fixture->segment.clock.baton = &fixture->segment.time;
 }
 
-static uint32_t use_up(stage_t *stage, uint64_t key)
+static uint32_t use_up(fixture_t *fixture, uint64_t key)
 {
     uint32_t admitted = 0;
 
-    while (segment_ask(&stage->segment, key, five).window.admitted) {
+    while (segment_ask(&fixture->segment, key, five).window.admitted) {
         admitted++;
     }
     return admitted;
 }
 
-static void prepare_known_and_over(stage_t *stage)
+static void prepare_known_and_over(fixture_t *fixture)
 {
-    make_table(stage);
-    use_up(stage, 7);
-    stage->segment.time.us += 11000000;
+    make_table(fixture);
+    use_up(fixture, 7);
+    fixture->segment.time.us += 11000000;
 }
 
 /* Other keys claim all slots and use up their limits. */
-static void take_all_places(stage_t *stage)
+static void take_all_places(fixture_t *fixture)
 {
-    for (uint64_t key = 100; !stage_is_locked(stage) && key < 160; key++) {
-        use_up(stage, key);
+    for (uint64_t key = 100; !fixture_is_locked(fixture) && key < 160; key++) {
+        use_up(fixture, key);
     }
 }
 
-static const char *judge_taken(stage_t *stage)
+static const char *verify_taken(fixture_t *fixture)
 {
-    DEMAND(use_up(stage, 7) + stage->decision.admitted <= 5);
+    DEMAND(use_up(fixture, 7) + fixture->decision.admitted <= 5);
     for (uint64_t key = 100; key < 160; key++) {
         uint64_t known = key;
-        rlr_table_request_t request = segment_request(&stage->segment, &known,
+        rlr_table_request_t request = segment_request(&fixture->segment, &known,
                                                       five);
 
         /* Keys with a slot there have used up their limit. */
-        if (stage->decision.at_ms != 0
-            && rlr_table_knows(&stage->segment.table, &request)
-            && segment_peek(&stage->segment, key, five).window.remaining > 0) {
-            DEMAND(use_up(stage, key) == 5);
+        if (fixture->decision.at_ms != 0
+            && rlr_table_knows(&fixture->segment.table, &request)
+            && segment_peek(&fixture->segment, key, five).window.remaining
+                > 0) {
+            DEMAND(use_up(fixture, key) == 5);
         }
     }
-    return stage_drop_table(stage);
+    return fixture_drop_table(fixture);
 }
 
 static void a_slot_of_another_key_is_not_charged(void **state)
 {
-    play(prepare_known_and_over, ask_table, take_all_places, judge_taken, true);
+    test_interrupted(prepare_known_and_over, ask_table, take_all_places,
+                     verify_taken, true);
 }
 
 /* Another process claims a slot for the same key first and uses up its
  * limit. */
-static void place_first(stage_t *stage)
+static void place_first(fixture_t *fixture)
 {
-    if (!stage_is_locked(stage)) {
-        stage->admitted = use_up(stage, 7);
+    if (!fixture_is_locked(fixture)) {
+        fixture->admitted = use_up(fixture, 7);
     }
 }
 
-static const char *judge_once(stage_t *stage)
+static const char *verify_once(fixture_t *fixture)
 {
-    stage->admitted += stage->decision.admitted;
-    stage->admitted += use_up(stage, 7);
-    DEMAND(stage->admitted == 5);
-    return stage_drop_table(stage);
+    fixture->admitted += fixture->decision.admitted;
+    fixture->admitted += use_up(fixture, 7);
+    DEMAND(fixture->admitted == 5);
+    return fixture_drop_table(fixture);
 }
 
 static void a_key_that_gets_a_slot_concurrently_is_found(void **state)
 {
-    play(make_table, ask_table, place_first, judge_once, true);
+    test_interrupted(make_table, ask_table, place_first, verify_once, true);
 }
 
-static void prepare_all_over(stage_t *stage)
+static void prepare_all_over(fixture_t *fixture)
 {
-    make_table(stage);
+    make_table(fixture);
     for (uint64_t key = 100; key < 300; key++) {
-        segment_ask(&stage->segment, key, five);
+        segment_ask(&fixture->segment, key, five);
     }
-    stage->segment.time.us += 11000000;
+    fixture->segment.time.us += 11000000;
 }
 
 /* Dead keys become live, without a lock, while slots are searched. */
-static void wake_all(stage_t *stage)
+static void wake_all(fixture_t *fixture)
 {
-    const rlr_table_t *table = &stage->segment.table;
+    const rlr_table_t *table = &fixture->segment.table;
 
     for (size_t i = 0; i < (size_t)table->sets * RLR_WAYS; i++) {
         rlr_window_t *window = &table->slots[i].window;
         rlr_window_decision_t decision;
 
-        stage->admitted += rlr_window_admit(window, window->owner, five, 5,
-                                            &stage->segment.clock, &decision)
+        fixture->admitted += rlr_window_admit(window, window->owner, five, 5,
+                                              &fixture->segment.clock,
+                                              &decision)
                 == RLR_WINDOW_DECIDED
             && decision.admitted;
     }
 }
 
-static const char *judge_all_count(stage_t *stage)
+static const char *verify_all_count(fixture_t *fixture)
 {
-    const rlr_table_t *table = &stage->segment.table;
+    const rlr_table_t *table = &fixture->segment.table;
     uint32_t held = 0;
 
     for (size_t i = 0; i < (size_t)table->sets * RLR_WAYS; i++) {
         rlr_window_copy_t copy;
 
         rlr_window_copy(&copy, &table->slots[i].window, 0,
-                        &stage->segment.clock);
+                        &fixture->segment.clock);
         held += copy.count;
     }
     for (uint32_t i = 0; i < RLR_GROUPS; i++) {
         rlr_window_copy_t copy;
 
         rlr_window_copy(&copy, &rlr_layout_overflow_slot(table, 0, i)->window,
-                        0, &stage->segment.clock);
+                        0, &fixture->segment.clock);
         held += copy.count;
     }
-    DEMAND(held == stage->admitted + stage->decision.admitted);
-    return stage_drop_table(stage);
+    DEMAND(held == fixture->admitted + fixture->decision.admitted);
+    return fixture_drop_table(fixture);
 }
 
 static void a_key_that_becomes_live_keeps_its_slot(void **state)
 {
-    play(prepare_all_over, ask_table, wake_all, judge_all_count, true);
+    test_interrupted(prepare_all_over, ask_table, wake_all, verify_all_count,
+                     true);
 }
 
-static void prepare_other_limit(stage_t *stage)
+static void prepare_other_limit(fixture_t *fixture)
 {
-    make_table(stage);
+    make_table(fixture);
     for (int i = 0; i < 3; i++) {
-        segment_ask(&stage->segment, 7, five);
+        segment_ask(&fixture->segment, 7, five);
     }
 }
 
-static void ask_with_new_limit(stage_t *stage)
+static void ask_with_new_limit(fixture_t *fixture)
 {
-    stage->decision = segment_ask(&stage->segment, 7, eight).window;
+    fixture->decision = segment_ask(&fixture->segment, 7, eight).window;
 }
 
-static const char *judge_new_limit(stage_t *stage)
+static const char *verify_new_limit(fixture_t *fixture)
 {
-    uint32_t remaining = segment_peek(&stage->segment, 7, eight)
+    uint32_t remaining = segment_peek(&fixture->segment, 7, eight)
                              .window.remaining;
 
-    DEMAND(stage->decision.admitted);
-    DEMAND(remaining == 8 - 3 - 1 - stage->admitted);
-    return stage_drop_table(stage);
+    DEMAND(fixture->decision.admitted);
+    DEMAND(remaining == 8 - 3 - 1 - fixture->admitted);
+    return fixture_drop_table(fixture);
 }
 
 static void a_changed_limit_loses_no_admission(void **state)
 {
     /* Processes with the old limit continue until the new one is in place. */
-    play(prepare_other_limit, ask_with_new_limit, wake_all, judge_new_limit,
-         true);
+    test_interrupted(prepare_other_limit, ask_with_new_limit, wake_all,
+                     verify_new_limit, true);
 }
 
 /* ---- Reclaimed slots ---- */
 
 /* The address has its share of four slots, all with dead keys. */
-static void prepare_share_over(stage_t *stage)
+static void prepare_share_over(fixture_t *fixture)
 {
-    segment_make(&stage->segment, 64, 3);
-    stage->segment.clock.baton = &stage->segment.time;
-    stage->segment.holder = 1;
+    segment_make(&fixture->segment, 64, 3);
+    fixture->segment.clock.baton = &fixture->segment.time;
+    fixture->segment.holder = 1;
     for (uint64_t key = 1000; key < 1004; key++) {
-        segment_ask(&stage->segment, key, five);
+        segment_ask(&fixture->segment, key, five);
     }
-    stage->segment.time.us += 11000000;
+    fixture->segment.time.us += 11000000;
 }
 
 /* Other requests of the address have new keys, and sweep too. */
-static void sweep_first(stage_t *stage)
+static void sweep_first(fixture_t *fixture)
 {
-    if (!stage_is_locked(stage)) {
+    if (!fixture_is_locked(fixture)) {
         for (uint64_t key = 2000; key < 2006; key++) {
-            stage->admitted += segment_ask(&stage->segment, key, five)
-                                   .window.admitted;
+            fixture->admitted += segment_ask(&fixture->segment, key, five)
+                                     .window.admitted;
         }
     }
 }
 
 /* Each slot is counted exactly once. */
-static const char *judge_shares(stage_t *stage)
+static const char *verify_shares(fixture_t *fixture)
 {
-    DEMAND(stage->decision.at_ms != 0);
-    DEMAND(segment_excess(&stage->segment.table) == 0);
-    use_up(stage, 8);
-    use_up(stage, 7);
-    DEMAND(segment_excess(&stage->segment.table) == 0);
-    return stage_drop_table(stage);
+    DEMAND(fixture->decision.at_ms != 0);
+    DEMAND(segment_excess(&fixture->segment.table) == 0);
+    use_up(fixture, 8);
+    use_up(fixture, 7);
+    DEMAND(segment_excess(&fixture->segment.table) == 0);
+    return fixture_drop_table(fixture);
 }
 
 static void two_sweeps_reclaim_a_slot_once(void **state)
 {
-    play(prepare_share_over, ask_table, sweep_first, judge_shares, true);
+    test_interrupted(prepare_share_over, ask_table, sweep_first, verify_shares,
+                     true);
 }
 
 /* Slots of dead keys are claimed by another address after the sweep has seen
  * them. */
-static void take_for_another(stage_t *stage)
+static void take_for_another(fixture_t *fixture)
 {
-    if (!stage_is_locked(stage)) {
-        stage->segment.holder = 2;
+    if (!fixture_is_locked(fixture)) {
+        fixture->segment.holder = 2;
         for (uint64_t key = 3000; key < 3004; key++) {
-            use_up(stage, key);
+            use_up(fixture, key);
         }
-        stage->segment.holder = 1;
+        fixture->segment.holder = 1;
     }
 }
 
-static const char *judge_another(stage_t *stage)
+static const char *verify_another(fixture_t *fixture)
 {
-    stage->segment.holder = 2;
+    fixture->segment.holder = 2;
     for (uint64_t key = 3000; key < 3004; key++) {
-        uint32_t admitted = use_up(stage, key);
+        uint32_t admitted = use_up(fixture, key);
 
         DEMAND(admitted == 0 || admitted == 5);
     }
-    stage->segment.holder = 1;
-    return judge_shares(stage);
+    fixture->segment.holder = 1;
+    return verify_shares(fixture);
 }
 
 static void a_slot_claimed_by_another_address_is_not_reclaimed(void **state)
 {
-    play(prepare_share_over, ask_table, take_for_another, judge_another, true);
+    test_interrupted(prepare_share_over, ask_table, take_for_another,
+                     verify_another, true);
 }
 
 static void a_key_that_becomes_live_is_not_reclaimed(void **state)
 {
-    play(prepare_share_over, ask_table, wake_all, judge_all_count, true);
+    test_interrupted(prepare_share_over, ask_table, wake_all, verify_all_count,
+                     true);
 }
 
-static void ask_known(stage_t *stage)
+static void ask_known(fixture_t *fixture)
 {
-    stage->decision = segment_ask(&stage->segment, 1000, five).window;
+    fixture->decision = segment_ask(&fixture->segment, 1000, five).window;
 }
 
-static const char *judge_known(stage_t *stage)
+static const char *verify_known(fixture_t *fixture)
 {
-    DEMAND(stage->decision.admitted);
-    DEMAND(use_up(stage, 1000) <= 4);
-    DEMAND(segment_excess(&stage->segment.table) == 0);
-    return stage_drop_table(stage);
+    DEMAND(fixture->decision.admitted);
+    DEMAND(use_up(fixture, 1000) <= 4);
+    DEMAND(segment_excess(&fixture->segment.table) == 0);
+    return fixture_drop_table(fixture);
 }
 
 static void a_key_whose_slot_is_reclaimed_concurrently_is_counted(void **state)
 {
-    play(prepare_share_over, ask_known, sweep_first, judge_known, false);
+    test_interrupted(prepare_share_over, ask_known, sweep_first, verify_known,
+                     false);
 }
 
 int main(void)

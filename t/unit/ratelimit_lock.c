@@ -58,7 +58,7 @@ static void repair(segment_t *segment)
 }
 
 /* A new key of each address; the first finds the lock of the dead process. */
-static void judge_death_of(segment_t *segment)
+static void verify_death_of(segment_t *segment)
 {
     const rlr_table_t *table = &segment->table;
 
@@ -110,7 +110,7 @@ static bool kill_at(part_t prepare, part_t work, unsigned instruction)
         _exit(0);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    judge_death_of(&segment);
+    verify_death_of(&segment);
     segment_drop(&segment);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
@@ -166,7 +166,7 @@ static void two_locks_of_a_dead_owner_are_recovered(void **state)
     assert_true(WIFSIGNALED(status));
     sweep(&segment);
     assert_true(rlr_segment_is_damaged(&segment.table));
-    judge_death_of(&segment);
+    verify_death_of(&segment);
     segment_drop(&segment);
 }
 

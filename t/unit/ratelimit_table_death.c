@@ -5,7 +5,7 @@
  * instruction by instruction. Whenever the shared memory has changed, the
  * parent copies it as if the child were dead: its locks are marked as the
  * kernel marks the robust locks of a dead process. The copy is then checked.
- * (Killed processes: ratelimit_table_crowd.c.)
+ * (Killed processes: ratelimit_table_concurrent.c.)
  */
 #include "check.h"
 
@@ -55,7 +55,7 @@ static void ask_eight(segment_t *segment)
 }
 
 /* All other keys have used up their five. */
-static void judge_others(segment_t *segment, uint64_t first, uint64_t end)
+static void verify_others(segment_t *segment, uint64_t first, uint64_t end)
 {
     for (uint64_t key = first; key < end; key++) {
         assert_int_equal(use_up(segment, key, five), 0);
@@ -70,14 +70,14 @@ static void prepare_neighbours(segment_t *segment)
 }
 
 /* The child's admission was counted, or it was not. */
-static void judge_new_key(segment_t *segment)
+static void verify_new_key(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, five), 4, 5);
-    judge_others(segment, 100, 108);
+    verify_others(segment, 100, 108);
 }
 
 /* Each key whose slot it may have been gets a decision. */
-static void judge_former_keys(segment_t *segment)
+static void verify_former_keys(segment_t *segment)
 {
     void *left = malloc(segment->size);
 
@@ -112,10 +112,10 @@ static void death_of_a_known_keys_request(segment_t *segment)
     segment_ask(segment, child_key, eight);
 }
 
-static void judge_known_key(segment_t *segment)
+static void verify_known_key(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, eight), 4, 5);
-    judge_others(segment, 100, 108);
+    verify_others(segment, 100, 108);
 }
 
 /* All marks are in use, the older half expired. */
@@ -128,7 +128,7 @@ static void death_of_a_key_that_was_full(segment_t *segment)
     segment->time.us += 6750000;
 }
 
-static void judge_full_key(segment_t *segment)
+static void verify_full_key(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, sixty_four), 31, 32);
 }
@@ -161,13 +161,13 @@ static void death_while_an_overflow_window_is_widened(segment_t *segment)
     assert_int_equal(use_up(segment, child_key, five), 5);
 }
 
-static void judge_widened(segment_t *segment)
+static void verify_widened(segment_t *segment)
 {
     assert_int_equal(use_up(segment, child_key, five), 0);
     assert_in_range(use_up(segment, child_key, eight), 2, 3);
 }
 
-static void judge_overflow(segment_t *segment)
+static void verify_overflow(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, five), 4, 5);
 }
@@ -182,7 +182,7 @@ static void death_while_an_overflow_key_is_placed(segment_t *segment)
     segment->time.us += 8500000;
 }
 
-static void judge_placed(segment_t *segment)
+static void verify_placed(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, five), 1, 2);
 }
@@ -194,10 +194,10 @@ static void death_while_a_limit_is_changed(segment_t *segment)
     use_up(segment, child_key, five);
 }
 
-static void judge_changed(segment_t *segment)
+static void verify_changed(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, eight), 2, 3);
-    judge_others(segment, 100, 108);
+    verify_others(segment, 100, 108);
 }
 
 /* All slots belonged to other addresses, one each. */
@@ -245,7 +245,7 @@ static void death_while_shares_are_counted(segment_t *segment)
 }
 
 /* A recovered lock makes the next new keys repair the counters. */
-static void judge_shares(segment_t *segment)
+static void verify_shares(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, five), 4, 5);
     for (uint32_t set = 0; set < segment->table.sets; set++) {
@@ -258,7 +258,7 @@ static void judge_shares(segment_t *segment)
     assert_int_equal(segment_excess(&segment->table), 0);
 }
 
-static void play(const scene_t *scene)
+static void test_interrupted(const death_t *death)
 {
     unsigned steps = 0;
     unsigned deaths = 0;
@@ -267,18 +267,18 @@ static void play(const scene_t *scene)
     void *left;
     pid_t pid;
 
-    segment_make(&segment, scene->slots, 3);
-    scene->prepare(&segment);
+    segment_make(&segment, death->slots, 3);
+    death->prepare(&segment);
     last = malloc(segment.size);
     memcpy(last, segment.memory, segment.size);
     left = segment_map(segment.size);
-    pid = start_child(scene, &segment);
+    pid = start_child(death, &segment);
     while (pid != 0 && step_child(pid)) {
         steps++;
         if (memcmp(last, segment.memory, segment.size) != 0) {
-            judge_locks(&segment, last, pid);
+            verify_locks(&segment, last, pid);
             memcpy(last, segment.memory, segment.size);
-            judge_death(scene, &segment, left, pid);
+            verify_death(death, &segment, left, pid);
             deaths++;
         }
     }
@@ -292,104 +292,105 @@ static void play(const scene_t *scene)
 
 static void death_at_a_new_key(void **state)
 {
-    static const scene_t scene = {64, death_while_a_new_key_is_placed, ask_five,
-                                  judge_new_key};
+    static const death_t death = {64, death_while_a_new_key_is_placed, ask_five,
+                                  verify_new_key};
 
     /* Some get a slot in the first of their sets, some in another. */
     for (child_key = 1; child_key <= 7; child_key++) {
-        play(&scene);
+        test_interrupted(&death);
     }
     child_key = 7;
 }
 
 static void death_at_a_reused_slot(void **state)
 {
-    static const scene_t scenes[] = {
-        {16, death_while_a_place_is_used_again, ask_five, judge_new_key},
-        {16, death_while_a_place_is_used_again, ask_five, judge_former_keys}};
+    static const death_t scenes[] = {
+        {16, death_while_a_place_is_used_again, ask_five, verify_new_key},
+        {16, death_while_a_place_is_used_again, ask_five, verify_former_keys}};
 
-    play(&scenes[0]);
-    play(&scenes[1]);
+    test_interrupted(&scenes[0]);
+    test_interrupted(&scenes[1]);
 }
 
 static void death_at_a_known_key(void **state)
 {
-    static const scene_t scene = {64, death_of_a_known_keys_request, ask_eight,
-                                  judge_known_key};
+    static const death_t death = {64, death_of_a_known_keys_request, ask_eight,
+                                  verify_known_key};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 static void death_at_a_key_with_expired_marks(void **state)
 {
-    static const scene_t scene = {64, death_of_a_key_that_was_full,
-                                  ask_sixty_four, judge_full_key};
+    static const death_t death = {64, death_of_a_key_that_was_full,
+                                  ask_sixty_four, verify_full_key};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 static void death_at_a_changed_limit(void **state)
 {
-    static const scene_t scene = {64, death_while_a_limit_is_changed, ask_eight,
-                                  judge_changed};
+    static const death_t death = {64, death_while_a_limit_is_changed, ask_eight,
+                                  verify_changed};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 static void death_at_a_first_overflow(void **state)
 {
-    static const scene_t scene = {16, death_while_an_overflow_window_is_built,
-                                  ask_five, judge_overflow};
+    static const death_t death = {16, death_while_an_overflow_window_is_built,
+                                  ask_five, verify_overflow};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 static void death_at_a_wider_overflow(void **state)
 {
-    static const scene_t scene = {16, death_while_an_overflow_window_is_widened,
-                                  ask_eight, judge_widened};
+    static const death_t death = {16, death_while_an_overflow_window_is_widened,
+                                  ask_eight, verify_widened};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 static void death_at_a_key_that_leaves_the_overflow(void **state)
 {
-    static const scene_t scene = {16, death_while_an_overflow_key_is_placed,
-                                  ask_five, judge_placed};
+    static const death_t death = {16, death_while_an_overflow_key_is_placed,
+                                  ask_five, verify_placed};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 static void death_at_a_slot_of_another_address(void **state)
 {
-    static const scene_t scene = {
-        64, death_while_an_address_takes_anothers_slot, ask_five, judge_shares};
+    static const death_t death = {64,
+                                  death_while_an_address_takes_anothers_slot,
+                                  ask_five, verify_shares};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 static void death_at_a_reclaimed_slot(void **state)
 {
-    static const scene_t scene = {64, death_while_a_slot_is_taken_back,
-                                  ask_five, judge_shares};
+    static const death_t death = {64, death_while_a_slot_is_taken_back,
+                                  ask_five, verify_shares};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 static void death_at_a_counter_of_an_address(void **state)
 {
-    static const scene_t scene = {64, death_while_an_addresss_counter_is_placed,
-                                  ask_five, judge_shares};
+    static const death_t death = {64, death_while_an_addresss_counter_is_placed,
+                                  ask_five, verify_shares};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 static void death_at_a_repair(void **state)
 {
-    static const scene_t scene = {64, death_while_shares_are_counted, ask_five,
-                                  judge_shares};
+    static const death_t death = {64, death_while_shares_are_counted, ask_five,
+                                  verify_shares};
 
-    play(&scene);
+    test_interrupted(&death);
 }
 
 int main(void)

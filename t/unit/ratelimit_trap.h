@@ -17,14 +17,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "ratelimit_stage.h"
+#include "ratelimit_fixture.h"
 #include "ratelimit_step.h"
 
 #define TRAP_FLAG 0x100
 
 /* The test of the trap's handler. */
 static struct {
-    stage_t *stage;
+    fixture_t *fixture;
     part_t interruption;
     unsigned instructions;
     unsigned stride;
@@ -57,7 +57,7 @@ static void handle_trap(int signal_number, siginfo_t *info, void *context)
     if (pid == 0) {
         trap.is_child = true;
         registers->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
-        trap.interruption(trap.stage);
+        trap.interruption(trap.fixture);
         return;
     }
     waitpid(pid, &status, 0);
@@ -65,7 +65,7 @@ static void handle_trap(int signal_number, siginfo_t *info, void *context)
 }
 #endif
 
-static void run_trapped(stage_t *stage, part_t request)
+static void run_trapped(fixture_t *fixture, part_t request)
 {
 #if HAS_TRAPS
     struct sigaction action = {.sa_flags = SA_SIGINFO};
@@ -73,10 +73,10 @@ static void run_trapped(stage_t *stage, part_t request)
     action.sa_sigaction = handle_trap;
     sigaction(SIGTRAP, &action, NULL);
     set_trap_flag();
-    request(stage);
+    request(fixture);
     clear_trap_flag();
 #else
-    request(stage);
+    request(fixture);
 #endif
 }
 
@@ -92,33 +92,33 @@ static unsigned get_stride(bool is_long)
 
 /* Tests the interruption before each instruction of the request, or before
  * some of a long one. */
-static void play(part_t prepare, part_t request, part_t interruption,
-                 judge_t judge, bool is_long)
+static void test_interrupted(part_t prepare, part_t request,
+                             part_t interruption, verify_t verify, bool is_long)
 {
-    stage_t stage;
+    fixture_t fixture;
     const char *problem;
 
-    memset(&stage, 0, sizeof(stage));
+    memset(&fixture, 0, sizeof(fixture));
     memset(&trap, 0, sizeof(trap));
-    trap.stage = &stage;
+    trap.fixture = &fixture;
     trap.interruption = interruption;
     trap.stride = get_stride(is_long);
-    stage.time.us = 5000000000ULL;
-    stage.clock.read = sim_read;
-    stage.clock.baton = &stage.time;
-    sim_log_make(&stage.log, 8192);
-    prepare(&stage);
-    run_trapped(&stage, request);
+    fixture.time.us = 5000000000ULL;
+    fixture.clock.read = sim_read;
+    fixture.clock.baton = &fixture.time;
+    sim_log_make(&fixture.log, 8192);
+    prepare(&fixture);
+    run_trapped(&fixture, request);
     if (trap.is_child) {
-        problem = judge(&stage);
+        problem = verify(&fixture);
         if (problem != NULL && trap.problems == 0) {
             printf("# before instruction %u: %s\n", trap.instructions, problem);
             fflush(stdout);
         }
         _exit(problem != NULL);
     }
-    problem = judge(&stage);
-    sim_log_drop(&stage.log);
+    problem = verify(&fixture);
+    sim_log_drop(&fixture.log);
     assert_null(problem);
     assert_int_equal(trap.problems, 0);
     assert_true(!HAS_TRAPS || trap.instructions > 100);

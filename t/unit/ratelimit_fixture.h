@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a request and of a concurrent process, for tests at every
  * instruction of the request. */
-#ifndef AGENT_T_UNIT_RATELIMIT_STAGE_H
-#define AGENT_T_UNIT_RATELIMIT_STAGE_H
+#ifndef AGENT_T_UNIT_RATELIMIT_FIXTURE_H
+#define AGENT_T_UNIT_RATELIMIT_FIXTURE_H
 
 #include <unistd.h>
 
@@ -20,7 +20,7 @@
     } while (0)
 
 /* The state of a request and its interruption. */
-typedef struct stage_t {
+typedef struct fixture_t {
     rlr_window_t window;
     rlr_limit_t limit;
     sim_time_t time;
@@ -29,30 +29,30 @@ typedef struct stage_t {
     sim_log_t log;                  /* of admissions by the interruption */
     segment_t segment;
     uint32_t admitted; /* by the interruption */
-} stage_t;
+} fixture_t;
 
-typedef void (*part_t)(stage_t *stage);
-typedef const char *(*judge_t)(stage_t *stage);
+typedef void (*part_t)(fixture_t *fixture);
+typedef const char *(*verify_t)(fixture_t *fixture);
 
 /* A holder of a lock cannot be interrupted by a thread that needs it. */
-static inline bool stage_is_locked(const stage_t *stage)
+static inline bool fixture_is_locked(const fixture_t *fixture)
 {
     uint32_t locks = RLR_SET_LOCKS + RLR_GROUPS;
     bool locked = false;
 
     for (uint32_t i = 0; i < locks; i++) {
         locked = locked
-            || stage->segment.table.locks[i].mutex.__data.__lock != 0;
+            || fixture->segment.table.locks[i].mutex.__data.__lock != 0;
     }
     return locked;
 }
 
-static inline const char *stage_drop_table(stage_t *stage)
+static inline const char *fixture_drop_table(fixture_t *fixture)
 {
-    const char *problem = rlr_walk_validate(&stage->segment.table,
-                                            &stage->segment.clock);
+    const char *problem = rlr_walk_validate(&fixture->segment.table,
+                                            &fixture->segment.clock);
 
-    munmap(stage->segment.memory, stage->segment.size);
+    munmap(fixture->segment.memory, fixture->segment.size);
     return problem;
 }
 

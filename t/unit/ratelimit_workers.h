@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Concurrent workers, as threads or as processes that are killed, with shared
  * memory and a shared clock. */
-#ifndef AGENT_T_UNIT_RATELIMIT_CROWD_H
-#define AGENT_T_UNIT_RATELIMIT_CROWD_H
+#ifndef AGENT_T_UNIT_RATELIMIT_WORKERS_H
+#define AGENT_T_UNIT_RATELIMIT_WORKERS_H
 
 #include <pthread.h>
 #include <sched.h>
@@ -18,17 +18,17 @@
 
 #include "../../mod_ratelimit_regional/counter/clock.h"
 
-#define CROWD_SIZE 8
+#define WORKERS 8
 
 /* Simulated time, advanced by the workers, so that many intervals pass while
  * one is descheduled or killed. */
-typedef struct crowd_clock_t {
+typedef struct workers_clock_t {
     _Atomic uint64_t us;
-} crowd_clock_t;
+} workers_clock_t;
 
-static inline void crowd_read(rlr_time_t *now, void *baton)
+static inline void workers_read(rlr_time_t *now, void *baton)
 {
-    crowd_clock_t *clock = baton;
+    workers_clock_t *clock = baton;
     /* Monotonic for all, like the machine's clock. */
     uint64_t us = atomic_load_explicit(&clock->us, memory_order_seq_cst);
 
@@ -36,7 +36,7 @@ static inline void crowd_read(rlr_time_t *now, void *baton)
     now->ceil_ms = (us + 999) / 1000;
 }
 
-static inline void *crowd_share(size_t size)
+static inline void *workers_share(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -47,54 +47,54 @@ static inline void *crowd_share(size_t size)
     return memory;
 }
 
-typedef void (*crowd_work_t)(void *shared, int worker);
+typedef void (*workers_work_t)(void *shared, int worker);
 
-typedef struct crowd_task_t {
-    crowd_work_t work;
+typedef struct workers_task_t {
+    workers_work_t work;
     void *shared;
     int worker;
-} crowd_task_t;
+} workers_task_t;
 
-static inline void *crowd_run_thread(void *baton)
+static inline void *workers_run_thread(void *baton)
 {
-    const crowd_task_t *task = baton;
+    const workers_task_t *task = baton;
 
     task->work(task->shared, task->worker);
     return NULL;
 }
 
-static inline void crowd_run_threads(crowd_work_t work, void *shared)
+static inline void workers_run_threads(workers_work_t work, void *shared)
 {
-    crowd_task_t tasks[CROWD_SIZE];
-    pthread_t threads[CROWD_SIZE];
+    workers_task_t tasks[WORKERS];
+    pthread_t threads[WORKERS];
 
-    for (int i = 0; i < CROWD_SIZE; i++) {
-        tasks[i] = (crowd_task_t){work, shared, i};
-        if (pthread_create(&threads[i], NULL, crowd_run_thread, &tasks[i])
+    for (int i = 0; i < WORKERS; i++) {
+        tasks[i] = (workers_task_t){work, shared, i};
+        if (pthread_create(&threads[i], NULL, workers_run_thread, &tasks[i])
             != 0) {
             abort();
         }
     }
-    for (int i = 0; i < CROWD_SIZE; i++) {
+    for (int i = 0; i < WORKERS; i++) {
         pthread_join(threads[i], NULL);
     }
 }
 
-static inline void crowd_yield(int signal_number)
+static inline void workers_yield(int signal_number)
 {
     sched_yield();
 }
 
 /* Yields every millisecond, at any instruction. */
-static inline void crowd_disturb(void)
+static inline void workers_disturb(void)
 {
     static const struct itimerval often = {{0, 1000}, {0, 1000}};
 
-    signal(SIGALRM, crowd_yield);
+    signal(SIGALRM, workers_yield);
     setitimer(ITIMER_REAL, &often, NULL);
 }
 
-static inline pid_t crowd_fork(crowd_work_t work, void *shared, int worker)
+static inline pid_t workers_fork(workers_work_t work, void *shared, int worker)
 {
     pid_t pid = fork();
 
@@ -102,7 +102,7 @@ static inline pid_t crowd_fork(crowd_work_t work, void *shared, int worker)
         abort();
     }
     if (pid == 0) {
-        crowd_disturb();
+        workers_disturb();
         work(shared, worker);
         _exit(0);
     }
@@ -112,22 +112,22 @@ static inline pid_t crowd_fork(crowd_work_t work, void *shared, int worker)
 /* Runs the workers as processes. `kills` times one of them is killed and
  * restarted with the same number. Returns the number of those killed at work,
  * or -1 if one failed. */
-static inline int crowd_run_processes(crowd_work_t work, void *shared,
-                                      int kills, uint64_t seed)
+static inline int workers_run_processes(workers_work_t work, void *shared,
+                                        int kills, uint64_t seed)
 {
-    pid_t pids[CROWD_SIZE];
+    pid_t pids[WORKERS];
     int killed = 0;
     bool good = true;
     int status;
 
-    for (int i = 0; i < CROWD_SIZE; i++) {
-        pids[i] = crowd_fork(work, shared, i);
+    for (int i = 0; i < WORKERS; i++) {
+        pids[i] = workers_fork(work, shared, i);
     }
     for (int i = 0; i < kills; i++) {
         int victim;
 
         seed = seed * 6364136223846793005U + 1442695040888963407U;
-        victim = (int)(seed >> 40) % CROWD_SIZE;
+        victim = (int)(seed >> 40) % WORKERS;
         /* A random time, so that it dies anywhere in its work. */
         usleep((useconds_t)(seed >> 33) % 300);
         kill(pids[victim], SIGKILL);
@@ -136,9 +136,9 @@ static inline int crowd_run_processes(crowd_work_t work, void *shared,
         good = good
             && (WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL
                                     : WEXITSTATUS(status) == 0);
-        pids[victim] = crowd_fork(work, shared, victim);
+        pids[victim] = workers_fork(work, shared, victim);
     }
-    for (int i = 0; i < CROWD_SIZE; i++) {
+    for (int i = 0; i < WORKERS; i++) {
         waitpid(pids[i], &status, 0);
         good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }

@@ -4,7 +4,7 @@
  * different limits, killed workers. */
 #include "check.h"
 
-#include "ratelimit_crowd.h"
+#include "ratelimit_workers.h"
 #include "ratelimit_share.h"
 
 #define KEYS_MAX 4096
@@ -16,7 +16,7 @@ typedef struct admission_t {
 } admission_t;
 
 typedef struct shared_t {
-    crowd_clock_t clock;
+    workers_clock_t clock;
     rlr_table_t views[2]; /* of an older and a newer configuration */
     rlr_limit_t limits[2];
     uint32_t rule;
@@ -24,8 +24,8 @@ typedef struct shared_t {
     uint64_t holders; /* who send the keys; 0: no holder */
     uint64_t step_us;
     uint32_t each; /* requests of a worker */
-    _Atomic uint32_t done[CROWD_SIZE];
-    _Atomic uint32_t logged[CROWD_SIZE];
+    _Atomic uint32_t done[WORKERS];
+    _Atomic uint32_t logged[WORKERS];
     _Atomic uint32_t admitted[KEYS_MAX];
     _Atomic uint64_t overflow;
     admission_t log[];
@@ -33,7 +33,7 @@ typedef struct shared_t {
 
 static rlr_clock_t get_clock(shared_t *shared)
 {
-    rlr_clock_t clock = {crowd_read, &shared->clock};
+    rlr_clock_t clock = {workers_read, &shared->clock};
 
     return clock;
 }
@@ -43,9 +43,9 @@ static shared_t *make_shared(uint32_t slots, uint32_t keys, rlr_limit_t limit,
 {
     static const unsigned char secret[RLR_TABLE_SECRET_SIZE] = {9, 8, 7};
     size_t size = rlr_segment_size(slots, 1);
-    void *memory = crowd_share(size);
-    shared_t *shared = crowd_share(
-        sizeof(shared_t) + sizeof(admission_t) * CROWD_SIZE * (size_t)each);
+    void *memory = workers_share(size);
+    shared_t *shared = workers_share(
+        sizeof(shared_t) + sizeof(admission_t) * WORKERS * (size_t)each);
 
     shared->clock.us = 1000000000000ULL;
     shared->keys = keys;
@@ -74,7 +74,7 @@ static void drop_shared(shared_t *shared)
     munmap(table->segment, rlr_segment_size(slots, 1));
     munmap(shared,
            sizeof(shared_t)
-               + sizeof(admission_t) * CROWD_SIZE * (size_t)shared->each);
+               + sizeof(admission_t) * WORKERS * (size_t)shared->each);
 }
 
 static rlr_table_decision_t ask(shared_t *shared, int view, uint64_t key)
@@ -116,10 +116,10 @@ static void touch_together(bool threads)
     uint32_t keys;
 
     if (threads) {
-        crowd_run_threads(touch_all, shared);
+        workers_run_threads(touch_all, shared);
     }
     else {
-        assert_int_equal(crowd_run_processes(touch_all, shared, 0, 1), 0);
+        assert_int_equal(workers_run_processes(touch_all, shared, 0, 1), 0);
     }
     for (int key = 0; key < KEYS_MAX; key++) {
         assert_int_equal(shared->admitted[key], 5);
@@ -185,14 +185,14 @@ static int compare_admissions(const void *a, const void *b)
 }
 
 /* No key exceeds `limit` in any interval. */
-static void judge(const shared_t *shared, rlr_limit_t limit)
+static void verify(const shared_t *shared, rlr_limit_t limit)
 {
-    admission_t *sorted = malloc(sizeof(*sorted) * CROWD_SIZE
+    admission_t *sorted = malloc(sizeof(*sorted) * WORKERS
                                  * (size_t)shared->each);
     size_t count = 0;
     size_t over = 0;
 
-    for (int i = 0; i < CROWD_SIZE; i++) {
+    for (int i = 0; i < WORKERS; i++) {
         memcpy(sorted + count, &shared->log[(size_t)i * shared->each],
                shared->logged[i] * sizeof(*sorted));
         count += shared->logged[i];
@@ -235,9 +235,9 @@ static void reused_slots_mix_no_counts_between_processes(void **state)
 {
     shared_t *shared = make_busy();
 
-    assert_int_equal(crowd_run_processes(ask_at_random, shared, 0, 1), 0);
+    assert_int_equal(workers_run_processes(ask_at_random, shared, 0, 1), 0);
     assert_true(shared->overflow > 1000);
-    judge(shared, three);
+    verify(shared, three);
     drop_shared(shared);
 }
 
@@ -245,9 +245,9 @@ static void reused_slots_mix_no_counts_between_threads(void **state)
 {
     shared_t *shared = make_busy();
 
-    crowd_run_threads(ask_at_random, shared);
+    workers_run_threads(ask_at_random, shared);
     assert_true(shared->overflow > 1000);
-    judge(shared, three);
+    verify(shared, three);
     drop_shared(shared);
 }
 
@@ -264,9 +264,9 @@ static void addresses_do_not_exceed_their_shares_between_threads(void **state)
 {
     shared_t *shared = make_crowded();
 
-    crowd_run_threads(ask_at_random, shared);
+    workers_run_threads(ask_at_random, shared);
     assert_true(shared->overflow > 1000);
-    judge(shared, three);
+    verify(shared, three);
     assert_int_equal(segment_excess(&shared->views[0]), 0);
     drop_shared(shared);
 }
@@ -276,9 +276,9 @@ static void shares_are_repaired_after_processes_were_killed(void **state)
     int kills = (int)(200 * sim_effort()) + 20;
     shared_t *shared = make_crowded();
 
-    assert_true(crowd_run_processes(ask_at_random, shared, kills, 1)
+    assert_true(workers_run_processes(ask_at_random, shared, kills, 1)
                 > kills / 20);
-    judge(shared, three);
+    verify(shared, three);
     /* The last death left locks to recover. */
     for (uint64_t key = 10000; key < 10100; key++) {
         ask(shared, 1, key);
@@ -305,7 +305,7 @@ static void bring_new_keys(void *baton, int worker)
 
 static void *bring_in_thread(void *baton)
 {
-    const crowd_task_t *task = baton;
+    const workers_task_t *task = baton;
 
     bring_new_keys(task->shared, task->worker);
     return NULL;
@@ -314,7 +314,7 @@ static void *bring_in_thread(void *baton)
 /* A process of two threads; both die when it is killed. */
 static void bring_by_two(void *baton, int worker)
 {
-    crowd_task_t task = {NULL, baton, worker};
+    workers_task_t task = {NULL, baton, worker};
     pthread_t thread;
 
     if (pthread_create(&thread, NULL, bring_in_thread, &task) != 0) {
@@ -333,11 +333,11 @@ static shared_t *make_sweeping(void)
 }
 
 /* More slots were reclaimed than there are, and each is counted once. */
-static void judge_sweeps(shared_t *shared)
+static void verify_sweeps(shared_t *shared)
 {
     uint64_t asked = 0;
 
-    for (int i = 0; i < CROWD_SIZE; i++) {
+    for (int i = 0; i < WORKERS; i++) {
         asked += shared->done[i];
     }
     assert_true(shared->overflow > 100);
@@ -353,18 +353,18 @@ static void sweeps_run_concurrently_in_threads(void **state)
 {
     shared_t *shared = make_sweeping();
 
-    crowd_run_threads(bring_new_keys, shared);
+    workers_run_threads(bring_new_keys, shared);
     assert_int_equal(segment_excess(&shared->views[0]), 0);
-    judge_sweeps(shared);
+    verify_sweeps(shared);
 }
 
 static void sweeps_run_concurrently_in_processes_with_threads(void **state)
 {
     shared_t *shared = make_sweeping();
 
-    assert_int_equal(crowd_run_processes(bring_by_two, shared, 0, 1), 0);
+    assert_int_equal(workers_run_processes(bring_by_two, shared, 0, 1), 0);
     assert_int_equal(segment_excess(&shared->views[0]), 0);
-    judge_sweeps(shared);
+    verify_sweeps(shared);
 }
 
 static void sweeps_and_repairs_run_concurrently_while_processes_are_killed(
@@ -373,9 +373,9 @@ static void sweeps_and_repairs_run_concurrently_while_processes_are_killed(
     int kills = (int)(200 * sim_effort()) + 20;
     shared_t *shared = make_sweeping();
 
-    assert_true(crowd_run_processes(bring_by_two, shared, kills, 2)
+    assert_true(workers_run_processes(bring_by_two, shared, kills, 2)
                 > kills / 20);
-    judge_sweeps(shared);
+    verify_sweeps(shared);
 }
 
 static void windows_that_expire_at_once_exceed_no_limit(void **state)
@@ -383,8 +383,8 @@ static void windows_that_expire_at_once_exceed_no_limit(void **state)
     shared_t *shared = make_shared(64, 256, three, get_share());
 
     shared->step_us = 3000000;
-    crowd_run_threads(ask_at_random, shared);
-    judge(shared, three);
+    workers_run_threads(ask_at_random, shared);
+    verify(shared, three);
     drop_shared(shared);
 }
 
@@ -397,9 +397,9 @@ static void two_concurrent_configurations_do_not_exceed_the_larger_limit(
     shared_t *shared = make_busy_with(80, 8);
 
     shared->limits[1] = eight;
-    crowd_run_threads(ask_at_random, shared);
+    workers_run_threads(ask_at_random, shared);
     assert_true(shared->overflow > 1000);
-    judge(shared, eight);
+    verify(shared, eight);
     drop_shared(shared);
 }
 
@@ -412,9 +412,9 @@ static void killed_processes_lose_no_admission_and_no_lock(void **state)
         shared_t *shared = make_busy();
 
         shared->limits[0] = four;
-        assert_true(crowd_run_processes(ask_at_random, shared, kills, i)
+        assert_true(workers_run_processes(ask_at_random, shared, kills, i)
                     > kills / 20);
-        judge(shared, four);
+        verify(shared, four);
         /* Every set can be locked, and every key gets its limit again. */
         shared->clock.us += 30000000;
         for (uint64_t key = 0; key < 32; key++) {

@@ -5,7 +5,7 @@
  * decision is logged and checked afterwards. */
 #include "check.h"
 
-#include "ratelimit_crowd.h"
+#include "ratelimit_workers.h"
 #include "ratelimit_sim.h"
 
 #define START_US 1000000000ULL
@@ -20,19 +20,19 @@ typedef struct answer_t {
 
 typedef struct shared_t {
     rlr_window_t window;
-    crowd_clock_t clock;
+    workers_clock_t clock;
     rlr_limit_t limit;
     uint64_t step_us;     /* time advances by up to this before each request */
     bool admissions_only; /* in the log */
     uint32_t each;        /* decisions that a worker logs before it ends */
-    _Atomic uint32_t logged[CROWD_SIZE];
+    _Atomic uint32_t logged[WORKERS];
     answer_t answers[];
 } shared_t;
 
 static void ask_in_a_crowd(void *baton, int worker)
 {
     shared_t *shared = baton;
-    rlr_clock_t clock = {crowd_read, &shared->clock};
+    rlr_clock_t clock = {workers_read, &shared->clock};
     answer_t *answers = &shared->answers[(size_t)worker * shared->each];
     uint64_t seed = (uint64_t)worker * 77 + 1;
     rlr_window_decision_t decision;
@@ -59,12 +59,12 @@ static void ask_in_a_crowd(void *baton, int worker)
 static shared_t *make_shared(rlr_limit_t limit, uint32_t each)
 {
     uint64_t step_us = 1000000ULL * limit.interval_sec / (4 * limit.count);
-    rlr_clock_t clock = {crowd_read, NULL};
+    rlr_clock_t clock = {workers_read, NULL};
     shared_t *shared;
 
     each = each > 4 * limit.count ? each : 4 * limit.count;
-    shared = crowd_share(sizeof(shared_t)
-                         + sizeof(answer_t) * CROWD_SIZE * (size_t)each);
+    shared = workers_share(sizeof(shared_t)
+                           + sizeof(answer_t) * WORKERS * (size_t)each);
     clock.baton = &shared->clock;
     shared->clock.us = START_US;
     shared->limit = limit;
@@ -78,7 +78,7 @@ static void drop_shared(shared_t *shared)
 {
     munmap(shared,
            sizeof(shared_t)
-               + sizeof(answer_t) * CROWD_SIZE * (size_t)shared->each);
+               + sizeof(answer_t) * WORKERS * (size_t)shared->each);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -93,7 +93,7 @@ static int compare_numbers(const void *a, const void *b)
 static uint64_t *sort_admissions(const shared_t *shared, size_t field,
                                  size_t *count)
 {
-    size_t all = (size_t)shared->each * CROWD_SIZE;
+    size_t all = (size_t)shared->each * WORKERS;
     uint64_t *sorted = malloc(all * sizeof(*sorted));
 
     *count = 0;
@@ -128,7 +128,7 @@ static size_t count_above(const uint64_t *sorted, size_t count, uint64_t limit)
 }
 
 /* At most the limit in every interval. */
-static void judge_admissions(const shared_t *shared)
+static void verify_admissions(const shared_t *shared)
 {
     uint64_t interval_ms = shared->limit.interval_sec * 1000ULL;
     size_t limit = shared->limit.count;
@@ -147,9 +147,9 @@ static void judge_admissions(const shared_t *shared)
 
 /* The time of a decision lies between the call and the return, apart from
  * rounding. */
-static void judge_times(const shared_t *shared)
+static void verify_times(const shared_t *shared)
 {
-    for (size_t i = 0; i < (size_t)shared->each * CROWD_SIZE; i++) {
+    for (size_t i = 0; i < (size_t)shared->each * WORKERS; i++) {
         const answer_t *answer = &shared->answers[i];
 
         if (answer->at_ms != 0) {
@@ -161,7 +161,7 @@ static void judge_times(const shared_t *shared)
 
 /* For each refusal, enough admissions may have counted at some time during the
  * call. */
-static void judge_refusals(const shared_t *shared)
+static void verify_refusals(const shared_t *shared)
 {
     uint64_t interval_us = shared->limit.interval_sec * 1000000ULL;
     size_t group = (shared->limit.count + 63) / 64;
@@ -173,7 +173,7 @@ static void judge_refusals(const shared_t *shared)
     uint64_t *calls = sort_admissions(shared, offsetof(answer_t, call_us),
                                       &count);
 
-    for (size_t i = 0; i < (size_t)shared->each * CROWD_SIZE; i++) {
+    for (size_t i = 0; i < (size_t)shared->each * WORKERS; i++) {
         const answer_t *answer = &shared->answers[i];
 
         if (!answer->admitted) {
@@ -206,10 +206,10 @@ static void threads_together_get_exactly_the_limit(void **state)
     for (size_t i = 0; i < LIMITS; i++) {
         shared_t *shared = make_shared(limits[i], get_share());
 
-        crowd_run_threads(ask_in_a_crowd, shared);
-        judge_times(shared);
-        judge_admissions(shared);
-        judge_refusals(shared);
+        workers_run_threads(ask_in_a_crowd, shared);
+        verify_times(shared);
+        verify_admissions(shared);
+        verify_refusals(shared);
         drop_shared(shared);
     }
 }
@@ -219,10 +219,11 @@ static void processes_together_get_exactly_the_limit(void **state)
     for (size_t i = 0; i < LIMITS; i++) {
         shared_t *shared = make_shared(limits[i], get_share());
 
-        assert_int_equal(crowd_run_processes(ask_in_a_crowd, shared, 0, i), 0);
-        judge_times(shared);
-        judge_admissions(shared);
-        judge_refusals(shared);
+        assert_int_equal(workers_run_processes(ask_in_a_crowd, shared, 0, i),
+                         0);
+        verify_times(shared);
+        verify_admissions(shared);
+        verify_refusals(shared);
         drop_shared(shared);
     }
 }
@@ -234,7 +235,7 @@ static void a_stopped_clock_admits_the_limit_once(void **state)
         size_t count;
 
         shared->step_us = 0;
-        crowd_run_threads(ask_in_a_crowd, shared);
+        workers_run_threads(ask_in_a_crowd, shared);
         free(sort_admissions(shared, offsetof(answer_t, at_ms), &count));
         assert_int_equal(count, limits[i].count);
         drop_shared(shared);
@@ -247,14 +248,14 @@ static void killed_processes_admit_no_more_than_the_limit(void **state)
 
     for (size_t i = 0; i < LIMITS; i++) {
         shared_t *shared = make_shared(limits[i], get_share());
-        rlr_clock_t clock = {crowd_read, &shared->clock};
+        rlr_clock_t clock = {workers_read, &shared->clock};
         rlr_window_decision_t decision;
 
         shared->admissions_only = true;
-        assert_true(crowd_run_processes(ask_in_a_crowd, shared, kills, i + 1)
+        assert_true(workers_run_processes(ask_in_a_crowd, shared, kills, i + 1)
                     > kills / 20);
-        judge_times(shared);
-        judge_admissions(shared);
+        verify_times(shared);
+        verify_admissions(shared);
         assert_null(rlr_window_validate(&shared->window, &clock));
         /* No request is refused for longer than necessary. */
         shared->clock.us += limits[i].interval_sec * 1000000ULL + 2000;
