@@ -84,6 +84,6 @@ sub run_sql {
     local @ENV{qw(PGHOST PGUSER PGDATABASE)} =
         ($cluster->host, 'postgres', 'postgres');
     my $passed = run_group(tests => [ sort glob 't/sql/*.t' ], jobs => 2);
-    # Alone: its specs see who waits for whom.
+    # Alone: its specs compare which session waits for which.
     return run_group(tests => [ glob 't/isolation/*.t' ]) && $passed;
 }

@@ -81,7 +81,7 @@ check_can_install() {
 
 enabled_modules() { compgen -G '/etc/apache2/mods-enabled/*.load' | sort; }
 
-# Their files stay, for whoever loads them by path.
+# Their files stay, since they may be loaded by path.
 disable_new_modules() {
     local file
     while read -r file; do

@@ -38,7 +38,7 @@ run_as() {
 }
 
 # A server must not keep our terminal, a pipe we print into, or the job
-# server of make open: it would keep whoever reads them waiting.
+# server of make open: their reader would wait for it.
 detached() {
     (
         local fd

@@ -53,7 +53,7 @@ sub port     { return $_[0]{httpd}{port} }
 sub url      { return $_[0]{httpd}->url }
 sub conninfo { return $_[0]{postgres}->conninfo }
 
-# httpd before the cluster, or it would complain about the loss.
+# httpd before the cluster, or it would log the loss.
 sub stop {
     my ($self) = @_;
     return if $self->{pid} != $$;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thousands of joins parked in one child of 64 threads: what each costs, how
-# soon it hears of its run's end, and what is left for requests that do not wait.
+# soon it is woken at the end of its run, and what is left for requests that do not wait.
 # joins.c holds them; the runs are due tomorrow, so nothing else is going on.
 package BenchWaiting;
 use strict;

@@ -2,7 +2,7 @@
 /* OBJECTS: */
 /*
  * Joins many runs at once, each on a connection of its own, and tells how long
- * a waiting request takes to hear of its run's end.
+ * a waiting request takes to notice the end of its run.
  *
  *   joins PORT CONNINFO ACCOUNT <commands
  *
@@ -100,8 +100,8 @@ static void note_tail(join_t *join, const char *bytes, size_t length)
     memcpy(join->tail + LAST_LENGTH - length, bytes, length);
 }
 
-/* The head is sent when the request begins to wait: whoever has it is parked.
- */
+/* The head is sent when the request begins to wait: a client that has it is
+ * parked. */
 static void await_head(join_t *join)
 {
     char head[4096];

@@ -147,7 +147,7 @@ static void follow_all(int epoll, stream_t *streams, int count)
         int found = epoll_wait(epoll, ready, 256, 60000);
 
         if (found == 0) {
-            fprintf(stderr, "%d streams say nothing any more\n", count);
+            fprintf(stderr, "%d streams have stopped sending\n", count);
             exit(1);
         }
         for (int i = 0; i < found; i++) {

@@ -341,13 +341,13 @@ behaviour 'drain: deliveries that are claimed as it begins are released' => sub 
 };
 
 behaviour 'receivers that never answer leave slots for others' => sub {
-    my @deaf = map { AgentTest::Receiver->new({ hang => 1 }) } 1 .. 3;
+    my @hanging = map { AgentTest::Receiver->new({ hang => 1 }) } 1 .. 3;
     my $good = AgentTest::Receiver->new;
     # No attempt ends by itself.
     my $sv = start_sender({ timeout_ms => 300_000 });
     sql("insert into agent.webhook_outbox (account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
         . "select '$TestSupervisor::ACCOUNT', gen_random_uuid(), gen_random_uuid(), '" . $_->url . "', '{}', 2, "
-        . "now() - interval '1 hour', now() from generate_series(1, 100)") for @deaf;
+        . "now() - interval '1 hour', now() from generate_series(1, 100)") for @hanging;
     $sv->wake('C');
     my $held = 'select count(*) from agent.webhook_outbox where worker_id is not null';
     wait_for('them to hold most places', sub { sql($held) > 40 });

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Trigger function: a final status never changes, whoever writes.
+-- Trigger function: a final status never changes.
 -- Returns: never; raises MA001.
 -- Locks:   none.
 create or replace function agent.refuse_final_change() returns trigger

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# Words: phrases that the project does not use, in any tracked file. They were
+# private words, or sentences that had to be read twice. To add one: a line in
+# @PHRASES with the word to use instead, once the tree is free of it.
+use strict;
+use warnings;
+use AgentTest::Env qw(root);
+use AgentTest::Source;
+use Test::More;
+
+# A pattern, without regard to case, and what to write instead.
+my @PHRASES = (
+    [ qr/\bsigns? of life\b/i,          'heartbeat' ],
+    [ qr/\bnobody (?:is|was) told\b/i,  'without a notification' ],
+    [ qr/\btold of\b/i,                 'notified of' ],
+    [ qr/\bnews\b|_news_|_news\b/i,     'updates, notifications' ],
+    [ qr/\bhear(?:s|d)?\b/i,            'receive, be notified' ],
+    [ qr/\bdeaf\b/i,                    'needs reset, without a LISTEN connection' ],
+    [ qr/\bfarewell\b|\bgood-bye\b/i,   'server-initiated close' ],
+    [ qr/\blast words\b/i,              'final writes' ],
+    [ qr/\bcomplain(?:t|s|ts|ed)?\b/i,  'log, model error' ],
+    [ qr/\bjournal\b/i,                 'log' ],
+    [ qr/\bbury\b|\bburi(?:al|ed|es)\b/i, 'mark dead, reap' ],
+    [ qr/\bbrakes?\b/i,                 'new-key limit' ],
+    [ qr/\bverdicts?\b/i,               'decision, result' ],
+    [ qr/\bdeeds?\b/i,                  'action' ],
+    [ qr/\bmeanwhile\b/i,               'at the same time, during this' ],
+    [ qr/\bany more\b/i,                'no longer' ],
+    [ qr/\bseen to\b/i,                 'handled, done' ],
+    [ qr/\bwhoever\b/i,                 'the noun: client, caller, worker' ],
+    [ qr/\bvisible ASCII\b/i,           'printable ASCII characters' ],
+    [ qr/\blies behind\b/i,             'follows, comes after' ],
+    [ qr/\bagent_pool_t\b/,             'agent_db_pool_t' ],
+    [ qr/\bagent_waits?_t\b/,           'agent_waiter_registry_t, agent_wake_reason_t' ],
+);
+
+# Files that may have a phrase, with the reason.
+my @EXCEPTIONS = (
+    # This list.
+    qr{\At/guards/words\.t\z},
+    # The text of the licence.
+    qr{\ALICENSE\z},
+);
+
+sub is_excepted {
+    my ($file) = @_;
+    return grep { $file =~ $_ } @EXCEPTIONS;
+}
+
+my %found = map { $_->[0] => [] } @PHRASES;
+for my $file (source_files()) {
+    next if is_excepted($file) || !-T root() . "/$file";
+    for (numbered_lines($file)) {
+        my ($number, $line) = @{$_};
+        for my $phrase (map { $_->[0] } @PHRASES) {
+            push @{ $found{$phrase} }, "$file:$number: $line" if $line =~ $phrase;
+        }
+    }
+}
+
+for (@PHRASES) {
+    my ($phrase, $instead) = @{$_};
+    is join("\n", @{ $found{$phrase} }), '', "no file has $phrase: write \"$instead\"";
+}
+
+done_testing;
