@@ -139,7 +139,7 @@ static request_rec *unpark(agent_park_t *park)
     return r;
 }
 
-/* What httpd does after a handler that has not suspended. */
+/* As httpd does after a handler that has not suspended. */
 static int finish(agent_park_t *park)
 {
     request_rec *r = unpark(park);

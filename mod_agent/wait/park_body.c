@@ -79,7 +79,7 @@ int agent_park_body_end(conn_rec *c, agent_park_t *park, apr_status_t rv)
     if (result == SUSPENDED) {
         return agent_park_advance(c, park);
     }
-    /* What httpd does after a handler. */
+    /* As httpd does after a handler. */
     ap_die(result, r);
     ap_process_request_after_handler(r);
     return OK;

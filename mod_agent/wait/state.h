@@ -82,7 +82,7 @@ typedef struct agent_dispatch_t {
     int turns_pending; /* dispatched and not begun */
 } agent_dispatch_t;
 
-/* What the watch thread does next; see timer.c. */
+/* The timed actions of the watch thread; see timer.c. */
 typedef struct agent_wait_timer_t {
     apr_interval_time_t heartbeat;
     bool (*is_ending)(void);

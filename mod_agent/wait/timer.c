@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the watch thread does at certain times. */
+/* The timed actions of the watch thread. */
 #include "timer.h"
 
 #include "dispatch.h"

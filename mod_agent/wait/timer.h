@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the watch thread does at certain times: heartbeats, polls while there is
+ * The timed actions of the watch thread: heartbeats, polls while there is
  * no LISTEN connection, and the end of the child. All functions are called with
  * the registry's lock held.
  */

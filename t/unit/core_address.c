@@ -57,7 +57,7 @@ static void hosts_of_the_internet_are_public(void **state)
     }
 }
 
-static void everything_else_is_not(void **state)
+static void other_addresses_are_not_public(void **state)
 {
     static const char *const addresses[] = {
         /* Unspecified and this network; private; shared by carriers. */
@@ -124,7 +124,7 @@ static void assert_block(const char *text, const char *in, const char *out)
     }
 }
 
-static void a_block_holds_what_begins_with_its_bits(void **state)
+static void a_block_contains_the_addresses_with_its_prefix(void **state)
 {
     assert_block("10.0.0.0/8", "10.255.255.255", "11.0.0.0");
     assert_block("10.0.0.0/8", "10.0.0.0", "9.255.255.255");
@@ -202,9 +202,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(hosts_of_the_internet_are_public),
-        CHECK_TEST(everything_else_is_not),
+        CHECK_TEST(other_addresses_are_not_public),
         CHECK_TEST(addresses_of_another_family_are_not_public),
-        CHECK_TEST(a_block_holds_what_begins_with_its_bits),
+        CHECK_TEST(a_block_contains_the_addresses_with_its_prefix),
         CHECK_TEST(an_ipv4_block_holds_no_ipv6_form_of_its_addresses),
         CHECK_TEST(any_other_notation_of_a_block_is_refused)};
 

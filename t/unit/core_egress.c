@@ -131,7 +131,7 @@ static void addresses_that_are_not_public_are_refused_in_any_spelling(
     }
 }
 
-static void what_is_no_url_to_call_is_refused_with_the_reason(void **state)
+static void invalid_urls_are_refused_with_the_expected_form(void **state)
 {
     static const char *const relative[] = {"/hook",
                                            "hook",
@@ -232,7 +232,7 @@ static void other_ports_than_80_and_443_must_be_allowed(void **state)
     assert_refused(rule, "http://example.com/", "8080, 9000-9002", *state);
 }
 
-static void ports_are_numbers_or_ranges_of_them(void **state)
+static void ports_are_numbers_or_ranges(void **state)
 {
     static const char *const bad[] = {
         "",    "0",   "65536", "x",     "80x",
@@ -271,7 +271,7 @@ static bool permits(const agent_egress_t *rule, const char *url,
     return permits_from(rule, NULL, url, address, pool);
 }
 
-static void what_a_name_resolves_to_is_judged_by_the_same_rule(void **state)
+static void addresses_of_a_name_are_checked_by_the_same_rule(void **state)
 {
     const agent_egress_t *rule = agent_egress_make(*state);
     const char *url = "https://hooks.example.com/";
@@ -317,7 +317,7 @@ static void localhost_is_allowed_by_its_name_or_its_address(void **state)
     assert_refused(by_address, "http://[::1]/", "may call", *state);
 }
 
-static void what_is_neither_block_nor_host_cannot_be_allowed(void **state)
+static void texts_other_than_blocks_and_hosts_cannot_be_allowed(void **state)
 {
     static const char *const bad[] = {"",
                                       ".",
@@ -372,7 +372,7 @@ static void the_servers_own_addresses_are_refused_unless_they_are_allowed(
     assert_true(permits_from(rule, own, url, "2606:4700::1", *state));
 }
 
-static void what_is_denied_is_refused_whatever_is_allowed(void **state)
+static void denied_addresses_are_refused_even_if_allowed(void **state)
 {
     agent_egress_t *rule = agent_egress_make(*state);
     const char *url = "https://hooks.internal/";
@@ -459,18 +459,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(urls_of_public_hosts_are_accepted),
         CHECK_TEST(addresses_that_are_not_public_are_refused_in_any_spelling),
-        CHECK_TEST(what_is_no_url_to_call_is_refused_with_the_reason),
+        CHECK_TEST(invalid_urls_are_refused_with_the_expected_form),
         CHECK_TEST(a_url_has_at_most_2048_bytes),
         CHECK_TEST(a_target_is_host_and_port_as_they_are_compared),
         CHECK_TEST(other_ports_than_80_and_443_must_be_allowed),
-        CHECK_TEST(ports_are_numbers_or_ranges_of_them),
-        CHECK_TEST(what_a_name_resolves_to_is_judged_by_the_same_rule),
+        CHECK_TEST(ports_are_numbers_or_ranges),
+        CHECK_TEST(addresses_of_a_name_are_checked_by_the_same_rule),
         CHECK_TEST(blocks_and_hosts_can_be_allowed),
         CHECK_TEST(localhost_is_allowed_by_its_name_or_its_address),
-        CHECK_TEST(what_is_neither_block_nor_host_cannot_be_allowed),
+        CHECK_TEST(texts_other_than_blocks_and_hosts_cannot_be_allowed),
         CHECK_TEST(
             the_servers_own_addresses_are_refused_unless_they_are_allowed),
-        CHECK_TEST(what_is_denied_is_refused_whatever_is_allowed),
+        CHECK_TEST(denied_addresses_are_refused_even_if_allowed),
         CHECK_TEST(a_mapped_block_is_the_ipv4_block_that_it_stands_for),
         CHECK_TEST(a_block_of_ipv6_is_not_one_of_ipv4),
         CHECK_TEST(a_refusal_says_what_was_expected),

@@ -7,7 +7,7 @@
 
 #include "../../mod_agent/core/error.h"
 
-static void every_code_leads_back_to_its_error(void **state)
+static void every_code_maps_to_its_error(void **state)
 {
     for (int i = 0; i < AGENT_E_COUNT; i++) {
         agent_error_id_t id = (agent_error_id_t)i;
@@ -20,7 +20,7 @@ static void every_code_leads_back_to_its_error(void **state)
     }
 }
 
-static void an_unknown_code_or_sqlstate_is_our_own_fault(void **state)
+static void an_unknown_code_or_sqlstate_is_an_internal_error(void **state)
 {
     assert_int_equal(agent_error_from_code("no_such_code"), AGENT_E_INTERNAL);
     assert_int_equal(agent_error_from_sqlstate("XX000"), AGENT_E_INTERNAL);
@@ -29,7 +29,7 @@ static void an_unknown_code_or_sqlstate_is_our_own_fault(void **state)
     assert_int_equal(agent_error_from_sqlstate("2"), AGENT_E_INTERNAL);
 }
 
-static void an_exact_sqlstate_goes_before_its_class(void **state)
+static void an_exact_sqlstate_precedes_its_class(void **state)
 {
     assert_int_equal(agent_error_from_sqlstate("22P05"), AGENT_E_NUL_CHARACTER);
     assert_int_equal(agent_error_from_sqlstate("22P02"), AGENT_E_INVALID);
@@ -73,9 +73,9 @@ static void an_error_carries_its_own_text_or_the_default(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(every_code_leads_back_to_its_error),
-        CHECK_TEST(an_unknown_code_or_sqlstate_is_our_own_fault),
-        CHECK_TEST(an_exact_sqlstate_goes_before_its_class),
+        CHECK_TEST(every_code_maps_to_its_error),
+        CHECK_TEST(an_unknown_code_or_sqlstate_is_an_internal_error),
+        CHECK_TEST(an_exact_sqlstate_precedes_its_class),
         CHECK_TEST(what_the_database_cannot_do_now_is_503_and_bad_data_422),
         CHECK_TEST(an_error_carries_its_own_text_or_the_default)};
 

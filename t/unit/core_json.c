@@ -56,7 +56,7 @@ static void a_key_that_stands_twice_is_422_with_its_object(void **state)
     assert_string_equal(err->detail, "/\\u0061: stands twice in its object.");
 }
 
-static void equal_keys_of_different_objects_are_fine(void **state)
+static void equal_keys_of_different_objects_are_accepted(void **state)
 {
     parse_good("{\"a\":{\"a\":[{\"a\":1},{\"a\":2}]},\"b\":{\"a\":3}}", *state);
 }
@@ -83,7 +83,7 @@ static void members_are_read_with_a_fallback(void **state)
     assert_int_equal(agent_json_integer(object, "none", 7), 7);
 }
 
-static void quoting_escapes_what_json_must(void **state)
+static void quoting_escapes_special_characters(void **state)
 {
     assert_string_equal(agent_json_quote("a\"b\\\n/\x01", *state),
                         "\"a\\\"b\\\\\\n/\\u0001\"");
@@ -96,10 +96,10 @@ int main(void)
         CHECK_TEST(what_is_not_json_is_400_with_its_byte),
         CHECK_TEST(a_nul_character_is_422_with_its_pointer),
         CHECK_TEST(a_key_that_stands_twice_is_422_with_its_object),
-        CHECK_TEST(equal_keys_of_different_objects_are_fine),
+        CHECK_TEST(equal_keys_of_different_objects_are_accepted),
         CHECK_TEST(scalars_parse_as_well_as_objects),
         CHECK_TEST(members_are_read_with_a_fallback),
-        CHECK_TEST(quoting_escapes_what_json_must)};
+        CHECK_TEST(quoting_escapes_special_characters)};
 
     return CHECK_RUN(tests);
 }

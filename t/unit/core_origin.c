@@ -18,7 +18,7 @@ static bool is_allowed(const char *pattern, const char *text, apr_pool_t *pool)
     return agent_origin_is_allowed(patterns, text);
 }
 
-static void a_pattern_allows_what_it_names(void **state)
+static void a_pattern_allows_its_origins(void **state)
 {
     static const char *const pairs[][2] = {
         {"https://app.example.com", "https://app.example.com"},
@@ -128,7 +128,7 @@ static void an_origin_is_a_server_by_scheme_host_and_port(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_pattern_allows_what_it_names),
+        CHECK_TEST(a_pattern_allows_its_origins),
         CHECK_TEST(a_pattern_allows_nothing_else),
         CHECK_TEST(any_other_notation_of_a_pattern_is_refused),
         CHECK_TEST(an_origin_is_a_server_by_scheme_host_and_port)};

@@ -64,7 +64,7 @@ static void json_is_accepted(void **state)
     CHECK(samples);
 }
 
-static void what_is_not_json_is_refused(void **state)
+static void invalid_json_is_refused(void **state)
 {
     static const sample_t samples[] = {
         {"", AGENT_SCAN_SYNTAX, NULL},
@@ -122,7 +122,8 @@ static void what_is_not_utf8_is_refused(void **state)
     CHECK(samples);
 }
 
-static void what_cannot_be_stored_is_named_with_its_place(void **state)
+static void values_that_cannot_be_stored_are_named_with_their_pointer(
+    void **state)
 {
     static const sample_t samples[] = {
         {"{\"a\":[1,{\"b/c~\":\"x\\u0000\"}]}", AGENT_SCAN_NUL, "/a/1/b~1c~0"},
@@ -153,7 +154,8 @@ static void nesting_stops_at_128_levels(void **state)
     assert_int_equal(scan(text, &pointer, *state), AGENT_SCAN_TOO_DEEP);
 }
 
-static void a_request_is_so_narrow_that_what_is_made_of_it_passes(void **state)
+static void a_request_within_its_limits_is_valid_as_a_part_of_a_record(
+    void **state)
 {
     agent_scan_t *scanner = apr_pcalloc(*state, sizeof(*scanner));
     char text[AGENT_SCAN_PLAIN_DIGITS + 2] = "";
@@ -190,7 +192,7 @@ static const char *find_twice(const char *text, apr_pool_t *pool)
     return agent_scan_pointer(state, pool);
 }
 
-static void a_key_that_stands_twice_in_an_object_is_named(void **state)
+static void a_duplicate_key_is_named(void **state)
 {
     static const char *const bad[][2] = {
         {"{\"a\":1,\"a\":2}", "/a"},
@@ -232,7 +234,7 @@ static const char *make_object(int members, int length, const char *last,
     return text;
 }
 
-static void a_key_is_found_again_among_however_many(void **state)
+static void a_duplicate_key_is_found_among_many(void **state)
 {
     static const int members[] = {15, 16, 17, 100, 600, 5000, 100000};
 
@@ -311,7 +313,7 @@ static size_t measure_tree(const char *text)
     return after.uordblks + after.hblkhd - before.uordblks - before.hblkhd;
 }
 
-static void the_weight_is_about_what_json_c_takes(void **state)
+static void the_weight_estimates_the_memory_of_json_c(void **state)
 {
     static const char *const items[] = {
         "{}",
@@ -339,7 +341,7 @@ static void the_weight_is_about_what_json_c_takes(void **state)
     assert_true(measure_tree(make_object(90000, 6, "none", *state))
                 < weigh(make_object(90000, 6, "none", *state), *state) * 5 / 4);
 }
-#define CHECK_WEIGHT CHECK_TEST(the_weight_is_about_what_json_c_takes),
+#define CHECK_WEIGHT CHECK_TEST(the_weight_estimates_the_memory_of_json_c),
 #else
 #define CHECK_WEIGHT
 #endif
@@ -348,13 +350,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(json_is_accepted),
-        CHECK_TEST(what_is_not_json_is_refused),
+        CHECK_TEST(invalid_json_is_refused),
         CHECK_TEST(what_is_not_utf8_is_refused),
-        CHECK_TEST(what_cannot_be_stored_is_named_with_its_place),
+        CHECK_TEST(values_that_cannot_be_stored_are_named_with_their_pointer),
         CHECK_TEST(nesting_stops_at_128_levels),
-        CHECK_TEST(a_request_is_so_narrow_that_what_is_made_of_it_passes),
-        CHECK_TEST(a_key_that_stands_twice_in_an_object_is_named),
-        CHECK_TEST(a_key_is_found_again_among_however_many),
+        CHECK_TEST(a_request_within_its_limits_is_valid_as_a_part_of_a_record),
+        CHECK_TEST(a_duplicate_key_is_named),
+        CHECK_TEST(a_duplicate_key_is_found_among_many),
         CHECK_WEIGHT CHECK_TEST(
             a_text_that_would_take_too_much_memory_is_refused)};
 

@@ -7,7 +7,8 @@
 
 #include "../../mod_agent/core/uuid.h"
 
-static void a_uuid_is_read_in_either_case_and_kept_in_lower(void **state)
+static void a_uuid_is_parsed_in_either_case_and_written_in_lower_case(
+    void **state)
 {
     char id[AGENT_UUID_SIZE];
 
@@ -15,7 +16,7 @@ static void a_uuid_is_read_in_either_case_and_kept_in_lower(void **state)
     assert_string_equal(id, "018f2d6e-7c4b-7abc-9def-0123456789ab");
 }
 
-static void any_other_spelling_of_a_uuid_is_refused(void **state)
+static void any_other_notation_of_a_uuid_is_refused(void **state)
 {
     static const char *const bad[] = {"",
                                       "018f2d6e",
@@ -44,7 +45,8 @@ static void the_assistant_of_a_graph_has_the_published_id(void **state)
     assert_string_equal(id, "fe096781-5601-53d2-b2f6-0d3403f7e9ca");
 }
 
-static void new_ids_are_version_7_and_sort_in_the_order_of_making(void **state)
+static void new_ids_are_version_7_and_sort_in_the_order_of_the_calls(
+    void **state)
 {
     char before[AGENT_UUID_SIZE] = "";
     char id[AGENT_UUID_SIZE];
@@ -64,10 +66,10 @@ static void new_ids_are_version_7_and_sort_in_the_order_of_making(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_uuid_is_read_in_either_case_and_kept_in_lower),
-        CHECK_TEST(any_other_spelling_of_a_uuid_is_refused),
+        CHECK_TEST(a_uuid_is_parsed_in_either_case_and_written_in_lower_case),
+        CHECK_TEST(any_other_notation_of_a_uuid_is_refused),
         CHECK_TEST(the_assistant_of_a_graph_has_the_published_id),
-        CHECK_TEST(new_ids_are_version_7_and_sort_in_the_order_of_making)};
+        CHECK_TEST(new_ids_are_version_7_and_sort_in_the_order_of_the_calls)};
 
     return CHECK_RUN(tests);
 }

@@ -85,7 +85,7 @@ static void hold(crowd_t *crowd, int i, apr_size_t bytes, apr_time_t at)
     agent_share_wait(crowd->shares[i], crowd->clients[i], at);
 }
 
-static void the_largest_is_cut(void **state)
+static void the_largest_waiting_share_is_cut(void **state)
 {
     crowd_t crowd;
 
@@ -106,7 +106,7 @@ static void the_largest_is_cut(void **state)
     close_crowd(&crowd);
 }
 
-static void the_longest_without_progress_is_cut(void **state)
+static void the_share_without_progress_for_longest_is_cut(void **state)
 {
     crowd_t crowd;
 
@@ -122,7 +122,7 @@ static void the_longest_without_progress_is_cut(void **state)
     close_crowd(&crowd);
 }
 
-static void a_clock_set_back_makes_nobody_light(void **state)
+static void a_share_weighs_its_bytes_after_the_clock_was_set_back(void **state)
 {
     crowd_t crowd;
 
@@ -135,7 +135,7 @@ static void a_clock_set_back_makes_nobody_light(void **state)
     close_crowd(&crowd);
 }
 
-static void what_is_in_use_is_never_cut(void **state)
+static void shares_in_use_are_never_cut(void **state)
 {
     crowd_t crowd;
 
@@ -179,7 +179,7 @@ static void the_address_with_most_slots_loses_one(void **state)
     close_crowd(&crowd);
 }
 
-static void an_address_does_not_push_out_another_one(void **state)
+static void an_address_takes_no_slot_of_an_address_with_fewer(void **state)
 {
     crowd_t crowd;
     agent_body_slots_t *slots;
@@ -220,7 +220,8 @@ static void a_returned_slot_leaves_the_share_its_socket(void **state)
     close_crowd(&crowd);
 }
 
-static void a_cut_spares_who_has_the_number_now(void **state)
+static void a_cut_does_not_affect_another_socket_with_the_same_descriptor(
+    void **state)
 {
     crowd_t crowd;
     int number;
@@ -237,7 +238,7 @@ static void a_cut_spares_who_has_the_number_now(void **state)
     close_crowd(&crowd);
 }
 
-static void without_descriptors_a_share_is_still_dropped(void **state)
+static void a_share_without_client_socket_is_dropped(void **state)
 {
     crowd_t crowd;
     agent_client_socket_t *client;
@@ -257,15 +258,16 @@ static void without_descriptors_a_share_is_still_dropped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(the_largest_is_cut),
-        CHECK_TEST(the_longest_without_progress_is_cut),
-        CHECK_TEST(a_clock_set_back_makes_nobody_light),
-        CHECK_TEST(what_is_in_use_is_never_cut),
+        CHECK_TEST(the_largest_waiting_share_is_cut),
+        CHECK_TEST(the_share_without_progress_for_longest_is_cut),
+        CHECK_TEST(a_share_weighs_its_bytes_after_the_clock_was_set_back),
+        CHECK_TEST(shares_in_use_are_never_cut),
         CHECK_TEST(a_returned_slot_leaves_the_share_its_socket),
-        CHECK_TEST(a_cut_spares_who_has_the_number_now),
-        CHECK_TEST(without_descriptors_a_share_is_still_dropped),
+        CHECK_TEST(
+            a_cut_does_not_affect_another_socket_with_the_same_descriptor),
+        CHECK_TEST(a_share_without_client_socket_is_dropped),
         CHECK_TEST(the_address_with_most_slots_loses_one),
-        CHECK_TEST(an_address_does_not_push_out_another_one),
+        CHECK_TEST(an_address_takes_no_slot_of_an_address_with_fewer),
     };
 
     return CHECK_RUN(tests);
