@@ -19,6 +19,9 @@
  * worth it for large texts only. */
 #define KEPT_BYTES  ((apr_size_t)1024 * 1024)
 #define SMALL_BYTES ((apr_size_t)512 * 1024)
+/* How long a request waits for others that replace theirs; then its connection
+ * is replaced after a later one. */
+#define OPENING_WAIT apr_time_from_sec(2)
 
 struct agent_db_pool_t {
     server_rec *server;
@@ -50,6 +53,8 @@ typedef struct wrapper_t {
     agent_db_t *db;
     /* Its part of connections->kept_bytes. */
     apr_size_t kept_bytes;
+    /* It was to be replaced, but another one took too long. */
+    bool is_overdue;
     apr_pool_t *pool;
 } wrapper_t;
 
@@ -75,7 +80,7 @@ apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
     made->opened = agent_allocator_make_apart(pool);
     rv = apr_thread_mutex_create(&made->mutex, APR_THREAD_MUTEX_DEFAULT, pool);
     if (rv == APR_SUCCESS) {
-        rv = apr_thread_mutex_create(&made->opening, APR_THREAD_MUTEX_DEFAULT,
+        rv = apr_thread_mutex_create(&made->opening, APR_THREAD_MUTEX_TIMED,
                                      pool);
     }
     return rv == APR_SUCCESS ? apr_thread_cond_create(&made->freed, pool) : rv;
@@ -184,15 +189,20 @@ static wrapper_t *find_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
 /* ---- connections with large buffers ---- */
 
 /* Not in the handle's pool: other threads use its allocator, and mod_dbd's
- * cleanup needs the memory until the child ends. NULL: the database refused. */
-static apr_dbd_t *open_fresh(agent_db_pool_t *connections,
-                             const ap_dbd_t *handle)
+ * cleanup needs the memory until the child ends. NULL: the database refused,
+ * or another thread is still connecting: the caller has a request to serve. */
+static apr_dbd_t *open_fresh(wrapper_t *wrapper, const ap_dbd_t *handle)
 {
+    agent_db_pool_t *connections = wrapper->connections;
     const char *message = NULL;
     apr_dbd_t *fresh = NULL;
-    apr_status_t rv;
+    apr_status_t rv = apr_thread_mutex_timedlock(connections->opening,
+                                                 OPENING_WAIT);
 
-    apr_thread_mutex_lock(connections->opening);
+    wrapper->is_overdue = rv != APR_SUCCESS;
+    if (rv != APR_SUCCESS) {
+        return NULL;
+    }
     rv = apr_dbd_open_ex(handle->driver, connections->opened,
                          connections->params, &fresh, &message);
     apr_thread_mutex_unlock(connections->opening);
@@ -202,7 +212,7 @@ static apr_dbd_t *open_fresh(agent_db_pool_t *connections,
 /* libpq never shrinks its buffers. */
 static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
 {
-    apr_dbd_t *fresh = open_fresh(wrapper->connections, handle);
+    apr_dbd_t *fresh = open_fresh(wrapper, handle);
 
     if (fresh == NULL) {
         return;
@@ -220,7 +230,8 @@ static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
     agent_db_pool_t *connections = wrapper->connections;
     apr_size_t bytes = wrapper->db->carried;
 
-    if (bytes < SMALL_BYTES || bytes <= wrapper->kept_bytes) {
+    if (bytes < SMALL_BYTES
+        || (bytes <= wrapper->kept_bytes && !wrapper->is_overdue)) {
         return;
     }
     if (count_kept(wrapper, bytes) > KEPT_BYTES && connections->params != NULL
