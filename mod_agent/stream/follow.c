@@ -72,15 +72,15 @@ static agent_turn_t give_up(const agent_follow_t *follow, apr_pool_t *scratch)
     return AGENT_TURN_DONE;
 }
 
-/* Sends the delivered events; polls when there are none or some are missing. */
+/* Sends the updates; polls when there are none or some are missing. */
 static apr_status_t send_all(agent_follow_t *follow, agent_wake_reason_t why,
                              agent_waiter_t *waiter, apr_pool_t *scratch)
 {
     apr_status_t rv = APR_INCOMPLETE;
 
     if (why == AGENT_REASON_UPDATES) {
-        rv = follow->send_delivered(follow, agent_waiter_updates(waiter),
-                                    scratch);
+        rv = follow->send_updates(follow, agent_waiter_updates(waiter),
+                                  scratch);
     }
     if (rv != APR_INCOMPLETE) {
         return rv;
@@ -89,7 +89,7 @@ static apr_status_t send_all(agent_follow_t *follow, agent_wake_reason_t why,
     if (rv == APR_SUCCESS || rv == APR_EAGAIN) {
         follow->has_more = rv == APR_SUCCESS;
     }
-    if (rv == APR_EAGAIN && follow->send_delivered != NULL) {
+    if (rv == APR_EAGAIN && follow->send_updates != NULL) {
         agent_waiter_subscribe(waiter, follow->get_cursor(follow));
     }
     return rv;

@@ -28,10 +28,10 @@ struct agent_follow_t {
      * APR_ECONNABORTED, or APR_INCOMPLETE: events between the cursor and these
      * are missing. NULL: only poll() sends.
      */
-    apr_status_t (*send_delivered)(agent_follow_t *follow,
-                                   const apr_array_header_t *events,
-                                   apr_pool_t *scratch);
-    /* The number of the last event sent; set together with send_delivered. */
+    apr_status_t (*send_updates)(agent_follow_t *follow,
+                                 const apr_array_header_t *events,
+                                 apr_pool_t *scratch);
+    /* The number of the last event sent; set together with send_updates. */
     apr_int64_t (*get_cursor)(const agent_follow_t *follow);
     void *baton;
     /* Cancels the run of call->ref when the client disconnects. */

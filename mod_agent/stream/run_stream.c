@@ -106,9 +106,9 @@ static apr_status_t poll_events(agent_follow_t *follow, apr_pool_t *scratch)
 }
 
 /* Skips events that a poll has sent since they were read. */
-static apr_status_t send_delivered(agent_follow_t *follow,
-                                   const apr_array_header_t *events,
-                                   apr_pool_t *scratch)
+static apr_status_t send_updates(agent_follow_t *follow,
+                                 const apr_array_header_t *events,
+                                 apr_pool_t *scratch)
 {
     stream_t *stream = follow->baton;
     apr_array_header_t *texts = apr_array_make(scratch, events->nelts,
@@ -146,7 +146,7 @@ static stream_t *make_stream(agent_call_t *call)
     stream->follow.call = call;
     stream->follow.key = call->ref.run_id;
     stream->follow.poll = poll_events;
-    stream->follow.send_delivered = send_delivered;
+    stream->follow.send_updates = send_updates;
     stream->follow.get_cursor = get_cursor;
     stream->follow.baton = stream;
     stream->sent = -1;
