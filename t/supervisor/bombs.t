@@ -439,11 +439,10 @@ subtest 'a rollback that always takes too long ends its own run in error, no oth
 };
 
 subtest 'a state that always takes too long to read ends its own run in error, no other' => sub {
-    my $sv = TestSupervisor->start($pg, @short_statements);
-    $sv->wait_ready;
     my ($slow, @others) = create_large_runs(3, 150, { do => 'noop' });
     break_start($slow);
-    $sv->wake;
+    my $sv = TestSupervisor->start($pg, @short_statements);
+    $sv->wait_ready;
     wait_status($_, 'success', 60) for @others;
     wait_status($slow, 'error', 180);
     is run_field($slow, "error->>'error'"), 'start_timeout', 'which says why';
