@@ -5,7 +5,7 @@
 #   my $server = HostileServer->new;
 #   graph(model => $server->model('openai', 'ids'))
 #   $server->tool('json')          # a tool for a graph
-#   $server->wait_requests(16)     # requests of /gate/, which are held
+#   $server->wait_requests(16)     # of /gate/, which are held, /page/ and /book/
 #   $server->release(1)            # answers one of them
 package HostileServer;
 use strict;
@@ -27,6 +27,9 @@ my %actions = (
     names => sub { send_endless($_[0], sub { call_chunk($_[0]) }) },
     calls => sub { send_stream($_[0], join '', map { event(call_chunk("tool$_", $_)) } 1 .. 200) },
     json  => \&send_json,
+    long  => \&send_long,
+    page  => sub { send_text($_[0], $_[2], 66_000) },
+    book  => sub { send_text($_[0], $_[2], (1 << 20) - 300) },
     gate  => \&send_gated,
 );
 
@@ -201,6 +204,19 @@ sub send_json {
     my ($socket) = @_;
     my $text = '{"result":{"' . 'k' x 400_000 . '":[' . join(',', ('[]') x 200_000) . ']}}';
     return send_all($socket, head('application/x-ndjson') . "$text\n");
+}
+
+# An answer of nearly 2 MiB.
+sub send_long {
+    my ($socket) = @_;
+    my $piece = event('{"choices":[{"delta":{"content":"' . 'word ' x 3200 . '"}}]}');
+    return send_stream($socket, $piece x 130 . answer_of('completions', '.'));
+}
+
+sub send_text {
+    my ($socket, $self, $length) = @_;
+    syswrite $self->{log_in}, 'x';
+    return send_all($socket, head('text/plain') . 'x' x $length);
 }
 
 sub send_gated {

@@ -19,9 +19,9 @@ my %graphs = (
     agent  => graph(),
     openai => graph(model => $server->model('openai', 'ok')),
     claude => graph(model => $server->model('anthropic', 'ok')),
-    tools  => graph(tools => [ map { $server->tool($_) } qw(json gate) ]),
+    tools  => graph(tools => [ map { $server->tool($_) } qw(json gate book) ]),
     get    => graph(tools => [ { %{ $server->tool('gate') }, method => 'GET' } ]),
-    map { $_ => graph(model => $server->model('openai', $_)) } qw(bytes ids names calls));
+    map { $_ => graph(model => $server->model('openai', $_)) } qw(bytes ids names calls long));
 
 # A start line; a field may be a reference to JSON text.
 sub line_of {
@@ -345,6 +345,26 @@ subtest 'start lines of 7 MB are queued while memory is short' => sub {
     cmp_ok $cost->{cpu_sec}, '<', (1 + 1e-7 * $count * length $values) * memory_scale(),
         'the processor time is 0.1 us a byte';
     note sprintf 'peak %.0f MB, processor %.1f s', $cost->{peak_bytes} / MB, $cost->{cpu_sec};
+};
+
+subtest 'many runs with large replies at once' => sub {
+    plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
+    for my $shape ([ 'tools', 'use book {} ' x 4 ], [ 'long', 'Hi' ]) {
+        my ($graph, $text) = @{$shape};
+        my $runner = limited_runner('-d 420000');
+        my %large = map {
+            line_of(graph_id => $graph, input => human($text), stream_modes => [qw(updates events)])
+        } 1 .. 30;
+        my ($small, $small_line) = line_of(input => human('sleep 2000'));
+        my $ends;
+        my $cost = cost_of([ $runner->pid ], sub {
+            $ends = eval { $runner->ends_of(join('', values %large, $small_line), 31) } // {};
+        });
+        is scalar(keys %{$ends}), 31, "$graph: all runs end";
+        is $ends->{$small}{status}, 'success', "$graph: a small run ends with success";
+        cmp_ok $cost->{peak_bytes}, '<', 250 * MB, "$graph: 30 runs take less than 250 MB";
+        note sprintf 'peak %.0f MB', $cost->{peak_bytes} / MB;
+    }
 };
 
 # ---- a model server ----

@@ -7,6 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Cost;
 use Cpanel::JSON::XS;
+use HostileServer;
 use ModelServer;
 use RunnerTest qw(graph human script start_line lines_of messages_of events_of);
 use Test::More;
@@ -130,6 +131,73 @@ sub take_rest {
     is $small->{status}, 'success', 'backlog: a small run continues while 60 of 600 KB wait';
     cmp_ok $cost->{peak_bytes}, '<', memory_scale() * 200 * 1024 * 1024,
         'backlog: most of the large runs have not produced their lines';
+    for my $count (20, 60) {
+        my @messages = map { { role => $_ % 2 ? 'user' : 'assistant', content => "message $_" } } 1 .. $count;
+        my ($end) = reverse $runner->run(input => { messages => \@messages });
+        is $end->{status}, 'success', "backlog: a chat of $count messages continues while 60 runs of 600 KB wait";
+    }
+    my $begun;
+    my $letters = cost_of([ $runner->pid ], sub {
+        $runner->send(map { start_line(input => { messages => [ ('a') x 14_000 ] }, stream_modes => \@modes) } 1 .. 30);
+        ($begun) = reverse $runner->run(input => human('Hello'));
+    });
+    is $begun->{status}, 'success', 'backlog: a small run continues while short inputs of many elements wait';
+    cmp_ok $letters->{peak_bytes}, '<', memory_scale() * 100 * 1024 * 1024,
+        'backlog: a short input that becomes a large state waits';
+}
+
+{
+    my $runner = RunnerTest->new(graphs => \%graphs);
+    $runner->withhold_credit;
+    my @modes = qw(values updates messages tasks checkpoints debug events);
+    my @starts = map { start_line(input => human('x' x 600_000), stream_modes => \@modes) } 1 .. 12;
+    $runner->send(@starts);
+    my %first;
+    $runner->lines_until(sub {
+        my ($line) = @_;
+        $first{ $line->{run_id} }++ if $line->{type} eq 'want';
+        $runner->give_credit($line) if $line->{type} eq 'want';
+        return $line->{type} eq 'end';
+    });
+    is scalar(keys %first), 12, 'backlog: every large run has begun when the first one ends';
+}
+
+# A run whose tools have answered 60 times 66 KB, none of which is sent.
+{
+    my $server = HostileServer->new;
+    my $runner = RunnerTest->new(graphs => { agent => graph(tools => [ $server->tool('page') ]) });
+    $runner->withhold_credit;
+    my $start = start_line(input => human('use page {} ' x 60),
+        stream_modes => [qw(values updates messages tasks checkpoints debug events)]);
+    $runner->send($start);
+    $runner->lines_until(sub {
+        my ($line) = @_;
+        $runner->give_credit($line) if $line->{type} eq 'want';
+        return ($line->{event} // '') eq 'events' && $line->{data}{event} eq 'on_tool_start';
+    });
+    $server->wait_requests(60);
+    my @due;
+    for my $id (1 .. 20) {
+        $runner->send({ type => 'ping', id => $id });
+        push @due, grep { $_->{type} eq 'want' }
+            $runner->lines_until(sub { $_[0]{type} eq 'pong' && $_[0]{id} == $id });
+    }
+    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+    $runner->give_credit($_) for @due;
+    my $requests = 0;
+    my @lines = $runner->lines_until(sub {
+        my ($line) = @_;
+        return 1 if $line->{type} eq 'end';
+        $requests++ if $line->{type} eq 'want';
+        $runner->give_credit($line) if $line->{type} eq 'want';
+        return 0;
+    });
+    cmp_ok $requests, '<=', 4, 'cancel: a run requests no credit for events that were not requested before';
+    is $lines[-1]{status}, 'interrupted', 'cancel: a run whose backlog is dropped is interrupted';
+    cmp_ok scalar(messages_of(@lines)), '>', 40, 'cancel: the answers of tools are in the state';
+    my ($last) = reverse lines_of('checkpoint', @lines);
+    my ($values) = reverse grep { ($_->{event} // '') eq 'values' } @lines;
+    is $values->{checkpoint_id}, $last->{checkpoint_id}, 'cancel: the last event values names the last checkpoint';
 }
 
 done_testing;

@@ -24,14 +24,25 @@ static fixture_t *make_fixture(apr_pool_t *pool)
     return fixture;
 }
 
-/* Adds a line of that length, without its newline. */
-static void add_line(fixture_t *fixture, char letter, size_t length)
+static void add(fixture_t *fixture, char letter, size_t length,
+                bool is_optional)
 {
     runner_wire_begin(&fixture->wire, "%s", "");
     memset(agent_buffer_reserve(&fixture->wire.out, length), letter, length);
     agent_buffer_commit(&fixture->wire.out, length);
     assert_int_equal(runner_wire_end(&fixture->wire), APR_SUCCESS);
-    runner_output_add(&fixture->output);
+    runner_output_add(&fixture->output, is_optional);
+}
+
+/* Adds a line of that length, without its newline. */
+static void add_line(fixture_t *fixture, char letter, size_t length)
+{
+    add(fixture, letter, length, false);
+}
+
+static void add_event(fixture_t *fixture, char letter, size_t length)
+{
+    add(fixture, letter, length, true);
 }
 
 static size_t backlog_of(const fixture_t *fixture)
@@ -143,6 +154,53 @@ static void large_runs_are_blocked_while_all_backlogs_are_full(void **state)
     assert_false(runner_output_is_blocked(&fixture->output, RUNNER_LINE_LONG));
 }
 
+static void a_cut_keeps_what_was_requested_and_what_is_not_optional(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    const char *text;
+
+    add_event(fixture, 'a', RUNNER_LINE_LONG + 1);
+    add_event(fixture, 'b', RUNNER_LINE_LONG + 1);
+    add_line(fixture, 'c', 1);
+    add_event(fixture, 'd', 1);
+    runner_output_request(&fixture->output);
+    take_unsent(fixture, *state);
+    runner_output_cut(&fixture->output);
+    assert_int_equal(backlog_of(fixture), RUNNER_LINE_LONG + 4);
+    assert_int_equal(fixture->wire.backlog, RUNNER_LINE_LONG + 4);
+    runner_output_grant(&fixture->output);
+    text = take_unsent(fixture, *state);
+    assert_int_equal(strlen(text), RUNNER_LINE_LONG + 4);
+    assert_string_equal(text + strlen(text) - 4, "a\nc\n");
+    assert_false(runner_output_has_backlog(&fixture->output));
+    assert_int_equal(fixture->wire.backlog, 0);
+}
+
+static void a_cut_without_a_request_drops_every_optional_line(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    add_event(fixture, 'a', RUNNER_LINE_LONG + 1);
+    runner_output_cut(&fixture->output);
+    assert_false(runner_output_has_backlog(&fixture->output));
+    assert_int_equal(fixture->wire.backlog, 0);
+}
+
+static void after_a_cut_no_event_follows_one_without_credit(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    runner_output_cut(&fixture->output);
+    add_event(fixture, 'a', 1);
+    add_event(fixture, 'b', RUNNER_LINE_LONG + 1);
+    add_event(fixture, 'c', 1);
+    add_line(fixture, 'd', 1);
+    assert_string_equal(take_unsent(fixture, *state), "a\nd\n");
+    add_line(fixture, 'e', RUNNER_LINE_LONG + 1);
+    assert_int_equal(backlog_of(fixture), RUNNER_LINE_LONG + 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +211,9 @@ int main(void)
         CHECK_TEST(an_empty_backlog_requests_nothing),
         CHECK_TEST(a_grant_sends_the_requested_and_the_short_lines_after_them),
         CHECK_TEST(large_runs_are_blocked_while_all_backlogs_are_full),
+        CHECK_TEST(a_cut_keeps_what_was_requested_and_what_is_not_optional),
+        CHECK_TEST(a_cut_without_a_request_drops_every_optional_line),
+        CHECK_TEST(after_a_cut_no_event_follows_one_without_credit),
     };
 
     return CHECK_RUN(tests);

@@ -106,6 +106,8 @@ static void take_start(runner_t *runner, json_object *message, apr_pool_t *pool)
     else {
         run->weight = runner->weight.begun;
         run->start_weight = runner->weight.line;
+        run->text_size = runner->weight.text;
+        run->pending = &runner->pending;
         APR_RING_INSERT_TAIL(&runner->runs, run, runner_run_t, link);
         runner->used++;
         return;

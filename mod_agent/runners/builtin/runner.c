@@ -23,6 +23,8 @@
 #define LINE_LARGE ((size_t)256 * 1024)
 /* Freed memory is returned to the system after a run of this weight. */
 #define TRIM_WEIGHT ((size_t)16 * 1024 * 1024)
+/* The part of the runs' memory that text not in a state yet may take. */
+#define PENDING_SHARE 8
 
 static void stop_runner(runner_t *runner, int exit_code)
 {
@@ -147,7 +149,7 @@ static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
 {
     while (run->phase != RUNNER_PHASE_OVER && run->wake_at <= now
            && !runner_wire_is_full(&runner->wire)
-           && !runner_output_is_blocked(&run->output, run->weight)) {
+           && !runner_run_is_blocked(run)) {
         runner_run_advance(run);
     }
     runner_output_request(&run->output);
@@ -164,16 +166,19 @@ static apr_time_t advance_runs(runner_t *runner)
     runner_run_t *heavy = runner_runs_choose_heavy(&runner->runs, now);
     runner_run_t *run = APR_RING_FIRST(&runner->runs);
 
-    while (run != APR_RING_SENTINEL(&runner->runs, runner_run_t, link)) {
+    for (int left = runner->used; left > 0; left--) {
         runner_run_t *next = APR_RING_NEXT(run, link);
         bool may_continue = run == heavy || !runner_runs_is_heavy(run, now);
+        bool was_blocked = runner_run_is_blocked(run);
 
         if (may_continue && !advance_run(runner, run, now)) {
             remove_run(runner, run);
         }
-        else if (!runner_output_is_blocked(&run->output, run->weight)
-                 && run->wake_at < first) {
-            first = run->wake_at;
+        else if (!runner_run_is_blocked(run)) {
+            first = run->wake_at < first ? run->wake_at : first;
+        }
+        else if (!was_blocked) {
+            runner_runs_move_back(&runner->runs, run);
         }
         run = next;
     }
@@ -225,6 +230,8 @@ static void turn(runner_t *runner)
     apr_time_t wake_at;
 
     read_lines(runner);
+    runner->pending.is_memory_short = runner_runs_measure(&runner->runs)
+        >= runner->queue.memory_max;
     runner_http_perform(runner->http);
     /* First, so that the run begins in this turn. */
     admit_next(runner);
@@ -249,6 +256,7 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
     runner->slots = slots;
     APR_RING_INIT(&runner->runs, runner_run_t, link);
     runner_queue_init(&runner->queue, pool);
+    runner->pending.bytes_max = runner->queue.memory_max / PENDING_SHARE;
     apr_pool_create(&runner->scratch, pool);
     if (runner_wire_open(&runner->wire, in_fd, out_fd, pool) != APR_SUCCESS) {
         runner_log_write(NULL,

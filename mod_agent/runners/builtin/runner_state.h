@@ -5,6 +5,7 @@
 
 #include <apr_hash.h>
 
+#include "runners/builtin/run/pending.h"
 #include "runners/builtin/run/queue.h"
 #include "runners/builtin/run/runs.h"
 #include "wire.h"
@@ -23,6 +24,7 @@ typedef struct runner_t {
     runner_run_ring_t runs;
     /* Starts that wait for memory. */
     runner_queue_t queue;
+    runner_pending_t pending;
     /* The line that is executed: it was queued, so it arrived before a drain;
      * its weight. */
     bool was_queued;

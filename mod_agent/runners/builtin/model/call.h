@@ -55,7 +55,7 @@ struct runner_call_t {
     apr_time_t wake_at;
     /* Private to the provider. */
     void *state;
-    /* True while the run's output is blocked: no more of the answer is read. */
+    /* True while no more of the answer may be read. */
     bool (*is_full)(void *baton);
     void (*on_delta)(void *baton, const runner_delta_t *delta);
     /* An event of mode custom; data is borrowed. */

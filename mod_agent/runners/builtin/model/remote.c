@@ -337,8 +337,9 @@ void runner_remote_wake(runner_call_t *call)
         begin_attempt(call);
         return;
     }
-    if (runner_http_is_waiting(remote->transfer)) {
-        /* The request is not sent yet. */
+    if (runner_http_is_waiting(remote->transfer)
+        || call->is_full(call->baton)) {
+        /* The request is not sent yet, or the answer is not read. */
         restart_timer(call);
         return;
     }

@@ -17,23 +17,39 @@ void runner_emit_begin_event(runner_run_t *run, const char *name)
                       run->run_id, run->epoch, name);
 }
 
-void runner_emit_end(runner_run_t *run)
+static void end_line(runner_run_t *run, bool is_optional)
 {
     runner_wire_add(run->output.wire, "}");
     if (runner_wire_end(run->output.wire) != APR_SUCCESS) {
         run->has_overflown = true;
         return;
     }
-    runner_output_add(&run->output);
+    runner_output_add(&run->output, is_optional);
 }
 
-void runner_emit_event(runner_run_t *run, const char *name, json_object *data)
+void runner_emit_end(runner_run_t *run)
+{
+    end_line(run, false);
+}
+
+static void begin_data(runner_run_t *run, const char *name, json_object *data)
 {
     agent_json_own(data, run->scratch);
     runner_emit_begin_event(run, name);
     runner_wire_add(run->output.wire, ",\"data\":");
     runner_wire_add_json(run->output.wire, data);
-    runner_emit_end(run);
+}
+
+void runner_emit_event(runner_run_t *run, const char *name, json_object *data)
+{
+    begin_data(run, name, data);
+    end_line(run, true);
+}
+
+void runner_emit_error(runner_run_t *run, json_object *error)
+{
+    begin_data(run, "error", error);
+    end_line(run, false);
 }
 
 void runner_emit_debug(runner_run_t *run, const char *type,
@@ -87,6 +103,7 @@ size_t runner_emit_state(runner_run_t *run)
     size_t length = runner_wire_add_json(run->output.wire, values);
 
     json_object_put(values);
+    run->text_size = length;
     weigh_state(run, length);
     return length;
 }

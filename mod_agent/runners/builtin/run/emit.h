@@ -8,11 +8,15 @@
 /* Begins a line `event`; the caller adds the data and ends it. */
 void runner_emit_begin_event(runner_run_t *run, const char *name);
 
-/* Ends a line; one that is too long is dropped, and the run has overflown. */
+/* Ends a line that is sent even when the run is cancelled; one that is too long
+ * is dropped, and the run has overflown. */
 void runner_emit_end(runner_run_t *run);
 
 /* Writes an event; takes the reference of data. */
 void runner_emit_event(runner_run_t *run, const char *name, json_object *data);
+
+/* Writes the event error, also of a cancelled run; takes the reference. */
+void runner_emit_error(runner_run_t *run, json_object *error);
 
 /* Writes an event of stream mode debug; takes the reference of payload. */
 void runner_emit_debug(runner_run_t *run, const char *type,

@@ -3,7 +3,6 @@
 #include "output.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 void runner_output_init(runner_output_t *output, runner_wire_t *wire,
                         const char *run_id, int64_t epoch, apr_pool_t *pool)
@@ -13,7 +12,10 @@ void runner_output_init(runner_output_t *output, runner_wire_t *wire,
     output->epoch = epoch;
     output->sent = 0;
     output->requested = 0;
+    output->is_cut = false;
+    output->has_dropped = false;
     agent_buffer_init(&output->backlog, pool);
+    agent_buffer_init(&output->lines, pool);
 }
 
 bool runner_output_has_backlog(const runner_output_t *output)
@@ -21,46 +23,88 @@ bool runner_output_has_backlog(const runner_output_t *output)
     return agent_buffer_length(&output->backlog) > 0;
 }
 
-bool runner_output_is_blocked(const runner_output_t *output, size_t weight)
+bool runner_output_is_blocked(const runner_output_t *output, size_t text_size)
 {
     return runner_output_has_backlog(output)
         || (output->wire->backlog >= RUNNER_BACKLOG_MAX
-            && weight > RUNNER_LINE_LONG);
+            && text_size > RUNNER_LINE_LONG);
 }
 
-void runner_output_add(runner_output_t *output)
+static void move_to_backlog(runner_output_t *output, runner_line_t line)
+{
+    runner_wire_move(output->wire, &output->backlog);
+    agent_buffer_append(&output->lines, (const char *)&line, sizeof(line));
+    output->wire->backlog += line.length;
+}
+
+void runner_output_add(runner_output_t *output, bool is_optional)
 {
     size_t length = runner_wire_last(output->wire);
+    bool has_credit = length <= RUNNER_LINE_LONG
+        && !runner_output_has_backlog(output)
+        && output->sent + length <= RUNNER_CREDIT_MAX;
 
-    if (length > RUNNER_LINE_LONG || runner_output_has_backlog(output)
-        || output->sent + length > RUNNER_CREDIT_MAX) {
-        runner_wire_move(output->wire, &output->backlog);
-        output->wire->backlog += length + 1;
+    if (output->is_cut && is_optional && (!has_credit || output->has_dropped)) {
+        runner_wire_drop(output->wire);
+        output->has_dropped = true;
+    }
+    else if (has_credit) {
+        output->sent += length + 1;
     }
     else {
-        output->sent += length + 1;
+        move_to_backlog(output, (runner_line_t){length + 1, is_optional});
     }
 }
 
-/* Returns the end of the line that begins at start, newline included. */
-static size_t find_end(const agent_buffer_t *backlog, size_t start)
+static size_t count_lines(const runner_output_t *output)
 {
-    const char *line = agent_buffer_text(backlog) + start;
-    const char *newline = memchr(line, '\n',
-                                 agent_buffer_length(backlog) - start);
+    return agent_buffer_length(&output->lines) / sizeof(runner_line_t);
+}
 
-    return start + 1 + (size_t)(newline - line);
+static const runner_line_t *get_line(const runner_output_t *output, size_t i)
+{
+    return (const runner_line_t *)agent_buffer_text(&output->lines) + i;
+}
+
+/* Empties both buffers and adds the lines again that are kept. */
+void runner_output_cut(runner_output_t *output)
+{
+    runner_output_t old = *output;
+    size_t start = 0;
+
+    output->is_cut = true;
+    agent_buffer_init(&output->backlog, old.backlog.parent);
+    agent_buffer_init(&output->lines, old.lines.parent);
+    for (size_t i = 0; i < count_lines(&old); i++) {
+        const runner_line_t *line = get_line(&old, i);
+
+        if (start < output->requested || !line->is_optional) {
+            agent_buffer_append(&output->backlog,
+                                agent_buffer_text(&old.backlog) + start,
+                                line->length);
+            agent_buffer_append(&output->lines, (const char *)line,
+                                sizeof(*line));
+        }
+        else {
+            output->wire->backlog -= line->length;
+            output->has_dropped = true;
+        }
+        start += line->length;
+    }
+    agent_buffer_clear(&old.backlog);
+    agent_buffer_clear(&old.lines);
 }
 
 /* Returns the bytes to request: one line, or several of at most
  * RUNNER_LINE_LONG bytes together. */
-static size_t measure_request(const agent_buffer_t *backlog)
+static size_t measure_request(const runner_output_t *output)
 {
-    size_t size = find_end(backlog, 0);
+    size_t size = get_line(output, 0)->length;
 
-    while (size < agent_buffer_length(backlog)
-           && find_end(backlog, size) <= RUNNER_LINE_LONG) {
-        size = find_end(backlog, size);
+    for (size_t i = 1; i < count_lines(output)
+         && size + get_line(output, i)->length <= RUNNER_LINE_LONG;
+         i++) {
+        size += get_line(output, i)->length;
     }
     return size;
 }
@@ -70,7 +114,7 @@ void runner_output_request(runner_output_t *output)
     if (output->requested > 0 || !runner_output_has_backlog(output)) {
         return;
     }
-    output->requested = measure_request(&output->backlog);
+    output->requested = measure_request(output);
     runner_wire_begin(output->wire,
                       "{\"type\":\"want\",\"run_id\":\"%s\",\"epoch\":%" PRId64
                       ",\"bytes\":%" PRIu64 "}",
@@ -79,21 +123,26 @@ void runner_output_request(runner_output_t *output)
     runner_wire_end(output->wire);
 }
 
+/* Whether a line is sent with the lines before it, of that length. */
+static bool is_granted(const runner_output_t *output, size_t before,
+                       size_t length)
+{
+    return before < output->requested
+        || (length <= RUNNER_LINE_LONG && before + length <= RUNNER_CREDIT_MAX);
+}
+
 void runner_output_grant(runner_output_t *output)
 {
-    const agent_buffer_t *backlog = &output->backlog;
-    size_t end = output->requested;
+    size_t count = 0;
+    size_t end = 0;
 
-    while (end < agent_buffer_length(backlog)) {
-        size_t next = find_end(backlog, end);
-
-        if (next - end > RUNNER_LINE_LONG || next > RUNNER_CREDIT_MAX) {
-            break;
-        }
-        end = next;
+    while (count < count_lines(output)
+           && is_granted(output, end, get_line(output, count)->length)) {
+        end += get_line(output, count++)->length;
     }
-    runner_wire_put(output->wire, agent_buffer_text(backlog), end);
+    runner_wire_put(output->wire, agent_buffer_text(&output->backlog), end);
     agent_buffer_consume(&output->backlog, end);
+    agent_buffer_consume(&output->lines, count * sizeof(runner_line_t));
     output->wire->backlog -= end;
     output->sent = end;
     output->requested = 0;

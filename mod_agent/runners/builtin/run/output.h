@@ -5,7 +5,8 @@
  * bytes since its last `go`. Otherwise the line and all later ones go to the
  * run's backlog, the run requests credit (`want`) and pauses until the
  * supervisor grants it (`go`); other runs continue. runners/PROTOCOL.md
- * specifies both messages.
+ * specifies both messages. A run that is cancelled sends no further events that
+ * have no credit yet.
  */
 #ifndef AGENT_RUNNER_OUTPUT_H
 #define AGENT_RUNNER_OUTPUT_H
@@ -16,7 +17,8 @@
 #define RUNNER_LINE_LONG ((size_t)64 * 1024)
 /* Bytes that a run may send between two `go`. */
 #define RUNNER_CREDIT_MAX ((size_t)256 * 1024)
-/* Bytes in the backlogs of all runs above which only small runs continue. */
+/* Bytes in the backlogs of all runs from which on only small runs continue: of
+ * at most RUNNER_LINE_LONG bytes of text. */
 #define RUNNER_BACKLOG_MAX ((size_t)16 * 1024 * 1024)
 
 typedef struct runner_output_t {
@@ -26,26 +28,41 @@ typedef struct runner_output_t {
     int64_t epoch;
     /* Bytes put on the wire since `start` or the last `go`. */
     size_t sent;
-    /* Complete lines that wait for credit. */
+    /* Complete lines that wait for credit, and a runner_line_t of each. */
     agent_buffer_t backlog;
+    agent_buffer_t lines;
     /* Bytes of backlog that `want` named; 0 when no `go` is due. */
     size_t requested;
+    /* The run is cancelled; an event of it was dropped, as all later ones are.
+     */
+    bool is_cut;
+    bool has_dropped;
 } runner_output_t;
+
+typedef struct runner_line_t {
+    /* With its newline. */
+    size_t length;
+    bool is_optional;
+} runner_line_t;
 
 /* Makes the output of a run; run_id is borrowed, the backlog is in pool. */
 void runner_output_init(runner_output_t *output, runner_wire_t *wire,
                         const char *run_id, int64_t epoch, apr_pool_t *pool);
 
 /* Moves the line that was ended last on the wire to the backlog if it has no
- * credit, or lines before it have none. */
-void runner_output_add(runner_output_t *output);
+ * credit, or lines before it have none. An optional line is dropped instead
+ * after runner_output_cut(). */
+void runner_output_add(runner_output_t *output, bool is_optional);
+
+/* Drops the optional lines of the backlog that were not requested. */
+void runner_output_cut(runner_output_t *output);
 
 bool runner_output_has_backlog(const runner_output_t *output);
 
-/* Whether the run, which weighs so many bytes, must not continue: it has a
+/* Whether the run, which has so many bytes of text, must not continue: it has a
  * backlog, or all backlogs together are RUNNER_BACKLOG_MAX and it is not a
  * small run. */
-bool runner_output_is_blocked(const runner_output_t *output, size_t weight);
+bool runner_output_is_blocked(const runner_output_t *output, size_t text_size);
 
 /* Sends `want` for the first lines of the backlog, unless it is empty or a
  * `go` is due. */

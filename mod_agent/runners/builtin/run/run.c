@@ -32,10 +32,19 @@ static void enter_phase(runner_run_t *run, runner_phase_t phase)
     wait_for(run, 0);
 }
 
+static void count_pending(runner_run_t *run)
+{
+    size_t bytes = run->call ? run->call->answer.size : 0;
+
+    runner_pending_set(run->pending, &run->pending_size,
+                       run->jobs ? run->jobs->kept_size : bytes);
+}
+
 static void leave_node(runner_run_t *run)
 {
     run->call = NULL;
     run->jobs = NULL;
+    count_pending(run);
     if (run->node_pool != NULL) {
         apr_pool_destroy(run->node_pool);
         run->node_pool = NULL;
@@ -103,16 +112,31 @@ static void wake_run(void *baton)
     wait_for(baton, 0);
 }
 
+bool runner_run_is_blocked(const runner_run_t *run)
+{
+    return runner_output_is_blocked(&run->output,
+                                    run->text_size + run->pending_size);
+}
+
+static bool is_paused(void *baton)
+{
+    runner_run_t *run = baton;
+
+    count_pending(run);
+    return runner_pending_is_paused(run->pending, &run->pending_size);
+}
+
 static bool is_full(void *baton)
 {
     const runner_run_t *run = baton;
 
-    return runner_wire_is_full(run->output.wire)
-        || runner_output_is_blocked(&run->output, run->weight);
+    return runner_wire_is_full(run->output.wire) || runner_run_is_blocked(run)
+        || is_paused(baton);
 }
 
 static void stream_delta(void *baton, const runner_delta_t *delta)
 {
+    count_pending(baton);
     runner_stream_delta(baton, delta);
 }
 
@@ -123,6 +147,7 @@ static void stream_custom(void *baton, json_object *data)
 
 static void stream_job(void *baton, const runner_job_t *job)
 {
+    count_pending(baton);
     runner_stream_job(baton, job);
 }
 
@@ -197,6 +222,7 @@ static void start_tools(runner_run_t *run)
     jobs->on_change = stream_job;
     jobs->on_custom = stream_custom;
     jobs->is_full = is_full;
+    jobs->is_paused = is_paused;
     jobs->baton = run;
     run->jobs = jobs;
     enter_phase(run, RUNNER_PHASE_TOOLS);
@@ -387,6 +413,7 @@ static void keep_finished_jobs(runner_run_t *run)
 
 void runner_run_cancel(runner_run_t *run)
 {
+    runner_output_cut(&run->output);
     if (run->phase == RUNNER_PHASE_BEGIN) {
         /* The client's input stays in the state. */
         begin(run);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "run.h"
 #include "weight.h"
 
 runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
@@ -22,7 +23,8 @@ runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
 
 size_t runner_runs_weigh(const runner_run_t *run)
 {
-    return run->weight > run->start_weight ? run->weight : run->start_weight;
+    return (run->weight > run->start_weight ? run->weight : run->start_weight)
+        + run->pending_size;
 }
 
 size_t runner_runs_measure(const runner_run_ring_t *runs)
@@ -41,7 +43,13 @@ size_t runner_runs_measure(const runner_run_ring_t *runs)
 bool runner_runs_is_heavy(const runner_run_t *run, apr_time_t now)
 {
     return runner_runs_weigh(run) > RUNNER_WEIGHT_SMALL && run->wake_at <= now
-        && !runner_output_is_blocked(&run->output, run->weight);
+        && !runner_run_is_blocked(run);
+}
+
+void runner_runs_move_back(runner_run_ring_t *runs, runner_run_t *run)
+{
+    APR_RING_REMOVE(run, link);
+    APR_RING_INSERT_TAIL(runs, run, runner_run_t, link);
 }
 
 runner_run_t *runner_runs_choose_heavy(runner_run_ring_t *runs, apr_time_t now)
@@ -51,8 +59,7 @@ runner_run_t *runner_runs_choose_heavy(runner_run_ring_t *runs, apr_time_t now)
     APR_RING_FOREACH(run, runs, runner_run_t, link)
     {
         if (runner_runs_is_heavy(run, now)) {
-            APR_RING_REMOVE(run, link);
-            APR_RING_INSERT_TAIL(runs, run, runner_run_t, link);
+            runner_runs_move_back(runs, run);
             return run;
         }
     }

@@ -11,13 +11,16 @@ typedef APR_RING_HEAD(runner_run_ring_t, runner_run_t) runner_run_ring_t;
 runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
                                const char *run_id);
 
-/* The weight of a run: that of its state or of its start line, if that is more.
- */
+/* The weight of a run: that of its state or of its start line, if that is more,
+ * and its pending text. */
 size_t runner_runs_weigh(const runner_run_t *run);
 
 /* Estimated bytes of memory that all runs take: their JSON trees and their
  * backlogs. */
 size_t runner_runs_measure(const runner_run_ring_t *runs);
+
+/* Moves a run to the end of the list: the others have their turns first. */
+void runner_runs_move_back(runner_run_ring_t *runs, runner_run_t *run);
 
 /* Whether the run is due and its step may take some tenths of a second. */
 bool runner_runs_is_heavy(const runner_run_t *run, apr_time_t now);

@@ -8,6 +8,7 @@
 #include "core/uuid.h"
 #include "node.h"
 #include "output.h"
+#include "pending.h"
 #include "runners/builtin/model/call.h"
 #include "runners/builtin/tool/jobs.h"
 
@@ -46,6 +47,8 @@ struct runner_run_t {
     /* Of the lines of one event; cleared by runner_emit_finish(). */
     apr_pool_t *scratch;
     runner_output_t output;
+    /* Shared by all runs. */
+    runner_pending_t *pending;
     runner_http_t *http;
     /* NULL when `start` named an unknown graph. */
     const runner_graph_t *graph;
@@ -80,6 +83,10 @@ struct runner_run_t {
     size_t weight;
     size_t start_weight;
     size_t weighed_size;
+    /* Bytes of text: of the state, before the first checkpoint of the start
+     * line; of the executing node's replies and answer. */
+    size_t text_size;
+    size_t pending_size;
     /* A line is longer than the protocol allows, or the state than its limit.
      */
     bool has_overflown;

@@ -255,7 +255,7 @@ void runner_stream_end(runner_run_t *run, const char *status,
         error = json_object_new_object();
         runner_value_add_text(error, "error", problem->name);
         runner_value_add_text(error, "message", problem->message);
-        runner_emit_event(run, "error", runner_value_share(error));
+        runner_emit_error(run, runner_value_share(error));
         agent_json_own(error, run->scratch);
     }
     runner_wire_begin(run->output.wire,

@@ -9,6 +9,8 @@
 /* An element of a list in an input becomes a message of 3 KB or a block of
  * 1.2 KB; the shortest one, a text of one letter, weighs 97 bytes. */
 #define INPUT_GROWTH 32
+/* The text of the shortest message, which an element of an input becomes. */
+#define ELEMENT_TEXT 160
 
 /* The memory that applying an input adds to its own tree; texts keep their
  * length. */
@@ -24,6 +26,17 @@ static size_t weigh_growth(agent_raw_t input)
         : RUNNER_STATE_WEIGHT_MAX;
 }
 
+/* The text that applying an input adds. A comma in a string counts as well. */
+static size_t measure_growth(agent_raw_t input)
+{
+    size_t elements = 1;
+
+    for (size_t i = 0; i < input.length; i++) {
+        elements += input.text[i] == ',';
+    }
+    return elements * ELEMENT_TEXT;
+}
+
 bool runner_weight_estimate(runner_weight_t *weight, const char *text,
                             size_t length)
 {
@@ -31,10 +44,13 @@ bool runner_weight_estimate(runner_weight_t *weight, const char *text,
     agent_raw_t line = {text, length};
 
     weight->line = weight->begun = 0;
+    weight->text = length;
     if (!agent_scan_json(&scan, text, length)) {
         return false;
     }
     weight->line = weight->begun = scan.weight;
+    weight->text += measure_growth(agent_raw_get(line, "input"))
+        + measure_growth(agent_raw_get(line, "command"));
     if (scan.weight > RUNNER_WEIGHT_SMALL / (INPUT_GROWTH + 1)) {
         weight->begun += weigh_growth(agent_raw_get(line, "input"))
             + weigh_growth(agent_raw_get(line, "command"));

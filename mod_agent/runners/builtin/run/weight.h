@@ -13,12 +13,14 @@
 /* A run of at most this weight never waits for memory. */
 #define RUNNER_WEIGHT_SMALL ((size_t)1024 * 1024)
 
-/* Both in bytes. */
+/* In bytes. */
 typedef struct runner_weight_t {
     /* The tree of the start line. */
     size_t line;
     /* The most that the state takes once the input is applied. */
     size_t begun;
+    /* The most text that the state has once the input is applied. */
+    size_t text;
 } runner_weight_t;
 
 /* Estimates the weight of a line; false when it is not JSON, and the weight is

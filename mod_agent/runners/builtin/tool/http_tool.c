@@ -40,9 +40,11 @@ static const char *describe_excess(const runner_job_t *job)
 static bool is_full(void *baton)
 {
     const runner_job_t *job = baton;
+    const runner_jobs_t *jobs = job->jobs;
 
-    return runner_progress_is_type(runner_http_content_type(job->transfer))
-        && job->jobs->is_full(job->jobs->baton);
+    return jobs->is_paused(jobs->baton)
+        || (runner_progress_is_type(runner_http_content_type(job->transfer))
+            && jobs->is_full(jobs->baton));
 }
 
 static bool take_reply(void *baton, int status, const char *bytes,
@@ -57,6 +59,7 @@ static bool take_reply(void *baton, int status, const char *bytes,
         job->has_excess = true;
         return false;
     }
+    job->jobs->kept_size += length;
     agent_buffer_append(&job->reply, bytes, length);
     if (is_success(status)
         && runner_progress_is_type(runner_http_content_type(job->transfer))) {
@@ -90,9 +93,9 @@ static const char *describe_timeout(const runner_job_t *job)
                         job->name, apr_time_as_msec(job->tool->timeout));
 }
 
-static void finish_reply(runner_job_t *job, const runner_reply_t *reply)
+static void finish_reply(runner_job_t *job, const runner_reply_t *reply,
+                         apr_pool_t *pool)
 {
-    apr_pool_t *pool = job->jobs->pool;
     const char *text = runner_clean_text(agent_buffer_text(&job->reply),
                                          agent_buffer_length(&job->reply), NULL,
                                          pool);
@@ -128,9 +131,14 @@ static void end_reply(void *baton, const runner_reply_t *reply)
 {
     runner_job_t *job = baton;
     runner_jobs_t *jobs = job->jobs;
+    apr_pool_t *scratch;
 
     job->artifact = describe_reply(reply, jobs->pool);
-    finish_reply(job, reply);
+    /* The message has a copy of the text: each reply is kept once. */
+    apr_pool_create(&scratch, jobs->pool);
+    finish_reply(job, reply, scratch);
+    apr_pool_destroy(scratch);
+    agent_buffer_clear(&job->reply);
     jobs->on_reply(jobs);
 }
 

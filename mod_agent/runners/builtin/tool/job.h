@@ -61,12 +61,16 @@ typedef struct runner_jobs_t {
     int waiting;
     /* Bytes of all replies so far. */
     size_t replies_size;
+    /* Bytes of them that the answers keep. */
+    size_t kept_size;
     /* A tool is called, or has answered (job->is_done). */
     void (*on_change)(void *baton, const runner_job_t *job);
     /* A tool reports progress; data is borrowed. */
     void (*on_custom)(void *baton, json_object *data);
     /* True while the run's output is blocked: no progress is read. */
     bool (*is_full)(void *baton);
+    /* True while other replies have taken the memory: no reply is read. */
+    bool (*is_paused)(void *baton);
     /* The last job is done, and it was not done in runner_jobs_start(). */
     void (*on_end)(void *baton);
     void *baton;

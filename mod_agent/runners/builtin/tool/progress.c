@@ -58,6 +58,7 @@ static void read_line(runner_job_t *job, const char *text, size_t length,
     }
     if (json_object_object_get_ex(line, "result", &result)) {
         job->result = print_result(result, pool);
+        job->jobs->kept_size += strlen(job->result);
     }
     else if (custom == NULL && job->bad_line == NULL) {
         job->bad_line = apr_pstrdup(
@@ -94,6 +95,7 @@ void runner_progress_take(runner_job_t *job)
         job->searched = begin;
     }
     agent_buffer_consume(&job->reply, begin);
+    job->jobs->kept_size -= begin;
     job->searched = agent_buffer_length(&job->reply);
 }
 
