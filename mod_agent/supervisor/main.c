@@ -293,9 +293,9 @@ static void turn(agent_supervisor_t *sv)
     apr_time_t until;
 
     tick(sv);
-    agent_credit_step(&sv->credits);
+    until = agent_credit_step(&sv->credits);
     agent_runner_resume(sv);
-    until = earlier(sv->tick_at, agent_worker_next_tick(sv));
+    until = earlier(until, earlier(sv->tick_at, agent_worker_next_tick(sv)));
     until = earlier(until, agent_runner_replenish(&sv->runners));
     until = earlier(until, agent_webhook_step(&sv->webhooks));
     until = earlier(until, agent_database_step(&sv->database));

@@ -128,15 +128,14 @@ void agent_run_end_time_out(agent_supervisor_t *sv, agent_lease_t *lease)
                        "The run exceeded its time limit and was stopped.");
 }
 
-void agent_run_end_forget(agent_supervisor_t *sv, const char *run_id,
-                          apr_int32_t epoch)
+void agent_run_end_forget(agent_supervisor_t *sv, const char *run_id)
 {
     apr_array_header_t *dropped;
     apr_pool_t *pool;
 
     apr_pool_create(&pool, sv->context->pool);
     dropped = apr_array_make(pool, 4, sizeof(agent_lease_key_t));
-    agent_batch_forget(&sv->batches, run_id, epoch, dropped);
+    agent_batch_forget(&sv->batches, run_id, dropped);
     for (int i = 0; i < dropped->nelts; i++) {
         agent_lease_t *lease = agent_lease_find(
             &sv->leases, &APR_ARRAY_IDX(dropped, i, agent_lease_key_t));

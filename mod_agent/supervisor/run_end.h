@@ -53,10 +53,10 @@ void agent_run_end_fail(agent_supervisor_t *sv, agent_lease_t *lease,
 /* Ends the run as `timeout`. */
 void agent_run_end_time_out(agent_supervisor_t *sv, agent_lease_t *lease);
 
-/* Drops unsent output of the run under older leases than that of epoch; those
- * whose end was dropped are gone. */
-void agent_run_end_forget(agent_supervisor_t *sv, const char *run_id,
-                          apr_int32_t epoch);
+/* Drops unsent output of a run that is claimed, which is of older leases, or of
+ * one under the same epoch whose claim the database lost; those whose end was
+ * dropped are gone. */
+void agent_run_end_forget(agent_supervisor_t *sv, const char *run_id);
 
 /* The database's side of all leases is gone. */
 void agent_run_end_forget_all(agent_supervisor_t *sv);

@@ -301,7 +301,7 @@ subtest 'a runner that sends much of a run without credit is not read until some
     my $gate = make_gate();
     my $run = start_run($sv, { do => 'gate', path => $gate, count => 10_000 });
     my $lock = lock_out($gate, $run);
-    $sv->wait_log(qr/AGT0354: \d+ KB of output wait for the database: runner \d+ sent more of a run without asking/);
+    $sv->wait_log(qr/AGT0354: \d+ KB of output wait for the database, credit for \d+ KB is given: runner \d+ sent a line for which/);
     close $lock or die "psql failed\n";
     wait_status($run, 'success');
     is sql("select count(*) from agent.run_events where run_id = '$run' and event = 'custom'"), 10_001,

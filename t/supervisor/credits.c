@@ -14,13 +14,36 @@
 
 #define BIG ((apr_size_t)8 * 1024 * 1024)
 
+#define RUNS 9
+
 typedef struct fixture_t {
     agent_supervisor_t *sv;
     agent_runner_t *runner;
-    agent_lease_t *leases[9];
+    agent_lease_t *leases[RUNS];
+    /* Of another runner. */
+    agent_lease_t *other;
 } fixture_t;
 
-/* A runner with nine runs. */
+static agent_runner_t *make_runner(apr_pool_t *pool)
+{
+    agent_runner_t *runner = apr_pcalloc(pool, sizeof(*runner));
+
+    agent_lease_group_init(&runner->group, runner);
+    agent_buffer_init(&runner->input, pool);
+    runner->pong_by = AGENT_CLOCK_NEVER;
+    return runner;
+}
+
+static agent_lease_t *add_lease(agent_supervisor_t *sv, agent_runner_t *runner,
+                                char digit)
+{
+    agent_lease_key_t key = {.epoch = 1};
+
+    memset(key.run_id, digit, sizeof(key.run_id));
+    return agent_lease_add(&sv->leases, &key, &runner->group);
+}
+
+/* A runner with nine runs, and one with a single run. */
 static fixture_t *make_fixture(apr_pool_t *pool)
 {
     fixture_t *fixture = apr_pcalloc(pool, sizeof(*fixture));
@@ -29,35 +52,51 @@ static fixture_t *make_fixture(apr_pool_t *pool)
     sv->context = apr_pcalloc(pool, sizeof(*sv->context));
     sv->context->pool = pool;
     fixture->sv = sv;
-    fixture->runner = apr_pcalloc(pool, sizeof(*fixture->runner));
-    fixture->runner->group.runner = fixture->runner;
-    APR_RING_INIT(&fixture->runner->group.leases, agent_lease_t, link);
-    agent_buffer_init(&fixture->runner->input, pool);
+    fixture->runner = make_runner(pool);
     agent_lease_init(&sv->leases, sv->context);
     agent_batch_init(&sv->batches, sv->context);
     agent_credit_init(&sv->credits, sv->context, &sv->batches, &sv->runners);
-    for (int i = 0; i < 9; i++) {
-        agent_lease_key_t key = {.epoch = 1};
-
-        memset(key.run_id, '0' + i, sizeof(key.run_id));
-        fixture->leases[i] = agent_lease_add(&sv->leases, &key,
-                                             &fixture->runner->group);
+    for (int i = 0; i < RUNS; i++) {
+        fixture->leases[i] = add_lease(sv, fixture->runner, (char)('0' + i));
     }
+    fixture->other = add_lease(sv, make_runner(pool), 'f');
     return fixture;
 }
 
-/* Lines `go` to the runner since the last call. */
-static int count_go(const fixture_t *fixture)
+/* Lines `go` that a runner reads. */
+static int read_go(agent_runner_t *runner)
 {
-    agent_buffer_t *input = &fixture->runner->input;
+    agent_buffer_t *input = &runner->input;
     const char *text = agent_buffer_text(input);
     int lines = 0;
 
     for (apr_size_t i = 0; i < agent_buffer_length(input); i++) {
         lines += text[i] == '\n';
     }
+    runner->written += agent_buffer_length(input);
     agent_buffer_consume(input, agent_buffer_length(input));
     return lines;
+}
+
+static int count_go(const fixture_t *fixture)
+{
+    return read_go(fixture->runner);
+}
+
+static void request(const fixture_t *fixture, agent_lease_t *lease,
+                    apr_size_t bytes)
+{
+    assert_true(agent_credit_ask(&fixture->sv->credits, lease, bytes));
+    agent_credit_step(&fixture->sv->credits);
+}
+
+/* The runs of the first runner request long lines. */
+static void ask_all(const fixture_t *fixture)
+{
+    for (int i = 0; i < RUNS; i++) {
+        assert_true(
+            agent_credit_ask(&fixture->sv->credits, fixture->leases[i], BIG));
+    }
 }
 
 static void credit_is_given_in_the_order_of_requests(void **state)
@@ -65,22 +104,104 @@ static void credit_is_given_in_the_order_of_requests(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_supervisor_t *sv = fixture->sv;
 
-    for (int i = 0; i < 9; i++) {
-        assert_true(agent_credit_ask(&sv->credits, fixture->leases[i], BIG));
-    }
+    ask_all(fixture);
     assert_false(agent_credit_ask(&sv->credits, fixture->leases[8], 1));
     agent_credit_step(&sv->credits);
-    assert_int_equal(count_go(fixture), AGENT_BATCH_MAX_LANES / BIG);
-    assert_int_equal(fixture->leases[8]->credit.granted, 0);
-    assert_int_equal(agent_credit_used(&sv->credits), AGENT_BATCH_MAX_LANES);
-    assert_false(agent_credit_has_room(&sv->credits));
+    assert_int_equal(count_go(fixture), 2);
+    assert_int_equal(fixture->leases[1]->credit.granted, BIG);
+    assert_int_equal(agent_credit_used(&sv->credits), 2 * BIG);
     /* Credit that was used is free again; the lanes are empty here. */
     agent_credit_spend(&sv->credits, fixture->leases[0], 2 * BIG);
-    assert_int_equal(agent_credit_used(&sv->credits),
-                     AGENT_BATCH_MAX_LANES - BIG);
+    assert_int_equal(agent_credit_used(&sv->credits), BIG);
     agent_credit_step(&sv->credits);
     assert_int_equal(count_go(fixture), 1);
-    assert_int_equal(fixture->leases[8]->credit.granted, BIG);
+    assert_int_equal(fixture->leases[2]->credit.granted, BIG);
+}
+
+static void a_line_without_credit_leaves_the_next_room_to_runs_that_wait(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+
+    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG / 2;
+    assert_true(agent_credit_takes(&sv->credits, fixture->other, BIG));
+    request(fixture, fixture->leases[0], BIG);
+    assert_int_equal(count_go(fixture), 0);
+    assert_int_equal(agent_credit_wanted(&fixture->runner->group), BIG);
+    assert_false(agent_credit_takes(&sv->credits, fixture->other, BIG));
+}
+
+static void a_run_that_waits_for_its_own_output_takes_no_room(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+
+    fixture->leases[0]->credit.unsaved = AGENT_CREDIT_UNSAVED + 1;
+    request(fixture, fixture->leases[0], BIG);
+    assert_int_equal(count_go(fixture), 0);
+    assert_int_equal(agent_credit_wanted(&fixture->runner->group), 0);
+    assert_true(agent_credit_takes(&sv->credits, fixture->other, BIG));
+}
+
+static void a_runner_does_not_wait_for_credit_that_another_does_not_use(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+
+    ask_all(fixture);
+    agent_credit_step(&sv->credits);
+    assert_true(agent_credit_takes(&sv->credits, fixture->other, BIG));
+    request(fixture, fixture->other, BIG);
+    assert_int_equal(fixture->other->credit.granted, BIG);
+    assert_int_equal(agent_credit_wanted(&fixture->other->runner->group), 0);
+}
+
+static void a_line_of_1_mb_does_not_wait_for_longer_ones(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+    agent_lease_t *lease = add_lease(sv, fixture->runner, 'a');
+
+    ask_all(fixture);
+    request(fixture, lease, AGENT_CREDIT_MEDIUM);
+    assert_int_equal(lease->credit.granted, AGENT_CREDIT_MEDIUM);
+}
+
+static void runners_take_turns(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+
+    /* Room for one at a time. */
+    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG;
+    ask_all(fixture);
+    request(fixture, fixture->other, BIG);
+    assert_int_equal(count_go(fixture), 1);
+    agent_credit_spend(&sv->credits, fixture->leases[0], BIG);
+    agent_credit_step(&sv->credits);
+    assert_int_equal(count_go(fixture), 0);
+    assert_int_equal(fixture->other->credit.granted, BIG);
+    agent_credit_spend(&sv->credits, fixture->other, BIG);
+    agent_credit_step(&sv->credits);
+    assert_int_equal(fixture->leases[1]->credit.granted, BIG);
+}
+
+static void a_run_does_not_ask_before_it_read_go(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+
+    for (int i = 0; i < 2; i++) {
+        fixture->leases[i]->state = i == 0 ? AGENT_LEASE_HELD
+                                           : AGENT_LEASE_GONE;
+        request(fixture, fixture->leases[i], 1000);
+        assert_false(agent_credit_ask(&sv->credits, fixture->leases[i], 1000));
+        assert_int_equal(count_go(fixture), 1);
+        request(fixture, fixture->leases[i], 1000);
+        assert_int_equal(count_go(fixture), 1);
+    }
 }
 
 static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
@@ -89,12 +210,12 @@ static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
     agent_supervisor_t *sv = fixture->sv;
 
     sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
-    agent_credit_ask(&sv->credits, fixture->leases[0], BIG);
-    agent_credit_step(&sv->credits);
+    request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
     agent_credit_release(&sv->credits, fixture->leases[0]);
     assert_int_equal(count_go(fixture), 1);
-    assert_int_equal(sv->credits.wanted, 0);
+    agent_credit_step(&sv->credits);
+    assert_int_equal(agent_credit_wanted(&fixture->runner->group), 0);
     assert_int_equal(agent_credit_used(&sv->credits), AGENT_BATCH_MAX_LANES);
     fixture->leases[0]->state = AGENT_LEASE_GONE;
     assert_true(agent_credit_ask(&sv->credits, fixture->leases[0], BIG));
@@ -125,8 +246,7 @@ static void a_run_goes_on_when_what_it_sent_is_saved(void **state)
     add_lines(fixture, loud, AGENT_CREDIT_UNSAVED * 4);
     assert_true(loud->credit.unsaved >= AGENT_CREDIT_UNSAVED * 4);
     agent_credit_ask(&sv->credits, loud, 1000);
-    agent_credit_ask(&sv->credits, fixture->leases[1], 1000);
-    agent_credit_step(&sv->credits);
+    request(fixture, fixture->leases[1], 1000);
     assert_int_equal(count_go(fixture), 1);
     assert_int_equal(fixture->leases[1]->credit.wanted, 0);
     assert_int_equal(loud->credit.wanted, 1000);
@@ -169,8 +289,8 @@ static void a_want_line_is_taken_however_much_is_unsaved(void **state)
                        "\"epoch\":1,\"bytes\":1000}";
 
     /* It has credit for all it sends. */
-    agent_credit_ask(&sv->credits, lease, BIG);
-    agent_credit_step(&sv->credits);
+    request(fixture, lease, BIG);
+    count_go(fixture);
     add_lines(fixture, lease, AGENT_BATCH_MAX_RUN);
     agent_credit_spend(&sv->credits, lease, BIG);
     assert_true(
@@ -200,9 +320,17 @@ static void short_lines_do_not_wait_for_the_lanes(void **state)
     agent_supervisor_t *sv = fixture->sv;
 
     sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
-    agent_credit_ask(&sv->credits, fixture->leases[0], 300);
-    agent_credit_step(&sv->credits);
+    request(fixture, fixture->leases[0], 300);
     assert_int_equal(count_go(fixture), 1);
+}
+
+/* Steps each second. */
+static void wait_seconds(const fixture_t *fixture, int seconds)
+{
+    for (int i = 0; i < seconds; i++) {
+        fixture->sv->context->now += apr_time_from_sec(1);
+        agent_credit_step(&fixture->sv->credits);
+    }
 }
 
 static void credit_that_is_not_used_lapses(void **state)
@@ -210,17 +338,92 @@ static void credit_that_is_not_used_lapses(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_supervisor_t *sv = fixture->sv;
 
-    for (int i = 0; i < 8; i++) {
-        agent_credit_ask(&sv->credits, fixture->leases[i], BIG);
-    }
-    agent_credit_step(&sv->credits);
-    assert_int_equal(count_go(fixture), 8);
-    agent_credit_ask(&sv->credits, fixture->leases[8], 300);
-    for (int i = 0; i < 3600; i++) {
-        sv->context->now += apr_time_from_sec(1);
+    request(fixture, fixture->leases[0], BIG);
+    wait_seconds(fixture, 9);
+    assert_int_equal(fixture->leases[0]->credit.granted, BIG);
+    wait_seconds(fixture, 1);
+    assert_int_equal(agent_credit_used(&sv->credits), 0);
+}
+
+static void credit_lapses_sooner_where_it_lapsed_before(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+    int lines = 0;
+
+    for (int i = 0; i < 400 * RUNS; i++) {
+        if (fixture->leases[i % RUNS]->credit.granted == 0) {
+            agent_credit_ask(&sv->credits, fixture->leases[i % RUNS], BIG);
+        }
+        sv->context->now += apr_time_from_msec(100) / RUNS;
         agent_credit_step(&sv->credits);
+        lines += count_go(fixture);
     }
-    assert_int_equal(count_go(fixture), 1);
+    assert_true(lines > 200);
+    /* Credit that is used makes up for it. */
+    for (int i = 0; i < RUNS; i++) {
+        agent_credit_forget(&sv->credits, fixture->leases[i]);
+    }
+    for (int i = 0; i < RUNS; i++) {
+        agent_credit_ask(&sv->credits, fixture->leases[i], BIG);
+        agent_credit_step(&sv->credits);
+        agent_credit_spend(&sv->credits, fixture->leases[i], BIG);
+    }
+    assert_int_equal(fixture->runner->group.turns[1].lapses, 0);
+}
+
+static void credit_does_not_lapse_while_the_supervisor_is_stopped(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+
+    request(fixture, fixture->leases[0], BIG);
+    sv->context->now += apr_time_from_sec(3600);
+    agent_credit_step(&sv->credits);
+    assert_int_equal(fixture->leases[0]->credit.granted, BIG);
+    wait_seconds(fixture, 10);
+    assert_int_equal(fixture->leases[0]->credit.granted, 0);
+}
+
+static void credit_does_not_lapse_before_the_runner_answers(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+
+    request(fixture, fixture->leases[0], BIG);
+    wait_seconds(fixture, 9);
+    fixture->runner->pong_by = sv->context->now + apr_time_from_sec(15);
+    wait_seconds(fixture, 12);
+    fixture->runner->pong_by = AGENT_CLOCK_NEVER;
+    agent_credit_step(&sv->credits);
+    assert_int_equal(fixture->leases[0]->credit.granted, BIG);
+    wait_seconds(fixture, 1);
+    assert_int_equal(fixture->leases[0]->credit.granted, 0);
+}
+
+static void output_of_an_older_lease_does_not_count(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    fixture->leases[0]->credit.unsaved = 1000;
+    agent_credit_save(fixture->leases[0], 600);
+    agent_credit_save(fixture->leases[0], 600);
+    assert_int_equal(fixture->leases[0]->credit.unsaved, 0);
+}
+
+static void output_under_the_epoch_of_a_lost_claim_is_dropped(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_t *sv = fixture->sv;
+    agent_lease_t *lease = fixture->leases[0];
+    agent_lease_key_t key = lease->key;
+
+    add_lines(fixture, lease, 2 * AGENT_CREDIT_UNSAVED);
+    agent_run_end_set_state(sv, lease, AGENT_LEASE_GONE);
+    agent_run_end_detach(sv, lease);
+    assert_null(agent_lease_find(&sv->leases, &key));
+    agent_run_end_forget(sv, key.run_id);
+    assert_false(agent_batch_has_run(&sv->batches, key.run_id));
 }
 
 static void a_run_that_asks_in_time_is_never_held(void **state)
@@ -269,6 +472,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(credit_is_given_in_the_order_of_requests),
+        CHECK_TEST(
+            a_line_without_credit_leaves_the_next_room_to_runs_that_wait),
+        CHECK_TEST(a_run_that_waits_for_its_own_output_takes_no_room),
+        CHECK_TEST(a_runner_does_not_wait_for_credit_that_another_does_not_use),
+        CHECK_TEST(a_line_of_1_mb_does_not_wait_for_longer_ones),
+        CHECK_TEST(runners_take_turns),
+        CHECK_TEST(a_run_does_not_ask_before_it_read_go),
         CHECK_TEST(a_run_that_is_no_longer_held_does_not_wait_for_credit),
         CHECK_TEST(a_run_goes_on_when_what_it_sent_is_saved),
         CHECK_TEST(a_run_with_512_kb_unsaved_needs_credit),
@@ -276,6 +486,11 @@ int main(void)
         CHECK_TEST(short_lines_into_a_lane_are_bounded_for_each_run),
         CHECK_TEST(short_lines_do_not_wait_for_the_lanes),
         CHECK_TEST(credit_that_is_not_used_lapses),
+        CHECK_TEST(credit_lapses_sooner_where_it_lapsed_before),
+        CHECK_TEST(credit_does_not_lapse_while_the_supervisor_is_stopped),
+        CHECK_TEST(credit_does_not_lapse_before_the_runner_answers),
+        CHECK_TEST(output_of_an_older_lease_does_not_count),
+        CHECK_TEST(output_under_the_epoch_of_a_lost_claim_is_dropped),
         CHECK_TEST(a_run_that_asks_in_time_is_never_held),
         CHECK_TEST(a_line_that_waits_for_room_is_not_parsed_again),
     };

@@ -311,7 +311,7 @@ static void drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch)
 }
 
 void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
-                        apr_int32_t epoch, apr_array_header_t *dropped)
+                        apr_array_header_t *dropped)
 {
     agent_batch_t *batch;
     agent_batch_t *next;
@@ -320,7 +320,7 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
     {
         agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
 
-        if (run != NULL && run->key.epoch != epoch && !batch->is_sent) {
+        if (run != NULL && !batch->is_sent) {
             /* A batch has items of one lease of a run only. */
             batch->is_sealed = true;
             batch->has_dead = true;

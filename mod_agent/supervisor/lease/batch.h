@@ -116,11 +116,10 @@ bool agent_batch_is_empty(const agent_batch_queue_t *queue);
 /* The queue has reached its limits: no runner may be read. */
 bool agent_batch_is_full(const agent_batch_queue_t *queue);
 
-/* Drops unsent output of the run under other leases than that of epoch (-1:
- * under all), which the database would refuse. Appends the keys of these leases
- * to dropped (of agent_lease_key_t), which may be NULL. */
+/* Drops unsent output of the run under all leases. Appends the keys of these
+ * leases to dropped (of agent_lease_key_t), which may be NULL. */
 void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
-                        apr_int32_t epoch, apr_array_header_t *dropped);
+                        apr_array_header_t *dropped);
 
 /* Takes a batch out of the queue and frees it. */
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch);

@@ -17,6 +17,16 @@ void agent_lease_init(agent_lease_table_t *table,
     APR_RING_INIT(&table->unused, agent_lease_t, link);
 }
 
+void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner)
+{
+    memset(group, 0, sizeof(*group));
+    group->runner = runner;
+    APR_RING_INIT(&group->leases, agent_lease_t, link);
+    for (int i = 0; i < AGENT_CREDIT_TURNS; i++) {
+        APR_RING_INIT(&group->turns[i].waiting, agent_lease_t, credit.link);
+    }
+}
+
 static agent_lease_t *take_unused(agent_lease_table_t *table)
 {
     agent_lease_t *lease;

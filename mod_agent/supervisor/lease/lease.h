@@ -16,6 +16,7 @@
 #include "../../core/uuid.h"
 #include "../context.h"
 #include "../ring.h"
+#include "flow.h"
 
 /* A run under one lease. */
 typedef struct agent_lease_key_t {
@@ -56,22 +57,8 @@ typedef struct agent_lease_group_t {
     apr_size_t started_bytes;
     /* A start line was handed over. */
     bool is_used;
+    agent_credit_turn_t turns[AGENT_CREDIT_TURNS];
 } agent_lease_group_t;
-
-/* Flow control (../runner/credit.h); bytes of lines with their newlines. */
-typedef struct agent_credit_t {
-    /* In one of the two credit rings while wanted or granted is not 0. */
-    APR_RING_ENTRY(agent_lease_t) link;
-    /* Requested; 0: the run does not wait. */
-    apr_size_t wanted;
-    /* Reserved in the lanes, not after lapse_at. */
-    apr_size_t granted;
-    apr_time_t lapse_at;
-    /* Sent and not committed. */
-    apr_size_t unsaved;
-    /* Requests since the run was cancelled. */
-    int requests;
-} agent_credit_t;
 
 struct agent_lease_t {
     /* In its group's ring; in the ring of unused leases. */
@@ -121,6 +108,8 @@ typedef struct agent_lease_table_t {
 
 void agent_lease_init(agent_lease_table_t *table,
                       const agent_context_t *context);
+
+void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner);
 
 /* A new lease, HELD, of that group (may be NULL). */
 agent_lease_t *agent_lease_add(agent_lease_table_t *table,

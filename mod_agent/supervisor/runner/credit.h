@@ -4,6 +4,11 @@
  * 256 KB, a run requests credit (`want`) and pauses until the supervisor sends
  * `go`: once its output is committed, and the lanes have room for such a line,
  * which is reserved as credit. Only that run waits; others use the same pipe.
+ *
+ * Runners take turns, each in the order of its requests, for lines of up to 1
+ * MB and for longer ones apart. In neither a runner reserves more than a third
+ * of the room that the others leave: runs that request credit and do not use it
+ * delay those of their own runner alone.
  */
 #ifndef AGENT_SUPERVISOR_CREDIT_H
 #define AGENT_SUPERVISOR_CREDIT_H
@@ -17,20 +22,23 @@
 /* Requests of a cancelled run that still extend its grace time. */
 #define AGENT_CREDIT_LAST_REQUESTS 16
 
-APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);
-typedef struct agent_credit_ring_t agent_credit_ring_t;
+APR_RING_HEAD(agent_credit_turns_t, agent_credit_turn_t);
+typedef struct agent_credit_turns_t agent_credit_turns_t;
 
 typedef struct agent_credit_queue_t {
     const agent_context_t *context;
     const agent_batch_queue_t *batches;
     const agent_runner_table_t *runners;
-    /* Leases that wait, oldest first; bytes of the long lines they requested.
-     */
-    agent_credit_ring_t waiting;
-    apr_size_t wanted;
-    /* Leases with credit, oldest first; bytes of it. */
+    /* Those with runs that wait; the next one to be served is first. */
+    agent_credit_turns_t turns;
+    /* The next room in the lanes is for a run that waits. */
+    bool is_room_taken;
+    /* Leases with credit; bytes of it. */
     agent_credit_ring_t given;
     apr_size_t granted;
+    /* When the queue stepped last, and when the next credit lapses. */
+    apr_time_t stepped_at;
+    apr_time_t lapse_at;
 } agent_credit_queue_t;
 
 void agent_credit_init(agent_credit_queue_t *queue,
@@ -40,7 +48,8 @@ void agent_credit_init(agent_credit_queue_t *queue,
 
 /* The run of a lease requests credit for so many bytes, at least 1; the rest of
  * an earlier credit lapses. A lease that is not HELD gets `go` at once. False,
- * a breach of the protocol: it waits already. The lease must have a runner. */
+ * a breach of the protocol: it waits already, or has not read its last `go`,
+ * so that one a run is unread. The lease must have a runner. */
 bool agent_credit_ask(agent_credit_queue_t *queue, agent_lease_t *lease,
                       apr_size_t bytes);
 
@@ -56,6 +65,9 @@ bool agent_credit_takes(const agent_credit_queue_t *queue,
 void agent_credit_spend(agent_credit_queue_t *queue, agent_lease_t *lease,
                         apr_size_t bytes);
 
+/* So many bytes of the run are committed. */
+void agent_credit_save(agent_lease_t *lease, apr_size_t bytes);
+
 /* The runner's side has ended: the lease loses its credit and its request. */
 void agent_credit_forget(agent_credit_queue_t *queue, agent_lease_t *lease);
 
@@ -65,13 +77,18 @@ void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease);
 /* Bytes in the lanes, and those reserved there by credit. */
 apr_size_t agent_credit_used(const agent_credit_queue_t *queue);
 
-/* Whether the lanes take a line without credit: not while a run waits for room
- * there. */
+/* Bytes that the runs of a runner requested which wait for room alone, and not
+ * for their own output to be committed. */
+apr_size_t agent_credit_wanted(const agent_lease_group_t *group);
+
+/* Whether the lanes take a line without credit: not while the next room there
+ * is for a run that waits. */
 bool agent_credit_has_room(const agent_credit_queue_t *queue);
 
-/* Sends `go` to leases that wait, oldest first: their output is committed, and
- * they want no long line or one that the lanes have room for. Credit that is
- * not used for 10 s lapses. Called each turn. */
-void agent_credit_step(agent_credit_queue_t *queue);
+/* Sends `go` to leases that wait: their output is committed, and they want no
+ * long line or one that the lanes have room for. Credit that is not used for
+ * 10 s lapses; for half as long after each that lapsed, at least 156 ms. Called
+ * each turn of the loop; returns when to be called again at the latest. */
+apr_time_t agent_credit_step(agent_credit_queue_t *queue);
 
 #endif

@@ -22,10 +22,11 @@ static void hold(agent_supervisor_t *sv, agent_runner_t *runner)
     runner->is_held = true;
     agent_report_repeat(
         sv->context, AGENT_LOG_WARNING, "AGT0354", 0,
-        "%d KB of output wait for the database: runner %d sent more of a run "
-        "without asking (want) and is not read until some is saved",
+        "%d KB of output wait for the database, credit for %d KB is given: "
+        "runner %d sent a line for which it has no credit (want) and is not "
+        "read until there is room",
         (int)((sv->batches.shared_bytes + sv->batches.lane_bytes) / 1024),
-        (int)runner->pid);
+        (int)(sv->credits.granted / 1024), (int)runner->pid);
 }
 
 /* Handles complete lines while there is room for them; with is_last, all. */
@@ -117,6 +118,7 @@ static void on_input(agent_supervisor_t *sv, void *baton)
                 agent_buffer_length(&runner->input));
     if (put > 0) {
         agent_buffer_consume(&runner->input, (apr_size_t)put);
+        runner->written += (apr_uint64_t)put;
     }
     else if (put < 0 && errno != EAGAIN && errno != EINTR) {
         /* It has closed its input: it ends, or misses a ping. */

@@ -88,13 +88,9 @@ static void take_run_line(agent_supervisor_t *sv, agent_runner_t *runner,
         return;
     }
     if (line->type == AGENT_LINE_WANT) {
-        if (agent_buffer_length(&runner->input) > AGENT_START_ALL_BYTES) {
+        if (!agent_credit_ask(&sv->credits, lease, line->wanted)) {
             agent_runner_breach(&sv->runners, runner,
-                                "it asks and does not read");
-        }
-        else if (!agent_credit_ask(&sv->credits, lease, line->wanted)) {
-            agent_runner_breach(&sv->runners, runner,
-                                "a run asked twice to go on");
+                                "a run asked again before it read go");
         }
         return;
     }

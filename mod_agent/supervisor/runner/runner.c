@@ -173,8 +173,7 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
     agent_buffer_init(&runner->input, pool);
     agent_buffer_init(&runner->output, pool);
     agent_buffer_init(&runner->log.text, pool);
-    runner->group.runner = runner;
-    APR_RING_INIT(&runner->group.leases, agent_lease_t, link);
+    agent_lease_group_init(&runner->group, runner);
     runner->reason = "the runner process ended unexpectedly";
     runner->started_at = table->context->now;
     runner->limit_at = table->context->now

@@ -46,17 +46,17 @@ typedef struct agent_runner_log_t {
 struct agent_runner_t {
     APR_RING_ENTRY(agent_runner_t) link;
     apr_pool_t *pool;
-    /* Its id at the spawner. */
-    apr_uint32_t id;
-    pid_t pid; /* 0 until the spawner has started it */
+    apr_uint32_t id; /* at the spawner */
+    pid_t pid;       /* 0 until the spawner has started it */
     agent_runner_state_t state;
     /* Suspects that may share it; 0: an ordinary runner. */
     int max_shared;
     int in_fd;
     int out_fd;
     int log_fd;
-    /* To be written to it; read from it. */
+    /* To be written to it, and bytes written so far; read from it. */
     agent_buffer_t input;
+    apr_uint64_t written;
     agent_buffer_t output;
     /* Bytes of output that have no newline. */
     apr_size_t scanned;

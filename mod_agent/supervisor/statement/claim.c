@@ -169,9 +169,7 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
         agent_run_end_release_duplicate(sv, lease);
         return;
     }
-    if (key.epoch > 1) {
-        agent_run_end_forget(sv, run_id, key.epoch);
-    }
+    agent_run_end_forget(sv, run_id);
     runner = find_runner(sv,
                          (int)agent_db_integer(result, row, COL_MAX_SHARED, 0));
     lease = agent_lease_add(&sv->leases, &key,

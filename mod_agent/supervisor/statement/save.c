@@ -170,7 +170,7 @@ static void settle_saved(agent_supervisor_t *sv, const agent_batch_run_t *run,
         return;
     }
     lease->saved_seq = run->last_seq;
-    lease->credit.unsaved -= run->sent;
+    agent_credit_save(lease, run->sent);
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
         agent_run_end_set_state(sv, lease, AGENT_LEASE_GONE);
         agent_schedule_claim(&sv->schedule);
@@ -249,7 +249,7 @@ static void refuse_run(agent_supervisor_t *sv, const agent_lease_key_t *key,
     agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0341", 0,
                        "the database refused the output of run %.36s: %s",
                        key->run_id, why->code);
-    agent_batch_forget(&sv->batches, key->run_id, -1, NULL);
+    agent_batch_forget(&sv->batches, key->run_id, NULL);
     if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
         || lease->state == AGENT_LEASE_GONE) {
         return;

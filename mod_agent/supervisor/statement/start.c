@@ -69,13 +69,13 @@ static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
 }
 
 /* Whether its runner has room for it, and half of the lanes is free, counting
- * credit given and requested: a run writes checkpoints as large as the state
- * from which it starts. */
+ * credit given and what the runner's own runs requested: a run writes
+ * checkpoints as large as the state from which it starts. */
 static bool fits(const agent_supervisor_t *sv, apr_size_t started,
                  const agent_lease_t *lease)
 {
     return has_room(started, lease->start_bytes, started_max(sv))
-        && agent_credit_used(&sv->credits) + sv->credits.wanted
+        && agent_credit_used(&sv->credits) + agent_credit_wanted(lease->group)
         < AGENT_BATCH_MAX_LANES / 2;
 }
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * State of flow control: of a run, and of the runs of one runner. Bytes of
+ * lines include their newlines. ../runner/credit.h decides.
+ */
+#ifndef AGENT_SUPERVISOR_FLOW_H
+#define AGENT_SUPERVISOR_FLOW_H
+
+#include <apr_time.h>
+
+#include "../ring.h"
+#include "../types.h"
+
+APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);
+typedef struct agent_credit_ring_t agent_credit_ring_t;
+
+/* Requests of the runs of one runner, for lines of up to one size. */
+typedef struct agent_credit_turn_t {
+    /* Among those that take turns, while a run waits. */
+    APR_RING_ENTRY(agent_credit_turn_t) link;
+    /* Oldest first. */
+    agent_credit_ring_t waiting;
+    /* Found in each step: the first lease that waits for room alone, and the
+     * bytes that all of these requested. */
+    agent_lease_t *next;
+    apr_size_t wanted;
+    /* Credit that is not used yet. */
+    apr_size_t granted;
+    /* Times that credit lapsed, less those that it was used. */
+    int lapses;
+} agent_credit_turn_t;
+
+/* Lines of up to 1 MB, and longer ones: apart, so that a run with little output
+ * does not wait for one with much. */
+#define AGENT_CREDIT_TURNS  2
+#define AGENT_CREDIT_MEDIUM ((apr_size_t)1024 * 1024)
+
+typedef struct agent_credit_t {
+    /* In its turn while wanted is not 0; in the ring of given credit while
+     * granted is not 0. */
+    APR_RING_ENTRY(agent_lease_t) link;
+    agent_credit_turn_t *turn;
+    /* Requested; 0: the run does not wait. */
+    apr_size_t wanted;
+    /* Reserved in the lanes, not after lapse_at. */
+    apr_size_t granted;
+    apr_time_t lapse_at;
+    /* Sent and not committed. */
+    apr_size_t unsaved;
+    /* Requests since the run was cancelled. */
+    int requests;
+    /* The runner cannot have read the last `go` before so many bytes were
+     * written to it. */
+    apr_uint64_t go_end;
+} agent_credit_t;
+
+#endif

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs that misuse credit delay neither other runners nor small output.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Wait;
+use File::Temp qw(tempfile);
+use Test::More;
+use TestSupervisor;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+
+my $pg = start_cluster();
+
+# A supervisor executes its runner from a descriptor. Perl would read that
+# itself, from where the runner before it has stopped; a shell opens it again.
+sub make_runner {
+    open my $in, '<', "$FindBin::Bin/rude_runner.pl" or die "rude_runner.pl: $!\n";
+    my $program = join '', <$in>;
+    my ($out, $path) = tempfile(UNLINK => 1);
+    print {$out} "#!/bin/sh\nexec perl - <<'PERL'\n${program}PERL\n";
+    close $out or die "$path: $!\n";
+    chmod 0755, $path or die "$path: $!\n";
+    return $path;
+}
+
+my $runner = make_runner();
+
+sub start_supervisor {
+    my (%args) = @_;
+    my $sv = TestSupervisor->start($pg, lease_sec => 60, runner => $runner,
+        timing_ms => { %{ fast_timing() }, ping_timeout => 15_000 }, %args);
+    $sv->wait_ready;
+    return $sv;
+}
+
+# Runs that have begun.
+sub start_runs {
+    my ($sv, @inputs) = @_;
+    my @runs = map { create_run($_) } @inputs;
+    my $list = join ', ', map { "'$_'" } @runs;
+    $sv->wake;
+    wait_for('all to run', sub { @runs == sql("select count(*) from agent.run_events where seq = 1 and run_id in ($list)") });
+    return @runs;
+}
+
+sub stop_supervisor {
+    my ($sv) = @_;
+    kill KILL => $sv->pid;
+    sql('delete from agent.run_queue');
+    return;
+}
+
+subtest 'a run that asks before it read go ends its runner' => sub {
+    my $sv = start_supervisor();
+    my $run = create_run({ do => 'ask_twice', once => 1 });
+    $sv->wake;
+    wait_status($run, 'success');
+    ok $sv->wait_log(qr/AGT0332: .*a run asked again before it read go/), 'the log says what was wrong';
+    stop_supervisor($sv);
+};
+
+subtest 'runs that ask and send nothing do not delay a line of 70 KB' => sub {
+    my $sv = start_supervisor(runners => 2);
+    start_runs($sv, map { { do => 'ask' } } 1 .. 100);
+    my $start = clock_gettime(CLOCK_MONOTONIC);
+    my $run = create_run({ do => 'say' });
+    $sv->wake;
+    wait_final($run, 200);
+    # Seven of them have credit for 10 s.
+    cmp_ok clock_gettime(CLOCK_MONOTONIC) - $start, '<', 30, 'it does not wait until each had credit';
+    unlike $sv->log_text, qr/AGT0354/, 'no runner had to wait';
+    stop_supervisor($sv);
+};
+
+subtest 'a run that waits for its own output holds no line of another run' => sub {
+    my $sv = start_supervisor();
+    my ($waiting) = start_runs($sv, { do => 'say_and_ask' });
+    open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
+    print {$lock} "begin; select /* for update */ from agent.run_queue where run_id = '$waiting' for update;\n";
+    $lock->flush;
+    wait_for('the lock', sub {
+        sql("select count(*) from pg_stat_activity where state = 'idle in transaction' and query like '%for update%'");
+    });
+    start_runs($sv, { do => 'prompt' });
+    wait_for('its line to wait for the lock', sub {
+        sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%save_batch%'");
+    });
+    create_run({ do => 'say_unasked' });
+    $sv->wake;
+    my ($small) = start_runs($sv, { do => 'noop' });
+    wait_status($small, 'success');
+    unlike $sv->log_text, qr/AGT0354/, 'its runner is read all the time';
+    close $lock or die "psql failed\n";
+    stop_supervisor($sv);
+};
+
+done_testing;

@@ -1,0 +1,79 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# A runner whose runs misuse credit, as their input says: {"do": "ask"}.
+use strict;
+use warnings;
+use JSON::PP ();
+
+my $LONG = 70_000;
+my $json = JSON::PP->new->utf8;
+my %runs;
+
+my $text = '';
+
+sub say_line { my ($message) = @_; $text .= $json->encode($message) . "\n"; return }
+sub say_of { my ($run, %members) = @_; return say_line({ run_id => $run->{run_id}, epoch => $run->{epoch}, %members }) }
+sub event { my ($run, $data) = @_; return say_of($run, type => 'event', event => 'custom', data => $data) }
+sub want { my ($run, $bytes) = @_; return say_of($run, type => 'want', bytes => $bytes) }
+
+# Lines of one message are written together: short ones are read together.
+sub flush {
+    while (length $text) {
+        my $done = syswrite OUT, $text or exit 1;
+        substr $text, 0, $done, '';
+    }
+    return;
+}
+
+sub end {
+    my ($run) = @_;
+    delete $runs{ $run->{run_id} };
+    return say_of($run, type => 'end', status => 'success', error => undef);
+}
+
+my %actions = (
+    # Asks for the longest line and does not send it.
+    ask => sub { want($_[0], 8 * 1024 * 1024) },
+    ask_twice => sub { want($_[0], $LONG); want($_[0], $LONG) },
+    say => sub { want($_[0], $LONG + 1000) },
+    say_unasked => sub { event($_[0], 'x' x $LONG); end($_[0]) },
+    # Waits until another run has ended.
+    say_and_ask => sub { },
+    noop => sub { end($_[0]) },
+    prompt => sub {
+        for my $other (grep { $_->{input}{do} eq 'say_and_ask' } values %runs) {
+            event($other, 'x' x $LONG);
+            want($other, 8 * 1024 * 1024);
+        }
+        end($_[0]);
+    },
+);
+
+my %messages = (
+    hello => sub { say_line({ type => 'ready', graphs => {}, slots => 100 }) },
+    ping => sub { say_line({ type => 'pong', id => $_[0]{id} }) },
+    start => sub {
+        my ($run) = @_;
+        $runs{ $run->{run_id} } = $run;
+        event($run, 'begun');
+        my $action = $run->{input}{once} && $run->{attempt} > 1 ? 'noop' : $run->{input}{do};
+        $actions{$action}->($run);
+    },
+    go => sub {
+        my $run = $runs{ $_[0]{run_id} } or return;
+        if ($run->{input}{do} eq 'say') {
+            event($run, 'x' x $LONG);
+            end($run);
+        }
+    },
+    cancel => sub { end($runs{ $_[0]{run_id} }) if $runs{ $_[0]{run_id} } },
+    drain => sub { },
+);
+
+open IN, '<&=', 3 or die "3: $!\n";
+open OUT, '>&=', 4 or die "4: $!\n";
+while (my $line = <IN>) {
+    my $message = $json->decode($line);
+    $messages{ $message->{type} }->($message);
+    flush();
+}
