@@ -107,8 +107,8 @@ const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
     apr_interval_time_t unit = 0;
     apr_interval_time_t value;
 
-    parse_duration(&unit, "1", range->unit, cmd->temp_pool);
-    if (!parse_duration(&value, arg, range->unit, cmd->temp_pool)
+    if (!parse_duration(&unit, "1", range->unit, cmd->temp_pool)
+        || !parse_duration(&value, arg, range->unit, cmd->temp_pool)
         || value < range->low * unit || value > range->high * unit
         || (range->is_whole && value % unit != 0)) {
         return apr_psprintf(
