@@ -22,7 +22,7 @@ my %needs_no_module = map { $_ => 1 } qw(lint unit sql isolation);
 chdir root() or die root() . ": $!\n";
 die "usage: t/suite.pl GROUP...; t/README.md lists the groups\n" if !@ARGV;
 open STDIN, '<', '/dev/null' or die "/dev/null: $!\n";
-# A model's key in the caller's environment is no business of the tests.
+# The tests must not use a model key of the caller's environment.
 delete @ENV{ grep { /\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };
 (my $handle, $ENV{AGENT_TEST_TALLY}) = tempfile(UNLINK => 1);
 $| = 1;

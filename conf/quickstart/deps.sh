@@ -91,7 +91,8 @@ disable_new_modules() {
 
 made=()
 
-# Runs as root: sudo is asked once. What keeps services off goes in any case.
+# Runs as root: sudo asks once. The policy that keeps services off is removed in
+# any case.
 install_packages() {
     local policy=/usr/sbin/policy-rc.d
     local cluster=/etc/postgresql-common/createcluster.d/zz-agent.conf

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the quick start's scripts share: where things are, how to speak, how
+# Shared by the quick start's scripts: paths, messages, how
 # to start something that must outlive the script. Sourced, never run.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * IP addresses; see address.h. The lists follow the special-purpose address
- * registries of IANA (RFC 6890). What is public in IPv6 is what is global
+ * registries of IANA (RFC 6890). Public IPv6 addresses are those that are global
  * unicast, less exceptions: all that is not assigned yet stays refused.
  */
 #include "address.h"

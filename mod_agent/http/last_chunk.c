@@ -13,7 +13,7 @@
 /* The longest line with a chunk's size, or last chunk with its trailers. */
 #define KEPT_BYTES (16 * 1024)
 
-/* What the current line is, as far as it has arrived. */
+/* The kind of the current line, as far as it has arrived. */
 typedef enum line_t {
     LINE_BEGINS,
     /* Zeros: the size 0, unless another digit follows. */

@@ -47,7 +47,7 @@ typedef struct rlr_override_t {
     const char *where;
 } rlr_override_t;
 
-/* What is common to all virtual hosts. */
+/* Settings common to all virtual hosts. */
 typedef struct rlr_global_t {
     apr_array_header_t *rules;     /* of const rlr_rule_t *, in file order */
     apr_array_header_t *overrides; /* of rlr_override_t */

@@ -40,7 +40,7 @@ typedef struct rlr_match_t {
     bool has_uuid;
 } rlr_match_t;
 
-/* What patterns are tested on. */
+/* The request that patterns are tested on. */
 typedef struct rlr_target_t {
     const char *method;
     /* Normalized and stripped; see rlr_match_normalize, rlr_match_strip. */

@@ -115,7 +115,8 @@ my $HELLO = '"assistant_id":"agent",'
 my $LATER = '"assistant_id":"agent","after_seconds":31536000';
 my $thread = $client->create_thread->{thread_id};
 
-# What a request has around the shape; 200 when that is answered, else 422 too.
+# The request around the shape; true if it must be answered 200, else 422 is
+# accepted too.
 my @ROUTES = (
     [ '/threads', '{"x":', '}' ],
     [ "/threads/$thread/runs", qq({$LATER,"input":{"x":), '}}' ],

@@ -13,7 +13,7 @@ use Test::More;
 
 # httpd's own limits of a line, of a header and of their number.
 my ($LINE, $FIELD, $FIELDS) = (8190, 8190, 100);
-# What a child takes for requests of this size, whatever they are.
+# A child's memory for any requests of this size.
 my $BASE_BYTES = memory_scale() * (4 << 20);
 # Some ten times what the slowest takes.
 my $CPU_SEC = 0.05 * memory_scale();

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# How soon a client sees something of a run that it has asked for: the first
-# event of POST .../runs/stream, the end of that stream, and create -> join.
-# Beside our server the JavaScript one, with the same input and the same answer,
-# in rounds that alternate; one request after the other on one connection. There
-# are fewer of its runs: it looks for new ones, and for their ends, by the clock.
+# Latency of a run for its client: the first event of POST .../runs/stream, the
+# end of that stream, and create -> join. Alternating rounds measure this server
+# and the JavaScript one with the same input and answer, one request after the
+# other on one connection. The latter has fewer runs: it polls at intervals.
 package BenchFirst;
 use strict;
 use warnings;
@@ -18,7 +17,7 @@ our @EXPORT_OK = qw(measure_first);
 my $WARM_UP = 5;
 
 # {ours, peer}: milliseconds, sorted: {first, stream, join}; {version} of the
-# peer, or {skipped}: why there is none.
+# peer, or {skipped}: the reason for which there is none.
 sub measure_first {
     my ($site, $plan) = @_;
     my $peer = eval { BenchPeer->new(read_answer($site->port)) };
@@ -41,7 +40,7 @@ sub measure_first {
         : (skipped => one_line($why)) };
 }
 
-# What our demo model says, for the other's graph.
+# The answer of the demo model, for the graph of the peer.
 sub read_answer {
     my ($port) = @_;
     my $client = BenchHttp->new($port);

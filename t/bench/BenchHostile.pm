@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# How much slower a bystander is while one hostile client does its worst within
-# what is legal, and whether the children's memory comes back afterwards.
+# How much slower a bystander is beside one hostile client whose input is legal,
+# and whether the children's memory returns afterwards.
 #
-# Each attack is a process that repeats itself until it is killed, so that it is
-# under way for as long as the bystander is measured. Quiet rounds and rounds
-# beside the attack alternate; a figure is the median of the rounds' ratios.
+# Each attack is a process that repeats itself until it is killed, for as long as
+# the bystander is measured. Quiet rounds and rounds beside the attack alternate;
+# a figure is the median of the rounds' ratios.
 package BenchHostile;
 use strict;
 use warnings;
@@ -45,12 +45,12 @@ my $LARGE_STATE_BYTES = 6_000_000;
 # As many as there are threads.
 my $WARM_UP_CLIENTS = 128;
 my $WARM_UP_ROUNDS = 20;
-# Within a minute the memory has come back or it has not.
+# The memory must return within a minute.
 my $RETURN_SEC = 60;
 my $RETURN_LOOK_SEC = 1;
 
 # [title, what the attack needs beforehand, the attack]. The attack calls its
-# last argument once it is under way, and is killed in the end.
+# last argument once it has begun, and is killed at the end.
 my @ATTACKS = (
     [ 'bodies of 4 MB, one long key over many arrays', undef, sub {
         repeat_post($_[0], '/threads', long_key_body(), $_[2]) } ],
@@ -77,7 +77,7 @@ sub measure_hostile {
     } @ATTACKS ];
 }
 
-# A server of its own, so that no attack finds what another one left.
+# A server of its own, so that attacks do not affect one another.
 sub measure_attack {
     my ($plan, $title, $prepare, $attack) = @_;
     my $site = BenchServer->new(config => $CONFIG);
@@ -113,8 +113,8 @@ sub measure_attack {
     return $result;
 }
 
-# Every thread has worked, and every connection to the database: what each keeps
-# is not what the attack left.
+# Uses every thread and every connection to the database: memory that each keeps
+# is not the attack's.
 sub warm_up {
     my ($site) = @_;
     my $bytes = with_close(request('POST', '/threads', '{}'));
@@ -128,7 +128,7 @@ sub warm_up {
     return;
 }
 
-# What the attack had begun is not the next round's.
+# The next round must not execute runs of the attack.
 sub wait_for_rest {
     my ($site) = @_;
     wait_for('no run to be left', sub {
@@ -158,7 +158,7 @@ sub bystander {
     return \%figures;
 }
 
-# Resident memory to before, once it has come back, or after a minute.
+# Ratio of resident memory to that before, once it has returned, or after a minute.
 sub memory_after {
     my ($before, @children) = @_;
     my $ratio = 0;
@@ -215,8 +215,8 @@ sub open_connection {
         // die "no connection: $!\n";
 }
 
-# The server closes the connection after its answer. The client must not: to the
-# server it would have left, and a run that it waits for would be left behind.
+# The server closes the connection after its answer. The client must not close it
+# earlier: the server would treat it as disconnected, and its run would go on alone.
 sub send_and_read {
     my ($port, $bytes) = @_;
     my $socket = open_connection($port);

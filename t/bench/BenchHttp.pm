@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A client that costs little: one keep-alive connection, whole requests written
-# at once, only as much of the answer looked at as is needed to find its end.
+# A cheap client: one keep-alive connection, each request in one write, answers
+# parsed only as far as needed to find their end.
 #
 #   my $client = BenchHttp->new($port);
 #   my $answer = $client->call(request('POST', '/threads', '{}'));
@@ -48,7 +48,7 @@ sub send {
     return;
 }
 
-# One read: the answer if it is now complete.
+# Reads once; returns the answer if it is complete.
 sub receive {
     my ($self) = @_;
     sysread $self->{socket}, $self->{bytes}, 262_144, length $self->{bytes}
@@ -69,8 +69,8 @@ sub take_answer {
     return $answer;
 }
 
-# Nothing is sent before the answer is there, so what ends like the last chunk
-# is the last chunk.
+# The next request is sent after the answer, so bytes that end like the last
+# chunk are the last chunk.
 sub is_complete {
     my ($self, $body_at) = @_;
     my $head = substr $self->{bytes}, 0, $body_at;
@@ -81,7 +81,7 @@ sub is_complete {
     return $head =~ m{\AHTTP/1\.1 (?:204|304)};
 }
 
-# Tells when the first event of a stream has been read, if asked to.
+# The time at which the first event of a stream was read, on request.
 sub call {
     my ($self, $bytes, $on_event) = @_;
     my $event = qr/^event: \w+.*?^data: .*?\r?\n\r?\n/ms;
@@ -96,7 +96,7 @@ sub call {
     }
 }
 
-# Keeps one request under way on each client. next->($index, $answer) gives the
+# Keeps one request pending on each client. next->($index, $answer) gives the
 # bytes of the client's next request, undef when it has none; the answer is
 # undef the first time.
 sub drive {

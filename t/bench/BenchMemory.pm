@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Memory of httpd's children, the supervisor and the runner after more and more
-# requests of every kind. What still grows between the last two looks is a leak:
-# whatever is kept per thread or per connection is in place long before.
+# requests of every kind. Growth between the last two measurements is a leak:
+# memory kept per thread or connection is allocated long before.
 package BenchMemory;
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ our @EXPORT_OK = qw(measure_memory);
 my $CONNECTIONS = 16;
 my $UNKNOWN = '01890000-0000-7000-8000-000000000000';
 
-# One life of a thread, with every operation of the API and some of its errors:
+# The life of a thread, with every operation of the API and some of its errors:
 # [the status that the answer must have, method, path, body, an id to keep].
 my @STEPS = (
     [ 200, 'POST', '/threads', '{"metadata":{"purpose":"benchmark"}}',
@@ -47,7 +47,7 @@ sub run {
 }
 
 # [{requests, of => {httpd => {pss, private}, ...}}, ...], one for each number
-# of requests of the plan, at which the server has come to rest.
+# of requests of the plan, measured when the server is idle.
 sub measure_memory {
     my ($site, $plan) = @_;
     my @clients = map { BenchHttp->new($site->port) } 1 .. $CONNECTIONS;
@@ -92,7 +92,7 @@ sub note_answer {
     return;
 }
 
-# Memory of a process that was replaced says nothing.
+# The memory of a process that was replaced is meaningless.
 sub identity {
     my ($site) = @_;
     my $of = $site->processes;

@@ -2,7 +2,7 @@
 # The open-source JavaScript server of t/bench/peer, in memory on a port of its
 # own.
 #
-#   my $peer = BenchPeer->new($answer);    # dies with why there is none
+#   my $peer = BenchPeer->new($answer);    # dies with the reason if it cannot run
 #   $peer->port; $peer->version;           # its end stops it
 package BenchPeer;
 use strict;
@@ -48,7 +48,7 @@ sub DESTROY {
     return;
 }
 
-# Once for each lock file. Not npm ci: it wants a lock of the optional packages of
+# Once for each lock file. Not npm ci, which needs locks of optional packages for
 # platforms for which none are published.
 sub install {
     my $wanted = slurp("$SOURCE/package-lock.json");
@@ -75,8 +75,7 @@ sub copy_files {
     return;
 }
 
-# The new process. No tracing, and nothing of the caller's that would name an
-# account.
+# The new process, without tracing and without the caller's account variables.
 sub run {
     my ($folder, $answer) = @_;
     become(server_user()) if is_root();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What processes have used, from /proc.
+# Processor time and memory of processes, from /proc.
 package BenchProcess;
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ our @EXPORT_OK = qw(child_pids cpu_sec memory_kb);
 
 my $TICKS = sysconf(_SC_CLK_TCK);
 
-# Children, those included that have ended and are not reaped yet.
+# Children, with those that have ended but are not reaped yet.
 sub child_pids {
     my ($parent) = @_;
     return grep { slurp("/proc/$_/stat") =~ /\)\s+\S\s+$parent\s/ }
@@ -31,8 +31,7 @@ sub cpu_sec {
     return $ticks / $TICKS;
 }
 
-# Pss shares common pages out among their users; private pages are those that
-# nobody else has.
+# Pss divides shared pages among their users; private pages have one user.
 sub memory_kb {
     my (@pids) = @_;
     my %sum = (pss => 0, private => 0);

@@ -2,8 +2,8 @@
 # POST /threads and GET /threads/{id}/state through httpd, against pgbench with
 # the very statements that the module sends. Both sides hold 32 connections and
 # share the processors with what they measure; rounds alternate, and the figure
-# is the median of the rounds' ratios, because the machine's mood changes from
-# minute to minute.
+# is the median of the rounds' ratios, because the speed of the machine changes
+# from minute to minute.
 package BenchRates;
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ my $CONNECTIONS = 32;
 my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
 my $BODY = '{"metadata":{"purpose":"benchmark"}}';
 
-# The load generator that runs now, to be ended with us.
+# The current load generator, which ends with this process.
 my $child;
 
 sub measure_rates {
@@ -68,7 +68,7 @@ sub median {
 
 # --- The two cases --------------------------------------------------------------
 
-# A case: how wrk asks, what pgbench sends, which statement of the module it is.
+# A case: the request of wrk, the statement of pgbench, its name in the module.
 sub create_thread_case {
     my ($work) = @_;
     return {
@@ -86,7 +86,7 @@ sub create_thread_case {
     };
 }
 
-# The thread was made, and its state of two messages written, by a run.
+# A run has created the thread and its state of two messages.
 sub get_state_case {
     my ($work) = @_;
     my $client = BenchHttp->new($work->{site}->port);
@@ -113,7 +113,7 @@ sub read_id {
     return $id;
 }
 
-# Both sides must give the same text, with both messages in it.
+# Both sides must return the same text, with both messages.
 sub check_state {
     my ($site, $client, $thread, $script) = @_;
     my $answer = $client->call(request('GET', "/threads/$thread/state"));
@@ -144,8 +144,8 @@ sub statement {
 
 # --- The load generators --------------------------------------------------------
 
-# {rate, cpu}: requests per second, and what one costs each kind of process.
-# {cut}: requests lost with their connections, where the case bears them.
+# {rate, cpu}: requests per second, and the processor time of one by role.
+# {cut}: requests lost with their connections, where the case permits them.
 sub run_wrk {
     my ($work, $case) = @_;
     my $before = $work->{site}->cpu;
@@ -185,8 +185,8 @@ sub run_pgbench {
     return { rate => $rate, cpu => $cpu };
 }
 
-# pgbench does not look at the answer's code: the rows tell. Only its own: httpd
-# may still work for connections that wrk has closed.
+# pgbench does not check the code of the result, so its rows are counted. Only
+# its own: httpd may still serve connections that wrk has closed.
 sub check_rows {
     my ($site, $time_part, $count) = @_;
     my $made = $site->sql("select count(*) from agent.threads where account_id = '$ACCOUNT' "

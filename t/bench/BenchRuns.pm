@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs of the demo model through HTTP: how long from creating one to having
-# joined it, and how many a second end when they keep coming.
+# Runs of the demo model through HTTP: latency from create to join, and runs
+# finished per second under constant load.
 package BenchRuns;
 use strict;
 use warnings;
@@ -13,19 +13,19 @@ our @EXPORT_OK = qw(measure_latency measure_throughput at call_200
     create_and_join make_threads one_step_run timed_ms);
 
 my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
-# One step of the graph: no tool, nothing to wait for.
+# One step of the graph, without tools or delays.
 my $RUN = '{"assistant_id":"agent","input":{"messages":'
     . '[{"role":"user","content":"hello"}]}}';
 my $CONNECTIONS = 16;
-# Unfinished runs at which the clients pause: without it the queue would grow,
-# and what is measured would depend on how long.
+# Unfinished runs at which the clients pause: otherwise the queue would grow, and
+# the figure would depend on the duration.
 my $MAX_UNFINISHED = 500;
 my $LOOK_SEC = 0.1;
 
-# --- One after the other --------------------------------------------------------
+# --- Latency ----------------------------------------------------------------------
 
 # Milliseconds: {p50, p99, max} of create -> join, {floor} of GET /ok,
-# which has the client, the network and httpd in it but no database.
+# which includes the client, the network and httpd, but no database.
 sub measure_latency {
     my ($site, $plan) = @_;
     my $client = BenchHttp->new($site->port);
@@ -75,8 +75,8 @@ sub call_200 {
     return $answer;
 }
 
-# Straight in the database: threads are not what is measured here. Ids as the
-# module makes them: first the time.
+# Created in SQL, since threads are not measured here. Ids begin with the time,
+# as the module's do.
 sub make_threads {
     my ($site, $count) = @_;
     my $time = sprintf '%012x', 1000 * time;
@@ -97,7 +97,7 @@ SQL
     return @ids;
 }
 
-# --- As many as possible -----------------------------------------------------------
+# --- Throughput --------------------------------------------------------------------
 
 # {rate, cpu}: runs per second that became final while 16 connections created
 # one run after the other, each on a thread of its own.
@@ -144,7 +144,7 @@ sub wait_unfinished {
     return;
 }
 
-# A rate of runs that fail is no rate.
+# Runs that fail do not count as finished.
 sub check_success {
     my ($site) = @_;
     my $failed = $site->sql(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is measured: a cluster, an httpd and its supervisor and runner, all of
-# them private, with room for the connections of the load generators.
+# The server that is measured: a cluster of its own, an httpd, its supervisor and
+# runner, with room for the connections of the load generators.
 #
 #   my $site = BenchServer->new;              # config => other than below
 #   $site->port; $site->url; $site->conninfo; $site->sql('select ...');
@@ -16,9 +16,9 @@ use BenchPostgres;
 use BenchProcess qw(child_pids cpu_sec memory_kb);
 use IPC::Open2 qw(open2);
 
-# What differs from the tests' server: fixed children, so that memory can be
-# followed, each with more threads than there are clients (when all are busy
-# httpd closes connections), no log line per request, connections that stay open.
+# Differences from the tests' server: a fixed number of children, so that their
+# memory can be compared, more threads than clients (httpd closes connections
+# when all are busy), no access log, connections that stay open.
 my $CONFIG = <<'CONF';
 LogLevel warn agent:warn
 StartServers 2
@@ -70,9 +70,9 @@ sub DESTROY {
     return;
 }
 
-# --- Looking inside -----------------------------------------------------------
+# --- Queries and processes ------------------------------------------------------
 
-# One psql for all questions: they are asked while others are measured.
+# One psql for all queries, which run while other things are measured.
 sub open_psql {
     my ($self) = @_;
     my $pid = open2(my $out, my $in, qw(psql -X -q -A -t -v ON_ERROR_STOP=1),
@@ -91,7 +91,7 @@ sub close_psql {
     return;
 }
 
-# The one value that the statement gives.
+# The single value of the statement.
 sub sql {
     my ($self, $statement) = @_;
     my $psql = $self->{psql};
@@ -103,7 +103,7 @@ sub sql {
     return $value;
 }
 
-# Process ids by what they do.
+# Process ids by role.
 sub processes {
     my ($self) = @_;
     my $parent = $self->{httpd}->httpd_pid;
@@ -117,7 +117,7 @@ sub processes {
     };
 }
 
-# Seconds of processor time so far, by what the processes do.
+# Seconds of processor time so far, by role.
 sub cpu {
     my ($self) = @_;
     my $of = $self->processes;
@@ -132,14 +132,14 @@ sub cpu_usec_each {
         keys %{$now} };
 }
 
-# The processes of PostgreSQL that there are ...
+# The current processes of PostgreSQL.
 sub sessions {
     my ($self) = @_;
     return { map { $_ => 1 } child_pids($self->{postgres}->postmaster_pid) };
 }
 
-# ... until those that came since are gone and their time counts as their
-# parent's. Autovacuum comes and goes as it likes.
+# Waits until newer processes have ended, so that their time counts as their
+# parent's. Autovacuum is left out.
 sub wait_for_sessions {
     my ($self, $before) = @_;
     my $postmaster = $self->{postgres}->postmaster_pid;
@@ -150,7 +150,7 @@ sub wait_for_sessions {
     return;
 }
 
-# {pss, private} in kB by what the processes do. The two children together.
+# {pss, private} in kB by role; the two children in sum.
 sub memory {
     my ($self) = @_;
     my $of = $self->processes;

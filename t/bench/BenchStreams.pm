@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Many streams at once: events of a runner that writes them at a steady rate,
-# on their way through the supervisor, PostgreSQL and httpd to clients that
-# each follow one run.
+# Many streams at once: events that a runner writes at a steady rate pass the
+# supervisor, PostgreSQL and httpd to clients that each stream one run.
 package BenchStreams;
 use strict;
 use warnings;
@@ -14,7 +13,7 @@ use Cpanel::JSON::XS;
 our @EXPORT_OK = qw(measure_streams);
 
 my $EVERY_MS = 50;
-# All runs are created at once; after that it goes on evenly.
+# All runs are created at once; after that the load is even.
 my $WARM_UP_MS = 3000;
 
 # One child, so that all streams share its threads.

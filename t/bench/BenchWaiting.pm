@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Thousands of joins parked in one child of 64 threads: what each costs, how
-# soon it is woken at the end of its run, and what is left for requests that do not wait.
-# joins.c holds them; the runs are due tomorrow, so nothing else is going on.
+# Thousands of joins parked in one child of 64 threads: memory of each, latency of
+# waking it, and throughput left for requests that do not wait. joins.c holds them;
+# their runs are due tomorrow, so nothing else is executed.
 package BenchWaiting;
 use strict;
 use warnings;
@@ -125,7 +125,7 @@ sub wake {
     return split ' ', readline($joins->{out}) // die "joins ended\n";
 }
 
-# Until the child has noticed that they left.
+# Waits until the child has noticed that they disconnected.
 sub unpark {
     my ($child) = @_;
     end_joins();
@@ -152,10 +152,10 @@ sub open_files {
 
 END { end_joins() }
 
-# --- What is measured ---------------------------------------------------------------
+# --- Measurements -------------------------------------------------------------------
 
-# Each round in the other order. Memory is the first round's: after it the
-# allocators keep what they got.
+# Rounds alternate their order. Memory is that of the first round: later the
+# allocators keep memory.
 sub rates {
     my ($work, $runs) = @_;
     my $site = $work->{site};

@@ -73,7 +73,7 @@ my (%result, @failed);
 for my $part (grep { $asked{ $_->[0] } } @PARTS) {
     my ($name, $measure) = @{$part};
     print {*STDERR} "measuring $name ...\n";
-    # What was measured before a part that fails is worth reading.
+    # A part that fails does not discard the figures of the others.
     eval { $result{$name} = $measure->($site, $plan); 1 } or push @failed, "$name: $@";
 }
 my $about = about($site, $load);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every fuzzer includes: APR, a pool for each input, and must(). */
+/* Included by every fuzzer: APR, a pool for each input, and must(). */
 #ifndef AGENT_T_FUZZ_H
 #define AGENT_T_FUZZ_H
 
@@ -11,7 +11,7 @@
 #include <apr_pools.h>
 #include <apr_strings.h>
 
-/* What has to hold for every input. */
+/* An assertion that holds for every input. */
 #define must(condition)                                                        \
     do {                                                                       \
         if (!(condition)) {                                                    \

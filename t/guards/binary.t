@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What was built: one exported symbol, hardened, nothing that the loader must
-# resolve while requests wait.
+# The built modules: one exported symbol, hardened, no symbol that the loader
+# resolves during a request.
 use strict;
 use warnings;
 use AgentTest::Env qw(build_dir);

@@ -9,7 +9,7 @@ use AgentTest::Env qw(root slurp);
 use AgentTest::Source;
 use Test::More;
 
-# Whatever turns several rows into an answer.
+# Everything that makes one answer of several rows.
 my $COLLECTS = join '|', qw(json_agg jsonb_agg json_object_agg jsonb_object_agg
     array_agg string_agg array_to_string array_append), 'returns table', 'returns setof';
 
@@ -23,7 +23,7 @@ for my $file (source_files(qr{\Amod_agent/(?:model|handlers|stream|wait)/.*\.c\z
 }
 is join(' ', grep { !$api{$_} } sort keys %sent), '', 'and they are all that handlers call';
 
-# What is wrong with the bound of a function, given its text; '' when nothing is.
+# The error in the bound of a function, given its text; '' if there is none.
 sub fault_of {
     my ($text) = @_;
     return '' if $text !~ /\b(?:$COLLECTS)\b/i;

@@ -7,8 +7,8 @@ use AgentTest::Env qw(root slurp);
 use AgentTest::Source;
 use Test::More;
 
-# What a module's directives begin with, where they are defined and explained,
-# and who else names them.
+# For each module: the prefix of its directives, their definitions, their
+# reference, and other files that name them.
 check_module('Agent', qr{\Amod_agent/(?:config/)?[^/]+\.c\z},
     'conf/agent.conf', 'README.md');
 check_module('RateLimit', qr{\Amod_ratelimit_regional/config/[^/]+\.c\z},
@@ -43,7 +43,7 @@ sub find_directives {
     return %help;
 }
 
-# What the build defines AGENT_RUNNER_PATH as.
+# The build's definition of AGENT_RUNNER_PATH.
 sub installed_runner {
     my $makefile = slurp(root() . '/Makefile.apxs');
     my ($prefix) = $makefile =~ /^PREFIX\s*\?=\s*(\S+)$/m;
@@ -70,7 +70,7 @@ sub check_reference {
     return;
 }
 
-# Of a comment, without the point behind it.
+# The last word of a comment, without the full stop.
 sub last_sentence {
     my ($comment) = @_;
     my $text = join ' ', map { s/\A[ ]*# //r } split /\n/, $comment;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Texts that grow in a loop: apr_pstrcat() and apr_psprintf() in a loop copy
-# what there is each time, or leave a text in the pool for each round. A comment
-# that begins with "Bounded:" in the loop, or right before it, says what bounds
-# the rounds; where clients, tools and model servers decide, a buffer grows.
+# Texts that grow in a loop: apr_pstrcat() and apr_psprintf() in a loop copy the
+# text each time, or leave one in the pool for each round. A comment that begins
+# with "Bounded:", in the loop or right before it, gives the bound of the rounds;
+# where clients, tools or model servers decide their number, a buffer is used.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -10,11 +10,11 @@ use AgentTest::Source;
 use Test::More;
 
 my $GROWS = qr/\bapr_(?:pstrcat|psprintf|pvsprintf)\(/;
-# What begins a loop: of C, and the macros over rings and JSON objects.
+# The beginning of a loop: of C, and the macros over rings and JSON objects.
 my $LOOP = qr/for \(|while \(|do \{|AGENT_RING_EACH\w*\(|APR_RING_FOREACH\w*\(|json_object_object_foreach\w*\s*\(/;
 
-# The loops of a file as clang-format leaves them: [number of the first line,
-# lines of it and of what stands before it, up to its closing brace].
+# The loops of a file formatted by clang-format: [number of the first line, its
+# lines with the comment before it, up to the closing brace].
 sub loops_of {
     my (@lines) = @_;
     my @loops;
@@ -35,7 +35,7 @@ sub is_unbounded {
     return $text =~ $GROWS && $text !~ /Bounded:/;
 }
 
-# What the check sees and what it passes.
+# The check itself: cases that it finds and cases that it permits.
 my %samples = (
     "    for (;;) {\n        t = apr_pstrcat(p, t, x, NULL);\n    }\n"                     => 1,
     "    while (x) {\n        if (y) {\n            t = apr_psprintf(p, f);\n        }\n    }\n" => 1,

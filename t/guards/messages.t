@@ -34,6 +34,6 @@ sub check_module {
         is $rows{$id}, 1, "$prefix$id has one row in messages.md";
     }
     is join(' ', grep { !$places{$_} } sort keys %rows), '',
-        "$folder/messages.md has no row for a line that nobody writes";
+        "$folder/messages.md has no row without a log line";
     return;
 }

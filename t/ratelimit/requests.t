@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What counts as one request, and when it is decided on: caches, proxies,
+# Which requests count, how often and when: caches, proxies,
 # redirects, included pages, HTTP/2.
 use strict;
 use warnings;

@@ -128,7 +128,7 @@ sub run_script {
     local $ENV{AGENT_TEST_URL} = $self->url;
     local $ENV{AGENT_TEST_PROXY} = $proxy->url;
     local $ENV{PYTHONPYCACHEPREFIX} = "$INSTALLED/pycache";
-    # A key in the caller's environment is no business of the tests.
+    # The tests must not use a key of the caller's environment.
     local @ENV{qw(LANGGRAPH_API_KEY LANGSMITH_API_KEY LANGCHAIN_API_KEY)};
     delete @ENV{qw(LANGGRAPH_API_KEY LANGSMITH_API_KEY LANGCHAIN_API_KEY)};
     open my $tap, '-|', $interpreter, "$HERE/$file", @arguments

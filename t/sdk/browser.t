@@ -47,7 +47,7 @@ is +(allowed(GET => '/threads/x', Origin => 'https://127.0.0.1'))[1]{'allow-orig
     'https://127.0.0.1', 'an error can be read too';
 ok !exists +(allowed(GET => '/ok', Origin => $_))[1]{'allow-origin'}, "$_ may not"
     for qw(http://example.com http://localhost.example.com http://xlocalhost null);
-is_deeply +(allowed(GET => '/ok'))[1], {}, 'who is no page gets none of it';
+is_deeply +(allowed(GET => '/ok'))[1], {}, 'a client that is not a page gets no CORS headers';
 
 $sdk->run_script(node => 'browser.mjs', "$dir/page.js");
 $sdk->finish;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fake runner reports about its process. */
+/* Facts that the fake runner reports about its process. */
 #ifndef FAKE_PROCESS_H
 #define FAKE_PROCESS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every unit test includes: cmocka in its order, a pool for each test,
+/* Included by every unit test: cmocka in its order, a pool for each test,
  * and TAP as the output. */
 #ifndef AGENT_T_UNIT_CHECK_H
 #define AGENT_T_UNIT_CHECK_H

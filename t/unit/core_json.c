@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/ */
-/* json-c behind the strict scan: errors with their place, duplicate keys. */
+/* json-c after the strict scan: errors with their position, duplicate keys. */
 #include "check.h"
 
 #include <string.h>

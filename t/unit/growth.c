@@ -91,7 +91,7 @@ typedef enum item_t {
     ITEM_KINDS
 } item_t;
 
-/* What is sent: the list's place in the body. */
+/* The position of the list in the body. */
 typedef struct kind_t {
     const char *before;
     const char *after;
@@ -295,7 +295,7 @@ typedef struct query_t {
     unsigned size[QUERY_DIMENSIONS];
 } query_t;
 
-/* What is grown fits the limits of a query string and of a request line. */
+/* The grown values fit the limits of a query string and of a request line. */
 static void draw_query(query_t *query)
 {
     query->size[PARAMS] = 1 + draw(AGENT_QUERY_PARAMS / 4 - 1);

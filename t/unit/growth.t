@@ -50,7 +50,7 @@ sub read_line {
     return \%cost;
 }
 
-# What is wrong with a pair of readings; empty when nothing is.
+# The errors in a pair of readings.
 sub judge {
     my ($plain, $grown) = @_;
     my @wrong;

@@ -95,7 +95,7 @@ static void verify_death(const death_t *death, const segment_t *segment,
     assert_null(rlr_walk_validate(&left.table, &left.clock));
 }
 
-/* What a lock guards changes only while the child holds it. */
+/* Data under a lock changes only while the child holds the lock. */
 static void verify_locks(const segment_t *segment, const void *last, pid_t pid)
 {
     const rlr_table_t *table = &segment->table;

@@ -46,7 +46,7 @@ static unsigned count_heartbeats(const fixture_t *fixture,
     return heartbeats;
 }
 
-/* What the listener does with a notification. */
+/* The listener's handling of a notification. */
 static void notify(const fixture_t *fixture, const char *payload)
 {
     const agent_listener_events_t *events = &fixture->registry->listener

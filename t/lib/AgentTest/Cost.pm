@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What an action costs the processes of a server: peak memory and processor
+# The cost of an action to the processes of a server: peak memory and processor
 # time, read from the kernel; and a bystander whose requests and runs must be
-# served while it is under way.
+# served at the same time.
 #
 #   my $cost = cost_of([ httpd_children() ], sub { $client->post(...) });
 #   cmp_ok($cost->{peak_bytes}, '<', 4 * length $body, '...');
@@ -23,7 +23,7 @@ our @EXPORT = qw(cost_of resident_bytes cpu_sec served_beside serve_one
     memory_scale);
 
 my $TICKS = sysconf(_SC_CLK_TCK);
-# When nobody is served beside an action however often it is called.
+# Calls of an action after which a bystander that was never served fails the test.
 my $MOST_CALLS = 50;
 
 # Shadow memory and quarantine: a sanitizer's build may use so many times the
@@ -41,8 +41,8 @@ sub resident_bytes {
     return sum0(map { status_bytes($_, 'VmRSS') } @pids);
 }
 
-# User and system time. A process that has ended counts no more: name its
-# parent too, which has it once it was reaped.
+# User and system time. An ended process no longer counts: name its parent too,
+# which has its time once it was reaped.
 sub cpu_sec {
     my (@pids) = @_;
     my $ticks = 0;
@@ -53,8 +53,8 @@ sub cpu_sec {
     return $ticks / $TICKS;
 }
 
-# Peaks begin anew where the kernel lets us; elsewhere an older, higher peak
-# makes a bound harder to keep, never easier.
+# Resets the peaks where the kernel permits it; elsewhere an older, higher peak
+# makes a bound stricter, never weaker.
 sub reset_peak {
     my ($pid) = @_;
     open my $file, '>', "/proc/$pid/clear_refs" or return;
@@ -63,9 +63,9 @@ sub reset_peak {
     return;
 }
 
-# cost_of(\@pids, sub { ... }): {peak_bytes}, the sum over the processes of how
-# far each peak rose above what was resident before; {cpu_sec}; {result} of the
-# sub. A process that ends in between is a failure of the caller's test.
+# cost_of(\@pids, sub { ... }): {peak_bytes}, the sum over the processes of each
+# peak less the resident memory before; {cpu_sec}; {result} of the sub. A process
+# that ends during the sub fails the caller's test.
 sub cost_of {
     my ($pids, $action) = @_;
     croak 'cost_of: no processes' if !@{$pids};
@@ -83,19 +83,18 @@ sub cost_of {
         result => $result };
 }
 
-# served_beside($client, $least, $title, sub { ... }): a test. Somebody else
-# makes requests and runs, one after the other, for as long as the sub is under
-# way. All of them must be served right, and so many must have begun and ended
-# between the sub's begin and its end; a sub that is too short for that is
-# called again. A request answered only after the sub has returned does not
-# count. How fast they are is measured in t/bench.
+# served_beside($client, $least, $title, sub { ... }): a test. Another client
+# makes requests and runs, one after the other, for the duration of the sub. All
+# of them must succeed, and at least $least must begin and end during the sub,
+# which is called again if it is too short for that. A request that is answered
+# after the sub has returned does not count. t/bench measures their latency.
 sub served_beside {
     my ($client, $least, $title, $action) = @_;
     my $test = Test::Builder->new;
     my $bystander = start_bystander($client);
     my @spans;
     my $died = !eval {
-        # The first is over before the sub begins.
+        # The first request ends before the sub begins.
         read_requests($bystander, 1);
         for (1 .. $MOST_CALLS) {
             my $begin = clock_gettime(CLOCK_MONOTONIC);
@@ -115,7 +114,7 @@ sub served_beside {
             map { "\n$_" } @failed);
 }
 
-# Of the bystander's requests those that lie in one of the spans of time.
+# The bystander's requests within one of the time spans.
 sub count_within {
     my ($bystander, @spans) = @_;
     return scalar grep {
@@ -125,8 +124,8 @@ sub count_within {
     } @{ $bystander->{requests} };
 }
 
-# A process that makes requests until the pipe from us is closed, and writes a
-# line about each: when it began and ended, and what was wrong with it.
+# A process that makes requests until its pipe is closed, and writes a line
+# about each: its start, its end and its error.
 sub start_bystander {
     my ($client) = @_;
     pipe my $stop, my $go_on or croak "pipe: $!";
@@ -169,8 +168,7 @@ sub end_bystander {
     return;
 }
 
-# A request and a run of somebody who wants nothing special; dies unless both are
-# served right.
+# An ordinary request and run; dies unless both succeed.
 sub serve_one {
     my ($client) = @_;
     my $ok = $client->get('/ok');

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Many clients in one process, each with a connection of its own that it keeps:
-# what they are answered, and which of their requests the server closed on.
+# Many clients in one process, each with a keep-alive connection: their answers,
+# and the requests that the server answered by closing the connection.
 #
 #   my $crowd = AgentTest::Crowd->new($client);
 #   my $member = $crowd->add(sub { my ($answer) = @_; return $next_request });
@@ -8,8 +8,8 @@
 #   $crowd->run(sub { $crowd->{answered} >= 100 });
 #
 # A member's sub gets each answer ({status, headers, body, json}) and returns
-# the bytes of its next request, or undef to rest. {lost}: requests that ended
-# with the connection instead of an answer; such a member rests.
+# the bytes of its next request, or undef to stay idle. {lost}: requests that
+# ended with the connection instead of an answer; such a member stays idle.
 package AgentTest::Crowd;
 use strict;
 use warnings;
@@ -49,12 +49,12 @@ sub ask {
     my ($self, $member, $bytes) = @_;
     local $SIG{PIPE} = 'IGNORE';
     $member->{asks} = 1;
-    # Closed before it was sent is lost as well: the reader sees the end.
+    # A request on a closed connection is lost too: the reader sees the end.
     syswrite $member->{socket}, $bytes;
     return;
 }
 
-# How many bytes the first answer has; undef while it is not complete.
+# The length of the first answer; undef while it is incomplete.
 sub answer_length {
     my ($seen) = @_;
     my $head = index $seen, "\r\n\r\n";
@@ -103,7 +103,7 @@ sub end_request {
     return;
 }
 
-# In the order in which they were answered.
+# In the order of their answers.
 sub ask_next {
     my ($self) = @_;
     while ($self->{under_way} < $NEXT_MAX && @{ $self->{next} }) {
@@ -116,7 +116,7 @@ sub ask_next {
     return;
 }
 
-# Until the sub says so.
+# Until the sub returns true.
 sub run {
     my ($self, $is_done) = @_;
     my $end = clock_gettime(CLOCK_MONOTONIC) + $LIMIT_SEC;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where things are: the tree, the build under test, httpd and its modules.
+# Paths: the tree, the build under test, httpd and its modules.
 package AgentTest::Env;
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ sub build_dir { return root() . '/.build/' . variant() }
 sub is_sanitized { return variant() eq 'asan' || variant() eq 'tsan' }
 sub is_root      { return $> == 0 }
 
-# httpd's children, when their parent may choose.
+# The user of httpd's children if their parent is root.
 sub server_user { return is_root() ? 'www-data' : scalar getpwuid $> }
 
 my %apxs;
@@ -40,9 +40,9 @@ sub modules_dir { return apxs('LIBEXECDIR') }
 
 my %reserved;
 
-# A port of 127.0.0.1 that nobody listens on, and that nobody gets until this
-# process ends: it is below those that the kernel gives to connections and to
-# who asks for any, and an abstract socket tells other tests that it is taken.
+# A free port of 127.0.0.1 that stays reserved until this process ends: it is
+# below the range from which the kernel assigns ports, and an abstract socket
+# shows other tests that it is taken.
 sub free_port {
     require IO::Socket::INET;
     require IO::Socket::UNIX;

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# A tool that answers when the test says so, and a graph that has it: a run
-# whose input says "use gate {}" goes on until then, however slow the machine.
+# A tool that answers when the test opens it, and a graph with that tool: a run
+# with the input "use gate {}" executes until then, however slow the machine.
 #
 #   my $gate = AgentTest::Gate->new;
 #   ... config => AgentTest::Server::shared_config() . $gate->graph
 #   my $run = $client->create_run($thread, 'use gate {}', assistant_id => 'gated');
-#   $gate->wait_calls(1);     # the run is under way ...
+#   $gate->wait_calls(1);     # the run is executing ...
 #   $gate->open;              # ... and ends
 #
-# The runner gives a tool half a minute.
+# The runner's time-out of a tool is 30 s.
 package AgentTest::Gate;
 use strict;
 use warnings;
@@ -37,7 +37,7 @@ sub graph {
         . "AgentTool gate POST $url $self->{schema} \"A gate\"\n</AgentGraph>\n";
 }
 
-# Until so many calls wait for an answer.
+# Waits until that many calls are unanswered.
 sub wait_calls {
     my ($self, $count) = @_;
     my $calls = $self->{calls};
@@ -49,7 +49,7 @@ sub wait_calls {
     return;
 }
 
-# Answers those that wait.
+# Answers the waiting calls.
 sub open {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
     my ($self) = @_;
     my $answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"

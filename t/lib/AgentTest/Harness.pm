@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs test files as prove does and keeps count across groups: each group adds
-# a line "passed failed" to the file that AGENT_TEST_TALLY names, behind lines
-# "# ..." with what its failed files said. A group in which nothing ran has
-# failed.
+# Runs test files as prove does and counts across groups: each group adds a line
+# "passed failed" to the file that AGENT_TEST_TALLY names, after lines "# ..."
+# with the diagnostics of its failed files. A group without tests fails.
 package AgentTest::Harness;
 use strict;
 use warnings;
@@ -32,8 +31,8 @@ sub run_group {
     return !$failed;
 }
 
-# Tests say on standard output, as comments behind the line of a test, why it
-# failed; the harness would drop that with all other output.
+# Tests write the reason of a failure to standard output, as comments after the
+# line of the test; the harness would drop it with all other output.
 sub show_failures {
     my ($parser, $job) = @_;
     my $failed = 0;
@@ -49,7 +48,7 @@ sub show_failures {
         });
     $parser->callback(
         EOF => sub {
-            # A file that broke off: what it said last.
+            # The last lines of a file that ended early.
             @said = (@lines, 'status ' . $parser->exit . "\n")
                 if !@said && $parser->has_problems;
             say_failed($job->[1], @said) if @said;
@@ -57,7 +56,7 @@ sub show_failures {
     return;
 }
 
-# Now, and once more at the end of the whole, where it is not overlooked.
+# Printed at once, and again at the end of the suite.
 sub say_failed {
     my ($file, @said) = @_;
     print "\n$file\n", @said;
@@ -66,7 +65,7 @@ sub say_failed {
     return;
 }
 
-# A test that hangs must not hang the whole.
+# A test that hangs must not hang the suite.
 my @LIMIT = qw(timeout -k 10 900);
 
 # Compiled tests run as they are.
@@ -76,8 +75,8 @@ sub command_for {
     return [ @LIMIT, $^X, '-I' . root() . '/t/lib', '-MAgentTest::Said', $file ];
 }
 
-# A file that broke off, or whose plan does not hold, counts as one failure
-# when no test of it failed.
+# A file that ended early or missed its plan counts as one failure if none of
+# its tests failed.
 sub count_failures {
     my ($result) = @_;
     my $failed = 0;
@@ -102,7 +101,7 @@ sub append_tally {
     return;
 }
 
-# (passed, failed, what failed files said)
+# (passed, failed, diagnostics of failed files)
 sub read_tally {
     my ($passed, $failed, @said) = (0, 0);
     open my $in, '<', $ENV{AGENT_TEST_TALLY} or return (0, 0);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs a checker over the modules' C files and makes its words about each one
-# test's diagnosis.
+# Runs a checker over the modules' C files; its output about a file is the
+# diagnosis of one test.
 package AgentTest::Lint;
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use Test::More;
 
 our @EXPORT = qw(lint_each compiler_flags warning_flags);
 
-# What the Makefile compiles with.
+# The compiler flags of the Makefile.
 sub compiler_flags { return make_says('print-flags') }
 sub warning_flags  { return make_says('print-warnings') }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a test written in Perl says of its failures, and what it died of, goes
-# to standard output, beside its results: there AgentTest::Harness finds it.
+# Sends the diagnostics of a Perl test, and its last error, to standard output,
+# beside its results, where AgentTest::Harness finds them.
 package AgentTest::Said;
 use strict;
 use warnings;

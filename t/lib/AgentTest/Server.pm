@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # An httpd of its own, for a test that needs another configuration than the
-# shared one, or that breaks what it runs on:
+# shared one, or that breaks its database or processes:
 #
 #   my $server = AgentTest::Server->new(config => $lines);   # text after
 #   my ($ok, $output) = $server->check_config;               # t/conf/httpd.conf
@@ -8,10 +8,10 @@
 #   my $client = AgentTest::Client->new(url => $server->url);
 #
 # database => a connection string. Without it the server gets a database of its
-# own in the shared cluster, so that no other server executes its runs, and
-# sql() of AgentTest::Database looks there from its start on.
-# The object's end stops the server and fails the test if a child crashed or a
-# sanitizer spoke: undef it before done_testing.
+# own in the shared cluster, so that no other server executes its runs; after
+# start() sql() of AgentTest::Database queries it.
+# Destroying the object stops the server and fails the test if a child crashed
+# or a sanitizer reported: undef it before done_testing.
 package AgentTest::Server;
 use strict;
 use warnings;
@@ -28,8 +28,8 @@ use IO::Socket::INET;
 use List::Util qw(sum0);
 use Test::Builder;
 
-# What every test server runs: httpd, or the wrapper that preloads a sanitizer
-# into httpd only. AGENT_TEST_LOGS is where the sanitizers write.
+# The program of every test server: httpd, or the wrapper that preloads a
+# sanitizer into httpd only. Sanitizers write to AGENT_TEST_LOGS.
 sub program {
     return httpd() if !is_sanitized();
     return root() . '/t/lib/httpd-sanitized.sh';
@@ -52,8 +52,8 @@ sub new {
     return $self;
 }
 
-# One child with four threads, so that what holds one is soon missed; more
-# lines after the shared configuration. Started.
+# A started server with one child of four threads, so that a test notices a
+# request that holds one; more lines after the shared configuration.
 my $SMALL = <<'CONF';
 StartServers 1
 ServerLimit 3
@@ -86,7 +86,7 @@ sub error_log { return slurp("$_[0]{dir}/logs/error_log") }
 sub pid_file  { return "$_[0]{dir}/logs/httpd.pid" }
 sub httpd_pid { return AgentTest::Process::httpd_pid($_[0]->pid_file) }
 
-# Runs httpd with these words; returns its exit status and output.
+# Runs httpd with these arguments; returns its exit status and output.
 sub control {
     my ($self, @words) = @_;
     my $log = "$self->{dir}/logs/control";
@@ -145,8 +145,8 @@ sub count_abandoned {
     return scalar grep { $_->[3] eq '08' } @{ $self->connections->{server} };
 }
 
-# Bytes that clients have sent and httpd has not read. Two looks: what the first
-# finds on its way may have arrived by the second.
+# Bytes that clients have sent and httpd has not read. Read twice: bytes in
+# flight at the first reading may have arrived at the second.
 sub count_unread {
     my ($self) = @_;
     my $sent = sum0(map { hex((split /:/, $_->[4])[0]) } @{ $self->connections->{clients} });
@@ -154,9 +154,9 @@ sub count_unread {
         + sum0(map { hex((split /:/, $_->[4])[1]) } @{ $self->connections->{server} });
 }
 
-# Waits for the parent and everything it had started. httpd's event MPM may
-# crash when it is stopped while connections end (also without any module), so
-# those have some time before.
+# Waits for the parent and all its processes. httpd's event MPM may crash when
+# it is stopped while connections end (also without any module), so they get
+# some time to end first.
 sub stop {
     my ($self) = @_;
     my $parent = $self->httpd_pid or return;
@@ -167,9 +167,9 @@ sub stop {
     return;
 }
 
-# --- What must not be in the logs ------------------------------------------------
+# --- Crashes and sanitizer reports in the logs ------------------------------------
 
-# A place every user of the server may write to.
+# A folder that every user of the server may write to.
 sub sanitizer_logs {
     my ($dir) = @_;
     my $logs = "$dir/sanitizer";
@@ -180,8 +180,8 @@ sub sanitizer_logs {
     return $logs;
 }
 
-# Lines that tell of a crash or of a sanitizer's finding. Tests do kill
-# processes, so a child that was killed is no finding.
+# Lines about a crash or a sanitizer's report. Tests do kill processes, so a
+# killed child does not count.
 sub findings {
     my ($dir) = @_;
     my @lines = grep {
@@ -192,7 +192,7 @@ sub findings {
     return @lines, map { slurp($_) } glob "$dir/sanitizer/*";
 }
 
-# Where the log of a server stays when its test failed.
+# The folder that keeps the log of a server whose test failed.
 sub keep_log {
     my ($self) = @_;
     my $kept = build_dir() . '/logs';

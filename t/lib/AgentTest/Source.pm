@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the guards look at: the project's own files, without what git ignores.
+# The files that the guards check: those of the project that git does not ignore.
 package AgentTest::Source;
 use strict;
 use warnings;
