@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * IP addresses; see address.h. The lists follow the special-purpose address
- * registries of IANA (RFC 6890). Public IPv6 addresses are those that are global
- * unicast, less exceptions: all that is not assigned yet stays refused.
+ * registries of IANA (RFC 6890). Public IPv6 addresses are those that are
+ * global unicast, less exceptions: all that is not assigned yet stays refused.
  */
 #include "address.h"
 
