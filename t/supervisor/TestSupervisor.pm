@@ -32,7 +32,12 @@ my %running;
 
 # The logs of a file are kept when a test of it fails or a wait gives up.
 my $has_failed;
-$SIG{__DIE__} = sub { $has_failed = 1 if "$_[0]" =~ /\Agave up waiting/ };
+my $say_error = $SIG{__DIE__};
+$SIG{__DIE__} = sub {
+    my ($message) = @_;
+    $has_failed = 1 if "$message" =~ /\Agave up waiting/;
+    $say_error->($message) if $say_error;
+};
 
 sub has_failed {
     # Test::More is gone then; END has asked it.

@@ -272,12 +272,14 @@ subtest 'runs continue while 42 MB of output of others wait for a lock' => sub {
 subtest 'a run waits for credit before it sends a long line, and others of its runner continue' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => { %{ patient_timing() }, cancel_grace => 1000 });
     $sv->wait_ready;
-    my $gate = make_gate();
-    # The fake runner asks for its last run first: the first one waits.
-    my ($waiting, @large) = start_talkers($sv, 16, $gate);
+    my ($gate, $last_gate) = (make_gate(), make_gate());
+    my $waiting = start_run($sv, talker($last_gate));
+    my @large = start_talkers($sv, 15, $gate);
     my $before = resident_bytes($sv->pid);
     my $cost = cost_of([ $sv->pid ], sub {
         my $lock = lock_out($gate, @large);
+        # The others have asked for more than there is: this one waits.
+        open_gate($last_gate);
         for (1 .. 10) {
             my $small = create_run({ do => 'stream' });
             $sv->wake;
