@@ -8,6 +8,7 @@
 package BenchHostile;
 use strict;
 use warnings;
+use AgentTest::Env qw(slurp);
 use AgentTest::Wait;
 use BenchHttp qw(request);
 use BenchProcess qw(memory_kb);
@@ -48,10 +49,13 @@ my $WARM_UP_ROUNDS = 20;
 # The memory must return within a minute.
 my $RETURN_SEC = 60;
 my $RETURN_LOOK_SEC = 1;
+# GET /ok before each of the bystander's runs: both are spread over the attack.
+my $REQUESTS_PER_RUN = 5;
 
 # [title, what the attack needs beforehand, the attack]. The attack calls its
 # last argument once it has begun, and is killed at the end.
 my @ATTACKS = (
+    [ 'no client: a busy process on each processor', undef, \&spin ],
     [ 'bodies of 4 MB, one long key over many arrays', undef, sub {
         repeat_post($_[0], '/threads', long_key_body(), $_[2]) } ],
     [ 'bodies of 4 MB, empty objects', undef, sub {
@@ -143,12 +147,13 @@ sub wait_for_rest {
 sub bystander {
     my ($site, $plan, $threads) = @_;
     my $client = BenchHttp->new($site->port);
-    my %times = (
-        ok => [ map { timed_ms(sub { call_200($client, request('GET', '/ok')) }) }
-            1 .. $plan->{hostile_requests} ],
-        run => [ map { my $thread = $_;
-            timed_ms(sub { create_and_join($client, $thread) }) } @{$threads} ],
-    );
+    my %times;
+    for my $thread (@{$threads}) {
+        push @{ $times{ok} },
+            timed_ms(sub { call_200($client, request('GET', '/ok')) })
+            for 1 .. $REQUESTS_PER_RUN;
+        push @{ $times{run} }, timed_ms(sub { create_and_join($client, $thread) });
+    }
     my %figures;
     for my $name (keys %times) {
         my @sorted = sort { $a <=> $b } @{ $times{$name} };
@@ -223,6 +228,20 @@ sub send_and_read {
     local $SIG{PIPE} = 'IGNORE';
     syswrite $socket, $bytes;
     1 while sysread $socket, my $answer, 1_048_576;
+    return;
+}
+
+# Shows what sharing the processors costs by itself.
+sub spin {
+    my (undef, undef, $begun) = @_;
+    my @processors = grep { /\Aprocessor\s/ } split /\n/, slurp('/proc/cpuinfo');
+    my $parent = $$;
+    for (1 .. $#processors) {
+        last if !fork // die "fork: $!\n";
+    }
+    $begun->() if $$ == $parent;
+    # The parent is killed at the end of the round.
+    1 while $$ == $parent || getppid == $parent;
     return;
 }
 

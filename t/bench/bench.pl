@@ -29,7 +29,7 @@ my %PLANS = (
         waiters => 5000, wakes => 500, waiting_rounds => 9, waiting_sec => 3,
         memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
         streams => 1000, streams_sec => 20,
-        hostile_rounds => 5, hostile_requests => 200, hostile_runs => 40,
+        hostile_rounds => 5, hostile_runs => 100,
     },
     quick => {
         rounds => 3, round_sec => 2,
@@ -38,7 +38,7 @@ my %PLANS = (
         waiters => 5000, wakes => 200, waiting_rounds => 3, waiting_sec => 2,
         memory_requests => [ 1_000, 5_000, 20_000 ],
         streams => 200, streams_sec => 5,
-        hostile_rounds => 3, hostile_requests => 100, hostile_runs => 20,
+        hostile_rounds => 3, hostile_runs => 40,
     },
 );
 # Latency first, while the tables are small for it as for everybody who starts.
