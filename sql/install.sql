@@ -86,6 +86,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/stronger_cancel.sql
 \ir functions/inline/make_end.sql
 \ir functions/inline/make_report.sql
+\ir functions/inline/make_event.sql
 \ir functions/inline/next_receiver.sql
 
 \ir functions/internal/render_interrupts.sql

@@ -57,11 +57,11 @@ create type agent.run_report as (
     last_event_seq  bigint
 );
 comment on type agent.run_report is
-    'A lease as its worker names it, with the report about its run, if any. See agent.make_report.';
+    'A run as its worker names it, and what the worker reports about it. See agent.make_report.';
 comment on column agent.run_report.account_id is 'Owner.';
 comment on column agent.run_report.run_id is 'The run.';
 comment on column agent.run_report.epoch is 'The lease that the worker claims to hold.';
-comment on column agent.run_report.locks_thread is 'Whether more than events is written, which takes the lock of the thread.';
+comment on column agent.run_report.locks_thread is 'Whether more than events is written, which needs the lock of the thread.';
 comment on column agent.run_report.status is
     'success, error, interrupted or timeout when the run ended, else null.';
 comment on column agent.run_report.error is 'Object with error and message, or null.';
@@ -95,7 +95,7 @@ create type agent.batch_event as (
     data           text,
     checkpoint_id  uuid
 );
-comment on type agent.batch_event is 'An event of a batch.';
+comment on type agent.batch_event is 'An event of a batch. See agent.make_event.';
 comment on column agent.batch_event.account_id is 'Owner.';
 comment on column agent.batch_event.run_id is 'The run.';
 comment on column agent.batch_event.epoch is 'The lease.';

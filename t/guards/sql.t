@@ -24,10 +24,17 @@ is join(' ', grep { !$called{$_} } sort keys %public), '',
     'C calls each function of sql/functions/api and worker';
 
 # A positional row of one of these types breaks silently when the type changes.
-my %constructor = (run_end => 'make_end', run_report => 'make_report');
+my %constructor = (
+    run_end          => 'inline/make_end',
+    run_report       => 'inline/make_report',
+    batch_event      => 'inline/make_event',
+    batch_checkpoint => 'internal/parse_batch',
+    channel_content  => 'inline/split_values',
+    channel_value    => 'internal/save_checkpoints',
+);
 for my $type (sort keys %constructor) {
-    my @places = grep { slurp(root() . "/$_") =~ /::agent\.$type\b(?!\[)/ } source_files(qr{\Asql/functions/.*\.sql\z});
-    is "@places", "sql/functions/inline/$constructor{$type}.sql", "$constructor{$type} alone constructs agent.$type";
+    my @files = grep { slurp(root() . "/$_") =~ /::agent\.$type\b(?!\[)/ } source_files(qr{\Asql/functions/.*\.sql\z});
+    is "@files", "sql/functions/$constructor{$type}.sql", "$constructor{$type} alone constructs agent.$type";
 }
 
 my @numbers;

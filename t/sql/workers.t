@@ -36,7 +36,7 @@ subtest 'list_node_workers returns the workers of a host that are not marked dea
     my @mine = map { $play->worker(node => 'a', pid => $_, pid_start => 7) } 11, 12;
     $play->worker(node => 'b');
     is_deeply [ $session->query("select * from agent.list_node_workers('a')") ],
-        [ [ $mine[0], 'boot', 11, 7, 'live' ], [ $mine[1], 'boot', 12, 7, 'live' ] ];
+        [ [ $mine[0], 'boot', 11, 7 ], [ $mine[1], 'boot', 12, 7 ] ];
     mark_dead($mine[0], "true");
     is_deeply [ map { $_->[0] } $session->query("select * from agent.list_node_workers('a')") ], [ $mine[1] ];
 };

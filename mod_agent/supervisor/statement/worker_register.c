@@ -25,7 +25,7 @@ static const agent_statement_t list_node_workers = {
     .name = "agent_list_node_workers",
     .params = 1,
     .is_repeatable = true,
-    .sql = "select worker_id, host_boot_id, pid, pid_start, state from "
+    .sql = "select worker_id, host_boot_id, pid, pid_start from "
            "agent.list_node_workers($1)"};
 
 static apr_status_t send_list(agent_supervisor_t *sv,

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads/{thread_id}/runs/{run_id}/cancel.
+-- p_action: interrupt or rollback.
 -- Returns: ok with {"status": interrupted | rolled_back | cancelling}; cancelling: a worker holds the run and
---          will stop it; run_not_found; run_finished. changed: thread and run when the run ended here.
+--          will stop it; run_not_found; run_finished. changed: thread and run when this call ended the run.
 -- Locks:   the thread, then the queue row, then the record; none when the run is final.
 create or replace function agent.cancel_run(
     p_account_id uuid,

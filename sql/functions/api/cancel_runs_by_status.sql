@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /runs/cancel with a status: up to 100 unfinished runs of the account, newest first, so that the end of
 -- a run does not promote one that is also to be cancelled. The caller continues with the returned id as
--- p_before, in another transaction.
--- Returns: ok with the id of the last run read, changed: threads and runs that ended here; run_not_found when
---          no run is left before p_before. p_status: pending = not leased, running = leased, all = both.
+-- p_before, in another transaction. p_status: pending = not leased, running = leased, all = both. p_action:
+-- interrupt or rollback.
+-- Returns: ok with the id of the last run read, changed: threads and runs that this call ended; run_not_found
+--          when no run is left before p_before.
 -- Bound:   ids of 100 runs and their threads. Held by `limit 100`.
 -- Locks:   the threads, then the queue rows, each in the order of their keys, then the records.
 create or replace function agent.cancel_runs_by_status(

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /threads/{thread_id}/runs. A busy thread is rejected from a snapshot, without a lock: a lock assigns a
--- transaction id, and each rejection would then flush the log.
+-- POST /threads/{thread_id}/runs. With strategy reject, a busy thread is found in a snapshot, without a lock:
+-- a lock assigns a transaction id, and each rejection would then flush the log.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          thread_not_found, assistant_not_found, checkpoint_not_found, thread_busy,
---          idempotency_mismatch. changed: the thread and the runs that ended for this one, null for none.
+--          idempotency_mismatch. changed: the thread and the runs that this call ended, null for none.
 -- Bound:   one run record, and ids of the unfinished runs of one thread.
 --          Held by `agent.preempt_runs(p_account_id, p_thread_id, p_strategy)`.
 -- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /runs: a run on a hidden thread that is created with it. The thread is deleted some time after the run
--- has ended, unless on_completion of the request is keep.
+-- POST /runs: a run on a new thread of its own. The thread is temporary, unless on_completion of the request
+-- is keep: it is deleted agent.expiry_delay() after the end of the run.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          assistant_not_found, idempotency_mismatch.
 -- Locks:   the idempotency key (advisory), then the new rows.

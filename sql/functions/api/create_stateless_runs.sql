@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /runs/batch: all runs of p_requests, each on a hidden thread of its own, or none. The arrays have one
+-- POST /runs/batch: all runs of p_requests, each on a new thread of its own, or none. The arrays have one
 -- element per request; in p_graph_ids '' stands for a stored assistant; p_known_graph_ids are the graphs
 -- that the server executes.
 -- Returns: ok with the array of run records in the order of the requests; assistant_not_found.

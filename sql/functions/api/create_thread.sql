@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /threads.
+-- POST /threads. p_if_exists: raise, or do_nothing, which returns the existing thread.
 -- Returns: ok with the thread record; thread_exists when the id is taken and p_if_exists is raise.
 -- Locks:   the new row; none on an existing one.
 create or replace function agent.create_thread(

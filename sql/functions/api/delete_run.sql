@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- DELETE /threads/{thread_id}/runs/{run_id}, with its events and checkpoints. When it saved the head of the
--- thread, the head falls back to the checkpoint before.
+-- DELETE /threads/{thread_id}/runs/{run_id}, with its events and checkpoints. When the run saved the thread's
+-- head, the head becomes the nearest checkpoint of another run.
 -- Returns: ok, changed: thread and run; run_not_found; run_active when the run is not final.
 -- Locks:   the thread, then the record and the queue row of the active run.
 create or replace function agent.delete_run(

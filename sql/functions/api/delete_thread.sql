@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- DELETE /threads/{thread_id}, with everything that belongs to it, also an executing run: its worker finds no
--- queue row and is fenced. Usage is kept.
+-- DELETE /threads/{thread_id}, with all that belongs to it, also a run that executes: its worker finds no queue
+-- row and is fenced. Usage is kept.
 -- Returns: ok, changed: the thread and its unfinished runs; thread_not_found.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.delete_thread(

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The version that the server compares with its own when it connects.
--- Returns: number of the last applied migration.
+-- Returns: the number of the last applied migration.
 -- Locks:   none.
 create or replace function agent.schema_version() returns integer
 language sql stable security invoker set search_path = ''

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How long a temporary thread is kept after the end of its last run.
--- Returns: the delay.
+-- Returns: the delay; a client whose connection broke can fetch the result during it.
 -- Locks:   none.
 create or replace function agent.expiry_delay() returns interval
 language sql immutable parallel safe

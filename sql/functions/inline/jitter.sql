@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A delay changed at random by up to 20 %, so that retries that failed together do not come back together.
+-- Changes a delay at random by up to 20 %, so that attempts that failed together are not repeated together.
 -- Returns: the changed delay, null for null.
 -- Locks:   none.
 create or replace function agent.jitter(p_delay interval) returns interval

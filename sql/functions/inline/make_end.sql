@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The end of a run, as agent.finalize_runs takes it. p_run: its queue row; p_last_event_seq null: to be read
--- from its events.
+-- The end of a run, for agent.finalize_runs. p_run: its queue row. p_status: a final status. p_cancelled: a
+-- cancel led to it. p_last_event_seq null: agent.finalize_runs reads it from the events.
 -- Returns: the end.
 -- Locks:   none.
 create or replace function agent.make_end(
@@ -19,4 +19,4 @@ as $function$
 $function$;
 
 comment on function agent.make_end(agent.run_queue, text, json, boolean, bigint) is
-    'The end of a run, as agent.finalize_runs takes it.';
+    'The end of a run, for agent.finalize_runs.';

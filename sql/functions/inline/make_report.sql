@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A lease as its worker names it, with the report about its run, if any.
+-- A run as its worker names it, by the lease that the worker holds or held. In a batch also what the worker
+-- reports: p_locks_thread, more than events; p_status null, the run goes on; p_last_event_seq null, no event.
 -- Returns: the report.
 -- Locks:   none.
 create or replace function agent.make_report(
@@ -20,4 +21,4 @@ as $function$
 $function$;
 
 comment on function agent.make_report(uuid, uuid, integer, boolean, text, json, bigint) is
-    'A lease as its worker names it.';
+    'A run as its worker names it, and what the worker reports about it.';

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The length of data after which a reader of events gets no further row in this call.
+-- The length of data, in bytes, after which a call that reads events returns no further row.
 -- Returns: bytes.
 -- Locks:   none.
 create or replace function agent.page_bytes() returns integer
@@ -9,4 +9,4 @@ as $function$
     select 65536
 $function$;
 
-comment on function agent.page_bytes() is 'Length of data after which a reader of events stops.';
+comment on function agent.page_bytes() is 'Bytes of data after which a call that reads events returns no further row.';

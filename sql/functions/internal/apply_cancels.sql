@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Cancels runs of an account: a run that no worker holds ends at once, a leased one gets the cancel flag.
--- Runs that are final or deleted are ignored.
+-- Runs that are final or deleted are ignored. p_action: interrupt or rollback.
 -- Returns: ids of the runs that ended and of their threads; null for none.
 -- Locks:   the threads, then the queue rows, each in the order of their keys, then the records.
 create or replace function agent.apply_cancels(

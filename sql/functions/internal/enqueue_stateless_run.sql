@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Creates a hidden thread that is busy with a new run. Members of the request that concern a checkpoint or
+-- Creates a thread that is busy with a new run. Members of the request that concern a checkpoint or
 -- other runs mean nothing on a new thread and are ignored.
 -- Returns: the run record of the API.
 -- Locks:   the new rows.
@@ -38,4 +38,4 @@ $function$;
 
 comment on function agent.enqueue_stateless_run(
     uuid, uuid, uuid, agent.assistants, text, text, text, text, agent.run_request) is
-    'Creates a hidden thread that is busy with a new run.';
+    'Creates a thread that is busy with a new run.';

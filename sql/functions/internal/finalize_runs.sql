@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Makes runs final. No other function does: record, usage, webhook, queue row, thread and the promotion of
--- the next run change together. A run that succeeded and has feedback addresses gets its last event here.
+-- Makes runs final; no other function does. Record, usage, webhook, queue row, thread and the next run of the
+-- thread change together. A run that succeeded and has feedback addresses gets its last event here.
 -- p_worker_id: the worker that reported the ends; null when a cancel or a loss ended the runs, so that a
 -- batch the worker repeats does not count these ends as its own.
 -- Returns: nothing.
@@ -64,9 +64,8 @@ begin
                f.epoch, p_worker_id, f.created_at, f.started_at, v_now
           from finished f
     )
-    select array_agg(row(
-               f.account_id, f.run_id, f.epoch, f.last_event_seq, 'feedback', f.feedback,
-               null)::agent.batch_event)
+    select array_agg(agent.make_event(
+               f.account_id, f.run_id, f.epoch, f.last_event_seq, 'feedback', f.feedback::text))
       into v_feedback
       from finished f
      where f.status = 'success'

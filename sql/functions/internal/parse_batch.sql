@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Parses the items of agent.save_batch in one pass.
--- Returns: the runs that it names, with their ends; the events and checkpoints in order; null for none.
+-- Returns: the runs that the items name, with their ends; the events and checkpoints, in order; null for none.
 --          Raises MA002 for an item of unknown type.
 -- Locks:   none.
 create or replace function agent.parse_batch(
@@ -36,10 +36,10 @@ begin
                       ) k
            ),
            (
-               select array_agg(row(
+               select array_agg(agent.make_event(
                           i.a, i.r, i.e, i.s, i.event,
                           case when i.checkpoint_id is null then coalesce(i.data::text, 'null') end,
-                          i.checkpoint_id)::agent.batch_event)
+                          i.checkpoint_id))
                  from item i
                 where i.type = 'event'
            ),

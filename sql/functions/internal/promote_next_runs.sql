@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- For runs that left the queue: when one was the active run of its thread, activates the next blocked run and
--- sets the status of the thread. A temporary thread without unfinished runs is scheduled for deletion after
--- agent.expiry_delay(), which leaves a client whose connection broke the time to fetch the result.
+-- For runs that have left the queue: when one was the active run of its thread, makes the next blocked run
+-- ready and sets the status of the thread. A temporary thread without unfinished runs is scheduled for
+-- deletion after agent.expiry_delay().
 -- Returns: nothing.
 -- Locks:   the caller holds the threads; takes their expiries and the promoted queue rows.
 create or replace function agent.promote_next_runs(p_ends agent.run_end[]) returns void

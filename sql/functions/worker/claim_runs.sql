@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Leases ready runs to a worker, in the order in which they became ready. The scanned index has ready runs
--- only: the end of a run promotes the next one of its thread.
--- Runs that must not share a runner with all others (max_shared, suspects) have a limit of their own,
--- p_suspects, so that neither kind blocks the other. A released run goes to the end of its kind.
--- Start messages are composed here, while rows are locked, only for runs with little state, up to
--- p_max_bytes in total; agent.compose_starts has the others.
+-- Leases ready runs of p_graph_ids to a worker, in the order in which they became ready: at most p_limit, and
+-- in addition at most p_suspects suspects (max_shared), so that neither kind blocks the other.
+-- p_min_ready_seq: only runs whose ready_seq is greater; a worker passes its low-water mark, below which it has
+-- claimed everything, so that the scan does not begin at dead index entries.
+-- p_max_bytes: start messages are composed here, while rows are locked, for the smallest states, up to so many
+-- bytes together; agent.compose_starts composes the others.
 -- Returns: one row per run; none for a worker that is not live. start: the start message, null when it is to
 --          be fetched; start_bytes: its approximate length; last_event_seq: number of the last event, from
 --          which numbering continues (-1: none); deadline_sec: null = the worker's own limit; times_cleared:
---          how often the run was a suspect and cleared (agent.requeue_run), which makes the worker
---          execute it apart for longer each time.
+--          how often the run has ceased to be a suspect (agent.requeue_run); the worker executes it
+--          apart for longer each time.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then queue rows, skipping locked
 --          ones, and records of runs that have waited past midnight. Commits asynchronously: a lost claim
 --          leaves the run ready.

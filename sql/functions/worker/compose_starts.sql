@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The start messages of claimed runs, for those that agent.claim_runs left out. The state of the thread
--- cannot have changed since: the run is its active one. p_items as in agent.release_runs.
+-- The start messages that agent.claim_runs did not compose. The state of the thread
+-- cannot have changed since: the run is its active one. p_items: as in
+-- agent.release_runs.
 -- Returns: one row per run that the worker still holds.
 -- Locks:   none.
 create or replace function agent.compose_starts(p_worker_id bigint, p_items json)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Registers a starting supervisor.
+-- Registers a supervisor that starts, with a lease of p_lease_sec.
 -- Returns: its worker_id, new for each start.
 -- Locks:   the new row.
 create or replace function agent.register_worker(
@@ -28,4 +28,4 @@ end
 $function$;
 
 comment on function agent.register_worker(text, text, integer, bigint, integer, integer, text[]) is
-    'Registers a supervisor and gives it its first lease.';
+    'Registers a supervisor, with its first lease.';

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Releases the runs of a runner that died or that its supervisor drains.
+-- Releases the runs of a runner that died or that its supervisor drains. p_counted: the attempts count.
 -- p_items: [{"a": account_id, "r": run_id, "e": epoch}, ...]. p_reason completes the sentence "at the last one
 -- ...". p_max_shared: runs, itself included, that may share a runner with one of these from now on; -1: any
 -- number again; null: unchanged.
@@ -28,4 +28,4 @@ end
 $function$;
 
 comment on function agent.release_runs(bigint, json, boolean, text, smallint) is
-    'Gives back leased runs of a dead or draining runner.';
+    'Releases leased runs of a dead or draining runner.';

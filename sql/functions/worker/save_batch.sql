@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Saves in one transaction what the runs of a worker produced since the last call: events, checkpoints, ends.
+-- Saves, in one transaction, events, checkpoints and ends of the runs of a worker.
 -- Items of a run whose lease the worker no longer holds are skipped. After an unclear commit the whole batch
--- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch;
--- saved run by run, the good ones pass.
+-- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch,
+-- which is then saved run by run.
 -- p_items in order of arrival, each the runner's message followed by the supervisor's members, which override
 -- equal ones: {..., "a": account_id, "r": run_id, "e": epoch, "s": seq or null}.
 -- Returns: one row per run of the batch: saved or fenced, and whether the run is final.

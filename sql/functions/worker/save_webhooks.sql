@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Saves the results of attempts to deliver webhooks. A delivered webhook is deleted, whichever worker reports it. A
--- failure counts only when its worker holds that attempt; the next attempt follows after agent.webhook_delay
+-- Saves the results of attempts to deliver webhooks. A delivered webhook is deleted, also when its worker has
+-- lost the attempt. A failure counts only when its worker holds the attempt; the next attempt follows after agent.webhook_delay
 -- (+-20 %, so that receivers are not hit in waves), or later when the receiver asked for it, up to the longest
 -- of those delays. A refused webhook is given up at once. Can be repeated.
 -- p_items: [{"a": account_id, "r": run_id, "n": attempt, "o": delivered | failed | refused, "t": error text,
