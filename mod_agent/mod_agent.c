@@ -35,7 +35,8 @@ static const char handler_name[] = "agent";
 /* NULL outside a child, and in one that could not be set up. */
 static agent_child_t *current_child;
 
-static int answer(agent_call_t *call)
+/* Called when the body is complete. */
+static int dispatch(agent_call_t *call)
 {
     if (call->err != NULL) {
         return agent_problem_send(call);
@@ -70,7 +71,7 @@ static int handle_request(request_rec *r)
     /* A refusal is sent after the body has arrived: httpd would otherwise block
      * a thread to read the body. */
     agent_browser_check(call);
-    return agent_body_receive(call, answer);
+    return agent_body_receive(call, dispatch);
 }
 
 /* Paths of the API are not files: skips httpd's lookup below the document root,

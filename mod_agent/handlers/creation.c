@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creating runs: from the request to the supervisor; see creation.h. */
+/* Creates runs, from the request to the supervisor; see creation.h. */
 #include "creation.h"
 
 #include <string.h>
@@ -12,7 +12,9 @@
 #include "../core/uuid.h"
 #include "../core/wake.h"
 #include "../http/request.h"
+#include "../http/response.h"
 #include "../model/schema.h"
+#include "../wait/park.h"
 
 /* Limits of the headers' values. */
 #define USER_ID_BYTES         128
@@ -69,8 +71,8 @@ static apr_status_t check_webhook(const agent_fields_t *body,
         : refuse_webhook(call, expected, agent_egress_rule(egress, &target));
 }
 
-/* assistant_id is a graph's name, the id of its own assistant, or the id of a
- * stored assistant. */
+/* assistant_id is a graph's name, the id of its system assistant, or the id of
+ * a stored assistant. */
 static apr_status_t resolve_assistant(agent_run_creation_t *creation,
                                       const agent_fields_t *body,
                                       agent_call_t *call)
@@ -122,18 +124,18 @@ static const char *hash_request(const agent_call_t *call)
     return apr_pescape_hex(call->pool, digest, sizeof(digest), 0);
 }
 
-apr_status_t agent_creation_identify(agent_run_creation_t *creation,
-                                     agent_call_t *call)
+apr_status_t agent_creation_read_headers(agent_run_creation_t *creation,
+                                         agent_call_t *call)
 {
     const char *api_key;
 
-    if (agent_request_identity(&creation->user_id, call, "x-user-id",
-                               USER_ID_BYTES)
+    if (agent_request_identifier(&creation->user_id, call, "x-user-id",
+                                 USER_ID_BYTES)
             != APR_SUCCESS
-        || agent_request_identity(&api_key, call, "x-api-key", API_KEY_BYTES)
+        || agent_request_identifier(&api_key, call, "x-api-key", API_KEY_BYTES)
             != APR_SUCCESS
-        || agent_request_identity(&creation->idempotency_key, call,
-                                  "Idempotency-Key", IDEMPOTENCY_KEY_BYTES)
+        || agent_request_identifier(&creation->idempotency_key, call,
+                                    "Idempotency-Key", IDEMPOTENCY_KEY_BYTES)
             != APR_SUCCESS) {
         return APR_EGENERAL;
     }
@@ -149,7 +151,7 @@ static apr_status_t read_creation(agent_run_creation_t *creation,
 {
     agent_raw_t value;
 
-    if (agent_creation_identify(creation, call) != APR_SUCCESS
+    if (agent_creation_read_headers(creation, call) != APR_SUCCESS
         || agent_request_body(&value, call) != APR_SUCCESS
         || agent_schema_run(&call->fields, value, &call->err, call->pool)
             != APR_SUCCESS
@@ -191,33 +193,50 @@ static void set_ref(agent_call_t *call, const agent_run_creation_t *creation,
     }
 }
 
-apr_status_t agent_creation_run(const char **body, agent_call_t *call)
+static apr_status_t create(const char **body, const char **changed,
+                           agent_call_t *call,
+                           const agent_run_creation_t *creation,
+                           bool is_stateless)
 {
+    *changed = NULL;
+    return is_stateless ? agent_run_create_stateless(body, call->db, creation,
+                                                     &call->err, call->pool)
+                        : agent_run_create(body, changed, call->db, creation,
+                                           &call->err, call->pool);
+}
+
+/* again: as in agent_response_set_run_location(). */
+static apr_status_t make(const char **body, agent_call_t *call,
+                         const char *again)
+{
+    bool is_stateless = call->ref.thread_id == NULL;
     agent_run_creation_t creation = {0};
     const char *changed;
 
     if (read_creation(&creation, call) != APR_SUCCESS
-        || agent_run_create(body, &changed, call->db, &creation, &call->err,
-                            call->pool)
+        || create(body, &changed, call, &creation, is_stateless)
             != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     set_ref(call, &creation, *body);
     agent_wake_ready(call->child->wake_fd, changed);
+    agent_response_set_run_location(call,
+                                    is_stateless ? NULL : call->ref.thread_id,
+                                    call->ref.run_id, again);
     return APR_SUCCESS;
 }
 
-apr_status_t agent_creation_stateless(const char **body, agent_call_t *call)
+apr_status_t agent_creation_make(const char **body, agent_call_t *call)
 {
-    agent_run_creation_t creation = {0};
+    return make(body, call, NULL);
+}
 
-    if (read_creation(&creation, call) != APR_SUCCESS
-        || agent_run_create_stateless(body, call->db, &creation, &call->err,
-                                      call->pool)
-            != APR_SUCCESS) {
-        return APR_EGENERAL;
-    }
-    set_ref(call, &creation, *body);
-    agent_wake_ready(call->child->wake_fd, NULL);
-    return APR_SUCCESS;
+apr_status_t agent_creation_make_awaited(agent_call_t *call, const char *suffix)
+{
+    const char *body;
+
+    return agent_park_check(call->r, call->child->waiters, &call->err)
+            == APR_SUCCESS
+        ? make(&body, call, suffix)
+        : APR_EGENERAL;
 }

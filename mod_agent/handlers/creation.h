@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps that the endpoints which create runs share: reading the request,
- * creating the run, waking the supervisor. */
+/* Creates runs for the endpoints: reads the request, creates the run and wakes
+ * the supervisor. */
 #ifndef AGENT_HANDLERS_CREATION_H
 #define AGENT_HANDLERS_CREATION_H
 
@@ -8,23 +8,31 @@
 #include "../model/run_create.h"
 
 /*
- * Creates the run that the request describes on thread call->ref.thread_id and
- * wakes the supervisor. *body is the run's record; call->ref becomes that run,
- * which with an Idempotency-Key may be an earlier one, of another thread.
+ * Creates the run that the request describes, on thread call->ref.thread_id or,
+ * if that is NULL, as a stateless run on a new thread, and wakes the
+ * supervisor. Sets the response's Content-Location. *body is the run's record,
+ * in call->pool; call->ref becomes that run, which with an Idempotency-Key may
+ * be an earlier one, of another thread. Errors are set in call->err.
  */
-apr_status_t agent_creation_run(const char **body, agent_call_t *call);
+apr_status_t agent_creation_make(const char **body, agent_call_t *call);
 
-/* The same on a new hidden thread, whose id call->ref receives too. */
-apr_status_t agent_creation_stateless(const char **body, agent_call_t *call);
+/*
+ * The same for a request that is about to wait for the run: refused before the
+ * run is created if it could not wait. Also sets Location, from which the
+ * client reconnects: the path of the run with suffix, `/join` for example.
+ */
+apr_status_t agent_creation_make_awaited(agent_call_t *call,
+                                         const char *suffix);
 
-/* Reads x-user-id, x-api-key and Idempotency-Key. */
-apr_status_t agent_creation_identify(agent_run_creation_t *creation,
-                                     agent_call_t *call);
+/* Reads x-user-id and Idempotency-Key into creation, and checks x-api-key.
+ * Error: BAD_REQUEST. */
+apr_status_t agent_creation_read_headers(agent_run_creation_t *creation,
+                                         agent_call_t *call);
 
 /*
  * The checks of a run's body that need this server's configuration: resolves
  * assistant_id into graph_id and assistant_id, and refuses a webhook that this
- * server would not call.
+ * server would not call. Errors: ASSISTANT_NOT_FOUND, INVALID, WEBHOOK.
  */
 apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
                                     const agent_fields_t *body,

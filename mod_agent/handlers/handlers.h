@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The endpoints of the deployment API. Each reads its request, makes one call
- * of the model and sends the response; routes.c maps method and path to it. */
+/* The endpoints of the deployment API. Each reads its request, calls one
+ * function of model/ and sends the response; routes.c maps method and path to
+ * it. */
 #ifndef AGENT_HANDLERS_H
 #define AGENT_HANDLERS_H
 
@@ -25,9 +26,6 @@ int agent_handle_run_cancel(agent_call_t *call);
 int agent_handle_run_join(agent_call_t *call);
 int agent_handle_run_stream(agent_call_t *call);
 
-int agent_handle_stateless_create(agent_call_t *call);
-int agent_handle_stateless_create_wait(agent_call_t *call);
-int agent_handle_stateless_create_stream(agent_call_t *call);
 int agent_handle_stateless_join(agent_call_t *call);
 int agent_handle_stateless_stream(agent_call_t *call);
 

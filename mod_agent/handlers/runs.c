@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /threads/{thread_id}/runs: the runs of a thread. */
+/* /threads/{thread_id}/runs: the runs of a thread. POST /runs, /runs/wait and
+ * /runs/stream, which create stateless runs, have the same handlers. */
 #include "handlers.h"
 
 #include <limits.h>
@@ -13,7 +14,6 @@
 #include "../stream/await.h"
 #include "../stream/disconnect.h"
 #include "../stream/run_stream.h"
-#include "../wait/park.h"
 #include "creation.h"
 
 int agent_handle_run_list(agent_call_t *call)
@@ -36,7 +36,7 @@ int agent_handle_run_list(agent_call_t *call)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_response_next(call, next);
+    agent_response_set_next(call, next);
     return agent_response_json(call, HTTP_OK, body);
 }
 
@@ -44,37 +44,21 @@ int agent_handle_run_create(agent_call_t *call)
 {
     const char *body;
 
-    if (agent_creation_run(&body, call) != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    agent_response_locate(call, call->ref.thread_id, call->ref.run_id, NULL);
-    return agent_response_json(call, HTTP_OK, body);
-}
-
-/* Refuses before the run is created if the request could not wait for it. */
-static apr_status_t create_and_wait(agent_call_t *call, const char *again)
-{
-    const char *body;
-
-    if (agent_park_check(call->r, call->child->waiters, &call->err)
-            != APR_SUCCESS
-        || agent_creation_run(&body, call) != APR_SUCCESS) {
-        return APR_EGENERAL;
-    }
-    agent_response_locate(call, call->ref.thread_id, call->ref.run_id, again);
-    return APR_SUCCESS;
+    return agent_creation_make(&body, call) == APR_SUCCESS
+        ? agent_response_json(call, HTTP_OK, body)
+        : agent_problem_send(call);
 }
 
 int agent_handle_run_create_wait(agent_call_t *call)
 {
-    return create_and_wait(call, "/join") == APR_SUCCESS
+    return agent_creation_make_awaited(call, "/join") == APR_SUCCESS
         ? agent_await_values(call, agent_disconnect_read_body(call))
         : agent_problem_send(call);
 }
 
 int agent_handle_run_create_stream(agent_call_t *call)
 {
-    return create_and_wait(call, "/stream") == APR_SUCCESS
+    return agent_creation_make_awaited(call, "/stream") == APR_SUCCESS
         ? agent_run_stream_created(call)
         : agent_problem_send(call);
 }
@@ -130,13 +114,14 @@ int agent_handle_run_join(agent_call_t *call)
     if (agent_disconnect_read_query(&cancels, call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_response_locate(call, call->ref.thread_id, call->ref.run_id, "/join");
+    agent_response_set_run_location(call, call->ref.thread_id, call->ref.run_id,
+                                    "/join");
     return agent_await_values(call, cancels);
 }
 
 int agent_handle_run_stream(agent_call_t *call)
 {
-    agent_response_locate(call, call->ref.thread_id, call->ref.run_id,
-                          "/stream");
+    agent_response_set_run_location(call, call->ref.thread_id, call->ref.run_id,
+                                    "/stream");
     return agent_run_stream(call);
 }

@@ -79,8 +79,8 @@ static int send_state(agent_call_t *call, const char *checkpoint_id)
 
     /* Checked and otherwise ignored: built-in graphs have no subgraphs. */
     if (agent_request_flag(&subgraphs, call, "subgraphs") != APR_SUCCESS
-        || agent_thread_state(&body, call->db, &call->ref, checkpoint_id,
-                              &call->err, call->pool)
+        || agent_thread_get_state(&body, call->db, &call->ref, checkpoint_id,
+                                  &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
@@ -99,8 +99,9 @@ int agent_handle_state_at(agent_call_t *call)
 
 int agent_handle_thread_stream(agent_call_t *call)
 {
-    agent_response_resume(call,
-                          apr_pstrcat(call->pool, "/threads/",
-                                      call->ref.thread_id, "/stream", NULL));
+    agent_response_set_location(call,
+                                apr_pstrcat(call->pool, "/threads/",
+                                            call->ref.thread_id, "/stream",
+                                            NULL));
     return agent_thread_stream(call);
 }

@@ -446,7 +446,7 @@ int agent_body_receive(agent_call_t *call, int (*then)(agent_call_t *call))
     body->then = then;
     body->arrived = apr_brigade_create(call->pool,
                                        call->r->connection->bucket_alloc);
-    call->received = body;
+    call->incoming = body;
     return receive(body);
 }
 
@@ -454,10 +454,10 @@ void agent_body_release(agent_call_t *call)
 {
     call->body = "";
     call->body_length = 0;
-    if (call->received != NULL) {
-        drop_buffer(call->received);
-        if (call->received->share != NULL) {
-            agent_share_set(call->received->share, 0, apr_time_now());
+    if (call->incoming != NULL) {
+        drop_buffer(call->incoming);
+        if (call->incoming->share != NULL) {
+            agent_share_set(call->incoming->share, 0, apr_time_now());
         }
     }
 }

@@ -27,7 +27,7 @@ typedef struct agent_child_t {
     const char *const *graph_names;
     /* Write end of the supervisor's wake socket, or -1. */
     int wake_fd;
-    /* Of the log lines of each agent_error_id_t. */
+    /* One for the log lines of each agent_error_id_t. */
     agent_throttle_t *throttles;
     agent_bodies_t *bodies;
 } agent_child_t;
@@ -48,7 +48,8 @@ typedef struct agent_call_t {
     /* The body as sent, "" without one. */
     const char *body;
     apr_size_t body_length;
-    agent_body_t *received;
+    /* The buffer that body is in; NULL without a body. */
+    agent_body_t *incoming;
     /* The body's members, from its schema's check; may be NULL. */
     const agent_fields_t *fields;
     /* Of the response; NULL before its first bucket. */

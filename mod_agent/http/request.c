@@ -305,8 +305,8 @@ apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
     return APR_SUCCESS;
 }
 
-apr_status_t agent_request_identity(const char **out, agent_call_t *call,
-                                    const char *name, apr_size_t limit)
+apr_status_t agent_request_identifier(const char **out, agent_call_t *call,
+                                      const char *name, apr_size_t limit)
 {
     const char *value = apr_table_get(call->r->headers_in, name);
     apr_size_t length = 0;

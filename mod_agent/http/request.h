@@ -51,7 +51,7 @@ apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
  * A header that holds an identifier: 1 to limit printable ASCII characters
  * without a comma, sent once. *out is NULL when it is absent.
  */
-apr_status_t agent_request_identity(const char **out, agent_call_t *call,
-                                    const char *name, apr_size_t limit);
+apr_status_t agent_request_identifier(const char **out, agent_call_t *call,
+                                      const char *name, apr_size_t limit);
 
 #endif

@@ -76,7 +76,8 @@ int agent_response_json(agent_call_t *call, int status, const char *body)
                      0);
 }
 
-int agent_response_json_once(agent_call_t *call, int status, const char *body)
+int agent_response_json_transient(agent_call_t *call, int status,
+                                  const char *body)
 {
     return send_json(call, status,
                      apr_bucket_transient_create(
@@ -84,7 +85,7 @@ int agent_response_json_once(agent_call_t *call, int status, const char *body)
                      1);
 }
 
-void agent_response_next(agent_call_t *call, const char *offset)
+void agent_response_set_next(agent_call_t *call, const char *offset)
 {
     if (offset != NULL) {
         apr_table_setn(call->r->headers_out, "X-Pagination-Next", offset);
@@ -100,7 +101,7 @@ int agent_response_empty(agent_call_t *call, int status)
     return OK;
 }
 
-void agent_response_resume(agent_call_t *call, const char *path)
+void agent_response_set_location(agent_call_t *call, const char *path)
 {
     const request_rec *r = call->r;
     /* The Python SDK does not add the query again. */
@@ -111,8 +112,8 @@ void agent_response_resume(agent_call_t *call, const char *path)
                                query ? query : "", NULL));
 }
 
-void agent_response_locate(agent_call_t *call, const char *thread_id,
-                           const char *run_id, const char *again)
+void agent_response_set_run_location(agent_call_t *call, const char *thread_id,
+                                     const char *run_id, const char *again)
 {
     const char *path = apr_pstrcat(call->pool, thread_id ? "/threads/" : "",
                                    thread_id ? thread_id : "", "/runs/", run_id,
@@ -124,7 +125,8 @@ void agent_response_locate(agent_call_t *call, const char *thread_id,
                     ap_escape_uri(call->pool, agent_config_prefix(call->dir)),
                     path, NULL));
     if (again != NULL) {
-        agent_response_resume(call, apr_pstrcat(call->pool, path, again, NULL));
+        agent_response_set_location(call,
+                                    apr_pstrcat(call->pool, path, again, NULL));
     }
 }
 

@@ -12,11 +12,12 @@ int agent_response_json(agent_call_t *call, int status, const char *body);
 
 /* The same for a body that is freed afterwards: output that the socket does not
  * accept at once is copied. */
-int agent_response_json_once(agent_call_t *call, int status, const char *body);
+int agent_response_json_transient(agent_call_t *call, int status,
+                                  const char *body);
 
 /* Sets X-Pagination-Next to the offset (in call->pool) of the next page; NULL:
  * this is the last. */
-void agent_response_next(agent_call_t *call, const char *offset);
+void agent_response_set_next(agent_call_t *call, const char *offset);
 
 /* Sends a status without a body. Returns OK. */
 int agent_response_empty(agent_call_t *call, int status);
@@ -26,16 +27,16 @@ int agent_response_empty(agent_call_t *call, int status);
  * with this request's query. SDKs prepend the API's URL, so path does not begin
  * with AgentPrefix.
  */
-void agent_response_resume(agent_call_t *call, const char *path);
+void agent_response_set_location(agent_call_t *call, const char *path);
 
 /*
  * Sets Content-Location to the path of the run, from which SDKs read its id.
- * again: suffix of that path for agent_response_resume(), `/stream` for
+ * again: suffix of that path for agent_response_set_location(), `/stream` for
  * example; NULL for no Location. thread_id NULL: a stateless run,
  * /runs/{run_id}.
  */
-void agent_response_locate(agent_call_t *call, const char *thread_id,
-                           const char *run_id, const char *again);
+void agent_response_set_run_location(agent_call_t *call, const char *thread_id,
+                                     const char *run_id, const char *again);
 
 /*
  * Begins a 200 of unknown length and flushes its headers, on which SDKs free

@@ -118,30 +118,38 @@ static void drop_content(apr_bucket_brigade *brigade)
     }
 }
 
+static bool is_html(const request_rec *r)
+{
+    return r->content_type != NULL
+        && strncmp(r->content_type, HTML_TYPE, strlen(HTML_TYPE)) == 0;
+}
+
+/* Sets the headers of the JSON body and puts it into the brigade. */
+static const char *begin_content(request_rec *r, apr_bucket_brigade *brigade)
+{
+    const char *body = make_body(r);
+
+    ap_set_content_type(r, "application/json");
+    ap_set_content_length(r, (apr_off_t)strlen(body));
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    APR_BRIGADE_INSERT_HEAD(
+        brigade,
+        apr_bucket_pool_create(body, strlen(body), r->pool,
+                               r->connection->bucket_alloc));
+    return body;
+}
+
+/* f->ctx: the JSON body, once it is sent. */
 static apr_status_t replace_content(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
-    request_rec *r = f->r;
-    const char *body = f->ctx;
-
-    if (body == NULL) {
-        if (r->content_type == NULL
-            || strncmp(r->content_type, HTML_TYPE, strlen(HTML_TYPE)) != 0) {
-            ap_remove_output_filter(f);
-            return ap_pass_brigade(f->next, brigade);
-        }
-        body = make_body(r);
-        f->ctx = (void *)body;
-        ap_set_content_type(r, "application/json");
-        ap_set_content_length(r, (apr_off_t)strlen(body));
-        apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-        drop_content(brigade);
-        APR_BRIGADE_INSERT_HEAD(
-            brigade,
-            apr_bucket_pool_create(body, strlen(body), r->pool,
-                                   r->connection->bucket_alloc));
+    if (f->ctx == NULL && !is_html(f->r)) {
+        ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, brigade);
     }
     drop_content(brigade);
+    if (f->ctx == NULL) {
+        f->ctx = (void *)begin_content(f->r, brigade);
+    }
     return ap_pass_brigade(f->next, brigade);
 }
 

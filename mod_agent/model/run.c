@@ -124,10 +124,12 @@ static const agent_statement_t cancel_runs_by_status = {
     .sql = "select code, body, changed from "
            "agent.cancel_runs_by_status($1::uuid, $2, $3, $4::uuid)"};
 
-apr_status_t agent_run_cancel_some(const char **changed, const char **before,
-                                   agent_db_pool_t *db, const char *account_id,
-                                   const char *status, const char *action,
-                                   agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_run_cancel_by_status(const char **changed,
+                                        const char **before,
+                                        agent_db_pool_t *db,
+                                        const char *account_id,
+                                        const char *status, const char *action,
+                                        agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {account_id, status, action, *before};
 
@@ -159,10 +161,12 @@ static const agent_statement_t read_events = {
            "agent.read_events($1::uuid, $2::uuid, $3::uuid, $4::bigint, "
            "$5::integer, $6::text[])"};
 
-apr_status_t agent_run_events(agent_db_result_t **events, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, apr_int64_t after,
-                              int limit, const char *const *names,
-                              agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_run_read_events(agent_db_result_t **events,
+                                   agent_db_pool_t *db,
+                                   const agent_run_ref_t *ref,
+                                   apr_int64_t after, int limit,
+                                   const char *const *names,
+                                   agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {
         ref->account_id,       ref->thread_id,

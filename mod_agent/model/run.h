@@ -64,17 +64,19 @@ apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
  * sets *before to the id of the last one. status: pending, running or all.
  * RUN_NOT_FOUND when no run is left.
  */
-apr_status_t agent_run_cancel_some(const char **changed, const char **before,
-                                   agent_db_pool_t *db, const char *account_id,
-                                   const char *status, const char *action,
-                                   agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_run_cancel_by_status(const char **changed,
+                                        const char **before,
+                                        agent_db_pool_t *db,
+                                        const char *account_id,
+                                        const char *status, const char *action,
+                                        agent_error_t **err, apr_pool_t *pool);
 
 /* The final values of a run; APR_EAGAIN while it has not finished. */
 apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
                             const agent_run_ref_t *ref, agent_error_t **err,
                             apr_pool_t *pool);
 
-/* Columns of agent_run_events(). */
+/* Columns of agent_run_read_events(). */
 enum {
     AGENT_RUN_EVENT_SEQ,
     AGENT_RUN_EVENT_NAME,
@@ -98,9 +100,11 @@ enum {
  * the run's state as `values`, and its `error` or `feedback`, whatever names
  * contains. Error: RUN_NOT_FOUND.
  */
-apr_status_t agent_run_events(agent_db_result_t **events, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, apr_int64_t after,
-                              int limit, const char *const *names,
-                              agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_run_read_events(agent_db_result_t **events,
+                                   agent_db_pool_t *db,
+                                   const agent_run_ref_t *ref,
+                                   apr_int64_t after, int limit,
+                                   const char *const *names,
+                                   agent_error_t **err, apr_pool_t *pool);
 
 #endif

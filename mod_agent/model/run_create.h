@@ -10,7 +10,7 @@
 typedef struct agent_run_creation_t {
     agent_run_ref_t ref;
     const char *assistant_id;
-    /* The graph whose own assistant that is; NULL: a stored assistant. */
+    /* The graph whose system assistant that is; NULL: a stored assistant. */
     const char *graph_id;
     /* NULL-terminated names of the graphs that this server executes. */
     const char *const *graph_ids;
@@ -31,8 +31,8 @@ apr_status_t agent_run_create(const char **body, const char **changed,
                               const agent_run_creation_t *creation,
                               agent_error_t **err, apr_pool_t *pool);
 
-/* The same on a new hidden thread with the id creation->ref.thread_id; strategy
- * is not read. */
+/* The same on a new thread with the id creation->ref.thread_id; strategy is not
+ * read. Errors: ASSISTANT_NOT_FOUND, IDEMPOTENCY. */
 apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
                                         agent_error_t **err, apr_pool_t *pool);
@@ -53,8 +53,8 @@ typedef struct agent_run_batch_t {
     const char *request;
 } agent_run_batch_t;
 
-/* Creates all runs, each on a new hidden thread, or none. *body: the array of
- * their records. */
+/* Creates all runs, each on a new thread, or none. *body: the array of their
+ * records. Error: ASSISTANT_NOT_FOUND. */
 apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                                     const agent_run_batch_t *batch,
                                     agent_error_t **err, apr_pool_t *pool);

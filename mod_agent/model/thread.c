@@ -60,10 +60,10 @@ static const agent_statement_t get_state = {
     .sql = "select code, body from agent.get_state($1::uuid, $2::uuid, "
            "$3::uuid)"};
 
-apr_status_t agent_thread_state(const char **body, agent_db_pool_t *db,
-                                const agent_run_ref_t *ref,
-                                const char *checkpoint_id, agent_error_t **err,
-                                apr_pool_t *pool)
+apr_status_t agent_thread_get_state(const char **body, agent_db_pool_t *db,
+                                    const agent_run_ref_t *ref,
+                                    const char *checkpoint_id,
+                                    agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ref->account_id, ref->thread_id, checkpoint_id};
 
@@ -77,10 +77,10 @@ static const agent_statement_t find_thread_end = {
     .sql = "select code, body, run_id from "
            "agent.find_thread_end($1::uuid, $2::uuid)"};
 
-apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,
-                              const char **run_id, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, agent_error_t **err,
-                              apr_pool_t *pool)
+apr_status_t agent_thread_find_end(agent_thread_cursor_t *cursor,
+                                   const char **run_id, agent_db_pool_t *db,
+                                   const agent_run_ref_t *ref,
+                                   agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ref->account_id, ref->thread_id};
     const char *body;
@@ -107,12 +107,12 @@ static const agent_statement_t read_thread_events = {
            "from agent.read_thread_events($1::uuid, $2::uuid, "
            "$3::bigint, $4::bigint, $5::integer, $6::text[])"};
 
-apr_status_t agent_thread_events(agent_db_result_t **events,
-                                 agent_db_pool_t *db,
-                                 const agent_run_ref_t *ref,
-                                 const agent_thread_cursor_t *after, int limit,
-                                 const char *const *names, agent_error_t **err,
-                                 apr_pool_t *pool)
+apr_status_t agent_thread_read_events(agent_db_result_t **events,
+                                      agent_db_pool_t *db,
+                                      const agent_run_ref_t *ref,
+                                      const agent_thread_cursor_t *after,
+                                      int limit, const char *const *names,
+                                      agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ref->account_id,
                             ref->thread_id,

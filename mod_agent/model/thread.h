@@ -23,19 +23,19 @@ apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
                                  agent_error_t **err, apr_pool_t *pool);
 
 /* The state at a checkpoint; checkpoint_id NULL: the newest state. */
-apr_status_t agent_thread_state(const char **body, agent_db_pool_t *db,
-                                const agent_run_ref_t *ref,
-                                const char *checkpoint_id, agent_error_t **err,
-                                apr_pool_t *pool);
+apr_status_t agent_thread_get_state(const char **body, agent_db_pool_t *db,
+                                    const agent_run_ref_t *ref,
+                                    const char *checkpoint_id,
+                                    agent_error_t **err, apr_pool_t *pool);
 
 /* The cursor after the last event, where a stream of new events begins.
  * *run_id: the run that executes there, or NULL. */
-apr_status_t agent_thread_end(agent_thread_cursor_t *cursor,
-                              const char **run_id, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, agent_error_t **err,
-                              apr_pool_t *pool);
+apr_status_t agent_thread_find_end(agent_thread_cursor_t *cursor,
+                                   const char **run_id, agent_db_pool_t *db,
+                                   const agent_run_ref_t *ref,
+                                   agent_error_t **err, apr_pool_t *pool);
 
-/* Columns of agent_thread_events(). */
+/* Columns of agent_thread_read_events(). */
 enum {
     AGENT_THREAD_EVENT_ID,
     AGENT_THREAD_EVENT_RUN,
@@ -47,9 +47,9 @@ enum {
 };
 
 /*
- * One poll of a thread's stream. The first cursor comes from agent_thread_end()
- * or Last-Event-ID; a stream polls when it is woken by the thread's id, until
- * THREAD_NOT_FOUND.
+ * One poll of a thread's stream. The first cursor comes from
+ * agent_thread_find_end() or Last-Event-ID; a stream polls when it is woken by
+ * the thread's id, until THREAD_NOT_FOUND.
  *
  * Rows in order. The cursor after a row is its ID, which is sent as the event's
  * id too.
@@ -62,13 +62,13 @@ enum {
  *   MORE "t" (last row only): more events can be read at once.
  * names: NULL-terminated names of the events to return ({"metadata"} for
  * lifecycle, {} for state_update alone), NULL for all (run_modes). limit, gaps
- * and the bound of 64 KB: as agent_run_events().
+ * and the bound of 64 KB: as agent_run_read_events().
  */
-apr_status_t agent_thread_events(agent_db_result_t **events,
-                                 agent_db_pool_t *db,
-                                 const agent_run_ref_t *ref,
-                                 const agent_thread_cursor_t *after, int limit,
-                                 const char *const *names, agent_error_t **err,
-                                 apr_pool_t *pool);
+apr_status_t agent_thread_read_events(agent_db_result_t **events,
+                                      agent_db_pool_t *db,
+                                      const agent_run_ref_t *ref,
+                                      const agent_thread_cursor_t *after,
+                                      int limit, const char *const *names,
+                                      agent_error_t **err, apr_pool_t *pool);
 
 #endif

@@ -80,7 +80,7 @@ static void finish(const await_t *await, apr_status_t rv, const char *body,
         finish_begun(await, rv, body, scratch);
     }
     else if (rv == APR_SUCCESS && await->sends_values) {
-        agent_response_json_once(call, HTTP_OK, body);
+        agent_response_json_transient(call, HTTP_OK, body);
     }
     /* A run that was rolled back has ended too. */
     else if (!await->sends_values

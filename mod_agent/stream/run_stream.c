@@ -13,14 +13,14 @@
 #include "../model/schema.h"
 #include "../wait/waiter.h"
 #include "disconnect.h"
-#include "follow.h"
+#include "event_stream.h"
 #include "sse.h"
 
 /* Events of one query. */
 #define BATCH 200
 
 typedef struct stream_t {
-    agent_follow_t follow;
+    agent_event_stream_t base;
     /* Number of the last event sent. */
     apr_int64_t sent;
     /* NULL: all events. */
@@ -65,7 +65,7 @@ static apr_status_t send_events(stream_t *stream,
             add_event(texts, stream, &event, scratch);
         }
     }
-    return agent_sse_send(stream->follow.call, texts, scratch);
+    return agent_sse_send(stream->base.call, texts, scratch);
 }
 
 /* The last row's status and `more` as the result of a poll. */
@@ -84,17 +84,17 @@ static apr_status_t read_progress(const agent_db_result_t *events)
         : APR_EAGAIN;
 }
 
-static apr_status_t poll_events(agent_follow_t *follow, apr_pool_t *scratch)
+static apr_status_t poll_events(agent_event_stream_t *base, apr_pool_t *scratch)
 {
-    stream_t *stream = follow->baton;
-    agent_call_t *call = follow->call;
+    stream_t *stream = base->baton;
+    agent_call_t *call = base->call;
     agent_db_result_t *events;
-    apr_status_t rv = agent_run_events(&events, call->db, &call->ref,
-                                       stream->sent, BATCH, NULL, &call->err,
-                                       scratch);
+    apr_status_t rv = agent_run_read_events(&events, call->db, &call->ref,
+                                            stream->sent, BATCH, NULL,
+                                            &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
-        rv = agent_follow_begin(follow);
+        rv = agent_event_stream_begin(base);
     }
     if (rv != APR_SUCCESS) {
         return rv;
@@ -106,11 +106,11 @@ static apr_status_t poll_events(agent_follow_t *follow, apr_pool_t *scratch)
 }
 
 /* Skips events that a poll has sent since they were read. */
-static apr_status_t send_updates(agent_follow_t *follow,
+static apr_status_t send_updates(agent_event_stream_t *base,
                                  const apr_array_header_t *events,
                                  apr_pool_t *scratch)
 {
-    stream_t *stream = follow->baton;
+    stream_t *stream = base->baton;
     apr_array_header_t *texts = apr_array_make(scratch, events->nelts,
                                                sizeof(const char *));
 
@@ -126,14 +126,14 @@ static apr_status_t send_updates(agent_follow_t *follow,
             add_event(texts, stream, event, scratch);
         }
     }
-    return agent_sse_send(stream->follow.call, texts, scratch) == APR_SUCCESS
+    return agent_sse_send(stream->base.call, texts, scratch) == APR_SUCCESS
         ? APR_EAGAIN
         : APR_ECONNABORTED;
 }
 
-static apr_int64_t get_cursor(const agent_follow_t *follow)
+static apr_int64_t get_cursor(const agent_event_stream_t *base)
 {
-    const stream_t *stream = follow->baton;
+    const stream_t *stream = base->baton;
 
     return stream->sent;
 }
@@ -143,12 +143,12 @@ static stream_t *make_stream(agent_call_t *call)
 {
     stream_t *stream = apr_pcalloc(call->pool, sizeof(*stream));
 
-    stream->follow.call = call;
-    stream->follow.key = call->ref.run_id;
-    stream->follow.poll = poll_events;
-    stream->follow.send_updates = send_updates;
-    stream->follow.get_cursor = get_cursor;
-    stream->follow.baton = stream;
+    stream->base.call = call;
+    stream->base.key = call->ref.run_id;
+    stream->base.poll = poll_events;
+    stream->base.send_updates = send_updates;
+    stream->base.get_cursor = get_cursor;
+    stream->base.baton = stream;
     stream->sent = -1;
     return stream;
 }
@@ -161,20 +161,20 @@ int agent_run_stream(agent_call_t *call)
         || agent_request_words(&stream->modes, call, "stream_mode",
                                agent_stream_modes)
             != APR_SUCCESS
-        || agent_disconnect_read_query(&stream->follow.cancels, call)
+        || agent_disconnect_read_query(&stream->base.cancels, call)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_follow(&stream->follow);
+    return agent_event_stream_run(&stream->base);
 }
 
 int agent_run_stream_created(agent_call_t *call)
 {
     stream_t *stream = make_stream(call);
 
-    stream->follow.cancels = agent_disconnect_read_body(call);
+    stream->base.cancels = agent_disconnect_read_body(call);
     /* The run exists: an error of the first poll must not become the response.
      */
-    agent_follow_begin(&stream->follow);
-    return agent_follow(&stream->follow);
+    agent_event_stream_begin(&stream->base);
+    return agent_event_stream_run(&stream->base);
 }

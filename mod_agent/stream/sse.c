@@ -119,7 +119,7 @@ apr_status_t agent_sse_read_cursor(apr_int64_t *after, agent_call_t *call)
     char *end;
     apr_int64_t value;
 
-    if (agent_request_identity(&text, call, "Last-Event-ID", 20)
+    if (agent_request_identifier(&text, call, "Last-Event-ID", 20)
         != APR_SUCCESS) {
         return APR_EGENERAL;
     }

@@ -13,7 +13,7 @@
 #include "../http/response.h"
 #include "../model/schema.h"
 #include "../model/thread.h"
-#include "follow.h"
+#include "event_stream.h"
 #include "sse.h"
 
 /* Events of one query. */
@@ -22,7 +22,7 @@
 #define TURN_BYTES (128 * 1024)
 
 typedef struct thread_stream_t {
-    agent_follow_t follow;
+    agent_event_stream_t base;
     agent_thread_cursor_t cursor;
     /* The run whose events are being sent; "" for none. */
     char run_id[AGENT_UUID_SIZE];
@@ -62,7 +62,7 @@ static const char *print_end(const thread_stream_t *stream, const char *status,
     const char *run_id = *stream->run_id != '\0' ? stream->run_id : NULL;
 
     return apr_pstrcat(pool, "{\"run_id\":", agent_json_quote(run_id, pool),
-                       ",\"thread_id\":\"", stream->follow.call->ref.thread_id,
+                       ",\"thread_id\":\"", stream->base.call->ref.thread_id,
                        "\",\"status\":\"", status, "\"}", NULL);
 }
 
@@ -71,10 +71,10 @@ static apr_status_t add_state(apr_array_header_t *texts,
                               const thread_stream_t *stream, const char *id,
                               const char *checkpoint_id, apr_pool_t *scratch)
 {
-    agent_call_t *call = stream->follow.call;
+    agent_call_t *call = stream->base.call;
     const char *state;
-    apr_status_t rv = agent_thread_state(&state, call->db, &call->ref,
-                                         checkpoint_id, &call->err, scratch);
+    apr_status_t rv = agent_thread_get_state(
+        &state, call->db, &call->ref, checkpoint_id, &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
         agent_sse_add(texts, id, "state_update", state, scratch);
@@ -177,7 +177,7 @@ static apr_status_t send_rows(int *rows, thread_stream_t *stream,
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (agent_sse_send(stream->follow.call, texts, scratch) != APR_SUCCESS) {
+    if (agent_sse_send(stream->base.call, texts, scratch) != APR_SUCCESS) {
         return APR_ECONNABORTED;
     }
     if (*rows > 0) {
@@ -188,18 +188,18 @@ static apr_status_t send_rows(int *rows, thread_stream_t *stream,
     return APR_SUCCESS;
 }
 
-static apr_status_t poll_events(agent_follow_t *follow, apr_pool_t *scratch)
+static apr_status_t poll_events(agent_event_stream_t *base, apr_pool_t *scratch)
 {
-    thread_stream_t *stream = follow->baton;
-    agent_call_t *call = follow->call;
+    thread_stream_t *stream = base->baton;
+    agent_call_t *call = base->call;
     agent_db_result_t *events;
     int sent = 0;
-    apr_status_t rv = agent_thread_events(&events, call->db, &call->ref,
-                                          &stream->cursor, BATCH, stream->names,
-                                          &call->err, scratch);
+    apr_status_t rv = agent_thread_read_events(
+        &events, call->db, &call->ref, &stream->cursor, BATCH, stream->names,
+        &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
-        rv = agent_follow_begin(follow);
+        rv = agent_event_stream_begin(base);
     }
     if (rv == APR_SUCCESS) {
         rv = send_rows(&sent, stream, events, scratch);
@@ -220,10 +220,10 @@ static apr_status_t poll_events(agent_follow_t *follow, apr_pool_t *scratch)
  * executes it starts with that run's metadata, as every run does. */
 static apr_status_t find_start(thread_stream_t *stream)
 {
-    agent_call_t *call = stream->follow.call;
+    agent_call_t *call = stream->base.call;
     const char *run_id;
-    apr_status_t rv = agent_thread_end(&stream->cursor, &run_id, call->db,
-                                       &call->ref, &call->err, call->pool);
+    apr_status_t rv = agent_thread_find_end(&stream->cursor, &run_id, call->db,
+                                            &call->ref, &call->err, call->pool);
 
     if (rv != APR_SUCCESS || run_id == NULL) {
         return rv;
@@ -232,7 +232,7 @@ static apr_status_t find_start(thread_stream_t *stream)
     if (!stream->sends_ends) {
         return rv;
     }
-    agent_follow_begin(&stream->follow);
+    agent_event_stream_begin(&stream->base);
     /* The first turn notices a client that has disconnected. */
     agent_response_write(
         call,
@@ -245,7 +245,7 @@ static apr_status_t find_start(thread_stream_t *stream)
 
 static apr_status_t read_start(thread_stream_t *stream)
 {
-    agent_call_t *call = stream->follow.call;
+    agent_call_t *call = stream->base.call;
     const char *const *modes = NULL;
     const char *after;
 
@@ -255,7 +255,7 @@ static apr_status_t read_start(thread_stream_t *stream)
         || agent_request_words(&modes, call, "stream_modes",
                                agent_thread_stream_modes)
             != APR_SUCCESS
-        || agent_request_identity(&after, call, "Last-Event-ID", 40)
+        || agent_request_identifier(&after, call, "Last-Event-ID", 40)
             != APR_SUCCESS) {
         return APR_EGENERAL;
     }
@@ -276,12 +276,12 @@ int agent_thread_stream(agent_call_t *call)
 {
     thread_stream_t *stream = apr_pcalloc(call->pool, sizeof(*stream));
 
-    stream->follow.call = call;
-    stream->follow.key = call->ref.thread_id;
-    stream->follow.poll = poll_events;
-    stream->follow.baton = stream;
+    stream->base.call = call;
+    stream->base.key = call->ref.thread_id;
+    stream->base.poll = poll_events;
+    stream->base.baton = stream;
     if (read_start(stream) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_follow(&stream->follow);
+    return agent_event_stream_run(&stream->base);
 }

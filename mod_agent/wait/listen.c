@@ -62,8 +62,8 @@ static void on_lost(void *baton, const char *cause)
     }
 }
 
-void agent_wait_listen_init(agent_waiter_registry_t *registry,
-                            const char *conninfo, apr_pool_t *pool)
+void agent_listen_init(agent_waiter_registry_t *registry, const char *conninfo,
+                       apr_pool_t *pool)
 {
     agent_listener_events_t events = {on_notified, on_drained, on_connected,
                                       on_lost, registry};
@@ -72,7 +72,7 @@ void agent_wait_listen_init(agent_waiter_registry_t *registry,
         conninfo, "agent_runs", registry->end_fds[0], &events, pool);
 }
 
-void *APR_THREAD_FUNC agent_wait_listen_run(apr_thread_t *thread, void *data)
+void *APR_THREAD_FUNC agent_listen_run(apr_thread_t *thread, void *data)
 {
     const agent_waiter_registry_t *registry = data;
 

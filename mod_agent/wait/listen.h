@@ -5,10 +5,10 @@
 
 #include "state.h"
 
-void agent_wait_listen_init(agent_waiter_registry_t *registry,
-                            const char *conninfo, apr_pool_t *pool);
+void agent_listen_init(agent_waiter_registry_t *registry, const char *conninfo,
+                       apr_pool_t *pool);
 
 /* The thread's function; data is the registry. */
-void *APR_THREAD_FUNC agent_wait_listen_run(apr_thread_t *thread, void *data);
+void *APR_THREAD_FUNC agent_listen_run(apr_thread_t *thread, void *data);
 
 #endif

@@ -103,10 +103,10 @@ apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
         return rv;
     }
     agent_updates_init(&registry->updates, db, pool);
-    agent_wait_listen_init(registry, conninfo, pool);
+    agent_listen_init(registry, conninfo, pool);
     /* Before subpools are destroyed: the threads still use them. */
     apr_pool_pre_cleanup_register(pool, registry, end_threads);
-    rv = start_thread(&registry->listen_thread, agent_wait_listen_run, registry,
+    rv = start_thread(&registry->listen_thread, agent_listen_run, registry,
                       pool);
     if (rv == APR_SUCCESS) {
         rv = start_thread(&registry->watch_thread, agent_watch_run, registry,
@@ -120,7 +120,7 @@ void agent_waiter_registry_stop(agent_waiter_registry_t *registry,
                                 apr_interval_time_t grace)
 {
     apr_thread_mutex_lock(registry->mutex);
-    agent_wait_timer_stop_locked(registry, grace);
+    agent_timer_stop_locked(registry, grace);
     apr_thread_mutex_unlock(registry->mutex);
     agent_watch_interrupt(registry);
 }

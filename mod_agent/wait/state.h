@@ -83,7 +83,7 @@ typedef struct agent_dispatch_t {
 } agent_dispatch_t;
 
 /* The timed actions of the watch thread; see timer.c. */
-typedef struct agent_wait_timer_t {
+typedef struct agent_timer_t {
     apr_interval_time_t heartbeat;
     bool (*is_ending)(void);
     apr_interval_time_t grace;
@@ -93,7 +93,7 @@ typedef struct agent_wait_timer_t {
     apr_time_t stop_at;
     bool stopping;
     bool stopped;
-} agent_wait_timer_t;
+} agent_timer_t;
 
 /* The subscriptions to query; see updates.c. */
 typedef struct agent_updates_t {
@@ -121,7 +121,7 @@ struct agent_waiter_registry_t {
     agent_waiter_table_t table;
     agent_dispatch_t dispatch;
     agent_updates_t updates;
-    agent_wait_timer_t timer;
+    agent_timer_t timer;
     /* The LISTEN connection is up. */
     bool is_listening;
     agent_throttle_t loss_throttle;

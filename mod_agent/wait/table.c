@@ -30,14 +30,19 @@ static bool is_address_full(const agent_waiter_table_t *table, bool parked,
         && agent_client_addresses_count(addresses, address) >= most;
 }
 
-agent_error_id_t agent_waiter_table_check_locked(
-    const agent_waiter_table_t *table, bool parked, apr_uint64_t address)
+bool agent_waiter_table_accepts_locked(agent_error_id_t *refusal,
+                                       const agent_waiter_table_t *table,
+                                       bool parked, apr_uint64_t address)
 {
     if ((parked ? table->free_parked : table->free_blocked) <= 0) {
-        return AGENT_E_OVERLOADED;
+        *refusal = AGENT_E_OVERLOADED;
+        return false;
     }
-    return is_address_full(table, parked, address) ? AGENT_E_ADDRESS_FULL
-                                                   : AGENT_E_COUNT;
+    if (is_address_full(table, parked, address)) {
+        *refusal = AGENT_E_ADDRESS_FULL;
+        return false;
+    }
+    return true;
 }
 
 /* The hash borrows its key from the first waiter of the chain. */

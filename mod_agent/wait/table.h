@@ -11,10 +11,13 @@ void agent_waiter_table_init(agent_waiter_table_t *table,
                              const agent_waiter_limits_t *limits,
                              apr_pool_t *tables);
 
-/* Whether one more waiter is within the limits: AGENT_E_COUNT, or the error. */
-agent_error_id_t agent_waiter_table_check_locked(
-    const agent_waiter_table_t *table, bool parked, apr_uint64_t address);
+/* True: one more waiter is within the limits. False: *refusal is OVERLOADED or
+ * ADDRESS_FULL. */
+bool agent_waiter_table_accepts_locked(agent_error_id_t *refusal,
+                                       const agent_waiter_table_t *table,
+                                       bool parked, apr_uint64_t address);
 
+/* Adds a waiter, which is borrowed until it is removed, and counts it. */
 void agent_waiter_table_add_locked(agent_waiter_table_t *table,
                                    agent_waiter_t *waiter);
 void agent_waiter_table_remove_locked(agent_waiter_table_t *table,

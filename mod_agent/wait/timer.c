@@ -17,15 +17,15 @@
 /* Between calls of is_ending. */
 #define ENDING_INTERVAL apr_time_from_sec(1)
 
-static bool polls_ending(const agent_wait_timer_t *timer)
+static bool polls_ending(const agent_timer_t *timer)
 {
     return timer->is_ending != NULL && !timer->stopping;
 }
 
-apr_time_t agent_wait_timer_due_locked(const agent_waiter_registry_t *registry)
+apr_time_t agent_timer_due_locked(const agent_waiter_registry_t *registry)
 {
     const struct agent_waiter_ring_t *ring = &registry->table.by_heartbeat;
-    const agent_wait_timer_t *timer = &registry->timer;
+    const agent_timer_t *timer = &registry->timer;
     apr_time_t due = 0;
 
     if (!APR_RING_EMPTY(ring, agent_waiter_t, link)) {
@@ -86,7 +86,7 @@ static void send_heartbeats_locked(agent_waiter_registry_t *registry,
                                    apr_time_t now)
 {
     struct agent_waiter_ring_t *ring = &registry->table.by_heartbeat;
-    agent_wait_timer_t *timer = &registry->timer;
+    agent_timer_t *timer = &registry->timer;
     int left;
 
     if (APR_RING_EMPTY(ring, agent_waiter_t, link)
@@ -118,18 +118,17 @@ static void stop_streams_locked(agent_waiter_registry_t *registry)
     }
 }
 
-void agent_wait_timer_stop_locked(agent_waiter_registry_t *registry,
-                                  apr_interval_time_t grace)
+void agent_timer_stop_locked(agent_waiter_registry_t *registry,
+                             apr_interval_time_t grace)
 {
     registry->timer.stopping = true;
     registry->timer.stop_at = apr_time_now() + grace;
     stop_streams_locked(registry);
 }
 
-void agent_wait_timer_run_locked(agent_waiter_registry_t *registry,
-                                 apr_time_t now)
+void agent_timer_run_locked(agent_waiter_registry_t *registry, apr_time_t now)
 {
-    agent_wait_timer_t *timer = &registry->timer;
+    agent_timer_t *timer = &registry->timer;
 
     send_heartbeats_locked(registry, now);
     if (!registry->is_listening && timer->poll_at <= now) {
@@ -139,7 +138,7 @@ void agent_wait_timer_run_locked(agent_waiter_registry_t *registry,
     if (polls_ending(timer) && timer->ending_at <= now) {
         timer->ending_at = now + ENDING_INTERVAL;
         if (timer->is_ending()) {
-            agent_wait_timer_stop_locked(registry, timer->grace);
+            agent_timer_stop_locked(registry, timer->grace);
         }
     }
     if (timer->stopping && !timer->stopped && timer->stop_at <= now) {

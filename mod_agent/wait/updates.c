@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Delivers new events to subscribed waiters, with one query for all of them. */
+/* Delivers new events to subscribed waiters, with one query for all of them;
+ * see updates.h. */
 #include "updates.h"
 
 #include <string.h>
@@ -133,15 +134,19 @@ static void deliver_locked(agent_waiter_t *waiter, apr_int64_t seq,
     agent_dispatch_wake_locked(waiter, AGENT_REASON_UPDATES);
 }
 
+/* Columns of agent.read_updates(). */
+enum { COL_RUN, COL_SEQ, COL_NAME, COL_DATA };
+
 /* A row without an event says that the waiters of the run have to query. */
 static void deliver_row_locked(const agent_waiter_registry_t *registry,
                                const agent_db_result_t *result, int row)
 {
-    const char *seq_text = agent_db_value(result, row, 1);
-    const char *name = agent_db_value(result, row, 2);
+    const char *seq_text = agent_db_value(result, row, COL_SEQ);
+    const char *name = agent_db_value(result, row, COL_NAME);
     apr_int64_t seq = seq_text != NULL ? apr_atoi64(seq_text) : 0;
     agent_waiter_t *waiter = agent_waiter_table_find_locked(
-        &registry->table, agent_db_value(result, row, 0), APR_HASH_KEY_STRING);
+        &registry->table, agent_db_value(result, row, COL_RUN),
+        APR_HASH_KEY_STRING);
 
     for (; waiter != NULL; waiter = waiter->next) {
         if (waiter->last_event == AGENT_UPDATES_NONE) {
@@ -152,7 +157,8 @@ static void deliver_row_locked(const agent_waiter_registry_t *registry,
             unsubscribe_locked(waiter);
         }
         else if (seq == waiter->last_event + 1) {
-            deliver_locked(waiter, seq, name, agent_db_value(result, row, 3));
+            deliver_locked(waiter, seq, name,
+                           agent_db_value(result, row, COL_DATA));
         }
     }
 }

@@ -150,13 +150,17 @@ void agent_waiter_forget_descriptor(agent_waiter_t *waiter)
 
 /* ---- registration ---- */
 
-/* AGENT_E_COUNT = accepted. */
-static agent_error_id_t check_locked(const agent_waiter_registry_t *registry,
-                                     bool parked, apr_uint64_t address)
+/* False: *refusal is set. */
+static bool accepts_locked(agent_error_id_t *refusal,
+                           const agent_waiter_registry_t *registry, bool parked,
+                           apr_uint64_t address)
 {
-    return registry->timer.stopping
-        ? AGENT_E_SHUTTING_DOWN
-        : agent_waiter_table_check_locked(&registry->table, parked, address);
+    if (registry->timer.stopping) {
+        *refusal = AGENT_E_SHUTTING_DOWN;
+        return false;
+    }
+    return agent_waiter_table_accepts_locked(refusal, &registry->table, parked,
+                                             address);
 }
 
 static apr_status_t refuse(agent_error_id_t refusal, apr_uint64_t address,
@@ -174,13 +178,13 @@ apr_status_t agent_waiter_check(agent_waiter_registry_t *registry, bool parked,
                                 apr_uint64_t address, agent_error_t **err,
                                 apr_pool_t *pool)
 {
-    agent_error_id_t refusal;
+    agent_error_id_t refusal = AGENT_E_OVERLOADED;
+    bool accepted;
 
     apr_thread_mutex_lock(registry->mutex);
-    refusal = check_locked(registry, parked, address);
+    accepted = accepts_locked(&refusal, registry, parked, address);
     apr_thread_mutex_unlock(registry->mutex);
-    return refusal == AGENT_E_COUNT ? APR_SUCCESS
-                                    : refuse(refusal, address, err, pool);
+    return accepted ? APR_SUCCESS : refuse(refusal, address, err, pool);
 }
 
 static void add_locked(agent_waiter_registry_t *registry,
@@ -230,25 +234,25 @@ static apr_status_t unregister_with_pool(void *waiter)
     return APR_SUCCESS;
 }
 
-/* AGENT_E_COUNT = it is registered. */
-static agent_error_id_t try_add(agent_waiter_registry_t *registry,
-                                agent_waiter_t *waiter)
+/* False: *refusal is set. */
+static bool try_add(agent_error_id_t *refusal,
+                    agent_waiter_registry_t *registry, agent_waiter_t *waiter)
 {
-    agent_error_id_t refusal;
+    bool accepted;
     bool is_first;
 
     apr_thread_mutex_lock(registry->mutex);
     is_first = registry->table.count == 0;
-    refusal = check_locked(registry, waiter->params.parked,
-                           waiter->params.address);
-    if (refusal == AGENT_E_COUNT) {
+    accepted = accepts_locked(refusal, registry, waiter->params.parked,
+                              waiter->params.address);
+    if (accepted) {
         add_locked(registry, waiter);
     }
     apr_thread_mutex_unlock(registry->mutex);
-    if (refusal == AGENT_E_COUNT && is_first) {
+    if (accepted && is_first) {
         agent_watch_interrupt(registry);
     }
-    return refusal;
+    return accepted;
 }
 
 apr_status_t agent_waiter_register(agent_waiter_t **out,
@@ -263,16 +267,11 @@ apr_status_t agent_waiter_register(agent_waiter_t **out,
     waiter->params = *params;
     waiter->last_event = AGENT_UPDATES_NONE;
     waiter->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (waiter->wake_fd >= 0) {
-        apr_pool_cleanup_register(pool, waiter, unregister_with_pool,
-                                  apr_pool_cleanup_null);
-        refusal = try_add(registry, waiter);
-    }
-    if (refusal == AGENT_E_COUNT && params->client_fd >= 0
-        && agent_watch_add(registry, waiter) != APR_SUCCESS) {
-        refusal = AGENT_E_OVERLOADED;
-    }
-    if (refusal != AGENT_E_COUNT) {
+    apr_pool_cleanup_register(pool, waiter, unregister_with_pool,
+                              apr_pool_cleanup_null);
+    if (waiter->wake_fd < 0 || !try_add(&refusal, registry, waiter)
+        || (params->client_fd >= 0
+            && agent_watch_add(registry, waiter) != APR_SUCCESS)) {
         agent_waiter_unregister(waiter);
         return refuse(refusal, params->address, err, pool);
     }

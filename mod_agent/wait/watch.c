@@ -86,7 +86,7 @@ static int compute_timeout_ms(agent_waiter_registry_t *registry)
     apr_interval_time_t left;
 
     apr_thread_mutex_lock(registry->mutex);
-    due = agent_wait_timer_due_locked(registry);
+    due = agent_timer_due_locked(registry);
     apr_thread_mutex_unlock(registry->mutex);
     if (due == 0) {
         return -1;
@@ -134,7 +134,7 @@ void *APR_THREAD_FUNC agent_watch_run(apr_thread_t *thread, void *data)
         for (int i = 0; i < count; i++) {
             continues = handle_event_locked(registry, &events[i]) && continues;
         }
-        agent_wait_timer_run_locked(registry, apr_time_now());
+        agent_timer_run_locked(registry, apr_time_now());
         apr_thread_mutex_unlock(registry->mutex);
     }
     return NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop of an event stream; see follow.h.
+ * The loop of an event stream; see event_stream.h.
  *
  * SDKs take a clean end of the response for the end of the run, and reconnect
  * after any other: a stream that cannot be completed is aborted.
  */
-#include "follow.h"
+#include "event_stream.h"
 
 #include "../http/body.h"
 #include "../http/problem.h"
@@ -14,34 +14,34 @@
 #include "disconnect.h"
 #include "sse.h"
 
-apr_status_t agent_follow_begin(agent_follow_t *follow)
+apr_status_t agent_event_stream_begin(agent_event_stream_t *stream)
 {
-    if (follow->begun) {
+    if (stream->begun) {
         return APR_SUCCESS;
     }
-    follow->begun = true;
-    return agent_sse_begin(follow->call);
+    stream->begun = true;
+    return agent_sse_begin(stream->call);
 }
 
 /* A run or thread that was rolled back or deleted ends the stream, unless
  * events before that are unsent. */
-static bool is_end(const agent_follow_t *follow)
+static bool is_end(const agent_event_stream_t *stream)
 {
-    const agent_call_t *call = follow->call;
+    const agent_call_t *call = stream->call;
 
-    return !follow->has_more
+    return !stream->has_more
         && (call->err->id == AGENT_E_RUN_NOT_FOUND
             || call->err->id == AGENT_E_THREAD_NOT_FOUND);
 }
 
-static agent_turn_t fail(const agent_follow_t *follow)
+static agent_turn_t fail(const agent_event_stream_t *stream)
 {
-    agent_call_t *call = follow->call;
+    agent_call_t *call = stream->call;
 
-    if (!follow->begun) {
+    if (!stream->begun) {
         agent_problem_send(call);
     }
-    else if (!is_end(follow)) {
+    else if (!is_end(stream)) {
         agent_problem_log(call);
         agent_response_abort(call);
     }
@@ -49,13 +49,13 @@ static agent_turn_t fail(const agent_follow_t *follow)
 }
 
 /* After a poll that failed. */
-static agent_turn_t retry(const agent_follow_t *follow)
+static agent_turn_t retry(const agent_event_stream_t *stream)
 {
-    const agent_call_t *call = follow->call;
+    const agent_call_t *call = stream->call;
 
-    if (!follow->begun
+    if (!stream->begun
         || agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE) {
-        return fail(follow);
+        return fail(stream);
     }
     /* The stream resumes at its cursor when the database is available again.
      * POOL_EXHAUSTED comes after a wait of its own. */
@@ -63,46 +63,48 @@ static agent_turn_t retry(const agent_follow_t *follow)
                                                    : AGENT_TURN_WAIT;
 }
 
-static agent_turn_t give_up(const agent_follow_t *follow, apr_pool_t *scratch)
+static agent_turn_t give_up(const agent_event_stream_t *stream,
+                            apr_pool_t *scratch)
 {
-    if (follow->cancels) {
-        agent_disconnect_cancel(follow->call, scratch);
+    if (stream->cancels) {
+        agent_disconnect_cancel(stream->call, scratch);
     }
-    agent_response_abort(follow->call);
+    agent_response_abort(stream->call);
     return AGENT_TURN_DONE;
 }
 
 /* Sends the updates; polls when there are none or some are missing. */
-static apr_status_t send_all(agent_follow_t *follow, agent_wake_reason_t why,
-                             agent_waiter_t *waiter, apr_pool_t *scratch)
+static apr_status_t send_all(agent_event_stream_t *stream,
+                             agent_wake_reason_t why, agent_waiter_t *waiter,
+                             apr_pool_t *scratch)
 {
     apr_status_t rv = APR_INCOMPLETE;
 
     if (why == AGENT_REASON_UPDATES) {
-        rv = follow->send_updates(follow, agent_waiter_updates(waiter),
+        rv = stream->send_updates(stream, agent_waiter_updates(waiter),
                                   scratch);
     }
     if (rv != APR_INCOMPLETE) {
         return rv;
     }
-    rv = follow->poll(follow, scratch);
+    rv = stream->poll(stream, scratch);
     if (rv == APR_SUCCESS || rv == APR_EAGAIN) {
-        follow->has_more = rv == APR_SUCCESS;
+        stream->has_more = rv == APR_SUCCESS;
     }
-    if (rv == APR_EAGAIN && follow->send_updates != NULL) {
-        agent_waiter_subscribe(waiter, follow->get_cursor(follow));
+    if (rv == APR_EAGAIN && stream->send_updates != NULL) {
+        agent_waiter_subscribe(waiter, stream->get_cursor(stream));
     }
     return rv;
 }
 
-static apr_status_t send_or_heartbeat(agent_follow_t *follow,
+static apr_status_t send_or_heartbeat(agent_event_stream_t *stream,
                                       agent_wake_reason_t why,
                                       agent_waiter_t *waiter,
                                       apr_pool_t *scratch)
 {
     apr_status_t rv = why == AGENT_REASON_HEARTBEAT
         ? APR_EAGAIN
-        : send_all(follow, why, waiter, scratch);
+        : send_all(stream, why, waiter, scratch);
 
     if (rv != APR_EAGAIN
         || (why != AGENT_REASON_HEARTBEAT_QUERY
@@ -111,57 +113,57 @@ static apr_status_t send_or_heartbeat(agent_follow_t *follow,
     }
     /* One line end: with two the JavaScript SDK reads an event without a name.
      */
-    return agent_response_write(follow->call, ": heartbeat\n") == APR_SUCCESS
+    return agent_response_write(stream->call, ": heartbeat\n") == APR_SUCCESS
         ? APR_EAGAIN
         : APR_ECONNABORTED;
 }
 
 /* HEAD ends with the headers. */
-static agent_turn_t go_on(const agent_follow_t *follow, agent_turn_t turn)
+static agent_turn_t go_on(const agent_event_stream_t *stream, agent_turn_t turn)
 {
-    return follow->call->r->header_only ? AGENT_TURN_DONE : turn;
+    return stream->call->r->header_only ? AGENT_TURN_DONE : turn;
 }
 
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t why,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
-    agent_follow_t *follow = baton;
+    agent_event_stream_t *stream = baton;
 
     if (why == AGENT_REASON_STOPPING) {
-        agent_response_abort(follow->call);
+        agent_response_abort(stream->call);
         return AGENT_TURN_DONE;
     }
     if (why == AGENT_REASON_CLIENT_GONE) {
-        return give_up(follow, scratch);
+        return give_up(stream, scratch);
     }
-    switch (send_or_heartbeat(follow, why, waiter, scratch)) {
+    switch (send_or_heartbeat(stream, why, waiter, scratch)) {
     case APR_SUCCESS:
-        return go_on(follow, AGENT_TURN_MORE);
+        return go_on(stream, AGENT_TURN_MORE);
     case APR_EAGAIN:
-        return go_on(follow, AGENT_TURN_WAIT);
+        return go_on(stream, AGENT_TURN_WAIT);
     case APR_EOF:
         return AGENT_TURN_DONE;
     case APR_ECONNABORTED:
-        return give_up(follow, scratch);
+        return give_up(stream, scratch);
     default:
-        return retry(follow);
+        return retry(stream);
     }
 }
 
-int agent_follow(agent_follow_t *follow)
+int agent_event_stream_run(agent_event_stream_t *stream)
 {
-    agent_call_t *call = follow->call;
+    agent_call_t *call = stream->call;
     const agent_parking_t parking = {.registry = call->child->waiters,
-                                     .key = follow->key,
+                                     .key = stream->key,
                                      .account_id = call->ref.account_id,
                                      .is_stream = true,
                                      .take_turn = take_turn,
-                                     .baton = follow};
+                                     .baton = stream};
     int result = OK;
 
     agent_body_release(call);
     if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
-        fail(follow);
+        fail(stream);
     }
     return result;
 }
