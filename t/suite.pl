@@ -3,42 +3,104 @@
 # Runs groups of tests and ends with what failed, and one line:
 #   N passed, N failed
 #   t/suite.pl guards unit sql runner agent asan-unit asan-agent
-# A group is a folder of t/; a prefix names the build that it runs against.
+#   t/suite.pl --count=20 --load=8 t/agent/parking.t t/unit/core_json.c
+# A group is a folder of t/; a prefix names the build that it runs against, for
+# files AGENT_TEST_VARIANT. With --load the second half of the rounds runs beside
+# so many busy loops.
+# The files of all groups are one queue: AGENT_TEST_JOBS of them, one more than
+# there are processors, run at the same time, because most of them wait for
+# most of their time.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
-use AgentTest::Env qw(root variant slurp);
-use AgentTest::Harness qw(run_group read_tally);
+use AgentTest::Env qw(root variant build_dir slurp);
+use AgentTest::Harness qw(run_group command_for add_to_tally read_tally);
 use AgentTest::Postgres;
+use AgentTest::ServerPool;
+use File::Path qw(remove_tree);
 use File::Temp qw(tempfile);
-
-# Groups whose files do not disturb each other.
-my %parallel = map { $_ => 1 } qw(guards lint unit sql runner supervisor sdk);
+use Getopt::Long qw(GetOptions);
+use POSIX ();
 
 # Groups that run without the modules and the runner.
 my %needs_no_module = map { $_ => 1 } qw(lint unit sql isolation);
 
+# Files that take more than a minute begin first, so that none of them is alone
+# at the end.
+my $LONG = join '|', qw(lint/(?:clang|clang_tidy|gcc_analyzer) agent/webhooks
+    agent/parking agent/database ratelimit/table ratelimit/restart
+    sdk/restart supervisor/database supervisor/many supervisor/webhooks);
+
 chdir root() or die root() . ": $!\n";
-die "usage: t/suite.pl GROUP...; t/README.md lists the groups\n" if !@ARGV;
+my ($count, $load) = (1, 0);
+GetOptions('count=i' => \$count, 'load=i' => \$load) && @ARGV
+    or die "usage: t/suite.pl [--count=N] [--load=N] GROUP|FILE...; t/README.md lists the groups\n";
+chomp(my $processors = qx(nproc));
+my $jobs = $ENV{AGENT_TEST_JOBS} || $processors + 1;
 open STDIN, '<', '/dev/null' or die "/dev/null: $!\n";
 # The tests must not use a model key of the caller's environment.
 delete @ENV{ grep { /\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };
 (my $handle, $ENV{AGENT_TEST_TALLY}) = tempfile(UNLINK => 1);
+$SIG{$_} = sub { exit 130 } for qw(INT TERM HUP);
 $| = 1;
 
-my $failed_groups = 0;
-for my $group (@ARGV) {
-    my ($variant, $name) = $group =~ /\A(?:(asan|tsan|clang)-)?(\w+)\z/
-        or die "unknown group $group\n";
-    local $ENV{AGENT_TEST_VARIANT} = $variant || 'release';
-    print "\n== $group\n";
-    $failed_groups++ if !is_built($name) || !run_one($name);
-}
+# What tests share while they run: clusters and servers, by variant.
+my (%cluster, %pool);
+my @tests = map { tests_of($_) } @ARGV;
+@tests = ((grep { is_long($_) } @tests), grep { !is_long($_) } @tests);
+my $quiet_rounds = $load ? int(($count + 1) / 2) : $count;
+run_rounds(1 .. $quiet_rounds);
+my @loops = map { start_loop() } 1 .. $load;
+run_rounds($quiet_rounds + 1 .. $count);
+kill KILL => @loops;
+$_->stop for values %pool;
 my ($passed, $failed, @said) = read_tally();
-$failed ||= $failed_groups;
 print "\n", @said, "\n$passed passed, $failed failed\n";
 exit($failed ? 1 : 0);
+
+sub run_rounds {
+    my (@rounds) = @_;
+    return if !@rounds;
+    my @queue = map { my $round = $_;
+        map { { %{$_}, name => $_->{name} . ($count > 1 ? " ($round)" : '') } } @tests } @rounds;
+    run_group(jobs => $jobs, tests => \@queue, slowest => 10);
+    return;
+}
+
+# It ends with this process.
+sub start_loop {
+    my $parent = $$;
+    my $pid = fork // die "fork: $!\n";
+    return $pid if $pid;
+    while (getppid == $parent) { 1 for 1 .. 1_000_000 }
+    POSIX::_exit(0);
+}
+
+sub is_long { return $_[0]{name} =~ m{\bt/(?:$LONG)\.t\z} }
+
+# The tests of a group, or a file as one. A group that has none, or was not built,
+# counts as a failure.
+sub tests_of {
+    my ($word) = @_;
+    my ($variant, $name, $file) = $word =~ m{\A(?:(asan|tsan|clang)-)?(?:(\w+)|(t/\w+/\w+\.[ct]))\z}
+        or die "unknown group or file $word\n";
+    local $ENV{AGENT_TEST_VARIANT} = $variant // variant();
+    ($name) = $file =~ m{/(\w+)/} if $file;
+    my @files = !is_built($name) ? () : $file ? $file =~ s{\At/(.*)\.c\z}{'.build/' . variant() . "/$1"}er
+        : files_of($name);
+    if (!@files) {
+        print "$word: no test can run.\n";
+        add_to_tally(0, 1);
+        return;
+    }
+    remove_tree(build_dir() . '/logs');
+    my $prefix = variant() eq 'release' ? '' : variant() . ' ';
+    return map { {
+        name    => $prefix . s{\A\.build/\w+/}{t/}r,
+        command => [ 'env', environment_of($_), wrapper_of($_), @{ command_for($_) } ],
+    } } @files;
+}
 
 # One line, where each of the group's files would say that a program is missing.
 sub is_built {
@@ -62,14 +124,13 @@ sub linked_programs {
     return grep { slurp($_) =~ /OBJECTS:/ } glob "t/$name/*.c";
 }
 
-sub run_one {
+# By their sources: one that was not built fails, one that was removed is gone.
+sub files_of {
     my ($name) = @_;
-    return system($^X, 't/TEST.PL') == 0 if $name eq 'agent';
-    return run_sql() if $name eq 'sql';
-    # By their sources: one that was not built fails, one that was removed is gone.
-    my @tests = sort glob "t/$name/*.t";
-    push @tests, unit_programs() if $name eq 'unit';
-    return run_group(tests => \@tests, jobs => $parallel{$name} ? 2 : 1);
+    my @files = sort glob "t/$name/*.t";
+    push @files, unit_programs() if $name eq 'unit';
+    push @files, sort glob 't/isolation/*.t' if $name eq 'sql';
+    return @files;
 }
 
 # A program whose name a .t has too is run by that.
@@ -79,11 +140,20 @@ sub unit_programs {
 }
 
 # The SQL tests share a cluster; each makes databases of its own in it.
-sub run_sql {
-    my $cluster = AgentTest::Postgres->new(schema => 0);
-    local @ENV{qw(PGHOST PGUSER PGDATABASE)} =
-        ($cluster->host, 'postgres', 'postgres');
-    my $passed = run_group(tests => [ sort glob 't/sql/*.t' ], jobs => 2);
-    # Alone: its specs compare which session waits for which.
-    return run_group(tests => [ glob 't/isolation/*.t' ]) && $passed;
+sub environment_of {
+    my ($file) = @_;
+    my @all = 'AGENT_TEST_VARIANT=' . variant();
+    return @all if $file !~ m{\At/sql/};
+    my $cluster = $cluster{ variant() } //= AgentTest::Postgres->new(schema => 0);
+    return @all, 'PGHOST=' . $cluster->host, 'PGUSER=postgres', 'PGDATABASE=postgres';
+}
+
+# Files of t/agent need a server; the specs of t/isolation a cluster of their
+# own, because they compare which session waits for which.
+sub wrapper_of {
+    my ($file) = @_;
+    return 't/sql/with-cluster' if $file =~ m{\At/isolation/};
+    return if $file !~ m{\At/agent/};
+    my $pool = $pool{ variant() } //= AgentTest::ServerPool->new($jobs);
+    return 't/agent/with-server', $pool->dir;
 }

@@ -2,26 +2,31 @@
 # Runs test files as prove does and counts across groups: each group adds a line
 # "passed failed" to the file that AGENT_TEST_TALLY names, after lines "# ..."
 # with the diagnostics of its failed files. A group without tests fails.
+# A test is a file, or {name => what to print, command => [...]}.
 package AgentTest::Harness;
 use strict;
 use warnings;
-use AgentTest::Env qw(root variant);
+use AgentTest::Env qw(root);
 use Exporter 'import';
 use TAP::Harness;
 
-our @EXPORT_OK = qw(run_group say_failed add_to_tally read_tally);
+our @EXPORT_OK = qw(run_group command_for say_failed add_to_tally read_tally);
 
-# run_group(tests => [...], jobs => 1): true if all passed
+# run_group(tests => [...], jobs => 1, slowest => how many to list): true if all passed
 sub run_group {
     my (%args) = @_;
+    my @tests = map { ref ? $_ : { name => $_, command => command_for($_) } } @{ $args{tests} };
+    my %command = map { $_->{name} => $_->{command} } @tests;
     my $harness = TAP::Harness->new({
         verbosity => $args{verbose} ? 1 : 0,
         jobs      => $args{jobs} || 1,
         timer     => 1,
-        exec      => \&command_for,
+        # A test that hangs must not hang the suite.
+        exec      => sub { [ qw(timeout -k 10 900), @{ $command{ $_[1] } } ] },
     });
     $harness->callback(made_parser => \&show_failures) if !$args{verbose};
-    my $result = $harness->runtests(@{ $args{tests} });
+    my $result = $harness->runtests(map { $_->{name} } @tests);
+    print_slowest($result, $args{slowest}) if $args{slowest};
     my $failed = count_failures($result);
     if (!$result->total) {
         print "No test ran.\n";
@@ -61,18 +66,25 @@ sub say_failed {
     my ($file, @said) = @_;
     print "\n$file\n", @said;
     splice @said, 15, -5, "...\n" if @said > 20;
-    append_tally(map { s/\A(?:# ?)?/# /r } variant() . " $file\n", @said);
+    append_tally(map { s/\A(?:# ?)?/# /r } "$file\n", @said);
     return;
 }
 
-# A test that hangs must not hang the suite.
-my @LIMIT = qw(timeout -k 10 900);
-
 # Compiled tests run as they are.
 sub command_for {
-    my ($harness, $file) = @_;
-    return [ @LIMIT, $file ] if $file !~ /\.t\z/;
-    return [ @LIMIT, $^X, '-I' . root() . '/t/lib', '-MAgentTest::Said', $file ];
+    my ($file) = @_;
+    return [$file] if $file !~ /\.t\z/;
+    return [ $^X, '-I' . root() . '/t/lib', '-MAgentTest::Said', $file ];
+}
+
+sub print_slowest {
+    my ($result, $count) = @_;
+    my %seconds = map { $_->[0] => $_->[1]->end_time - $_->[1]->start_time }
+        map { [ $_, $result->parsers($_) ] } $result->descriptions;
+    my @names = sort { $seconds{$b} <=> $seconds{$a} } keys %seconds;
+    splice @names, $count if @names > $count;
+    print "\nSlowest:\n", map { sprintf "%6.1f s  %s\n", $seconds{$_}, $_ } @names;
+    return;
 }
 
 # A file that ended early or missed its plan counts as one failure if none of

@@ -4,16 +4,18 @@
 # address, logs at trace8 and writes into the tree. This one runs as anybody,
 # from a checkout that other users cannot enter, several times side by side:
 # whatever it writes is in a folder of its own under /tmp.
+# AGENT_TEST_SLOT: it runs no tests, it is a server of that pool's slot.
 package AgentTest::Run;
 use strict;
 use warnings;
 use parent 'Apache::TestRun';
 
 use AgentTest::TestConfig;
-use AgentTest::Env qw(root build_dir free_port server_user);
+use AgentTest::Env qw(variant build_dir free_port server_user);
 use AgentTest::Harness qw(run_group say_failed add_to_tally);
 use AgentTest::Postgres;
 use AgentTest::Server;
+use AgentTest::ServerPool;
 use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
@@ -63,7 +65,7 @@ sub pre_configure {
     $ENV{AGENT_TEST_URL}      = "http://127.0.0.1:$port";
     $ENV{AGENT_TEST_PID_FILE} = "$dir/logs/httpd.pid";
     $ENV{AGENT_TEST_ERROR_LOG} = "$dir/logs/error_log";
-    remove_tree(build_dir() . '/logs');
+    remove_tree(build_dir() . '/logs') if !$ENV{AGENT_TEST_SLOT};
     $ENV{AGENT_TEST_LOGS}     = AgentTest::Server::sanitizer_logs($dir);
     # Where Apache::TestRequest finds the configuration it was saved to.
     $ENV{PERL5LIB} = join ':', $dir, $ENV{PERL5LIB} // ();
@@ -77,6 +79,10 @@ sub new_test_config {
 
 sub run_tests {
     my ($self) = @_;
+    if (my $slot = $ENV{AGENT_TEST_SLOT}) {
+        $self->{passed} = AgentTest::ServerPool::serve($slot);
+        return;
+    }
     my @tests = @{ $self->{tests} };
     @tests = sort glob 't/agent/*.t' if !@tests;
     $self->{passed} = run_group(
@@ -91,7 +97,7 @@ sub stop {
     $self->stop_server;
     my @findings = AgentTest::Server::findings($self->{dir});
     if (@findings) {
-        say_failed('The server failed:', @findings);
+        say_failed(variant() . ' server of t/agent', @findings);
         add_to_tally(0, 1);
         $self->{passed} = 0;
     }
@@ -119,7 +125,8 @@ sub silently {
 
 sub keep_logs {
     my ($self) = @_;
-    my $kept = build_dir() . '/logs';
+    my ($number) = ($ENV{AGENT_TEST_SLOT} // '') =~ m{/(\d+)\z};
+    my $kept = build_dir() . '/logs' . ($number ? "/server-$number" : '');
     make_path($kept);
     copy($_, $kept) for glob "$self->{dir}/logs/*_log";
     copy($self->{postgres}->host . '/postgres.log', $kept)
