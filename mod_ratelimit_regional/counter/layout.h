@@ -9,26 +9,27 @@
  *    header      magic, layout version, counts, secret, generation
  *    locks       256 + 16 + 1 robust process-shared mutexes, see below
  *    rows        per row (a rule in a region) 24 bytes: the hash of its name,
- *                which is also the key of the hashes of its keys, written by
- *                attach only; until when a shared counter may be in use
+ *                written by attach only, with which its keys are hashed; the
+ *                time until which a shared counter of it may be in use
  *    counters    per row 16 lines of 64 bytes; a thread adds to the line of
  *                its processor; no lock
  *    overflow    per row 16 slots, by four bits of a hash
- *    shares      per slot of the table a u64: the slots of the addresses whose
- *                hashes map to it; see share.h
+ *    shares      as many u64 as slots: how many slots the addresses hold whose
+ *                hashes map to the u64; see share.h
  *    tags        per set 8 x u64, one cache line: first half of the hash,
  *                0 = free
  *    slots       per set 8 x 320 bytes: row, generation, window (its owner is
  *                the second half of the hash), holder
  *
- * Lock i guards the sets s with s % 256 == i: all writes of tags and holders
- * and all rebuilding of windows in them. The next 16 guard the rebuilding of
- * overflow windows. Locks are taken in ascending order, which prevents
- * deadlocks: a new key takes those of its three sets, and of the three sets of
- * its address's counter if it needs that, then one of the 16; a sweep takes one
- * at a time, starting with none. The last lock is that of the repair
- * (repair.h), which never waits for a lock. A carry-over holds one lock of the
- * old segment while it takes those of the new one, never the reverse.
+ * Lock i guards the sets s with s % 256 == i: writes of tags and holders, and
+ * the rebuilding of windows. The next 16 guard the rebuilding of overflow
+ * windows. The last one is the lock of the repair (repair.h).
+ *
+ * Locks are taken in ascending order, which prevents deadlocks. A new key takes
+ * the locks of its three sets, together with those of its shared counter's
+ * three sets if it needs that counter, then one of the 16. A sweep holds one
+ * lock at a time. The repair never waits for a lock. A carry-over takes locks
+ * of the new segment while it holds one of the old segment, never the reverse.
  *
  * Of the eight slots of a set five are open to all keys, one to keys with short
  * intervals, so that keys with intervals of an hour cannot fill the table for
@@ -46,29 +47,30 @@
 
 #define RLR_WAYS      8U
 #define RLR_SET_LOCKS 256U
-/* Of sets, of overflow windows, of the repair. */
+/* The locks of sets, those of overflow windows, and that of the repair. */
 #define RLR_LOCKS (RLR_SET_LOCKS + RLR_GROUPS + 1)
 /* Counter lines per row. */
 #define RLR_STRIPES 16U
 /* The owner of overflow windows, and of slots without a key. */
 #define RLR_OVERFLOW_OWNER 0U
-/* An address may hold one slot of so many. */
+/* An address may hold 1/RLR_SHARE of the slots. */
 #define RLR_SHARE 16U
-/* Ways of a set, as bits: for all keys, for short intervals too, for shared
- * counters too; and the longest short interval. */
+/* The ways that keys may claim, as bits: those for all keys; those in addition
+ * for keys with short intervals, and for shared counters. */
 #define RLR_WAYS_ALL    0x1fU
 #define RLR_WAYS_SHORT  0x60U
 #define RLR_WAYS_SHARED 0xa0U
-#define RLR_SHORT_SEC   60U
+/* The longest short interval. */
+#define RLR_SHORT_SEC 60U
 
 /* Phases of a repair of the shares, in order; see repair.h. */
 typedef enum rlr_repair_phase_t {
     RLR_REPAIR_NONE,
-    RLR_REPAIR_DUE,     /* a lock's owner died: sums may be too high */
-    RLR_REPAIR_UNCOUNT, /* no set counts as added to the second sums */
-    RLR_REPAIR_CLEAR,   /* second sums are set to 0 */
-    RLR_REPAIR_COUNT,   /* sets are added to the second sums */
-    RLR_REPAIR_APPLY    /* second sums replace the first */
+    RLR_REPAIR_DUE,   /* a lock's owner died: counts may be too high */
+    RLR_REPAIR_RESET, /* marks all sets as not recounted */
+    RLR_REPAIR_CLEAR, /* sets all recounts to 0 */
+    RLR_REPAIR_COUNT, /* adds the slots of each set to the recounts */
+    RLR_REPAIR_APPLY  /* replaces the counts by the recounts */
 } rlr_repair_phase_t;
 
 typedef struct rlr_segment_t {
@@ -82,15 +84,17 @@ typedef struct rlr_segment_t {
     _Atomic uint32_t repair; /* rlr_repair_phase_t */
     uint64_t size;
     unsigned char secret[RLR_TABLE_SECRET_SIZE];
-    _Atomic uint32_t hand; /* the set where the next sweep starts */
-    uint32_t repaired;     /* in this phase; guarded by the repair's lock */
+    _Atomic uint32_t sweep_set; /* the set where the next sweep starts */
+    /* Locks, counters or sets that this phase of the repair has finished;
+     * guarded by the repair's lock. */
+    uint32_t phase_done;
 } rlr_segment_t;
 
 typedef struct rlr_lock_t {
     _Alignas(64) pthread_mutex_t mutex;
-    /* So many of its first sets are in the second sums of a repair; guarded by
-     * the lock itself. */
-    uint32_t counted;
+    /* The number of its sets, from the lowest, that the repair has recounted;
+     * guarded by the lock itself. */
+    uint32_t recounted;
 } rlr_lock_t;
 
 typedef struct rlr_row_t {

@@ -13,8 +13,8 @@ static inline bool rlr_segment_is_damaged(const rlr_table_t *table)
         != RLR_REPAIR_NONE;
 }
 
-/* Starts or restarts a repair. Relaxed: the damaged sums are too high, never
- * too low, so it may be seen late. */
+/* Starts or restarts a repair. Relaxed: other threads may see it late, because
+ * damaged counts are too high, never too low. */
 static inline void rlr_segment_mark_damaged(const rlr_table_t *table)
 {
     atomic_store_explicit(&table->segment->repair, RLR_REPAIR_DUE,

@@ -11,14 +11,14 @@ typedef struct phase_t {
     uint32_t units; /* of work per action */
 } phase_t;
 
-/* Second sums change only under the lock of a counted set. After this phase
- * has held every lock, no thread is about to change one. */
-static bool uncount_lock(const rlr_table_t *table, uint32_t lock)
+/* Recounts change only under the lock of a recounted set. Once this phase has
+ * held every lock, no thread is about to change a recount. */
+static bool reset_lock(const rlr_table_t *table, uint32_t lock)
 {
     if (!rlr_lock_try_set(table, lock)) {
         return false;
     }
-    rlr_lock_get(table, lock)->counted = 0;
+    rlr_lock_get(table, lock)->recounted = 0;
     rlr_unlock_set(table, lock);
     return true;
 }
@@ -26,7 +26,7 @@ static bool uncount_lock(const rlr_table_t *table, uint32_t lock)
 /* Relaxed, here and below, like all changes of counters. */
 static bool clear_counter(const rlr_table_t *table, uint32_t index)
 {
-    atomic_fetch_and_explicit(&table->shares[index], RLR_SHARE_SECOND - 1,
+    atomic_fetch_and_explicit(&table->shares[index], RLR_SHARE_RECOUNT - 1,
                               memory_order_relaxed);
     return true;
 }
@@ -42,15 +42,16 @@ static bool count_set(const rlr_table_t *table, uint32_t set)
 
         if (holder != 0) {
             atomic_fetch_add_explicit(rlr_share_counter(table, holder),
-                                      RLR_SHARE_SECOND, memory_order_relaxed);
+                                      RLR_SHARE_RECOUNT, memory_order_relaxed);
         }
     }
-    rlr_lock_get(table, set)->counted = set / RLR_SET_LOCKS + 1;
+    rlr_lock_get(table, set)->recounted = set / RLR_SET_LOCKS + 1;
     rlr_unlock_set(table, set);
     return true;
 }
 
-/* All sets are counted, so both sums change together, before or after this. */
+/* All sets are recounted, so other threads change the count and the recount
+ * together, before or after this. */
 static bool apply_counter(const rlr_table_t *table, uint32_t index)
 {
     _Atomic uint64_t *counter = &table->shares[index];
@@ -63,7 +64,7 @@ static bool apply_counter(const rlr_table_t *table, uint32_t index)
     return true;
 }
 
-static const phase_t phases[] = {[RLR_REPAIR_UNCOUNT] = {uncount_lock, 1},
+static const phase_t phases[] = {[RLR_REPAIR_RESET] = {reset_lock, 1},
                                  [RLR_REPAIR_CLEAR] = {clear_counter, 1},
                                  [RLR_REPAIR_COUNT] = {count_set, RLR_WAYS},
                                  [RLR_REPAIR_APPLY] = {apply_counter, 1}};
@@ -72,7 +73,7 @@ static const phase_t phases[] = {[RLR_REPAIR_UNCOUNT] = {uncount_lock, 1},
 static uint32_t get_size(const rlr_table_t *table, rlr_repair_phase_t phase)
 {
     switch (phase) {
-    case RLR_REPAIR_UNCOUNT:
+    case RLR_REPAIR_RESET:
         return RLR_SET_LOCKS;
     case RLR_REPAIR_COUNT:
         return table->sets;
@@ -92,7 +93,7 @@ static void begin_next_phase(const rlr_table_t *table, uint32_t phase)
 {
     uint32_t next = phase == RLR_REPAIR_APPLY ? RLR_REPAIR_NONE : phase + 1;
 
-    table->segment->repaired = 0;
+    table->segment->phase_done = 0;
     atomic_compare_exchange_strong_explicit(&table->segment->repair, &phase,
                                             next, memory_order_relaxed,
                                             memory_order_relaxed);
@@ -107,11 +108,11 @@ static void repair_some_locked(const rlr_table_t *table)
         uint32_t phase = atomic_load_explicit(&segment->repair,
                                               memory_order_relaxed);
 
-        if (segment->repaired >= get_size(table, phase)) {
+        if (segment->phase_done >= get_size(table, phase)) {
             begin_next_phase(table, phase);
         }
-        else if (phases[phase].act(table, segment->repaired)) {
-            segment->repaired++;
+        else if (phases[phase].act(table, segment->phase_done)) {
+            segment->phase_done++;
             units += phases[phase].units;
         }
         else {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recounts the slots of each address (share.h) after a process has died with a
- * lock. Private to counter/.
+ * Recounts the slots of each address (share.h) after a process has died while
+ * it held a lock. Private to counter/.
  *
- * The requests of new keys do the work in slices. Each set is counted under
- * its lock in the second sums of the counters; from then on a change of a
- * holder in that set changes both sums. After the last set each second sum
- * replaces the first. Until then the first sums are in force; a few are too
- * high by the slots that the dead process was claiming or reclaiming. Another
- * death restarts the repair.
+ * Each request of a new key does a part of the work. Under its lock, the slots
+ * of a set are added to the recounts; from then on a change of a holder in that
+ * set changes the count and the recount. After the last set the recounts
+ * replace the counts. Until then the counts apply; a few of them are too high
+ * by the slots that the dead process was claiming or reclaiming. If another
+ * process dies, the repair starts again.
  */
 #ifndef RLR_REPAIR_H
 #define RLR_REPAIR_H

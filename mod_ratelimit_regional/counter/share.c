@@ -28,13 +28,13 @@ static uint32_t get_share(const rlr_table_t *table)
     return table->sets * RLR_WAYS / RLR_SHARE;
 }
 
-/* One slot of the set: one in the first sum, and one in the second sum if a
- * repair has counted the set there. */
+/* One slot of the set: one in the count, and one in the recount if a repair has
+ * recounted the set. */
 static uint64_t get_one(const rlr_table_t *table, uint32_t set)
 {
-    uint32_t counted = rlr_lock_get(table, set)->counted;
+    uint32_t recounted = rlr_lock_get(table, set)->recounted;
 
-    return set / RLR_SET_LOCKS < counted ? RLR_SHARE_SECOND + 1 : 1;
+    return set / RLR_SET_LOCKS < recounted ? RLR_SHARE_RECOUNT + 1 : 1;
 }
 
 /* Relaxed, here and below: no other memory depends on a counter. */

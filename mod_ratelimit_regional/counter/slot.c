@@ -9,11 +9,11 @@
 /* Sets that a sweep searches. */
 #define SWEPT_SETS 8U
 
-/* Added to the recorded time, so that few threads have to write it. */
+/* Added to the recorded time, so that it is written about once a second. */
 #define NOTE_SLACK_MS 1000U
 
-/* Returns one reading for all: sixteen readings would cost more than the
- * claim. An older time only keeps a window live for longer. */
+/* A clock that stands still: to read the real one sixteen times would cost more
+ * than the claim. An older time only keeps a window live for longer. */
 static void read_frozen(rlr_time_t *now, void *baton)
 {
     *now = *(const rlr_time_t *)baton;
@@ -97,7 +97,7 @@ static bool claim_way_locked(const rlr_table_t *table,
     return true;
 }
 
-/* The ways of a set, as bits, without a key or with a dead one. */
+/* Returns the ways of a set, as bits, without a key or with a dead one. */
 static uint32_t find_usable_locked(const rlr_table_t *table, uint32_t set,
                                    const rlr_clock_t *clock)
 {
@@ -258,7 +258,7 @@ void rlr_slot_sweep(const rlr_table_t *table, uint64_t holder,
 {
     const _Atomic uint64_t *counter = rlr_share_counter(table, holder);
     uint32_t first = atomic_fetch_add_explicit(
-        &table->segment->hand, SWEPT_SETS, memory_order_relaxed);
+        &table->segment->sweep_set, SWEPT_SETS, memory_order_relaxed);
 
     for (uint32_t i = 0; i < SWEPT_SETS; i++) {
         sweep_set(table, (first + i) % table->sets, counter, clock);

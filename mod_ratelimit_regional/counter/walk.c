@@ -60,8 +60,8 @@ uint32_t rlr_walk_live_keys(const rlr_table_t *table, uint32_t *keys,
 }
 
 /* Whether the key has another slot, in any of its sets. */
-static bool has_twin(const rlr_table_t *table, const rlr_table_key_t *key,
-                     const rlr_slot_t *slot)
+static bool has_duplicate(const rlr_table_t *table, const rlr_table_key_t *key,
+                          const rlr_slot_t *slot)
 {
     for (int i = 0; i < RLR_CHOICES; i++) {
         for (uint32_t way = 0; way < RLR_WAYS; way++) {
@@ -104,7 +104,7 @@ static const char *validate_slot(const rlr_table_t *table, uint32_t set,
     if (slot->row >= table->segment->rows_used) {
         return "a key of an unknown row";
     }
-    return has_twin(table, &key, slot) ? "a key with two slots" : NULL;
+    return has_duplicate(table, &key, slot) ? "a key with two slots" : NULL;
 }
 
 /* A counter may be too high after the death of a process, and only then. */

@@ -15,18 +15,18 @@
  * published after a newer one, and before the next state, so that a mark is
  * not raised long after another thread has filled it.
  *
- * A refusal is correct. The ring is longer than the marks in use, so that no
- * mark in use is overwritten, except the newest; and a refusal loads the state
- * again after the marks, so that they belong to it.
+ * A refusal is correct. It loads the state again after the marks, so that the
+ * marks belong to the state; and the ring is longer than the marks in use, so
+ * that of these only the newest is overwritten.
  *
  * Marks are milliseconds modulo 2^32, which wrap every 49.7 days. The state
- * has the span of 2^29 ms (6.2 days) in which it was published: a window
- * unused for a whole wrap, up to four years, is known to be empty, and all
- * marks in use are within 14 days of now when they are compared. A ring entry
- * that is taken into use may hold a time of an earlier wrap that looks like
- * the future: a value that was there before the clock was read and is later
- * than the clock can only be such a remnant. No step depends on how long a
- * process is stopped between two instructions.
+ * therefore has the era in which it was published, a span of 2^29 ms (6.2
+ * days): a window that was not used for a whole wrap, up to four years, is
+ * recognized as empty, and all marks in use are within 14 days of now when they
+ * are compared. A free ring entry may hold a time of an earlier wrap that looks
+ * like the future. It is recognized because it was loaded before the clock was
+ * read and is later than the clock. No step depends on how long a process is
+ * stopped between two instructions.
  */
 #include "window.h"
 
@@ -187,7 +187,7 @@ static bool take_mark(snapshot_t *snapshot, uint32_t *stamp,
         view->length++;
         view->open = 1;
     }
-    /* Slightly ahead is another processor's clock, more is an earlier wrap. */
+    /* Slightly ahead: another processor's clock. More: an earlier wrap. */
     if ((int32_t)(seen - *stamp) >= 0 && (int32_t)(seen - now) <= 16) {
         *stamp = seen;
         return true;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A window: how many requests of one key were admitted in the last interval.
- * It is a sliding log. Each entry ("mark") stands for up to group = ceil(count
- * / 64) admissions and holds the time of the last of them. In every interval
- * at most `count` requests are admitted; a request is refused only if at least
- * count - (group - 1) were admitted in the last interval, so that limits up to
- * 64 are exact. Nothing here allocates, blocks or includes httpd.
+ * It is a sliding log. An entry of the log, a mark, stands for up to `group`
+ * admissions, the count divided by 64 and rounded up, and holds the time of the
+ * last of them. In every interval at most `count` requests are admitted; a
+ * request is refused only if at least count - (group - 1) were admitted in the
+ * last interval, so that limits up to 64 are exact. Nothing here allocates,
+ * blocks or includes httpd.
  *
- * A window lies in shared memory, 8-byte aligned:
+ * A window lies in shared memory, 8-byte aligned, 304 bytes long:
  *
- *      0  state   u64  marks in use, admissions in the newest; see
- * window_state.h 8  limit   u64  count (low half), interval_sec (high half) 16
- * owner   u64  the key that the window belongs to 24  marks   u32  x 70,
- * milliseconds modulo 2^32 304  end
+ *    state     u64: marks in use, admissions in the newest (window_state.h)
+ *    limit     u64: count in the low half, interval_sec in the high half
+ *    owner     u64: the key that the window belongs to
+ *    marks     70 x u32: milliseconds modulo 2^32
  *
  * All functions are lock-free, and a process may die at any instruction of
  * them. window_rebuild.h assigns a window to an owner and a limit.

@@ -190,8 +190,8 @@ void rlr_window_finish(rlr_window_t *window, uint64_t owner, rlr_limit_t limit,
     open_window(window, copy);
 }
 
-/* What repair keeps of a window that was being written: all admissions, at the
- * newest time, up to the limit in place. */
+/* Copies the admissions that repair keeps of a window that was being written:
+ * all, at the newest time, up to the stored limit. */
 static void copy_written(rlr_window_copy_t *copy, const rlr_window_t *window,
                          const rlr_window_view_t *view)
 {

@@ -33,7 +33,7 @@ _Static_assert(sizeof(rlr_window_t) == 24 + 4 * RLR_WINDOW_RING,
 _Static_assert(RLR_LIMIT_COUNT_MAX / RLR_WINDOW_MARKS < (1 << 14),
                "a group fits into open");
 _Static_assert(RLR_WINDOW_RING > RLR_WINDOW_MARKS + 1 && RLR_WINDOW_RING < 128,
-               "a free place, a spare one, and 7 bits for head");
+               "a free entry, a spare one, and 7 bits for head");
 
 typedef struct rlr_window_view_t {
     uint32_t sequence;

@@ -289,14 +289,14 @@ static uint64_t get_progress(const segment_t *segment)
     uint64_t slots = rlr_walk_capacity(&segment->table);
 
     switch ((rlr_repair_phase_t)header->repair) {
-    case RLR_REPAIR_UNCOUNT:
-        return header->repaired;
+    case RLR_REPAIR_RESET:
+        return header->phase_done;
     case RLR_REPAIR_CLEAR:
-        return RLR_SET_LOCKS + header->repaired;
+        return RLR_SET_LOCKS + header->phase_done;
     case RLR_REPAIR_COUNT:
-        return RLR_SET_LOCKS + slots + (uint64_t)header->repaired * RLR_WAYS;
+        return RLR_SET_LOCKS + slots + (uint64_t)header->phase_done * RLR_WAYS;
     case RLR_REPAIR_APPLY:
-        return RLR_SET_LOCKS + 2 * slots + header->repaired;
+        return RLR_SET_LOCKS + 2 * slots + header->phase_done;
     case RLR_REPAIR_NONE:
         return RLR_SET_LOCKS + 3 * slots;
     case RLR_REPAIR_DUE:
