@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mod_ratelimit_regional: a table of request limits per region. The module
- * record and its hooks. A request is decided on once, after its headers are
- * read and mod_remoteip has set the client's address, and refused before any
- * other handler runs.
+ * record and its hooks. Each request is admitted or refused once, after its
+ * headers are read and mod_remoteip has set the client's address; a refused one
+ * is answered before any other handler runs.
  */
 #include <apr_strings.h>
 #include <http_core.h>
@@ -87,9 +87,9 @@ static bool is_error_document(const request_rec *r)
     return r->prev != NULL && r->prev->status != HTTP_OK;
 }
 
-/* First of all handlers, or a ProxyPass of all paths would hide the status
- * page. Refuses requests that were allowed to reach the status page and have
- * reached another handler, for example by a rewrite. */
+/* The first of all handlers; otherwise a ProxyPass of all paths would hide the
+ * status page. Refuses requests that were let through to the status page but
+ * were routed to another handler, for example by a rewrite. */
 static int handle_request(request_rec *r)
 {
     rlr_decision_t *decision = find_decision(r);
@@ -124,8 +124,7 @@ static apr_status_t end_sha256(void *unused)
     return APR_SUCCESS;
 }
 
-/* The module may be unloaded at a restart; what it holds of libcrypto is
- * released first. */
+/* Released with pconf: the module may be unloaded at a restart. */
 static int begin_sha256(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     if (!rlr_sha256_begin()) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For all files that include httpd: the module record, which logging needs,
- * and message numbers, which messages.md lists. */
+/* For all files that include httpd: the module record, which httpd's log macros
+ * need, and the message numbers that messages.md lists. */
 #ifndef RLR_PRIVATE_H
 #define RLR_PRIVATE_H
 

@@ -126,7 +126,7 @@ static apr_status_t attach_new(rlr_table_t *table, const mapping_t *mapping,
     return APR_SUCCESS;
 }
 
-/* Carries over to a segment of another size, or with more rows. */
+/* Replaces the segment by one of another size, or with more rows. */
 static apr_status_t replace(rlr_table_t *table, mapping_t *mapping,
                             const rlr_table_t *old, uint32_t *rows,
                             const apr_array_header_t *names,

@@ -10,11 +10,12 @@
 #include "counter/table.h"
 
 /*
- * Attaches the segment for this configuration, in pool: creates it, continues
- * with the one from before the restart, or carries that over to one of another
- * size. names are those of all rows; rows[i] is set for names[i]. Call it in
- * the parent, once per configuration. Errors are logged; *table is then not
- * usable.
+ * Attaches the segment for this configuration; *table is in pool. Creates the
+ * segment, continues with the one from before the restart, or carries that over
+ * to one of another size. names has the names of all rows
+ * (rlr_vhost_row_names); rows[i] is set to the row of names[i]. table_slots is
+ * the configured number of slots. Call it in the parent, once per
+ * configuration. Errors are logged; *table is then not usable.
  */
 apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
                           const apr_array_header_t *names, uint32_t table_slots,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration as directives.c stores it. Unset is -1 or NULL. vhost.c
- * computes once what follows from it for a virtual host. `where` is "line N of
- * FILE", for checks that need the whole configuration. */
+/* The configuration as directives.c stores it; unset values are -1 or NULL.
+ * vhost.c computes the limits of each virtual host from it. `where` is "line N
+ * of FILE", for the errors of checks that need the whole configuration. */
 #ifndef RLR_CONFIG_H
 #define RLR_CONFIG_H
 
@@ -76,6 +76,9 @@ typedef struct rlr_config_t {
     rlr_vhost_t *vhost;
 } rlr_config_t;
 
+/* For the module record: a configuration with all values unset, and one of a
+ * virtual host with those of the main server (base) where its own (add) are
+ * unset. In pool. */
 void *rlr_config_create(apr_pool_t *pool, server_rec *server);
 void *rlr_config_merge(apr_pool_t *pool, void *base, void *add);
 
@@ -98,6 +101,7 @@ apr_array_header_t *rlr_config_regions(const rlr_global_t *global,
 /* Whether a rule has a limit for the region. */
 bool rlr_config_has_region(const rlr_global_t *global, const char *region);
 
+/* Return the value, or its default. */
 int rlr_config_table_slots(const rlr_global_t *global);
 int rlr_config_ipv6_prefix(const rlr_config_t *config);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the configuration and builds what each virtual host limits. */
+/* Checks the configuration and builds the limits of each virtual host. */
 #include "vhost.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static const char *check_region(const rlr_config_t *config, apr_pool_t *pool)
 static const char *check_rule_engines(const rlr_config_t *config,
                                       apr_pool_t *pool)
 {
-    /* Bounded: the first error is the last. */
+    /* Bounded: returns at the first error. */
     for (int i = 0; i < config->rule_engines->nelts; i++) {
         const rlr_rule_engine_t *entry = &APR_ARRAY_IDX(config->rule_engines, i,
                                                         rlr_rule_engine_t);
@@ -78,7 +78,7 @@ static const char *check_rule_engines(const rlr_config_t *config,
 
 static const char *check_overrides(const rlr_global_t *global, apr_pool_t *pool)
 {
-    /* Bounded: the first error is the last. */
+    /* Bounded: returns at the first error. */
     for (int i = 0; i < global->overrides->nelts; i++) {
         const rlr_override_t *entry = &APR_ARRAY_IDX(global->overrides, i,
                                                      rlr_override_t);
@@ -99,7 +99,8 @@ static const char *check_overrides(const rlr_global_t *global, apr_pool_t *pool)
     return NULL;
 }
 
-/* Checked here: found at a restart, it would stop a running httpd. */
+/* Checked here, and not when the table is created: that would stop a running
+ * httpd at a restart. */
 static const char *check_size(server_rec *main_server, apr_pool_t *pool)
 {
     int rows = rlr_vhost_row_names(main_server, pool)->nelts;
@@ -166,8 +167,8 @@ static void add_rule(rlr_vhost_t *vhost, const rlr_config_t *config,
     entry->overrides = collect_overrides(config->global, rule, pool);
 }
 
-/* One byte of length, then the text, which fits every DNS name; virtual hosts
- * that share counters have an empty one. */
+/* A byte with the length, then the text; it has room for every DNS name.
+ * Virtual hosts that share counters have an empty text. */
 static void set_scope(rlr_vhost_t *vhost, const rlr_config_t *config,
                       const server_rec *server, apr_pool_t *pool)
 {
@@ -269,9 +270,9 @@ static bool has_same_engines(const rlr_config_t *a, const rlr_config_t *b)
 }
 
 /* An earlier server's rlr_vhost_t with equal rules, or NULL. */
-static const rlr_vhost_t *find_twin(const rlr_config_t *config,
-                                    const server_rec *main_server,
-                                    const server_rec *server)
+static const rlr_vhost_t *find_equal_vhost(const rlr_config_t *config,
+                                           const server_rec *main_server,
+                                           const server_rec *server)
 {
     for (; main_server != server; main_server = main_server->next) {
         const rlr_config_t *other = rlr_config_get(main_server);
@@ -290,15 +291,15 @@ static const rlr_vhost_t *find_twin(const rlr_config_t *config,
 static rlr_vhost_t *build_vhost(const rlr_config_t *config, server_rec *server,
                                 const server_rec *main_server, apr_pool_t *pool)
 {
-    const rlr_vhost_t *twin = find_twin(config, main_server, server);
+    const rlr_vhost_t *equal = find_equal_vhost(config, main_server, server);
     rlr_vhost_t *vhost = apr_pcalloc(pool, sizeof(*vhost));
 
     vhost->region = config->region;
     set_scope(vhost, config, server, pool);
     set_options(vhost, config, server);
-    if (twin != NULL) {
-        vhost->rules = twin->rules;
-        vhost->lookup = twin->lookup;
+    if (equal != NULL) {
+        vhost->rules = equal->rules;
+        vhost->lookup = equal->lookup;
     }
     else {
         make_rules(vhost, config, pool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a virtual host limits: the enabled rules of its region, in order, with
- * everything that a request needs. Built by the check_config hook, completed
- * by the post_config hook, read-only afterwards. */
+/* The limits of a virtual host: the enabled rules of its region, in order, and
+ * all other settings that a request needs. Built by the check_config hook,
+ * completed by the post_config hook, read-only afterwards. */
 #ifndef RLR_VHOST_H
 #define RLR_VHOST_H
 

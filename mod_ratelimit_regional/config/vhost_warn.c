@@ -26,7 +26,7 @@ static const rlr_rule_t *const *list_rules(const rlr_vhost_t *vhost,
     return (const rlr_rule_t *const *)rules->elts;
 }
 
-/* Whether a text is logged for the first time; records it. */
+/* Records the text; true if it had not been recorded before. */
 static bool is_first(apr_hash_t *seen, const char *text, apr_pool_t *pool)
 {
     if (apr_hash_get(seen, text, APR_HASH_KEY_STRING) != NULL) {
@@ -46,7 +46,7 @@ static apr_array_header_t *find_covers(const rlr_vhost_t *vhost,
     const rlr_rule_t *rule = rules[index];
     apr_array_header_t *covers = apr_array_make(pool, 4, sizeof(const char *));
 
-    /* Bounded: a name for each match of the configuration, at the start. */
+    /* Bounded: a name per match of the configuration, at start. */
     for (int i = 0; i < rule->matches->nelts; i++) {
         const rlr_match_t *match = &APR_ARRAY_IDX(rule->matches, i,
                                                   rlr_match_t);
@@ -81,7 +81,7 @@ static void check_vhost(const rlr_vhost_t *vhost, server_rec *server,
 {
     const rlr_rule_t *const *rules = list_rules(vhost, pool);
 
-    /* Bounded: a name for each rule of the configuration, at the start. */
+    /* Bounded: a name per rule of the configuration, at start. */
     for (int i = 1; i < vhost->rules->nelts; i++) {
         const apr_array_header_t *covers = find_covers(vhost, rules, i, server,
                                                        seen, pool);
@@ -135,12 +135,12 @@ void rlr_vhost_warn(server_rec *main_server, apr_pool_t *pool)
     if (rlr_config_get(main_server)->global->rules->nelts == 0) {
         return;
     }
-    /* Bounded: a name for each server of the configuration, at the start. */
+    /* Bounded: a name per server of the configuration, at start. */
     for (server_rec *server = main_server; server != NULL;
          server = server->next) {
         const rlr_vhost_t *vhost = rlr_config_get(server)->vhost;
 
-        /* Servers share rules. */
+        /* Servers with the same rules are checked once. */
         if (vhost != NULL
             && is_first(seen,
                         apr_psprintf(pool, "%pp %d", (void *)vhost->rules,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decision on one request: its rule, its counter, whether it is
+/* The decision on one request: its rule, its counter, and whether it is
  * admitted. */
 #ifndef RLR_DECIDE_H
 #define RLR_DECIDE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports a decision: the 429 of RFC 6585, the RateLimit fields of
- * draft-ietf-httpapi-ratelimit-headers, and log lines. quota.c has the
- * texts. */
+ * draft-ietf-httpapi-ratelimit-headers, and log lines. rules/quota.c writes the
+ * values of the fields and the body. */
 #include "response.h"
 
 #include <string.h>
@@ -27,7 +27,8 @@ static ap_filter_rec_t *headers_filter;
 
 /* ---- The access log ---- */
 
-/* Added, not set: no other module sets variables of these names. */
+/* apr_table_addn() is faster than a set; no other module sets variables with
+ * these names. */
 void rlr_response_set_environment(request_rec *r,
                                   const rlr_decision_t *decision)
 {
@@ -162,14 +163,15 @@ void rlr_response_register(void)
 
 /* ---- 429 ---- */
 
-/* Most that the clocks of processors may differ, and rounding. */
-#define HOLD_MAX_MS 16U
+/* Longest delay of a refusal: rounding, and the difference between the clocks
+ * of processors. */
+#define DELAY_MAX_MS 16U
 
 /*
  * Delays a refusal in the millisecond of the admission. Times of admissions
- * are rounded up to a millisecond, so that no interval has too many; within
- * that millisecond the wait would exceed the interval. (The wait of a counter
- * that keys of longer intervals share may be longer.)
+ * are rounded up to a millisecond, so that no interval has too many; a wait
+ * computed within that millisecond would exceed the interval. (A counter that
+ * is shared with keys of longer intervals may require a longer wait.)
  */
 static void delay_refusal(rlr_decision_t *decision)
 {
@@ -177,7 +179,7 @@ static void delay_refusal(rlr_decision_t *decision)
     uint32_t interval_ms = decision->quota->limit.interval_sec * 1000;
 
     if (window->wait_ms > interval_ms
-        && window->wait_ms - interval_ms <= HOLD_MAX_MS) {
+        && window->wait_ms - interval_ms <= DELAY_MAX_MS) {
         apr_sleep(apr_time_from_msec(window->wait_ms - interval_ms));
         window->wait_ms = interval_ms;
     }

@@ -32,35 +32,35 @@ static bool is_credential(const char *text, size_t most)
     return text[length] == '\0' && length > 0 && length <= most;
 }
 
-static bool is_recalled(const rlr_recall_t *recall, const char *text,
-                        size_t most)
+static bool is_cached(const rlr_digest_cache_t *cache, const char *text,
+                      size_t most)
 {
-    return recall != NULL && recall->length > 0 && recall->length <= most
-        && strcmp(recall->text, text) == 0;
+    return cache != NULL && cache->length > 0 && cache->length <= most
+        && strcmp(cache->text, text) == 0;
 }
 
 static void set_credential(rlr_credential_t *credential, const char *text,
-                           size_t most, rlr_recall_t *recall)
+                           size_t most, rlr_digest_cache_t *cache)
 {
     memset(credential, 0, sizeof(*credential));
     if (text == NULL) {
         return;
     }
     credential->text = text;
-    credential->recall = recall;
-    credential->has_digest = is_recalled(recall, text, most);
+    credential->cache = cache;
+    credential->has_digest = is_cached(cache, text, most);
     credential->present = credential->has_digest || is_credential(text, most);
     if (credential->has_digest) {
-        credential->digest = recall->digest;
+        credential->digest = cache->digest;
     }
 }
 
 static void set_key(rlr_subject_t *subject, const rlr_vhost_t *vhost,
-                    rlr_key_t key, const char *text, rlr_recall_t *recall)
+                    rlr_key_t key, const char *text, rlr_digest_cache_t *cache)
 {
     rlr_credential_t *credential = &subject->credentials[key];
 
-    set_credential(credential, text, rlr_keys[key].max, recall);
+    set_credential(credential, text, rlr_keys[key].max, cache);
     if (key == RLR_KEY_API && credential->present && vhost->key_pattern != NULL
         && ap_regexec(vhost->key_pattern, text, 0, NULL, 0) != 0) {
         credential->present = false;
@@ -74,12 +74,12 @@ void rlr_subject_set_credential(rlr_subject_t *subject,
     set_key(subject, vhost, key, text, NULL);
 }
 
-static void remember(rlr_recall_t *recall, const char *text, size_t length,
+static void remember(rlr_digest_cache_t *cache, const char *text, size_t length,
                      rlr_digest_t digest)
 {
-    memcpy(recall->text, text, length + 1);
-    recall->length = length;
-    recall->digest = digest;
+    memcpy(cache->text, text, length + 1);
+    cache->length = length;
+    cache->digest = digest;
 }
 
 const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential)
@@ -89,8 +89,8 @@ const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential)
 
         credential->digest = rlr_sha256_digest(credential->text, length);
         credential->has_digest = true;
-        if (credential->recall != NULL) {
-            remember(credential->recall, credential->text, length,
+        if (credential->cache != NULL) {
+            remember(credential->cache, credential->text, length,
                      credential->digest);
         }
     }
@@ -207,11 +207,11 @@ rlr_connection_t *rlr_subject_connection(conn_rec *c)
 }
 
 /* An HTTP/2 stream is a connection for one request. */
-static rlr_recall_t *find_recall(const request_rec *r)
+static rlr_digest_cache_t *find_cache(const request_rec *r)
 {
     return r->connection->master != NULL
         ? NULL
-        : &rlr_subject_connection(r->connection)->recall;
+        : &rlr_subject_connection(r->connection)->cache;
 }
 
 void rlr_subject_read(rlr_subject_t *subject, const rlr_vhost_t *vhost,
@@ -227,7 +227,7 @@ void rlr_subject_read(rlr_subject_t *subject, const rlr_vhost_t *vhost,
                                           : NULL;
 
         set_key(subject, vhost, (rlr_key_t)key, text,
-                text != NULL ? find_recall(r) : NULL);
+                text != NULL ? find_cache(r) : NULL);
     }
     set_address(subject, vhost, r->useragent_addr);
 }

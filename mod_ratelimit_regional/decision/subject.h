@@ -19,29 +19,28 @@
 #define RLR_IDENTITY_MAX                                                       \
     (1 + RLR_SCOPE_MAX + RLR_DIGEST_BYTES + RLR_ADDRESS_BYTES + 1)
 
-/* The last credential of a connection and its digest. Most connections send
- * the same one with each request, and the digest takes longer than the
- * decision. */
-typedef struct rlr_recall_t {
+/* The digest of the last credential of a connection. Most connections send the
+ * same one with each request, and its digest takes longer than the decision. */
+typedef struct rlr_digest_cache_t {
     char text[RLR_KEY_VALUE_MAX + 1];
     /* 0: none yet. */
     size_t length;
     rlr_digest_t digest;
-} rlr_recall_t;
+} rlr_digest_cache_t;
 
 /* Private to upgrade.c. */
 typedef struct rlr_upgrade_t rlr_upgrade_t;
 
 /* The module's data of a connection. */
 typedef struct rlr_connection_t {
-    rlr_recall_t recall;
+    rlr_digest_cache_t cache;
     rlr_upgrade_t *upgrade; /* or NULL */
 } rlr_connection_t;
 
-/* The value of a key's header. */
+/* A credential: the value of a key's header, or its digest. */
 typedef struct rlr_credential_t {
     bool present;
-    rlr_recall_t *recall; /* or NULL */
+    rlr_digest_cache_t *cache; /* or NULL */
     /* Borrowed from the request until the digest is computed; NULL if only the
      * digest is known. */
     const char *text;
@@ -97,10 +96,10 @@ size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
                             rlr_key_t key);
 
 /*
- * Returns the bytes of the holder of the subject's keys, for the share of the
- * table that an address may have, and their number. Borrowed from the subject.
- * Of IPv6 the first 64 bits, whatever the virtual host's prefix is: a client
- * has all addresses of such a network.
+ * Sets *holder to the bytes of the address to which the slots of the subject's
+ * keys are counted (counter/share.h), borrowed from the subject, and returns
+ * their number. For IPv6 these are the first 64 bits, whatever the virtual
+ * host's prefix is: a client has all addresses of such a network.
  */
 size_t rlr_subject_holder(const void **holder, const rlr_subject_t *subject);
 

@@ -26,9 +26,11 @@ typedef struct rlr_digest_t {
  * else. */
 bool rlr_digest_parse(rlr_digest_t *digest, const char *text);
 
+/* Writes "sha256:" and 32 lower case hex digits, NUL-terminated. */
 void rlr_digest_format(char out[RLR_DIGEST_TEXT_SIZE],
                        const rlr_digest_t *digest);
 
+/* Whether the digests are equal; not in constant time. */
 bool rlr_digest_equal(const rlr_digest_t *a, const rlr_digest_t *b);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <strings.h>
 
-/* So many digits of the largest unit fit into 64 bits. */
+/* A number with this many digits, in the largest unit, fits into 64 bits. */
 #define DIGITS_MAX 11
 
 typedef struct unit_t {

@@ -27,29 +27,31 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* An encoded slash until the path has been resolved once. No path contains it,
- * because %00 is not decoded. */
-#define MARK '\0'
+/* Stands for an encoded slash until the path has been resolved once. No path
+ * contains this byte, because %00 is not decoded. */
+#define ENCODED_SLASH '\0'
 
-/* Returns the next byte of the path, decoded if that is safe, and advances
- * *path. An encoded slash is MARK, or three bytes without mark_slash. */
-static char next_byte(const char **path, bool mark_slash)
+/* Returns the next byte of the path, decoded unless that is unsafe, and
+ * advances *path. Returns ENCODED_SLASH for an encoded slash; without
+ * decode_slash its three bytes are left as they are. */
+static char next_byte(const char **path, bool decode_slash)
 {
     const char *p = *path;
     int high = p[0] == '%' ? hex_value(p[1]) : -1;
     int low = high >= 0 ? hex_value(p[2]) : -1;
     int byte = high * 16 + low;
 
-    if (low < 0 || byte == 0 || (byte == '/' && !mark_slash)) {
+    if (low < 0 || byte == 0 || (byte == '/' && !decode_slash)) {
         *path = p + 1;
         return p[0];
     }
     *path = p + 3;
-    return byte == '/' ? MARK : (char)byte;
+    return byte == '/' ? ENCODED_SLASH : (char)byte;
 }
 
-/* Returns the position for the slash after a segment of out that ends at `end`
- * and whose slash is at `slash`. There is nothing above the root. */
+/* Ends the segment of `out` that begins with the slash at `slash` and ends at
+ * `end`; returns the position of the next slash. `..` removes the segment
+ * before it, if there is one. */
 static size_t end_segment(const char *out, size_t slash, size_t end,
                           bool keep_empty)
 {
@@ -80,7 +82,7 @@ static size_t copy_text(char *out, const char *text)
 /* Decodes and resolves; out begins with a slash. */
 static size_t resolve(char *out, const char *path, unsigned slashes)
 {
-    bool mark_slash = (slashes & RLR_SLASH_DECODE) != 0;
+    bool decode_slash = (slashes & RLR_SLASH_DECODE) != 0;
     bool keep_empty = (slashes & RLR_SLASH_KEEP) != 0;
     size_t slash = 0;
     size_t end = 1;
@@ -88,7 +90,7 @@ static size_t resolve(char *out, const char *path, unsigned slashes)
     out[0] = '/';
     path++;
     while (*path != '\0') {
-        char c = next_byte(&path, mark_slash);
+        char c = next_byte(&path, decode_slash);
 
         if (c == '/') {
             slash = end_segment(out, slash, end, keep_empty);
@@ -100,13 +102,13 @@ static size_t resolve(char *out, const char *path, unsigned slashes)
 }
 
 /* Resolves again in place, with the encoded slashes. */
-static size_t resolve_marks(char *out, size_t length, bool keep_empty)
+static size_t resolve_encoded(char *out, size_t length, bool keep_empty)
 {
     size_t slash = 0;
     size_t end = 1;
 
     for (size_t i = 1; i < length; i++) {
-        char c = out[i] == MARK ? '/' : out[i];
+        char c = out[i] == ENCODED_SLASH ? '/' : out[i];
 
         if (c == '/') {
             slash = end_segment(out, slash, end, keep_empty);
@@ -117,7 +119,7 @@ static size_t resolve_marks(char *out, size_t length, bool keep_empty)
     return end_segment(out, slash, end, keep_empty);
 }
 
-/* The length of a path in normal form, which most are; else 0. */
+/* Returns the length of a path in normal form, as most are; 0 for others. */
 static size_t measure_plain(const char *path)
 {
     const char *p = path;
@@ -141,10 +143,10 @@ size_t rlr_match_normalize(char *out, const char *path, unsigned slashes)
     }
     length = resolve(out, path, slashes);
     if ((slashes & RLR_SLASH_DECODE) != 0 && length > 0) {
-        length = resolve_marks(out, length, (slashes & RLR_SLASH_KEEP) != 0);
+        length = resolve_encoded(out, length, (slashes & RLR_SLASH_KEEP) != 0);
     }
     if ((slashes & RLR_SLASH_KEEP) != 0 && length > 0) {
-        length = resolve_marks(out, length, false);
+        length = resolve_encoded(out, length, false);
     }
     if (length == 0) {
         length = 1;
@@ -199,8 +201,9 @@ static bool ends_segment(char c)
     return c == '\0' || c == '/';
 }
 
-/* path has at least match->length bytes before its end. */
-static bool stands_at(const rlr_match_t *match, const char *path)
+/* Whether the path begins with the text; it has at least match->length
+ * bytes. */
+static bool matches_at(const rlr_match_t *match, const char *path)
 {
     const char *text = match->text;
 
@@ -228,7 +231,7 @@ static bool contains(const rlr_match_t *match, const char *path, size_t length)
     const char *last = path + length - match->length;
 
     while (path != NULL && path <= last) {
-        if (stands_at(match, path)) {
+        if (matches_at(match, path)) {
             return true;
         }
         path = strchr(path + 1, '/');
@@ -246,11 +249,11 @@ static bool test_path(const rlr_match_t *match, const char *path, size_t length)
     }
     switch (match->kind) {
     case RLR_MATCH_PREFIX:
-        return ends_segment(path[match->length]) && stands_at(match, path);
+        return ends_segment(path[match->length]) && matches_at(match, path);
     case RLR_MATCH_EXACT:
-        return length == match->length && stands_at(match, path);
+        return length == match->length && matches_at(match, path);
     case RLR_MATCH_SUFFIX:
-        return stands_at(match, path + length - match->length);
+        return matches_at(match, path + length - match->length);
     default:
         return contains(match, path, length);
     }
@@ -367,7 +370,8 @@ static apr_status_t read_method(rlr_match_t *match, const char **rest,
     return APR_SUCCESS;
 }
 
-/* Reads the kind from the marks around the path; *path is the path. */
+/* Reads the kind from the stars or the `=` around the path; sets *path to the
+ * path without them. */
 static void read_kind(rlr_match_t *match, const char *text, const char **path,
                       apr_pool_t *pool)
 {
@@ -393,7 +397,7 @@ static void read_kind(rlr_match_t *match, const char *text, const char **path,
     }
 }
 
-/* {uuid} is a whole segment, and the only use of braces. */
+/* Whether braces are used other than for {uuid} as a whole segment. */
 static bool has_stray_brace(const char *path)
 {
     for (const char *p = path; (p = strpbrk(p, "{}")) != NULL;

@@ -2,10 +2,15 @@
 /*
  * The requests that a rule matches: the normalized path, and patterns.
  *
- * A pattern is an optional method and a path: a star (every path), /repos
- * (that path and all below it, not /repository), =/runs (that path alone), a
- * star before the path (paths with that end) or one on each side (paths that
- * contain it). {uuid} stands for a segment of the form 8-4-4-4-12.
+ * A pattern is an optional method and a path:
+ *
+ *   *           every path
+ *   /repos      that path and all paths below it, not /repository
+ *   =/runs      that path alone
+ *   *X          paths that end with X, which begins with a slash
+ *   *X*         paths that contain X
+ *
+ * {uuid} is a segment of 8-4-4-4-12 hex digits.
  *
  * No httpd here, and nothing is shared between processes.
  */
@@ -90,9 +95,9 @@ size_t rlr_match_normalize(char *out, const char *path, unsigned slashes);
  * is scratch. */
 bool rlr_match_is_normal(const char *path, apr_pool_t *pool);
 
-/* Returns the path without one leading prefix that ends at a segment, or the
- * path itself if it does not begin with it. prefix NULL: none. Updates
- * *length. */
+/* Removes the prefix (NULL: none) from the beginning of the path, once and only
+ * at the end of a segment. Returns a pointer into the path, or the root, and
+ * updates *length. */
 const char *rlr_match_strip(const char *path, size_t *length,
                             const char *prefix);
 

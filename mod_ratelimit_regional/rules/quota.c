@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares and completes the texts of a limit. */
+/* Prepares and completes header values and bodies. */
 #include "quota.h"
 
 #include <string.h>

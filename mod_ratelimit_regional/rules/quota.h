@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of a limit in responses. The constant parts are prepared once,
- * when the configuration is read. */
+/* The header values and the body that tell a client its limit. Their constant
+ * parts are prepared when the configuration is read. */
 #ifndef RLR_QUOTA_H
 #define RLR_QUOTA_H
 
@@ -23,12 +23,13 @@ typedef struct rlr_quota_t {
     rlr_part_t refusal_end;
 } rlr_quota_t;
 
-/* Prepares the texts of a rule's limit, in pool. The name has letters, digits,
- * - and _ only. */
+/* Prepares the texts for a rule's limit, in pool. rule is its name, of letters,
+ * digits, - and _ only: it is not escaped. */
 void rlr_quota_init(rlr_quota_t *quota, const char *rule, rlr_limit_t limit,
                     apr_pool_t *pool);
 
-/* Returns the value of RateLimit, in pool. */
+/* Returns the value of RateLimit, in pool: `remaining` requests, more of them
+ * in more_sec seconds. */
 const char *rlr_quota_left(const rlr_quota_t *quota, uint32_t remaining,
                            uint32_t more_sec, apr_pool_t *pool);
 

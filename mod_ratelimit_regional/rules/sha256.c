@@ -8,8 +8,8 @@
 
 #define SHA256_BYTES 32
 
-/* Fetched once: that takes longer than a digest. Set by rlr_sha256_begin(),
- * read-only afterwards. */
+/* Fetched once, since that takes longer than a digest. Set by
+ * rlr_sha256_begin(), read-only afterwards. */
 static EVP_MD *sha256;
 
 bool rlr_sha256_begin(void)
@@ -24,7 +24,7 @@ void rlr_sha256_end(void)
     sha256 = NULL;
 }
 
-/* Out of memory, all texts have the same digest and so one counter. */
+/* Without memory all texts have the same digest, and so share one counter. */
 rlr_digest_t rlr_sha256_digest(const char *text, size_t length)
 {
     unsigned char full[SHA256_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Refuses cross-site requests to the status page. A browser sends requests of
- * any page that is open, with its user's address and password; a page of
- * another site must not read the status page or reset keys. */
+/* Refuses cross-site requests to the status page. Any page that is open in a
+ * browser can make it send requests, with its user's address and password; a
+ * page of another site must not read the status page or reset keys. */
 #ifndef RLR_BROWSER_H
 #define RLR_BROWSER_H
 

@@ -121,7 +121,7 @@ static void send_status(request_rec *r, format_t format,
     if (query->problem != NULL) {
         r->status = HTTP_UNPROCESSABLE_ENTITY;
     }
-    /* A query has no form as metrics. */
+    /* Results of queries are not available as metrics. */
     if (format == FORMAT_METRICS && has_result(query)) {
         format = FORMAT_JSON;
     }

@@ -9,7 +9,8 @@
 
 #include <httpd.h>
 
-/* The handler hook. */
+/* The handler hook. Returns OK after a response, DECLINED for other handlers'
+ * requests, or the HTTP status of an error. */
 int rlr_handler_run(request_rec *r);
 
 #endif

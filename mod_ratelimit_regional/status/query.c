@@ -67,7 +67,7 @@ static bool read_credential(rlr_credential_t *credential, rlr_query_t *query,
     if (r->method_number == M_POST && credential->present) {
         return true;
     }
-    /* Does not repeat the value: it may be a key. */
+    /* Without the value, which may be an API key. */
     query->problem = apr_psprintf(
         r->pool,
         r->method_number == M_POST
