@@ -53,8 +53,8 @@ static void print_new_keys(request_rec *r, const rlr_status_region_t *region)
     ap_rprintf(
         r,
         "{\"count\":%u,\"interval_sec\":%u,"
-        "\"let_in\":%" APR_UINT64_T_FMT ",\"held_back\":%" APR_UINT64_T_FMT
-        ",\"would_hold_back\":%" APR_UINT64_T_FMT "}",
+        "\"allowed\":%" APR_UINT64_T_FMT ",\"refused\":%" APR_UINT64_T_FMT
+        ",\"would_refuse\":%" APR_UINT64_T_FMT "}",
         region->new_keys.count, region->new_keys.interval_sec,
         region->new_keys_counters.allowed, region->new_keys_counters.refused,
         region->new_keys_counters.would_refuse);
@@ -75,7 +75,7 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
 void rlr_json_print(request_rec *r, const rlr_status_t *status)
 {
     ap_rprintf(r,
-               "{\"version\":\"" RLR_VERSION "\",\"places\":%u,"
+               "{\"version\":\"" RLR_VERSION "\",\"slots\":%u,"
                "\"live_keys\":%u,\"regions\":[",
                status->capacity, status->live_keys);
     for (int i = 0; i < status->regions->nelts; i++) {

@@ -86,11 +86,11 @@ static void print_new_key_metrics(request_rec *r, const rlr_status_t *status)
 
         ap_rprintf(r,
                    "ratelimit_new_identities_total{region=\"%s\","
-                   "decision=\"let_in\"} %" APR_UINT64_T_FMT "\n"
+                   "decision=\"allowed\"} %" APR_UINT64_T_FMT "\n"
                    "ratelimit_new_identities_total{region=\"%s\","
-                   "decision=\"held_back\"} %" APR_UINT64_T_FMT "\n"
+                   "decision=\"refused\"} %" APR_UINT64_T_FMT "\n"
                    "ratelimit_new_identities_total{region=\"%s\","
-                   "decision=\"would_hold_back\"} %" APR_UINT64_T_FMT "\n",
+                   "decision=\"would_refuse\"} %" APR_UINT64_T_FMT "\n",
                    region->region, region->new_keys_counters.allowed,
                    region->region, region->new_keys_counters.refused,
                    region->region, region->new_keys_counters.would_refuse);
@@ -121,9 +121,9 @@ void rlr_metrics_print(request_rec *r, const rlr_status_t *status)
                  print_quota);
     print_new_key_metrics(r, status);
     ap_rprintf(r,
-               "# HELP ratelimit_table_places Slots of the shared table.\n"
-               "# TYPE ratelimit_table_places gauge\n"
-               "ratelimit_table_places %u\n"
+               "# HELP ratelimit_table_slots Slots of the shared table.\n"
+               "# TYPE ratelimit_table_slots gauge\n"
+               "ratelimit_table_slots %u\n"
                "# HELP ratelimit_table_live_keys Slots with a live key.\n"
                "# TYPE ratelimit_table_live_keys gauge\n"
                "ratelimit_table_live_keys %u\n",

@@ -200,10 +200,10 @@ CONF
 $tried->start;
 $tried->ask('GET', '/x', { %{$sprayer}, 'x-api-key' => $_ }) for @keys;
 my ($region) = $tried->ask('GET', '/limits')->{json}{regions}->@*;
-is_deeply $region->{new_identities}, { count => 5, interval_sec => 60, let_in => 5,
-    held_back => 0, would_hold_back => 3 }, '3.14: RateLimitNewIdentities in a dry run counts and limits no key';
+is_deeply $region->{new_identities}, { count => 5, interval_sec => 60, allowed => 5,
+    refused => 0, would_refuse => 3 }, '3.14: RateLimitNewIdentities in a dry run counts and limits no key';
 like $tried->ask('GET', '/limits?format=prometheus')->{body},
-    qr/^ratelimit_new_identities_total\{region="us",decision="would_hold_back"\} 3$/m,
+    qr/^ratelimit_new_identities_total\{region="us",decision="would_refuse"\} 3$/m,
     '3.14: Prometheus shows the keys that a dry run would limit';
 like $tried->ask('GET', '/limits?format=html')->{body},
     qr/5 admitted, 0 limited, 3 would be \(dry run\)/, '3.14: the status page shows the keys that a dry run would limit';

@@ -67,7 +67,7 @@ is_deeply [ row('quiet')->@{qw(engine allowed refused would_refuse)} ],
 is_deeply [ row('quiet', 'eu')->@{qw(engine allowed refused would_refuse)} ],
     [ 'on', 1, 3, 0 ], 'JSON: a rule that is on in one region counts refused';
 my $json = see('')->{json};
-is $json->{places}, 65_536, 'JSON: the slots of the table';
+is $json->{slots}, 65_536, 'JSON: the slots of the table';
 cmp_ok $json->{live_keys}, '>=', 4, 'JSON: the live keys of the table';
 
 # ---- formats ----

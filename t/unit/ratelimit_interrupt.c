@@ -240,7 +240,7 @@ static void prepare_known_and_over(fixture_t *fixture)
 }
 
 /* Other keys claim all slots and use up their limits. */
-static void take_all_places(fixture_t *fixture)
+static void take_all_slots(fixture_t *fixture)
 {
     for (uint64_t key = 100; !fixture_is_locked(fixture) && key < 160; key++) {
         use_up(fixture, key);
@@ -268,7 +268,7 @@ static const char *verify_taken(fixture_t *fixture)
 
 static void a_slot_of_another_key_is_not_charged(void **state)
 {
-    test_interrupted(prepare_known_and_over, ask_table, take_all_places,
+    test_interrupted(prepare_known_and_over, ask_table, take_all_slots,
                      verify_taken, true);
 }
 
