@@ -20,7 +20,7 @@ use Cpanel::JSON::XS;
 use POSIX qw(WNOHANG mkfifo);
 use Socket qw(SOCK_DGRAM);
 
-our @EXPORT = qw(start_cluster create_thread create_run create_runs run_field status_of
+our @EXPORT = qw(start_cluster create_thread create_run create_each create_runs run_field status_of
     wait_status wait_final wait_all_final wait_events events_of make_gate open_gate uuid build
     program fast_timing start_listener listen_once);
 
@@ -247,14 +247,28 @@ sub create_thread {
 # create_run({ do => ... } [, thread => id, strategy => ..., webhook => url]):
 # the run's id. pad => N makes the input that much longer, objects => N gives it
 # so many empty ones; request => {...} has more fields of the request.
-sub create_run {
-    my ($input, %args) = @_;
-    my $run = uuid();
-    my $thread = $args{thread};
-    if (!$thread) {
-        $thread = uuid();
-        create_thread($thread);
+sub create_run { return create_each(1, @_) }
+
+# So many of them one after the other, each on its own thread: their ids.
+sub create_each {
+    my ($count, $input, %args) = @_;
+    my (@runs, @statements);
+    for (1 .. $count) {
+        my $thread = $args{thread} // uuid();
+        push @statements, "select code from agent.create_thread('$ACCOUNT', '$thread', 'raise', '{}')" if !$args{thread};
+        push @runs, uuid();
+        push @statements, create_statement($runs[-1], $thread, $input, %args);
     }
+    # The longest argument of a program is 128 KB.
+    while (my @some = splice @statements, 0, 100) {
+        my @wrong = grep { $_ ne 'ok' } sql(join ' ', map { "begin; $_; commit;" } @some);
+        croak "create_run: @wrong" if @wrong;
+    }
+    return wantarray ? @runs : $runs[0];
+}
+
+sub create_statement {
+    my ($run, $thread, $input, %args) = @_;
     my $request = literal(encode_json(
         { input => { %{$input}, pad => '@', objects => ['#'] }, webhook => $args{webhook},
             %{ $args{request} // {} } }));
@@ -263,10 +277,8 @@ sub create_run {
         . ($args{pad} // 0) . '))::json';
     my $strategy = $args{strategy} // 'reject';
     my $graph = $args{graph} // 'agent';
-    my $code = sql("select code from agent.create_run('$ACCOUNT', '$thread', '$run', '" . uuid()
-        . "', '$graph', array['$graph'], '$strategy', '', null, null, $request)");
-    croak "create_run: $code" if $code ne 'ok';
-    return $run;
+    return "select code from agent.create_run('$ACCOUNT', '$thread', '$run', '" . uuid()
+        . "', '$graph', array['$graph'], '$strategy', '', null, null, $request)";
 }
 
 # Many runs at once, each on its own thread, in one transaction.

@@ -167,7 +167,7 @@ subtest 'a built-in runner of 96 MB executes seven states of 7 MB at once' => su
 subtest 'small runs end while requests of 20,000 messages each are executed' => sub {
     # So many that some are left after the small runs.
     my ($runs, $count) = is_sanitized() ? (40, 5_000) : (16, 20_000);
-    my @large = map { create_run({ messages => [] }) } 1 .. $runs;
+    my @large = create_each($runs, { messages => [] });
     sql("update agent.runs set input = (select json_build_object('messages', json_agg(json_build_object("
         . "'role', 'user', 'content', 'a'))) from generate_series(1, $count)) where run_id in (" . quoted(@large) . ')');
     my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing(),
@@ -240,7 +240,7 @@ sub start_run {
 
 sub start_talkers {
     my ($sv, $count, $gate) = @_;
-    my @runs = map { create_run(talker($gate)) } 1 .. $count;
+    my @runs = create_each($count, talker($gate));
     $sv->wake;
     wait_running(@runs);
     return @runs;
@@ -317,7 +317,7 @@ subtest 'no runner is read while 32 MB of short lines wait for the database' => 
     $sv->wait_ready;
     my $gate = make_gate();
     # 480 KB of each as they are saved: less than the 512 KB that stop a runner.
-    my @runs = map { create_run({ do => 'gate', path => $gate, count => 2000 }) } 1 .. 80;
+    my @runs = create_each(80, { do => 'gate', path => $gate, count => 2000 });
     $sv->wake;
     wait_running(@runs);
     my $before = resident_bytes($sv->pid);

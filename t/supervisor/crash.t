@@ -22,7 +22,7 @@ subtest 'kill -9 of a runner: its runs are executed by others' => sub {
     $sv->wait_ready;
     wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
     my $gate = make_gate();
-    my @runs = map { create_run({ do => 'gate', path => $gate }) } 1 .. 4;
+    my @runs = create_each(4, { do => 'gate', path => $gate });
     $sv->wake;
     wait_events('all to run', 2, @runs);
     my ($victim) = map { $_->[1]{pid} } grep { $_->[0] eq 'custom' } events_of($runs[0]);
@@ -54,7 +54,7 @@ subtest 'kill -9 of a runner while a claim for its slots is in flight' => sub {
     print {$lock} "begin; select 1 from agent.workers for update;\n";
     $lock->flush;
     my $gate = make_gate();
-    my @runs = map { create_run({ do => 'gate', path => $gate }) } 1 .. 4;
+    my @runs = create_each(4, { do => 'gate', path => $gate });
     $sv->wake;
     wait_for('the claim to wait', sub { sql("select count(*) from pg_stat_activity "
         . "where wait_event_type = 'Lock' and query like '%claim_runs%'") });

@@ -205,7 +205,7 @@ subtest 'a run whose output cannot be stored ends in error, others of its batch 
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
     my $gate = make_gate();
-    my @good = map { create_run({ do => 'gate', path => $gate }) } 1 .. 5;
+    my @good = create_each(5, { do => 'gate', path => $gate });
     my $bad = create_run({ do => 'gate', path => $gate, bytes => -1 });
     $sv->wake;
     wait_events('all to run', 2, @good, $bad);

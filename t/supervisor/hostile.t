@@ -76,7 +76,7 @@ subtest 'a run that kills its runner ends as poison at the third attempt' => sub
 
 subtest 'a run that kills its runner each time costs the runs beside it no attempt' => sub {
     my $gate = make_gate();
-    my @others = map { create_run({ do => 'gate', path => $gate }) } 1 .. 20;
+    my @others = create_each(20, { do => 'gate', path => $gate });
     $sv->wake;
     wait_events('the others to run', 2, @others);
     my $poison = create_run({ do => 'abort' });
@@ -103,7 +103,7 @@ subtest 'a run that kills its runner each time costs the runs beside it no attem
 # Makes suspects: runs that are to be tried alone.
 sub make_suspects {
     my ($graph, $count, $input) = @_;
-    my @runs = map { create_run($input, graph => $graph) } 1 .. $count;
+    my @runs = create_each($count, $input, graph => $graph);
     sql("update agent.run_queue set max_shared = 1 where graph_id = '$graph' and state = 'ready'");
     return @runs;
 }
@@ -112,7 +112,7 @@ subtest 'suspects: no more are claimed than runners can be started for them' => 
     my $gate = make_gate();
     my @first = make_suspects('many', 16, { do => 'gate', path => $gate });
     my @suspects = (@first, make_suspects('many', 24, { do => 'noop' }));
-    my @runs = map { create_run({ do => 'noop' }, graph => 'many') } 1 .. 5;
+    my @runs = create_each(5, { do => 'noop' }, graph => 'many');
     my $many = TestSupervisor->start($pg, node => 'node-5', graphs => { many => {} },
         timing_ms => { %{ fast_timing() }, trial => 600_000 });
     wait_all_final('success', @runs);
@@ -132,7 +132,7 @@ subtest 'suspects: one is executed while ordinary runs have all slots' => sub {
     my $full = TestSupervisor->start($pg, node => 'node-6', graphs => { full => {} }, slots => 1, timing_ms => fast_timing());
     $full->wait_ready;
     my $gate = make_gate();
-    my ($long, $next) = map { create_run({ do => 'gate', path => $gate }, graph => 'full') } 1 .. 2;
+    my ($long, $next) = create_each(2, { do => 'gate', path => $gate }, graph => 'full');
     wait_for('the only slot to be taken', sub { events_of($long) >= 2 });
     sql("update agent.run_queue set max_shared = 1 where run_id = '$next'");
     wait_for('the other one to run beside it', sub { events_of($next) >= 2 });

@@ -57,7 +57,7 @@ subtest 'runs of one thread execute one after the other, in order' => sub {
     my $gate = make_gate();
     my $first = create_run({ do => 'gate', path => $gate });
     my $thread = run_field($first, 'thread_id');
-    my @next = map { create_run({ do => 'noop' }, thread => $thread, strategy => 'enqueue') } 1 .. 3;
+    my @next = create_each(3, { do => 'noop' }, thread => $thread, strategy => 'enqueue');
     $sv->wake;
     wait_for('the first run to start', sub { events_of($first) == 2 });
     is status_of($next[0]), 'pending', 'the second waits';

@@ -48,7 +48,7 @@ subtest 'runners for suspects that cannot start are started after growing pauses
         timing_ms => fast_timing());
     $sv->wait_ready;
     my $gate = make_gate();
-    my @others = map { create_run({ do => 'gate', path => $gate }, graph => 'broken') } 1 .. 8;
+    my @others = create_each(8, { do => 'gate', path => $gate }, graph => 'broken');
     $sv->wake;
     wait_events('the others to run', 2, @others);
     my $count_ends = sub { return scalar(() = $sv->log_text =~ /AGT0331/g) };
@@ -83,7 +83,7 @@ sub wait_runs {
 # Makes suspects.
 sub make_suspects {
     my ($graph, $count, $max_shared, $input) = @_;
-    my @runs = map { create_run($input, graph => $graph) } 1 .. $count;
+    my @runs = create_each($count, $input, graph => $graph);
     sql("update agent.run_queue set max_shared = $max_shared where run_id in ('" . join("', '", @runs) . "')");
     return @runs;
 }

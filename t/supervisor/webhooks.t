@@ -496,7 +496,7 @@ behaviour 'connections are kept for the next delivery' => sub {
 behaviour 'many deliveries of two supervisors arrive once each' => sub {
     my $receiver = AgentTest::Receiver->new({ status => 200, keep => 1 });
     my @svs = map { start_sender({}, node => "host-$_") } 1, 2;
-    my @runs = map { create_run({ do => 'noop' }, webhook => $receiver->url) } 1 .. 150;
+    my @runs = create_each(150, { do => 'noop' }, webhook => $receiver->url);
     $_->wake for @svs;
     wait_for('all to be delivered', sub {
         sql("select count(*) from agent.runs where finished_at is null") == 0
