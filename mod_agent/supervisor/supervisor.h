@@ -39,6 +39,8 @@ typedef struct agent_supervisor_timing_t {
     /* Longest statement on the first connection (a quarter of the lease); on
      * the second one twice as long. */
     apr_interval_time_t statement;
+    /* Until credit that a run does not use lapses (10 s). */
+    apr_interval_time_t credit;
 } agent_supervisor_timing_t;
 
 /* Delivery of webhooks; zeroed: none. */

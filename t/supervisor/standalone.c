@@ -10,10 +10,10 @@
  * Members of the file: conninfo, node, runner, graphs (object), runners, slots,
  * runner_memory (bytes), lease_sec, retention_days, run_timeout_ms,
  * drain_timeout_ms, timing_ms (ping_interval, ping_timeout, ready_timeout,
- * cancel_grace, recycle_grace, trial, renew, stop, kill, statement), uid, gid,
- * runner_uid, runner_gid, life_fd (an inherited descriptor), wake (path of a
- * datagram socket to make), webhooks (allow, deny and ports: arrays of texts;
- * key: base64; timeout_ms).
+ * cancel_grace, recycle_grace, trial, renew, stop, kill, statement, credit),
+ * uid, gid, runner_uid, runner_gid, life_fd (an inherited descriptor), wake
+ * (path of a datagram socket to make), webhooks (allow, deny and ports: arrays
+ * of texts; key: base64; timeout_ms).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -173,6 +173,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->timing.stop = get_ms(timing, "stop", 0);
     config->timing.kill = get_ms(timing, "kill", 0);
     config->timing.statement = get_ms(timing, "statement", 0);
+    config->timing.credit = get_ms(timing, "credit", 0);
 }
 
 int main(int argc, char **argv)

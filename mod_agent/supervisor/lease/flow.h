@@ -6,6 +6,8 @@
 #ifndef AGENT_SUPERVISOR_FLOW_H
 #define AGENT_SUPERVISOR_FLOW_H
 
+#include <stdbool.h>
+
 #include <apr_time.h>
 
 #include "../ring.h"
@@ -26,7 +28,7 @@ typedef struct agent_credit_turn_t {
     apr_size_t wanted;
     /* Credit that is not used yet. */
     apr_size_t granted;
-    /* Times that credit lapsed, less those that it was used. */
+    /* Times that credit was given back unused, less those that it was used. */
     int lapses;
 } agent_credit_turn_t;
 
@@ -42,9 +44,14 @@ typedef struct agent_credit_t {
     agent_credit_turn_t *turn;
     /* Requested; 0: the run does not wait. */
     apr_size_t wanted;
-    /* Reserved in the lanes, not after lapse_at. */
+    /* Its runner is not read until this line, which came without credit, has
+     * room: no `go` is sent. */
+    bool has_line;
+    /* Reserved in the lanes, not after lapse_at; not after yield_at while a
+     * runner without credit waits for the room. */
     apr_size_t granted;
     apr_time_t lapse_at;
+    apr_time_t yield_at;
     /* Sent and not committed. */
     apr_size_t unsaved;
     /* Requests since the run was cancelled. */

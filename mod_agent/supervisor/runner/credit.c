@@ -4,8 +4,10 @@
 
 #include "protocol.h"
 
-/* Credit lapses after this time, halved for each one that lapsed before. */
-#define LAPSE_TIME  apr_time_from_sec(10)
+/* Credit lapses after timing.credit, or after this time when it takes the room
+ * that a runner without credit waits for: long enough for a line of 8 MB on a
+ * busy machine. Both are halved for each credit that was not used before. */
+#define YIELD_TIME  apr_time_from_sec(2)
 #define MAX_HALVING 6
 /* After a `pong`: the lines of a runner that was stopped follow its input. */
 #define ANSWER_TIME apr_time_from_sec(1)
@@ -36,6 +38,17 @@ apr_size_t agent_credit_wanted(const agent_lease_group_t *group)
 
     for (int i = 0; i < AGENT_CREDIT_TURNS; i++) {
         bytes += group->turns[i].wanted;
+    }
+    return bytes;
+}
+
+apr_size_t agent_credit_load(const agent_credit_queue_t *queue,
+                             const agent_lease_group_t *group)
+{
+    apr_size_t bytes = queue->batches->lane_bytes;
+
+    for (int i = 0; i < AGENT_CREDIT_TURNS; i++) {
+        bytes += group->turns[i].wanted + group->turns[i].granted;
     }
     return bytes;
 }
@@ -99,12 +112,18 @@ static void stop_waiting(agent_lease_t *lease)
     }
 }
 
-static void expect_lapse(agent_credit_queue_t *queue,
-                         const agent_lease_t *lease)
+static void expect_lapse(agent_credit_queue_t *queue, apr_time_t at)
 {
-    if (lease->credit.lapse_at < queue->lapse_at) {
-        queue->lapse_at = lease->credit.lapse_at;
-    }
+    queue->lapse_at = at < queue->lapse_at ? at : queue->lapse_at;
+}
+
+static void start_lapse(const agent_credit_queue_t *queue, agent_lease_t *lease)
+{
+    const agent_context_t *context = queue->context;
+    int lapses = lease->credit.turn->lapses;
+
+    lease->credit.lapse_at = context->now + (context->timing.credit >> lapses);
+    lease->credit.yield_at = context->now + (YIELD_TIME >> lapses);
 }
 
 static void give(agent_credit_queue_t *queue, agent_lease_t *lease,
@@ -113,8 +132,8 @@ static void give(agent_credit_queue_t *queue, agent_lease_t *lease,
     agent_credit_turn_t *turn = lease->credit.turn;
 
     lease->credit.granted = bytes;
-    lease->credit.lapse_at = queue->context->now + (LAPSE_TIME >> turn->lapses);
-    expect_lapse(queue, lease);
+    start_lapse(queue, lease);
+    expect_lapse(queue, lease->credit.lapse_at);
     turn->granted += bytes;
     queue->granted += bytes;
     APR_RING_INSERT_TAIL(&queue->given, lease, agent_lease_t, credit.link);
@@ -138,9 +157,41 @@ static void take_back(agent_credit_queue_t *queue, agent_lease_t *lease)
     }
 }
 
+/* Credit of which a short line is left was used. */
+static void lapse(agent_credit_queue_t *queue, agent_lease_t *lease)
+{
+    agent_credit_turn_t *turn = lease->credit.turn;
+
+    if (lease->credit.granted > AGENT_BATCH_LONG_LINE
+        && turn->lapses < MAX_HALVING) {
+        turn->lapses++;
+    }
+    take_back(queue, lease);
+}
+
+/* It no longer waits with a line. */
+static void forget_line(agent_lease_t *lease)
+{
+    if (lease->credit.has_line && lease->credit.wanted > 0) {
+        stop_waiting(lease);
+    }
+    lease->credit.has_line = false;
+}
+
+void agent_credit_hold(agent_credit_queue_t *queue, agent_lease_t *lease,
+                       apr_size_t length)
+{
+    if (length > AGENT_BATCH_LONG_LINE && lease->credit.wanted == 0) {
+        take_back(queue, lease);
+        lease->credit.has_line = true;
+        start_waiting(queue, lease, length + 1);
+    }
+}
+
 void agent_credit_spend(agent_credit_queue_t *queue, agent_lease_t *lease,
                         apr_size_t bytes)
 {
+    forget_line(lease);
     if (lease->credit.granted == 0) {
         return;
     }
@@ -168,7 +219,7 @@ bool agent_credit_ask(agent_credit_queue_t *queue, agent_lease_t *lease,
         || lease->credit.go_end > lease->runner->written) {
         return false;
     }
-    take_back(queue, lease);
+    lapse(queue, lease);
     if (lease->state != AGENT_LEASE_HELD) {
         write_go(lease);
         return true;
@@ -180,6 +231,11 @@ bool agent_credit_ask(agent_credit_queue_t *queue, agent_lease_t *lease,
 
 void agent_credit_forget(agent_credit_queue_t *queue, agent_lease_t *lease)
 {
+    forget_line(lease);
+    /* A run that is cancelled may leave lines out. */
+    if (lease->cause == AGENT_CAUSE_NONE) {
+        lapse(queue, lease);
+    }
     take_back(queue, lease);
     if (lease->credit.wanted > 0) {
         stop_waiting(lease);
@@ -188,7 +244,7 @@ void agent_credit_forget(agent_credit_queue_t *queue, agent_lease_t *lease)
 
 void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease)
 {
-    bool waits = lease->credit.wanted > 0;
+    bool waits = lease->credit.wanted > 0 && !lease->credit.has_line;
 
     agent_credit_forget(queue, lease);
     if (waits) {
@@ -198,39 +254,31 @@ void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease)
 
 /* ---- each turn of the loop ---- */
 
-/* Credit of its runs is useless: it is held, or was killed. The next line of a
- * held runner waits for the room that such credit takes. */
-static bool is_out_of_use(const agent_runner_t *runner)
+/* The credit is useless: its runner was killed, or is held with another line,
+ * which waits for the room that such credit takes. */
+static bool is_out_of_use(const agent_lease_t *lease)
 {
-    return runner->is_held || runner->state >= AGENT_RUNNER_KILLED;
+    return lease->runner->state >= AGENT_RUNNER_KILLED
+        || (lease->runner->is_held && !lease->credit.has_line);
 }
 
 /* Credit lapses when the runner has been read, so a line that was sent in time
  * is never too late. */
-static apr_time_t lapse_time(const agent_credit_queue_t *queue,
-                             const agent_lease_t *lease)
+static void move_lapse(const agent_credit_queue_t *queue, agent_lease_t *lease,
+                       apr_interval_time_t missed)
 {
     const agent_runner_t *runner = lease->runner;
-    apr_time_t now = queue->context->now;
-    apr_time_t at = lease->credit.lapse_at;
+    apr_time_t answered = queue->context->now + ANSWER_TIME;
 
+    lease->credit.lapse_at += missed;
+    lease->credit.yield_at += missed;
     if (!agent_runner_may_answer(queue->runners, runner)) {
-        return now + (LAPSE_TIME >> lease->credit.turn->lapses);
+        start_lapse(queue, lease);
     }
-    if (runner->pong_by != AGENT_CLOCK_NEVER && at < now + ANSWER_TIME) {
-        return now + ANSWER_TIME;
+    else if (runner->pong_by != AGENT_CLOCK_NEVER
+             && lease->credit.lapse_at < answered) {
+        lease->credit.lapse_at = answered;
     }
-    return at;
-}
-
-/* Credit of which a short line is left was used. */
-static void lapse(agent_credit_queue_t *queue, agent_lease_t *lease)
-{
-    agent_credit_turn_t *turn = lease->credit.turn;
-
-    turn->lapses += lease->credit.granted > AGENT_BATCH_LONG_LINE
-        && turn->lapses < MAX_HALVING;
-    take_back(queue, lease);
 }
 
 static void lapse_all(agent_credit_queue_t *queue)
@@ -246,16 +294,15 @@ static void lapse_all(agent_credit_queue_t *queue)
     queue->lapse_at = AGENT_CLOCK_NEVER;
     AGENT_RING_EACH_SAFE(lease, next, &queue->given, agent_lease_t, credit.link)
     {
-        lease->credit.lapse_at += missed;
-        lease->credit.lapse_at = lapse_time(queue, lease);
-        if (is_out_of_use(lease->runner)) {
+        move_lapse(queue, lease, missed);
+        if (is_out_of_use(lease)) {
             take_back(queue, lease);
         }
         else if (lease->credit.lapse_at <= now) {
             lapse(queue, lease);
         }
         else {
-            expect_lapse(queue, lease);
+            expect_lapse(queue, lease->credit.lapse_at);
         }
     }
 }
@@ -268,7 +315,9 @@ static void send_go(agent_credit_queue_t *queue, agent_lease_t *lease)
     if (bytes > 0) {
         give(queue, lease, bytes);
     }
-    write_go(lease);
+    if (!lease->credit.has_line) {
+        write_go(lease);
+    }
 }
 
 /* It does not wait for its own output to be committed. */
@@ -281,7 +330,8 @@ static bool is_saved(const agent_lease_t *lease)
 /* It waits for room in the lanes alone. */
 static bool waits_for_room(const agent_lease_t *lease)
 {
-    return needs_room(lease) && is_saved(lease) && !lease->runner->is_held;
+    return needs_room(lease) && is_saved(lease)
+        && (!lease->runner->is_held || lease->credit.has_line);
 }
 
 /* Finds the leases of a turn that wait for room; others that can, go on. */
@@ -355,13 +405,43 @@ static void serve(agent_credit_queue_t *queue, agent_credit_turn_t *turn)
     send_go(queue, lease);
 }
 
+static bool fits(const agent_credit_queue_t *queue, apr_size_t bytes)
+{
+    return agent_credit_used(queue) + bytes <= AGENT_BATCH_MAX_LANES;
+}
+
+/* A runner without credit waits for room: takes back credit that was not used
+ * in time, oldest first. */
+static void reclaim(agent_credit_queue_t *queue, apr_size_t bytes)
+{
+    agent_lease_t *lease;
+    agent_lease_t *next;
+
+    AGENT_RING_EACH_SAFE(lease, next, &queue->given, agent_lease_t, credit.link)
+    {
+        if (fits(queue, bytes)) {
+            return;
+        }
+        if (lease->credit.yield_at <= queue->context->now) {
+            lapse(queue, lease);
+        }
+        else {
+            expect_lapse(queue, lease->credit.yield_at);
+        }
+    }
+}
+
 static void give_room(agent_credit_queue_t *queue)
 {
     agent_credit_turn_t *turn;
 
     while ((turn = find_turn(queue)) != NULL) {
-        if (agent_credit_used(queue) + turn->next->credit.wanted
-            > AGENT_BATCH_MAX_LANES) {
+        apr_size_t bytes = turn->next->credit.wanted;
+
+        if (queue->batches->lane_bytes + bytes <= AGENT_BATCH_MAX_LANES) {
+            reclaim(queue, bytes);
+        }
+        if (!fits(queue, bytes)) {
             queue->is_room_taken = true;
             return;
         }

@@ -7,8 +7,12 @@
  *
  * Runners take turns, each in the order of its requests, for lines of up to 1
  * MB and for longer ones apart. In neither a runner reserves more than a third
- * of the room that the others leave: runs that request credit and do not use it
- * delay those of their own runner alone.
+ * of the room that the others leave. Credit that is not used lapses, sooner
+ * when a runner without credit waits for that room: runs that request credit
+ * and do not use it delay those of other runners for 2 s at most.
+ *
+ * A long line that comes without credit, or after it lapsed, takes its turn as
+ * if it had been requested; its runner is not read until then.
  */
 #ifndef AGENT_SUPERVISOR_CREDIT_H
 #define AGENT_SUPERVISOR_CREDIT_H
@@ -46,10 +50,10 @@ void agent_credit_init(agent_credit_queue_t *queue,
                        const agent_batch_queue_t *batches,
                        const agent_runner_table_t *runners);
 
-/* The run of a lease requests credit for so many bytes, at least 1; the rest of
- * an earlier credit lapses. A lease that is not HELD gets `go` at once. False,
- * a breach of the protocol: it waits already, or has not read its last `go`,
- * so that one a run is unread. The lease must have a runner. */
+/* The run of a lease requests credit for so many bytes, at least 1; an earlier
+ * credit that it did not use lapses. A lease that is not HELD gets `go` at
+ * once. False, a breach of the protocol: it waits already, or has not read its
+ * last `go`, so that one a run is unread. The lease must have a runner. */
 bool agent_credit_ask(agent_credit_queue_t *queue, agent_lease_t *lease,
                       apr_size_t bytes);
 
@@ -60,15 +64,21 @@ bool agent_credit_ask(agent_credit_queue_t *queue, agent_lease_t *lease,
 bool agent_credit_takes(const agent_credit_queue_t *queue,
                         const agent_lease_t *lease, apr_size_t length);
 
+/* A line of that length (without its newline) cannot be added: its runner is
+ * not read, and a long line waits for its turn. */
+void agent_credit_hold(agent_credit_queue_t *queue, agent_lease_t *lease,
+                       apr_size_t length);
+
 /* Takes the bytes of a line, newline included, from the run's credit, as far as
- * it has any. */
+ * it has any; the line no longer waits. */
 void agent_credit_spend(agent_credit_queue_t *queue, agent_lease_t *lease,
                         apr_size_t bytes);
 
 /* So many bytes of the run are committed. */
 void agent_credit_save(agent_lease_t *lease, apr_size_t bytes);
 
-/* The runner's side has ended: the lease loses its credit and its request. */
+/* The runner's side has ended: the lease loses its credit and its request.
+ * Credit that it did not use lapses, unless it was asked to end. */
 void agent_credit_forget(agent_credit_queue_t *queue, agent_lease_t *lease);
 
 /* The same for a lease that is no longer HELD; a run that waits gets `go`. */
@@ -81,14 +91,21 @@ apr_size_t agent_credit_used(const agent_credit_queue_t *queue);
  * for their own output to be committed. */
 apr_size_t agent_credit_wanted(const agent_lease_group_t *group);
 
+/* Bytes in the lanes, and those that the runs of a runner reserved or wait for.
+ * Credit of other runners does not count, since it may never be used. */
+apr_size_t agent_credit_load(const agent_credit_queue_t *queue,
+                             const agent_lease_group_t *group);
+
 /* Whether the lanes take a line without credit: not while the next room there
  * is for a run that waits. */
 bool agent_credit_has_room(const agent_credit_queue_t *queue);
 
 /* Sends `go` to leases that wait: their output is committed, and they want no
- * long line or one that the lanes have room for. Credit that is not used for
- * 10 s lapses; for half as long after each that lapsed, at least 156 ms. Called
- * each turn of the loop; returns when to be called again at the latest. */
+ * long line or one that the lanes have room for. Credit that is not used lapses
+ * after 10 s (timing.credit); after 2 s when it takes the room for which a
+ * runner without credit waits; after half as long for each time that credit of
+ * the runner was not used before, at least a 64th. Called each turn of the
+ * loop; returns when to be called again at the latest. */
 apr_time_t agent_credit_step(agent_credit_queue_t *queue);
 
 #endif

@@ -139,6 +139,8 @@ bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
     else if (!is_last && is_stored(&line)
              && !agent_runner_has_room(sv, runner, &line.key, length)) {
         runner->held_key = line.key;
+        agent_credit_hold(&sv->credits,
+                          agent_lease_find(&sv->leases, &line.key), length);
         return false;
     }
     else if (line.type == AGENT_LINE_READY) {

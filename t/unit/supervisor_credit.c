@@ -3,100 +3,15 @@
 /* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
 /* OBJECTS: core/ db/query.c db/connection.c db/array.c */
 /* Flow control: when a run gets credit; see supervisor/runner/credit.h. */
-#include "../unit/check.h"
+#include "supervisor_fixture.h"
 
-#include <string.h>
-
-#include "../../mod_agent/supervisor/instance.h"
+#include "../../mod_agent/supervisor/run_end.h"
 #include "../../mod_agent/supervisor/runner/io.h"
 #include "../../mod_agent/supervisor/runner/line.h"
-#include "../../mod_agent/supervisor/run_end.h"
-
-#define BIG ((apr_size_t)8 * 1024 * 1024)
-
-#define RUNS 9
-
-typedef struct fixture_t {
-    agent_supervisor_t *sv;
-    agent_runner_t *runner;
-    agent_lease_t *leases[RUNS];
-    /* Of another runner. */
-    agent_lease_t *other;
-} fixture_t;
-
-static agent_runner_t *make_runner(apr_pool_t *pool)
-{
-    agent_runner_t *runner = apr_pcalloc(pool, sizeof(*runner));
-
-    agent_lease_group_init(&runner->group, runner);
-    agent_buffer_init(&runner->input, pool);
-    runner->pong_by = AGENT_CLOCK_NEVER;
-    return runner;
-}
-
-static agent_lease_t *add_lease(agent_supervisor_t *sv, agent_runner_t *runner,
-                                char digit)
-{
-    agent_lease_key_t key = {.epoch = 1};
-
-    memset(key.run_id, digit, sizeof(key.run_id));
-    return agent_lease_add(&sv->leases, &key, &runner->group);
-}
-
-/* A runner with nine runs, and one with a single run. */
-static fixture_t *make_fixture(apr_pool_t *pool)
-{
-    fixture_t *fixture = apr_pcalloc(pool, sizeof(*fixture));
-    agent_supervisor_t *sv = apr_pcalloc(pool, sizeof(*sv));
-
-    sv->context = apr_pcalloc(pool, sizeof(*sv->context));
-    sv->context->pool = pool;
-    fixture->sv = sv;
-    fixture->runner = make_runner(pool);
-    agent_lease_init(&sv->leases, sv->context);
-    agent_batch_init(&sv->batches, sv->context);
-    agent_credit_init(&sv->credits, sv->context, &sv->batches, &sv->runners);
-    for (int i = 0; i < RUNS; i++) {
-        fixture->leases[i] = add_lease(sv, fixture->runner, (char)('0' + i));
-    }
-    fixture->other = add_lease(sv, make_runner(pool), 'f');
-    return fixture;
-}
-
-/* Lines `go` that a runner reads. */
-static int read_go(agent_runner_t *runner)
-{
-    agent_buffer_t *input = &runner->input;
-    const char *text = agent_buffer_text(input);
-    int lines = 0;
-
-    for (apr_size_t i = 0; i < agent_buffer_length(input); i++) {
-        lines += text[i] == '\n';
-    }
-    runner->written += agent_buffer_length(input);
-    agent_buffer_consume(input, agent_buffer_length(input));
-    return lines;
-}
 
 static int count_go(const fixture_t *fixture)
 {
     return read_go(fixture->runner);
-}
-
-static void request(const fixture_t *fixture, agent_lease_t *lease,
-                    apr_size_t bytes)
-{
-    assert_true(agent_credit_ask(&fixture->sv->credits, lease, bytes));
-    agent_credit_step(&fixture->sv->credits);
-}
-
-/* The runs of the first runner request long lines. */
-static void ask_all(const fixture_t *fixture)
-{
-    for (int i = 0; i < RUNS; i++) {
-        assert_true(
-            agent_credit_ask(&fixture->sv->credits, fixture->leases[i], BIG));
-    }
 }
 
 static void credit_is_given_in_the_order_of_requests(void **state)
@@ -324,83 +239,6 @@ static void short_lines_do_not_wait_for_the_lanes(void **state)
     assert_int_equal(count_go(fixture), 1);
 }
 
-/* Steps each second. */
-static void wait_seconds(const fixture_t *fixture, int seconds)
-{
-    for (int i = 0; i < seconds; i++) {
-        fixture->sv->context->now += apr_time_from_sec(1);
-        agent_credit_step(&fixture->sv->credits);
-    }
-}
-
-static void credit_that_is_not_used_lapses(void **state)
-{
-    fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
-
-    request(fixture, fixture->leases[0], BIG);
-    wait_seconds(fixture, 9);
-    assert_int_equal(fixture->leases[0]->credit.granted, BIG);
-    wait_seconds(fixture, 1);
-    assert_int_equal(agent_credit_used(&sv->credits), 0);
-}
-
-static void credit_lapses_sooner_where_it_lapsed_before(void **state)
-{
-    fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
-    int lines = 0;
-
-    for (int i = 0; i < 400 * RUNS; i++) {
-        if (fixture->leases[i % RUNS]->credit.granted == 0) {
-            agent_credit_ask(&sv->credits, fixture->leases[i % RUNS], BIG);
-        }
-        sv->context->now += apr_time_from_msec(100) / RUNS;
-        agent_credit_step(&sv->credits);
-        lines += count_go(fixture);
-    }
-    assert_true(lines > 200);
-    /* Credit that is used makes up for it. */
-    for (int i = 0; i < RUNS; i++) {
-        agent_credit_forget(&sv->credits, fixture->leases[i]);
-    }
-    for (int i = 0; i < RUNS; i++) {
-        agent_credit_ask(&sv->credits, fixture->leases[i], BIG);
-        agent_credit_step(&sv->credits);
-        agent_credit_spend(&sv->credits, fixture->leases[i], BIG);
-    }
-    assert_int_equal(fixture->runner->group.turns[1].lapses, 0);
-}
-
-static void credit_does_not_lapse_while_the_supervisor_is_stopped(void **state)
-{
-    fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
-
-    request(fixture, fixture->leases[0], BIG);
-    sv->context->now += apr_time_from_sec(3600);
-    agent_credit_step(&sv->credits);
-    assert_int_equal(fixture->leases[0]->credit.granted, BIG);
-    wait_seconds(fixture, 10);
-    assert_int_equal(fixture->leases[0]->credit.granted, 0);
-}
-
-static void credit_does_not_lapse_before_the_runner_answers(void **state)
-{
-    fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
-
-    request(fixture, fixture->leases[0], BIG);
-    wait_seconds(fixture, 9);
-    fixture->runner->pong_by = sv->context->now + apr_time_from_sec(15);
-    wait_seconds(fixture, 12);
-    fixture->runner->pong_by = AGENT_CLOCK_NEVER;
-    agent_credit_step(&sv->credits);
-    assert_int_equal(fixture->leases[0]->credit.granted, BIG);
-    wait_seconds(fixture, 1);
-    assert_int_equal(fixture->leases[0]->credit.granted, 0);
-}
-
 static void output_of_an_older_lease_does_not_count(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
@@ -485,10 +323,6 @@ int main(void)
         CHECK_TEST(a_want_line_is_taken_however_much_is_unsaved),
         CHECK_TEST(short_lines_into_a_lane_are_bounded_for_each_run),
         CHECK_TEST(short_lines_do_not_wait_for_the_lanes),
-        CHECK_TEST(credit_that_is_not_used_lapses),
-        CHECK_TEST(credit_lapses_sooner_where_it_lapsed_before),
-        CHECK_TEST(credit_does_not_lapse_while_the_supervisor_is_stopped),
-        CHECK_TEST(credit_does_not_lapse_before_the_runner_answers),
         CHECK_TEST(output_of_an_older_lease_does_not_count),
         CHECK_TEST(output_under_the_epoch_of_a_lost_claim_is_dropped),
         CHECK_TEST(a_run_that_asks_in_time_is_never_held),
