@@ -34,8 +34,11 @@ sub end {
 my %actions = (
     # Asks for the longest line and does not send it.
     ask => sub { want($_[0], 8 * 1024 * 1024) },
+    # The same, and tells when it has credit.
+    reserve => sub { want($_[0], 8 * 1024 * 1024) },
     ask_twice => sub { want($_[0], $LONG); want($_[0], $LONG) },
     say => sub { want($_[0], $LONG + 1000) },
+    say_large => sub { want($_[0], 8 * 1024 * 1024) },
     say_unasked => sub { event($_[0], 'x' x $LONG); end($_[0]) },
     # Waits until another run has ended.
     say_and_ask => sub { },
@@ -61,8 +64,10 @@ my %messages = (
     },
     go => sub {
         my $run = $runs{ $_[0]{run_id} } or return;
-        if ($run->{input}{do} eq 'say') {
-            event($run, 'x' x $LONG);
+        my $action = $run->{input}{do};
+        event($run, 'reserved') if $action eq 'reserve';
+        if ($action =~ /\Asay(_large)?\z/) {
+            event($run, 'x' x ($1 ? 8_000_000 : $LONG));
             end($run);
         }
     },

@@ -52,6 +52,20 @@ static bool has_room(apr_size_t waiting, apr_size_t more, apr_size_t most)
     return waiting == 0 || waiting + more <= most;
 }
 
+/*
+ * Whether more bytes may wait at a runner which has so many, `all` those of all
+ * runners. It has a third of what the others leave: one that does not read
+ * delays no run of another. One that has read all may have one line.
+ */
+static bool has_share(apr_size_t own, apr_size_t all, apr_size_t more)
+{
+    apr_size_t sum = all + more;
+
+    return own == 0
+        || (sum <= AGENT_START_ALL_BYTES
+            && own + more <= (AGENT_START_ALL_BYTES - sum) / 2);
+}
+
 static apr_size_t started_max(const agent_supervisor_t *sv)
 {
     apr_size_t memory = sv->context->config->runner_memory > 0
@@ -69,13 +83,13 @@ static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
 }
 
 /* Whether its runner has room for it, and half of the lanes is free, counting
- * credit given and what the runner's own runs requested: a run writes
- * checkpoints as large as the state from which it starts. */
+ * what the runner's own runs reserved and requested: a run writes checkpoints
+ * as large as the state from which it starts. */
 static bool fits(const agent_supervisor_t *sv, apr_size_t started,
                  const agent_lease_t *lease)
 {
     return has_room(started, lease->start_bytes, started_max(sv))
-        && agent_credit_used(&sv->credits) + agent_credit_wanted(lease->group)
+        && agent_credit_load(&sv->credits, lease->group)
         < AGENT_BATCH_MAX_LANES / 2;
 }
 
@@ -147,7 +161,7 @@ static bool must_wait(load_t *load, const agent_supervisor_t *sv,
 static bool can_pass(const portion_t *portion, load_t *load, apr_size_t bytes)
 {
     bool has_space = has_room(portion->bytes, bytes, AGENT_START_BYTES)
-        && has_room(portion->input, bytes, AGENT_START_ALL_BYTES);
+        && has_share(load->input, portion->input, bytes);
 
     if (bytes <= AGENT_START_SMALL_BYTES) {
         return has_space;

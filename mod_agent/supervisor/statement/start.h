@@ -19,7 +19,8 @@
 /* With more unread input than this a runner gets no line that is longer than
  * AGENT_START_SMALL_BYTES: such a line delays those after it. */
 #define AGENT_START_RUNNER_BYTES 1000000
-/* Unread input of all runners together; a single line may exceed it. */
+/* Unread input of all runners together. Of it a runner has a third of what the
+ * others leave; one line exceeds it at each runner that had read all. */
 #define AGENT_START_ALL_BYTES 48000000
 /*
  * A runner keeps the state of a run, as text or as a tree many times as large,
