@@ -1,31 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every source has a test: the table of files in its folder's README names, in
-# the row of the source, a test that exists. Covered folders stand in @FOLDERS.
+# the row of the source, a test that exists. A C test links with a source of the
+# row.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
 use AgentTest::Source;
 use Test::More;
 
-my @FOLDERS = map { "mod_ratelimit_regional/$_" } qw(status decision config rules counter);
-
-# Source => the tests in t/ that its row names.
-sub tests_of {
+# The rows of a folder's README: [sources, tests in t/].
+sub rows_of {
     my ($folder) = @_;
-    my %tests;
+    my @rows;
     for my $row (grep { /\A\|/ } split /\n/, slurp(root() . "/$folder/README.md")) {
-        my @names = $row =~ /`([\w.\/]+)`/g;
-        my @tests = grep { m{/} && -f root() . "/t/$_" } @names;
-        $tests{$_} = [@tests] for grep { !m{/} } @names;
+        my @names = $row =~ /`([\w.\/*]+)`/g;
+        push @rows, [ [ map { s/\.\*\z/.c/r } grep { !m{/} } @names ],
+            [ grep { m{/} && -f root() . "/t/$_" } @names ] ];
     }
-    return %tests;
+    return @rows;
 }
 
-for my $folder (@FOLDERS) {
-    my %tests = tests_of($folder);
-    my @sources = map { m{([^/]+)\z} } source_files(qr{\A\Q$folder\E/[^/]+\.c\z});
-    is join(' ', grep { !@{ $tests{$_} // [] } } @sources), '',
+# The files and folders (with a / at the end) that a C test links with.
+sub linked_with {
+    my ($test) = @_;
+    my @words = map { split } slurp(root() . "/t/$test") =~ m{OBJECTS:(.*)\*/}g;
+    return map { m{\A\.\./(.*)} ? $1 : "mod_agent/$_" } @words;
+}
+
+sub is_linked {
+    my ($source, $test) = @_;
+    return grep { $_ eq $source || $_ eq $source =~ s{[^/]+\z}{}r } linked_with($test);
+}
+
+my %sources;
+push @{ $sources{ s{/[^/]+\z}{}r } }, s{.*/}{}r for source_files(qr{\Amod_\w+/.*\.c\z});
+
+for my $folder (sort keys %sources) {
+    my (%is_tested, @strangers);
+    for (rows_of($folder)) {
+        my ($names, $tests) = @{$_};
+        if (@{$tests}) { $is_tested{$_} = 1 for @{$names} }
+        for my $test (grep { /\.c\z/ } @{$tests}) {
+            push @strangers, $test if !grep { is_linked("$folder/$_", $test) } @{$names};
+        }
+    }
+    is join(' ', grep { !$is_tested{$_} } @{ $sources{$folder} }), '',
         "$folder: its README names an existing test for every source";
+    is join(' ', @strangers), '', "$folder: C tests link with a source of the row that names them";
 }
 
 done_testing;

@@ -9,6 +9,8 @@ use Test::More;
 
 my %LINES = (c => 500, h => 150, sql => 500, pm => 500, pl => 500, sh => 500);
 my $FUNCTION_LINES = 60;
+# Of the modules, as they are. A longer one is a decision, taken here.
+my $LONGEST = 45;
 my $HANDLER_LINES = 25;
 # The aim is 6: an out-parameter, a subject, inputs, err and pool add up.
 my $PARAMETERS = 8;
@@ -23,7 +25,7 @@ for my $file (source_files(qr/\.(?:c|h|sql|pm|pl|sh)\z/)) {
 is join("\n", @too_long), '', 'no file is too long';
 
 my @c_files = source_files(qr/\.c\z/);
-my (@long, @handlers, @wide, @sizes);
+my (@long, @handlers, @wide, @functions);
 open my $ctags, '-|', 'ctags', '-f', '-', '--output-format=json',
     '--fields=+neS', '--kinds-C=f', @c_files
     or die "ctags: $!\n";
@@ -31,7 +33,7 @@ while (my $line = <$ctags>) {
     my $tag = decode_json($line);
     my $size = $tag->{end} - $tag->{line} + 1;
     my $name = "$tag->{path}:$tag->{line} $tag->{name}";
-    push @sizes, $size if $tag->{path} =~ m{\Amod_\w+/};
+    push @functions, [ $size, $name ] if $tag->{path} =~ m{\Amod_\w+/};
     push @long, "$name has $size lines" if $size > $FUNCTION_LINES;
     push @handlers, "$name has $size lines"
         if $tag->{name} =~ /\Aagent_handle_/ && $size > $HANDLER_LINES;
@@ -43,7 +45,11 @@ is join("\n", @long), '', "no function is longer than $FUNCTION_LINES lines";
 is join("\n", @handlers), '', "no handler of an endpoint is longer than $HANDLER_LINES lines";
 is join("\n", @wide), '', "no function has more than $PARAMETERS parameters";
 
-@sizes = sort { $a <=> $b } @sizes;
-cmp_ok $sizes[@sizes / 2] // 0, '<=', 13, 'half of the functions have at most 13 lines';
+@functions = sort { $b->[0] <=> $a->[0] || $a->[1] cmp $b->[1] } @functions;
+my $longest = join '', map { sprintf "%3d lines: %s\n", @{$_} } @functions[ 0 .. 9 ];
+note "The longest functions of the modules:\n$longest";
+cmp_ok $functions[@functions / 2][0] // 0, '<=', 13, 'half of the functions have at most 13 lines';
+cmp_ok $functions[0][0], '<=', $LONGEST, "the longest function of the modules has at most $LONGEST lines"
+    or diag $longest;
 
 done_testing;
