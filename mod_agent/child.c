@@ -15,16 +15,16 @@
 #include "private.h"
 #include "wait/park.h"
 
-/* Between two heartbeats of a waiting request; SDKs take silence of three times
- * this for a lost connection. */
+/* Interval between the heartbeats of a waiting request. SDKs treat silence of
+ * three intervals as a lost connection. */
 #define HEARTBEAT apr_time_from_sec(5)
 
 /* The generation that this child belongs to. */
 static ap_generation_t own_generation;
 
-/* At most half of the shortest Timeout: the MPM closes a connection on which
- * nothing happens for so long. */
-static apr_interval_time_t find_heartbeat(const server_rec *server)
+/* At most half of the shortest Timeout, since the MPM closes a connection that
+ * is silent for Timeout. */
+static apr_interval_time_t choose_heartbeat(const server_rec *server)
 {
     apr_interval_time_t heartbeat = HEARTBEAT;
 
@@ -72,7 +72,7 @@ static apr_status_t start_waiters(agent_child_t *child, server_rec *server,
                     .reserve = agent_capacity_most_turns(),
                     .count_idle = agent_capacity_count_idle,
                     .baton = agent_capacity_make_slot(pool)},
-        .heartbeat = find_heartbeat(server),
+        .heartbeat = choose_heartbeat(server),
         .is_ending = is_notified_of_end() ? NULL : is_child_ending,
         .grace = agent_config_drain_timeout(config)};
 
@@ -103,7 +103,7 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
     return rv != APR_SUCCESS ? rv : start_waiters(child, server, pool);
 }
 
-/* Logs at the start what would otherwise fail the first request. */
+/* Logs a problem with the database before it fails the first request. */
 static void check_database(const agent_child_t *child, server_rec *server,
                            apr_pool_t *pool)
 {

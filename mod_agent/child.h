@@ -11,8 +11,8 @@
  */
 agent_child_t *agent_child_start(server_rec *server, apr_pool_t *pool);
 
-/* In child_stopping: ends the waits of requests. graceful: after
- * AgentDrainTimeout. */
+/* In child_stopping: ends the waits of requests, those for the end of a run
+ * after AgentDrainTimeout if graceful. */
 void agent_child_stop(const agent_child_t *child, bool graceful);
 
 #endif

@@ -41,6 +41,8 @@
 #include "private.h"
 #include "supervisor/supervisor.h"
 
+/* How long runs of a supervisor that has died remain leased to it. It renews
+ * its lease every few seconds; other hosts take the runs 5 s after the end. */
 #define LEASE_SEC 20
 /* A supervisor that ended sooner than this is restarted after a pause. */
 #define CRASH_LOOP apr_time_from_sec(2)
@@ -162,7 +164,8 @@ static void start_supervisor(daemon_t *daemon, bool pause)
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
                      AGENT_LOGNO(0402) "the supervisor could not be started: "
                                        "runs are accepted but not executed; "
-                                       "it is tried again every few seconds");
+                                       "the start is repeated every few "
+                                       "seconds");
     }
     daemon->missing = rv != APR_SUCCESS;
 }

@@ -15,7 +15,8 @@ bool agent_daemon_check_user(const agent_server_config_t *config,
  * Starts the supervisor in post_config. It is started again when it dies,
  * drains when the configuration's pool ends (a restart), and ends with the
  * parent. When the system refuses a process, agent_daemon_monitor() tries again
- * while httpd serves.
+ * while httpd serves. Errors: those of the system calls, APR_ENOENT for an
+ * unknown AgentRunnerUser.
  */
 apr_status_t agent_daemon_start(agent_server_config_t *config,
                                 const char *conninfo, server_rec *server,

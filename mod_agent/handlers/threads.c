@@ -66,7 +66,7 @@ int agent_handle_thread_delete(agent_call_t *call)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    /* An active run lost its lease: its runner is told to stop. */
+    /* The supervisor stops the runner of a run that was deleted. */
     agent_wake_cancel(call->child->wake_fd, changed);
     return agent_response_empty(call, HTTP_NO_CONTENT);
 }

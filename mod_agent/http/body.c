@@ -4,7 +4,6 @@
 
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 #include <apr_buckets.h>
 #include <apr_strings.h>
@@ -13,42 +12,23 @@
 #include <util_filter.h>
 
 #include "../core/allocator.h"
-#include "../core/heap.h"
-#include "../wait/budget.h"
 #include "../wait/park.h"
+#include "body_buffer.h"
 #include "last_chunk.h"
 #include "problem.h"
 
-/* The first buffer, in the request's pool; most bodies fit. */
-#define FIRST_BYTES ((apr_size_t)8 * 1024)
 /* Consecutive empty reads while input is pending: a filter that decompresses
  * may consume many small pieces before it returns a byte. */
 #define EMPTY_READS 100000
 
-/* Free memory that the buffers' allocator keeps. */
+/* Free memory that the allocator of large buffers keeps. */
 #define KEPT_BYTES ((apr_size_t)512 * 1024)
-
-struct agent_bodies_t {
-    /* Of all large buffers. Connections have allocators of their own, each of
-     * which would keep free memory. */
-    apr_allocator_t *allocator;
-    agent_budget_t *budget;
-    agent_body_slots_t *slots;
-};
 
 struct agent_body_t {
     agent_call_t *call;
     int (*then)(agent_call_t *call);
     apr_bucket_brigade *arrived;
-    char *text;
-    apr_size_t length;
-    apr_size_t capacity;
-    /* Of text, if that is larger than the first buffer; else NULL. Destroyed
-     * when the buffer grows, so that the smaller buffer does not remain in the
-     * request's pool. */
-    apr_pool_t *pool;
-    /* Of the child's budget, together with pool; else NULL. */
-    agent_share_t *share;
+    agent_body_buffer_t buffer;
     bool is_complete;
 };
 
@@ -88,133 +68,18 @@ static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
                   "The body ended too early or is badly chunked.");
 }
 
-/* ---- the buffer ---- */
-
-static void drop_buffer(void *data)
-{
-    agent_body_t *body = data;
-
-    if (body->pool != NULL) {
-        apr_pool_destroy(body->pool);
-        body->pool = NULL;
-    }
-    body->text = NULL;
-    body->length = 0;
-    body->capacity = 0;
-}
-
-static apr_status_t destroy_buffer(void *body)
-{
-    drop_buffer(body);
-    return APR_SUCCESS;
-}
-
-/* Content-Length; no bound without one, or when a filter that decompresses has
- * returned more. */
-static apr_size_t find_announced(const agent_body_t *body, apr_size_t wanted)
-{
-    const char *text = apr_table_get(body->call->r->headers_in,
-                                     "Content-Length");
-    apr_int64_t announced = text != NULL ? apr_atoi64(text) : 0;
-
-    return announced >= (apr_int64_t)wanted ? (apr_size_t)announced
-                                            : APR_SIZE_MAX;
-}
-
-/* Doubles, so that all copies together are as long as the text; bounded by the
- * announced length and by AgentMaxBody. */
-static apr_size_t find_capacity(const agent_body_t *body, apr_size_t wanted)
-{
-    apr_size_t announced = find_announced(body, wanted);
-    apr_size_t most = agent_config_max_body(body->call->dir);
-    apr_size_t capacity = 2 * body->capacity;
-
-    if (capacity < FIRST_BYTES) {
-        capacity = FIRST_BYTES;
-    }
-    if (capacity > announced) {
-        capacity = announced;
-    }
-    if (capacity > most) {
-        capacity = most;
-    }
-    return capacity > wanted ? capacity : wanted;
-}
-
-static void move_text(agent_body_t *body, char *text, apr_size_t capacity)
-{
-    if (body->length > 0) {
-        memcpy(text, body->text, body->length);
-    }
-    body->text = text;
-    body->capacity = capacity;
-}
-
-static apr_pool_t *make_buffer_pool(const agent_call_t *call)
-{
-    return agent_allocator_make_pool(call->child->bodies->allocator);
-}
-
-static void begin_share(agent_body_t *body)
-{
-    agent_call_t *call = body->call;
-    const agent_share_cut_t cut = {drop_buffer, body, SHUT_RD};
-
-    apr_pool_cleanup_register(call->pool, body, destroy_buffer,
-                              apr_pool_cleanup_null);
-    body->share = agent_share_add(call->child->bodies->budget, &cut,
-                                  call->pool);
-}
-
-static void grow_in_own_pool(agent_body_t *body, apr_size_t capacity)
-{
-    apr_pool_t *old = body->pool;
-    apr_size_t counted = old != NULL ? body->capacity : 0;
-
-    if (body->share == NULL) {
-        begin_share(body);
-    }
-    agent_share_set(body->share, capacity, apr_time_now());
-    body->pool = make_buffer_pool(body->call);
-    move_text(body, apr_palloc(body->pool, capacity + 1), capacity);
-    if (old != NULL) {
-        apr_pool_destroy(old);
-    }
-    if (counted <= AGENT_HEAP_LARGE && capacity > AGENT_HEAP_LARGE) {
-        agent_heap_trim_after(body->call->pool);
-    }
-}
-
-static void grow(agent_body_t *body, apr_size_t wanted)
-{
-    apr_size_t capacity = find_capacity(body, wanted);
-
-    if (capacity > FIRST_BYTES) {
-        grow_in_own_pool(body, capacity);
-        return;
-    }
-    move_text(body, apr_palloc(body->call->pool, capacity + 1), capacity);
-}
+/* ---- reading ---- */
 
 static apr_status_t append(agent_body_t *body, const char *data,
                            apr_size_t size)
 {
-    agent_call_t *call = body->call;
-
-    if (size > agent_config_max_body(call->dir) - body->length) {
-        return refuse_size(call);
+    if (!agent_body_buffer_append(&body->buffer, data, size)) {
+        return refuse_size(body->call);
     }
-    if (size > body->capacity - body->length) {
-        grow(body, body->length + size);
-    }
-    memcpy(body->text + body->length, data, size);
-    body->length += size;
     /* The client sends without waiting for 100 Continue (RFC 9110, 10.1.1). */
-    call->r->expecting_100 = 0;
+    body->call->r->expecting_100 = 0;
     return APR_SUCCESS;
 }
-
-/* ---- reading ---- */
 
 static apr_status_t take_bucket(agent_body_t *body, apr_bucket *bucket)
 {
@@ -303,44 +168,31 @@ static int conclude(agent_body_t *body, apr_status_t rv)
     if (rv != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    if (body->length > 0) {
-        body->text[body->length] = '\0';
-        call->body = body->text;
-        call->body_length = body->length;
+    if (body->buffer.length > 0) {
+        body->buffer.text[body->buffer.length] = '\0';
+        call->body = body->buffer.text;
+        call->body_length = body->buffer.length;
     }
     return body->then(call);
 }
 
-/* Before the connection is returned to the MPM. */
-static void pause_share(const agent_body_t *body)
-{
-    if (body->share != NULL) {
-        agent_share_wait(body->share, agent_park_client(body->call->r),
-                         apr_time_now());
-    }
-}
-
 /* APR_ENOSPC: the body was cut while it waited. */
-static apr_status_t resume_share(const agent_body_t *body)
-{
-    return body->share == NULL || agent_share_resume(body->share) ? APR_SUCCESS
-                                                                  : APR_ENOSPC;
-}
-
 static apr_status_t read_more(void *baton)
 {
     agent_body_t *body = baton;
-    apr_status_t rv = resume_share(body);
-    apr_size_t before = body->length;
+    apr_status_t rv;
+    apr_size_t before;
 
-    if (rv == APR_SUCCESS) {
-        rv = read_all(body, APR_NONBLOCK_READ);
+    if (!agent_body_buffer_resume(&body->buffer)) {
+        return APR_ENOSPC;
     }
+    before = body->buffer.length;
+    rv = read_all(body, APR_NONBLOCK_READ);
     if (rv == APR_EAGAIN) {
-        if (body->share != NULL && body->length > before) {
-            agent_share_progress(body->share, apr_time_now());
+        if (body->buffer.length > before) {
+            agent_body_buffer_progress(&body->buffer);
         }
-        pause_share(body);
+        agent_body_buffer_wait(&body->buffer);
     }
     return rv;
 }
@@ -353,12 +205,12 @@ static apr_status_t refuse_wait(agent_call_t *call, apr_status_t rv)
         return refuse(call, AGENT_E_LATE, NULL);
     case APR_ENOSPC:
         return refuse(call, AGENT_E_LATE,
-                      "The body did not arrive in time: others needed the "
-                      "memory that its part took.");
+                      "The body did not arrive in time, and other requests "
+                      "needed its memory.");
     case APR_EBUSY:
         return refuse(call, AGENT_E_OVERLOADED,
-                      "Too many requests wait for the rest of their bodies: "
-                      "of this one nothing has come for longest.");
+                      "Too many requests wait for the rest of their bodies, "
+                      "and this one has been silent for longest.");
     default:
         return rv;
     }
@@ -369,7 +221,7 @@ static int go_on(void *baton, apr_status_t rv)
     agent_body_t *body = baton;
 
     /* After a timeout of the MPM read_more() was not called. */
-    resume_share(body);
+    agent_body_buffer_resume(&body->buffer);
     return conclude(
         body, body->is_complete ? APR_SUCCESS : refuse_wait(body->call, rv));
 }
@@ -383,10 +235,10 @@ static int wait_for_rest(agent_body_t *body)
     if (agent_park_client(call->r) == NULL) {
         return conclude(body,
                         refuse(call, AGENT_E_OVERLOADED,
-                               "No file descriptor is left to wait for "
-                               "the rest of the body with."));
+                               "No file descriptor is left for a request that "
+                               "waits for the rest of its body."));
     }
-    pause_share(body);
+    agent_body_buffer_wait(&body->buffer);
     return agent_park_read(call->r, &reading);
 }
 
@@ -443,6 +295,7 @@ int agent_body_receive(agent_call_t *call, int (*then)(agent_call_t *call))
     }
     body = apr_pcalloc(call->pool, sizeof(*body));
     body->call = call;
+    body->buffer.call = call;
     body->then = then;
     body->arrived = apr_brigade_create(call->pool,
                                        call->r->connection->bucket_alloc);
@@ -455,10 +308,7 @@ void agent_body_release(agent_call_t *call)
     call->body = "";
     call->body_length = 0;
     if (call->incoming != NULL) {
-        drop_buffer(call->incoming);
-        if (call->incoming->share != NULL) {
-            agent_share_set(call->incoming->share, 0, apr_time_now());
-        }
+        agent_body_buffer_free(&call->incoming->buffer);
     }
 }
 

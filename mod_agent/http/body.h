@@ -16,9 +16,9 @@ void agent_body_register(void);
 
 /*
  * Called in child_init. bytes: the budget of all bodies of the child, without
- * the first 8 KB of each; when it is exceeded, incomplete bodies are cut, see
- * wait/budget.h. slots: requests that may wait for the rest of their bodies, at
- * least 1; see wait/body_slot.h.
+ * the first 8 KB of each; when it is exceeded, incomplete bodies are cut
+ * (wait/budget.h). slots: how many requests may wait for the rest of their
+ * bodies, at least 1 (wait/body_slot.h). *out is in pool.
  */
 apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
                                  int slots, apr_pool_t *pool);

@@ -20,8 +20,8 @@ static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
     return agent_error_set(&call->err, id, detail, NULL, call->pool);
 }
 
-/* Bodies are stored as received, so that none may be encoded. An input filter
- * that decodes (mod_deflate) removes the header. */
+/* Refuses an encoded body, because bodies are stored as received. An input
+ * filter that decodes (mod_deflate) removes the header. */
 static apr_status_t check_content(agent_call_t *call)
 {
     const char *coding = apr_table_get(call->r->headers_in, "Content-Encoding");

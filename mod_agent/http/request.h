@@ -7,11 +7,12 @@
 #include "call.h"
 
 /* Validates call->body as JSON; *value is borrowed from it. An empty body
- * becomes {}. */
+ * becomes {}. Errors: MEDIA_TYPE for an encoded body, and those of
+ * agent_json_scan_request(). */
 apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
 
-/* Most parameters of a query string. SDKs send at most two dozen, where they
- * repeat a name for each field or mode of a list. */
+/* Limit of parameters in a query string. SDKs send at most two dozen, when they
+ * repeat a name for each word of a list. */
 #define AGENT_QUERY_PARAMS 128
 
 /*
@@ -25,31 +26,33 @@ apr_status_t agent_request_query(agent_call_t *call);
 /* Frees call->query. Results of the functions below stay valid. */
 void agent_request_drop_query(agent_call_t *call);
 
-/* An integer parameter from low to high. *out stays when it is absent. */
+/* The functions below leave *out unchanged when the parameter is absent. Error:
+ * INVALID. */
+
+/* An integer from low to high. */
 apr_status_t agent_request_number(int *out, agent_call_t *call,
                                   const char *name, int low, int high);
 
-/* A parameter that is one of words; borrowed from them. *out stays when it is
- * absent. */
+/* One of words, which are NULL-terminated; borrowed from them. */
 apr_status_t agent_request_word(const char **out, agent_call_t *call,
                                 const char *name, const char *const *words);
 
-/* A parameter true|1|yes or false|0|no, in any case. *out stays when it is
- * absent. */
+/* true|1|yes or false|0|no, in any case. */
 apr_status_t agent_request_flag(bool *out, agent_call_t *call,
                                 const char *name);
 
 /*
- * A list parameter, as the SDKs send it: repeated names, a JSON array of
- * strings, or words separated by commas. *out: NULL-terminated, each word once,
- * borrowed from words; it stays when the list is absent or empty.
+ * A list, as the SDKs send it: repeated names, a JSON array of strings, or
+ * words separated by commas. *out: NULL-terminated, in call->pool, each word
+ * once, borrowed from words; unchanged for an empty list too.
  */
 apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
                                  const char *name, const char *const *words);
 
 /*
  * A header that holds an identifier: 1 to limit printable ASCII characters
- * without a comma, sent once. *out is NULL when it is absent.
+ * without a comma, sent once. *out: borrowed from the request; NULL when the
+ * header is absent. Error: BAD_REQUEST.
  */
 apr_status_t agent_request_identifier(const char **out, agent_call_t *call,
                                       const char *name, apr_size_t limit);

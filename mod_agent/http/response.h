@@ -10,8 +10,8 @@
  */
 int agent_response_json(agent_call_t *call, int status, const char *body);
 
-/* The same for a body that is freed afterwards: output that the socket does not
- * accept at once is copied. */
+/* The same for a body that the caller frees after the call: output that the
+ * socket does not accept at once is copied. */
 int agent_response_json_transient(agent_call_t *call, int status,
                                   const char *body);
 
@@ -23,17 +23,17 @@ void agent_response_set_next(agent_call_t *call, const char *offset);
 int agent_response_empty(agent_call_t *call, int status);
 
 /*
- * Sets Location, from which SDKs reconnect after a response that was cut: path
- * with this request's query. SDKs prepend the API's URL, so path does not begin
+ * Sets Location to path with this request's query: SDKs reconnect there after a
+ * response that was cut. They prepend the API's URL, so path does not begin
  * with AgentPrefix.
  */
 void agent_response_set_location(agent_call_t *call, const char *path);
 
 /*
- * Sets Content-Location to the path of the run, from which SDKs read its id.
- * again: suffix of that path for agent_response_set_location(), `/stream` for
- * example; NULL for no Location. thread_id NULL: a stateless run,
- * /runs/{run_id}.
+ * Sets Content-Location to the path of the run, from which SDKs read its id;
+ * thread_id NULL: /runs/{run_id}, for a stateless run. again: the suffix of the
+ * path for agent_response_set_location(), `/stream` for example; NULL: no
+ * Location.
  */
 void agent_response_set_run_location(agent_call_t *call, const char *thread_id,
                                      const char *run_id, const char *again);

@@ -131,8 +131,8 @@ static int send_not_found(agent_call_t *call, const char *path)
         : NULL;
 
     if (path != NULL && (*path == '\0' || strcmp(path, "/") == 0)) {
-        detail = "This is an API without pages: GET /ok and /info say that it "
-                 "is there.";
+        detail = "This is an API without pages: GET /ok and /info show that it "
+                 "works.";
     }
     agent_error_set(&call->err, AGENT_E_NOT_FOUND, detail, NULL, call->pool);
     return agent_problem_send(call);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The checks that schema.c's tables consist of. Each checks one value; the
+ * The rows of schema.c's tables, and their checks. Each checks one value; the
  * error is INVALID with the value's JSON pointer.
  */
 #ifndef AGENT_MODEL_CHECK_H
@@ -14,7 +14,8 @@
 
 typedef struct agent_check_t agent_check_t;
 
-/* The position of a value in the body. Printed only for an error. */
+/* The position of a value in the body, printed only for an error, and where the
+ * error goes. */
 typedef struct agent_json_path_t {
     /* NULL for the body itself. */
     const struct agent_json_path_t *above;
@@ -25,18 +26,25 @@ typedef struct agent_json_path_t {
     apr_pool_t *pool;
 } agent_json_path_t;
 
+/* A row of a table: a member of an object and the check of its value. */
 struct agent_check_t {
+    /* NULL ends the table. */
     const char *key;
+    /* Absent or null is an error. */
     bool required;
     apr_status_t (*check)(const agent_check_t *check, agent_raw_t value,
                           const agent_json_path_t *path);
-    /* Words of a choice; members of an object. */
+    /* Parameters of the check: the words of a choice, NULL-terminated; the
+     * table of an object; the bounds of a number, a length in bytes or a count
+     * of elements, inclusive. */
     const char *const *words;
     const agent_check_t *members;
     double low;
     double high;
 };
 
+/* The position of a member, or of an element, of the value at path; path is
+ * borrowed. */
 agent_json_path_t agent_json_path_below(const agent_json_path_t *path,
                                         const char *key);
 agent_json_path_t agent_json_path_at(const agent_json_path_t *path, int index);

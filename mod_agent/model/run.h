@@ -23,36 +23,41 @@ typedef struct agent_run_filter_t {
     const char *const *select;
 } agent_run_filter_t;
 
-/* The thread of the run ref->run_id; ref->thread_id is not read. */
+/* The id of the thread of the run ref->run_id, in pool; ref->thread_id is not
+ * read. Error: RUN_NOT_FOUND. */
 apr_status_t agent_run_find_thread(const char **thread_id, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
                                    agent_error_t **err, apr_pool_t *pool);
 
+/* The record of a run. Error: RUN_NOT_FOUND. */
 apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
                            const agent_run_ref_t *ref, agent_error_t **err,
                            apr_pool_t *pool);
 
 /*
  * Runs of a thread, newest first: up to filter->limit, or as many as fit into
- * about 16 MB, but at least one. *next: the offset of the next page, NULL after
- * the last run.
+ * about 16 MB, but at least one. *next: the offset of the next page, in pool;
+ * NULL after the last run. Error: THREAD_NOT_FOUND.
  */
 apr_status_t agent_run_list(const char **body, const char **next,
                             agent_db_pool_t *db, const agent_run_ref_t *ref,
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool);
 
+/* Deletes a final run with its events and checkpoints. Errors: RUN_NOT_FOUND,
+ * RUN_ACTIVE. */
 apr_status_t agent_run_delete(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
 
-/* action: interrupt or rollback. */
+/* Cancels an unfinished run; one that executes ends later. action: interrupt or
+ * rollback. Errors: RUN_NOT_FOUND, RUN_FINISHED. */
 apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, const char *action,
                               agent_error_t **err, apr_pool_t *pool);
 
-/* Cancels runs of one thread; run_ids is NULL-terminated. RUN_NOT_FOUND if none
- * of them exists. */
+/* Cancels runs of the thread ref->thread_id; run_ids is NULL-terminated. Error:
+ * RUN_NOT_FOUND if none of them exists. */
 apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
                                    const char *const *run_ids,
@@ -61,8 +66,8 @@ apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
 
 /*
  * Cancels up to 100 unfinished runs with ids below *before, newest first, and
- * sets *before to the id of the last one. status: pending, running or all.
- * RUN_NOT_FOUND when no run is left.
+ * sets *before to the id of the last one, in pool. status: pending, running or
+ * all. Error: RUN_NOT_FOUND when no run is left.
  */
 apr_status_t agent_run_cancel_by_status(const char **changed,
                                         const char **before,
@@ -71,7 +76,8 @@ apr_status_t agent_run_cancel_by_status(const char **changed,
                                         const char *status, const char *action,
                                         agent_error_t **err, apr_pool_t *pool);
 
-/* The final values of a run; APR_EAGAIN while it has not finished. */
+/* The final values of a run; APR_EAGAIN while it has not finished. Error:
+ * RUN_NOT_FOUND. */
 apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
                             const agent_run_ref_t *ref, agent_error_t **err,
                             apr_pool_t *pool);

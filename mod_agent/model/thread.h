@@ -8,28 +8,35 @@
 #include "ref.h"
 #include "thread_cursor.h"
 
-/* request: the body as sent. if_exists: raise or do_nothing. */
+/* Creates the thread ref->thread_id. request: the body as sent. if_exists:
+ * raise (error THREAD_EXISTS) or do_nothing, which returns the existing thread.
+ */
 apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  const char *if_exists, const char *request,
                                  agent_error_t **err, apr_pool_t *pool);
 
+/* The record of a thread, with its values. Error: THREAD_NOT_FOUND. */
 apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
 
+/* Deletes a thread with its runs, also one that executes. Error:
+ * THREAD_NOT_FOUND. */
 apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool);
 
-/* The state at a checkpoint; checkpoint_id NULL: the newest state. */
+/* The state at a checkpoint; checkpoint_id NULL: the newest state. Errors:
+ * THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
 apr_status_t agent_thread_get_state(const char **body, agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,
                                     const char *checkpoint_id,
                                     agent_error_t **err, apr_pool_t *pool);
 
 /* The cursor after the last event, where a stream of new events begins.
- * *run_id: the run that executes there, or NULL. */
+ * *run_id: the run that executes there, in pool, or NULL. Error:
+ * THREAD_NOT_FOUND. */
 apr_status_t agent_thread_find_end(agent_thread_cursor_t *cursor,
                                    const char **run_id, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,

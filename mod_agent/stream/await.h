@@ -6,8 +6,8 @@
 #include "../http/call.h"
 
 /*
- * Responds 204 once the run of call->ref has ended or is gone. Sends nothing
- * before that.
+ * Responds 204 once the run call->ref has ended or is gone. Sends nothing
+ * before that. Both functions return what the handler returns to httpd.
  */
 int agent_await_end(agent_call_t *call);
 

@@ -8,10 +8,13 @@
 
 typedef struct agent_event_stream_t agent_event_stream_t;
 
+/* Events of one query. */
+#define AGENT_EVENT_STREAM_BATCH 200
+
 /* In the call's pool. */
 struct agent_event_stream_t {
     agent_call_t *call;
-    /* The id of the run or thread whose changes wake the stream. */
+    /* The id of the run or thread whose changes wake the stream; borrowed. */
     const char *key;
     /*
      * Queries the events after the stream's cursor, sends them and moves the
@@ -33,6 +36,7 @@ struct agent_event_stream_t {
                                  apr_pool_t *scratch);
     /* The number of the last event sent; set together with send_updates. */
     apr_int64_t (*get_cursor)(const agent_event_stream_t *stream);
+    /* Of the three functions above. */
     void *baton;
     /* Cancels the run of call->ref when the client disconnects. */
     bool cancels;

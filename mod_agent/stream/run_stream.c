@@ -16,9 +16,6 @@
 #include "event_stream.h"
 #include "sse.h"
 
-/* Events of one query. */
-#define BATCH 200
-
 typedef struct stream_t {
     agent_event_stream_t base;
     /* Number of the last event sent. */
@@ -89,9 +86,9 @@ static apr_status_t poll_events(agent_event_stream_t *base, apr_pool_t *scratch)
     stream_t *stream = base->baton;
     agent_call_t *call = base->call;
     agent_db_result_t *events;
-    apr_status_t rv = agent_run_read_events(&events, call->db, &call->ref,
-                                            stream->sent, BATCH, NULL,
-                                            &call->err, scratch);
+    apr_status_t rv = agent_run_read_events(
+        &events, call->db, &call->ref, stream->sent, AGENT_EVENT_STREAM_BATCH,
+        NULL, &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
         rv = agent_event_stream_begin(base);

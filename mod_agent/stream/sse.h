@@ -7,7 +7,8 @@
 
 #include "../http/call.h"
 
-/* Sends the headers of an event stream. */
+/* Sends the headers of an event stream. APR_ECONNABORTED: the client has
+ * disconnected. */
 apr_status_t agent_sse_begin(agent_call_t *call);
 
 /*
@@ -35,8 +36,8 @@ apr_status_t agent_sse_send(agent_call_t *call, apr_array_header_t *texts,
 bool agent_sse_is_wanted(const char *const *modes, const char *event);
 
 /*
- * Reads Last-Event-ID: a number from -1 (all events); *after stays when the
- * header is absent. Error: BAD_REQUEST.
+ * Reads Last-Event-ID: a number from -1 (all events). *after is unchanged when
+ * the header is absent. Error: BAD_REQUEST.
  */
 apr_status_t agent_sse_read_cursor(apr_int64_t *after, agent_call_t *call);
 

@@ -16,9 +16,7 @@
 #include "event_stream.h"
 #include "sse.h"
 
-/* Events of one query. */
-#define BATCH 200
-/* Of one turn, with the states that are read beside the events. */
+/* Sent in one turn: events, and states that are read beside them. */
 #define TURN_BYTES (128 * 1024)
 
 typedef struct thread_stream_t {
@@ -195,8 +193,8 @@ static apr_status_t poll_events(agent_event_stream_t *base, apr_pool_t *scratch)
     agent_db_result_t *events;
     int sent = 0;
     apr_status_t rv = agent_thread_read_events(
-        &events, call->db, &call->ref, &stream->cursor, BATCH, stream->names,
-        &call->err, scratch);
+        &events, call->db, &call->ref, &stream->cursor,
+        AGENT_EVENT_STREAM_BATCH, stream->names, &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
         rv = agent_event_stream_begin(base);

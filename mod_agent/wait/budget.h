@@ -51,9 +51,9 @@ void agent_share_set(agent_share_t *share, apr_size_t bytes, apr_time_t now);
 
 /*
  * The share begins to wait for its client; its memory must not be used until
- * agent_share_resume(). client is borrowed for this time. NULL, when
- * descriptors have run out: a cut then frees the memory, and the owner is
- * called when the client sends or reads data, or after Timeout.
+ * agent_share_resume(). client is borrowed for this time. It is NULL when
+ * descriptors have run out: a cut then frees the memory, but the MPM calls the
+ * owner only when the client sends or reads data, or after Timeout.
  */
 void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client,
                       apr_time_t now);

@@ -8,6 +8,7 @@
 #include <apr_network_io.h>
 
 typedef struct agent_client_address_t {
+    /* agent_client_address_number() */
     apr_uint64_t number;
     int count;
     /* Next in the free list. */
@@ -26,15 +27,19 @@ apr_uint64_t agent_client_address_number(const apr_sockaddr_t *client);
 /* "192.0.2.1" or "2001:db8:0:1::/64", for the log; in pool. */
 const char *agent_client_address_print(apr_uint64_t number, apr_pool_t *pool);
 
+/* pool: for the hash and its entries, which are reused. */
 void agent_client_addresses_init(agent_client_addresses_t *addresses,
                                  apr_pool_t *pool);
 
+/* 0 for an address that has none. */
 int agent_client_addresses_count(const agent_client_addresses_t *addresses,
                                  apr_uint64_t number);
 
-/* The returned address is valid until its count is 0. */
+/* Counts one more. The returned address is valid until its count is 0. */
 agent_client_address_t *agent_client_addresses_add(
     agent_client_addresses_t *addresses, apr_uint64_t number);
+
+/* Counts one less; required for each agent_client_addresses_add(). */
 void agent_client_addresses_remove(agent_client_addresses_t *addresses,
                                    apr_uint64_t number);
 

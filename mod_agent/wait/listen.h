@@ -5,6 +5,7 @@
 
 #include "state.h"
 
+/* conninfo: libpq's connection string, borrowed. Does not connect yet. */
 void agent_listen_init(agent_waiter_registry_t *registry, const char *conninfo,
                        apr_pool_t *pool);
 

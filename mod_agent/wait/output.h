@@ -28,8 +28,8 @@ agent_output_t *agent_output_add(conn_rec *c);
 /* Whether data is held. Not to be called after agent_output_wait(). */
 bool agent_output_has_held(const agent_output_t *output);
 
-/* The connection is given to the MPM. Until the next call of a function of this
- * header, its data may be dropped and the client cut. client: as in
+/* The connection is given to the MPM. Until the next call of one of these
+ * functions its data may be dropped and the client cut. client: as in
  * agent_share_wait(). */
 void agent_output_wait(const agent_output_t *output,
                        const agent_client_socket_t *client);

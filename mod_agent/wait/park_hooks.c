@@ -27,8 +27,8 @@ static agent_park_t *make_park(conn_rec *c)
     return park;
 }
 
-/* The connection was given back by the MPM. The scoreboard counts this thread
- * as busy from now on. */
+/* The MPM has returned the connection. The scoreboard counts this thread as
+ * busy from now on. */
 static int continue_request(conn_rec *c, agent_park_t *park)
 {
     ap_update_child_status(

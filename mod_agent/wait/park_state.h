@@ -36,7 +36,8 @@ agent_park_t *agent_park_find_usable(const request_rec *r);
 void agent_park_restore_client(conn_rec *c, agent_park_t *park);
 apr_status_t agent_park_restore_before_close(void *data);
 
-/* Gives the connection to the MPM until its socket is readable or writable. */
+/* Gives the connection to the MPM until its socket is readable or writable.
+ * Returns what the process_connection hook returns. */
 int agent_park_wait_in_mpm(conn_rec *c, conn_sense_e sense);
 
 /* Takes turns of the parked request until it has to wait. Returns what the
@@ -46,9 +47,10 @@ int agent_park_advance(conn_rec *c, agent_park_t *park);
 /* Ends the parked request of a connection that the MPM is about to close. */
 void agent_park_abandon(conn_rec *c, agent_park_t *park);
 
-/* The same for a request whose body is incomplete, and reading on; both return
- * what the process_connection hook returns. */
+/* Ends the wait of a request for its body, with rv as in agent_reading_t.go_on.
+ * Returns what the process_connection hook returns. */
 int agent_park_body_end(conn_rec *c, agent_park_t *park, apr_status_t rv);
+/* Reads more of the body, which has arrived. Returns the same. */
 int agent_park_body_read_more(conn_rec *c, agent_park_t *park);
 /* Waits for more of the body; pending output is sent first. */
 int agent_park_body_wait(conn_rec *c, agent_park_t *park);

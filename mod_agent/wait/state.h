@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiters and their registry as structs, private to this folder. */
+/* The structs of waiters and their registry, private to this folder. */
 #ifndef AGENT_WAIT_STATE_H
 #define AGENT_WAIT_STATE_H
 

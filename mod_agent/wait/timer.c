@@ -10,8 +10,8 @@
 /* Every 6th heartbeat also polls for changes whose notification was lost; the
  * polls of subscribed waiters share one query. */
 #define HEARTBEATS_PER_POLL 6
-/* Heartbeats of clients that connected together are spread: in each slice of
- * time, twice as many as an even distribution would have. */
+/* Heartbeats of clients that connected together are spread: a slice of time has
+ * at most twice as many as an even distribution. */
 #define SLICE            apr_time_from_msec(10)
 #define LEAST_HEARTBEATS 8
 /* Between calls of is_ending. */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The buffer of a request body, private to body.c. It grows with the body; its
+ * memory counts in the child's budget for bodies (wait/budget.h), which may cut
+ * it while the request waits.
+ */
+#ifndef AGENT_HTTP_BODY_BUFFER_H
+#define AGENT_HTTP_BODY_BUFFER_H
+
+#include "../wait/body_slot.h"
+#include "../wait/budget.h"
+#include "call.h"
+
+struct agent_bodies_t {
+    /* Of all large buffers. Connections have allocators of their own, each of
+     * which would keep free memory. */
+    apr_allocator_t *allocator;
+    agent_budget_t *budget;
+    agent_body_slots_t *slots;
+};
+
+/* In the call's pool; zero but for call at first. */
+typedef struct agent_body_buffer_t {
+    agent_call_t *call;
+    /* With room for a NUL after capacity; NULL while it is empty. */
+    char *text;
+    apr_size_t length;
+    apr_size_t capacity;
+    /* Of text, if that is larger than the first buffer; else NULL. Destroyed
+     * when the buffer grows, so that the smaller buffer does not remain in the
+     * request's pool. */
+    apr_pool_t *pool;
+    /* Of the child's budget, together with pool; else NULL. */
+    agent_share_t *share;
+} agent_body_buffer_t;
+
+/* Appends a copy of data. False: the body would be larger than AgentMaxBody. */
+bool agent_body_buffer_append(agent_body_buffer_t *buffer, const char *data,
+                              apr_size_t size);
+
+/* Frees the text. */
+void agent_body_buffer_free(agent_body_buffer_t *buffer);
+
+/* The request begins to wait for its client: until
+ * agent_body_buffer_resume() the text may be cut. */
+void agent_body_buffer_wait(const agent_body_buffer_t *buffer);
+
+/* The request goes on; may be called when it does not wait. False, once: the
+ * text was cut. */
+bool agent_body_buffer_resume(const agent_body_buffer_t *buffer);
+
+/* The client has sent data. */
+void agent_body_buffer_progress(const agent_body_buffer_t *buffer);
+
+#endif
