@@ -5,8 +5,8 @@
 #   my $server = HostileServer->new;
 #   graph(model => $server->model('openai', 'ids'))
 #   $server->tool('json')          # a tool for a graph
-#   $server->wait_requests(16)     # of /gate/, which are held, /page/ and /book/
-#   $server->release(1)            # answers one of them
+#   $server->wait_requests(16)     # of /gate/ and /stall/, which are held, /page/, /book/ and /prose/
+#   $server->release(1)            # answers one of those that are held
 package HostileServer;
 use strict;
 use warnings;
@@ -19,17 +19,21 @@ use Socket qw(IPPROTO_TCP TCP_NODELAY);
 
 use constant TIMEOUT => 120;
 
-# Actions: ($socket, $path, $self).
+# Actions: ($socket, $path, $self, $body).
 my %actions = (
     ok    => sub { send_stream($_[0], answer_of($_[1], 'fine')) },
     bytes => \&send_bytes,
     ids   => sub { send_endless($_[0], sub { qq({"id":"$_[0]","choices":[]}) }) },
     names => sub { send_endless($_[0], sub { call_chunk($_[0]) }) },
     calls => sub { send_stream($_[0], join '', map { event(call_chunk("tool$_", $_)) } 1 .. 200) },
+    args  => \&send_args,
     json  => \&send_json,
+    lines => \&send_lines,
     long  => \&send_long,
-    page  => sub { send_text($_[0], $_[2], 66_000) },
-    book  => sub { send_text($_[0], $_[2], (1 << 20) - 300) },
+    page  => sub { send_text($_[0], $_[2], 'x' x 66_000) },
+    book  => sub { send_text($_[0], $_[2], 'x' x ((1 << 20) - 300)) },
+    prose => sub { send_text($_[0], $_[2], 'word ' x 200_000) },
+    stall => \&send_slowly,
     gate  => \&send_gated,
 );
 
@@ -118,9 +122,9 @@ sub serve {
         my $pid = fork // POSIX::_exit(1);
         next if $pid;
         close $listener;
-        my $path = read_request($socket);
+        my ($path, $body) = read_request($socket);
         my ($action) = $path =~ m{^/(\w+)/};
-        $actions{$action}->($socket, $path, $self) if $actions{$action};
+        $actions{$action}->($socket, $path, $self, $body) if $actions{$action};
         shutdown $socket, 1;
         POSIX::_exit(0);
     }
@@ -137,9 +141,9 @@ sub read_request {
     ($length) = $text =~ /^content-length: (\d+)/mi;
     my $missing = ($length // 0) - (length($text) - index($text, "\r\n\r\n") - 4);
     while ($missing > 0) {
-        $missing -= sysread($socket, my $bytes, 1 << 20) || POSIX::_exit(0);
+        $missing -= sysread($socket, $text, 1 << 20, length $text) || POSIX::_exit(0);
     }
-    return $path;
+    return ($path, $text =~ s/\A.*?\r\n\r\n//sr);
 }
 
 sub send_all {
@@ -206,6 +210,38 @@ sub send_json {
     return send_all($socket, head('application/x-ndjson') . "$text\n");
 }
 
+# An object of 225 KB; json-c's tree of it takes 61 MB.
+my $nested = '{"a":[' . join(',', ('{}') x 75_000) . ']}';
+
+sub quote { return '"' . ($_[0] =~ s/(["\\])/\\$1/gr) . '"' }
+
+# A call of the tool clock with those arguments, in pieces; of the path /args/whole,
+# in one event as an object. Then an answer.
+sub send_args {
+    my ($socket, $path, undef, $body) = @_;
+    return send_stream($socket, answer_of($path, 'fine')) if $body =~ /"tool_call_id"|"tool_result"/;
+    my $is_whole = $path =~ m{/whole/};
+    my @pieces = $is_whole ? $nested : map { quote($_) } $nested =~ /(.{1,16000})/g;
+    if ($path =~ /completions/) {
+        return send_stream($socket, join '',
+            event('{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"i","function":{"name":"clock"}}]}}]}'),
+            (map { event(qq({"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":$_}}]}}]})) } @pieces),
+            event('{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}'), event('[DONE]'));
+    }
+    my $input = $is_whole ? shift @pieces : '{}';
+    return send_stream($socket, join '', map { event($_) } '{"type":"message_start","message":{"id":"i"}}',
+        qq({"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"i","name":"clock","input":$input}}),
+        (map { qq({"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":$_}}) } @pieces),
+        '{"type":"message_delta","delta":{"stop_reason":"tool_use"}}', '{"type":"message_stop"}');
+}
+
+# Progress and a result of that shape.
+sub send_lines {
+    my ($socket) = @_;
+    return send_all($socket, head('application/x-ndjson')
+        . qq({"custom":$nested}\n{"result":$nested}\n));
+}
+
 # An answer of nearly 2 MiB.
 sub send_long {
     my ($socket) = @_;
@@ -214,9 +250,17 @@ sub send_long {
 }
 
 sub send_text {
-    my ($socket, $self, $length) = @_;
+    my ($socket, $self, $text) = @_;
     syswrite $self->{log_in}, 'x';
-    return send_all($socket, head('text/plain') . 'x' x $length);
+    return send_all($socket, head('text/plain') . $text);
+}
+
+# Most of a reply of 1 MB, the rest once it is released.
+sub send_slowly {
+    my ($socket, $path, $self) = @_;
+    send_text($socket, $self, 'x' x 999_000);
+    sysread $self->{gate_out}, my $byte, 1;
+    return send_all($socket, 'x' x 1000);
 }
 
 sub send_gated {

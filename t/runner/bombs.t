@@ -21,6 +21,12 @@ my %graphs = (
     claude => graph(model => $server->model('anthropic', 'ok')),
     tools  => graph(tools => [ map { $server->tool($_) } qw(json gate book) ]),
     get    => graph(tools => [ { %{ $server->tool('gate') }, method => 'GET' } ]),
+    slow   => graph(model => $server->model('openai', 'ok'),
+        tools => [ map { $server->tool($_) } qw(stall book) ]),
+    prose  => graph(tools => [ $server->tool('prose') ]),
+    lines  => graph(tools => [ $server->tool('lines') ]),
+    (map { ("$_ args" => graph(model => $server->model($_, 'args')),
+        "$_ whole" => graph(model => $server->model($_, 'args/whole'))) } qw(openai anthropic)),
     map { $_ => graph(model => $server->model('openai', $_)) } qw(bytes ids names calls long));
 
 # A start line; a field may be a reference to JSON text.
@@ -169,10 +175,12 @@ sub limited_runner {
     return RunnerTest->new(graphs => \%graphs);
 }
 
+# A command that calls a tool so many times.
 sub storm_of {
-    my ($count) = @_;
+    my ($count, $name) = @_;
+    $name //= 'gate';
     return { goto => 'tools', update => { messages => [ { role => 'ai', content => '',
-        tool_calls => [ map { { name => 'gate', args => {}, id => "c$_" } } 1 .. $count ] } ] } };
+        tool_calls => [ map { { name => $name, args => {}, id => "c$_" } } 1 .. $count ] } ] } };
 }
 
 sub end_of {
@@ -365,6 +373,67 @@ subtest 'many runs with large replies at once' => sub {
         cmp_ok $cost->{peak_bytes}, '<', 250 * MB, "$graph: 30 runs take less than 250 MB";
         note sprintf 'peak %.0f MB', $cost->{peak_bytes} / MB;
     }
+};
+
+# Runs 40 of them and a small one in a runner of 420 MB.
+sub is_bounded_together {
+    my ($title, $most, %fields) = @_;
+    return subtest $title => sub {
+        my $runner = limited_runner('-d 420000');
+        my %large = map { line_of(%fields) } 1 .. 40;
+        my ($small, $small_line) = line_of(input => human('Hello'));
+        my $ends = {};
+        my $cost = eval {
+            cost_of([ $runner->pid ], sub { $ends = $runner->ends_of(join('', values %large, $small_line), 41) });
+        } // do { diag $@; { peak_bytes => 1e12, cpu_sec => 1e6 } };
+        is scalar(grep { $_->{status} eq 'success' } values %{$ends}), 41,
+            '40 runs and a small one end with success';
+        cmp_ok $cost->{peak_bytes}, '<', $most * MB, "they take less than $most MB";
+        cmp_ok $cost->{cpu_sec}, '<', 40, 'the processor time is less than a second of a run';
+        note sprintf 'peak %.0f MB, processor %.1f s', $cost->{peak_bytes} / MB, $cost->{cpu_sec};
+    };
+}
+
+SKIP: {
+    skip 'a sanitizer takes more than any limit', 1 if is_sanitized();
+    my $nested = '{"a":[' . join(',', ('{}') x 75_000) . ']}';
+    my %together = (stream_modes => [qw(updates custom)]);
+    is_bounded_together('40 runs: the demo model calls a tool with 75,000 objects', 100, %together,
+        input => human("use clock $nested"));
+    is_bounded_together('40 runs: the demo model sends an event of 75,000 objects', 100, %together,
+        input => human("custom $nested"));
+    is_bounded_together("40 runs: a client's call in OpenAI's form has 75,000 objects", 100, %together,
+        input => { messages => [ { role => 'ai', content => '', tool_calls => [ { function => {
+            name => 'clock', arguments => $nested } } ] }, { role => 'user', content => 'Hi' } ] });
+    is_bounded_together("40 runs: additional_kwargs has 75,000 objects", 320, %together, input =>
+        \qq({"messages":[{"role":"user","content":"Hi","additional_kwargs":$nested}]}));
+    is_bounded_together('40 runs: a tool sends an event and a result of 75,000 objects', 100, %together,
+        graph_id => 'lines', input => human('use lines {}'));
+    for my $vendor (qw(openai anthropic)) {
+        is_bounded_together("40 runs: $vendor streams arguments of 75,000 objects", 100, %together,
+            graph_id => "$vendor args", input => human('Hi'));
+        is_bounded_together("40 runs: $vendor sends arguments of 75,000 objects in one event", 250, %together,
+            graph_id => "$vendor whole", input => human('Hi'));
+    }
+    is_bounded_together('40 runs: the demo model repeats 200,000 words of a tool', 250,
+        graph_id => 'prose', input => human('use prose {}'), stream_modes => []);
+}
+
+subtest 'a slow tool does not hold up the large replies of another run' => sub {
+    plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
+    # 3 MiB for replies of all runs.
+    my $runner = limited_runner('-d 49152');
+    my ($slow, $slow_line) = line_of(graph_id => 'slow', command => storm_of(4, 'stall'));
+    my ($other, $other_line) = line_of(graph_id => 'slow', command => storm_of(1, 'book'));
+    my $before = $server->count_requests;
+    $runner->send_raw($slow_line);
+    $server->wait_requests($before + 4);
+    settle($runner);
+    $runner->send_raw($other_line);
+    is end_of($runner, $other), 'success', 'another run reads its reply while the tool is silent';
+    $server->release(4);
+    is end_of($runner, $slow), 'success', 'the run with the slow tool ends with success';
+    $server->drain;
 };
 
 # ---- a model server ----

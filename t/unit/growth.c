@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/ model/schema.c model/check.c http/request.c */
 /* OBJECTS: runners/builtin/message/ runners/builtin/base/clean.c */
-/* OBJECTS: runners/builtin/base/value.c runners/builtin/base/text.c */
+/* OBJECTS: runners/builtin/base/raw.c runners/builtin/base/value.c */
+/* OBJECTS: runners/builtin/base/text.c */
 /* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/problem.c */
 /*
  * Reads random bodies and query strings, each twice, with one of its dimensions

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/message/ runners/builtin/base/clean.c */
-/* OBJECTS: runners/builtin/base/value.c runners/builtin/base/text.c */
+/* OBJECTS: runners/builtin/base/raw.c runners/builtin/base/value.c */
+/* OBJECTS: runners/builtin/base/text.c */
 /* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/problem.c */
 /* OBJECTS: core/ */
 /* The forms of messages that clients send, and the reducer. */

@@ -124,23 +124,19 @@ size_t runner_value_weigh(const char *text, size_t length)
 
 /* In a scratch pool: cleaning takes several times the text. */
 static json_object *parse_cleaned(const char *text, size_t length,
-                                  bool keeps_surrogates, size_t *left,
-                                  apr_pool_t *pool)
+                                  bool keeps_surrogates, apr_pool_t *pool)
 {
     json_object *value = NULL;
     agent_error_t *err = NULL;
     apr_pool_t *scratch;
     const char *cleaned;
-    size_t weight;
 
     apr_pool_create(&scratch, pool);
     cleaned = runner_clean_json(text, length, keeps_surrogates, &length,
                                 scratch);
-    weight = runner_value_weigh(cleaned, length);
-    if (weight <= *left
+    if (runner_value_weigh(cleaned, length) <= RUNNER_VALUE_WEIGHT_MAX
         && agent_json_parse(&value, cleaned, length, &err, scratch)
             == APR_SUCCESS) {
-        *left -= weight;
         agent_json_own(runner_value_share(value), pool);
     }
     else {
@@ -153,23 +149,11 @@ static json_object *parse_cleaned(const char *text, size_t length,
 json_object *runner_value_parse(const char *text, size_t length,
                                 apr_pool_t *pool)
 {
-    size_t left = RUNNER_VALUE_WEIGHT_MAX;
-
-    return parse_cleaned(text, length, false, &left, pool);
-}
-
-json_object *runner_value_parse_bounded(const char *text, size_t length,
-                                        size_t *left, apr_pool_t *pool)
-{
-    json_object *value = parse_cleaned(text, length, false, left, pool);
-
-    return runner_value_depth(value) > RUNNER_VALUE_DEPTH ? NULL : value;
+    return parse_cleaned(text, length, false, pool);
 }
 
 json_object *runner_value_parse_event(const char *text, size_t length,
                                       apr_pool_t *pool)
 {
-    size_t left = RUNNER_VALUE_WEIGHT_MAX;
-
-    return parse_cleaned(text, length, true, &left, pool);
+    return parse_cleaned(text, length, true, pool);
 }

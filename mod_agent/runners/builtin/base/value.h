@@ -16,7 +16,9 @@
 /* The deepest value from a model or a tool: a line repeats it a few levels
  * deep, and is limited itself (AGENT_SCAN_DEPTH). */
 #define RUNNER_VALUE_DEPTH 64
-/* The most memory that the tree of such a value may take: 240 KB of {} do. */
+/* The most memory that the tree of such a value may take: 240 KB of {} do. Also
+ * for values that stay text (raw.h), of all calls of a message: the next run of
+ * the thread builds their trees. */
 #define RUNNER_VALUE_WEIGHT_MAX ((size_t)64 * 1024 * 1024)
 
 /* Adds a member; returns object, so that calls can be nested. */
@@ -65,14 +67,6 @@ size_t runner_value_weigh(const char *text, size_t length);
  */
 json_object *runner_value_parse(const char *text, size_t length,
                                 apr_pool_t *pool);
-
-/*
- * The same for a value that becomes a part of a line: NULL also when it is
- * nested deeper than RUNNER_VALUE_DEPTH levels, or its tree takes more than
- * *left bytes. Subtracts the bytes of the tree from *left.
- */
-json_object *runner_value_parse_bounded(const char *text, size_t length,
-                                        size_t *left, apr_pool_t *pool);
 
 /* The same for an event of a stream, which may have unpaired surrogates
  * (surrogates.h). */

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/uuid.h"
 #include "message.h"
+#include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/value.h"
 
 typedef struct word_t {
@@ -145,9 +146,10 @@ static void read_function_call(json_object *message, json_object *function,
 {
     const char *name = agent_json_string(function, "name", "");
     const char *text = agent_json_string(function, "arguments", "{}");
-    json_object *args = runner_value_parse(text, strlen(text), pool);
+    size_t left = RUNNER_VALUE_WEIGHT_MAX;
+    json_object *args = runner_raw_arguments(text, strlen(text), &left, pool);
 
-    if (json_object_is_type(args, json_type_object)) {
+    if (args != NULL) {
         json_object_array_add(
             agent_json_get(message, "tool_calls"),
             runner_message_call(name, runner_value_share(args), id));

@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "runners/builtin/base/clean.h"
+#include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/value.h"
 #include "runners/builtin/message/message.h"
 
@@ -175,18 +176,13 @@ const char *runner_answer_text(const runner_answer_t *answer, apr_pool_t *pool)
 /* The arguments as an object that belongs to pool; NULL when they are not an
  * object, or weigh more than *left, the rest for all calls of the message. No
  * arguments mean {}. */
-static json_object *parse_args(const runner_block_t *call, size_t *left,
-                               apr_pool_t *pool)
+static json_object *read_args(const runner_block_t *call, size_t *left,
+                              apr_pool_t *pool)
 {
-    json_object *args;
-
-    if (agent_buffer_length(&call->text) == 0) {
-        return agent_json_own(json_object_new_object(), pool);
-    }
-    args = runner_value_parse_bounded(agent_buffer_text(&call->text),
-                                      agent_buffer_length(&call->text), left,
-                                      pool);
-    return json_object_is_type(args, json_type_object) ? args : NULL;
+    return agent_buffer_length(&call->text) == 0
+        ? agent_json_own(json_object_new_object(), pool)
+        : runner_raw_arguments(agent_buffer_text(&call->text),
+                               agent_buffer_length(&call->text), left, pool);
 }
 
 static json_object *make_text_block(const char *text)
@@ -214,7 +210,7 @@ static json_object *make_call_block(const runner_block_t *call,
 static void add_call(json_object *message, json_object *content,
                      const runner_block_t *call, size_t *left, apr_pool_t *pool)
 {
-    json_object *args = parse_args(call, left, pool);
+    json_object *args = read_args(call, left, pool);
 
     if (content != NULL) {
         json_object_array_add(content, make_call_block(call, args));

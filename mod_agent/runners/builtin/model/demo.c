@@ -20,8 +20,8 @@
 
 #include "core/clock.h"
 #include "core/json.h"
+#include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/text.h"
-#include "runners/builtin/base/value.h"
 #include "runners/builtin/message/message.h"
 
 #define SLEEP_MAX_MS 600000
@@ -133,13 +133,13 @@ static size_t measure_object(const char *text)
 
 static void send_object(runner_call_t *call, const char *text, size_t length)
 {
-    size_t left = RUNNER_VALUE_WEIGHT_MAX;
     apr_pool_t *scratch;
     json_object *data;
 
     apr_pool_create(&scratch, call->pool);
-    data = runner_value_parse_bounded(text, length, &left, scratch);
-    if (json_object_is_type(data, json_type_object)) {
+    data = agent_json_own(
+        runner_raw_value(runner_raw_read(text, length, scratch)), scratch);
+    if (data != NULL) {
         runner_call_custom(call, data);
     }
     apr_pool_destroy(scratch);

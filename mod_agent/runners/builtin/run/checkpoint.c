@@ -105,7 +105,7 @@ static void send_checkpoint(runner_run_t *run, json_object *metadata)
                       run->run_id, run->epoch, run->checkpoint_id, quote,
                       has_parent ? run->parent_id : "null", quote);
     if (runner_emit_state(run) > RUNNER_STATE_MAX
-        || run->weight > RUNNER_STATE_WEIGHT_MAX) {
+        || run->tree_weight > RUNNER_STATE_WEIGHT_MAX) {
         runner_wire_drop(run->output.wire);
         run->has_overflown = true;
         return;

@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "runners/builtin/base/value.h"
+#include "weight.h"
 
 void runner_emit_begin_event(runner_run_t *run, const char *name)
 {
@@ -87,10 +88,13 @@ void runner_emit_values(runner_run_t *run)
 static void weigh_state(runner_run_t *run, size_t length)
 {
     const agent_buffer_t *out = &run->output.wire->out;
+    size_t excess;
 
     if (length > run->weighed_size + run->weighed_size / 16) {
-        run->weight = runner_value_weigh(
+        run->tree_weight = runner_value_weigh(
             agent_buffer_text(out) + agent_buffer_length(out) - length, length);
+        excess = runner_weight_excess(agent_json_get(run->values, "messages"));
+        run->weight = run->tree_weight - excess;
         run->weighed_size = length;
     }
 }

@@ -78,9 +78,11 @@ struct runner_run_t {
     /* A client continues after a breakpoint, which is not applied again. */
     bool is_resuming;
     /* Bytes of memory (weight.h): of the state, before its first checkpoint the
-     * most that it may take; of the start line. Length of the state's text at
-     * the last estimate, 0 before. */
+     * most that it may take; of the state as the tree that the next run builds;
+     * of the start line. Length of the state's text at the last estimate, 0
+     * before. */
     size_t weight;
+    size_t tree_weight;
     size_t start_weight;
     size_t weighed_size;
     /* Bytes of text: of the state, before the first checkpoint of the start

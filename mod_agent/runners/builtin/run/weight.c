@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Estimating the weight of a run from its start line. */
+/* Estimating the weight of a run. */
 #include "weight.h"
 
+#include "core/json.h"
 #include "core/raw.h"
 #include "core/scan.h"
+#include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/value.h"
 
 /* An element of a list in an input becomes a message of 3 KB or a block of
@@ -41,13 +43,14 @@ bool runner_weight_estimate(runner_weight_t *weight, const char *text,
                             size_t length)
 {
     agent_scan_t scan = {.pool = NULL};
-    agent_raw_t line = {text, length};
+    agent_raw_t line;
 
     weight->line = weight->begun = 0;
     weight->text = length;
     if (!agent_scan_json(&scan, text, length)) {
         return false;
     }
+    line = agent_raw_read(text);
     weight->line = weight->begun = scan.weight;
     weight->text += measure_growth(agent_raw_get(line, "input"))
         + measure_growth(agent_raw_get(line, "command"));
@@ -56,4 +59,31 @@ bool runner_weight_estimate(runner_weight_t *weight, const char *text,
             + weigh_growth(agent_raw_get(line, "command"));
     }
     return true;
+}
+
+static size_t sum_excess(json_object *list, const char *key)
+{
+    size_t bytes = 0;
+
+    if (json_object_is_type(list, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(list); i++) {
+            json_object *item = json_object_array_get_idx(list, i);
+
+            bytes += runner_raw_excess(agent_json_get(item, key));
+        }
+    }
+    return bytes;
+}
+
+size_t runner_weight_excess(json_object *messages)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < json_object_array_length(messages); i++) {
+        json_object *message = json_object_array_get_idx(messages, i);
+
+        bytes += sum_excess(agent_json_get(message, "tool_calls"), "args")
+            + sum_excess(agent_json_get(message, "content"), "input");
+    }
+    return bytes;
 }

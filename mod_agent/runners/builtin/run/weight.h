@@ -6,12 +6,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <json-c/json.h>
+
 /* The largest state as a tree in memory (core/scan.h). 7 MiB of messages of
  * one letter each take 200 MB, 7 MiB of {} 1.9 GB. */
 #define RUNNER_STATE_WEIGHT_MAX ((size_t)256 * 1024 * 1024)
 
 /* A run of at most this weight never waits for memory. */
 #define RUNNER_WEIGHT_SMALL ((size_t)1024 * 1024)
+
+/* The bytes of memory that messages take less than the tree of their text: the
+ * arguments of their calls may be raw (base/raw.h). Linear in the messages. */
+size_t runner_weight_excess(json_object *messages);
 
 /* In bytes. */
 typedef struct runner_weight_t {

@@ -7,7 +7,7 @@
 #include <apr_strings.h>
 
 #include "calculator.h"
-#include "core/json.h"
+#include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/value.h"
 
 #define EXPRESSION_MAX 1000
@@ -26,7 +26,8 @@ static void run_clock(runner_job_t *job)
 
 static void run_calculator(runner_job_t *job)
 {
-    const char *expression = agent_json_string(job->args, "expression", NULL);
+    const char *expression = runner_raw_string(job->args, "expression",
+                                               job->jobs->pool);
     const char *result;
 
     if (expression == NULL) {

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "progress.h"
 #include "runners/builtin/base/clean.h"
+#include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/base/value.h"
 
@@ -161,20 +162,30 @@ static bool append_encoded(agent_buffer_t *query, const char *text)
     return fits;
 }
 
+/* A string without its quotes, any other value as JSON. */
+static const char *read_value(const agent_member_t *member, apr_pool_t *pool)
+{
+    agent_raw_t value = {member->value, member->value_length};
+    const char *text = agent_raw_string(value, pool);
+
+    return text != NULL ? text : apr_pstrmemdup(pool, value.text, value.length);
+}
+
 /* Appends the arguments to the query of the URL. In one buffer: curl_url_set()
  * copies the whole query for each parameter that it appends. */
-static bool append_arguments(agent_buffer_t *query, json_object *arguments)
+static bool append_arguments(agent_buffer_t *query, json_object *arguments,
+                             apr_pool_t *scratch)
 {
-    json_object_object_foreach(arguments, key, value)
-    {
-        const char *text = json_object_get_string(value);
+    const char *at = runner_raw_text(arguments, scratch);
+    agent_member_t member;
 
+    while (agent_member_next(&member, &at)) {
         agent_buffer_append(query, "&", agent_buffer_length(query) > 0 ? 1 : 0);
-        if (!append_encoded(query, key)) {
+        if (!append_encoded(query, agent_member_key(&member, scratch))) {
             return false;
         }
         agent_buffer_append(query, "=", 1);
-        if (!append_encoded(query, text != NULL ? text : "null")) {
+        if (!append_encoded(query, read_value(&member, scratch))) {
             return false;
         }
     }
@@ -187,6 +198,7 @@ static const char *make_query_url(const runner_job_t *job)
     CURLU *url = curl_url();
     char *text = NULL;
     const char *result = NULL;
+    apr_pool_t *scratch;
     agent_buffer_t query;
 
     agent_buffer_init(&query, job->jobs->pool);
@@ -196,7 +208,8 @@ static const char *make_query_url(const runner_job_t *job)
         curl_free(text);
         text = NULL;
     }
-    if (append_arguments(&query, job->args)
+    apr_pool_create(&scratch, job->jobs->pool);
+    if (append_arguments(&query, job->args, scratch)
         && curl_url_set(url, CURLUPART_QUERY,
                         agent_buffer_length(&query) > 0
                             ? agent_buffer_text(&query)
@@ -206,6 +219,7 @@ static const char *make_query_url(const runner_job_t *job)
         && curl_url_get(url, CURLUPART_URL, &text, 0) == CURLUE_OK) {
         result = apr_pstrdup(job->jobs->pool, text);
     }
+    apr_pool_destroy(scratch);
     curl_free(text);
     curl_url_cleanup(url);
     return result;
@@ -250,7 +264,7 @@ void runner_http_tool_start(runner_job_t *job)
         }
     }
     else {
-        request.body = agent_json_print(job->args, pool);
+        request.body = runner_raw_text(job->args, pool);
         request.body_length = strlen(request.body);
         add_header(&request, job, "Content-Type", "application/json");
     }

@@ -9,8 +9,8 @@
 
 #include "core/json.h"
 #include "runners/builtin/base/clean.h"
+#include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/text.h"
-#include "runners/builtin/base/value.h"
 
 #define TYPE "application/x-ndjson"
 /* The most bytes of a malformed line that the model is shown. */
@@ -25,12 +25,13 @@ bool runner_progress_is_type(const char *content_type)
             || apr_isspace(content_type[length]));
 }
 
-/* A string is the text itself, anything else is printed as JSON. */
-static const char *print_result(json_object *result, apr_pool_t *pool)
+/* A string is the text itself, anything else is JSON. */
+static const char *print_result(agent_raw_t result, apr_pool_t *pool)
 {
-    return json_object_is_type(result, json_type_string)
-        ? apr_pstrdup(pool, json_object_get_string(result))
-        : agent_json_print(result, pool);
+    const char *text = agent_raw_string(result, pool);
+
+    return text != NULL ? text
+                        : apr_pstrmemdup(pool, result.text, result.length);
 }
 
 static bool is_blank(const char *line, size_t length)
@@ -46,21 +47,20 @@ static void read_line(runner_job_t *job, const char *text, size_t length,
                       apr_pool_t *scratch)
 {
     apr_pool_t *pool = job->jobs->pool;
-    size_t left = RUNNER_VALUE_WEIGHT_MAX;
-    json_object *line = runner_value_parse_bounded(text, length, &left,
-                                                   scratch);
-    json_object *custom;
-    json_object *result = NULL;
+    agent_raw_t line = runner_raw_read(text, length, scratch);
+    agent_raw_t custom = agent_raw_get(line, "custom");
+    agent_raw_t result = agent_raw_get(line, "result");
+    bool is_custom = agent_raw_kind(custom) > AGENT_RAW_NULL;
 
-    custom = agent_json_get(line, "custom");
-    if (custom != NULL) {
-        job->jobs->on_custom(job->jobs->baton, custom);
+    if (is_custom) {
+        job->jobs->on_custom(job->jobs->baton,
+                             agent_json_own(runner_raw_value(custom), scratch));
     }
-    if (json_object_object_get_ex(line, "result", &result)) {
+    if (agent_raw_kind(result) != AGENT_RAW_NONE) {
         job->result = print_result(result, pool);
         job->jobs->kept_size += strlen(job->result);
     }
-    else if (custom == NULL && job->bad_line == NULL) {
+    else if (!is_custom && job->bad_line == NULL) {
         job->bad_line = apr_pstrdup(
             pool,
             runner_text_shorten(runner_clean_text(text, length, NULL, scratch),
