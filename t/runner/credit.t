@@ -118,6 +118,31 @@ sub take_rest {
     is $rest[-1]{status}, 'success', 'progress: the run ends with success';
 }
 
+# The end of the time-out of another call is the event that ends the wait.
+{
+    my $server = ModelServer->new;
+    my $runner = RunnerTest->new(graphs => {
+        agent => graph(tools => [ map { $server->tool($_, timeout_ms => 2000) } qw(progress hang) ]) });
+    $runner->withhold_credit;
+    my $args = Cpanel::JSON::XS->new->encode({ lines => [ ('{"custom":1}') x 4000, '{"result":"done"}' ] });
+    my $start = start_line(input => human("use progress $args"), stream_modes => ['custom']);
+    $runner->send($start);
+    my $is_custom;
+    my @first = $runner->lines_until(sub {
+        $is_custom ||= ($_[0]{event} // '') eq 'custom';
+        return 1 if $_[0]{type} eq 'want' && $is_custom;
+        $runner->give_credit($_[0]) if $_[0]{type} eq 'want';
+        return 0;
+    });
+    my @other = $runner->run(input => human('use hang {}'));
+    like((grep { $_->{type} eq 'tool' } messages_of(@other))[0]{content}, qr/did not answer within 2000 ms/,
+        'time-out: a call ends while another run waits for credit');
+    my (undef, @rest) = take_rest($runner, $first[-1]);
+    my ($answer) = grep { $_->{type} eq 'tool' } messages_of(@first, @rest);
+    is_deeply [ @{$answer}{qw(status content)} ], [ 'success', 'done' ],
+        'time-out: the wait of a run for credit does not count';
+}
+
 {
     my $runner = RunnerTest->new(graphs => \%graphs);
     $runner->withhold_credit;

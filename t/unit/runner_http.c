@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/http.c */
+/* OBJECTS: runners/builtin/http.c core/clock.c */
 /* One transfer: the reply, refused headers, cancelling. */
 #include "check.h"
 

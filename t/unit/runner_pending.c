@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/run/pending.c */
+/* OBJECTS: runners/builtin/run/pending.c core/clock.c */
 /* Which runs may receive more text while there is too much of it. */
 #include "check.h"
 
+#include "core/clock.h"
 #include "runners/builtin/run/pending.h"
+
+/* The time of all that happens before a pause ends. */
+#define NOW ((apr_time_t)1000)
 
 static void below_the_limit_every_run_receives(void **state)
 {
     runner_pending_t pending = {.bytes_max = 10 * RUNNER_PENDING_SMALL};
     size_t first = 0;
 
-    runner_pending_set(&pending, &first, 9 * RUNNER_PENDING_SMALL);
+    runner_pending_set(&pending, &first, 9 * RUNNER_PENDING_SMALL, NOW);
     assert_int_equal(pending.bytes, 9 * RUNNER_PENDING_SMALL);
-    assert_false(runner_pending_is_paused(&pending, &first));
+    assert_false(runner_pending_is_paused(&pending, &first, NOW));
 }
 
 static void above_the_limit_one_run_receives_until_it_is_done(void **state)
@@ -22,17 +26,17 @@ static void above_the_limit_one_run_receives_until_it_is_done(void **state)
     size_t second = 0;
     size_t small = 0;
 
-    runner_pending_set(&pending, &first, RUNNER_PENDING_SMALL + 1);
-    runner_pending_set(&pending, &second, RUNNER_PENDING_SMALL + 1);
-    runner_pending_set(&pending, &small, RUNNER_PENDING_SMALL);
-    assert_false(runner_pending_is_paused(&pending, &second));
-    assert_true(runner_pending_is_paused(&pending, &first));
-    assert_false(runner_pending_is_paused(&pending, &small));
-    runner_pending_set(&pending, &second, 2 * RUNNER_PENDING_SMALL);
-    assert_false(runner_pending_is_paused(&pending, &second));
-    runner_pending_set(&pending, &second, 0);
-    assert_false(runner_pending_is_paused(&pending, &first));
-    runner_pending_set(&pending, &first, 0);
+    runner_pending_set(&pending, &first, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &second, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &small, RUNNER_PENDING_SMALL, NOW);
+    assert_false(runner_pending_is_paused(&pending, &second, NOW));
+    assert_true(runner_pending_is_paused(&pending, &first, NOW));
+    assert_false(runner_pending_is_paused(&pending, &small, NOW));
+    runner_pending_set(&pending, &second, 2 * RUNNER_PENDING_SMALL, NOW);
+    assert_false(runner_pending_is_paused(&pending, &second, NOW));
+    runner_pending_set(&pending, &second, 0, NOW);
+    assert_false(runner_pending_is_paused(&pending, &first, NOW));
+    runner_pending_set(&pending, &first, 0, NOW);
     assert_int_equal(pending.bytes, RUNNER_PENDING_SMALL);
 }
 
@@ -43,12 +47,58 @@ static void one_run_receives_while_memory_is_short(void **state)
     size_t first = 0;
     size_t second = 0;
 
-    runner_pending_set(&pending, &first, RUNNER_PENDING_SMALL + 1);
-    runner_pending_set(&pending, &second, RUNNER_PENDING_SMALL + 1);
-    assert_false(runner_pending_is_paused(&pending, &first));
-    assert_true(runner_pending_is_paused(&pending, &second));
+    runner_pending_set(&pending, &first, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &second, RUNNER_PENDING_SMALL + 1, NOW);
+    assert_false(runner_pending_is_paused(&pending, &first, NOW));
+    assert_true(runner_pending_is_paused(&pending, &second, NOW));
     pending.is_memory_short = false;
-    assert_false(runner_pending_is_paused(&pending, &second));
+    assert_false(runner_pending_is_paused(&pending, &second, NOW));
+}
+
+static void a_receiver_without_progress_is_replaced(void **state)
+{
+    runner_pending_t pending = {.bytes_max = 2 * RUNNER_PENDING_SMALL};
+    apr_time_t later = NOW + RUNNER_PENDING_IDLE;
+    size_t slow = 0;
+    size_t fast = 0;
+
+    runner_pending_set(&pending, &slow, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &fast, RUNNER_PENDING_SMALL + 1, NOW);
+    assert_false(runner_pending_is_paused(&pending, &slow, NOW));
+    assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
+    assert_true(runner_pending_is_paused(&pending, &fast, later - 1));
+    assert_int_equal(runner_pending_wake_at(&pending, NOW), later);
+    assert_false(runner_pending_is_paused(&pending, &fast, later));
+    assert_true(runner_pending_is_paused(&pending, &slow, later));
+}
+
+static void a_receiver_with_progress_is_not_replaced(void **state)
+{
+    runner_pending_t pending = {.bytes_max = 2 * RUNNER_PENDING_SMALL};
+    apr_time_t later = NOW + RUNNER_PENDING_IDLE;
+    size_t first = 0;
+    size_t second = 0;
+
+    runner_pending_set(&pending, &first, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &second, RUNNER_PENDING_SMALL + 1, NOW);
+    assert_false(runner_pending_is_paused(&pending, &first, NOW));
+    runner_pending_set(&pending, &first, RUNNER_PENDING_SMALL + 2, later - 1);
+    assert_true(runner_pending_is_paused(&pending, &second, later));
+    assert_false(runner_pending_is_paused(&pending, &first, later));
+}
+
+static void no_receiver_is_replaced_at_twice_the_limit(void **state)
+{
+    runner_pending_t pending = {.bytes_max = RUNNER_PENDING_SMALL};
+    apr_time_t later = NOW + RUNNER_PENDING_IDLE;
+    size_t slow = 0;
+    size_t other = 0;
+
+    runner_pending_set(&pending, &slow, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &other, RUNNER_PENDING_SMALL + 1, NOW);
+    assert_false(runner_pending_is_paused(&pending, &slow, NOW));
+    assert_true(runner_pending_is_paused(&pending, &other, later));
+    assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
 }
 
 int main(void)
@@ -57,6 +107,9 @@ int main(void)
         CHECK_TEST(below_the_limit_every_run_receives),
         CHECK_TEST(above_the_limit_one_run_receives_until_it_is_done),
         CHECK_TEST(one_run_receives_while_memory_is_short),
+        CHECK_TEST(a_receiver_without_progress_is_replaced),
+        CHECK_TEST(a_receiver_with_progress_is_not_replaced),
+        CHECK_TEST(no_receiver_is_replaced_at_twice_the_limit),
     };
 
     return CHECK_RUN(tests);

@@ -8,6 +8,8 @@
 #include <apr_ring.h>
 #include <apr_strings.h>
 
+#include "core/clock.h"
+
 #define CONNECT_TIMEOUT_MS 10000L
 #define REDIRECT_NONE      0L
 /* The bytes received at once of a transfer that can be paused: one byte may
@@ -26,6 +28,9 @@ struct runner_transfer_t {
     bool is_waiting;
     bool is_paused;
     bool has_been_refused;
+    /* The end of the time-out, later by each pause; the start of the pause. */
+    apr_time_t expires_at;
+    apr_time_t paused_at;
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -39,6 +44,8 @@ struct runner_http_t {
     transfer_ring_t waiting;
     int active_max;
     int paused;
+    /* No transfer expires before this time. */
+    apr_time_t expires_at;
 };
 
 /* Descriptors that the process needs for other purposes. */
@@ -91,6 +98,7 @@ runner_http_t *runner_http_open(apr_pool_t *pool)
     /* Idle connections are descriptors too. */
     curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS,
                       (long)http->active_max);
+    http->expires_at = AGENT_CLOCK_NEVER;
     APR_RING_INIT(&http->transfers, runner_transfer_t, link);
     APR_RING_INIT(&http->waiting, runner_transfer_t, link);
     apr_pool_cleanup_register(pool, http, close_http, apr_pool_cleanup_null);
@@ -104,18 +112,23 @@ static bool is_full(const runner_transfer_t *transfer)
     return request->is_full != NULL && request->is_full(request->baton);
 }
 
+static void pause_transfer(runner_transfer_t *transfer)
+{
+    if (!transfer->is_paused) {
+        transfer->is_paused = true;
+        transfer->paused_at = agent_clock_now();
+        transfer->http->paused++;
+    }
+}
+
 static size_t take_bytes(char *bytes, size_t size, size_t count, void *baton)
 {
     runner_transfer_t *transfer = baton;
-    runner_http_t *http = transfer->http;
     size_t length = size * count;
     long status = 0;
 
     if (is_full(transfer)) {
-        if (!transfer->is_paused) {
-            transfer->is_paused = true;
-            http->paused++;
-        }
+        pause_transfer(transfer);
         return CURL_WRITEFUNC_PAUSE;
     }
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -216,7 +229,6 @@ static CURLcode set_request(runner_transfer_t *transfer)
     if (request->is_full != NULL) {
         curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, PIECE_BYTES);
     }
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(request->timeout / 1000));
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->is_once ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->is_once ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
@@ -257,6 +269,14 @@ static apr_status_t end_with_pool(void *baton)
     return APR_SUCCESS;
 }
 
+static void set_expiry(runner_transfer_t *transfer, apr_time_t when)
+{
+    runner_http_t *http = transfer->http;
+
+    transfer->expires_at = when;
+    http->expires_at = when < http->expires_at ? when : http->expires_at;
+}
+
 /* libcurl refuses a handle only when memory is short: the transfer stays first
  * and is started after another has ended. */
 static void start_waiting(runner_http_t *http)
@@ -273,6 +293,10 @@ static void start_waiting(runner_http_t *http)
                              link);
         transfer->is_waiting = false;
         http->active++;
+        set_expiry(transfer,
+                   transfer->request.timeout > 0
+                       ? agent_clock_now() + transfer->request.timeout
+                       : AGENT_CLOCK_NEVER);
     }
 }
 
@@ -309,6 +333,14 @@ runner_transfer_t *runner_http_start(runner_http_t *http,
 void runner_http_wait(runner_http_t *http, struct curl_waitfd *descriptors,
                       unsigned count, int timeout_ms)
 {
+    apr_time_t now = agent_clock_now();
+
+    if (http->expires_at - now < apr_time_from_msec(timeout_ms)) {
+        /* Rounded up: an early wake-up would find nothing expired. */
+        timeout_ms = http->expires_at > now
+            ? (int)((http->expires_at - now + 999) / 1000)
+            : 0;
+    }
     curl_multi_poll(http->multi, descriptors, count, timeout_ms, NULL);
 }
 
@@ -377,7 +409,45 @@ static void resume_paused(runner_http_t *http)
     while ((transfer = find_resumable(http, transfer)) != NULL) {
         transfer->is_paused = false;
         http->paused--;
+        if (transfer->expires_at != AGENT_CLOCK_NEVER) {
+            set_expiry(transfer,
+                       transfer->expires_at + agent_clock_now()
+                           - transfer->paused_at);
+        }
         curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+    }
+}
+
+/* The first transfer that has expired; without one updates http->expires_at. A
+ * paused transfer does not expire. */
+static runner_transfer_t *find_expired(runner_http_t *http, apr_time_t now)
+{
+    apr_time_t first = AGENT_CLOCK_NEVER;
+    runner_transfer_t *transfer;
+
+    if (now < http->expires_at) {
+        return NULL;
+    }
+    APR_RING_FOREACH(transfer, &http->transfers, runner_transfer_t, link)
+    {
+        if (!transfer->is_paused && transfer->expires_at <= now) {
+            return transfer;
+        }
+        if (!transfer->is_paused && transfer->expires_at < first) {
+            first = transfer->expires_at;
+        }
+    }
+    http->expires_at = first;
+    return NULL;
+}
+
+static void end_expired(runner_http_t *http)
+{
+    apr_time_t now = agent_clock_now();
+    runner_transfer_t *transfer;
+
+    while ((transfer = find_expired(http, now)) != NULL) {
+        finish_transfer(transfer, CURLE_OPERATION_TIMEDOUT);
     }
 }
 
@@ -403,6 +473,7 @@ void runner_http_perform(runner_http_t *http)
             finish_transfer(transfer, message->data.result);
         }
     }
+    end_expired(http);
 }
 
 const char *runner_http_host(const char *url, apr_pool_t *pool)

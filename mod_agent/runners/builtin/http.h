@@ -43,7 +43,8 @@ typedef struct runner_request_t {
     /* NULL: no body. Must live as long as the transfer. */
     const char *body;
     size_t body_length;
-    /* From the time at which the transfer is active; 0: no limit. */
+    /* From the time at which the transfer is active, without the time in which
+     * is_full pauses it; 0: no limit. */
     apr_interval_time_t timeout;
     /* True pauses the transfer until it returns false; NULL: never paused. */
     bool (*is_full)(void *baton);

@@ -188,7 +188,9 @@ static apr_time_t advance_runs(runner_t *runner)
 static int get_timeout_ms(const runner_t *runner, apr_time_t wake_at)
 {
     apr_time_t now = agent_clock_now();
+    apr_time_t replace_at = runner_pending_wake_at(&runner->pending, now);
 
+    wake_at = replace_at < wake_at ? replace_at : wake_at;
     /* Only the pipe ends the wait of a full wire. */
     if (runner_wire_is_full(&runner->wire)) {
         return WAIT_LONGEST_MS;

@@ -2,23 +2,56 @@
 /* Counting text that is not in a state yet. */
 #include "pending.h"
 
-void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t now)
+#include "core/clock.h"
+
+static void set_receiver(runner_pending_t *pending, const size_t *bytes,
+                         apr_time_t now)
 {
-    pending->bytes = pending->bytes - *bytes + now;
-    *bytes = now;
-    if (now == 0 && pending->receiver == bytes) {
-        pending->receiver = NULL;
+    pending->receiver = bytes;
+    pending->received_at = now;
+    pending->is_wanted = false;
+}
+
+void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
+                        apr_time_t now)
+{
+    if (value > *bytes && pending->receiver == bytes) {
+        pending->received_at = now;
+    }
+    pending->bytes = pending->bytes - *bytes + value;
+    *bytes = value;
+    if (value == 0 && pending->receiver == bytes) {
+        set_receiver(pending, NULL, now);
     }
 }
 
-bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes)
+static bool may_replace_receiver(const runner_pending_t *pending)
+{
+    return pending->bytes < 2 * pending->bytes_max;
+}
+
+bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
+                              apr_time_t now)
 {
     if (*bytes <= RUNNER_PENDING_SMALL
         || (pending->bytes < pending->bytes_max && !pending->is_memory_short)) {
         return false;
     }
-    if (pending->receiver == NULL) {
-        pending->receiver = bytes;
+    if (pending->receiver == NULL
+        || (now - pending->received_at >= RUNNER_PENDING_IDLE
+            && may_replace_receiver(pending))) {
+        set_receiver(pending, bytes, now);
     }
+    pending->is_wanted = pending->is_wanted || pending->receiver != bytes;
     return pending->receiver != bytes;
+}
+
+apr_time_t runner_pending_wake_at(const runner_pending_t *pending,
+                                  apr_time_t now)
+{
+    apr_time_t due = pending->received_at + RUNNER_PENDING_IDLE;
+
+    return pending->is_wanted && may_replace_receiver(pending) && now < due
+        ? due
+        : AGENT_CLOCK_NEVER;
 }

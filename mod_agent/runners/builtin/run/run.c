@@ -20,6 +20,8 @@
 #include "weight.h"
 
 #define INTERRUPTED "interrupted"
+/* How often a paused answer that is not a transfer tries to continue. */
+#define PAUSE_CHECK apr_time_from_msec(10)
 
 static void wait_for(runner_run_t *run, apr_time_t when)
 {
@@ -37,7 +39,8 @@ static void count_pending(runner_run_t *run)
     size_t bytes = run->call ? run->call->answer.size : 0;
 
     runner_pending_set(run->pending, &run->pending_size,
-                       run->jobs ? run->jobs->kept_size : bytes);
+                       run->jobs ? run->jobs->kept_size : bytes,
+                       agent_clock_now());
 }
 
 static void leave_node(runner_run_t *run)
@@ -123,7 +126,8 @@ static bool is_paused(void *baton)
     runner_run_t *run = baton;
 
     count_pending(run);
-    return runner_pending_is_paused(run->pending, &run->pending_size);
+    return runner_pending_is_paused(run->pending, &run->pending_size,
+                                    agent_clock_now());
 }
 
 static bool is_full(void *baton)
@@ -193,6 +197,15 @@ static void finish_agent(runner_run_t *run)
     enter_phase(run, RUNNER_PHASE_NEXT);
 }
 
+static void wait_for_model(runner_run_t *run)
+{
+    apr_time_t now = agent_clock_now();
+
+    wait_for(run,
+             run->call->wake_at <= now && is_paused(run) ? now + PAUSE_CHECK
+                                                         : run->call->wake_at);
+}
+
 static void advance_agent(runner_run_t *run)
 {
     runner_call_t *call = run->call;
@@ -205,7 +218,7 @@ static void advance_agent(runner_run_t *run)
         finish_agent(run);
         return;
     }
-    wait_for(run, call->wake_at);
+    wait_for_model(run);
 }
 
 static void start_tools(runner_run_t *run)
