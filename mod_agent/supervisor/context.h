@@ -24,6 +24,8 @@ struct agent_context_t {
     const agent_supervisor_config_t *config;
     /* config's, with the defaults filled in. */
     agent_supervisor_timing_t timing;
+    /* config's, as an array literal of PostgreSQL. */
+    const char *graph_ids;
     apr_pool_t *pool;
     /* CLOCK_MONOTONIC, read once a turn of the loop. */
     apr_time_t now;

@@ -4,26 +4,34 @@
 #ifndef AGENT_SUPERVISOR_DRAIN_H
 #define AGENT_SUPERVISOR_DRAIN_H
 
-#include "types.h"
+#include "runner/io.h"
+#include "statement/worker.h"
+#include "webhook/delivery.h"
 
 typedef struct agent_drain_t {
+    agent_context_t *context;
+    agent_runner_io_t *io;
+    agent_runs_t *runs;
+    agent_worker_t *worker;
+    agent_delivery_table_t *webhooks;
+    const agent_notify_t *notify;
+    const agent_database_t *database;
+    const agent_database_t *bulk;
     /* When runs are asked to stop. */
     apr_time_t ask_at;
     /* When the supervisor ends even without the database. */
     apr_time_t leave_by;
 } agent_drain_t;
 
-/* SIGUSR1. */
-void agent_drain_begin(agent_supervisor_t *sv);
+/* SIGUSR1: no more runs are claimed; those that execute may finish. */
+void agent_drain_begin(agent_drain_t *drain);
 
 /* Kills the runners and requeues all runs, within `timeout`. */
-void agent_drain_leave(agent_supervisor_t *sv, apr_interval_time_t timeout,
+void agent_drain_leave(agent_drain_t *drain, apr_interval_time_t timeout,
                        const char *why);
-
-void agent_drain_spawner_lost(agent_supervisor_t *sv);
 
 /* Takes the next step when it is due; returns when to be called again at the
  * latest. */
-apr_time_t agent_drain_step(agent_supervisor_t *sv);
+apr_time_t agent_drain_step(agent_drain_t *drain);
 
 #endif

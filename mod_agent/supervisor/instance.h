@@ -1,27 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor's own struct: all its parts. */
+/*
+ * The whole supervisor: all parts, by value. Only main.c and instance.c know
+ * it; each part has pointers to the parts that it uses, set once here.
+ */
 #ifndef AGENT_SUPERVISOR_INSTANCE_H
 #define AGENT_SUPERVISOR_INSTANCE_H
 
 #include "context.h"
 #include "drain.h"
-#include "lease/batch.h"
-#include "lease/lease.h"
-#include "lease/release.h"
 #include "poll.h"
-#include "runner/credit.h"
+#include "runner/io.h"
 #include "runner/runner.h"
+#include "runs.h"
 #include "schedule.h"
+#include "statement/check.h"
 #include "statement/claim.h"
 #include "statement/database.h"
 #include "statement/expire.h"
 #include "statement/notify.h"
+#include "statement/release.h"
+#include "statement/save.h"
 #include "statement/start.h"
 #include "statement/worker.h"
 #include "webhook/delivery.h"
+#include "webhook/webhook.h"
 
-struct agent_supervisor_t {
+typedef struct agent_supervisor_t {
     agent_context_t *context;
+    /* Events of the process. */
     apr_time_t tick_at;
     int exit_code;
     int signal_fd;
@@ -31,22 +37,30 @@ struct agent_supervisor_t {
     bool is_parent_lost;
     bool is_wake_lost;
     agent_poll_t poll;
+    agent_drain_t drain;
+    /* Tables. */
     agent_schedule_t schedule;
+    agent_runner_table_t runners;
+    agent_runs_t runs;
+    agent_delivery_table_t deliveries;
+    agent_runner_io_t io;
     /* For short statements, and for those that may be large or slow. */
     agent_database_t database;
     agent_database_t bulk;
+    /* Statements. */
     agent_worker_t worker;
+    agent_check_t check;
     agent_claim_t claim;
     agent_start_queue_t starts;
-    agent_expire_t expire;
+    agent_save_t save;
+    agent_release_runs_t release;
     agent_notify_t notify;
-    agent_lease_table_t leases;
-    agent_batch_queue_t batches;
-    agent_credit_queue_t credits;
-    agent_release_queue_t releases;
-    agent_runner_table_t runners;
-    agent_delivery_table_t webhooks;
-    agent_drain_t drain;
-};
+    agent_expire_t expire;
+    agent_webhook_t webhook;
+} agent_supervisor_t;
+
+/* Makes all parts, in a pool of their own (context->pool). Starts nothing. */
+agent_supervisor_t *agent_supervisor_make(
+    const agent_supervisor_config_t *config);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Set-up, the loop, and the exit status; see supervisor.h. */
+/* The process: its set-up, the loop, its exit status; see supervisor.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -7,8 +7,6 @@
 #include <unistd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-
-#include <apr_allocator.h>
 
 #include "../core/wake.h"
 #include "instance.h"
@@ -18,108 +16,18 @@
 #include "runner/io.h"
 #include "runner/trial.h"
 #include "runner/watch.h"
-#include "statement/operations.h"
 #include "webhook/loop.h"
 
 #define EXIT_CONFIG 2
 #define TICK        apr_time_from_sec(1)
 /* Datagrams read in one turn; a socket holds fewer. */
 #define MAX_DATAGRAMS 1000
-/* Freed memory kept for later; the rest goes back to the system. */
-#define KEPT_BYTES ((apr_size_t)1024 * 1024)
-/* Time to leave: after SIGTERM, after the end of the parent, and for the
- * spawner. */
-#define TERM_TIMEOUT   apr_time_from_sec(2)
-#define ORPHAN_TIMEOUT apr_time_from_msec(600)
-#define SPAWNER_MS     250
-
-static void set_default(apr_interval_time_t *value, apr_interval_time_t usual)
-{
-    if (*value <= 0) {
-        *value = usual;
-    }
-}
-
-static void set_timing(agent_supervisor_timing_t *timing,
-                       apr_interval_time_t lease)
-{
-    set_default(&timing->ping_interval, apr_time_from_sec(10));
-    set_default(&timing->ping_timeout, apr_time_from_sec(15));
-    set_default(&timing->ready_timeout, apr_time_from_sec(30));
-    set_default(&timing->cancel_grace, apr_time_from_sec(10));
-    set_default(&timing->recycle_grace, apr_time_from_sec(60));
-    set_default(&timing->trial, apr_time_from_sec(10));
-    set_default(&timing->renew, lease / 4);
-    set_default(&timing->stop, lease * 13 / 20);
-    set_default(&timing->kill, lease);
-    set_default(&timing->statement, lease / 4);
-    set_default(&timing->credit, apr_time_from_sec(10));
-}
-
-static agent_context_t *make_context(const agent_supervisor_config_t *config)
-{
-    agent_context_t *context;
-    apr_allocator_t *allocator;
-    apr_pool_t *pool;
-
-    /* An allocator of its own: nothing is shared with the parent's pools. */
-    apr_allocator_create(&allocator);
-    apr_allocator_max_free_set(allocator, KEPT_BYTES);
-    apr_pool_create_ex(&pool, NULL, NULL, allocator);
-    apr_allocator_owner_set(allocator, pool);
-    context = apr_pcalloc(pool, sizeof(*context));
-    context->pool = pool;
-    context->config = config;
-    context->now = agent_clock_now();
-    context->timing = config->timing;
-    set_timing(&context->timing, apr_time_from_sec(config->lease_sec));
-    return context;
-}
-
-/*
- * A statement on the first connection may take a quarter of a lease: a renewal
- * may wait for one there, and must have succeeded after 13 of 20 s even if it
- * was due only after a quarter of a lease. One on the other may take a half.
- */
-static void init_databases(agent_supervisor_t *sv)
-{
-    agent_context_t *context = sv->context;
-    apr_interval_time_t limit = context->timing.statement;
-    apr_interval_time_t margin = apr_time_from_sec(context->config->lease_sec)
-        / 10;
-    agent_database_use_t first = {agent_operations, limit, limit + margin,
-                                  agent_worker_on_connected};
-    agent_database_use_t bulk = {agent_bulk_operations, 2 * limit,
-                                 2 * limit + margin,
-                                 agent_worker_on_bulk_connected};
-
-    agent_database_init(&sv->database, context, sv, &first);
-    agent_database_init(&sv->bulk, context, sv, &bulk);
-}
-
-static agent_supervisor_t *make_supervisor(
-    const agent_supervisor_config_t *config)
-{
-    agent_context_t *context = make_context(config);
-    agent_supervisor_t *sv = apr_pcalloc(context->pool, sizeof(*sv));
-
-    sv->context = context;
-    sv->parent_pid = getppid();
-    sv->schedule.context = context;
-    agent_poll_init(&sv->poll, context, sv);
-    init_databases(sv);
-    agent_worker_init(sv);
-    agent_lease_init(&sv->leases, context);
-    agent_batch_init(&sv->batches, context);
-    agent_runner_init(&sv->runners, context);
-    agent_credit_init(&sv->credits, context, &sv->batches, &sv->runners);
-    agent_release_init(&sv->releases, context);
-    agent_notify_init(&sv->notify, context);
-    agent_claim_init(sv);
-    agent_start_init(sv);
-    agent_delivery_init(&sv->webhooks, context, &sv->poll);
-    return sv;
-}
+/* Time to leave: after SIGTERM, after the end of the parent or the spawner;
+ * and for the spawner to end. */
+#define TERM_TIMEOUT    apr_time_from_sec(2)
+#define ORPHAN_TIMEOUT  apr_time_from_msec(600)
+#define SPAWNER_TIMEOUT apr_time_from_sec(1)
+#define SPAWNER_MS      250
 
 /* Signals, descriptors, spawner, user: in this order. 0 or an exit status. */
 static int prepare_process(agent_supervisor_t *sv)
@@ -165,16 +73,17 @@ static int prepare_process(agent_supervisor_t *sv)
 
 /* ---- events ---- */
 
-static void on_signal(agent_supervisor_t *sv, void *baton)
+static void on_signal(void *part, void *item)
 {
+    agent_supervisor_t *sv = part;
     struct signalfd_siginfo info;
 
     while (read(sv->signal_fd, &info, sizeof(info)) == sizeof(info)) {
         if (info.ssi_signo == SIGUSR1) {
-            agent_drain_begin(sv);
+            agent_drain_begin(&sv->drain);
         }
         else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
-            agent_drain_leave(sv, TERM_TIMEOUT, "a signal");
+            agent_drain_leave(&sv->drain, TERM_TIMEOUT, "a signal");
         }
         /* SIGHUP is sent to the whole group of httpd at a restart; the parent
          * sends SIGUSR1. SIGCHLD: the spawner's socket reports exits. */
@@ -200,8 +109,9 @@ static void take_datagram(agent_supervisor_t *sv, const char *datagram)
     agent_schedule_webhooks(&sv->schedule);
 }
 
-static void on_wake(agent_supervisor_t *sv, void *baton)
+static void on_wake(void *part, void *item)
 {
+    agent_supervisor_t *sv = part;
     char datagram[AGENT_WAKE_BYTES + 1];
     ssize_t length = 0;
 
@@ -224,11 +134,12 @@ static void on_wake(agent_supervisor_t *sv, void *baton)
 static void leave_orphaned(agent_supervisor_t *sv)
 {
     sv->is_parent_lost = true;
-    agent_drain_leave(sv, ORPHAN_TIMEOUT, "the parent has ended");
+    agent_drain_leave(&sv->drain, ORPHAN_TIMEOUT, "the parent has ended");
 }
 
-static void on_life(agent_supervisor_t *sv, void *baton)
+static void on_life(void *part, void *item)
 {
+    agent_supervisor_t *sv = part;
     char byte;
     ssize_t got = read(sv->context->config->life_fd, &byte, 1);
 
@@ -247,23 +158,37 @@ static void check_parent(agent_supervisor_t *sv)
     }
 }
 
-static void on_spawner(agent_supervisor_t *sv, void *baton)
+static void lose_spawner(agent_supervisor_t *sv)
 {
-    if (!agent_runner_receive(sv)) {
-        agent_drain_spawner_lost(sv);
+    if (sv->context->mode < AGENT_MODE_LEAVING) {
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0305", 0,
+                           "the spawner process has ended: this supervisor "
+                           "ends too, to be started again");
+        sv->exit_code = 1;
+    }
+    sv->is_spawner_lost = true;
+    agent_drain_leave(&sv->drain, SPAWNER_TIMEOUT, "the spawner has ended");
+}
+
+static void on_spawner(void *part, void *item)
+{
+    agent_supervisor_t *sv = part;
+
+    if (!agent_runner_receive(&sv->io)) {
+        lose_spawner(sv);
     }
 }
 
-static void on_database(agent_supervisor_t *sv, void *baton)
+static void on_database(void *part, void *item)
 {
-    agent_database_ready(baton);
+    agent_database_ready(part);
 }
 
 static void poll_database(agent_supervisor_t *sv, agent_database_t *database)
 {
     if (database->state != AGENT_DATABASE_DOWN) {
         agent_poll_add(&sv->poll, agent_database_fd(database), database->events,
-                       on_database, database);
+                       on_database, database, NULL);
     }
 }
 
@@ -274,13 +199,13 @@ static void tick(agent_supervisor_t *sv)
     if (sv->tick_at <= sv->context->now) {
         sv->tick_at = sv->context->now + TICK;
         check_parent(sv);
-        agent_runner_tick_deadlines(sv);
-        agent_runner_tick(sv);
-        agent_runner_tick_trials(sv);
-        agent_worker_tick(sv);
+        agent_runner_tick_deadlines(&sv->runners, &sv->runs);
+        agent_runner_tick(&sv->runners, &sv->runs);
+        agent_runner_tick_trials(&sv->runners, &sv->runs);
+        agent_worker_tick(&sv->worker);
     }
-    else if (agent_worker_next_tick(sv) <= sv->context->now) {
-        agent_worker_tick(sv);
+    else if (agent_worker_next_tick(&sv->worker) <= sv->context->now) {
+        agent_worker_tick(&sv->worker);
     }
 }
 
@@ -294,41 +219,42 @@ static void turn(agent_supervisor_t *sv)
     apr_time_t until;
 
     tick(sv);
-    until = agent_credit_step(&sv->credits);
-    agent_runner_resume(sv);
-    until = earlier(until, earlier(sv->tick_at, agent_worker_next_tick(sv)));
+    until = agent_credit_step(&sv->runs.credits);
+    agent_runner_resume(&sv->io);
+    until = earlier(until,
+                    earlier(sv->tick_at, agent_worker_next_tick(&sv->worker)));
     until = earlier(until, agent_runner_replenish(&sv->runners));
-    until = earlier(until, agent_webhook_step(&sv->webhooks));
+    until = earlier(until, agent_webhook_step(&sv->deliveries));
     until = earlier(until, agent_database_step(&sv->database));
     until = earlier(until, agent_database_step(&sv->bulk));
-    until = earlier(until, agent_drain_step(sv));
+    until = earlier(until, agent_drain_step(&sv->drain));
     agent_runner_free_dead(&sv->runners);
     if (sv->context->mode == AGENT_MODE_DONE) {
         return;
     }
-    agent_poll_add(&sv->poll, sv->signal_fd, POLLIN, on_signal, NULL);
+    agent_poll_add(&sv->poll, sv->signal_fd, POLLIN, on_signal, sv, NULL);
     if (!sv->is_parent_lost) {
         agent_poll_add(&sv->poll, sv->context->config->life_fd, POLLIN, on_life,
-                       NULL);
+                       sv, NULL);
     }
     if (!sv->is_wake_lost) {
         agent_poll_add(&sv->poll, sv->context->config->wake_fd, POLLIN, on_wake,
-                       NULL);
+                       sv, NULL);
     }
     if (!sv->is_spawner_lost) {
         agent_poll_add(&sv->poll, sv->runners.spawner.fd, POLLIN, on_spawner,
-                       NULL);
+                       sv, NULL);
     }
     poll_database(sv, &sv->database);
     poll_database(sv, &sv->bulk);
-    agent_runner_poll(sv);
-    agent_webhook_poll(&sv->webhooks);
+    agent_runner_poll(&sv->io);
+    agent_webhook_poll(&sv->deliveries);
     agent_poll_wait(&sv->poll, until);
 }
 
 int agent_supervisor_main(const agent_supervisor_config_t *config)
 {
-    agent_supervisor_t *sv = make_supervisor(config);
+    agent_supervisor_t *sv = agent_supervisor_make(config);
     int status = prepare_process(sv);
 
     if (status == 0) {
@@ -339,7 +265,7 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
         while (sv->context->mode != AGENT_MODE_DONE) {
             turn(sv);
         }
-        agent_webhook_close(&sv->webhooks);
+        agent_webhook_close(&sv->deliveries);
         agent_database_close(&sv->database, AGENT_FAILURE_RETRY);
         agent_database_close(&sv->bulk, AGENT_FAILURE_RETRY);
         agent_spawner_stop(&sv->runners.spawner, SPAWNER_MS);

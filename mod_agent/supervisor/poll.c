@@ -7,20 +7,19 @@
 /* The loop turns at least this often. */
 #define LONGEST_WAIT apr_time_from_sec(10)
 
-void agent_poll_init(agent_poll_t *set, agent_context_t *context,
-                     agent_supervisor_t *sv)
+void agent_poll_init(agent_poll_t *set, agent_context_t *context)
 {
     set->context = context;
-    set->sv = sv;
 }
 
 void agent_poll_add(agent_poll_t *set, int fd, short events,
-                    agent_poll_handler_t handler, void *baton)
+                    agent_poll_handler_t handler, void *part, void *item)
 {
     if (fd >= 0 && set->count < AGENT_POLL_MAX) {
         set->fds[set->count] = (struct pollfd){.fd = fd, .events = events};
         set->handlers[set->count] = handler;
-        set->batons[set->count] = baton;
+        set->parts[set->count] = part;
+        set->items[set->count] = item;
         set->count++;
     }
 }
@@ -40,7 +39,7 @@ void agent_poll_wait(agent_poll_t *set, apr_time_t until)
     for (int i = 0; i < set->count && ready > 0; i++) {
         if (set->fds[i].revents != 0) {
             ready--;
-            set->handlers[i](set->sv, set->batons[i]);
+            set->handlers[i](set->parts[i], set->items[i]);
         }
     }
     set->count = 0;

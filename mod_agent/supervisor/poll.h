@@ -11,24 +11,24 @@
 /* Three for each runner, those of the webhooks, and a few more. */
 #define AGENT_POLL_MAX (3 * AGENT_RUNNERS_MAX + AGENT_WEBHOOK_SOCKETS + 16)
 
-typedef void (*agent_poll_handler_t)(agent_supervisor_t *sv, void *baton);
+/* part, item: as given to agent_poll_add(). */
+typedef void (*agent_poll_handler_t)(void *part, void *item);
 
 typedef struct agent_poll_t {
     agent_context_t *context;
-    /* Passed to handlers. */
-    agent_supervisor_t *sv;
     struct pollfd fds[AGENT_POLL_MAX];
     agent_poll_handler_t handlers[AGENT_POLL_MAX];
-    void *batons[AGENT_POLL_MAX];
+    void *parts[AGENT_POLL_MAX];
+    void *items[AGENT_POLL_MAX];
     int count;
 } agent_poll_t;
 
-void agent_poll_init(agent_poll_t *set, agent_context_t *context,
-                     agent_supervisor_t *sv);
+void agent_poll_init(agent_poll_t *set, agent_context_t *context);
 
-/* The handler is called when fd is ready or has failed. */
+/* The handler is called when fd is ready or has failed. item may be NULL. An
+ * fd of -1 is skipped. */
 void agent_poll_add(agent_poll_t *set, int fd, short events,
-                    agent_poll_handler_t handler, void *baton);
+                    agent_poll_handler_t handler, void *part, void *item);
 
 /* Waits until a descriptor is ready or `until`, reads the clock, calls the
  * handlers, empties the set. */

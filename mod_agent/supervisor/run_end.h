@@ -10,11 +10,11 @@
 #include "lease/lease.h"
 
 /* Moves the database's side on. The lease may be freed. */
-void agent_run_end_set_state(agent_supervisor_t *sv, agent_lease_t *lease,
+void agent_run_end_set_state(agent_runs_t *runs, agent_lease_t *lease,
                              agent_lease_state_t state);
 
 /* Ends the runner's side. The lease may be freed. */
-void agent_run_end_detach(agent_supervisor_t *sv, agent_lease_t *lease);
+void agent_run_end_detach(agent_runs_t *runs, agent_lease_t *lease);
 
 /*
  * Asks the runner to end the run within cancel_grace, which begins again while
@@ -22,43 +22,42 @@ void agent_run_end_detach(agent_supervisor_t *sv, agent_lease_t *lease);
  * was not handed over is detached and released, uncounted; if it was cancelled
  * the release ends it.
  */
-void agent_run_end_cancel(agent_supervisor_t *sv, agent_lease_t *lease,
+void agent_run_end_cancel(agent_runs_t *runs, agent_lease_t *lease,
                           agent_lease_cause_t cause);
 
 /* Cancels the runs of a group that wait for their start line. */
-void agent_run_end_withdraw(agent_supervisor_t *sv, agent_lease_group_t *group);
+void agent_run_end_withdraw(agent_runs_t *runs, agent_lease_group_t *group);
 
 /* The database says that the run is not leased to this worker. */
-void agent_run_end_lose(agent_supervisor_t *sv, agent_lease_t *lease);
+void agent_run_end_lose(agent_runs_t *runs, agent_lease_t *lease);
 
 /* Requeues the run; counted: as an attempt. reason: a constant. */
-void agent_run_end_release(agent_supervisor_t *sv, agent_lease_t *lease,
+void agent_run_end_release(agent_runs_t *runs, agent_lease_t *lease,
                            bool counted, const char *reason);
 
 /* Requeues a run that was leased to this worker again under the epoch of a
  * lease it still has: output of the two could not be distinguished. */
-void agent_run_end_release_duplicate(agent_supervisor_t *sv,
-                                     agent_lease_t *lease);
+void agent_run_end_release_duplicate(agent_runs_t *runs, agent_lease_t *lease);
 
 /* Ends the run in error with the statement that does the least, after all
  * others have failed. error, message: constants. */
-void agent_run_end_give_up(agent_supervisor_t *sv, agent_lease_t *lease,
+void agent_run_end_give_up(agent_runs_t *runs, agent_lease_t *lease,
                            const char *error, const char *message);
 
 /* Ends the run for its runner: an `error` event, then that status. */
-void agent_run_end_fail(agent_supervisor_t *sv, agent_lease_t *lease,
+void agent_run_end_fail(agent_runs_t *runs, agent_lease_t *lease,
                         const char *status, const char *error,
                         const char *message);
 
 /* Ends the run as `timeout`. */
-void agent_run_end_time_out(agent_supervisor_t *sv, agent_lease_t *lease);
+void agent_run_end_time_out(agent_runs_t *runs, agent_lease_t *lease);
 
 /* Drops unsent output of a run that is claimed, which is of older leases, or of
  * one under the same epoch whose claim the database lost; those whose end was
  * dropped are gone. */
-void agent_run_end_forget(agent_supervisor_t *sv, const char *run_id);
+void agent_run_end_forget(agent_runs_t *runs, const char *run_id);
 
 /* The database's side of all leases is gone. */
-void agent_run_end_forget_all(agent_supervisor_t *sv);
+void agent_run_end_forget_all(agent_runs_t *runs);
 
 #endif

@@ -6,7 +6,7 @@
 #include "../core/clock.h"
 
 typedef struct agent_context_t agent_context_t;
-typedef struct agent_supervisor_t agent_supervisor_t;
+typedef struct agent_runs_t agent_runs_t;
 typedef struct agent_runner_t agent_runner_t;
 typedef struct agent_lease_t agent_lease_t;
 

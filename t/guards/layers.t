@@ -104,6 +104,25 @@ is wrong_includes('mod_agent', %may), '', 'mod_agent: dependencies go one way';
 is wrong_includes('mod_ratelimit_regional', %limiter_may), '',
     'mod_ratelimit_regional: dependencies go one way';
 
+# The supervisor. Only the loop, and the file that makes the parts, know all of
+# them; tables know nothing of the functions that move runs on.
+my $supervisor = qr{\Amod_agent/supervisor/};
+only_in('supervisor: instance.h only in main.c and instance.c',
+    qr{\A\s*#\s*include\s*"(?:\.\./)*instance\.h"}, qr{$supervisor(?:main|instance)\.c\z});
+only_in('supervisor: tables include neither run_end.h nor runs.h',
+    qr{\A\s*#\s*include\s*"(?:\.\./)*(?:run_end|runs)\.h"},
+    qr{\A(?!${supervisor}(?:lease/|process/|runner/(?:runner|credit|log|protocol)\.))});
+# Its folders, and those that each may include.
+my %supervisor_may = (
+    process   => [],
+    lease     => [],
+    runner    => [qw(lease process)],
+    statement => [qw(lease process runner)],
+    webhook   => [qw(statement)],
+);
+is wrong_includes('mod_agent/supervisor', %supervisor_may), '',
+    'supervisor: its folders depend on each other one way';
+
 # The folders of the built-in runner from top to bottom, and the headers above
 # them that they may include.
 my @runner = qw(run tool model message base);

@@ -22,7 +22,6 @@
 #include "../../mod_agent/supervisor/instance.h"
 #include "../../mod_agent/supervisor/process/process.h"
 #include "../../mod_agent/supervisor/runner/protocol.h"
-#include "../../mod_agent/supervisor/statement/operations.h"
 
 #define RUN "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
 #define ID  "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""
@@ -279,7 +278,7 @@ static void the_memory_of_a_process_is_read(void **state)
 static int losses;
 static agent_failure_t last_failure;
 
-static void count_loss(agent_supervisor_t *sv, agent_failure_t failure)
+static void count_loss(void *part, agent_failure_t failure)
 {
     losses++;
     last_failure = failure;
@@ -291,15 +290,16 @@ static const agent_operation_t test_operation = {.name = "test",
 static agent_supervisor_t *make_supervisor(apr_pool_t *pool)
 {
     agent_supervisor_t *sv = apr_pcalloc(pool, sizeof(*sv));
-    agent_database_use_t first = {.operations = agent_operations};
-    agent_database_use_t bulk = {.operations = agent_bulk_operations};
+    agent_database_use_t use = {0};
 
     sv->context = apr_pcalloc(pool, sizeof(*sv->context));
     sv->context->pool = pool;
     sv->context->mode = AGENT_MODE_RUNNING;
-    agent_database_init(&sv->database, sv->context, sv, &first);
-    agent_database_init(&sv->bulk, sv->context, sv, &bulk);
-    agent_worker_init(sv);
+    agent_database_init(&sv->database, sv->context, &use);
+    agent_database_init(&sv->bulk, sv->context, &use);
+    sv->worker.context = sv->context;
+    sv->worker.bulk = &sv->bulk;
+    agent_worker_init(&sv->worker);
     return sv;
 }
 
@@ -334,8 +334,8 @@ static agent_supervisor_t *make_failing_worker(apr_pool_t *pool)
 
     apr_cpystrn(sv->worker.id, "7", sizeof(sv->worker.id));
     sv->worker.state = AGENT_WORKER_LIVE;
-    agent_worker_add_dead(sv, "5", true);
-    agent_worker_add_dead(sv, "6", true);
+    agent_worker_add_dead(&sv->worker, "5", true);
+    agent_worker_add_dead(&sv->worker, "6", true);
     sv->worker.dead_limit.current = 1;
     sv->worker.is_failing_run = true;
     return sv;
@@ -350,7 +350,7 @@ static void a_worker_that_leaves_ends_no_run_of_its_own(void **state)
 {
     agent_supervisor_t *sv = make_failing_worker(*state);
 
-    agent_worker_leave(sv);
+    agent_worker_leave(&sv->worker);
     assert_int_equal(sv->worker.dead->nelts, 1);
     assert_string_equal(get_dead_id(sv, 0), "7");
     assert_false(sv->worker.is_failing_run);
@@ -362,8 +362,9 @@ static void a_dead_worker_in_flight_stays_first(void **state)
     agent_supervisor_t *sv = make_failing_worker(*state);
 
     sv->bulk.operation = &agent_mark_dead_operation;
+    sv->bulk.part = &sv->worker;
     sv->bulk.state = AGENT_DATABASE_BUSY;
-    agent_worker_leave(sv);
+    agent_worker_leave(&sv->worker);
     assert_int_equal(sv->worker.dead->nelts, 2);
     assert_string_equal(get_dead_id(sv, 0), "5");
     assert_string_equal(get_dead_id(sv, 1), "7");
@@ -390,11 +391,13 @@ static void unread_input_of_a_killed_runner_does_not_count(void **state)
     sv->runners.spawner.fd = -1;
     APR_RING_INSERT_TAIL(&sv->runners.all, runner, agent_runner_t, link);
     agent_buffer_init(&runner->input, *state);
-    assert_int_equal(agent_start_claim_bytes(sv), AGENT_START_CLAIM_BYTES);
+    assert_int_equal(agent_start_claim_bytes(&sv->runners),
+                     AGENT_START_CLAIM_BYTES);
     agent_buffer_append(&runner->input, line, AGENT_START_ALL_BYTES);
-    assert_int_equal(agent_start_claim_bytes(sv), 0);
+    assert_int_equal(agent_start_claim_bytes(&sv->runners), 0);
     agent_runner_kill(&sv->runners, runner, AGENT_LOSS_COUNTED, "a test");
-    assert_int_equal(agent_start_claim_bytes(sv), AGENT_START_CLAIM_BYTES);
+    assert_int_equal(agent_start_claim_bytes(&sv->runners),
+                     AGENT_START_CLAIM_BYTES);
 }
 
 int main(void)

@@ -17,18 +17,18 @@ static int count_go(const fixture_t *fixture)
 static void credit_is_given_in_the_order_of_requests(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
     ask_all(fixture);
-    assert_false(agent_credit_ask(&sv->credits, fixture->leases[8], 1));
-    agent_credit_step(&sv->credits);
+    assert_false(agent_credit_ask(&runs->credits, fixture->leases[8], 1));
+    agent_credit_step(&runs->credits);
     assert_int_equal(count_go(fixture), 2);
     assert_int_equal(fixture->leases[1]->credit.granted, BIG);
-    assert_int_equal(agent_credit_used(&sv->credits), 2 * BIG);
+    assert_int_equal(agent_credit_used(&runs->credits), 2 * BIG);
     /* Credit that was used is free again; the lanes are empty here. */
-    agent_credit_spend(&sv->credits, fixture->leases[0], 2 * BIG);
-    assert_int_equal(agent_credit_used(&sv->credits), BIG);
-    agent_credit_step(&sv->credits);
+    agent_credit_spend(&runs->credits, fixture->leases[0], 2 * BIG);
+    assert_int_equal(agent_credit_used(&runs->credits), BIG);
+    agent_credit_step(&runs->credits);
     assert_int_equal(count_go(fixture), 1);
     assert_int_equal(fixture->leases[2]->credit.granted, BIG);
 }
@@ -37,37 +37,37 @@ static void a_line_without_credit_leaves_the_next_room_to_runs_that_wait(
     void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
-    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG / 2;
-    assert_true(agent_credit_takes(&sv->credits, fixture->other, BIG));
+    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG / 2;
+    assert_true(agent_credit_takes(&runs->credits, fixture->other, BIG));
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
     assert_int_equal(agent_credit_wanted(&fixture->runner->group), BIG);
-    assert_false(agent_credit_takes(&sv->credits, fixture->other, BIG));
+    assert_false(agent_credit_takes(&runs->credits, fixture->other, BIG));
 }
 
 static void a_run_that_waits_for_its_own_output_takes_no_room(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
     fixture->leases[0]->credit.unsaved = AGENT_CREDIT_UNSAVED + 1;
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
     assert_int_equal(agent_credit_wanted(&fixture->runner->group), 0);
-    assert_true(agent_credit_takes(&sv->credits, fixture->other, BIG));
+    assert_true(agent_credit_takes(&runs->credits, fixture->other, BIG));
 }
 
 static void a_runner_does_not_wait_for_credit_that_another_does_not_use(
     void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
     ask_all(fixture);
-    agent_credit_step(&sv->credits);
-    assert_true(agent_credit_takes(&sv->credits, fixture->other, BIG));
+    agent_credit_step(&runs->credits);
+    assert_true(agent_credit_takes(&runs->credits, fixture->other, BIG));
     request(fixture, fixture->other, BIG);
     assert_int_equal(fixture->other->credit.granted, BIG);
     assert_int_equal(agent_credit_wanted(&fixture->other->runner->group), 0);
@@ -76,8 +76,8 @@ static void a_runner_does_not_wait_for_credit_that_another_does_not_use(
 static void a_line_of_1_mb_does_not_wait_for_longer_ones(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
-    agent_lease_t *lease = add_lease(sv, fixture->runner, 'a');
+    agent_runs_t *runs = fixture->runs;
+    agent_lease_t *lease = add_lease(runs, fixture->runner, 'a');
 
     ask_all(fixture);
     request(fixture, lease, AGENT_CREDIT_MEDIUM);
@@ -87,32 +87,33 @@ static void a_line_of_1_mb_does_not_wait_for_longer_ones(void **state)
 static void runners_take_turns(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
     /* Room for one at a time. */
-    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG;
+    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG;
     ask_all(fixture);
     request(fixture, fixture->other, BIG);
     assert_int_equal(count_go(fixture), 1);
-    agent_credit_spend(&sv->credits, fixture->leases[0], BIG);
-    agent_credit_step(&sv->credits);
+    agent_credit_spend(&runs->credits, fixture->leases[0], BIG);
+    agent_credit_step(&runs->credits);
     assert_int_equal(count_go(fixture), 0);
     assert_int_equal(fixture->other->credit.granted, BIG);
-    agent_credit_spend(&sv->credits, fixture->other, BIG);
-    agent_credit_step(&sv->credits);
+    agent_credit_spend(&runs->credits, fixture->other, BIG);
+    agent_credit_step(&runs->credits);
     assert_int_equal(fixture->leases[1]->credit.granted, BIG);
 }
 
 static void a_run_does_not_ask_before_it_read_go(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
     for (int i = 0; i < 2; i++) {
         fixture->leases[i]->state = i == 0 ? AGENT_LEASE_HELD
                                            : AGENT_LEASE_GONE;
         request(fixture, fixture->leases[i], 1000);
-        assert_false(agent_credit_ask(&sv->credits, fixture->leases[i], 1000));
+        assert_false(
+            agent_credit_ask(&runs->credits, fixture->leases[i], 1000));
         assert_int_equal(count_go(fixture), 1);
         request(fixture, fixture->leases[i], 1000);
         assert_int_equal(count_go(fixture), 1);
@@ -122,18 +123,18 @@ static void a_run_does_not_ask_before_it_read_go(void **state)
 static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
-    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
+    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
-    agent_credit_release(&sv->credits, fixture->leases[0]);
+    agent_credit_release(&runs->credits, fixture->leases[0]);
     assert_int_equal(count_go(fixture), 1);
-    agent_credit_step(&sv->credits);
+    agent_credit_step(&runs->credits);
     assert_int_equal(agent_credit_wanted(&fixture->runner->group), 0);
-    assert_int_equal(agent_credit_used(&sv->credits), AGENT_BATCH_MAX_LANES);
+    assert_int_equal(agent_credit_used(&runs->credits), AGENT_BATCH_MAX_LANES);
     fixture->leases[0]->state = AGENT_LEASE_GONE;
-    assert_true(agent_credit_ask(&sv->credits, fixture->leases[0], BIG));
+    assert_true(agent_credit_ask(&runs->credits, fixture->leases[0], BIG));
     assert_int_equal(count_go(fixture), 1);
 }
 
@@ -147,7 +148,7 @@ static void add_lines(const fixture_t *fixture, agent_lease_t *lease,
     line[0] = '{';
     line[sizeof(line) - 1] = '}';
     for (apr_size_t at = 0; at < bytes; at += sizeof(line)) {
-        agent_batch_add(&fixture->sv->batches, lease, AGENT_ITEM_EVENT, line,
+        agent_batch_add(&fixture->runs->batches, lease, AGENT_ITEM_EVENT, line,
                         sizeof(line));
     }
 }
@@ -155,34 +156,34 @@ static void add_lines(const fixture_t *fixture, agent_lease_t *lease,
 static void a_run_goes_on_when_what_it_sent_is_saved(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
     agent_lease_t *loud = fixture->leases[0];
 
     add_lines(fixture, loud, AGENT_CREDIT_UNSAVED * 4);
     assert_true(loud->credit.unsaved >= AGENT_CREDIT_UNSAVED * 4);
-    agent_credit_ask(&sv->credits, loud, 1000);
+    agent_credit_ask(&runs->credits, loud, 1000);
     request(fixture, fixture->leases[1], 1000);
     assert_int_equal(count_go(fixture), 1);
     assert_int_equal(fixture->leases[1]->credit.wanted, 0);
     assert_int_equal(loud->credit.wanted, 1000);
     loud->credit.unsaved = AGENT_CREDIT_UNSAVED;
-    agent_credit_step(&sv->credits);
+    agent_credit_step(&runs->credits);
     assert_int_equal(count_go(fixture), 1);
 }
 
 static void a_run_with_512_kb_unsaved_needs_credit(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
     agent_lease_t *loud = fixture->leases[0];
 
     add_lines(fixture, loud, AGENT_BATCH_MAX_RUN / 2);
-    assert_true(agent_credit_takes(&sv->credits, loud, 1000));
+    assert_true(agent_credit_takes(&runs->credits, loud, 1000));
     add_lines(fixture, loud, AGENT_BATCH_MAX_RUN / 2);
-    assert_false(agent_credit_takes(&sv->credits, loud, 1000));
-    assert_true(agent_credit_takes(&sv->credits, fixture->leases[1], 1000));
+    assert_false(agent_credit_takes(&runs->credits, loud, 1000));
+    assert_true(agent_credit_takes(&runs->credits, fixture->leases[1], 1000));
     loud->credit.granted = 2000;
-    assert_true(agent_credit_takes(&sv->credits, loud, 1000));
+    assert_true(agent_credit_takes(&runs->credits, loud, 1000));
 }
 
 #define RUN_ID "00000000-0000-0000-0000-000000000000"
@@ -192,13 +193,14 @@ static agent_lease_t *add_named(const fixture_t *fixture)
     agent_lease_key_t key = {.epoch = 1};
 
     memcpy(key.run_id, RUN_ID, 36);
-    return agent_lease_add(&fixture->sv->leases, &key, &fixture->runner->group);
+    return agent_lease_add(&fixture->runs->leases, &key,
+                           &fixture->runner->group);
 }
 
 static void a_want_line_is_taken_however_much_is_unsaved(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
     agent_lease_t *lease = add_named(fixture);
     const char *line = "{\"type\":\"want\",\"run_id\":\"" RUN_ID "\","
                        "\"epoch\":1,\"bytes\":1000}";
@@ -207,15 +209,15 @@ static void a_want_line_is_taken_however_much_is_unsaved(void **state)
     request(fixture, lease, BIG);
     count_go(fixture);
     add_lines(fixture, lease, AGENT_BATCH_MAX_RUN);
-    agent_credit_spend(&sv->credits, lease, BIG);
-    assert_true(
-        agent_runner_take_line(sv, fixture->runner, line, strlen(line), false));
+    agent_credit_spend(&runs->credits, lease, BIG);
+    assert_true(agent_runner_take_line(fixture->io, fixture->runner, line,
+                                       strlen(line), false));
 }
 
 static void short_lines_into_a_lane_are_bounded_for_each_run(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
     agent_lease_t *lease = fixture->leases[0];
     apr_size_t length = AGENT_BATCH_LONG_LINE + 1000;
     char *line = apr_palloc(*state, length);
@@ -223,18 +225,18 @@ static void short_lines_into_a_lane_are_bounded_for_each_run(void **state)
     memset(line, ' ', length);
     line[0] = '{';
     line[length - 1] = '}';
-    agent_batch_add(&sv->batches, lease, AGENT_ITEM_EVENT, line, length);
+    agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, line, length);
     add_lines(fixture, lease, AGENT_BATCH_MAX_LANES);
-    assert_true(sv->batches.lane_bytes > AGENT_BATCH_MAX_LANES);
-    assert_false(agent_credit_takes(&sv->credits, lease, 1000));
+    assert_true(runs->batches.lane_bytes > AGENT_BATCH_MAX_LANES);
+    assert_false(agent_credit_takes(&runs->credits, lease, 1000));
 }
 
 static void short_lines_do_not_wait_for_the_lanes(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
-    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
+    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
     request(fixture, fixture->leases[0], 300);
     assert_int_equal(count_go(fixture), 1);
 }
@@ -252,22 +254,22 @@ static void output_of_an_older_lease_does_not_count(void **state)
 static void output_under_the_epoch_of_a_lost_claim_is_dropped(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
     agent_lease_t *lease = fixture->leases[0];
     agent_lease_key_t key = lease->key;
 
     add_lines(fixture, lease, 2 * AGENT_CREDIT_UNSAVED);
-    agent_run_end_set_state(sv, lease, AGENT_LEASE_GONE);
-    agent_run_end_detach(sv, lease);
-    assert_null(agent_lease_find(&sv->leases, &key));
-    agent_run_end_forget(sv, key.run_id);
-    assert_false(agent_batch_has_run(&sv->batches, key.run_id));
+    agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);
+    agent_run_end_detach(runs, lease);
+    assert_null(agent_lease_find(&runs->leases, &key));
+    agent_run_end_forget(runs, key.run_id);
+    assert_false(agent_batch_has_run(&runs->batches, key.run_id));
 }
 
 static void a_run_that_asks_in_time_is_never_held(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
     const char *line = "{\"type\":\"event\",\"run_id\":\"" RUN_ID "\","
                        "\"epoch\":1,\"event\":\"custom\","
                        "\"data\":{\"token\":1}}";
@@ -280,8 +282,8 @@ static void a_run_that_asks_in_time_is_never_held(void **state)
          said + length + 1 <= AGENT_CREDIT_UNSAVED + (apr_size_t)256 * 1024;
          said += length + 1) {
         assert_true(
-            agent_credit_takes(&sv->credits, fixture->leases[0], length));
-        agent_batch_add(&sv->batches, fixture->leases[0], AGENT_ITEM_EVENT,
+            agent_credit_takes(&runs->credits, fixture->leases[0], length));
+        agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_EVENT,
                         line, length);
     }
 }
@@ -289,19 +291,20 @@ static void a_run_that_asks_in_time_is_never_held(void **state)
 static void a_line_that_waits_for_room_is_not_parsed_again(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
     agent_runner_t *runner = fixture->runner;
 
-    APR_RING_INIT(&sv->runners.all, agent_runner_t, link);
-    APR_RING_INSERT_TAIL(&sv->runners.all, runner, agent_runner_t, link);
-    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
+    APR_RING_INIT(&fixture->io->runners->all, agent_runner_t, link);
+    APR_RING_INSERT_TAIL(&fixture->io->runners->all, runner, agent_runner_t,
+                         link);
+    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
     agent_buffer_init(&runner->output, *state);
     /* Reading it would end the runner. */
     agent_buffer_append(&runner->output, "no JSON\n", 8);
     runner->is_held = true;
     runner->held_key = add_named(fixture)->key;
     runner->scanned = AGENT_BATCH_LONG_LINE + 1;
-    agent_runner_resume(sv);
+    agent_runner_resume(fixture->io);
     assert_true(runner->is_held);
     assert_int_equal(agent_buffer_length(&runner->output), 8);
 }

@@ -9,46 +9,46 @@
 static void wait_seconds(const fixture_t *fixture, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
-        fixture->sv->context->now += apr_time_from_sec(1);
-        agent_credit_step(&fixture->sv->credits);
+        fixture->runs->context->now += apr_time_from_sec(1);
+        agent_credit_step(&fixture->runs->credits);
     }
 }
 
 static void credit_that_is_not_used_lapses(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
     request(fixture, fixture->leases[0], BIG);
     wait_seconds(fixture, 9);
     assert_int_equal(fixture->leases[0]->credit.granted, BIG);
     wait_seconds(fixture, 1);
-    assert_int_equal(agent_credit_used(&sv->credits), 0);
+    assert_int_equal(agent_credit_used(&runs->credits), 0);
 }
 
 static void credit_lapses_sooner_where_it_lapsed_before(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
     int lines = 0;
 
     for (int i = 0; i < 400 * RUNS; i++) {
         if (fixture->leases[i % RUNS]->credit.granted == 0) {
-            agent_credit_ask(&sv->credits, fixture->leases[i % RUNS], BIG);
+            agent_credit_ask(&runs->credits, fixture->leases[i % RUNS], BIG);
         }
-        sv->context->now += apr_time_from_msec(100) / RUNS;
-        agent_credit_step(&sv->credits);
+        runs->context->now += apr_time_from_msec(100) / RUNS;
+        agent_credit_step(&runs->credits);
         lines += read_go(fixture->runner);
     }
     assert_true(lines > 200);
     /* Credit that is used makes up for it. */
     for (int i = 0; i < RUNS; i++) {
-        agent_credit_forget(&sv->credits, fixture->leases[i]);
+        agent_credit_forget(&runs->credits, fixture->leases[i]);
     }
     for (int i = 0; i < RUNS; i++) {
-        agent_credit_ask(&sv->credits, fixture->leases[i], BIG);
-        agent_credit_step(&sv->credits);
-        agent_credit_spend(&sv->credits, fixture->leases[i], BIG);
+        agent_credit_ask(&runs->credits, fixture->leases[i], BIG);
+        agent_credit_step(&runs->credits);
+        agent_credit_spend(&runs->credits, fixture->leases[i], BIG);
     }
     assert_int_equal(fixture->runner->group.turns[1].lapses, 0);
 }
@@ -56,11 +56,11 @@ static void credit_lapses_sooner_where_it_lapsed_before(void **state)
 static void credit_does_not_lapse_while_the_supervisor_is_stopped(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
     request(fixture, fixture->leases[0], BIG);
-    sv->context->now += apr_time_from_sec(3600);
-    agent_credit_step(&sv->credits);
+    runs->context->now += apr_time_from_sec(3600);
+    agent_credit_step(&runs->credits);
     assert_int_equal(fixture->leases[0]->credit.granted, BIG);
     wait_seconds(fixture, 10);
     assert_int_equal(fixture->leases[0]->credit.granted, 0);
@@ -69,14 +69,14 @@ static void credit_does_not_lapse_while_the_supervisor_is_stopped(void **state)
 static void credit_does_not_lapse_before_the_runner_answers(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
 
     request(fixture, fixture->leases[0], BIG);
     wait_seconds(fixture, 9);
-    fixture->runner->pong_by = sv->context->now + apr_time_from_sec(15);
+    fixture->runner->pong_by = runs->context->now + apr_time_from_sec(15);
     wait_seconds(fixture, 12);
     fixture->runner->pong_by = AGENT_CLOCK_NEVER;
-    agent_credit_step(&sv->credits);
+    agent_credit_step(&runs->credits);
     assert_int_equal(fixture->leases[0]->credit.granted, BIG);
     wait_seconds(fixture, 1);
     assert_int_equal(fixture->leases[0]->credit.granted, 0);
@@ -87,7 +87,7 @@ static void credit_does_not_lapse_before_the_runner_answers(void **state)
 #define RUNNERS 7
 
 typedef struct crowd_t {
-    agent_supervisor_t *sv;
+    agent_runs_t *runs;
     agent_lease_t *silent[8];
     agent_lease_t *seventh;
 } crowd_t;
@@ -98,7 +98,7 @@ static crowd_t *make_crowd(apr_pool_t *pool)
     fixture_t *fixture = make_fixture(pool);
     agent_runner_t *runners[RUNNERS];
 
-    crowd->sv = fixture->sv;
+    crowd->runs = fixture->runs;
     for (int i = 0; i < RUNNERS; i++) {
         runners[i] = make_runner(pool);
     }
@@ -106,19 +106,19 @@ static crowd_t *make_crowd(apr_pool_t *pool)
         /* The first two have two runs each, in the order of requests. */
         agent_runner_t *runner = runners[i < 4 ? i / 2 : i - 2];
 
-        crowd->silent[i] = add_lease(crowd->sv, runner, (char)('k' + i));
+        crowd->silent[i] = add_lease(crowd->runs, runner, (char)('k' + i));
         request(fixture, crowd->silent[i], BIG);
     }
-    crowd->seventh = add_lease(crowd->sv, runners[6], 'z');
-    assert_int_equal(agent_credit_used(&crowd->sv->credits),
+    crowd->seventh = add_lease(crowd->runs, runners[6], 'z');
+    assert_int_equal(agent_credit_used(&crowd->runs->credits),
                      AGENT_BATCH_MAX_LANES);
     return crowd;
 }
 
 static void pass(const crowd_t *crowd, apr_interval_time_t time)
 {
-    crowd->sv->context->now += time;
-    agent_credit_step(&crowd->sv->credits);
+    crowd->runs->context->now += time;
+    agent_credit_step(&crowd->runs->credits);
 }
 
 static void credit_is_kept_while_nobody_waits_for_its_room(void **state)
@@ -128,7 +128,7 @@ static void credit_is_kept_while_nobody_waits_for_its_room(void **state)
     for (int i = 0; i < 9; i++) {
         pass(crowd, apr_time_from_sec(1));
     }
-    assert_int_equal(agent_credit_used(&crowd->sv->credits),
+    assert_int_equal(agent_credit_used(&crowd->runs->credits),
                      AGENT_BATCH_MAX_LANES);
 }
 
@@ -136,14 +136,14 @@ static void a_runner_without_credit_gets_what_six_others_do_not_use(
     void **state)
 {
     crowd_t *crowd = make_crowd(*state);
-    agent_supervisor_t *sv = crowd->sv;
+    agent_runs_t *runs = crowd->runs;
 
     /* However long credit may be kept otherwise. */
-    sv->context->timing.credit = apr_time_from_sec(3600);
-    agent_credit_ask(&sv->credits, crowd->seventh, BIG);
+    runs->context->timing.credit = apr_time_from_sec(3600);
+    agent_credit_ask(&runs->credits, crowd->seventh, BIG);
     pass(crowd, apr_time_from_sec(1));
     assert_int_equal(crowd->seventh->credit.granted, 0);
-    assert_int_equal(agent_credit_step(&sv->credits),
+    assert_int_equal(agent_credit_step(&runs->credits),
                      crowd->silent[0]->credit.yield_at);
     pass(crowd, apr_time_from_sec(1));
     assert_int_equal(crowd->seventh->credit.granted, BIG);
@@ -156,10 +156,10 @@ static void a_runner_without_credit_gets_what_six_others_do_not_use(
 static void credit_is_kept_where_giving_it_up_makes_no_room(void **state)
 {
     crowd_t *crowd = make_crowd(*state);
-    agent_supervisor_t *sv = crowd->sv;
+    agent_runs_t *runs = crowd->runs;
 
-    sv->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG / 2;
-    agent_credit_ask(&sv->credits, crowd->seventh, BIG);
+    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG / 2;
+    agent_credit_ask(&runs->credits, crowd->seventh, BIG);
     for (int i = 0; i < 5; i++) {
         pass(crowd, apr_time_from_sec(1));
     }
@@ -169,35 +169,35 @@ static void credit_is_kept_where_giving_it_up_makes_no_room(void **state)
 static void a_line_after_its_credit_lapsed_takes_its_turn(void **state)
 {
     crowd_t *crowd = make_crowd(*state);
-    agent_supervisor_t *sv = crowd->sv;
+    agent_runs_t *runs = crowd->runs;
     agent_lease_t *late = crowd->silent[0];
 
-    agent_credit_ask(&sv->credits, crowd->seventh, BIG);
+    agent_credit_ask(&runs->credits, crowd->seventh, BIG);
     pass(crowd, apr_time_from_sec(2));
-    assert_false(agent_credit_takes(&sv->credits, late, BIG - 1));
-    agent_credit_hold(&sv->credits, late, BIG - 1);
+    assert_false(agent_credit_takes(&runs->credits, late, BIG - 1));
+    agent_credit_hold(&runs->credits, late, BIG - 1);
     late->runner->is_held = true;
     read_go(late->runner);
     for (int i = 1; i < 8; i++) {
-        agent_credit_spend(&sv->credits, crowd->silent[i], BIG);
+        agent_credit_spend(&runs->credits, crowd->silent[i], BIG);
     }
-    agent_credit_step(&sv->credits);
-    assert_true(agent_credit_takes(&sv->credits, late, BIG - 1));
+    agent_credit_step(&runs->credits);
+    assert_true(agent_credit_takes(&runs->credits, late, BIG - 1));
     /* Still so in the next turn of the loop, and without another `go`. */
-    agent_credit_step(&sv->credits);
-    assert_true(agent_credit_takes(&sv->credits, late, BIG - 1));
+    agent_credit_step(&runs->credits);
+    assert_true(agent_credit_takes(&runs->credits, late, BIG - 1));
     assert_int_equal(read_go(late->runner), 0);
-    agent_credit_spend(&sv->credits, late, BIG);
-    assert_int_equal(agent_credit_used(&sv->credits), BIG);
+    agent_credit_spend(&runs->credits, late, BIG);
+    assert_int_equal(agent_credit_used(&runs->credits), BIG);
 }
 
 static void a_held_line_of_a_run_that_is_gone_waits_for_nothing(void **state)
 {
     crowd_t *crowd = make_crowd(*state);
-    agent_supervisor_t *sv = crowd->sv;
+    agent_runs_t *runs = crowd->runs;
 
-    agent_credit_hold(&sv->credits, crowd->seventh, BIG - 1);
-    agent_credit_release(&sv->credits, crowd->seventh);
+    agent_credit_hold(&runs->credits, crowd->seventh, BIG - 1);
+    agent_credit_release(&runs->credits, crowd->seventh);
     assert_int_equal(crowd->seventh->credit.wanted, 0);
     assert_int_equal(read_go(crowd->seventh->runner), 0);
 }
@@ -213,7 +213,7 @@ static void a_request_before_credit_is_used_counts_as_a_lapse(void **state)
     }
     assert_int_equal(turn->lapses, 2);
     /* The rest of a short line was used. */
-    agent_credit_spend(&fixture->sv->credits, fixture->leases[0],
+    agent_credit_spend(&fixture->runs->credits, fixture->leases[0],
                        BIG - AGENT_BATCH_LONG_LINE);
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(turn->lapses, 2);
@@ -222,7 +222,7 @@ static void a_request_before_credit_is_used_counts_as_a_lapse(void **state)
 static void a_run_that_ends_without_using_credit_lets_it_lapse(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_t *sv = fixture->sv;
+    agent_runs_t *runs = fixture->runs;
     const agent_credit_turn_t *turn = &fixture->runner->group.turns[1];
 
     for (int i = 0; i < 2; i++) {
@@ -230,8 +230,8 @@ static void a_run_that_ends_without_using_credit_lets_it_lapse(void **state)
         /* A run that is cancelled may leave lines out. */
         fixture->leases[i]->cause = i == 0 ? AGENT_CAUSE_NONE
                                            : AGENT_CAUSE_REQUEST;
-        agent_credit_release(&sv->credits, fixture->leases[i]);
-        assert_int_equal(agent_credit_used(&sv->credits), 0);
+        agent_credit_release(&runs->credits, fixture->leases[i]);
+        assert_int_equal(agent_credit_used(&runs->credits), 0);
         assert_int_equal(turn->lapses, 1);
     }
 }

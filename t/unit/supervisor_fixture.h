@@ -7,14 +7,16 @@
 
 #include <string.h>
 
-#include "../../mod_agent/supervisor/instance.h"
+#include "../../mod_agent/supervisor/runner/io.h"
+#include "../../mod_agent/supervisor/runs.h"
 
 #define BIG ((apr_size_t)8 * 1024 * 1024)
 
 #define RUNS 9
 
 typedef struct fixture_t {
-    agent_supervisor_t *sv;
+    agent_runs_t *runs;
+    agent_runner_io_t *io;
     agent_runner_t *runner;
     agent_lease_t *leases[RUNS];
     /* Of another runner. */
@@ -31,33 +33,39 @@ static inline agent_runner_t *make_runner(apr_pool_t *pool)
     return runner;
 }
 
-static inline agent_lease_t *add_lease(agent_supervisor_t *sv,
+static inline agent_lease_t *add_lease(agent_runs_t *runs,
                                        agent_runner_t *runner, char digit)
 {
     agent_lease_key_t key = {.epoch = 1};
 
     memset(key.run_id, digit, sizeof(key.run_id));
-    return agent_lease_add(&sv->leases, &key, &runner->group);
+    return agent_lease_add(&runs->leases, &key, &runner->group);
 }
 
 /* A runner with nine runs, and one with a single run. */
 static inline fixture_t *make_fixture(apr_pool_t *pool)
 {
     fixture_t *fixture = apr_pcalloc(pool, sizeof(*fixture));
-    agent_supervisor_t *sv = apr_pcalloc(pool, sizeof(*sv));
+    agent_context_t *context = apr_pcalloc(pool, sizeof(*context));
+    agent_runs_t *runs = apr_pcalloc(pool, sizeof(*runs));
+    agent_runner_io_t *io = apr_pcalloc(pool, sizeof(*io));
 
-    sv->context = apr_pcalloc(pool, sizeof(*sv->context));
-    sv->context->pool = pool;
-    sv->context->timing.credit = apr_time_from_sec(10);
-    fixture->sv = sv;
+    context->pool = pool;
+    context->timing.credit = apr_time_from_sec(10);
+    io->context = context;
+    io->runners = apr_pcalloc(pool, sizeof(*io->runners));
+    io->runs = runs;
+    runs->context = context;
+    agent_lease_init(&runs->leases, context);
+    agent_batch_init(&runs->batches, context);
+    agent_credit_init(&runs->credits, context, &runs->batches, io->runners);
+    fixture->runs = runs;
+    fixture->io = io;
     fixture->runner = make_runner(pool);
-    agent_lease_init(&sv->leases, sv->context);
-    agent_batch_init(&sv->batches, sv->context);
-    agent_credit_init(&sv->credits, sv->context, &sv->batches, &sv->runners);
     for (int i = 0; i < RUNS; i++) {
-        fixture->leases[i] = add_lease(sv, fixture->runner, (char)('0' + i));
+        fixture->leases[i] = add_lease(runs, fixture->runner, (char)('0' + i));
     }
-    fixture->other = add_lease(sv, make_runner(pool), 'f');
+    fixture->other = add_lease(runs, make_runner(pool), 'f');
     return fixture;
 }
 
@@ -80,8 +88,8 @@ static inline int read_go(agent_runner_t *runner)
 static inline void request(const fixture_t *fixture, agent_lease_t *lease,
                            apr_size_t bytes)
 {
-    assert_true(agent_credit_ask(&fixture->sv->credits, lease, bytes));
-    agent_credit_step(&fixture->sv->credits);
+    assert_true(agent_credit_ask(&fixture->runs->credits, lease, bytes));
+    agent_credit_step(&fixture->runs->credits);
 }
 
 /* The runs of the first runner request long lines. */
@@ -89,7 +97,7 @@ static inline void ask_all(const fixture_t *fixture)
 {
     for (int i = 0; i < RUNS; i++) {
         assert_true(
-            agent_credit_ask(&fixture->sv->credits, fixture->leases[i], BIG));
+            agent_credit_ask(&fixture->runs->credits, fixture->leases[i], BIG));
     }
 }
 

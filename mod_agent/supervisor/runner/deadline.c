@@ -2,61 +2,65 @@
 /* Time limits of runs; see deadline.h. */
 #include "deadline.h"
 
-#include "../instance.h"
 #include "../run_end.h"
+#include "../runs.h"
 #include "leave.h"
 
 /* The runner did not end a run that it was asked to end. */
-static void give_up_waiting(agent_supervisor_t *sv, agent_lease_t *lease)
+static void give_up_waiting(agent_runs_t *runs, agent_lease_t *lease)
 {
     agent_runner_t *runner = lease->runner;
 
     lease->grace_at = AGENT_CLOCK_NEVER;
-    agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0342", 0,
+    agent_report_write(runs->context, AGENT_LOG_WARNING, "AGT0342", 0,
                        "runner %d did not end run %.36s when asked to; the "
                        "runner will be replaced",
                        (int)runner->pid, lease->key.run_id);
     if (lease->state == AGENT_LEASE_HELD) {
         if (lease->cause == AGENT_CAUSE_DEADLINE) {
-            agent_run_end_time_out(sv, lease);
+            agent_run_end_time_out(runs, lease);
         }
         else {
-            agent_run_end_release(sv, lease, lease->cause != AGENT_CAUSE_DRAIN,
+            agent_run_end_release(runs, lease,
+                                  lease->cause != AGENT_CAUSE_DRAIN,
                                   "the runner did not stop when asked to");
         }
     }
-    agent_runner_recycle(sv, runner);
+    agent_runner_recycle(runs, runner);
 }
 
-static void check_lease(agent_supervisor_t *sv, agent_lease_t *lease)
+static void check_lease(const agent_runner_table_t *table, agent_runs_t *runs,
+                        agent_lease_t *lease)
 {
+    apr_time_t now = runs->context->now;
+
     if (lease->grace_at != AGENT_CLOCK_NEVER
         && ((lease->credit.wanted > 0
              && lease->credit.requests <= AGENT_CREDIT_LAST_REQUESTS)
-            || !agent_runner_may_answer(&sv->runners, lease->runner))) {
-        lease->grace_at = sv->context->now + sv->context->timing.cancel_grace;
+            || !agent_runner_may_answer(table, lease->runner))) {
+        lease->grace_at = now + runs->context->timing.cancel_grace;
     }
-    else if (lease->grace_at <= sv->context->now) {
-        give_up_waiting(sv, lease);
+    else if (lease->grace_at <= now) {
+        give_up_waiting(runs, lease);
     }
-    else if (lease->deadline <= sv->context->now
-             && lease->cause == AGENT_CAUSE_NONE) {
-        agent_run_end_cancel(sv, lease, AGENT_CAUSE_DEADLINE);
+    else if (lease->deadline <= now && lease->cause == AGENT_CAUSE_NONE) {
+        agent_run_end_cancel(runs, lease, AGENT_CAUSE_DEADLINE);
     }
 }
 
-void agent_runner_tick_deadlines(agent_supervisor_t *sv)
+void agent_runner_tick_deadlines(const agent_runner_table_t *table,
+                                 agent_runs_t *runs)
 {
     agent_runner_t *runner;
     agent_lease_t *lease;
     agent_lease_t *next;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         AGENT_RING_EACH_SAFE(lease, next, &runner->group.leases, agent_lease_t,
                              link)
         {
-            check_lease(sv, lease);
+            check_lease(table, runs, lease);
         }
     }
 }

@@ -3,9 +3,10 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_DEADLINE_H
 #define AGENT_SUPERVISOR_RUNNER_DEADLINE_H
 
-#include "../types.h"
+#include "runner.h"
 
 /* Called each second. */
-void agent_runner_tick_deadlines(agent_supervisor_t *sv);
+void agent_runner_tick_deadlines(const agent_runner_table_t *table,
+                                 agent_runs_t *runs);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <apr_strings.h>
 
-#include "../instance.h"
 #include "../run_end.h"
+#include "../runs.h"
 #include "io.h"
 
 /* A runner that ends sooner has failed to start. */
@@ -26,7 +26,7 @@ static int count_started(const agent_runner_t *runner)
     return count;
 }
 
-static void release_lost(agent_supervisor_t *sv, const agent_runner_t *runner,
+static void release_lost(agent_runs_t *runs, const agent_runner_t *runner,
                          agent_lease_t *lease, int suspects)
 {
     bool is_suspect = runner->loss == AGENT_LOSS_COUNTED && lease->is_started
@@ -35,16 +35,16 @@ static void release_lost(agent_supervisor_t *sv, const agent_runner_t *runner,
     if (is_suspect && suspects > 1) {
         lease->next_max_shared = (suspects + 3) / 4;
     }
-    agent_run_end_release(sv, lease, is_suspect && suspects == 1,
+    agent_run_end_release(runs, lease, is_suspect && suspects == 1,
                           runner->reason);
 }
 
-void agent_runner_release_runs(agent_supervisor_t *sv, agent_runner_t *runner)
+void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner)
 {
     int suspects = count_started(runner);
 
     if (runner->loss == AGENT_LOSS_COUNTED && suspects > 1) {
-        agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0374", 0,
+        agent_report_write(runs->context, AGENT_LOG_NOTICE, "AGT0374", 0,
                            "runner %d ended with %d runs: they are tried "
                            "again, at most %d together",
                            (int)runner->pid, suspects, (suspects + 3) / 4);
@@ -56,29 +56,29 @@ void agent_runner_release_runs(agent_supervisor_t *sv, agent_runner_t *runner)
             /* Its end is decided. */
         }
         else if (runner->loss == AGENT_LOSS_FORGET) {
-            agent_run_end_set_state(sv, lease, AGENT_LEASE_GONE);
+            agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);
         }
         else if (lease->cause == AGENT_CAUSE_DEADLINE) {
-            agent_run_end_time_out(sv, lease);
+            agent_run_end_time_out(runs, lease);
         }
         else {
-            release_lost(sv, runner, lease, suspects);
+            release_lost(runs, runner, lease, suspects);
         }
-        agent_run_end_detach(sv, lease);
+        agent_run_end_detach(runs, lease);
     }
 }
 
-void agent_runner_kill_all(agent_supervisor_t *sv, agent_loss_t loss,
-                           const char *reason)
+void agent_runner_kill_all(agent_runner_table_t *table, agent_runs_t *runs,
+                           agent_loss_t loss, const char *reason)
 {
     agent_runner_t *runner;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
-        agent_runner_kill(&sv->runners, runner, loss, reason);
+        agent_runner_kill(table, runner, loss, reason);
         runner->loss = loss;
         runner->reason = reason;
-        agent_runner_release_runs(sv, runner);
+        agent_runner_release_runs(runs, runner);
     }
 }
 
@@ -98,20 +98,21 @@ static void describe_status(char *text, size_t size, int status)
  * failure: its runs are requeued uncounted, and would be claimed for a new
  * runner without a pause.
  */
-static void adjust_pause(agent_supervisor_t *sv, const agent_runner_t *runner)
+static void adjust_pause(agent_runner_table_t *table,
+                         const agent_runner_t *runner)
 {
     bool is_expected = runner->max_shared > 0 && runner->group.is_used;
 
     if (runner->slots > 0
-        && sv->context->now - runner->started_at >= SHORT_LIFE) {
-        agent_runner_count_success(&sv->runners, runner->max_shared);
+        && table->context->now - runner->started_at >= SHORT_LIFE) {
+        agent_runner_count_success(table, runner->max_shared);
     }
     else if (runner->loss == AGENT_LOSS_COUNTED && !is_expected) {
-        agent_runner_count_failure(&sv->runners, runner->max_shared);
+        agent_runner_count_failure(table, runner->max_shared);
     }
 }
 
-static void end_runner(agent_supervisor_t *sv, agent_runner_t *runner,
+static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        int status)
 {
     bool wanted = runner->loss != AGENT_LOSS_COUNTED || runner->max_shared > 0;
@@ -121,36 +122,36 @@ static void end_runner(agent_supervisor_t *sv, agent_runner_t *runner,
         return;
     }
     /* It may have sent `end` before it ended. */
-    agent_runner_read_rest(sv, runner);
+    agent_runner_read_rest(io, runner);
     describe_status(how, sizeof(how), status);
-    agent_report_write(sv->context, wanted ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
+    agent_report_write(io->context, wanted ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
                        "AGT0331", 0, "runner %d ended (%s) with %d runs",
                        (int)runner->pid, how, runner->group.active);
-    agent_runner_release_runs(sv, runner);
+    agent_runner_release_runs(io->runs, runner);
     runner->state = AGENT_RUNNER_DEAD;
-    adjust_pause(sv, runner);
+    adjust_pause(io->runners, runner);
 }
 
-static void refuse_runner(agent_supervisor_t *sv, agent_runner_t *runner,
+static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
                           int number)
 {
-    agent_report_repeat(sv->context, AGENT_LOG_ERR, "AGT0336",
+    agent_report_repeat(io->context, AGENT_LOG_ERR, "AGT0336",
                         APR_FROM_OS_ERROR(number),
                         "the spawner could not start a runner");
     runner->loss = AGENT_LOSS_UNCOUNTED;
-    agent_runner_release_runs(sv, runner);
+    agent_runner_release_runs(io->runs, runner);
     runner->state = AGENT_RUNNER_DEAD;
-    agent_runner_count_failure(&sv->runners, runner->max_shared);
+    agent_runner_count_failure(io->runners, runner->max_shared);
 }
 
-bool agent_runner_receive(agent_supervisor_t *sv)
+bool agent_runner_receive(agent_runner_io_t *io)
 {
     for (;;) {
         apr_uint32_t id = 0;
         int value = 0;
         agent_spawner_update_t update = agent_spawner_receive(
-            &sv->runners.spawner, &id, &value);
-        agent_runner_t *runner = agent_runner_find(&sv->runners, id);
+            &io->runners->spawner, &id, &value);
+        agent_runner_t *runner = agent_runner_find(io->runners, id);
 
         if (update == AGENT_SPAWNER_NOTHING || update == AGENT_SPAWNER_LOST) {
             return update == AGENT_SPAWNER_NOTHING;
@@ -162,10 +163,10 @@ bool agent_runner_receive(agent_supervisor_t *sv)
             runner->pid = (pid_t)value;
         }
         else if (update == AGENT_SPAWNER_EXITED) {
-            end_runner(sv, runner, value);
+            end_runner(io, runner, value);
         }
         else if (update == AGENT_SPAWNER_REFUSED) {
-            refuse_runner(sv, runner, value);
+            refuse_runner(io, runner, value);
         }
     }
 }

@@ -3,21 +3,21 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_EXIT_H
 #define AGENT_SUPERVISOR_RUNNER_EXIT_H
 
-#include "runner.h"
+#include "io.h"
 
 /* Takes all messages of the spawner: runners started, refused, ended. False
  * when the spawner itself has ended. */
-bool agent_runner_receive(agent_supervisor_t *sv);
+bool agent_runner_receive(agent_runner_io_t *io);
 
 /*
  * Requeues the runs of a runner that is no longer read. A run that was alone in
  * the runner counts the attempt, where attempts are to be counted. Several are
  * suspects: tried again, uncounted, a quarter together, until one is alone.
  */
-void agent_runner_release_runs(agent_supervisor_t *sv, agent_runner_t *runner);
+void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner);
 
 /* Kills all runners; their runs are treated as `loss` says at once. */
-void agent_runner_kill_all(agent_supervisor_t *sv, agent_loss_t loss,
-                           const char *reason);
+void agent_runner_kill_all(agent_runner_table_t *table, agent_runs_t *runs,
+                           agent_loss_t loss, const char *reason);
 
 #endif

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../instance.h"
+#include "../poll.h"
+#include "../runs.h"
 #include "line.h"
 #include "log.h"
 #include "protocol.h"
@@ -17,20 +18,21 @@
 /* Reads of each pipe of a runner that has ended. */
 #define MAX_LAST_READS 64
 
-static void hold(agent_supervisor_t *sv, agent_runner_t *runner)
+static void hold(agent_runner_io_t *io, agent_runner_t *runner)
 {
     runner->is_held = true;
     agent_report_repeat(
-        sv->context, AGENT_LOG_WARNING, "AGT0354", 0,
+        io->context, AGENT_LOG_WARNING, "AGT0354", 0,
         "%d KB of output wait for the database, credit for %d KB is given: "
         "runner %d sent a line for which it has no credit (want) and is not "
         "read until there is room",
-        (int)((sv->batches.shared_bytes + sv->batches.lane_bytes) / 1024),
-        (int)(sv->credits.granted / 1024), (int)runner->pid);
+        (int)((io->runs->batches.shared_bytes + io->runs->batches.lane_bytes)
+              / 1024),
+        (int)(io->runs->credits.granted / 1024), (int)runner->pid);
 }
 
 /* Handles complete lines while there is room for them; with is_last, all. */
-static void split_lines(agent_supervisor_t *sv, agent_runner_t *runner,
+static void split_lines(agent_runner_io_t *io, agent_runner_t *runner,
                         bool is_last)
 {
     agent_buffer_t *output = &runner->output;
@@ -45,7 +47,7 @@ static void split_lines(agent_supervisor_t *sv, agent_runner_t *runner,
                                           : length;
 
         if (line > AGENT_PROTOCOL_MAX_LINE) {
-            agent_runner_breach(&sv->runners, runner,
+            agent_runner_breach(io->runners, runner,
                                 "a line of more than 8 MiB");
             return;
         }
@@ -53,9 +55,9 @@ static void split_lines(agent_supervisor_t *sv, agent_runner_t *runner,
             runner->scanned = length;
             return;
         }
-        if (!agent_runner_take_line(sv, runner, text, line, is_last)) {
+        if (!agent_runner_take_line(io, runner, text, line, is_last)) {
             runner->scanned = line;
-            hold(sv, runner);
+            hold(io, runner);
             return;
         }
         agent_buffer_consume(output, line + 1);
@@ -64,7 +66,7 @@ static void split_lines(agent_supervisor_t *sv, agent_runner_t *runner,
 }
 
 /* One read; false when there is no more, or not yet. */
-static bool read_output(agent_supervisor_t *sv, agent_runner_t *runner,
+static bool read_output(agent_runner_io_t *io, agent_runner_t *runner,
                         bool is_last)
 {
     ssize_t got;
@@ -76,7 +78,7 @@ static bool read_output(agent_supervisor_t *sv, agent_runner_t *runner,
                READ_SIZE);
     if (got > 0) {
         agent_buffer_commit(&runner->output, (apr_size_t)got);
-        split_lines(sv, runner, is_last);
+        split_lines(io, runner, is_last);
         return true;
     }
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -91,24 +93,25 @@ static bool read_output(agent_supervisor_t *sv, agent_runner_t *runner,
  * The end of its output is the end of the runner, whether it exits or not: a
  * kill changes nothing for a process that is exiting.
  */
-static void on_output(agent_supervisor_t *sv, void *baton)
+static void on_output(void *part, void *item)
 {
-    agent_runner_t *runner = baton;
+    agent_runner_io_t *io = part;
+    agent_runner_t *runner = item;
 
-    read_output(sv, runner, false);
+    read_output(io, runner, false);
     if (runner->out_fd < 0) {
         bool expected = runner->state == AGENT_RUNNER_LEAVING
             && runner->group.active == 0;
 
-        agent_runner_kill(&sv->runners, runner,
+        agent_runner_kill(io->runners, runner,
                           expected ? AGENT_LOSS_UNCOUNTED : AGENT_LOSS_COUNTED,
                           "the runner process ended unexpectedly");
     }
 }
 
-static void on_input(agent_supervisor_t *sv, void *baton)
+static void on_input(void *part, void *item)
 {
-    agent_runner_t *runner = baton;
+    agent_runner_t *runner = item;
     ssize_t put;
 
     if (runner->in_fd < 0) {
@@ -128,7 +131,7 @@ static void on_input(agent_supervisor_t *sv, void *baton)
 }
 
 /* One read; false when there is no more. */
-static bool read_log(agent_supervisor_t *sv, agent_runner_t *runner)
+static bool read_log(agent_runner_io_t *io, agent_runner_t *runner)
 {
     char bytes[LOG_SIZE];
     ssize_t got;
@@ -138,7 +141,7 @@ static bool read_log(agent_supervisor_t *sv, agent_runner_t *runner)
     }
     got = read(runner->log_fd, bytes, sizeof(bytes));
     if (got > 0) {
-        agent_runner_take_log(sv->context, runner, bytes, (apr_size_t)got);
+        agent_runner_take_log(io->context, runner, bytes, (apr_size_t)got);
         return true;
     }
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -149,71 +152,71 @@ static bool read_log(agent_supervisor_t *sv, agent_runner_t *runner)
     return false;
 }
 
-static void on_log(agent_supervisor_t *sv, void *baton)
+static void on_log(void *part, void *item)
 {
-    read_log(sv, baton);
+    read_log(part, item);
 }
 
-void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner)
+void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner)
 {
     runner->is_held = false;
-    split_lines(sv, runner, true);
+    split_lines(io, runner, true);
     /* Only their present content: a child of the runner may write for ever. */
-    for (int i = 0; i < MAX_LAST_READS && read_output(sv, runner, true); i++) {
+    for (int i = 0; i < MAX_LAST_READS && read_output(io, runner, true); i++) {
     }
-    for (int i = 0; i < MAX_LAST_READS && read_log(sv, runner); i++) {
+    for (int i = 0; i < MAX_LAST_READS && read_log(io, runner); i++) {
     }
-    agent_runner_end_log(sv->context, runner);
+    agent_runner_end_log(io->context, runner);
 }
 
-static void poll_runner(agent_supervisor_t *sv, agent_runner_t *runner)
+static void poll_runner(agent_runner_io_t *io, agent_runner_t *runner)
 {
     if (runner->log_fd >= 0) {
-        agent_poll_add(&sv->poll, runner->log_fd, POLLIN, on_log, runner);
+        agent_poll_add(io->poll, runner->log_fd, POLLIN, on_log, io, runner);
     }
     if (runner->state >= AGENT_RUNNER_KILLED) {
         return;
     }
-    if (runner->out_fd >= 0 && !sv->runners.is_full && !runner->is_held) {
-        agent_poll_add(&sv->poll, runner->out_fd, POLLIN, on_output, runner);
+    if (runner->out_fd >= 0 && !io->runners->is_full && !runner->is_held) {
+        agent_poll_add(io->poll, runner->out_fd, POLLIN, on_output, io, runner);
     }
     if (runner->in_fd >= 0 && agent_buffer_length(&runner->input) > 0) {
-        agent_poll_add(&sv->poll, runner->in_fd, POLLOUT, on_input, runner);
+        agent_poll_add(io->poll, runner->in_fd, POLLOUT, on_input, io, runner);
     }
 }
 
-void agent_runner_resume(agent_supervisor_t *sv)
+void agent_runner_resume(agent_runner_io_t *io)
 {
     agent_runner_t *runner;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &io->runners->all, agent_runner_t, link)
     {
         /* The line is not parsed again before there is room for it. */
-        if (runner->is_held && !agent_batch_is_full(&sv->batches)
-            && agent_runner_has_room(sv, runner, &runner->held_key,
+        if (runner->is_held && !agent_batch_is_full(&io->runs->batches)
+            && agent_runner_has_room(io->runs, runner, &runner->held_key,
                                      runner->scanned)) {
             runner->is_held = false;
-            split_lines(sv, runner, false);
+            split_lines(io, runner, false);
         }
     }
 }
 
-void agent_runner_poll(agent_supervisor_t *sv)
+void agent_runner_poll(agent_runner_io_t *io)
 {
-    bool is_full = agent_batch_is_full(&sv->batches);
+    bool is_full = agent_batch_is_full(&io->runs->batches);
     agent_runner_t *runner;
 
-    if (is_full && !sv->runners.is_full) {
-        agent_report_repeat(
-            sv->context, AGENT_LOG_WARNING, "AGT0345", 0,
-            "%d MB of output wait for the database: runners "
-            "are not read until it takes them",
-            (int)((sv->batches.shared_bytes + sv->batches.lane_bytes)
-                  / (1024 * 1024)));
+    if (is_full && !io->runners->is_full) {
+        agent_report_repeat(io->context, AGENT_LOG_WARNING, "AGT0345", 0,
+                            "%d MB of output wait for the database: runners "
+                            "are not read until it takes them",
+                            (int)((io->runs->batches.shared_bytes
+                                   + io->runs->batches.lane_bytes)
+                                  / (1024 * 1024)));
     }
-    sv->runners.is_full = is_full;
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    io->runners->is_full = is_full;
+    AGENT_RING_EACH(runner, &io->runners->all, agent_runner_t, link)
     {
-        poll_runner(sv, runner);
+        poll_runner(io, runner);
     }
 }

@@ -3,15 +3,27 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_IO_H
 #define AGENT_SUPERVISOR_RUNNER_IO_H
 
+#include "../poll.h"
+#include "../schedule.h"
 #include "runner.h"
 
+/* Reads lines of runners, and hands them to the tables of their runs. */
+typedef struct agent_runner_io_t {
+    agent_context_t *context;
+    agent_runner_table_t *runners;
+    agent_runs_t *runs;
+    /* A claim is due when a runner becomes ready. */
+    agent_schedule_t *schedule;
+    agent_poll_t *poll;
+} agent_runner_io_t;
+
 /* Adds the pipes of all runners to the poll set. */
-void agent_runner_poll(agent_supervisor_t *sv);
+void agent_runner_poll(agent_runner_io_t *io);
 
 /* Takes the lines of held runners for which there is room now. */
-void agent_runner_resume(agent_supervisor_t *sv);
+void agent_runner_resume(agent_runner_io_t *io);
 
 /* Reads the rest of the pipes of a runner that ends. */
-void agent_runner_read_rest(agent_supervisor_t *sv, agent_runner_t *runner);
+void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner);
 
 #endif

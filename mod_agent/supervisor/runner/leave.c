@@ -2,45 +2,46 @@
 /* Runners that get no more runs; see leave.h. */
 #include "leave.h"
 
-#include "../instance.h"
 #include "../run_end.h"
+#include "../runs.h"
 #include "protocol.h"
 
-static void drain(agent_supervisor_t *sv, agent_runner_t *runner,
+static void drain(agent_runs_t *runs, agent_runner_t *runner,
                   apr_time_t limit_at)
 {
     runner->state = AGENT_RUNNER_LEAVING;
     runner->limit_at = limit_at;
     agent_protocol_drain(&runner->input);
-    agent_run_end_withdraw(sv, &runner->group);
+    agent_run_end_withdraw(runs, &runner->group);
 }
 
-void agent_runner_leave(agent_supervisor_t *sv, agent_runner_t *runner)
+void agent_runner_leave(agent_runs_t *runs, agent_runner_t *runner)
 {
     if (runner->state <= AGENT_RUNNER_READY) {
-        drain(sv, runner, sv->context->now + sv->context->timing.recycle_grace);
+        drain(runs, runner,
+              runs->context->now + runs->context->timing.recycle_grace);
     }
 }
 
-void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner)
+void agent_runner_recycle(agent_runs_t *runs, agent_runner_t *runner)
 {
     if (runner->state <= AGENT_RUNNER_READY) {
-        agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0338", 0,
+        agent_report_write(runs->context, AGENT_LOG_NOTICE, "AGT0338", 0,
                            "runner %d gets no more runs and is replaced",
                            (int)runner->pid);
-        agent_runner_leave(sv, runner);
+        agent_runner_leave(runs, runner);
     }
 }
 
-void agent_runner_drain_all(agent_supervisor_t *sv)
+void agent_runner_drain_all(agent_runner_table_t *table, agent_runs_t *runs)
 {
     agent_runner_t *runner;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         if (runner->state <= AGENT_RUNNER_READY) {
             /* The drain has limits of its own. */
-            drain(sv, runner, AGENT_CLOCK_NEVER);
+            drain(runs, runner, AGENT_CLOCK_NEVER);
         }
     }
 }

@@ -7,10 +7,10 @@
 
 /* Gives it no more runs; it is killed when its runs have ended, or after
  * recycle_grace. The second one logs it. */
-void agent_runner_leave(agent_supervisor_t *sv, agent_runner_t *runner);
-void agent_runner_recycle(agent_supervisor_t *sv, agent_runner_t *runner);
+void agent_runner_leave(agent_runs_t *runs, agent_runner_t *runner);
+void agent_runner_recycle(agent_runs_t *runs, agent_runner_t *runner);
 
 /* All runners finish their runs and end. */
-void agent_runner_drain_all(agent_supervisor_t *sv);
+void agent_runner_drain_all(agent_runner_table_t *table, agent_runs_t *runs);
 
 #endif

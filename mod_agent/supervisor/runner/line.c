@@ -2,38 +2,38 @@
 /* Protocol lines of runners; see line.h. */
 #include "line.h"
 
-#include "../instance.h"
 #include "../run_end.h"
+#include "../runs.h"
 #include "protocol.h"
 
-static void take_ready(agent_supervisor_t *sv, agent_runner_t *runner,
+static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
                        const agent_line_t *line)
 {
     if (runner->state != AGENT_RUNNER_STARTING) {
         /* `ready` may cross our `drain`. */
         if (runner->state == AGENT_RUNNER_READY) {
-            agent_runner_breach(&sv->runners, runner, "it said ready twice");
+            agent_runner_breach(io->runners, runner, "it said ready twice");
         }
         return;
     }
     runner->state = AGENT_RUNNER_READY;
-    runner->slots = line->slots < sv->context->config->slots
+    runner->slots = line->slots < io->context->config->slots
         ? line->slots
-        : sv->context->config->slots;
+        : io->context->config->slots;
     runner->limit_at = AGENT_CLOCK_NEVER;
-    runner->ping_at = sv->context->now + sv->context->timing.ping_interval;
-    agent_report_write(sv->context, AGENT_LOG_INFO, "AGT0330", 0,
+    runner->ping_at = io->context->now + io->context->timing.ping_interval;
+    agent_report_write(io->context, AGENT_LOG_INFO, "AGT0330", 0,
                        "runner %d is ready for %d runs at once",
                        (int)runner->pid, runner->slots);
-    agent_schedule_claim(&sv->schedule);
+    agent_schedule_claim(io->schedule);
 }
 
-static void take_pong(agent_supervisor_t *sv, agent_runner_t *runner,
+static void take_pong(const agent_context_t *context, agent_runner_t *runner,
                       const agent_line_t *line)
 {
     if (line->ping_id == runner->ping_id) {
         runner->pong_by = AGENT_CLOCK_NEVER;
-        runner->ping_at = sv->context->now + sv->context->timing.ping_interval;
+        runner->ping_at = context->now + context->timing.ping_interval;
     }
 }
 
@@ -41,21 +41,22 @@ static void take_pong(agent_supervisor_t *sv, agent_runner_t *runner,
 #define MAX_FAILURE_BYTES 2000
 
 /* Failures are in the log, not only in the run. */
-static void report_failure(agent_supervisor_t *sv, const agent_line_t *line)
+static void report_failure(const agent_context_t *context,
+                           const agent_line_t *line)
 {
     apr_size_t length = line->failure_length < MAX_FAILURE_BYTES
         ? line->failure_length
         : MAX_FAILURE_BYTES;
 
     if (line->failure != NULL) {
-        agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0349", 0,
+        agent_report_write(context, AGENT_LOG_WARNING, "AGT0349", 0,
                            "run %.36s ended in error: %.*s", line->key.run_id,
                            (int)length, line->failure);
     }
 }
 
 /* The runner's side has ended; the cause of the end decides the status. */
-static void take_end(agent_supervisor_t *sv, agent_lease_t *lease,
+static void take_end(agent_runs_t *runs, agent_lease_t *lease,
                      const agent_line_t *line, const char *text,
                      apr_size_t length)
 {
@@ -63,58 +64,59 @@ static void take_end(agent_supervisor_t *sv, agent_lease_t *lease,
         /* Ignored, like its other lines. */
     }
     else if (lease->cause == AGENT_CAUSE_DRAIN && !line->success) {
-        agent_run_end_release(sv, lease, false, "the server was drained");
+        agent_run_end_release(runs, lease, false, "the server was drained");
     }
     else if (lease->cause == AGENT_CAUSE_DEADLINE && !line->success) {
-        agent_run_end_time_out(sv, lease);
+        agent_run_end_time_out(runs, lease);
     }
     else {
-        report_failure(sv, line);
-        agent_batch_add(&sv->batches, lease, AGENT_ITEM_END, text, length);
-        agent_run_end_set_state(sv, lease, AGENT_LEASE_ENDED);
+        report_failure(runs->context, line);
+        agent_batch_add(&runs->batches, lease, AGENT_ITEM_END, text, length);
+        agent_run_end_set_state(runs, lease, AGENT_LEASE_ENDED);
     }
-    agent_run_end_detach(sv, lease);
+    agent_run_end_detach(runs, lease);
 }
 
-static void take_run_line(agent_supervisor_t *sv, agent_runner_t *runner,
+static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
                           const agent_line_t *line, const char *text,
                           apr_size_t length)
 {
-    agent_lease_t *lease = agent_lease_find(&sv->leases, &line->key);
+    agent_runs_t *runs = io->runs;
+    agent_lease_t *lease = agent_lease_find(&runs->leases, &line->key);
 
     if (lease == NULL || lease->runner != runner) {
-        agent_runner_breach(&sv->runners, runner,
+        agent_runner_breach(io->runners, runner,
                             "it named a run that it does not execute");
         return;
     }
     if (line->type == AGENT_LINE_WANT) {
-        if (!agent_credit_ask(&sv->credits, lease, line->wanted)) {
-            agent_runner_breach(&sv->runners, runner,
+        if (!agent_credit_ask(&runs->credits, lease, line->wanted)) {
+            agent_runner_breach(io->runners, runner,
                                 "a run asked again before it read go");
         }
         return;
     }
-    agent_credit_spend(&sv->credits, lease, length + 1);
+    agent_credit_spend(&runs->credits, lease, length + 1);
     if (line->type == AGENT_LINE_END) {
-        take_end(sv, lease, line, text, length);
+        take_end(runs, lease, line, text, length);
     }
     else if (lease->state == AGENT_LEASE_HELD) {
-        agent_batch_add(&sv->batches, lease,
+        agent_batch_add(&runs->batches, lease,
                         line->type == AGENT_LINE_EVENT ? AGENT_ITEM_EVENT
                                                        : AGENT_ITEM_CHECKPOINT,
                         text, length);
     }
 }
 
-bool agent_runner_has_room(const agent_supervisor_t *sv,
+bool agent_runner_has_room(const agent_runs_t *runs,
                            const agent_runner_t *runner,
                            const agent_lease_key_t *key, apr_size_t length)
 {
-    const agent_lease_t *lease = agent_lease_find(&sv->leases, key);
+    const agent_lease_t *lease = agent_lease_find(&runs->leases, key);
 
     return lease == NULL || lease->runner != runner
         || lease->state != AGENT_LEASE_HELD
-        || agent_credit_takes(&sv->credits, lease, length);
+        || agent_credit_takes(&runs->credits, lease, length);
 }
 
 /* Lines of a run, but not its requests, are stored. */
@@ -124,33 +126,34 @@ static bool is_stored(const agent_line_t *line)
         && line->type != AGENT_LINE_WANT;
 }
 
-bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
+bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
                             const char *text, apr_size_t length, bool is_last)
 {
     agent_line_t line;
     const char *wrong = agent_protocol_read(&line, text, length);
 
     if (wrong != NULL) {
-        agent_report_write(sv->context, AGENT_LOG_DEBUG, "AGT0339", 0,
+        agent_report_write(io->context, AGENT_LOG_DEBUG, "AGT0339", 0,
                            "refused line of runner %d, %lu bytes",
                            (int)runner->pid, (unsigned long)length);
-        agent_runner_breach(&sv->runners, runner, wrong);
+        agent_runner_breach(io->runners, runner, wrong);
     }
     else if (!is_last && is_stored(&line)
-             && !agent_runner_has_room(sv, runner, &line.key, length)) {
+             && !agent_runner_has_room(io->runs, runner, &line.key, length)) {
         runner->held_key = line.key;
-        agent_credit_hold(&sv->credits,
-                          agent_lease_find(&sv->leases, &line.key), length);
+        agent_credit_hold(&io->runs->credits,
+                          agent_lease_find(&io->runs->leases, &line.key),
+                          length);
         return false;
     }
     else if (line.type == AGENT_LINE_READY) {
-        take_ready(sv, runner, &line);
+        take_ready(io, runner, &line);
     }
     else if (line.type == AGENT_LINE_PONG) {
-        take_pong(sv, runner, &line);
+        take_pong(io->context, runner, &line);
     }
     else {
-        take_run_line(sv, runner, &line, text, length);
+        take_run_line(io, runner, &line, text, length);
     }
     return true;
 }

@@ -3,17 +3,17 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_LINE_H
 #define AGENT_SUPERVISOR_RUNNER_LINE_H
 
-#include "runner.h"
+#include "io.h"
 
 /* Whether a line of that length of a run can be taken now. */
-bool agent_runner_has_room(const agent_supervisor_t *sv,
+bool agent_runner_has_room(const agent_runs_t *runs,
                            const agent_runner_t *runner,
                            const agent_lease_key_t *key, apr_size_t length);
 
 /* Handles a line without its newline. False: there is no room for it; its run
  * is in runner->held_key; call again with the same line later. With is_last it
  * is always taken. */
-bool agent_runner_take_line(agent_supervisor_t *sv, agent_runner_t *runner,
+bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
                             const char *text, apr_size_t length, bool is_last);
 
 #endif

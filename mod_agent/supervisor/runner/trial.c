@@ -2,8 +2,8 @@
 /* Trials of suspects; see trial.h. */
 #include "trial.h"
 
-#include "../instance.h"
 #include "../run_end.h"
+#include "../runs.h"
 #include "leave.h"
 
 /* A value of agent_lease_t.next_max_shared. */
@@ -34,13 +34,13 @@ static apr_time_t trial_end(const agent_runner_t *runner)
 }
 
 /* The runner whose trials ended first; NULL: none has ended. */
-static agent_runner_t *find_tried(agent_supervisor_t *sv)
+static agent_runner_t *find_tried(const agent_runner_table_t *table)
 {
     agent_runner_t *best = NULL;
     agent_runner_t *runner;
-    apr_time_t first = sv->context->now;
+    apr_time_t first = table->context->now;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         if (runner->max_shared > 0 && runner->state == AGENT_RUNNER_READY
             && trial_end(runner) <= first) {
@@ -51,12 +51,12 @@ static agent_runner_t *find_tried(agent_supervisor_t *sv)
     return best;
 }
 
-static void clear(agent_supervisor_t *sv, agent_runner_t *runner)
+static void clear(agent_runs_t *runs, agent_runner_t *runner)
 {
     agent_lease_t *lease;
 
-    agent_runner_leave(sv, runner);
-    agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0388", 0,
+    agent_runner_leave(runs, runner);
+    agent_report_write(runs->context, AGENT_LOG_NOTICE, "AGT0388", 0,
                        "runner %d has executed %d suspects long enough: they "
                        "continue beside others, its slot is for suspects that "
                        "wait",
@@ -65,29 +65,30 @@ static void clear(agent_supervisor_t *sv, agent_runner_t *runner)
     {
         if (is_tried(lease) && lease->cause == AGENT_CAUSE_NONE) {
             lease->next_max_shared = AGENT_SHARED_BY_ANY;
-            agent_run_end_cancel(sv, lease, AGENT_CAUSE_DRAIN);
+            agent_run_end_cancel(runs, lease, AGENT_CAUSE_DRAIN);
         }
     }
 }
 
-void agent_runner_tick_trials(agent_supervisor_t *sv)
+void agent_runner_tick_trials(const agent_runner_table_t *table,
+                              agent_runs_t *runs)
 {
     agent_runner_t *runner;
     int taken = 0;
     int leaving = 0;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         if (runner->max_shared > 0 && runner->state < AGENT_RUNNER_DEAD) {
             taken++;
             leaving += runner->state > AGENT_RUNNER_READY;
         }
     }
-    if (sv->context->mode != AGENT_MODE_RUNNING
+    if (table->context->mode != AGENT_MODE_RUNNING
         || taken < AGENT_RUNNERS_SUSPECT) {
         return;
     }
-    while (leaving++ < MOST_LEAVING && (runner = find_tried(sv)) != NULL) {
-        clear(sv, runner);
+    while (leaving++ < MOST_LEAVING && (runner = find_tried(table)) != NULL) {
+        clear(runs, runner);
     }
 }

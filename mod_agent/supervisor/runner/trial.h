@@ -11,6 +11,7 @@
 #include "runner.h"
 
 /* Called each second. */
-void agent_runner_tick_trials(agent_supervisor_t *sv);
+void agent_runner_tick_trials(const agent_runner_table_t *table,
+                              agent_runs_t *runs);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <signal.h>
 
-#include "../instance.h"
 #include "../process/process.h"
 #include "exit.h"
 #include "log.h"
@@ -26,43 +25,45 @@ static int count_held(const agent_runner_t *runner)
 }
 
 /* limit_at has passed. */
-static void exceed_limit(agent_supervisor_t *sv, agent_runner_t *runner)
+static void exceed_limit(agent_runner_table_t *table, agent_runs_t *runs,
+                         agent_runner_t *runner)
 {
     switch (runner->state) {
     case AGENT_RUNNER_STARTING:
-        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0333", 0,
+        agent_report_write(table->context, AGENT_LOG_ERR, "AGT0333", 0,
                            "runner %d did not become ready in time",
                            (int)runner->pid);
-        agent_runner_kill(&sv->runners, runner, AGENT_LOSS_COUNTED,
+        agent_runner_kill(table, runner, AGENT_LOSS_COUNTED,
                           "the runner did not become ready");
         break;
     case AGENT_RUNNER_LEAVING:
-        agent_runner_kill(&sv->runners, runner, AGENT_LOSS_UNCOUNTED,
+        agent_runner_kill(table, runner, AGENT_LOSS_UNCOUNTED,
                           "the runner was replaced");
         break;
     default:
         /* Killed, but its exit was not reported: it may hang in a system call.
          * Its runs are requeued, and it is killed again. */
-        agent_runner_release_runs(sv, runner);
-        agent_spawner_kill(&sv->runners.spawner, runner->id, SIGKILL);
-        runner->limit_at = sv->context->now + apr_time_from_sec(5);
+        agent_runner_release_runs(runs, runner);
+        agent_spawner_kill(&table->spawner, runner->id, SIGKILL);
+        runner->limit_at = table->context->now + apr_time_from_sec(5);
     }
 }
 
-static void check_ping(agent_supervisor_t *sv, agent_runner_t *runner)
+static void check_ping(agent_runner_table_t *table, agent_runner_t *runner)
 {
-    if (runner->pong_by <= sv->context->now) {
-        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0335", 0,
+    if (runner->pong_by <= table->context->now) {
+        agent_report_write(table->context, AGENT_LOG_ERR, "AGT0335", 0,
                            "runner %d does not answer: it is killed, its %d "
                            "runs are given back",
                            (int)runner->pid, runner->group.active);
-        agent_runner_kill(&sv->runners, runner, AGENT_LOSS_COUNTED,
+        agent_runner_kill(table, runner, AGENT_LOSS_COUNTED,
                           "the runner did not answer");
     }
-    else if (runner->ping_at <= sv->context->now) {
+    else if (runner->ping_at <= table->context->now) {
         agent_protocol_ping(&runner->input, ++runner->ping_id);
         runner->ping_at = AGENT_CLOCK_NEVER;
-        runner->pong_by = sv->context->now + sv->context->timing.ping_timeout;
+        runner->pong_by = table->context->now
+            + table->context->timing.ping_timeout;
     }
 }
 
@@ -72,61 +73,63 @@ static void check_ping(agent_supervisor_t *sv, agent_runner_t *runner)
  * those. It is checked once a second, so the host must be able to bear what a
  * runner maps within a second.
  */
-static bool exceeds_memory(const agent_supervisor_t *sv,
+static bool exceeds_memory(const agent_runner_table_t *table,
                            const agent_runner_t *runner)
 {
-    apr_int64_t limit = sv->context->config->runner_memory
+    apr_int64_t limit = table->context->config->runner_memory
         * (AGENT_PROCESS_IS_SANITIZED ? SANITIZER_FACTOR : 1);
 
     return limit > 0 && runner->pid > 0
         && agent_process_resident(runner->pid) > limit;
 }
 
-static void check_runner(agent_supervisor_t *sv, agent_runner_t *runner)
+static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
+                         agent_runner_t *runner)
 {
-    if (!agent_runner_may_answer(&sv->runners, runner)
+    if (!agent_runner_may_answer(table, runner)
         && runner->pong_by != AGENT_CLOCK_NEVER) {
-        runner->pong_by = sv->context->now + sv->context->timing.ping_timeout;
+        runner->pong_by = table->context->now
+            + table->context->timing.ping_timeout;
     }
     if (runner->state == AGENT_RUNNER_LEAVING
         && runner->limit_at != AGENT_CLOCK_NEVER && count_held(runner) == 0) {
-        agent_runner_kill(&sv->runners, runner, AGENT_LOSS_UNCOUNTED,
+        agent_runner_kill(table, runner, AGENT_LOSS_UNCOUNTED,
                           "the runner was replaced");
     }
-    else if (runner->limit_at <= sv->context->now) {
-        exceed_limit(sv, runner);
+    else if (runner->limit_at <= table->context->now) {
+        exceed_limit(table, runs, runner);
     }
     else if (runner->state <= AGENT_RUNNER_LEAVING
-             && exceeds_memory(sv, runner)) {
-        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0386", 0,
+             && exceeds_memory(table, runner)) {
+        agent_report_write(table->context, AGENT_LOG_ERR, "AGT0386", 0,
                            "runner %d takes more memory than the %d MB of "
                            "AgentRunnerMemory: it is killed, its %d runs are "
                            "given back",
                            (int)runner->pid,
-                           (int)(sv->context->config->runner_memory >> 20),
+                           (int)(table->context->config->runner_memory >> 20),
                            runner->group.active);
-        agent_runner_kill(&sv->runners, runner, AGENT_LOSS_COUNTED,
+        agent_runner_kill(table, runner, AGENT_LOSS_COUNTED,
                           "the runner took more memory than it may");
     }
     else if (runner->max_shared > 0 && runner->state == AGENT_RUNNER_READY
              && runner->group.active == 0) {
-        agent_runner_kill(&sv->runners, runner, AGENT_LOSS_UNCOUNTED,
+        agent_runner_kill(table, runner, AGENT_LOSS_UNCOUNTED,
                           "the runner is no longer needed");
     }
     else if (runner->state <= AGENT_RUNNER_LEAVING) {
-        check_ping(sv, runner);
+        check_ping(table, runner);
     }
 }
 
-void agent_runner_tick(agent_supervisor_t *sv)
+void agent_runner_tick(agent_runner_table_t *table, agent_runs_t *runs)
 {
     agent_runner_t *runner;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         if (runner->state != AGENT_RUNNER_DEAD) {
-            check_runner(sv, runner);
-            agent_runner_tick_log(sv->context, runner);
+            check_runner(table, runs, runner);
+            agent_runner_tick_log(table->context, runner);
         }
     }
 }

@@ -6,6 +6,6 @@
 #include "runner.h"
 
 /* Called each second. */
-void agent_runner_tick(agent_supervisor_t *sv);
+void agent_runner_tick(agent_runner_table_t *table, agent_runs_t *runs);
 
 #endif

@@ -4,15 +4,16 @@
 
 #include <string.h>
 
-#include "../instance.h"
 #include "../run_end.h"
 
 #define INTERVAL apr_time_from_sec(1)
 
-static apr_time_t due_check(agent_supervisor_t *sv)
+static apr_time_t due_check(void *part)
 {
-    return agent_worker_is_live(&sv->worker) && sv->leases.held > 0
-        ? sv->schedule.check_at
+    const agent_check_t *check = part;
+
+    return agent_worker_is_live(check->worker) && check->runs->leases.held > 0
+        ? check->schedule->check_at
         : AGENT_CLOCK_NEVER;
 }
 
@@ -23,9 +24,10 @@ static const agent_statement_t check_leases = {
     .sql = "select run_id, outcome from agent.check_leases($1::bigint, "
            "$2::json)"};
 
-static apr_status_t send_check(agent_supervisor_t *sv,
-                               agent_database_t *database, agent_error_t **err)
+static apr_status_t send_check(void *part, agent_database_t *database,
+                               agent_error_t **err)
 {
+    agent_check_t *check = part;
     apr_pool_t *pool = database->scratch;
     const char *params[2];
     agent_buffer_t items;
@@ -33,7 +35,7 @@ static apr_status_t send_check(agent_supervisor_t *sv,
     agent_lease_t *lease;
 
     agent_buffer_init(&items, pool);
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &check->runners->all, agent_runner_t, link)
     {
         AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
         {
@@ -46,19 +48,20 @@ static apr_status_t send_check(agent_supervisor_t *sv,
         agent_buffer_append(&items, "[", 1);
     }
     agent_buffer_append(&items, "]", 2);
-    params[0] = sv->worker.id;
+    params[0] = check->worker->id;
     params[1] = agent_buffer_text(&items);
-    sv->schedule.check_at = agent_database_after(sv->context, INTERVAL);
+    check->schedule->check_at = agent_database_after(database->context,
+                                                     INTERVAL);
     return agent_db_send(database->db, &check_leases, params, err, pool);
 }
 
 /* A row names the run only; its lease is the one that is HELD. */
-static agent_lease_t *find_held(agent_supervisor_t *sv, const char *run_id)
+static agent_lease_t *find_held(const agent_check_t *check, const char *run_id)
 {
     agent_runner_t *runner;
     agent_lease_t *lease;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &check->runners->all, agent_runner_t, link)
     {
         AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
         {
@@ -71,27 +74,31 @@ static agent_lease_t *find_held(agent_supervisor_t *sv, const char *run_id)
     return NULL;
 }
 
-static void receive_check(agent_supervisor_t *sv,
-                          const agent_db_result_t *result)
+static void receive_check(void *part, const agent_db_result_t *result)
 {
+    agent_check_t *check = part;
+
     for (int row = 0; row < agent_db_rows(result); row++) {
-        agent_lease_t *lease = find_held(sv, agent_db_value(result, row, 0));
+        agent_lease_t *lease = find_held(check, agent_db_value(result, row, 0));
 
         if (lease == NULL) {
             continue;
         }
         if (strcmp(agent_db_value(result, row, 1), "cancel") != 0) {
-            agent_run_end_lose(sv, lease);
+            agent_run_end_lose(check->runs, lease);
         }
         else if (lease->cause == AGENT_CAUSE_NONE) {
-            agent_run_end_cancel(sv, lease, AGENT_CAUSE_REQUEST);
+            agent_run_end_cancel(check->runs, lease, AGENT_CAUSE_REQUEST);
         }
     }
 }
 
-static void fail_check(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_check(void *part, agent_failure_t failure)
 {
-    sv->schedule.check_at = agent_database_retry_at(sv->context, failure);
+    agent_check_t *check = part;
+
+    check->schedule->check_at = agent_database_retry_at(check->runs->context,
+                                                        failure);
 }
 
 const agent_operation_t agent_check_operation = {

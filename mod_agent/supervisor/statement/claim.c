@@ -6,8 +6,8 @@
 
 #include <apr_strings.h>
 
-#include "../instance.h"
 #include "../run_end.h"
+#include "start.h"
 
 #define INTERVAL  apr_time_from_sec(1)
 #define MAX_CLAIM 50
@@ -31,40 +31,36 @@ enum {
     COL_START
 };
 
-void agent_claim_init(agent_supervisor_t *sv)
+void agent_claim_init(agent_claim_t *claim)
 {
-    apr_size_t count = 0;
-
-    agent_limit_init(&sv->claim.limit, MAX_CLAIM);
-    while (sv->context->config->graph_ids[count] != NULL) {
-        count++;
-    }
-    sv->claim.graph_ids = agent_db_array(sv->context->config->graph_ids, count,
-                                         sv->context->pool);
+    agent_limit_init(&claim->limit, MAX_CLAIM);
 }
 
 /* Suspects have runners of their own. They are claimed each second, not
  * whenever some other run becomes ready. */
-static apr_time_t due_for_suspects(const agent_supervisor_t *sv)
+static apr_time_t due_for_suspects(const agent_claim_t *claim)
 {
-    const agent_claim_t *claim = &sv->claim;
+    apr_time_t claim_at = claim->schedule->claim_at;
 
-    if (agent_runner_free_suspect_runners(&sv->runners) == 0) {
+    if (agent_runner_free_suspect_runners(claim->runners) == 0) {
         return AGENT_CLOCK_NEVER;
     }
-    return sv->schedule.claim_at > claim->full_scan_at ? sv->schedule.claim_at
-                                                       : claim->full_scan_at;
+    return claim_at > claim->full_scan_at ? claim_at : claim->full_scan_at;
 }
 
-static apr_time_t due_claim(agent_supervisor_t *sv)
+static apr_time_t due_claim(void *part)
 {
-    if (sv->context->mode != AGENT_MODE_RUNNING
-        || !agent_worker_is_live(&sv->worker) || sv->runners.is_stopped
-        || sv->worker.is_in_doubt || agent_batch_is_full(&sv->batches)) {
+    const agent_claim_t *claim = part;
+
+    if (claim->context->mode != AGENT_MODE_RUNNING
+        || !agent_worker_is_live(claim->worker) || claim->worker->is_in_doubt
+        || claim->runners->is_stopped
+        || agent_batch_is_full(&claim->runs->batches)) {
         return AGENT_CLOCK_NEVER;
     }
-    return agent_runner_free_slots(&sv->runners) > 0 ? sv->schedule.claim_at
-                                                     : due_for_suspects(sv);
+    return agent_runner_free_slots(claim->runners) > 0
+        ? claim->schedule->claim_at
+        : due_for_suspects(claim);
 }
 
 static int smaller(int a, int b)
@@ -78,13 +74,11 @@ static int larger(int a, int b)
 }
 
 /* Asks for as many rows as there are slots. */
-static void ask_for_room(agent_supervisor_t *sv)
+static void ask_for_room(agent_claim_t *claim)
 {
-    agent_claim_t *claim = &sv->claim;
-
-    claim->ordinary = smaller(agent_runner_free_slots(&sv->runners),
+    claim->ordinary = smaller(agent_runner_free_slots(claim->runners),
                               claim->limit.current);
-    claim->suspects = smaller(agent_runner_free_suspect_runners(&sv->runners),
+    claim->suspects = smaller(agent_runner_free_suspect_runners(claim->runners),
                               claim->limit.current);
 }
 
@@ -98,27 +92,27 @@ static const agent_statement_t claim_runs = {
            "$5::bigint, "
            "$6::integer)"};
 
-static apr_status_t send_claim(agent_supervisor_t *sv,
-                               agent_database_t *database, agent_error_t **err)
+static apr_status_t send_claim(void *part, agent_database_t *database,
+                               agent_error_t **err)
 {
-    agent_claim_t *claim = &sv->claim;
+    agent_claim_t *claim = part;
     apr_pool_t *pool = database->scratch;
-    bool full_scan = claim->full_scan_at <= sv->context->now;
+    bool full_scan = claim->full_scan_at <= claim->context->now;
     const char *params[6];
 
-    sv->schedule.claim_at = AGENT_CLOCK_NEVER;
-    ask_for_room(sv);
+    claim->schedule->claim_at = AGENT_CLOCK_NEVER;
+    ask_for_room(claim);
     if (full_scan) {
-        claim->full_scan_at = sv->context->now + INTERVAL;
+        claim->full_scan_at = claim->context->now + INTERVAL;
     }
-    params[0] = sv->worker.id;
-    params[1] = claim->graph_ids;
+    params[0] = claim->worker->id;
+    params[1] = claim->context->graph_ids;
     params[2] = apr_itoa(pool, claim->ordinary);
     params[3] = full_scan || claim->mark < SLACK
         ? "0"
         : apr_psprintf(pool, "%" APR_INT64_T_FMT, claim->mark - SLACK);
     params[4] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
-                             agent_start_claim_bytes(sv));
+                             agent_start_claim_bytes(claim->runners));
     params[5] = apr_itoa(pool, claim->suspects);
     return agent_db_send(database->db, &claim_runs, params, err, pool);
 }
@@ -140,15 +134,16 @@ static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
                                                       COL_START_BYTES, 0);
 }
 
-static agent_runner_t *find_runner(agent_supervisor_t *sv, int max_shared)
+static agent_runner_t *find_runner(agent_runner_table_t *table, int max_shared)
 {
-    return max_shared > 0 ? agent_runner_for_suspect(&sv->runners, max_shared)
-                          : agent_runner_least_loaded(&sv->runners);
+    return max_shared > 0 ? agent_runner_for_suspect(table, max_shared)
+                          : agent_runner_least_loaded(table);
 }
 
-static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
+static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
                      int row)
 {
+    agent_runs_t *runs = claim->runs;
     const char *run_id = agent_db_value(result, row, COL_RUN);
     apr_int64_t ready_seq = agent_db_integer(result, row, COL_READY_SEQ, 0);
     agent_lease_key_t key = {
@@ -158,32 +153,32 @@ static void take_run(agent_supervisor_t *sv, const agent_db_result_t *result,
     const char *start;
 
     memcpy(key.run_id, run_id, sizeof(key.run_id));
-    if (ready_seq > sv->claim.mark) {
-        sv->claim.mark = ready_seq;
+    if (ready_seq > claim->mark) {
+        claim->mark = ready_seq;
     }
-    lease = agent_lease_find(&sv->leases, &key);
+    lease = agent_lease_find(&runs->leases, &key);
     if (lease != NULL) {
         /* A claim commits asynchronously, so a crash of the database can undo
          * it: then the run is claimed again under the same epoch while a runner
          * still executes it. Requeued, it gets the next epoch. */
-        agent_run_end_release_duplicate(sv, lease);
+        agent_run_end_release_duplicate(runs, lease);
         return;
     }
-    agent_run_end_forget(sv, run_id);
-    runner = find_runner(sv,
+    agent_run_end_forget(runs, run_id);
+    runner = find_runner(claim->runners,
                          (int)agent_db_integer(result, row, COL_MAX_SHARED, 0));
-    lease = agent_lease_add(&sv->leases, &key,
+    lease = agent_lease_add(&runs->leases, &key,
                             runner != NULL ? &runner->group : NULL);
     read_lease(lease, result, row);
     if (runner == NULL) {
         /* They died, or a drain began, while the claim was in flight. */
-        agent_run_end_release(sv, lease, false, "no runner had room for it");
+        agent_run_end_release(runs, lease, false, "no runner had room for it");
         return;
     }
     start = agent_db_value(result, row, COL_START);
     if (start != NULL && runner->state == AGENT_RUNNER_READY
-        && agent_start_fits_now(sv, lease)) {
-        agent_start_hand_over(sv, lease, start);
+        && agent_start_fits_now(runs, lease)) {
+        agent_start_hand_over(runs, lease, start);
     }
 }
 
@@ -200,29 +195,31 @@ static bool is_full(const agent_claim_t *claim, const agent_db_result_t *result)
         || (claim->suspects > 0 && suspects == claim->suspects);
 }
 
-static void receive_claim(agent_supervisor_t *sv,
-                          const agent_db_result_t *result)
+static void receive_claim(void *part, const agent_db_result_t *result)
 {
+    agent_claim_t *claim = part;
+    apr_time_t *claim_at = &claim->schedule->claim_at;
     int rows = agent_db_rows(result);
-    apr_time_t next = is_full(&sv->claim, result)
-        ? sv->context->now
-        : agent_database_after(sv->context, INTERVAL);
+    apr_time_t next = is_full(claim, result)
+        ? claim->context->now
+        : agent_database_after(claim->context, INTERVAL);
 
     /* A request since then may be for a run that this claim did not see. */
-    if (next < sv->schedule.claim_at) {
-        sv->schedule.claim_at = next;
+    if (next < *claim_at) {
+        *claim_at = next;
     }
-    agent_limit_raise(&sv->claim.limit);
+    agent_limit_raise(&claim->limit);
     for (int row = 0; row < rows; row++) {
-        take_run(sv, result, row);
+        take_run(claim, result, row);
     }
 }
 
-static void fail_claim(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_claim(void *part, agent_failure_t failure)
 {
-    agent_claim_t *claim = &sv->claim;
+    agent_claim_t *claim = part;
 
-    sv->schedule.claim_at = agent_database_retry_at(sv->context, failure);
+    claim->schedule->claim_at = agent_database_retry_at(claim->context,
+                                                        failure);
     /* Other failures do not depend on the number of rows: a claim has no data
      * of runs as parameters. */
     if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
@@ -231,7 +228,7 @@ static void fail_claim(agent_supervisor_t *sv, agent_failure_t failure)
     }
     if (failure == AGENT_FAILURE_LOST) {
         /* Runs may be leased to this worker that it does not know. */
-        agent_worker_doubt(sv);
+        agent_worker_doubt(claim->worker);
     }
 }
 

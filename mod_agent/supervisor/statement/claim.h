@@ -3,12 +3,16 @@
 #ifndef AGENT_SUPERVISOR_CLAIM_H
 #define AGENT_SUPERVISOR_CLAIM_H
 
-#include "database.h"
 #include "../limit.h"
+#include "../runs.h"
+#include "worker.h"
 
 typedef struct agent_claim_t {
-    /* Array literal of the ids of our graphs. */
-    const char *graph_ids;
+    agent_context_t *context;
+    agent_worker_t *worker;
+    agent_runner_table_t *runners;
+    agent_runs_t *runs;
+    agent_schedule_t *schedule;
     /* The highest ready_seq seen. Rows far below it are only searched each
      * second, since a claim has to skip dead index entries there. */
     apr_int64_t mark;
@@ -21,6 +25,7 @@ typedef struct agent_claim_t {
 
 extern const agent_operation_t agent_claim_operation;
 
-void agent_claim_init(agent_supervisor_t *sv);
+/* The pointers must be set. */
+void agent_claim_init(agent_claim_t *claim);
 
 #endif

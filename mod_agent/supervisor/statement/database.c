@@ -14,14 +14,23 @@
 #define LONGEST_BACKOFF apr_time_from_sec(5)
 
 void agent_database_init(agent_database_t *database, agent_context_t *context,
-                         agent_supervisor_t *sv,
                          const agent_database_use_t *use)
 {
     database->context = context;
-    database->sv = sv;
     database->use = *use;
     apr_pool_create(&database->scratch, context->pool);
     apr_pool_create(&database->pool, context->pool);
+}
+
+void agent_database_add(agent_database_t *database,
+                        const agent_operation_t *operation, void *part)
+{
+    if (database->count == AGENT_OPERATION_MAX) {
+        /* instance.c adds a fixed number. */
+        abort();
+    }
+    database->entries[database->count++] = (agent_database_entry_t){
+        .operation = operation, .part = part};
 }
 
 apr_time_t agent_database_after(const agent_context_t *context,
@@ -68,7 +77,7 @@ void agent_database_close(agent_database_t *database, agent_failure_t failure)
 
     disconnect(database);
     if (is_waited_for) {
-        database->operation->fail(database->sv, failure);
+        database->operation->fail(database->part, failure);
     }
     apr_pool_clear(database->scratch);
 }
@@ -109,7 +118,7 @@ static void finish_connect(agent_database_t *database, const char *unsafe)
     database->events = POLLIN;
     database->failed_connects = 0;
     database->was_connected = true;
-    database->use.on_connected(database->sv, is_first, unsafe);
+    database->use.on_connected(database->use.part, is_first, unsafe);
 }
 
 static const agent_statement_t set_limits = {
@@ -212,14 +221,14 @@ static void fail_statement(agent_database_t *database, const agent_error_t *err)
                                                        : AGENT_LOG_ERR,
                         "AGT0313", 0, "%s failed: %s",
                         database->operation->name, reason_of(err));
-    database->operation->fail(database->sv, failure);
+    database->operation->fail(database->part, failure);
 }
 
 static void take_result(agent_database_t *database,
                         const agent_db_result_t *result)
 {
     if (database->operation != NULL) {
-        database->operation->receive(database->sv, result);
+        database->operation->receive(database->part, result);
         return;
     }
     finish_connect(database, agent_db_value(result, 0, 0));
@@ -250,14 +259,15 @@ static void step_receive(agent_database_t *database)
 }
 
 static void send_operation(agent_database_t *database,
-                           const agent_operation_t *operation)
+                           const agent_database_entry_t *entry)
 {
     agent_error_t *err = NULL;
 
-    database->operation = operation;
+    database->operation = entry->operation;
+    database->part = entry->part;
     database->state = AGENT_DATABASE_BUSY;
     database->deadline = database->context->now + database->use.timeout;
-    if (operation->send(database->sv, database, &err) == APR_SUCCESS) {
+    if (entry->operation->send(entry->part, database, &err) == APR_SUCCESS) {
         step_receive(database);
         return;
     }
@@ -268,43 +278,41 @@ static void send_operation(agent_database_t *database,
 /*
  * The next operation: an urgent one that is due, else the due one that was sent
  * longest ago. save_batch may be due all the time and must not delay others,
- * nor they it. Between equals the order of the table decides.
+ * nor they it. Between equals the order in which they were added decides.
  */
-static const agent_operation_t *choose(agent_database_t *database,
-                                       apr_time_t *next)
+static const agent_database_entry_t *choose(agent_database_t *database,
+                                            apr_time_t *next)
 {
-    apr_uint64_t *turns = database->turns;
-    int best = -1;
+    agent_database_entry_t *best = NULL;
 
     *next = AGENT_CLOCK_NEVER;
-    for (int i = 0; database->use.operations[i] != NULL; i++) {
-        apr_time_t due = database->use.operations[i]->due(database->sv);
+    for (int i = 0; i < database->count; i++) {
+        agent_database_entry_t *entry = &database->entries[i];
+        apr_time_t due = entry->operation->due(entry->part);
 
         if (due > database->context->now) {
             *next = due < *next ? due : *next;
         }
-        else if (best < 0
-                 || (!database->use.operations[best]->is_urgent
-                     && turns[i] < turns[best])) {
-            best = i;
+        else if (best == NULL
+                 || (!best->operation->is_urgent && entry->turn < best->turn)) {
+            best = entry;
         }
     }
-    if (best < 0) {
-        return NULL;
+    if (best != NULL) {
+        best->turn = ++database->last_turn;
     }
-    turns[best] = ++database->last_turn;
-    return database->use.operations[best];
+    return best;
 }
 
 static apr_time_t send_next(agent_database_t *database)
 {
     apr_time_t next;
-    const agent_operation_t *operation = choose(database, &next);
+    const agent_database_entry_t *entry = choose(database, &next);
 
-    if (operation == NULL) {
+    if (entry == NULL) {
         return next;
     }
-    send_operation(database, operation);
+    send_operation(database, entry);
     return database->state == AGENT_DATABASE_BUSY ? database->deadline
                                                   : database->context->now;
 }

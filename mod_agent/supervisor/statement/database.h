@@ -2,8 +2,8 @@
 /*
  * A connection to the database: reconnected for ever, with one statement in
  * flight. Operations are sent in turn: an urgent one first, then the one that
- * was sent longest ago. The connection knows no statement; its owner hands in
- * the table of operations.
+ * was sent longest ago. The connection knows no statement; instance.c adds the
+ * operations.
  */
 #ifndef AGENT_SUPERVISOR_DATABASE_H
 #define AGENT_SUPERVISOR_DATABASE_H
@@ -38,18 +38,19 @@ typedef struct agent_database_t agent_database_t;
 typedef struct agent_operation_t {
     /* For the log. */
     const char *name;
-    /* When it is due; AGENT_CLOCK_NEVER: not now. */
-    apr_time_t (*due)(agent_supervisor_t *sv);
+    /* When it is due; AGENT_CLOCK_NEVER: not now. part: as given to
+     * agent_database_add(), in all four. */
+    apr_time_t (*due)(void *part);
     /* Sends its statement; temporary memory is database->scratch. */
-    apr_status_t (*send)(agent_supervisor_t *sv, agent_database_t *database,
+    apr_status_t (*send)(void *part, agent_database_t *database,
                          agent_error_t **err);
-    void (*receive)(agent_supervisor_t *sv, const agent_db_result_t *result);
-    void (*fail)(agent_supervisor_t *sv, agent_failure_t failure);
+    void (*receive)(void *part, const agent_db_result_t *result);
+    void (*fail)(void *part, agent_failure_t failure);
     /* Goes before all others of its connection. */
     bool is_urgent;
 } agent_operation_t;
 
-/* Room for a table of operations. */
+/* Operations of one connection at most. */
 #define AGENT_OPERATION_MAX 24
 
 typedef enum agent_database_state_t {
@@ -61,8 +62,6 @@ typedef enum agent_database_state_t {
 
 /* The use of a connection. */
 typedef struct agent_database_use_t {
-    /* By importance, ended by NULL. */
-    const agent_operation_t *const *operations;
     /* Until the database cancels a statement, and until the connection is given
      * up: the longer one, since a cancelled statement is known not to be
      * executed. */
@@ -70,15 +69,25 @@ typedef struct agent_database_use_t {
     apr_interval_time_t timeout;
     /* It is connected, for the first time or again. unsafe: settings with which
      * a crash of the database loses commits; NULL: none. */
-    void (*on_connected)(agent_supervisor_t *sv, bool is_first,
-                         const char *unsafe);
+    void (*on_connected)(void *part, bool is_first, const char *unsafe);
+    void *part;
 } agent_database_use_t;
+
+/* An operation of a connection. */
+typedef struct agent_database_entry_t {
+    const agent_operation_t *operation;
+    /* The struct of its statement. */
+    void *part;
+    /* When it was sent last, counted in statements. */
+    apr_uint64_t turn;
+} agent_database_entry_t;
 
 struct agent_database_t {
     agent_context_t *context;
-    /* Passed to operations and on_connected. */
-    agent_supervisor_t *sv;
     agent_database_use_t use;
+    /* By importance. */
+    agent_database_entry_t entries[AGENT_OPERATION_MAX];
+    int count;
     agent_database_state_t state;
     agent_db_t *db;
     /* Lives as long as the connection. */
@@ -90,8 +99,7 @@ struct agent_database_t {
     /* In flight, NULL for the limits of a new connection; else the one before.
      */
     const agent_operation_t *operation;
-    /* When each operation was sent last, counted in statements. */
-    apr_uint64_t turns[AGENT_OPERATION_MAX];
+    void *part;
     apr_uint64_t last_turn;
     /* When the connection or the statement is given up. */
     apr_time_t deadline;
@@ -102,10 +110,13 @@ struct agent_database_t {
     bool was_connected;
 };
 
-/* sv is passed through to the operations. */
 void agent_database_init(agent_database_t *database, agent_context_t *context,
-                         agent_supervisor_t *sv,
                          const agent_database_use_t *use);
+
+/* Adds an operation, less important than those before it. part: the struct of
+ * its statement, passed to its functions. At most AGENT_OPERATION_MAX. */
+void agent_database_add(agent_database_t *database,
+                        const agent_operation_t *operation, void *part);
 
 /* Connects, sends, and gives up after time-outs. Returns when to be called
  * again at the latest. */

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "../instance.h"
-
 #define INTERVAL apr_time_from_sec(10)
 /* Between two sweeps, each of which locks a thread. */
 #define BLOB_PAUSE apr_time_from_msec(100)
@@ -14,10 +12,12 @@
 /* Threads of one statement, few enough not to delay a batch. */
 #define BATCH 25
 
-static apr_time_t due_expire(agent_supervisor_t *sv)
+static apr_time_t due_expire(void *part)
 {
-    return agent_worker_is_live(&sv->worker) ? sv->expire.due_at
-                                             : AGENT_CLOCK_NEVER;
+    const agent_expire_t *expire = part;
+
+    return agent_worker_is_live(expire->worker) ? expire->due_at
+                                                : AGENT_CLOCK_NEVER;
 }
 
 static const agent_statement_t expire_threads = {
@@ -25,37 +25,44 @@ static const agent_statement_t expire_threads = {
     .is_repeatable = true,
     .sql = "select * from agent.expire_threads()"};
 
-static apr_status_t send_expire(agent_supervisor_t *sv,
-                                agent_database_t *database, agent_error_t **err)
+static apr_status_t send_expire(void *part, agent_database_t *database,
+                                agent_error_t **err)
 {
-    sv->expire.due_at = agent_database_after(sv->context, INTERVAL);
+    agent_expire_t *expire = part;
+
+    expire->due_at = agent_database_after(expire->context, INTERVAL);
     return agent_db_send(database->db, &expire_threads, NULL, err,
                          database->scratch);
 }
 
-static void receive_expire(agent_supervisor_t *sv,
-                           const agent_db_result_t *result)
+static void receive_expire(void *part, const agent_db_result_t *result)
 {
+    agent_expire_t *expire = part;
+
     for (int row = 0; row < agent_db_rows(result); row++) {
-        agent_notify_relay(&sv->notify, agent_db_value(result, row, 0));
+        agent_notify_relay(expire->notify, agent_db_value(result, row, 0));
     }
     if (agent_db_rows(result) >= BATCH) {
-        sv->expire.due_at = sv->context->now;
+        expire->due_at = expire->context->now;
     }
 }
 
-static void fail_expire(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_expire(void *part, agent_failure_t failure)
 {
-    sv->expire.due_at = agent_database_after(sv->context, INTERVAL);
+    agent_expire_t *expire = part;
+
+    expire->due_at = agent_database_after(expire->context, INTERVAL);
 }
 
 const agent_operation_t agent_expire_operation = {
     "expire_threads", due_expire, send_expire, receive_expire, fail_expire};
 
-static apr_time_t due_blobs(agent_supervisor_t *sv)
+static apr_time_t due_blobs(void *part)
 {
-    return agent_worker_is_live(&sv->worker) ? sv->expire.blobs_at
-                                             : AGENT_CLOCK_NEVER;
+    const agent_expire_t *expire = part;
+
+    return agent_worker_is_live(expire->worker) ? expire->blobs_at
+                                                : AGENT_CLOCK_NEVER;
 }
 
 static const agent_statement_t sweep_blobs = {
@@ -63,27 +70,32 @@ static const agent_statement_t sweep_blobs = {
     .is_repeatable = true,
     .sql = "select agent.sweep_blobs()"};
 
-static apr_status_t send_blobs(agent_supervisor_t *sv,
-                               agent_database_t *database, agent_error_t **err)
+static apr_status_t send_blobs(void *part, agent_database_t *database,
+                               agent_error_t **err)
 {
-    sv->expire.blobs_at = agent_database_after(sv->context, INTERVAL);
+    agent_expire_t *expire = part;
+
+    expire->blobs_at = agent_database_after(expire->context, INTERVAL);
     return agent_db_send(database->db, &sweep_blobs, NULL, err,
                          database->scratch);
 }
 
-static void receive_blobs(agent_supervisor_t *sv,
-                          const agent_db_result_t *result)
+static void receive_blobs(void *part, const agent_db_result_t *result)
 {
+    agent_expire_t *expire = part;
+
     if (strcmp(agent_db_value(result, 0, 0), "0") != 0) {
-        sv->expire.blobs_at = agent_database_after(sv->context, BLOB_PAUSE);
+        expire->blobs_at = agent_database_after(expire->context, BLOB_PAUSE);
     }
 }
 
-static void fail_blobs(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_blobs(void *part, agent_failure_t failure)
 {
+    agent_expire_t *expire = part;
+
     /* It would take as long again. */
-    sv->expire.blobs_at = agent_database_after(
-        sv->context,
+    expire->blobs_at = agent_database_after(
+        expire->context,
         failure == AGENT_FAILURE_TIMEOUT ? BLOB_LONG_PAUSE : INTERVAL);
 }
 

@@ -3,9 +3,13 @@
 #ifndef AGENT_SUPERVISOR_EXPIRE_H
 #define AGENT_SUPERVISOR_EXPIRE_H
 
-#include "database.h"
+#include "notify.h"
+#include "worker.h"
 
 typedef struct agent_expire_t {
+    agent_context_t *context;
+    const agent_worker_t *worker;
+    agent_notify_t *notify;
     apr_time_t due_at;
     /* When values that no checkpoint uses are deleted. */
     apr_time_t blobs_at;

@@ -6,7 +6,7 @@
 
 #include <apr_strings.h>
 
-#include "../instance.h"
+#include "../../core/uuid.h"
 
 #define INTERVAL apr_time_from_msec(2)
 
@@ -63,10 +63,11 @@ void agent_notify_relay(agent_notify_t *notify, const char *ids)
     }
 }
 
-static apr_time_t due_notify(agent_supervisor_t *sv)
+static apr_time_t due_notify(void *part)
 {
-    return agent_notify_is_empty(&sv->notify) ? AGENT_CLOCK_NEVER
-                                              : sv->notify.due_at;
+    const agent_notify_t *notify = part;
+
+    return agent_notify_is_empty(notify) ? AGENT_CLOCK_NEVER : notify->due_at;
 }
 
 static const agent_statement_t notify_runs = {
@@ -75,10 +76,10 @@ static const agent_statement_t notify_runs = {
     .is_repeatable = true,
     .sql = "select agent.notify_runs($1::uuid[])"};
 
-static apr_status_t send_notify(agent_supervisor_t *sv,
-                                agent_database_t *database, agent_error_t **err)
+static apr_status_t send_notify(void *part, agent_database_t *database,
+                                agent_error_t **err)
 {
-    agent_notify_t *notify = &sv->notify;
+    agent_notify_t *notify = part;
     apr_pool_t *pool = database->scratch;
     apr_pool_t *sent = notify->pool;
     apr_size_t count = 0;
@@ -98,31 +99,31 @@ static apr_status_t send_notify(agent_supervisor_t *sv,
     apr_pool_clear(notify->pool);
     notify->ids = apr_hash_make(notify->pool);
     notify->due_at = AGENT_CLOCK_NEVER;
-    notify->sent_at = sv->context->now;
+    notify->sent_at = notify->context->now;
     return agent_db_send(database->db, &notify_runs, params, err, pool);
 }
 
-static void receive_notify(agent_supervisor_t *sv,
-                           const agent_db_result_t *result)
+static void receive_notify(void *part, const agent_db_result_t *result)
 {
+    agent_notify_t *notify = part;
+
     /* The ids stay in sent_pool until the next statement. */
-    sv->notify.sent_ids = NULL;
+    notify->sent_ids = NULL;
 }
 
 /* A notification may be sent twice, but should not be lost. */
-static void fail_notify(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_notify(void *part, agent_failure_t failure)
 {
-    agent_notify_t *notify = &sv->notify;
-    apr_hash_index_t *at = apr_hash_first(sv->database.scratch,
-                                          notify->sent_ids);
+    agent_notify_t *notify = part;
+    apr_hash_index_t *at = apr_hash_first(notify->sent_pool, notify->sent_ids);
 
     if (failure == AGENT_FAILURE_DATA || failure == AGENT_FAILURE_OTHER) {
         return;
     }
     for (; at != NULL; at = apr_hash_next(at)) {
-        add_id(&sv->notify, apr_hash_this_key(at), AGENT_CLOCK_NEVER);
+        add_id(notify, apr_hash_this_key(at), AGENT_CLOCK_NEVER);
     }
-    notify->due_at = agent_database_retry_at(sv->context, failure);
+    notify->due_at = agent_database_retry_at(notify->context, failure);
 }
 
 const agent_operation_t agent_notify_operation = {

@@ -7,7 +7,6 @@
 
 #include <apr_strings.h>
 
-#include "../instance.h"
 #include "../run_end.h"
 #include "fail_run.h"
 
@@ -19,19 +18,19 @@
 /* Columns of the statements that release runs. */
 enum { COL_RUN, COL_THREAD, COL_OUTCOME };
 
-static bool is_due(const agent_supervisor_t *sv, const agent_release_t *release)
+static bool is_due(const agent_runs_t *runs, const agent_release_t *release)
 {
-    return release->retry_at <= sv->context->now
-        && !agent_batch_has_run(&sv->batches, release->key.run_id);
+    return release->retry_at <= runs->context->now
+        && !agent_batch_has_run(&runs->batches, release->key.run_id);
 }
 
-static agent_release_t *find_due(const agent_supervisor_t *sv)
+static agent_release_t *find_due(const agent_runs_t *runs)
 {
     agent_release_t *release;
 
-    AGENT_RING_EACH(release, &sv->releases.waiting, agent_release_t, link)
+    AGENT_RING_EACH(release, &runs->releases.waiting, agent_release_t, link)
     {
-        if (is_due(sv, release)) {
+        if (is_due(runs, release)) {
             return release;
         }
     }
@@ -39,21 +38,24 @@ static agent_release_t *find_due(const agent_supervisor_t *sv)
 }
 
 /* A release that waits for a batch is tried again when that is saved. */
-static apr_time_t due_release(agent_supervisor_t *sv)
+static apr_time_t due_release(void *part)
 {
+    const agent_release_runs_t *statement = part;
+    const agent_runs_t *runs = statement->runs;
     apr_time_t next = AGENT_CLOCK_NEVER;
     agent_release_t *release;
 
-    if (!agent_worker_is_live(&sv->worker)
-        || agent_release_is_empty(&sv->releases)) {
+    if (!agent_worker_is_live(statement->worker)
+        || agent_release_is_empty(&runs->releases)) {
         return AGENT_CLOCK_NEVER;
     }
-    if (find_due(sv) != NULL) {
-        return sv->context->now;
+    if (find_due(runs) != NULL) {
+        return runs->context->now;
     }
-    AGENT_RING_EACH(release, &sv->releases.waiting, agent_release_t, link)
+    AGENT_RING_EACH(release, &runs->releases.waiting, agent_release_t, link)
     {
-        if (release->retry_at > sv->context->now && release->retry_at < next) {
+        if (release->retry_at > runs->context->now
+            && release->retry_at < next) {
             next = release->retry_at;
         }
     }
@@ -61,23 +63,23 @@ static apr_time_t due_release(agent_supervisor_t *sv)
 }
 
 /* Whether a release can be in the same statement as the first one. */
-static bool goes_along(const agent_supervisor_t *sv,
-                       const agent_release_t *first,
+static bool goes_along(const agent_runs_t *runs, const agent_release_t *first,
                        const agent_release_t *release)
 {
     return release->error == NULL && release->counted == first->counted
         && release->max_shared == first->max_shared
-        && strcmp(release->reason, first->reason) == 0 && is_due(sv, release);
+        && strcmp(release->reason, first->reason) == 0 && is_due(runs, release);
 }
 
-static apr_status_t send_end(agent_supervisor_t *sv, agent_release_t *release,
+static apr_status_t send_end(agent_release_runs_t *statement,
+                             agent_release_t *release,
                              agent_database_t *database, agent_error_t **err)
 {
     const char *params[6];
 
     release->sent = true;
-    sv->releases.in_flight = 1;
-    params[0] = sv->worker.id;
+    statement->runs->releases.in_flight = 1;
+    params[0] = statement->worker->id;
     params[1] = release->account_id;
     params[2] = apr_pstrmemdup(database->scratch, release->key.run_id, 36);
     params[3] = apr_itoa(database->scratch, (int)release->key.epoch);
@@ -95,12 +97,12 @@ static const agent_statement_t release_runs = {
            "agent.release_runs($1::bigint, $2::json, $3::boolean, $4, "
            "$5::smallint)"};
 
-static apr_status_t send_several(agent_supervisor_t *sv,
+static apr_status_t send_several(agent_release_runs_t *statement,
                                  const agent_release_t *first,
                                  agent_database_t *database,
                                  agent_error_t **err)
 {
-    agent_release_queue_t *queue = &sv->releases;
+    agent_release_queue_t *queue = &statement->runs->releases;
     const char *params[5];
     agent_buffer_t items;
     agent_release_t *release;
@@ -110,7 +112,7 @@ static apr_status_t send_several(agent_supervisor_t *sv,
     AGENT_RING_EACH(release, &queue->waiting, agent_release_t, link)
     {
         release->sent = count < queue->limit.current
-            && goes_along(sv, first, release);
+            && goes_along(statement->runs, first, release);
         if (release->sent) {
             agent_lease_print(&items, &release->key, release->account_id);
             count++;
@@ -118,7 +120,7 @@ static apr_status_t send_several(agent_supervisor_t *sv,
     }
     agent_buffer_append(&items, "]", 2);
     queue->in_flight = count;
-    params[0] = sv->worker.id;
+    params[0] = statement->worker->id;
     params[1] = agent_buffer_text(&items);
     params[2] = first->counted ? "true" : "false";
     params[3] = first->reason;
@@ -129,48 +131,48 @@ static apr_status_t send_several(agent_supervisor_t *sv,
                          database->scratch);
 }
 
-static apr_status_t send_release(agent_supervisor_t *sv,
-                                 agent_database_t *database,
+static apr_status_t send_release(void *part, agent_database_t *database,
                                  agent_error_t **err)
 {
-    agent_release_t *first = find_due(sv);
+    agent_release_runs_t *statement = part;
+    agent_release_t *first = find_due(statement->runs);
 
     if (first == NULL) {
         /* due() has found one. */
         abort();
     }
-    return first->error != NULL ? send_end(sv, first, database, err)
-                                : send_several(sv, first, database, err);
+    return first->error != NULL ? send_end(statement, first, database, err)
+                                : send_several(statement, first, database, err);
 }
 
-void agent_release_notify(agent_supervisor_t *sv,
+void agent_release_notify(agent_notify_t *notify, agent_schedule_t *schedule,
                           const agent_db_result_t *released)
 {
     for (int row = 0; row < agent_db_rows(released); row++) {
         if (strcmp(agent_db_value(released, row, COL_OUTCOME), "requeued")
             != 0) {
-            agent_notify_add(&sv->notify,
-                             agent_db_value(released, row, COL_RUN),
+            agent_notify_add(notify, agent_db_value(released, row, COL_RUN),
                              agent_db_value(released, row, COL_THREAD), true);
-            agent_schedule_webhooks(&sv->schedule);
+            agent_schedule_webhooks(schedule);
         }
     }
 }
 
-static void receive_release(agent_supervisor_t *sv,
-                            const agent_db_result_t *result)
+static void receive_release(void *part, const agent_db_result_t *result)
 {
-    agent_release_queue_t *queue = &sv->releases;
+    agent_release_runs_t *statement = part;
+    agent_runs_t *runs = statement->runs;
+    agent_release_queue_t *queue = &runs->releases;
     agent_release_t *release;
     agent_release_t *next;
 
     for (int row = 0; row < agent_db_rows(result); row++) {
-        agent_report_write(sv->context, AGENT_LOG_INFO, "AGT0346", 0,
+        agent_report_write(runs->context, AGENT_LOG_INFO, "AGT0346", 0,
                            "run %s given back: %s",
                            agent_db_value(result, row, COL_RUN),
                            agent_db_value(result, row, COL_OUTCOME));
     }
-    agent_release_notify(sv, result);
+    agent_release_notify(statement->notify, statement->schedule, result);
     agent_limit_raise(&queue->limit);
     AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {
@@ -179,23 +181,23 @@ static void receive_release(agent_supervisor_t *sv,
         if (!release->sent) {
             continue;
         }
-        lease = agent_lease_find(&sv->leases, &release->key);
+        lease = agent_lease_find(&runs->leases, &release->key);
         if (lease != NULL) {
-            agent_run_end_set_state(sv, lease, AGENT_LEASE_GONE);
+            agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);
         }
         agent_release_remove(queue, release);
     }
-    agent_schedule_claim(&sv->schedule);
+    agent_schedule_claim(statement->schedule);
 }
 
 /* A release failed alone in its statement; it is tried again after the others.
  */
-static void count_failure(agent_supervisor_t *sv, agent_release_t *release)
+static void count_failure(agent_runs_t *runs, agent_release_t *release)
 {
-    agent_release_ring_t *ring = &sv->releases.waiting;
+    agent_release_ring_t *ring = &runs->releases.waiting;
 
     if (++release->failures == MAX_FAILURES && release->error == NULL) {
-        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0372", 0,
+        agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0372", 0,
                            "run %.36s could not be given back in time: it ends "
                            "in error",
                            release->key.run_id);
@@ -208,16 +210,18 @@ static void count_failure(agent_supervisor_t *sv, agent_release_t *release)
         apr_interval_time_t pause = apr_time_from_sec(release->failures)
             * release->failures;
 
-        release->retry_at = sv->context->now
+        release->retry_at = runs->context->now
             + (pause < MAX_PAUSE ? pause : MAX_PAUSE);
     }
     APR_RING_REMOVE(release, link);
     APR_RING_INSERT_TAIL(ring, release, agent_release_t, link);
 }
 
-static void fail_release(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_release(void *part, agent_failure_t failure)
 {
-    agent_release_queue_t *queue = &sv->releases;
+    agent_release_runs_t *statement = part;
+    agent_runs_t *runs = statement->runs;
+    agent_release_queue_t *queue = &runs->releases;
     bool is_transient = agent_failure_is_transient(failure);
     bool is_alone = queue->in_flight == 1;
     agent_release_t *release;
@@ -230,9 +234,9 @@ static void fail_release(agent_supervisor_t *sv, agent_failure_t failure)
     {
         if (release->sent) {
             release->sent = false;
-            release->retry_at = agent_database_retry_at(sv->context, failure);
+            release->retry_at = agent_database_retry_at(runs->context, failure);
             if (!is_transient && is_alone) {
-                count_failure(sv, release);
+                count_failure(runs, release);
                 return;
             }
         }

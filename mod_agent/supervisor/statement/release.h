@@ -4,13 +4,22 @@
 #ifndef AGENT_SUPERVISOR_RELEASE_RUNS_H
 #define AGENT_SUPERVISOR_RELEASE_RUNS_H
 
-#include "database.h"
+#include "../runs.h"
+#include "notify.h"
+#include "worker.h"
+
+typedef struct agent_release_runs_t {
+    const agent_worker_t *worker;
+    agent_runs_t *runs;
+    agent_notify_t *notify;
+    agent_schedule_t *schedule;
+} agent_release_runs_t;
 
 extern const agent_operation_t agent_release_operation;
 
 /* Adds notifications for those of the released runs (of any statement) that are
  * final. */
-void agent_release_notify(agent_supervisor_t *sv,
+void agent_release_notify(agent_notify_t *notify, agent_schedule_t *schedule,
                           const agent_db_result_t *released);
 
 #endif

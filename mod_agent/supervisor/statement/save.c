@@ -8,21 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../instance.h"
 #include "../run_end.h"
 
 /* After so many failures of any kind the data is taken for the cause. */
 #define MAX_FAILURES 3
 
 /* No output of its run is in a batch before it. */
-static bool is_next_of_run(const agent_supervisor_t *sv,
+static bool is_next_of_run(const agent_batch_queue_t *queue,
                            const agent_batch_t *lane)
 {
     const agent_batch_run_t *run = APR_ARRAY_IDX(lane->items, 0, agent_item_t)
                                        .run;
     const agent_batch_t *batch;
 
-    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
     {
         const agent_batch_run_t *same = batch == lane
             ? NULL
@@ -38,21 +37,22 @@ static bool is_next_of_run(const agent_supervisor_t *sv,
     return true;
 }
 
-static apr_time_t due_of(const agent_supervisor_t *sv,
+static apr_time_t due_of(const agent_batch_queue_t *queue,
                          const agent_batch_t *batch)
 {
-    apr_time_t due = batch->is_sealed ? sv->context->now : batch->due_at;
+    apr_time_t due = batch->is_sealed ? queue->context->now : batch->due_at;
 
     return due > batch->retry_at ? due : batch->retry_at;
 }
 
 /* The batch that is to be sent first; NULL when none may be. */
-static agent_batch_t *choose_batch(const agent_supervisor_t *sv, bool is_lane)
+static agent_batch_t *choose_batch(const agent_batch_queue_t *queue,
+                                   bool is_lane)
 {
     agent_batch_t *best = NULL;
     agent_batch_t *batch;
 
-    AGENT_RING_EACH(batch, &sv->batches.waiting, agent_batch_t, link)
+    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
     {
         if (batch->is_lane != is_lane || batch->is_sent) {
             continue;
@@ -61,10 +61,10 @@ static agent_batch_t *choose_batch(const agent_supervisor_t *sv, bool is_lane)
             /* Shared batches are sent in order. */
             return batch;
         }
-        if ((best == NULL || due_of(sv, batch) < due_of(sv, best))
-            && is_next_of_run(sv, batch)) {
+        if ((best == NULL || due_of(queue, batch) < due_of(queue, best))
+            && is_next_of_run(queue, batch)) {
             best = batch;
-            if (due_of(sv, batch) <= sv->context->now) {
+            if (due_of(queue, batch) <= queue->context->now) {
                 break;
             }
         }
@@ -72,24 +72,27 @@ static agent_batch_t *choose_batch(const agent_supervisor_t *sv, bool is_lane)
     return best;
 }
 
-static apr_time_t due_any(agent_supervisor_t *sv, bool is_lane)
+static apr_time_t due_any(const agent_save_t *save, bool is_lane)
 {
-    const agent_batch_t *batch = agent_worker_is_live(&sv->worker)
-        ? choose_batch(sv, is_lane)
+    const agent_batch_queue_t *queue = &save->runs->batches;
+    const agent_batch_t *batch = agent_worker_is_live(save->worker)
+        ? choose_batch(queue, is_lane)
         : NULL;
 
-    return batch != NULL ? due_of(sv, batch) : AGENT_CLOCK_NEVER;
+    return batch != NULL ? due_of(queue, batch) : AGENT_CLOCK_NEVER;
 }
 
-static apr_time_t due_batch(agent_supervisor_t *sv)
+static apr_time_t due_batch(void *part)
 {
-    return due_any(sv, false);
+    return due_any(part, false);
 }
 
-static apr_time_t due_lane(agent_supervisor_t *sv)
+static apr_time_t due_lane(void *part)
 {
-    return apr_hash_count(sv->batches.lanes) > 0 ? due_any(sv, true)
-                                                 : AGENT_CLOCK_NEVER;
+    const agent_save_t *save = part;
+
+    return apr_hash_count(save->runs->batches.lanes) > 0 ? due_any(save, true)
+                                                         : AGENT_CLOCK_NEVER;
 }
 
 /* The batch's text without the items that were dropped. */
@@ -120,7 +123,7 @@ static const agent_statement_t save_batch = {
     .sql = "select run_id, outcome, finished from "
            "agent.save_batch($1::bigint, $2::json)"};
 
-static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
+static apr_status_t send_any(const agent_worker_t *worker, agent_batch_t *batch,
                              agent_database_t *database, agent_error_t **err)
 {
     apr_pool_t *pool = database->scratch;
@@ -130,7 +133,7 @@ static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
         /* due() has found one. */
         abort();
     }
-    params[0] = sv->worker.id;
+    params[0] = worker->id;
     if (batch->has_dead) {
         params[1] = copy_live_items(batch, pool);
     }
@@ -144,27 +147,33 @@ static apr_status_t send_any(agent_supervisor_t *sv, agent_batch_t *batch,
     return agent_db_send(database->db, &save_batch, params, err, pool);
 }
 
-static apr_status_t send_batch(agent_supervisor_t *sv,
-                               agent_database_t *database, agent_error_t **err)
+static apr_status_t send_batch(void *part, agent_database_t *database,
+                               agent_error_t **err)
 {
-    sv->batches.sent_at = sv->context->now;
-    return send_any(sv, choose_batch(sv, false), database, err);
+    const agent_save_t *save = part;
+    agent_batch_queue_t *queue = &save->runs->batches;
+
+    queue->sent_at = queue->context->now;
+    return send_any(save->worker, choose_batch(queue, false), database, err);
 }
 
-static apr_status_t send_lane(agent_supervisor_t *sv,
-                              agent_database_t *database, agent_error_t **err)
+static apr_status_t send_lane(void *part, agent_database_t *database,
+                              agent_error_t **err)
 {
-    return send_any(sv, choose_batch(sv, true), database, err);
+    const agent_save_t *save = part;
+
+    return send_any(save->worker, choose_batch(&save->runs->batches, true),
+                    database, err);
 }
 
-static void settle_saved(agent_supervisor_t *sv, const agent_batch_run_t *run,
+static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
                          const char *run_id)
 {
-    agent_lease_t *lease = agent_lease_find(&sv->leases, &run->key);
+    agent_lease_t *lease = agent_lease_find(&save->runs->leases, &run->key);
 
-    agent_notify_add(&sv->notify, run_id, run->thread_id, run->has_end);
+    agent_notify_add(save->notify, run_id, run->thread_id, run->has_end);
     if (run->has_end) {
-        agent_schedule_webhooks(&sv->schedule);
+        agent_schedule_webhooks(save->schedule);
     }
     if (lease == NULL) {
         return;
@@ -172,23 +181,23 @@ static void settle_saved(agent_supervisor_t *sv, const agent_batch_run_t *run,
     lease->saved_seq = run->last_seq;
     agent_credit_save(lease, run->sent);
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
-        agent_run_end_set_state(sv, lease, AGENT_LEASE_GONE);
-        agent_schedule_claim(&sv->schedule);
+        agent_run_end_set_state(save->runs, lease, AGENT_LEASE_GONE);
+        agent_schedule_claim(save->schedule);
     }
 }
 
-static void settle_fenced(agent_supervisor_t *sv, const agent_batch_run_t *run)
+static void settle_fenced(agent_runs_t *runs, const agent_batch_run_t *run)
 {
-    agent_lease_t *lease = agent_lease_find(&sv->leases, &run->key);
+    agent_lease_t *lease = agent_lease_find(&runs->leases, &run->key);
 
     if (lease != NULL && lease->state != AGENT_LEASE_GONE) {
-        agent_run_end_lose(sv, lease);
+        agent_run_end_lose(runs, lease);
     }
 }
 
-static agent_batch_t *find_sent(const agent_supervisor_t *sv, bool is_lane)
+static agent_batch_t *find_sent(const agent_batch_queue_t *queue, bool is_lane)
 {
-    agent_batch_t *batch = APR_RING_FIRST(&sv->batches.waiting);
+    agent_batch_t *batch = APR_RING_FIRST(&queue->waiting);
 
     while (!batch->is_sent || batch->is_lane != is_lane) {
         batch = APR_RING_NEXT(batch, link);
@@ -196,9 +205,11 @@ static agent_batch_t *find_sent(const agent_supervisor_t *sv, bool is_lane)
     return batch;
 }
 
-static void take_answer(agent_supervisor_t *sv, agent_batch_t *batch,
+static void take_answer(agent_save_t *save, bool is_lane,
                         const agent_db_result_t *result)
 {
+    agent_batch_t *batch = find_sent(&save->runs->batches, is_lane);
+
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *run_id = agent_db_value(result, row, 0);
         const char *outcome = agent_db_value(result, row, 1);
@@ -208,25 +219,23 @@ static void take_answer(agent_supervisor_t *sv, agent_batch_t *batch,
             continue;
         }
         if (strcmp(outcome, "saved") == 0) {
-            settle_saved(sv, run, run_id);
+            settle_saved(save, run, run_id);
         }
         else {
-            settle_fenced(sv, run);
+            settle_fenced(save->runs, run);
         }
     }
-    agent_batch_drop(&sv->batches, batch);
+    agent_batch_drop(&save->runs->batches, batch);
 }
 
-static void receive_batch(agent_supervisor_t *sv,
-                          const agent_db_result_t *result)
+static void receive_batch(void *part, const agent_db_result_t *result)
 {
-    take_answer(sv, find_sent(sv, false), result);
+    take_answer(part, false, result);
 }
 
-static void receive_lane(agent_supervisor_t *sv,
-                         const agent_db_result_t *result)
+static void receive_lane(void *part, const agent_db_result_t *result)
 {
-    take_answer(sv, find_sent(sv, true), result);
+    take_answer(part, true, result);
 }
 
 /* Why the output of a run is not stored. */
@@ -241,65 +250,68 @@ static const refusal_t too_slow = {
     "output_timeout", "The run's output could not be stored in time."};
 
 /* The database refuses the output of this run: it ends in error. */
-static void refuse_run(agent_supervisor_t *sv, const agent_lease_key_t *key,
+static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
                        const refusal_t *why)
 {
-    agent_lease_t *lease = agent_lease_find(&sv->leases, key);
+    agent_lease_t *lease = agent_lease_find(&runs->leases, key);
 
-    agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0341", 0,
+    agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0341", 0,
                        "the database refused the output of run %.36s: %s",
                        key->run_id, why->code);
-    agent_batch_forget(&sv->batches, key->run_id, NULL);
+    agent_batch_forget(&runs->batches, key->run_id, NULL);
     if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
         || lease->state == AGENT_LEASE_GONE) {
         return;
     }
     if (lease->is_refused) {
         /* The end in error was refused too. */
-        agent_run_end_give_up(sv, lease, why->code, why->message);
+        agent_run_end_give_up(runs, lease, why->code, why->message);
         return;
     }
     lease->is_refused = true;
     lease->next_seq = lease->saved_seq + 1;
     if (lease->runner != NULL) {
-        agent_run_end_cancel(sv, lease, AGENT_CAUSE_LOST);
+        agent_run_end_cancel(runs, lease, AGENT_CAUSE_LOST);
     }
-    agent_run_end_fail(sv, lease, "error", why->code, why->message);
+    agent_run_end_fail(runs, lease, "error", why->code, why->message);
 }
 
 /* Splits a batch of several runs to find the one at fault; sending the same
  * batch again would delay all of them. */
-static void fail_batch(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_batch(void *part, agent_failure_t failure)
 {
-    agent_batch_t *batch = find_sent(sv, false);
+    const agent_save_t *save = part;
+    agent_batch_queue_t *queue = &save->runs->batches;
+    agent_batch_t *batch = find_sent(queue, false);
 
     batch->is_sent = false;
-    batch->retry_at = agent_database_retry_at(sv->context, failure);
+    batch->retry_at = agent_database_retry_at(save->runs->context, failure);
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA || failure == AGENT_FAILURE_TIMEOUT
         || batch->failures >= MAX_FAILURES) {
-        agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0344", 0,
+        agent_report_write(queue->context, AGENT_LOG_WARNING, "AGT0344", 0,
                            "a batch of %u runs was refused; saving them one "
                            "by one",
                            apr_hash_count(batch->runs));
-        agent_batch_split_all(&sv->batches);
+        agent_batch_split_all(queue);
     }
 }
 
-static void fail_lane(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_lane(void *part, agent_failure_t failure)
 {
-    agent_batch_t *batch = find_sent(sv, true);
+    const agent_save_t *save = part;
+    agent_batch_t *batch = find_sent(&save->runs->batches, true);
     agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
                                 .run->key;
 
     batch->is_sent = false;
-    batch->retry_at = agent_database_retry_at(sv->context, failure);
+    batch->retry_at = agent_database_retry_at(save->runs->context, failure);
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA) {
-        refuse_run(sv, &key, &invalid);
+        refuse_run(save->runs, &key, &invalid);
     }
     else if (batch->failures >= MAX_FAILURES) {
-        refuse_run(sv, &key,
+        refuse_run(save->runs, &key,
                    failure == AGENT_FAILURE_OTHER ? &invalid : &too_slow);
     }
 }

@@ -3,9 +3,18 @@
 #ifndef AGENT_SUPERVISOR_SAVE_H
 #define AGENT_SUPERVISOR_SAVE_H
 
-#include "database.h"
+#include "../runs.h"
+#include "notify.h"
+#include "worker.h"
 
-/* The shared batches, and the lanes (../lease/batch.h). */
+typedef struct agent_save_t {
+    const agent_worker_t *worker;
+    agent_runs_t *runs;
+    agent_notify_t *notify;
+    agent_schedule_t *schedule;
+} agent_save_t;
+
+/* The shared batches, and the lanes (../lease/batch.h): of one agent_save_t. */
 extern const agent_operation_t agent_batch_operation;
 extern const agent_operation_t agent_lane_operation;
 

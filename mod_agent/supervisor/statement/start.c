@@ -7,7 +7,6 @@
 #include <apr_strings.h>
 
 #include "../../core/scan.h"
-#include "../instance.h"
 #include "../run_end.h"
 #include "../runner/protocol.h"
 
@@ -17,28 +16,28 @@
 
 enum { COL_RUN, COL_EPOCH, COL_START };
 
-void agent_start_init(agent_supervisor_t *sv)
+void agent_start_init(agent_start_queue_t *queue)
 {
-    agent_limit_init(&sv->starts.limit, MAX_STARTS);
+    agent_limit_init(&queue->limit, MAX_STARTS);
 }
 
 /* ---- room ---- */
 
-static apr_size_t count_input(const agent_supervisor_t *sv)
+static apr_size_t count_input(const agent_runner_table_t *table)
 {
     const agent_runner_t *runner;
     apr_size_t bytes = 0;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         bytes += agent_buffer_length(&runner->input);
     }
     return bytes;
 }
 
-apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv)
+apr_size_t agent_start_claim_bytes(const agent_runner_table_t *table)
 {
-    apr_size_t input = count_input(sv);
+    apr_size_t input = count_input(table);
 
     if (input > AGENT_START_RUNNER_BYTES) {
         return input < AGENT_START_ALL_BYTES ? AGENT_START_SMALL_BYTES : 0;
@@ -66,50 +65,49 @@ static bool has_share(apr_size_t own, apr_size_t all, apr_size_t more)
             && own + more <= (AGENT_START_ALL_BYTES - sum) / 2);
 }
 
-static apr_size_t started_max(const agent_supervisor_t *sv)
+static apr_size_t started_max(const agent_context_t *context)
 {
-    apr_size_t memory = sv->context->config->runner_memory > 0
-        ? (apr_size_t)sv->context->config->runner_memory
+    apr_size_t memory = context->config->runner_memory > 0
+        ? (apr_size_t)context->config->runner_memory
         : AGENT_START_MEMORY_DEFAULT;
 
     return memory / AGENT_START_MEMORY_PART;
 }
 
 /* Whether it starts beside any other runs. */
-static bool is_small(const agent_supervisor_t *sv, const agent_lease_t *lease)
+static bool is_small(const agent_context_t *context, const agent_lease_t *lease)
 {
     return lease->start_bytes
-        <= started_max(sv) / (apr_size_t)lease->runner->slots;
+        <= started_max(context) / (apr_size_t)lease->runner->slots;
 }
 
 /* Whether its runner has room for it, and half of the lanes is free, counting
  * what the runner's own runs reserved and requested: a run writes checkpoints
  * as large as the state from which it starts. */
-static bool fits(const agent_supervisor_t *sv, apr_size_t started,
+static bool fits(const agent_runs_t *runs, apr_size_t started,
                  const agent_lease_t *lease)
 {
-    return has_room(started, lease->start_bytes, started_max(sv))
-        && agent_credit_load(&sv->credits, lease->group)
+    return has_room(started, lease->start_bytes, started_max(runs->context))
+        && agent_credit_load(&runs->credits, lease->group)
         < AGENT_BATCH_MAX_LANES / 2;
 }
 
 /* The first run that waits at a runner and is not small; NULL: none. */
-static const agent_lease_t *find_first_large(const agent_supervisor_t *sv,
+static const agent_lease_t *find_first_large(const agent_context_t *context,
                                              const agent_runner_t *runner)
 {
     const agent_lease_t *lease;
 
     AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
     {
-        if (agent_lease_waits(lease) && !is_small(sv, lease)) {
+        if (agent_lease_waits(lease) && !is_small(context, lease)) {
             return lease;
         }
     }
     return NULL;
 }
 
-bool agent_start_fits_now(const agent_supervisor_t *sv,
-                          const agent_lease_t *lease)
+bool agent_start_fits_now(const agent_runs_t *runs, const agent_lease_t *lease)
 {
     const agent_runner_t *runner = lease->runner;
 
@@ -117,9 +115,9 @@ bool agent_start_fits_now(const agent_supervisor_t *sv,
         && agent_buffer_length(&runner->input) > AGENT_START_RUNNER_BYTES) {
         return false;
     }
-    return is_small(sv, lease)
-        || (fits(sv, runner->group.started_bytes, lease)
-            && find_first_large(sv, runner) == lease);
+    return is_small(runs->context, lease)
+        || (fits(runs, runner->group.started_bytes, lease)
+            && find_first_large(runs->context, runner) == lease);
 }
 
 /* ---- choosing ---- */
@@ -146,13 +144,13 @@ typedef struct load_t {
     bool is_blocked;
 } load_t;
 
-static bool must_wait(load_t *load, const agent_supervisor_t *sv,
+static bool must_wait(load_t *load, const agent_runs_t *runs,
                       const agent_lease_t *lease)
 {
-    if (is_small(sv, lease)) {
+    if (is_small(runs->context, lease)) {
         return false;
     }
-    load->is_full |= !fits(sv, load->started, lease);
+    load->is_full |= !fits(runs, load->started, lease);
     return load->is_full;
 }
 
@@ -170,7 +168,7 @@ static bool can_pass(const portion_t *portion, load_t *load, apr_size_t bytes)
     return !load->is_blocked;
 }
 
-static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
+static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
                            agent_runner_t *runner)
 {
     load_t load = {.input = agent_buffer_length(&runner->input),
@@ -179,10 +177,10 @@ static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
 
     AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
     {
-        if (portion->count >= sv->starts.limit.current) {
+        if (portion->count >= queue->limit.current) {
             return;
         }
-        if (!agent_lease_waits(lease) || must_wait(&load, sv, lease)
+        if (!agent_lease_waits(lease) || must_wait(&load, queue->runs, lease)
             || !can_pass(portion, &load, lease->start_bytes)) {
             continue;
         }
@@ -198,32 +196,33 @@ static void take_of_runner(portion_t *portion, const agent_supervisor_t *sv,
 }
 
 /* In the order in which they came to each runner. */
-static void choose_portion(portion_t *portion, const agent_supervisor_t *sv,
+static void choose_portion(portion_t *portion, const agent_start_queue_t *queue,
                            apr_array_header_t *leases)
 {
     agent_runner_t *runner;
 
     memset(portion, 0, sizeof(*portion));
     portion->leases = leases;
-    portion->input = count_input(sv);
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    portion->input = count_input(queue->runners);
+    AGENT_RING_EACH(runner, &queue->runners->all, agent_runner_t, link)
     {
         if (runner->state == AGENT_RUNNER_READY) {
-            take_of_runner(portion, sv, runner);
+            take_of_runner(portion, queue, runner);
         }
     }
 }
 
-static apr_time_t due_start(agent_supervisor_t *sv)
+static apr_time_t due_start(void *part)
 {
+    const agent_start_queue_t *queue = part;
     portion_t portion;
 
-    if (sv->leases.waiting == 0 || !agent_worker_is_live(&sv->worker)
-        || sv->runners.is_stopped) {
+    if (queue->runs->leases.waiting == 0 || !agent_worker_is_live(queue->worker)
+        || queue->runners->is_stopped) {
         return AGENT_CLOCK_NEVER;
     }
-    choose_portion(&portion, sv, NULL);
-    return portion.count > 0 ? sv->starts.retry_at : AGENT_CLOCK_NEVER;
+    choose_portion(&portion, queue, NULL);
+    return portion.count > 0 ? queue->retry_at : AGENT_CLOCK_NEVER;
 }
 
 static const agent_statement_t compose_starts = {
@@ -233,15 +232,16 @@ static const agent_statement_t compose_starts = {
     .sql = "select run_id, epoch, start from "
            "agent.compose_starts($1::bigint, $2::json)"};
 
-static apr_status_t send_start(agent_supervisor_t *sv,
-                               agent_database_t *database, agent_error_t **err)
+static apr_status_t send_start(void *part, agent_database_t *database,
+                               agent_error_t **err)
 {
+    agent_start_queue_t *queue = part;
     const char *params[2];
     agent_buffer_t items;
     portion_t portion;
 
     choose_portion(
-        &portion, sv,
+        &portion, queue,
         apr_array_make(database->scratch, 8, sizeof(agent_lease_t *)));
     agent_buffer_init(&items, database->scratch);
     for (int i = 0; i < portion.count; i++) {
@@ -252,8 +252,8 @@ static apr_status_t send_start(agent_supervisor_t *sv,
         agent_lease_print(&items, &lease->key, lease->account_id);
     }
     agent_buffer_append(&items, "]", 2);
-    sv->starts.sent = portion.count;
-    params[0] = sv->worker.id;
+    queue->sent = portion.count;
+    params[0] = queue->worker->id;
     params[1] = agent_buffer_text(&items);
     return agent_db_send(database->db, &compose_starts, params, err,
                          database->scratch);
@@ -261,10 +261,10 @@ static apr_status_t send_start(agent_supervisor_t *sv,
 
 /* ---- handing over ---- */
 
-static bool refuse(agent_supervisor_t *sv, agent_lease_t *lease,
-                   const char *code, const char *message)
+static bool refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code,
+                   const char *message)
 {
-    agent_run_end_fail(sv, lease, "error", code, message);
+    agent_run_end_fail(runs, lease, "error", code, message);
     return true;
 }
 
@@ -281,14 +281,14 @@ static const char *print_scan_error(const agent_scan_t *scan, apr_pool_t *pool)
  * runs with it. Requests are checked when they arrive, but a row may be older
  * than these checks, or written by hand.
  */
-static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
+static bool refuse_start(agent_runs_t *runs, agent_lease_t *lease,
                          const char *start, apr_size_t length)
 {
     agent_scan_t scan = {.max_weight = AGENT_START_WEIGHT};
     apr_pool_t *pool;
 
     if (length > AGENT_PROTOCOL_MAX_LINE) {
-        return refuse(sv, lease, "state_too_large",
+        return refuse(runs, lease, "state_too_large",
                       "The thread's state and the run's input are larger than "
                       "a runner can be given (8 MiB).");
     }
@@ -296,58 +296,58 @@ static bool refuse_start(agent_supervisor_t *sv, agent_lease_t *lease,
         return false;
     }
     if (scan.code == AGENT_SCAN_TOO_HEAVY) {
-        return refuse(sv, lease, "state_too_large",
+        return refuse(runs, lease, "state_too_large",
                       "The thread's state and the run's input have more values "
                       "than a runner can hold: in memory they would take more "
                       "than 384 MB.");
     }
-    apr_pool_create(&pool, sv->context->pool);
-    refuse(sv, lease, "invalid_start", print_scan_error(&scan, pool));
+    apr_pool_create(&pool, runs->context->pool);
+    refuse(runs, lease, "invalid_start", print_scan_error(&scan, pool));
     apr_pool_destroy(pool);
     return true;
 }
 
-static void announce(agent_supervisor_t *sv, agent_lease_t *lease)
+static void announce(agent_runs_t *runs, agent_lease_t *lease)
 {
     apr_pool_t *pool;
     const char *line;
 
-    apr_pool_create(&pool, sv->context->pool);
+    apr_pool_create(&pool, runs->context->pool);
     line = agent_protocol_metadata(&lease->key, lease->attempt, pool);
-    agent_batch_add(&sv->batches, lease, AGENT_ITEM_METADATA, line,
+    agent_batch_add(&runs->batches, lease, AGENT_ITEM_METADATA, line,
                     strlen(line));
     apr_pool_destroy(pool);
 }
 
-void agent_start_hand_over(agent_supervisor_t *sv, agent_lease_t *lease,
+void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
                            const char *start)
 {
     agent_buffer_t *input = &lease->runner->input;
     apr_size_t length = strlen(start);
 
-    announce(sv, lease);
-    if (refuse_start(sv, lease, start, length)) {
-        agent_run_end_detach(sv, lease);
+    announce(runs, lease);
+    if (refuse_start(runs, lease, start, length)) {
+        agent_run_end_detach(runs, lease);
         return;
     }
     lease->start_bytes = length;
-    agent_lease_start(&sv->leases, lease);
+    agent_lease_start(&runs->leases, lease);
     agent_buffer_append(input, start, length);
     agent_buffer_append(input, "\n", 1);
 }
 
 /* ---- results ---- */
 
-typedef void visit_t(agent_supervisor_t *sv, agent_lease_t *lease);
+typedef void visit_t(agent_runs_t *runs, agent_lease_t *lease);
 
 /* Visits the leases of the statement in flight that still wait. */
-static void for_each_sent(agent_supervisor_t *sv, visit_t *visit)
+static void for_each_sent(const agent_start_queue_t *queue, visit_t *visit)
 {
     agent_runner_t *runner;
     agent_lease_t *lease;
     agent_lease_t *next;
 
-    AGENT_RING_EACH(runner, &sv->runners.all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &queue->runners->all, agent_runner_t, link)
     {
         AGENT_RING_EACH_SAFE(lease, next, &runner->group.leases, agent_lease_t,
                              link)
@@ -355,16 +355,18 @@ static void for_each_sent(agent_supervisor_t *sv, visit_t *visit)
             if (lease->is_start_sent) {
                 lease->is_start_sent = false;
                 if (agent_lease_waits(lease)) {
-                    visit(sv, lease);
+                    visit(queue->runs, lease);
                 }
             }
         }
     }
 }
 
-static void receive_start(agent_supervisor_t *sv,
-                          const agent_db_result_t *result)
+static void receive_start(void *part, const agent_db_result_t *result)
 {
+    agent_start_queue_t *queue = part;
+    agent_runs_t *runs = queue->runs;
+
     for (int row = 0; row < agent_db_rows(result); row++) {
         agent_lease_key_t key = {.epoch = (apr_int32_t)apr_atoi64(
                                      agent_db_value(result, row, COL_EPOCH))};
@@ -372,16 +374,16 @@ static void receive_start(agent_supervisor_t *sv,
 
         memcpy(key.run_id, agent_db_value(result, row, COL_RUN),
                sizeof(key.run_id));
-        lease = agent_lease_find(&sv->leases, &key);
+        lease = agent_lease_find(&runs->leases, &key);
         if (lease != NULL && lease->runner != NULL
             && agent_lease_waits(lease)) {
-            agent_start_hand_over(sv, lease,
+            agent_start_hand_over(runs, lease,
                                   agent_db_value(result, row, COL_START));
         }
     }
     /* A lease without a row in the result is lost. */
-    for_each_sent(sv, agent_run_end_lose);
-    agent_limit_raise(&sv->starts.limit);
+    for_each_sent(queue, agent_run_end_lose);
+    agent_limit_raise(&queue->limit);
 }
 
 /* Lets the other runs of its runner be tried first. */
@@ -393,35 +395,36 @@ static void postpone(agent_lease_t *lease)
     APR_RING_INSERT_TAIL(ring, lease, agent_lease_t, link);
 }
 
-static void count_failure(agent_supervisor_t *sv, agent_lease_t *lease)
+static void count_failure(agent_runs_t *runs, agent_lease_t *lease)
 {
     if (++lease->start_failures < MAX_FAILURES) {
         postpone(lease);
         return;
     }
-    agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0371", 0,
+    agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0371", 0,
                        "the state that run %.36s starts from could not be read "
                        "in time: the run ends in error",
                        lease->key.run_id);
     agent_run_end_fail(
-        sv, lease, "error", "start_timeout",
+        runs, lease, "error", "start_timeout",
         "The state that the run starts from could not be read in "
         "time.");
-    agent_run_end_detach(sv, lease);
+    agent_run_end_detach(runs, lease);
 }
 
-static void keep(agent_supervisor_t *sv, agent_lease_t *lease)
+static void keep(agent_runs_t *runs, agent_lease_t *lease)
 {
     /* It is asked for again. */
 }
 
-static void fail_start(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_start(void *part, agent_failure_t failure)
 {
-    agent_start_queue_t *queue = &sv->starts;
+    agent_start_queue_t *queue = part;
     bool is_transient = agent_failure_is_transient(failure);
 
-    queue->retry_at = agent_database_retry_at(sv->context, failure);
-    for_each_sent(sv, is_transient || queue->sent > 1 ? keep : count_failure);
+    queue->retry_at = agent_database_retry_at(queue->runs->context, failure);
+    for_each_sent(queue,
+                  is_transient || queue->sent > 1 ? keep : count_failure);
     if (!is_transient) {
         agent_limit_lower(&queue->limit, queue->sent);
     }

@@ -8,9 +8,9 @@
 #ifndef AGENT_SUPERVISOR_START_H
 #define AGENT_SUPERVISOR_START_H
 
-#include "database.h"
-#include "../lease/lease.h"
 #include "../limit.h"
+#include "../runs.h"
+#include "worker.h"
 
 /* Bytes that a claim composes while it holds its locks. */
 #define AGENT_START_CLAIM_BYTES 1000000
@@ -39,6 +39,9 @@
 #define AGENT_START_WEIGHT ((size_t)384 * 1024 * 1024)
 
 typedef struct agent_start_queue_t {
+    const agent_worker_t *worker;
+    const agent_runner_table_t *runners;
+    agent_runs_t *runs;
     /* Runs that the next statement, and the one in flight, may compose. */
     agent_limit_t limit;
     int sent;
@@ -47,20 +50,20 @@ typedef struct agent_start_queue_t {
 
 extern const agent_operation_t agent_start_operation;
 
-void agent_start_init(agent_supervisor_t *sv);
+/* The pointers must be set. */
+void agent_start_init(agent_start_queue_t *queue);
 
 /* Bytes of start lines that a claim may compose now. */
-apr_size_t agent_start_claim_bytes(const agent_supervisor_t *sv);
+apr_size_t agent_start_claim_bytes(const agent_runner_table_t *table);
 
 /* Whether the line of a lease that was just claimed can be handed over at once:
  * its runner has room for it, and no other run waits for that room. */
-bool agent_start_fits_now(const agent_supervisor_t *sv,
-                          const agent_lease_t *lease);
+bool agent_start_fits_now(const agent_runs_t *runs, const agent_lease_t *lease);
 
 /* Appends the start line to the input of the lease's runner and starts the
  * run's time limit. A line that no runner can process ends the run in error
  * instead. */
-void agent_start_hand_over(agent_supervisor_t *sv, agent_lease_t *lease,
+void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
                            const char *start);
 
 #endif

@@ -11,9 +11,11 @@
 
 #include <apr_tables.h>
 
-#include "database.h"
 #include "../limit.h"
 #include "../process/process.h"
+#include "../runs.h"
+#include "../schedule.h"
+#include "notify.h"
 
 typedef enum agent_worker_state_t {
     /* Not registered; predecessors were not listed yet. */
@@ -38,6 +40,13 @@ typedef struct agent_dead_t {
 } agent_dead_t;
 
 typedef struct agent_worker_t {
+    agent_context_t *context;
+    agent_runner_table_t *runners;
+    agent_runs_t *runs;
+    agent_notify_t *notify;
+    agent_schedule_t *schedule;
+    /* The connection of mark_worker_dead. */
+    agent_database_t *bulk;
     agent_worker_state_t state;
     /* Its id in the database, as text. */
     char id[24];
@@ -73,11 +82,12 @@ extern const agent_operation_t agent_renew_operation;
 extern const agent_operation_t agent_sweep_operation;
 extern const agent_operation_t agent_partitions_operation;
 
-void agent_worker_init(agent_supervisor_t *sv);
+/* The pointers must be set. */
+void agent_worker_init(agent_worker_t *worker);
 
 /* The retention of events as an interval, in pool; very long when none is
  * configured. */
-const char *agent_worker_retention(const agent_supervisor_t *sv,
+const char *agent_worker_retention(const agent_context_t *context,
                                    apr_pool_t *pool);
 
 /* Registered and not known to be fenced. */
@@ -87,26 +97,25 @@ static inline bool agent_worker_is_live(const agent_worker_t *worker)
 }
 
 /* The connection of renewals, or the other one, is up: renew first. */
-void agent_worker_on_connected(agent_supervisor_t *sv, bool is_first,
-                               const char *unsafe);
-void agent_worker_on_bulk_connected(agent_supervisor_t *sv, bool is_first,
+void agent_worker_on_connected(void *part, bool is_first, const char *unsafe);
+void agent_worker_on_bulk_connected(void *part, bool is_first,
                                     const char *unsafe);
 
 /* Stops or kills the runners when the lease is about to expire; each second. */
-void agent_worker_tick(agent_supervisor_t *sv);
+void agent_worker_tick(agent_worker_t *worker);
 
 /* When agent_worker_tick() must be called at the latest. */
-apr_time_t agent_worker_next_tick(const agent_supervisor_t *sv);
+apr_time_t agent_worker_next_tick(const agent_worker_t *worker);
 
 /* The result of a claim was lost. */
-void agent_worker_doubt(agent_supervisor_t *sv);
+void agent_worker_doubt(agent_worker_t *worker);
 
 /* Adds a worker to be marked dead, unless it is in the list. */
-void agent_worker_add_dead(agent_supervisor_t *sv, const char *worker_id,
+void agent_worker_add_dead(agent_worker_t *worker, const char *worker_id,
                            bool is_swept);
 
 /* Deregisters this worker; its runs are requeued and the attempt is not
  * counted. */
-void agent_worker_leave(agent_supervisor_t *sv);
+void agent_worker_leave(agent_worker_t *worker);
 
 #endif

@@ -11,7 +11,6 @@
 
 #include <apr_strings.h>
 
-#include "../instance.h"
 #include "fail_run.h"
 #include "release.h"
 
@@ -20,50 +19,51 @@
 /* After so many failures a dead worker is left to the next sweep. */
 #define MAX_FAILURES 3
 
-void agent_worker_init(agent_supervisor_t *sv)
+void agent_worker_init(agent_worker_t *worker)
 {
-    sv->worker.dead = apr_array_make(sv->context->pool, AGENT_DEAD_MAX,
-                                     sizeof(agent_dead_t));
-    agent_limit_init(&sv->worker.dead_limit, MAX_RELEASED);
+    worker->dead = apr_array_make(worker->context->pool, AGENT_DEAD_MAX,
+                                  sizeof(agent_dead_t));
+    agent_limit_init(&worker->dead_limit, MAX_RELEASED);
 }
 
-static agent_dead_t *get_dead(const agent_supervisor_t *sv, int index)
+static agent_dead_t *get_dead(const agent_worker_t *worker, int index)
 {
-    return &APR_ARRAY_IDX(sv->worker.dead, index, agent_dead_t);
+    return &APR_ARRAY_IDX(worker->dead, index, agent_dead_t);
 }
 
-void agent_worker_add_dead(agent_supervisor_t *sv, const char *worker_id,
+void agent_worker_add_dead(agent_worker_t *worker, const char *worker_id,
                            bool is_swept)
 {
     agent_dead_t *dead;
 
-    for (int i = 0; i < sv->worker.dead->nelts; i++) {
-        if (strcmp(get_dead(sv, i)->id, worker_id) == 0) {
+    for (int i = 0; i < worker->dead->nelts; i++) {
+        if (strcmp(get_dead(worker, i)->id, worker_id) == 0) {
             return;
         }
     }
-    if (sv->worker.dead->nelts < AGENT_DEAD_MAX) {
-        dead = apr_array_push(sv->worker.dead);
+    if (worker->dead->nelts < AGENT_DEAD_MAX) {
+        dead = apr_array_push(worker->dead);
         memset(dead, 0, sizeof(*dead));
         apr_cpystrn(dead->id, worker_id, sizeof(dead->id));
         dead->is_swept = is_swept;
     }
 }
 
-static bool is_self(const agent_supervisor_t *sv, const agent_dead_t *dead)
+static bool is_self(const agent_worker_t *worker, const agent_dead_t *dead)
 {
-    return sv->worker.state == AGENT_WORKER_LEAVING
-        && strcmp(dead->id, sv->worker.id) == 0;
+    return worker->state == AGENT_WORKER_LEAVING
+        && strcmp(dead->id, worker->id) == 0;
 }
 
-static apr_time_t due_dead(agent_supervisor_t *sv)
+static apr_time_t due_dead(void *part)
 {
-    return sv->worker.dead->nelts > 0 ? sv->worker.dead_at : AGENT_CLOCK_NEVER;
+    const agent_worker_t *worker = part;
+
+    return worker->dead->nelts > 0 ? worker->dead_at : AGENT_CLOCK_NEVER;
 }
 
 /* Ends the run that mark_worker_dead would release first. */
-static apr_status_t send_fail_run(agent_supervisor_t *sv,
-                                  const agent_dead_t *dead,
+static apr_status_t send_fail_run(const agent_dead_t *dead,
                                   agent_database_t *database,
                                   agent_error_t **err)
 {
@@ -83,62 +83,60 @@ static const agent_statement_t mark_worker_dead = {
     .sql = "select run_id, thread_id, outcome from "
            "agent.mark_worker_dead($1::bigint, $2::boolean, $3::integer)"};
 
-static apr_status_t send_dead(agent_supervisor_t *sv,
-                              agent_database_t *database, agent_error_t **err)
+static apr_status_t send_dead(void *part, agent_database_t *database,
+                              agent_error_t **err)
 {
-    const agent_dead_t *dead = get_dead(sv, 0);
+    agent_worker_t *worker = part;
+    const agent_dead_t *dead = get_dead(worker, 0);
     const char *params[3];
 
-    if (sv->worker.is_failing_run) {
-        return send_fail_run(sv, dead, database, err);
+    if (worker->is_failing_run) {
+        return send_fail_run(dead, database, err);
     }
     params[0] = dead->id;
     /* The attempt counts when the worker died, not when it left. */
-    params[1] = is_self(sv, dead) ? "false" : "true";
-    params[2] = apr_itoa(database->scratch, sv->worker.dead_limit.current);
+    params[1] = is_self(worker, dead) ? "false" : "true";
+    params[2] = apr_itoa(database->scratch, worker->dead_limit.current);
     return agent_db_send(database->db, &mark_worker_dead, params, err,
                          database->scratch);
 }
 
-static void remove_dead(agent_supervisor_t *sv)
+static void remove_dead(agent_worker_t *worker)
 {
-    agent_worker_t *worker = &sv->worker;
-
-    if (is_self(sv, get_dead(sv, 0))) {
-        worker->state = sv->context->mode == AGENT_MODE_RUNNING
+    if (is_self(worker, get_dead(worker, 0))) {
+        worker->state = worker->context->mode == AGENT_MODE_RUNNING
             ? AGENT_WORKER_REGISTERING
             : AGENT_WORKER_LEFT;
     }
     worker->dead->nelts--;
-    memmove(get_dead(sv, 0), get_dead(sv, 1),
+    memmove(get_dead(worker, 0), get_dead(worker, 1),
             (size_t)worker->dead->nelts * sizeof(agent_dead_t));
     agent_limit_init(&worker->dead_limit, MAX_RELEASED);
 }
 
-static void report_sweep(agent_supervisor_t *sv, int count)
+static void report_sweep(agent_worker_t *worker, int count)
 {
-    if (get_dead(sv, 0)->is_swept && count > 0) {
-        agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0326", 0,
+    if (get_dead(worker, 0)->is_swept && count > 0) {
+        agent_report_write(worker->context, AGENT_LOG_NOTICE, "AGT0326", 0,
                            "released %d runs of a worker whose lease had ended",
                            count);
     }
 }
 
-static void receive_dead(agent_supervisor_t *sv,
-                         const agent_db_result_t *result)
+static void receive_dead(void *part, const agent_db_result_t *result)
 {
-    agent_worker_t *worker = &sv->worker;
+    agent_worker_t *worker = part;
     int count = agent_db_rows(result);
 
-    agent_release_notify(sv, result);
-    agent_schedule_claim(&sv->schedule);
+    agent_release_notify(worker->notify, worker->schedule, result);
+    agent_schedule_claim(worker->schedule);
     if (worker->is_failing_run) {
         worker->is_failing_run = false;
         return;
     }
-    report_sweep(sv, count);
+    report_sweep(worker, count);
     if (count < worker->dead_limit.current) {
-        remove_dead(sv);
+        remove_dead(worker);
     }
     else {
         agent_limit_raise(&worker->dead_limit);
@@ -146,37 +144,37 @@ static void receive_dead(agent_supervisor_t *sv,
 }
 
 /* A run can neither be released nor ended: other workers go first. */
-static void postpone_dead(agent_supervisor_t *sv)
+static void postpone_dead(agent_worker_t *worker)
 {
-    agent_dead_t first = *get_dead(sv, 0);
+    agent_dead_t first = *get_dead(worker, 0);
     bool is_last_try = ++first.failures >= MAX_FAILURES;
 
-    remove_dead(sv);
-    if (!is_last_try && sv->worker.state == AGENT_WORKER_LIVE) {
-        APR_ARRAY_PUSH(sv->worker.dead, agent_dead_t) = first;
+    remove_dead(worker);
+    if (!is_last_try && worker->state == AGENT_WORKER_LIVE) {
+        APR_ARRAY_PUSH(worker->dead, agent_dead_t) = first;
     }
 }
 
-static void fail_dead(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_dead(void *part, agent_failure_t failure)
 {
-    agent_worker_t *worker = &sv->worker;
+    agent_worker_t *worker = part;
 
-    worker->dead_at = agent_database_retry_at(sv->context, failure);
+    worker->dead_at = agent_database_retry_at(worker->context, failure);
     if (agent_failure_is_transient(failure)) {
         return;
     }
     if (worker->is_failing_run) {
         worker->is_failing_run = false;
-        postpone_dead(sv);
+        postpone_dead(worker);
     }
     else if (worker->dead_limit.current > 1) {
         agent_limit_lower(&worker->dead_limit, worker->dead_limit.current);
     }
     else {
-        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0373", 0,
+        agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0373", 0,
                            "a run of worker %s could not be given back in "
                            "time: it ends in error",
-                           get_dead(sv, 0)->id);
+                           get_dead(worker, 0)->id);
         worker->is_failing_run = true;
     }
 }
@@ -184,27 +182,25 @@ static void fail_dead(agent_supervisor_t *sv, agent_failure_t failure)
 const agent_operation_t agent_mark_dead_operation = {
     "mark_worker_dead", due_dead, send_dead, receive_dead, fail_dead};
 
-static bool is_marking_dead(const agent_supervisor_t *sv)
+static bool is_marking_dead(const agent_worker_t *worker)
 {
-    return sv->bulk.state == AGENT_DATABASE_BUSY
-        && sv->bulk.operation == &agent_mark_dead_operation;
+    return worker->bulk->state == AGENT_DATABASE_BUSY
+        && worker->bulk->operation == &agent_mark_dead_operation;
 }
 
-void agent_worker_leave(agent_supervisor_t *sv)
+void agent_worker_leave(agent_worker_t *worker)
 {
-    agent_worker_t *worker = &sv->worker;
-
     if (worker->state == AGENT_WORKER_LIVE) {
         /* The next sweep finds the others again; the one in flight is kept. */
-        worker->dead->nelts = is_marking_dead(sv) ? 1 : 0;
-        agent_worker_add_dead(sv, worker->id, false);
-        if (!is_marking_dead(sv)) {
+        worker->dead->nelts = is_marking_dead(worker) ? 1 : 0;
+        agent_worker_add_dead(worker, worker->id, false);
+        if (!is_marking_dead(worker)) {
             /* These failures were those of another worker. */
             worker->is_failing_run = false;
             agent_limit_init(&worker->dead_limit, MAX_RELEASED);
         }
         worker->state = AGENT_WORKER_LEAVING;
-        worker->dead_at = sv->context->now;
+        worker->dead_at = worker->context->now;
         worker->is_in_doubt = false;
     }
     else {

@@ -11,13 +11,13 @@
 
 #include <apr_strings.h>
 
-#include "../instance.h"
-
-static apr_time_t due_list(agent_supervisor_t *sv)
+static apr_time_t due_list(void *part)
 {
-    return sv->worker.state == AGENT_WORKER_NEW
-            && sv->context->mode == AGENT_MODE_RUNNING
-        ? sv->worker.retry_at
+    const agent_worker_t *worker = part;
+
+    return worker->state == AGENT_WORKER_NEW
+            && worker->context->mode == AGENT_MODE_RUNNING
+        ? worker->retry_at
         : AGENT_CLOCK_NEVER;
 }
 
@@ -28,10 +28,11 @@ static const agent_statement_t list_node_workers = {
     .sql = "select worker_id, host_boot_id, pid, pid_start from "
            "agent.list_node_workers($1)"};
 
-static apr_status_t send_list(agent_supervisor_t *sv,
-                              agent_database_t *database, agent_error_t **err)
+static apr_status_t send_list(void *part, agent_database_t *database,
+                              agent_error_t **err)
 {
-    const char *params[1] = {sv->context->config->node_name};
+    agent_worker_t *worker = part;
+    const char *params[1] = {worker->context->config->node_name};
 
     return agent_db_send(database->db, &list_node_workers, params, err,
                          database->scratch);
@@ -42,58 +43,59 @@ static apr_status_t send_list(agent_supervisor_t *sv,
  * were marked dead before we registered first; one that appears later is
  * another machine, and the two would mark each other dead for ever.
  */
-static bool is_predecessor(agent_supervisor_t *sv, const char *id,
+static bool is_predecessor(agent_worker_t *worker, const char *id,
                            const char *boot, pid_t pid, apr_int64_t start)
 {
-    const agent_worker_t *worker = &sv->worker;
-
     if (*worker->id != '\0'
         && !agent_process_same_boot(worker->boot_id, boot)) {
-        agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0327", 0,
+        agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0327", 0,
                            "worker %s is of another machine that has our name "
                            "%s: AgentNode must differ",
-                           id, sv->context->config->node_name);
+                           id, worker->context->config->node_name);
         return false;
     }
     return (pid == getpid() && strcmp(boot, worker->boot_id) == 0)
         || agent_process_is_gone(worker->boot_id, boot, pid, start);
 }
 
-static void receive_list(agent_supervisor_t *sv,
-                         const agent_db_result_t *result)
+static void receive_list(void *part, const agent_db_result_t *result)
 {
-    agent_worker_t *worker = &sv->worker;
+    agent_worker_t *worker = part;
 
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *id = agent_db_value(result, row, 0);
         const char *boot = agent_db_value(result, row, 1);
         pid_t pid = (pid_t)agent_db_integer(result, row, 2, 0);
 
-        if (is_predecessor(sv, id, boot, pid,
+        if (is_predecessor(worker, id, boot, pid,
                            agent_db_integer(result, row, 3, 0))) {
-            agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0321", 0,
+            agent_report_write(worker->context, AGENT_LOG_NOTICE, "AGT0321", 0,
                                "worker %s of this host (process %d) is gone: "
                                "releasing its runs",
                                id, (int)pid);
-            agent_worker_add_dead(sv, id, false);
+            agent_worker_add_dead(worker, id, false);
         }
     }
     worker->state = AGENT_WORKER_REGISTERING;
 }
 
-static void fail_setup(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_setup(void *part, agent_failure_t failure)
 {
-    sv->worker.retry_at = agent_database_retry_at(sv->context, failure);
+    agent_worker_t *worker = part;
+
+    worker->retry_at = agent_database_retry_at(worker->context, failure);
 }
 
 const agent_operation_t agent_list_operation = {
     "list_node_workers", due_list, send_list, receive_list, fail_setup};
 
-static apr_time_t due_register(agent_supervisor_t *sv)
+static apr_time_t due_register(void *part)
 {
-    return sv->worker.state == AGENT_WORKER_REGISTERING
-            && sv->context->mode == AGENT_MODE_RUNNING
-        ? sv->worker.retry_at
+    const agent_worker_t *worker = part;
+
+    return worker->state == AGENT_WORKER_REGISTERING
+            && worker->context->mode == AGENT_MODE_RUNNING
+        ? worker->retry_at
         : AGENT_CLOCK_NEVER;
 }
 
@@ -103,48 +105,47 @@ static const agent_statement_t register_worker = {
     .sql = "select agent.register_worker($1, $2, $3::integer, "
            "$4::bigint, $5::integer, $6::integer, $7::text[])"};
 
-static apr_status_t send_register(agent_supervisor_t *sv,
-                                  agent_database_t *database,
+static apr_status_t send_register(void *part, agent_database_t *database,
                                   agent_error_t **err)
 {
-    const agent_supervisor_config_t *config = sv->context->config;
+    agent_worker_t *worker = part;
+    const agent_supervisor_config_t *config = worker->context->config;
     apr_pool_t *pool = database->scratch;
     const char *params[7];
 
-    sv->worker.sent_at = sv->context->now;
+    worker->sent_at = worker->context->now;
     params[0] = config->node_name;
-    params[1] = sv->worker.boot_id;
+    params[1] = worker->boot_id;
     params[2] = apr_itoa(pool, (int)getpid());
     params[3] = apr_psprintf(pool, "%" APR_INT64_T_FMT,
                              agent_process_start_time(getpid()));
     params[4] = apr_itoa(pool, config->runners * config->slots);
     params[5] = apr_itoa(pool, config->lease_sec);
-    params[6] = sv->claim.graph_ids;
+    params[6] = worker->context->graph_ids;
     return agent_db_send(database->db, &register_worker, params, err, pool);
 }
 
-static void receive_register(agent_supervisor_t *sv,
-                             const agent_db_result_t *result)
+static void receive_register(void *part, const agent_db_result_t *result)
 {
-    agent_worker_t *worker = &sv->worker;
+    agent_worker_t *worker = part;
     const char *id = agent_db_rows(result) == 1 ? agent_db_value(result, 0, 0)
                                                 : NULL;
 
     if (id == NULL) {
-        worker->retry_at = agent_database_after(sv->context,
+        worker->retry_at = agent_database_after(worker->context,
                                                 apr_time_from_sec(1));
         return;
     }
     apr_cpystrn(worker->id, id, sizeof(worker->id));
     worker->state = AGENT_WORKER_LIVE;
     worker->renewed_at = worker->sent_at;
-    worker->renew_at = worker->sent_at + sv->context->timing.renew;
-    worker->sweep_at = sv->context->now;
-    worker->partitions_at = sv->context->now;
-    agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0320", 0,
+    worker->renew_at = worker->sent_at + worker->context->timing.renew;
+    worker->sweep_at = worker->context->now;
+    worker->partitions_at = worker->context->now;
+    agent_report_write(worker->context, AGENT_LOG_NOTICE, "AGT0320", 0,
                        "registered as worker %s of host %s", worker->id,
-                       sv->context->config->node_name);
-    agent_schedule_claim(&sv->schedule);
+                       worker->context->config->node_name);
+    agent_schedule_claim(worker->schedule);
 }
 
 const agent_operation_t agent_register_operation = {

@@ -14,7 +14,6 @@ void agent_delivery_init(agent_delivery_table_t *table,
     APR_RING_INIT(&table->sending, agent_delivery_t, link);
     APR_RING_INIT(&table->ended, agent_delivery_t, link);
     for (int i = 0; i < AGENT_WEBHOOK_SOCKETS; i++) {
-        table->sockets[i].table = table;
         table->sockets[i].fd = -1;
     }
     table->timer_at = AGENT_CLOCK_NEVER;

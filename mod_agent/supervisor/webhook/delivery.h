@@ -54,7 +54,6 @@ typedef struct agent_delivery_ring_t agent_delivery_ring_t;
 
 /* A descriptor that libcurl waits for; -1: unused. */
 typedef struct agent_webhook_socket_t {
-    agent_delivery_table_t *table;
     int fd;
     short events;
 } agent_webhook_socket_t;
@@ -71,10 +70,6 @@ struct agent_delivery_table_t {
     agent_webhook_socket_t sockets[AGENT_WEBHOOK_SOCKETS];
     /* When libcurl is to be called. */
     apr_time_t timer_at;
-    /* Rows that the claim in flight asked for. */
-    int claim_limit;
-    apr_time_t save_at;
-    apr_time_t sweep_at;
     /* This host's addresses, and when they were read. */
     apr_array_header_t *own;
     apr_pool_t *own_pool;

@@ -154,13 +154,14 @@ static void act(agent_delivery_table_t *table, curl_socket_t fd)
     collect_ends(table);
 }
 
-static void on_socket(agent_supervisor_t *sv, void *baton)
+static void on_socket(void *part, void *item)
 {
-    const agent_webhook_socket_t *slot = baton;
+    agent_delivery_table_t *table = part;
+    const agent_webhook_socket_t *slot = item;
 
     /* An earlier handler of this turn may have ended it. */
-    if (slot->table->multi != NULL && slot->fd >= 0) {
-        act(slot->table, slot->fd);
+    if (table->multi != NULL && slot->fd >= 0) {
+        act(table, slot->fd);
     }
 }
 
@@ -181,7 +182,7 @@ void agent_webhook_poll(agent_delivery_table_t *table)
     for (int i = 0; i < AGENT_WEBHOOK_SOCKETS; i++) {
         if (table->sockets[i].fd >= 0) {
             agent_poll_add(table->poll, table->sockets[i].fd,
-                           table->sockets[i].events, on_socket,
+                           table->sockets[i].events, on_socket, table,
                            &table->sockets[i]);
         }
     }

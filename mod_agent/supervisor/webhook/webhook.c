@@ -7,7 +7,6 @@
 #include <apr_strings.h>
 
 #include "../../core/json.h"
-#include "../instance.h"
 #include "loop.h"
 
 /* Between two claims without a request. */
@@ -21,16 +20,17 @@ enum { COL_ACCOUNT, COL_RUN, COL_ATTEMPT, COL_URL, COL_BODY };
 
 /* ---- claiming ---- */
 
-static apr_time_t due_claim(agent_supervisor_t *sv)
+static apr_time_t due_claim(void *part)
 {
-    const agent_delivery_table_t *table = &sv->webhooks;
+    const agent_webhook_t *webhook = part;
+    const agent_delivery_table_t *table = webhook->deliveries;
 
-    return sv->context->config->webhooks.is_on
-            && agent_worker_is_live(&sv->worker)
-            && sv->context->mode == AGENT_MODE_RUNNING
+    return webhook->context->config->webhooks.is_on
+            && agent_worker_is_live(webhook->worker)
+            && webhook->context->mode == AGENT_MODE_RUNNING
             && table->count < AGENT_WEBHOOK_SLOTS
             && table->bytes < AGENT_WEBHOOK_MAX_BYTES
-        ? sv->schedule.webhooks_at
+        ? webhook->schedule->webhooks_at
         : AGENT_CLOCK_NEVER;
 }
 
@@ -41,21 +41,22 @@ static const agent_statement_t claim_webhooks = {
            "agent.claim_webhooks($1::bigint, $2::integer, $3::integer, "
            "$4::bigint, $5::integer)"};
 
-static apr_status_t send_claim(agent_supervisor_t *sv,
-                               agent_database_t *database, agent_error_t **err)
+static apr_status_t send_claim(void *part, agent_database_t *database,
+                               agent_error_t **err)
 {
-    agent_delivery_table_t *table = &sv->webhooks;
+    agent_webhook_t *webhook = part;
+    agent_delivery_table_t *table = webhook->deliveries;
     apr_pool_t *pool = database->scratch;
-    int lease = (int)apr_time_sec(agent_delivery_timeout(&sv->webhooks))
+    int lease = (int)apr_time_sec(agent_delivery_timeout(table))
         + LEASE_MARGIN_SEC;
     int room = AGENT_WEBHOOK_SLOTS - table->count;
     const char *params[5];
 
-    table->claim_limit = room < CLAIM_MOST ? room : CLAIM_MOST;
-    sv->schedule.webhooks_sent_at = sv->context->now;
-    sv->schedule.webhooks_at = AGENT_CLOCK_NEVER;
-    params[0] = sv->worker.id;
-    params[1] = apr_itoa(pool, table->claim_limit);
+    webhook->claim_limit = room < CLAIM_MOST ? room : CLAIM_MOST;
+    webhook->schedule->webhooks_sent_at = webhook->context->now;
+    webhook->schedule->webhooks_at = AGENT_CLOCK_NEVER;
+    params[0] = webhook->worker->id;
+    params[1] = apr_itoa(pool, webhook->claim_limit);
     params[2] = apr_itoa(pool, room);
     params[3] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
                              AGENT_WEBHOOK_MAX_BYTES - table->bytes);
@@ -63,15 +64,15 @@ static apr_status_t send_claim(agent_supervisor_t *sv,
     return agent_db_send(database->db, &claim_webhooks, params, err, pool);
 }
 
-static agent_delivery_t *read_delivery(agent_supervisor_t *sv,
+static agent_delivery_t *read_delivery(agent_delivery_table_t *table,
                                        const agent_db_result_t *result, int row)
 {
     agent_delivery_t *delivery;
     apr_pool_t *pool;
 
-    apr_pool_create(&pool, sv->context->pool);
+    apr_pool_create(&pool, table->context->pool);
     delivery = apr_pcalloc(pool, sizeof(*delivery));
-    delivery->table = &sv->webhooks;
+    delivery->table = table;
     delivery->pool = pool;
     apr_cpystrn(delivery->account_id, agent_db_value(result, row, COL_ACCOUNT),
                 sizeof(delivery->account_id));
@@ -85,11 +86,10 @@ static agent_delivery_t *read_delivery(agent_supervisor_t *sv,
     return delivery;
 }
 
-static void take_delivery(agent_supervisor_t *sv,
+static void take_delivery(agent_delivery_table_t *table,
                           const agent_db_result_t *result, int row)
 {
-    agent_delivery_table_t *table = &sv->webhooks;
-    agent_delivery_t *delivery = read_delivery(sv, result, row);
+    agent_delivery_t *delivery = read_delivery(table, result, row);
     agent_delivery_t *same = agent_delivery_find(
         &table->sending, delivery->run_id, delivery->account_id);
 
@@ -103,30 +103,33 @@ static void take_delivery(agent_supervisor_t *sv,
     agent_webhook_send(delivery);
 }
 
-static void receive_claim(agent_supervisor_t *sv,
-                          const agent_db_result_t *result)
+static void receive_claim(void *part, const agent_db_result_t *result)
 {
-    agent_delivery_table_t *table = &sv->webhooks;
+    agent_webhook_t *webhook = part;
+    agent_delivery_table_t *table = webhook->deliveries;
     int rows = agent_db_rows(result);
-    apr_time_t next = rows == table->claim_limit
-        ? sv->context->now
-        : agent_database_after(sv->context, INTERVAL);
+    apr_time_t next = rows == webhook->claim_limit
+        ? webhook->context->now
+        : agent_database_after(webhook->context, INTERVAL);
 
     /* A request since then may be for a row that this claim did not see. */
-    if (next < sv->schedule.webhooks_at) {
-        sv->schedule.webhooks_at = next;
+    if (next < webhook->schedule->webhooks_at) {
+        webhook->schedule->webhooks_at = next;
     }
     /* Otherwise this worker leaves: mark_worker_dead releases them. */
-    for (int row = 0; sv->context->mode == AGENT_MODE_RUNNING && row < rows;
-         row++) {
-        take_delivery(sv, result, row);
+    for (int row = 0;
+         webhook->context->mode == AGENT_MODE_RUNNING && row < rows; row++) {
+        take_delivery(table, result, row);
     }
 }
 
-static void fail_claim(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_claim(void *part, agent_failure_t failure)
 {
+    agent_webhook_t *webhook = part;
+
     /* If it was executed, these deliveries are due again after their lease. */
-    sv->schedule.webhooks_at = agent_database_retry_at(sv->context, failure);
+    webhook->schedule->webhooks_at = agent_database_retry_at(webhook->context,
+                                                             failure);
 }
 
 const agent_operation_t agent_webhook_claim_operation = {
@@ -134,11 +137,14 @@ const agent_operation_t agent_webhook_claim_operation = {
 
 /* ---- saving ---- */
 
-static apr_time_t due_save(agent_supervisor_t *sv)
+static apr_time_t due_save(void *part)
 {
-    return agent_worker_is_live(&sv->worker)
-            && !APR_RING_EMPTY(&sv->webhooks.ended, agent_delivery_t, link)
-        ? sv->webhooks.save_at
+    const agent_webhook_t *webhook = part;
+
+    return agent_worker_is_live(webhook->worker)
+            && !APR_RING_EMPTY(&webhook->deliveries->ended, agent_delivery_t,
+                               link)
+        ? webhook->save_at
         : AGENT_CLOCK_NEVER;
 }
 
@@ -164,22 +170,24 @@ static const agent_statement_t save_webhooks = {
     .sql = "select run_id, outcome, next_sec from "
            "agent.save_webhooks($1::bigint, $2::json)"};
 
-static apr_status_t send_save(agent_supervisor_t *sv,
-                              agent_database_t *database, agent_error_t **err)
+static apr_status_t send_save(void *part, agent_database_t *database,
+                              agent_error_t **err)
 {
+    agent_webhook_t *webhook = part;
     apr_pool_t *pool = database->scratch;
     agent_delivery_t *delivery;
     agent_buffer_t items;
     const char *params[2];
 
     agent_buffer_init(&items, pool);
-    AGENT_RING_EACH(delivery, &sv->webhooks.ended, agent_delivery_t, link)
+    AGENT_RING_EACH(delivery, &webhook->deliveries->ended, agent_delivery_t,
+                    link)
     {
         print_item(&items, delivery, pool);
         delivery->is_sent = true;
     }
     agent_buffer_append(&items, "]", 2);
-    params[0] = sv->worker.id;
+    params[0] = webhook->worker->id;
     params[1] = agent_buffer_text(&items);
     return agent_db_send(database->db, &save_webhooks, params, err, pool);
 }
@@ -231,10 +239,10 @@ static void report_end(const agent_delivery_t *delivery, const char *outcome,
 }
 
 /* One row for each item, in another order. */
-static void receive_save(agent_supervisor_t *sv,
-                         const agent_db_result_t *result)
+static void receive_save(void *part, const agent_db_result_t *result)
 {
-    agent_delivery_table_t *table = &sv->webhooks;
+    agent_webhook_t *webhook = part;
+    agent_delivery_table_t *table = webhook->deliveries;
     agent_delivery_t *delivery;
     agent_delivery_t *next;
 
@@ -254,15 +262,17 @@ static void receive_save(agent_supervisor_t *sv,
     }
     /* Their receivers may have more, which was not claimed for lack of slots.
      */
-    sv->schedule.webhooks_at = sv->context->now;
+    webhook->schedule->webhooks_at = webhook->context->now;
 }
 
-static void fail_save(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_save(void *part, agent_failure_t failure)
 {
-    sv->webhooks.save_at = agent_database_retry_at(sv->context, failure);
+    agent_webhook_t *webhook = part;
+
+    webhook->save_at = agent_database_retry_at(webhook->context, failure);
     if (failure == AGENT_FAILURE_DATA) {
         /* It would fail again; they are due again after their leases. */
-        agent_delivery_free_all(&sv->webhooks.ended);
+        agent_delivery_free_all(&webhook->deliveries->ended);
     }
 }
 
@@ -271,10 +281,12 @@ const agent_operation_t agent_webhook_save_operation = {
 
 /* ---- sweeping ---- */
 
-static apr_time_t due_sweep(agent_supervisor_t *sv)
+static apr_time_t due_sweep(void *part)
 {
-    return agent_worker_is_live(&sv->worker) ? sv->webhooks.sweep_at
-                                             : AGENT_CLOCK_NEVER;
+    const agent_webhook_t *webhook = part;
+
+    return agent_worker_is_live(webhook->worker) ? webhook->sweep_at
+                                                 : AGENT_CLOCK_NEVER;
 }
 
 static const agent_statement_t sweep_webhooks = {
@@ -283,32 +295,36 @@ static const agent_statement_t sweep_webhooks = {
     .is_repeatable = true,
     .sql = "select agent.sweep_webhooks($1::interval)"};
 
-static apr_status_t send_sweep(agent_supervisor_t *sv,
-                               agent_database_t *database, agent_error_t **err)
+static apr_status_t send_sweep(void *part, agent_database_t *database,
+                               agent_error_t **err)
 {
-    const char *params[] = {agent_worker_retention(sv, database->scratch)};
+    agent_webhook_t *webhook = part;
+    const char *params[] = {
+        agent_worker_retention(database->context, database->scratch)};
 
-    sv->webhooks.sweep_at = agent_database_after(sv->context, SWEEP_PAUSE);
+    webhook->sweep_at = agent_database_after(webhook->context, SWEEP_PAUSE);
     return agent_db_send(database->db, &sweep_webhooks, params, err,
                          database->scratch);
 }
 
-static void receive_sweep(agent_supervisor_t *sv,
-                          const agent_db_result_t *result)
+static void receive_sweep(void *part, const agent_db_result_t *result)
 {
+    agent_webhook_t *webhook = part;
     const char *count = agent_db_rows(result) == 1
         ? agent_db_value(result, 0, 0)
         : NULL;
 
     if (count != NULL && strcmp(count, "0") != 0) {
-        sv->webhooks.sweep_at = sv->context->now;
+        webhook->sweep_at = webhook->context->now;
     }
 }
 
-static void fail_sweep(agent_supervisor_t *sv, agent_failure_t failure)
+static void fail_sweep(void *part, agent_failure_t failure)
 {
-    sv->webhooks.sweep_at = agent_database_after(sv->context,
-                                                 apr_time_from_sec(60));
+    agent_webhook_t *webhook = part;
+
+    webhook->sweep_at = agent_database_after(webhook->context,
+                                             apr_time_from_sec(60));
 }
 
 const agent_operation_t agent_webhook_sweep_operation = {

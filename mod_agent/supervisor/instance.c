@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the parts of the supervisor and ties them together; see instance.h. */
+#include "instance.h"
+
+#include <unistd.h>
+
+#include <apr_allocator.h>
+
+#include "../db/query.h"
+
+/* Freed memory kept for later; the rest goes back to the system. */
+#define KEPT_BYTES ((apr_size_t)1024 * 1024)
+
+static void set_default(apr_interval_time_t *value, apr_interval_time_t usual)
+{
+    if (*value <= 0) {
+        *value = usual;
+    }
+}
+
+static void set_timing(agent_supervisor_timing_t *timing,
+                       apr_interval_time_t lease)
+{
+    set_default(&timing->ping_interval, apr_time_from_sec(10));
+    set_default(&timing->ping_timeout, apr_time_from_sec(15));
+    set_default(&timing->ready_timeout, apr_time_from_sec(30));
+    set_default(&timing->cancel_grace, apr_time_from_sec(10));
+    set_default(&timing->recycle_grace, apr_time_from_sec(60));
+    set_default(&timing->trial, apr_time_from_sec(10));
+    set_default(&timing->renew, lease / 4);
+    set_default(&timing->stop, lease * 13 / 20);
+    set_default(&timing->kill, lease);
+    set_default(&timing->statement, lease / 4);
+    set_default(&timing->credit, apr_time_from_sec(10));
+}
+
+static const char *print_graph_ids(const char *const *ids, apr_pool_t *pool)
+{
+    apr_size_t count = 0;
+
+    while (ids[count] != NULL) {
+        count++;
+    }
+    return agent_db_array(ids, count, pool);
+}
+
+static agent_context_t *make_context(const agent_supervisor_config_t *config)
+{
+    agent_context_t *context;
+    apr_allocator_t *allocator;
+    apr_pool_t *pool;
+
+    /* An allocator of its own: nothing is shared with the parent's pools. */
+    apr_allocator_create(&allocator);
+    apr_allocator_max_free_set(allocator, KEPT_BYTES);
+    apr_pool_create_ex(&pool, NULL, NULL, allocator);
+    apr_allocator_owner_set(allocator, pool);
+    context = apr_pcalloc(pool, sizeof(*context));
+    context->pool = pool;
+    context->config = config;
+    context->now = agent_clock_now();
+    context->timing = config->timing;
+    set_timing(&context->timing, apr_time_from_sec(config->lease_sec));
+    context->graph_ids = print_graph_ids(config->graph_ids, pool);
+    return context;
+}
+
+static void init_tables(agent_supervisor_t *sv)
+{
+    agent_context_t *context = sv->context;
+    agent_runs_t *runs = &sv->runs;
+
+    sv->schedule.context = context;
+    agent_poll_init(&sv->poll, context);
+    agent_runner_init(&sv->runners, context);
+    runs->context = context;
+    agent_lease_init(&runs->leases, context);
+    agent_batch_init(&runs->batches, context);
+    agent_credit_init(&runs->credits, context, &runs->batches, &sv->runners);
+    agent_release_init(&runs->releases, context);
+    agent_delivery_init(&sv->deliveries, context, &sv->poll);
+    sv->io = (agent_runner_io_t){.context = context,
+                                 .runners = &sv->runners,
+                                 .runs = runs,
+                                 .schedule = &sv->schedule,
+                                 .poll = &sv->poll};
+}
+
+/*
+ * A statement on the first connection may take a quarter of a lease: a renewal
+ * may wait for one there, and must have succeeded after 13 of 20 s even if it
+ * was due only after a quarter of a lease. One on the other may take a half.
+ */
+static void init_databases(agent_supervisor_t *sv)
+{
+    agent_context_t *context = sv->context;
+    apr_interval_time_t limit = context->timing.statement;
+    apr_interval_time_t margin = apr_time_from_sec(context->config->lease_sec)
+        / 10;
+    agent_database_use_t first = {limit, limit + margin,
+                                  agent_worker_on_connected, &sv->worker};
+    agent_database_use_t bulk = {2 * limit, 2 * limit + margin,
+                                 agent_worker_on_bulk_connected, &sv->worker};
+
+    agent_database_init(&sv->database, context, &first);
+    agent_database_init(&sv->bulk, context, &bulk);
+}
+
+/* The statements about this worker and its runs. */
+static void init_statements(agent_supervisor_t *sv)
+{
+    agent_context_t *context = sv->context;
+
+    agent_notify_init(&sv->notify, context);
+    sv->worker = (agent_worker_t){.context = context,
+                                  .runners = &sv->runners,
+                                  .runs = &sv->runs,
+                                  .notify = &sv->notify,
+                                  .schedule = &sv->schedule,
+                                  .bulk = &sv->bulk};
+    agent_worker_init(&sv->worker);
+    sv->claim = (agent_claim_t){.context = context,
+                                .worker = &sv->worker,
+                                .runners = &sv->runners,
+                                .runs = &sv->runs,
+                                .schedule = &sv->schedule};
+    agent_claim_init(&sv->claim);
+    sv->starts = (agent_start_queue_t){
+        .worker = &sv->worker, .runners = &sv->runners, .runs = &sv->runs};
+    agent_start_init(&sv->starts);
+    sv->check = (agent_check_t){&sv->worker, &sv->runners, &sv->runs,
+                                &sv->schedule};
+    sv->save = (agent_save_t){&sv->worker, &sv->runs, &sv->notify,
+                              &sv->schedule};
+    sv->release = (agent_release_runs_t){&sv->worker, &sv->runs, &sv->notify,
+                                         &sv->schedule};
+}
+
+/* Those that remain when no run is executed, and the end of the supervisor. */
+static void init_rest(agent_supervisor_t *sv)
+{
+    agent_context_t *context = sv->context;
+
+    sv->expire = (agent_expire_t){
+        .context = context, .worker = &sv->worker, .notify = &sv->notify};
+    sv->webhook = (agent_webhook_t){.context = context,
+                                    .deliveries = &sv->deliveries,
+                                    .worker = &sv->worker,
+                                    .schedule = &sv->schedule};
+    sv->drain = (agent_drain_t){.context = context,
+                                .io = &sv->io,
+                                .runs = &sv->runs,
+                                .worker = &sv->worker,
+                                .webhooks = &sv->deliveries,
+                                .notify = &sv->notify,
+                                .database = &sv->database,
+                                .bulk = &sv->bulk};
+}
+
+/* By importance. On the first connection each is bounded in rows and bytes, so
+ * that a renewal waits for none of them. */
+static void add_operations(agent_supervisor_t *sv)
+{
+    agent_database_t *first = &sv->database;
+    agent_database_t *bulk = &sv->bulk;
+
+    agent_database_add(first, &agent_renew_operation, &sv->worker);
+    agent_database_add(first, &agent_batch_operation, &sv->save);
+    agent_database_add(first, &agent_check_operation, &sv->check);
+    agent_database_add(first, &agent_claim_operation, &sv->claim);
+    agent_database_add(first, &agent_notify_operation, &sv->notify);
+    agent_database_add(first, &agent_list_operation, &sv->worker);
+    agent_database_add(first, &agent_register_operation, &sv->worker);
+
+    agent_database_add(bulk, &agent_lane_operation, &sv->save);
+    agent_database_add(bulk, &agent_release_operation, &sv->release);
+    agent_database_add(bulk, &agent_start_operation, &sv->starts);
+    agent_database_add(bulk, &agent_mark_dead_operation, &sv->worker);
+    agent_database_add(bulk, &agent_sweep_operation, &sv->worker);
+    agent_database_add(bulk, &agent_partitions_operation, &sv->worker);
+    agent_database_add(bulk, &agent_expire_operation, &sv->expire);
+    agent_database_add(bulk, &agent_blob_operation, &sv->expire);
+    agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
+    agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
+    agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);
+}
+
+agent_supervisor_t *agent_supervisor_make(
+    const agent_supervisor_config_t *config)
+{
+    agent_context_t *context = make_context(config);
+    agent_supervisor_t *sv = apr_pcalloc(context->pool, sizeof(*sv));
+
+    sv->context = context;
+    sv->parent_pid = getppid();
+    init_tables(sv);
+    init_databases(sv);
+    init_statements(sv);
+    init_rest(sv);
+    add_operations(sv);
+    return sv;
+}
