@@ -253,8 +253,7 @@ static void describe(agent_tool_t *tool, const char *description,
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
                      AGENT_LOGNO(0441) "AgentTool %s: expected a description, "
                                        "in the schema or as the last argument, "
-                                       "got none: the model is told the name "
-                                       "alone",
+                                       "got none: the model sees only its name",
                      tool->name);
         description = tool->name;
     }

@@ -46,7 +46,7 @@ void agent_drain_leave(agent_drain_t *drain, apr_interval_time_t timeout,
     }
     read_final_output(drain->io);
     agent_report_write(drain->context, AGENT_LOG_NOTICE, "AGT0352", 0,
-                       "leaving (%s): %d runs are given back", why,
+                       "leaving (%s): %d runs are released", why,
                        drain->runs->leases.held);
     drain->context->mode = AGENT_MODE_LEAVING;
     drain->leave_by = drain->context->now + timeout;

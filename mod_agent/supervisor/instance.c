@@ -8,7 +8,7 @@
 
 #include "../db/query.h"
 
-/* Freed memory kept for later; the rest goes back to the system. */
+/* Freed memory that is kept for later; the rest is returned to the system. */
 #define KEPT_BYTES ((apr_size_t)1024 * 1024)
 
 static void set_default(apr_interval_time_t *value, apr_interval_time_t usual)
@@ -87,9 +87,10 @@ static void init_tables(agent_supervisor_t *sv)
 }
 
 /*
- * A statement on the first connection may take a quarter of a lease: a renewal
- * may wait for one there, and must have succeeded after 13 of 20 s even if it
- * was due only after a quarter of a lease. One on the other may take a half.
+ * A statement on the first connection may take a quarter of the lease: a
+ * renewal is due after a quarter, may wait for one statement, and must succeed
+ * before 13/20 of the lease, when runners are stopped. A statement on the
+ * second connection may take half of the lease.
  */
 static void init_databases(agent_supervisor_t *sv)
 {
@@ -136,7 +137,7 @@ static void init_statements(agent_supervisor_t *sv)
                                          &sv->schedule};
 }
 
-/* Those that remain when no run is executed, and the end of the supervisor. */
+/* Statements that execute no runs, and the end of the supervisor. */
 static void init_rest(agent_supervisor_t *sv)
 {
     agent_context_t *context = sv->context;

@@ -85,8 +85,9 @@ static void on_signal(void *part, void *item)
         else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
             agent_drain_leave(&sv->drain, TERM_TIMEOUT, "a signal");
         }
-        /* SIGHUP is sent to the whole group of httpd at a restart; the parent
-         * sends SIGUSR1. SIGCHLD: the spawner's socket reports exits. */
+        /* Ignored: SIGHUP, which a restart sends to the whole group of httpd
+         * (the parent sends SIGUSR1), and SIGCHLD (the spawner's socket reports
+         * exits). */
     }
 }
 
@@ -115,7 +116,8 @@ static void on_wake(void *part, void *item)
     char datagram[AGENT_WAKE_BYTES + 1];
     ssize_t length = 0;
 
-    /* All that have arrived: a thousand requests are one claim. */
+    /* Reads all that have arrived, so that a thousand requests make one claim.
+     */
     for (int i = 0; i < MAX_DATAGRAMS; i++) {
         length = recv(sv->context->config->wake_fd, datagram, AGENT_WAKE_BYTES,
                       MSG_DONTWAIT);
@@ -126,7 +128,8 @@ static void on_wake(void *part, void *item)
         take_datagram(sv, datagram);
     }
     if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
-        /* The other ends are closed: claims each second remain. */
+        /* The other ends are closed: runs are found by the claims of each
+         * second. */
         sv->is_wake_lost = true;
     }
 }
@@ -148,8 +151,8 @@ static void on_life(void *part, void *item)
     }
 }
 
-/* Another process may have the pipe open: one that httpd was starting when it
- * was killed. */
+/* The life pipe may stay open after the parent was killed: in a process that
+ * httpd was starting at that moment. */
 static void check_parent(agent_supervisor_t *sv)
 {
     if (sv->context->config->life_fd >= 0 && !sv->is_parent_lost

@@ -22,7 +22,7 @@ void agent_run_end_detach(agent_runs_t *runs, agent_lease_t *lease)
     agent_lease_detach(&runs->leases, lease);
 }
 
-/* The runner does not know the run. */
+/* Takes back a run whose runner was not given its start line. */
 static void withdraw(agent_runs_t *runs, agent_lease_t *lease)
 {
     if (lease->state == AGENT_LEASE_HELD && lease->cause != AGENT_CAUSE_LOST) {

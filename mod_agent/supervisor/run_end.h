@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a run leaves this worker: it ends, is released, cancelled or lost. Each
- * function moves the lease and the queues on together; nothing else changes
- * the state of a lease.
+ * function updates the lease and the queues together; nothing else changes the
+ * state of a lease.
  */
 #ifndef AGENT_SUPERVISOR_RUN_END_H
 #define AGENT_SUPERVISOR_RUN_END_H
 
 #include "lease/lease.h"
 
-/* Moves the database's side on. The lease may be freed. */
+/* Sets the state of the database's side. The lease may be freed. */
 void agent_run_end_set_state(agent_runs_t *runs, agent_lease_t *lease,
                              agent_lease_state_t state);
 
@@ -17,10 +17,10 @@ void agent_run_end_set_state(agent_runs_t *runs, agent_lease_t *lease,
 void agent_run_end_detach(agent_runs_t *runs, agent_lease_t *lease);
 
 /*
- * Asks the runner to end the run within cancel_grace, which begins again while
- * the runner is not read or the run waits for credit. A run whose start line
- * was not handed over is detached and released, uncounted; if it was cancelled
- * the release ends it.
+ * Asks the runner to end the run within cancel_grace, which starts again while
+ * the runner is not read or the run waits for credit. A run whose runner was
+ * not given its start line is detached and released, uncounted; if it was
+ * cancelled, the release ends it.
  */
 void agent_run_end_cancel(agent_runs_t *runs, agent_lease_t *lease,
                           agent_lease_cause_t cause);
@@ -28,19 +28,20 @@ void agent_run_end_cancel(agent_runs_t *runs, agent_lease_t *lease,
 /* Cancels the runs of a group that wait for their start line. */
 void agent_run_end_withdraw(agent_runs_t *runs, agent_lease_group_t *group);
 
-/* The database says that the run is not leased to this worker. */
+/* The run is not leased to this worker, as the database says: its runner is
+ * asked to end it, its output is not stored. */
 void agent_run_end_lose(agent_runs_t *runs, agent_lease_t *lease);
 
 /* Requeues the run; counted: as an attempt. reason: a constant. */
 void agent_run_end_release(agent_runs_t *runs, agent_lease_t *lease,
                            bool counted, const char *reason);
 
-/* Requeues a run that was leased to this worker again under the epoch of a
- * lease it still has: output of the two could not be distinguished. */
+/* Requeues a run that was leased to this worker a second time under the same
+ * epoch: output under the two leases could not be told apart. */
 void agent_run_end_release_duplicate(agent_runs_t *runs, agent_lease_t *lease);
 
-/* Ends the run in error with the statement that does the least, after all
- * others have failed. error, message: constants. */
+/* Ends the run in error with fail_run, after its other statements have failed.
+ * error, message: constants. */
 void agent_run_end_give_up(agent_runs_t *runs, agent_lease_t *lease,
                            const char *error, const char *message);
 
@@ -52,12 +53,12 @@ void agent_run_end_fail(agent_runs_t *runs, agent_lease_t *lease,
 /* Ends the run as `timeout`. */
 void agent_run_end_time_out(agent_runs_t *runs, agent_lease_t *lease);
 
-/* Drops unsent output of a run that is claimed, which is of older leases, or of
- * one under the same epoch whose claim the database lost; those whose end was
- * dropped are gone. */
+/* To be called when a run is claimed: drops its unsent output, which belongs to
+ * older leases, or to one under the same epoch whose claim the database lost.
+ * Leases whose end is dropped become GONE. */
 void agent_run_end_forget(agent_runs_t *runs, const char *run_id);
 
-/* The database's side of all leases is gone. */
+/* Sets all leases to GONE. */
 void agent_run_end_forget_all(agent_runs_t *runs);
 
 #endif

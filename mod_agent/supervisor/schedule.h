@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Due times of the statements that other parts request: they only set a time
- * here; the statement (statement/, webhook/) reads it when its turn comes.
+ * Due times of statements that other parts request: they only set a time here;
+ * the statement (statement/, webhook/) reads it when its turn comes.
  */
 #ifndef AGENT_SUPERVISOR_SCHEDULE_H
 #define AGENT_SUPERVISOR_SCHEDULE_H
@@ -22,7 +22,7 @@ typedef struct agent_schedule_t {
 /* Between two requested claims of webhooks. */
 #define AGENT_SCHEDULE_WEBHOOK_PAUSE apr_time_from_msec(100)
 
-/* A run became ready, or a slot free: claim now. */
+/* A run became ready, or a slot became free: claim now. */
 static inline void agent_schedule_claim(agent_schedule_t *schedule)
 {
     schedule->claim_at = schedule->context->now;

@@ -28,11 +28,11 @@ typedef struct agent_supervisor_timing_t {
     apr_interval_time_t cancel_grace;
     /* For the other runs of a runner that is to be replaced (60 s). */
     apr_interval_time_t recycle_grace;
-    /* Trial of a suspect (10 s; six times as long each time it is tried again
-     * after it was cleared). */
+    /* Trial of a suspect (10 s; six times as long each time it is tried after
+     * it was cleared). */
     apr_interval_time_t trial;
-    /* Between two renewals (a quarter of the lease). Without one for that long
-     * runners are stopped (13/20 of the lease), killed (the lease). */
+    /* Between two renewals (a quarter of the lease); without a renewal, until
+     * runners are stopped (13/20 of the lease) and killed (the lease). */
     apr_interval_time_t renew;
     apr_interval_time_t stop;
     apr_interval_time_t kill;

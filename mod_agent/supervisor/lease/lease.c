@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Each further trial of a run is longer by this factor, up to MAX_TRIAL: no
- * execution is longer. */
+/* Each trial of a run takes this many times as long as the one before, at most
+ * MAX_TRIAL, which no execution exceeds. */
 #define TRIAL_FACTOR 6
 #define MAX_TRIAL    apr_time_from_sec(7 * 86400)
 
@@ -89,7 +89,7 @@ static void drop_if_over(agent_lease_table_t *table, agent_lease_t *lease)
     APR_RING_INSERT_TAIL(&table->unused, lease, agent_lease_t, link);
 }
 
-/* It no longer waits for its start line. */
+/* Its start line is no longer awaited. */
 static void stop_waiting(agent_lease_table_t *table, const agent_lease_t *lease)
 {
     if (agent_lease_waits(lease) && lease->runner != NULL) {
@@ -109,8 +109,8 @@ static apr_time_t deadline_of(const agent_context_t *context,
     return own > 0 ? context->now + own : AGENT_CLOCK_NEVER;
 }
 
-/* Longer each time: this bounds how often a run that kills its runner late,
- * but while it is tried, is cleared. */
+/* Longer each time, so that a run that kills its runners only later can be
+ * cleared a few times at most. */
 static apr_interval_time_t trial_of(const agent_context_t *context,
                                     int times_cleared)
 {

@@ -61,7 +61,7 @@ typedef struct agent_lease_group_t {
 } agent_lease_group_t;
 
 struct agent_lease_t {
-    /* In its group's ring; in the ring of unused leases. */
+    /* In its group's ring, or in the ring of unused leases. */
     APR_RING_ENTRY(agent_lease_t) link;
     agent_lease_key_t key;
     char account_id[AGENT_UUID_SIZE];
@@ -74,10 +74,11 @@ struct agent_lease_t {
     /* The statement in flight composes that line; the runner was given it. */
     bool is_start_sent;
     bool is_started;
-    /* Runs that may share its next runner, 0: no change; trials passed. */
+    /* Runs that may share its next runner, 0: no change; times it was cleared.
+     */
     int next_max_shared;
     int times_cleared;
-    /* Its longest execution in seconds, 0: the worker's own limit. */
+    /* Its time limit in seconds; 0: only AgentRunTimeout applies. */
     apr_int64_t limit_sec;
     /* The database refused its output once. */
     bool is_refused;
@@ -101,7 +102,8 @@ typedef struct agent_lease_table_t {
     apr_hash_t *by_key;
     /* Memory of ended leases, used again. */
     agent_lease_ring_t unused;
-    /* Leases in state HELD; of these those that wait for their start line. */
+    /* Leases in state HELD, and those among them that wait for their start
+     * line. */
     int held;
     int waiting;
 } agent_lease_table_t;
@@ -120,14 +122,14 @@ agent_lease_t *agent_lease_add(agent_lease_table_t *table,
 agent_lease_t *agent_lease_find(const agent_lease_table_t *table,
                                 const agent_lease_key_t *key);
 
-/* The lease is HELD and its runner was not given its start line. */
+/* Whether the lease is HELD and its runner was not given its start line yet. */
 bool agent_lease_waits(const agent_lease_t *lease);
 
 /* The runner was given the start line: the run's time limit begins. */
 void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease);
 
-/* End the runner's side; move the database's side on. The lease is freed when
- * both have ended. */
+/* End the runner's side; set the state of the database's side. The lease is
+ * freed when both have ended. */
 void agent_lease_detach(agent_lease_table_t *table, agent_lease_t *lease);
 void agent_lease_set_state(agent_lease_table_t *table, agent_lease_t *lease,
                            agent_lease_state_t state);

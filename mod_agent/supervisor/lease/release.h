@@ -34,7 +34,7 @@ typedef struct agent_release_queue_t {
     const agent_context_t *context;
     agent_release_ring_t waiting;
     agent_release_ring_t unused;
-    /* Runs of the next statement, and of the one in flight. */
+    /* Runs of the next statement; those of the one in flight. */
     agent_limit_t limit;
     int in_flight;
 } agent_release_queue_t;
@@ -46,8 +46,7 @@ void agent_release_init(agent_release_queue_t *queue,
 void agent_release_add(agent_release_queue_t *queue, const agent_lease_t *lease,
                        bool counted, const char *reason);
 
-/* Ends the run in error, with the statement that does the least. error,
- * message: constants. */
+/* Ends the run in error with fail_run. error, message: constants. */
 void agent_release_give_up(agent_release_queue_t *queue,
                            const agent_lease_t *lease, const char *error,
                            const char *message);

@@ -29,7 +29,7 @@ void agent_process_reset_signals(void)
     sigset_t none;
 
     for (int number = 1; number < NSIG; number++) {
-        /* Some cannot be changed; that is their default already. */
+        /* Fails for SIGKILL and SIGSTOP, which have no handlers. */
         signal(number, SIG_DFL);
     }
     signal(SIGPIPE, SIG_IGN);
@@ -72,7 +72,8 @@ static void open_null(void)
     }
 }
 
-/* The directory itself is among what it lists, and is left to closedir(). */
+/* The listing includes the directory's own descriptor, which closedir() closes.
+ */
 static bool close_listed(unsigned first, unsigned last)
 {
     DIR *directory = opendir("/proc/self/fd");
@@ -217,7 +218,7 @@ apr_int64_t agent_process_resident(pid_t pid)
     if (read_small(path, text, sizeof(text)) <= 0) {
         return -1;
     }
-    /* Size, then what is resident. */
+    /* The second field: resident pages. */
     pages = strchr(text, ' ');
     return pages != NULL
         ? apr_strtoi64(pages + 1, NULL, 10) * sysconf(_SC_PAGESIZE)
@@ -239,13 +240,13 @@ bool agent_process_is_gone(const char *own_boot, const char *boot, pid_t pid,
         return true;
     }
     if (strcmp(own_boot, boot) != 0) {
-        /* Another container of this host: its pids cannot be seen. */
+        /* Another container of this host, with pids of its own. */
         return false;
     }
     if (kill(pid, 0) != 0 && errno == ESRCH) {
         return true;
     }
-    /* A zombie has no descriptors and no children: it has ended too. */
+    /* A zombie has ended too: it has no descriptors and no children. */
     return read_stat(pid, &state, &found)
         && (found != start || state == 'Z' || state == 'X');
 }

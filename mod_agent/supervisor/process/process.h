@@ -15,14 +15,14 @@
 #define AGENT_PROCESS_BOOT_SIZE 64
 
 /*
- * All signals to their default action, none blocked, SIGPIPE ignored: a child
- * of httpd inherits its parent's handlers.
+ * Sets all signals to their default action, blocks none, and ignores SIGPIPE: a
+ * child of httpd inherits its parent's handlers.
  */
 void agent_process_reset_signals(void);
 
 /*
- * A descriptor that delivers the signals (a list ended by 0) instead of
- * handlers; they are blocked. -1 when that failed.
+ * Blocks the signals (a list ended by 0) and returns a descriptor from which
+ * they are read; -1 on failure.
  */
 int agent_process_signal_fd(const int *signals);
 
@@ -35,21 +35,22 @@ int agent_process_signal_fd(const int *signals);
 #endif
 
 /*
- * Closes the descriptors from first to last, also where close_range() is not
- * known or not permitted (Linux before 5.9, a narrow seccomp profile). False
- * when /proc does not list them either.
+ * Closes the descriptors from first to last, with /proc/self/fd where
+ * close_range() is missing or not permitted (Linux before 5.9, a seccomp
+ * profile). False when neither works.
  */
 bool agent_process_close_range(unsigned first, unsigned last);
 
 /*
  * Closes every descriptor but 2 and those in keep (negative ones are skipped);
- * 0 and 1 become /dev/null. False as agent_process_close_range().
+ * opens /dev/null as 0 and 1. False as agent_process_close_range().
  */
 bool agent_process_close_fds(const int *keep, int count);
 
 /*
- * Becomes uid/gid without supplementary groups, for good. (uid_t)-1: nothing.
- * APR_SUCCESS also when it already is that user and may not change groups.
+ * Changes to uid and gid for good, without supplementary groups; (uid_t)-1:
+ * changes nothing. APR_SUCCESS also when the process already has that user and
+ * may not change its groups.
  */
 apr_status_t agent_process_become(uid_t uid, gid_t gid);
 
@@ -62,19 +63,19 @@ void agent_process_name(const char *name);
  */
 bool agent_process_boot_id(char out[AGENT_PROCESS_BOOT_SIZE]);
 
-/* Field 22 of /proc/PID/stat: clock ticks from boot to start; -1 unknown. */
+/* Field 22 of /proc/PID/stat: clock ticks from boot to start; -1: unknown. */
 apr_int64_t agent_process_start_time(pid_t pid);
 
-/* Bytes of memory that the process has resident; -1 unknown. Any user may ask,
- * also of a process that is not dumpable. */
+/* Resident memory of a process in bytes; -1: unknown. Needs no privilege, even
+ * for a process that is not dumpable. */
 apr_int64_t agent_process_resident(pid_t pid);
 
-/* Whether two boot ids are of one boot of one machine. */
+/* Whether two boot ids are of the same boot of the same machine. */
 bool agent_process_same_boot(const char *one, const char *other);
 
 /*
  * Whether the process that registered as (boot, pid, start) has certainly
- * ended. In doubt: false; its lease will expire.
+ * ended. False when that is unknown: then its lease expires.
  */
 bool agent_process_is_gone(const char *own_boot, const char *boot, pid_t pid,
                            apr_int64_t start);

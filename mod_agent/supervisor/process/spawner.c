@@ -18,8 +18,8 @@
 #include "spawner_private.h"
 
 /*
- * A program is executed by descriptor, which closes it; a script keeps the
- * descriptor, since its interpreter reads from it.
+ * A program is executed by its descriptor, which is closed on exec. That of a
+ * script stays open: its interpreter reads from it.
  */
 static void keep_script_open(int fd)
 {
@@ -125,8 +125,8 @@ void agent_spawner_stop(agent_spawner_t *spawner, int timeout_ms)
     apr_time_t deadline = agent_clock_now() + apr_time_from_msec(timeout_ms);
     agent_spawner_message_t message;
 
-    /* The spawner sees this as our end. Its own end is end of file, after the
-     * updates about all exits. */
+    /* End of file for the spawner. It reports all exits, then ends, which is
+     * end of file here. */
     shutdown(spawner->fd, SHUT_WR);
     for (;;) {
         struct pollfd socket = {.fd = spawner->fd, .events = POLLIN};

@@ -24,7 +24,7 @@
 /* Above every descriptor of the runner, so that moving them down is safe. */
 #define SAFE_FD 64
 
-/* The supervisor reads this from the pipe of the runner. */
+/* Writes to the runner's log pipe, which the supervisor reads. */
 static void give_up(const char *what)
 {
     char text[256];
@@ -37,8 +37,8 @@ static void give_up(const char *what)
     _exit(127);
 }
 
-/* Moves log to 1 and 2, in to 3, out to 4, the program above; closes all
- * others. Returns the descriptor of the program. */
+/* Moves log to 1 and 2, in to 3, out to 4, the program to 5; closes all others.
+ * Returns the program's descriptor. */
 static int arrange_fds(int runner_fd, const int fds[AGENT_SPAWNER_FDS])
 {
     int flags = fcntl(runner_fd, F_GETFD);
@@ -55,18 +55,18 @@ static int arrange_fds(int runner_fd, const int fds[AGENT_SPAWNER_FDS])
     if (dup2(program, 5) != 5) {
         give_up("descriptors");
     }
-    /* Among the others are httpd's listeners and logs. */
+    /* The others include httpd's listeners and logs. */
     if (!agent_process_close_range(6, UINT_MAX)) {
         give_up("closing descriptors");
     }
-    /* dup2 clears the flag: a script must keep it open, nothing else may. */
+    /* dup2() clears close-on-exec, which only a script goes without. */
     fcntl(5, F_SETFD, flags);
     return 5;
 }
 
 /*
- * RLIMIT_DATA counts what a process may write to and does not share. Not
- * RLIMIT_AS, which counts reserved addresses too: Node does not start with it.
+ * RLIMIT_DATA counts private writable memory. RLIMIT_AS would count reserved
+ * addresses too: Node does not start with it.
  */
 static void limit_memory(apr_int64_t bytes)
 {
@@ -116,7 +116,7 @@ void agent_spawner_exec(int runner_fd, const int fds[AGENT_SPAWNER_FDS],
     if (chdir("/") != 0) {
         give_up("directory /");
     }
-    /* After the change of user, which clears it. */
+    /* After the change of user, which clears this setting. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
         _exit(125);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the three files of the spawner: its messages, and its way from fork
- * to exec. */
+/* Shared by the three files of the spawner: its messages, its main function,
+ * and the exec of a runner. */
 #ifndef AGENT_SUPERVISOR_SPAWNER_PRIVATE_H
 #define AGENT_SUPERVISOR_SPAWNER_PRIVATE_H
 

@@ -85,7 +85,7 @@ static void start_runner(spawner_t *s, apr_uint32_t id, const int *fds)
     answer(s, AGENT_SPAWNER_STARTED, id, pid);
 }
 
-/* Takes the descriptors out of a message; false when these are not three. */
+/* Takes the descriptors of a message; false unless there are three. */
 static bool take_fds(struct msghdr *header, int fds[AGENT_SPAWNER_FDS])
 {
     struct cmsghdr *rights = CMSG_FIRSTHDR(header);
@@ -152,7 +152,8 @@ static void reap_child(spawner_t *s, pid_t pid)
     int status = 0;
 
     if (child != NULL) {
-        /* Other processes of its group, while its pid is not reused. */
+        /* Kills the other processes of its group before waitpid() frees its pid
+         * for reuse. */
         kill(-pid, SIGKILL);
     }
     waitpid(pid, &status, 0);
@@ -205,15 +206,17 @@ void agent_spawner_serve(int fd, int runner_fd,
     struct pollfd fds[2];
 
     agent_process_name("agent-spawner");
-    /* Out of the group that the parent or a terminal signals as a whole. */
+    /* Leaves the process group, which the parent or a terminal signals as a
+     * whole. */
     setsid();
     if (!agent_process_close_fds(keep, 2)) {
-        /* Runners would inherit open descriptors. The supervisor sees our end.
-         */
+        /* Runners would inherit open descriptors. The supervisor notices the
+         * exit. */
         _exit(1);
     }
     agent_process_reset_signals();
-    /* It ends only with the supervisor: other signals are read and ignored. */
+    /* The spawner ends only with the supervisor: signals are read and ignored.
+     */
     s.signal_fd = agent_process_signal_fd(signals);
     fds[0] = (struct pollfd){.fd = fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = s.signal_fd, .events = POLLIN};

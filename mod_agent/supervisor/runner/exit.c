@@ -13,7 +13,7 @@
 /* A runner that ends sooner has failed to start. */
 #define SHORT_LIFE apr_time_from_sec(1)
 
-/* Runs that were started, in whatever state: each may be the cause. */
+/* Counts runs that were started, in any state: each may be the cause. */
 static int count_started(const agent_runner_t *runner)
 {
     const agent_lease_t *lease;
@@ -53,7 +53,7 @@ void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner)
         agent_lease_t *lease = APR_RING_FIRST(&runner->group.leases);
 
         if (lease->state != AGENT_LEASE_HELD) {
-            /* Its end is decided. */
+            /* Its end is in a batch or a release. */
         }
         else if (runner->loss == AGENT_LOSS_FORGET) {
             agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);

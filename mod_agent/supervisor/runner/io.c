@@ -12,7 +12,7 @@
 #include "log.h"
 #include "protocol.h"
 
-/* Bytes of one read: one runner must not delay the others. */
+/* Bytes of one read: a runner must not delay the others. */
 #define READ_SIZE ((apr_size_t)256 * 1024)
 #define LOG_SIZE  4096
 /* Reads of each pipe of a runner that has ended. */
@@ -31,7 +31,8 @@ static void hold(agent_runner_io_t *io, agent_runner_t *runner)
         (int)(io->runs->credits.granted / 1024), (int)runner->pid);
 }
 
-/* Handles complete lines while there is room for them; with is_last, all. */
+/* Handles complete lines while there is room for them; with is_last, all of
+ * them. */
 static void split_lines(agent_runner_io_t *io, agent_runner_t *runner,
                         bool is_last)
 {
@@ -65,7 +66,7 @@ static void split_lines(agent_runner_io_t *io, agent_runner_t *runner,
     }
 }
 
-/* One read; false when there is no more, or not yet. */
+/* Reads once; false when there is nothing more, or nothing yet. */
 static bool read_output(agent_runner_io_t *io, agent_runner_t *runner,
                         bool is_last)
 {
@@ -124,13 +125,13 @@ static void on_input(void *part, void *item)
         runner->written += (apr_uint64_t)put;
     }
     else if (put < 0 && errno != EAGAIN && errno != EINTR) {
-        /* It has closed its input: it ends, or misses a ping. */
+        /* It has closed its input: it is about to end, or will miss a ping. */
         close(runner->in_fd);
         runner->in_fd = -1;
     }
 }
 
-/* One read; false when there is no more. */
+/* Reads once; false when there is nothing more, or nothing yet. */
 static bool read_log(agent_runner_io_t *io, agent_runner_t *runner)
 {
     char bytes[LOG_SIZE];
@@ -161,7 +162,8 @@ void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner)
 {
     runner->is_held = false;
     split_lines(io, runner, true);
-    /* Only their present content: a child of the runner may write for ever. */
+    /* No more than the pipes hold now: a child of the runner may write for
+     * ever. */
     for (int i = 0; i < MAX_LAST_READS && read_output(io, runner, true); i++) {
     }
     for (int i = 0; i < MAX_LAST_READS && read_log(io, runner); i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pipes of runners: never blocking, and read only while there is room. */
+/* The pipes of runners: non-blocking, and read only while there is room for
+ * output. */
 #ifndef AGENT_SUPERVISOR_RUNNER_IO_H
 #define AGENT_SUPERVISOR_RUNNER_IO_H
 
@@ -20,10 +21,10 @@ typedef struct agent_runner_io_t {
 /* Adds the pipes of all runners to the poll set. */
 void agent_runner_poll(agent_runner_io_t *io);
 
-/* Takes the lines of held runners for which there is room now. */
+/* Handles the lines of held runners for which there is room now. */
 void agent_runner_resume(agent_runner_io_t *io);
 
-/* Reads the rest of the pipes of a runner that ends. */
+/* Reads what the pipes of a runner that ends still hold. */
 void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner);
 
 #endif

@@ -6,7 +6,7 @@
 #include "runner.h"
 
 /* Gives it no more runs; it is killed when its runs have ended, or after
- * recycle_grace. The second one logs it. */
+ * recycle_grace. agent_runner_recycle() also logs that. */
 void agent_runner_leave(agent_runs_t *runs, agent_runner_t *runner);
 void agent_runner_recycle(agent_runs_t *runs, agent_runner_t *runner);
 

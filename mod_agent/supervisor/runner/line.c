@@ -40,7 +40,7 @@ static void take_pong(const agent_context_t *context, agent_runner_t *runner,
 /* Longest text of a failure in the log. */
 #define MAX_FAILURE_BYTES 2000
 
-/* Failures are in the log, not only in the run. */
+/* Writes the error of a failed run to the log too. */
 static void report_failure(const agent_context_t *context,
                            const agent_line_t *line)
 {
@@ -55,7 +55,8 @@ static void report_failure(const agent_context_t *context,
     }
 }
 
-/* The runner's side has ended; the cause of the end decides the status. */
+/* Ends the runner's side. The reason for which the run was asked to end decides
+ * its status. */
 static void take_end(agent_runs_t *runs, agent_lease_t *lease,
                      const agent_line_t *line, const char *text,
                      apr_size_t length)

@@ -5,14 +5,14 @@
 
 #include "io.h"
 
-/* Whether a line of that length of a run can be taken now. */
+/* Whether there is room for a line of that length of that run. */
 bool agent_runner_has_room(const agent_runs_t *runs,
                            const agent_runner_t *runner,
                            const agent_lease_key_t *key, apr_size_t length);
 
-/* Handles a line without its newline. False: there is no room for it; its run
- * is in runner->held_key; call again with the same line later. With is_last it
- * is always taken. */
+/* Handles a line without its newline. False: there is no room for it;
+ * runner->held_key is set to its run; call again later with the same line. With
+ * is_last it is always handled. */
 bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
                             const char *text, apr_size_t length, bool is_last);
 

@@ -18,8 +18,8 @@ static bool names_its_run(const char *line, apr_size_t length)
         && memcmp(line + 40, ": ", 2) == 0;
 }
 
-/* Names the only run of the runner, else the number of its runs; nothing when
- * the line names its run. */
+/* Adds the run, if the runner has only one, else the number of its runs;
+ * nothing when the line itself names its run. */
 static void name_runs(const agent_runner_t *runner, const char *line,
                       apr_size_t length, char *out, size_t size)
 {
@@ -80,7 +80,8 @@ static void write_line(const agent_context_t *context, agent_runner_t *runner)
 
     if (length > 0 && is_allowed(context, runner)) {
         for (apr_size_t i = 0; i < length; i++) {
-            /* No line may contain a line break or a terminal sequence. */
+            /* A line of the log must not contain line breaks or terminal
+             * sequences. */
             if ((unsigned char)bytes[i] < ' ' || bytes[i] == 0x7f) {
                 bytes[i] = ' ';
             }

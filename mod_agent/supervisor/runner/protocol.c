@@ -57,7 +57,7 @@ static bool is_equal(const text_t *text, const char *word)
         && memcmp(text->at, word, text->length) == 0;
 }
 
-/* The first byte tells the kind of a JSON value: '{', '[', '"', 'n' ... */
+/* The first byte of a JSON value says its type: '{', '[', '"', 'n' ... */
 static char kind_of(const fields_t *fields, field_t field)
 {
     return fields->value[field].at != NULL ? *fields->value[field].at : '\0';
@@ -68,7 +68,7 @@ static const char *collect_member(fields_t *fields,
 {
     const text_t key = {member->key, member->key_length};
 
-    /* The database would unescape a key that differs here. */
+    /* The database unescapes names, so this one could become another member. */
     if (memchr(key.at, '\\', key.length) != NULL) {
         return "has an escaped member name";
     }

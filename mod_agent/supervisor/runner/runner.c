@@ -15,11 +15,12 @@
 
 #include "protocol.h"
 
-/* Size of the pipe to it: a long start line is read in a few turns. */
+/* Size of the pipe to a runner: a long start line is read in a few turns. */
 #define PIPE_BYTES (1024 * 1024)
 #define FIRST_WAIT apr_time_from_msec(100)
 #define MAX_WAIT   apr_time_from_sec(5)
-/* When a killed process that has not ended loses its runs all the same. */
+/* After this time a killed runner loses its runs even if its exit is not
+ * reported. */
 #define KILL_TIMEOUT apr_time_from_sec(5)
 
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context)
@@ -30,14 +31,17 @@ void agent_runner_init(agent_runner_table_t *table, agent_context_t *context)
 
 /* ---- counting ---- */
 
-/* All in the table; ordinary ones that have not ended, of these those that take
- * runs now or soon, and those that take them now; those for suspects that have
- * not ended, of these those that are not ready. */
+/* Which runners are counted. */
 typedef enum count_t {
+    /* All in the table. */
     COUNT_ALL,
+    /* Ordinary ones that have not ended, those of them that are starting or
+     * ready, and those that are ready. */
     COUNT_ORDINARY,
     COUNT_USEFUL,
     COUNT_READY,
+    /* Those for suspects that have not ended, and those of them that are
+     * starting. */
     COUNT_SUSPECT,
     COUNT_SUSPECT_STARTING
 } count_t;
@@ -103,8 +107,8 @@ agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table)
     return best;
 }
 
-/* Runners for suspects that can still be started: after a failure one, when the
- * pause is over. */
+/* Runners for suspects that can be started now; after a failure one at a time,
+ * when the pause is over. */
 static int count_startable(const agent_runner_table_t *table)
 {
     const agent_runner_pause_t *pause = &table->suspects;
@@ -210,7 +214,7 @@ void agent_runner_count_success(agent_runner_table_t *table, int max_shared)
     find_pause(table, max_shared)->failures = 0;
 }
 
-/* NULL when it could not be started. */
+/* Returns NULL when it could not be started. */
 static agent_runner_t *start_runner(agent_runner_table_t *table, int max_shared)
 {
     int pipes[AGENT_SPAWNER_FDS][2];
@@ -280,15 +284,15 @@ void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
 {
     agent_report_write(table->context, AGENT_LOG_ERR, "AGT0332", 0,
                        "runner %d broke the protocol (%s): it is killed, its "
-                       "%d runs are given back",
+                       "%d runs are released",
                        (int)runner->pid, what, runner->group.active);
     agent_runner_kill(table, runner, AGENT_LOSS_COUNTED,
                       "the runner broke the protocol");
 }
 
 /* Kills the ordinary runner that began to leave first, unless one that was
- * killed is about to end. At most as many leave as are to take runs, since each
- * takes memory. */
+ * killed is about to end. At most AgentRunners may be leaving, since each takes
+ * memory. */
 static void make_room(agent_runner_table_t *table)
 {
     agent_runner_t *first = NULL;

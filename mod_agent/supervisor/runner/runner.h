@@ -12,24 +12,24 @@
 #include "../process/spawner.h"
 
 typedef enum agent_runner_state_t {
-    /* Has not sent `ready`. */
+    /* It has not sent `ready` yet. */
     AGENT_RUNNER_STARTING,
     AGENT_RUNNER_READY,
-    /* Gets no more runs; ends when idle or is killed. */
+    /* It gets no more runs, and ends when it is idle or is killed. */
     AGENT_RUNNER_LEAVING,
     /* Its output is not read. */
     AGENT_RUNNER_KILLED,
     AGENT_RUNNER_DEAD
 } agent_runner_state_t;
 
-/* Runners for suspects at once: four groups of three sizes, and more. */
+/* Runners for suspects: enough for four groups of each of three sizes. */
 #define AGENT_RUNNERS_SUSPECT 16
 
 /* How the runs of a runner that ends are treated. */
 typedef enum agent_loss_t {
     AGENT_LOSS_COUNTED,
     AGENT_LOSS_UNCOUNTED,
-    /* They are leased to others: dropped. */
+    /* The runs are leased to other workers: forgotten. */
     AGENT_LOSS_FORGET
 } agent_loss_t;
 
@@ -58,9 +58,9 @@ struct agent_runner_t {
     agent_buffer_t input;
     apr_uint64_t written;
     agent_buffer_t output;
-    /* Bytes of output that have no newline. */
+    /* Bytes of output that are known to contain no newline. */
     apr_size_t scanned;
-    /* The first line of output, of that run, waits: it is not read. */
+    /* Not read: its first line, of run held_key, waits for room. */
     bool is_held;
     agent_lease_key_t held_key;
     agent_runner_log_t log;
@@ -90,12 +90,12 @@ typedef struct agent_runner_table_t {
     agent_spawner_t spawner;
     agent_runner_ring_t all;
     apr_uint32_t last_id;
-    /* Apart, so that a run that kills its runner at once delays no others. */
+    /* Separate: a run that kills its runner at once delays no others. */
     agent_runner_pause_t ordinary;
     agent_runner_pause_t suspects;
     /* No runner is read: too much output is not committed. */
     bool is_full;
-    /* All are stopped: the worker's lease was not renewed. */
+    /* All are stopped (SIGSTOP): the worker's lease was not renewed. */
     bool is_stopped;
 } agent_runner_table_t;
 
@@ -126,7 +126,7 @@ agent_runner_t *agent_runner_find(const agent_runner_table_t *table,
 void agent_runner_kill(agent_runner_table_t *table, agent_runner_t *runner,
                        agent_loss_t loss, const char *reason);
 
-/* It broke the protocol: killed, its runs count the attempt. */
+/* Kills a runner that broke the protocol; its runs count the attempt. */
 void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
                          const char *what);
 
@@ -137,13 +137,13 @@ void agent_runner_signal_all(agent_runner_table_t *table, int number);
  * is started after 0.1 s, doubled to 5 s. */
 void agent_runner_count_failure(agent_runner_table_t *table, int max_shared);
 
-/* One lived long enough: the next one is started at once. */
+/* One lived long enough: the next one of its kind starts at once. */
 void agent_runner_count_success(agent_runner_table_t *table, int max_shared);
 
-/* Frees runners that have ended; not while the poll set is walked. */
+/* Frees runners that have ended. No handler of the poll set may call it. */
 void agent_runner_free_dead(agent_runner_table_t *table);
 
-/* False while it is stopped or not read: then it owes no answer. */
+/* False while the runner is stopped or not read: no answer is due then. */
 bool agent_runner_may_answer(const agent_runner_table_t *table,
                              const agent_runner_t *runner);
 

@@ -9,7 +9,7 @@
 #include "log.h"
 #include "protocol.h"
 
-/* A build with a sanitizer may use more by this factor. */
+/* A build with a sanitizer may use this many times as much. */
 #define SANITIZER_FACTOR 4
 
 static int count_held(const agent_runner_t *runner)
@@ -41,8 +41,8 @@ static void exceed_limit(agent_runner_table_t *table, agent_runs_t *runs,
                           "the runner was replaced");
         break;
     default:
-        /* Killed, but its exit was not reported: it may hang in a system call.
-         * Its runs are requeued, and it is killed again. */
+        /* It was killed, but its exit was not reported: it may hang in a system
+         * call. Its runs are requeued, and it is killed again. */
         agent_runner_release_runs(runs, runner);
         agent_spawner_kill(&table->spawner, runner->id, SIGKILL);
         runner->limit_at = table->context->now + apr_time_from_sec(5);
@@ -54,7 +54,7 @@ static void check_ping(agent_runner_table_t *table, agent_runner_t *runner)
     if (runner->pong_by <= table->context->now) {
         agent_report_write(table->context, AGENT_LOG_ERR, "AGT0335", 0,
                            "runner %d does not answer: it is killed, its %d "
-                           "runs are given back",
+                           "runs are released",
                            (int)runner->pid, runner->group.active);
         agent_runner_kill(table, runner, AGENT_LOSS_COUNTED,
                           "the runner did not answer");
@@ -104,7 +104,7 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
         agent_report_write(table->context, AGENT_LOG_ERR, "AGT0386", 0,
                            "runner %d takes more memory than the %d MB of "
                            "AgentRunnerMemory: it is killed, its %d runs are "
-                           "given back",
+                           "released",
                            (int)runner->pid,
                            (int)(table->context->config->runner_memory >> 20),
                            runner->group.active);

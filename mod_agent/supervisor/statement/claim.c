@@ -11,7 +11,7 @@
 
 #define INTERVAL  apr_time_from_sec(1)
 #define MAX_CLAIM 50
-/* For transactions that took a number early and commit late. */
+/* For transactions that take a number early and commit late. */
 #define SLACK 1000
 
 /* Columns of the statement. */
@@ -73,7 +73,7 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Asks for as many rows as there are slots. */
+/* Sets the rows to ask for: as many as there are slots. */
 static void ask_for_room(agent_claim_t *claim)
 {
     claim->ordinary = smaller(agent_runner_free_slots(claim->runners),
@@ -171,7 +171,8 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
                             runner != NULL ? &runner->group : NULL);
     read_lease(lease, result, row);
     if (runner == NULL) {
-        /* They died, or a drain began, while the claim was in flight. */
+        /* The runners ended, or a drain began, while the claim was in flight.
+         */
         agent_run_end_release(runs, lease, false, "no runner had room for it");
         return;
     }
@@ -182,7 +183,7 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
     }
 }
 
-/* The queue may have more runs of one kind. */
+/* Whether the queue may have more runs of one kind. */
 static bool is_full(const agent_claim_t *claim, const agent_db_result_t *result)
 {
     int rows = agent_db_rows(result);
@@ -204,7 +205,8 @@ static void receive_claim(void *part, const agent_db_result_t *result)
         ? claim->context->now
         : agent_database_after(claim->context, INTERVAL);
 
-    /* A request since then may be for a run that this claim did not see. */
+    /* A request that came since then may be for a run that this claim missed.
+     */
     if (next < *claim_at) {
         *claim_at = next;
     }

@@ -50,7 +50,7 @@ apr_time_t agent_database_retry_at(const agent_context_t *context,
 {
     switch (failure) {
     case AGENT_FAILURE_LOST:
-        /* Reconnecting takes long enough. */
+        /* Reconnecting is pause enough. */
         return context->now;
     case AGENT_FAILURE_RETRY:
         return agent_database_after(context, apr_time_from_msec(50));
@@ -59,7 +59,7 @@ apr_time_t agent_database_retry_at(const agent_context_t *context,
     }
 }
 
-/* Closes the connection only. */
+/* Closes the connection, without an effect on its operation. */
 static void disconnect(agent_database_t *database)
 {
     if (database->db != NULL) {
@@ -277,8 +277,9 @@ static void send_operation(agent_database_t *database,
 
 /*
  * The next operation: an urgent one that is due, else the due one that was sent
- * longest ago. save_batch may be due all the time and must not delay others,
- * nor they it. Between equals the order in which they were added decides.
+ * longest ago, so that none waits for more than one turn of each other although
+ * save_batch may be due all the time. Between equals the order in which they
+ * were added decides.
  */
 static const agent_database_entry_t *choose(agent_database_t *database,
                                             apr_time_t *next)
@@ -356,7 +357,7 @@ static void start_connect(agent_database_t *database)
         + agent_db_connect_timeout_per_host(database->db, CONNECT_TIMEOUT);
 }
 
-/* False when all hosts have had their time. */
+/* False when the time for all hosts is over. */
 static bool try_next_host(agent_database_t *database)
 {
     if (database->connect_until <= database->context->now) {

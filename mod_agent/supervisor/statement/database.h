@@ -30,7 +30,7 @@ typedef enum agent_failure_t {
     AGENT_FAILURE_OTHER
 } agent_failure_t;
 
-/* Whether the same statement may succeed later, as it is: RETRY or SETUP. */
+/* Whether the same statement may succeed later: RETRY or SETUP. */
 bool agent_failure_is_transient(agent_failure_t failure);
 
 typedef struct agent_database_t agent_database_t;
@@ -46,7 +46,7 @@ typedef struct agent_operation_t {
                          agent_error_t **err);
     void (*receive)(void *part, const agent_db_result_t *result);
     void (*fail)(void *part, agent_failure_t failure);
-    /* Goes before all others of its connection. */
+    /* Sent before all others of its connection. */
     bool is_urgent;
 } agent_operation_t;
 
@@ -62,13 +62,13 @@ typedef enum agent_database_state_t {
 
 /* The use of a connection. */
 typedef struct agent_database_use_t {
-    /* Until the database cancels a statement, and until the connection is given
-     * up: the longer one, since a cancelled statement is known not to be
-     * executed. */
+    /* Time until the database cancels a statement, and until the connection is
+     * given up. The latter is longer: a statement that was cancelled is known
+     * not to be executed. */
     apr_interval_time_t statement_limit;
     apr_interval_time_t timeout;
-    /* It is connected, for the first time or again. unsafe: settings with which
-     * a crash of the database loses commits; NULL: none. */
+    /* Called when it is connected, for the first time or again. unsafe:
+     * settings with which a crash of the database loses commits; NULL: none. */
     void (*on_connected)(void *part, bool is_first, const char *unsafe);
     void *part;
 } agent_database_use_t;
@@ -96,8 +96,8 @@ struct agent_database_t {
     apr_pool_t *scratch;
     /* Events for poll(). */
     short events;
-    /* In flight, NULL for the limits of a new connection; else the one before.
-     */
+    /* The one in flight, or the last one; NULL while the limits of a new
+     * connection are set. */
     const agent_operation_t *operation;
     void *part;
     apr_uint64_t last_turn;
@@ -128,8 +128,8 @@ void agent_database_ready(agent_database_t *database);
 /* The descriptor to poll; -1: none. */
 int agent_database_fd(const agent_database_t *database);
 
-/* Closes the connection, if there is one; agent_database_step() makes the next
- * one. The operation in flight fails with failure. */
+/* Closes the connection, if there is one; agent_database_step() connects again.
+ * The operation in flight fails with failure. */
 void agent_database_close(agent_database_t *database, agent_failure_t failure);
 
 /* When to try again after a failure. */

@@ -93,7 +93,7 @@ static void fail_blobs(void *part, agent_failure_t failure)
 {
     agent_expire_t *expire = part;
 
-    /* It would take as long again. */
+    /* It would take too long again. */
     expire->blobs_at = agent_database_after(
         expire->context,
         failure == AGENT_FAILURE_TIMEOUT ? BLOB_LONG_PAUSE : INTERVAL);

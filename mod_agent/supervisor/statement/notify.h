@@ -14,7 +14,7 @@
 
 typedef struct agent_notify_t {
     const agent_context_t *context;
-    /* Holds the ids; made anew after each statement. */
+    /* Holds the ids; cleared after each statement. */
     apr_pool_t *pool;
     apr_hash_t *ids;
     /* Ids of the statement in flight. */

@@ -37,7 +37,7 @@ static agent_release_t *find_due(const agent_runs_t *runs)
     return NULL;
 }
 
-/* A release that waits for a batch is tried again when that is saved. */
+/* A release that waits for a batch becomes due when that is saved. */
 static apr_time_t due_release(void *part)
 {
     const agent_release_runs_t *statement = part;
@@ -138,7 +138,7 @@ static apr_status_t send_release(void *part, agent_database_t *database,
     agent_release_t *first = find_due(statement->runs);
 
     if (first == NULL) {
-        /* due() has found one. */
+        /* due_release() has found one. */
         abort();
     }
     return first->error != NULL ? send_end(statement, first, database, err)
@@ -168,7 +168,7 @@ static void receive_release(void *part, const agent_db_result_t *result)
 
     for (int row = 0; row < agent_db_rows(result); row++) {
         agent_report_write(runs->context, AGENT_LOG_INFO, "AGT0346", 0,
-                           "run %s given back: %s",
+                           "run %s released: %s",
                            agent_db_value(result, row, COL_RUN),
                            agent_db_value(result, row, COL_OUTCOME));
     }
@@ -198,7 +198,7 @@ static void count_failure(agent_runs_t *runs, agent_release_t *release)
 
     if (++release->failures == MAX_FAILURES && release->error == NULL) {
         agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0372", 0,
-                           "run %.36s could not be given back in time: it ends "
+                           "run %.36s could not be released in time: it ends "
                            "in error",
                            release->key.run_id);
         release->error = "release_timeout";

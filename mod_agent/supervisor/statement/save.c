@@ -10,10 +10,10 @@
 
 #include "../run_end.h"
 
-/* After so many failures of any kind the data is taken for the cause. */
+/* After so many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
 
-/* No output of its run is in a batch before it. */
+/* Whether no earlier batch has output of its run. */
 static bool is_next_of_run(const agent_batch_queue_t *queue,
                            const agent_batch_t *lane)
 {
@@ -130,7 +130,7 @@ static apr_status_t send_any(const agent_worker_t *worker, agent_batch_t *batch,
     const char *params[2];
 
     if (batch == NULL) {
-        /* due() has found one. */
+        /* The function `due` has found one. */
         abort();
     }
     params[0] = worker->id;
@@ -138,7 +138,8 @@ static apr_status_t send_any(const agent_worker_t *worker, agent_batch_t *batch,
         params[1] = copy_live_items(batch, pool);
     }
     else {
-        /* After the content, not part of it: the batch may be sent again. */
+        /* After the content, but not part of it: the batch may be sent again.
+         */
         memcpy(agent_buffer_reserve(&batch->text, 2), "]", 2);
         params[1] = agent_buffer_text(&batch->text);
     }
@@ -238,7 +239,7 @@ static void receive_lane(void *part, const agent_db_result_t *result)
     take_answer(part, true, result);
 }
 
-/* Why the output of a run is not stored. */
+/* Why the output of a run cannot be stored. */
 typedef struct refusal_t {
     const char *code;
     const char *message;

@@ -14,7 +14,8 @@ typedef struct agent_save_t {
     agent_schedule_t *schedule;
 } agent_save_t;
 
-/* The shared batches, and the lanes (../lease/batch.h): of one agent_save_t. */
+/* For shared batches, and for lanes (../lease/batch.h); both take an
+ * agent_save_t. */
 extern const agent_operation_t agent_batch_operation;
 extern const agent_operation_t agent_lane_operation;
 

@@ -30,7 +30,8 @@ void agent_worker_on_connected(void *part, bool is_first, const char *unsafe)
         delay_sweep(worker);
     }
     else if (unsafe != NULL) {
-        /* Once: the operator's choice, which other guarantees depend on. */
+        /* Logged once: it is the operator's choice, but guarantees depend on
+         * it. */
         agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0316", 0,
                            "a crash of the database may lose runs that were "
                            "acknowledged: %s",
@@ -82,7 +83,7 @@ static apr_status_t send_renew(void *part, agent_database_t *database,
                          database->scratch);
 }
 
-/* Other workers have, or may have, all our runs: stop at once, register again.
+/* Other workers may have all our runs: kills the runners and registers again.
  */
 static void become_fenced(agent_worker_t *worker)
 {
@@ -117,7 +118,7 @@ static void receive_renew(void *part, const agent_db_result_t *result)
     worker->renew_at = worker->sent_at + worker->context->timing.renew;
     if (worker->runners->is_stopped) {
         agent_report_write(worker->context, AGENT_LOG_NOTICE, "AGT0325", 0,
-                           "lease renewed again: runners go on");
+                           "lease renewed again: runners continue");
         agent_runner_signal_all(worker->runners, SIGCONT);
         worker->runners->is_stopped = false;
     }
@@ -135,7 +136,8 @@ const agent_operation_t agent_renew_operation = {
 
 /* ---- without a renewal ---- */
 
-/* After 13/20 of the lease runners are stopped, after all of it killed. */
+/* Without a renewal, runners are stopped after 13/20 of the lease and killed
+ * after all of it. */
 static apr_time_t stop_time(const agent_worker_t *worker)
 {
     return worker->renewed_at + worker->context->timing.stop;
@@ -181,9 +183,8 @@ void agent_worker_doubt(agent_worker_t *worker)
 {
     if (agent_worker_is_live(worker) && !worker->is_in_doubt) {
         agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0315", 0,
-                           "the answer to a claim was lost: registering anew "
-                           "when the runs under way have ended, in %d s at "
-                           "the latest",
+                           "the result of a claim was lost: registering again "
+                           "when the runs under way have ended, within %d s",
                            worker->context->config->lease_sec);
         worker->is_in_doubt = true;
         worker->doubt_until = worker->context->now
@@ -201,11 +202,12 @@ static bool may_deregister(const agent_worker_t *worker)
 
 static void resolve_doubt(agent_worker_t *worker)
 {
-    /* First: while runners send output there is always something to save. */
+    /* Before the check below: while runners send output there is always
+     * something to save. */
     if (worker->doubt_until <= worker->context->now
         && worker->runs->leases.held > 0) {
         agent_runner_kill_all(worker->runners, worker->runs, AGENT_LOSS_FORGET,
-                              "registering anew");
+                              "registering again");
     }
     if (may_deregister(worker)) {
         agent_worker_leave(worker);

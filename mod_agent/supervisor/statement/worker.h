@@ -28,7 +28,7 @@ typedef enum agent_worker_state_t {
     AGENT_WORKER_LEFT
 } agent_worker_state_t;
 
-/* More are found at the next sweep. */
+/* The next sweep finds further ones. */
 #define AGENT_DEAD_MAX 64
 
 /* A worker to be marked dead: its id in the database, as text. */
@@ -51,11 +51,11 @@ typedef struct agent_worker_t {
     /* Its id in the database, as text. */
     char id[24];
     char boot_id[AGENT_PROCESS_BOOT_SIZE];
-    /* Workers to be marked dead, one after the other, whatever our own state;
+    /* Workers to be marked dead, one after the other, in any state of this one;
      * at most AGENT_DEAD_MAX of agent_dead_t. */
     apr_array_header_t *dead;
-    /* Runs that the next statement releases; when it may be sent; it ends a run
-     * that cannot be released. */
+    /* Runs that the next statement releases; when it may be sent; whether it
+     * ends a run that cannot be released. */
     agent_limit_t dead_limit;
     apr_time_t dead_at;
     bool is_failing_run;
@@ -68,7 +68,7 @@ typedef struct agent_worker_t {
     apr_time_t partitions_at;
     /*
      * The result of a claim was lost: runs may be leased to this worker that it
-     * does not know. Until doubt_until the runs it knows may end; then all are
+     * does not know. The runs it knows may end until doubt_until; then all are
      * requeued.
      */
     apr_time_t doubt_until;
@@ -96,7 +96,8 @@ static inline bool agent_worker_is_live(const agent_worker_t *worker)
     return worker->state == AGENT_WORKER_LIVE;
 }
 
-/* The connection of renewals, or the other one, is up: renew first. */
+/* Called when the first connection, or the second one, is up again: a renewal
+ * is due at once. */
 void agent_worker_on_connected(void *part, bool is_first, const char *unsafe);
 void agent_worker_on_bulk_connected(void *part, bool is_first,
                                     const char *unsafe);
@@ -107,7 +108,8 @@ void agent_worker_tick(agent_worker_t *worker);
 /* When agent_worker_tick() must be called at the latest. */
 apr_time_t agent_worker_next_tick(const agent_worker_t *worker);
 
-/* The result of a claim was lost. */
+/* The result of a claim was lost: no more claims; registers again when the runs
+ * that it knows have ended. */
 void agent_worker_doubt(agent_worker_t *worker);
 
 /* Adds a worker to be marked dead, unless it is in the list. */

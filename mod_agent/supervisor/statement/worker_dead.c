@@ -143,7 +143,7 @@ static void receive_dead(void *part, const agent_db_result_t *result)
     }
 }
 
-/* A run can neither be released nor ended: other workers go first. */
+/* Its first run can be neither released nor ended: other workers go first. */
 static void postpone_dead(agent_worker_t *worker)
 {
     agent_dead_t first = *get_dead(worker, 0);
@@ -172,7 +172,7 @@ static void fail_dead(void *part, agent_failure_t failure)
     }
     else {
         agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0373", 0,
-                           "a run of worker %s could not be given back in "
+                           "a run of worker %s could not be released in "
                            "time: it ends in error",
                            get_dead(worker, 0)->id);
         worker->is_failing_run = true;

@@ -49,7 +49,7 @@ static bool is_predecessor(agent_worker_t *worker, const char *id,
     if (*worker->id != '\0'
         && !agent_process_same_boot(worker->boot_id, boot)) {
         agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0327", 0,
-                           "worker %s is of another machine that has our name "
+                           "worker %s is of another machine with the same name "
                            "%s: AgentNode must differ",
                            id, worker->context->config->node_name);
         return false;

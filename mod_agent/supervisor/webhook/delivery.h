@@ -15,11 +15,12 @@
 #include "../ring.h"
 #include "outcome.h"
 
-/* Deliveries at once, those included whose outcome is not saved yet; no more
- * are claimed while their bodies sum up to this. */
+/* Deliveries at once, including those whose outcome is not saved yet, and the
+ * sum of their bodies at which no more are claimed. */
 #define AGENT_WEBHOOK_SLOTS     64
 #define AGENT_WEBHOOK_MAX_BYTES ((apr_size_t)16 * 1024 * 1024)
-/* For each: two connections that race (IPv6, IPv4), and one name resolution. */
+/* Sockets: for each delivery two connections that race (IPv6, IPv4), and one
+ * name resolution. */
 #define AGENT_WEBHOOK_SOCKETS (3 * AGENT_WEBHOOK_SLOTS)
 
 typedef struct agent_delivery_table_t agent_delivery_table_t;
@@ -35,7 +36,7 @@ typedef struct agent_delivery_t {
     agent_egress_target_t target;
     const char *body;
     apr_size_t length;
-    /* While it is sent; NULL before and after. */
+    /* NULL before it is sent and after. */
     CURL *easy;
     struct curl_slist *headers;
     char failure[CURL_ERROR_SIZE];
@@ -44,7 +45,7 @@ typedef struct agent_delivery_t {
     /* An address of its host that AgentWebhookAllow does not permit. */
     const char *denied;
     bool has_connected;
-    /* Once it has ended; is_sent: its outcome is being saved. */
+    /* Set when it has ended; is_sent: the outcome is being saved. */
     agent_webhook_outcome_t outcome;
     bool is_sent;
 } agent_delivery_t;
@@ -79,28 +80,29 @@ struct agent_delivery_table_t {
 void agent_delivery_init(agent_delivery_table_t *table,
                          agent_context_t *context, struct agent_poll_t *poll);
 
-/* Nothing is being sent, and all outcomes are saved. */
+/* Whether nothing is being sent and all outcomes are saved. */
 bool agent_delivery_is_idle(const agent_delivery_table_t *table);
 
-/* Longest attempt. */
+/* Time limit of an attempt. */
 apr_interval_time_t agent_delivery_timeout(const agent_delivery_table_t *table);
 
-/* A delivery of that ring; account_id NULL: of any account. NULL: none. */
+/* Finds a delivery in a ring; account_id NULL: of any account. Returns NULL
+ * when there is none. */
 agent_delivery_t *agent_delivery_find(agent_delivery_ring_t *ring,
                                       const char *run_id,
                                       const char *account_id);
 
-/* Puts it into the ring of those that are sent. */
+/* Adds it to the deliveries that are being sent. */
 void agent_delivery_add(agent_delivery_t *delivery);
 
-/* It has ended: its outcome is to be saved. */
+/* Moves it to the ended ones, with the outcome that is to be saved. */
 void agent_delivery_end(agent_delivery_t *delivery,
                         const agent_webhook_response_t *response);
 
-/* Drops the connection, if there is one. */
+/* Ends its transfer, if it has one. */
 void agent_delivery_disconnect(agent_delivery_t *delivery);
 
-/* Frees it, or all of a ring. */
+/* Free one delivery, or all of a ring. */
 void agent_delivery_free(agent_delivery_t *delivery);
 void agent_delivery_free_all(agent_delivery_ring_t *ring);
 

@@ -7,7 +7,7 @@
 
 /* Connections kept for the next delivery to the same receiver. */
 #define KEPT_CONNECTIONS 16L
-/* libcurl is called at least so often while something is sent. */
+/* libcurl is called at least this often while something is sent. */
 #define LONGEST_PAUSE apr_time_from_sec(1)
 
 /* ---- callbacks of libcurl ---- */
@@ -46,8 +46,8 @@ static int set_timer(CURLM *multi, long timeout_ms, void *baton)
 {
     agent_delivery_table_t *table = baton;
 
-    /* One more millisecond: libcurl rounds, and ignores a call that is early.
-     */
+    /* One millisecond more: libcurl rounds down, and ignores a call that is too
+     * early. */
     table->timer_at = timeout_ms < 0
         ? AGENT_CLOCK_NEVER
         : agent_clock_now() + apr_time_from_msec(timeout_ms + 1);
@@ -61,7 +61,7 @@ static bool open_multi(agent_delivery_table_t *table)
     if (table->multi != NULL) {
         return true;
     }
-    /* Here and not earlier: only in this process, and only if needed. */
+    /* Not at start: only a process that sends webhooks needs it. */
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         return false;
     }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl in the supervisor's loop: it names descriptors and a timer, and is
- * called when one is ready or due.
+ * libcurl's multi interface in the poll loop: libcurl gives the sockets to poll
+ * and a timer, and is called when one is ready or due.
  */
 #ifndef AGENT_SUPERVISOR_WEBHOOK_LOOP_H
 #define AGENT_SUPERVISOR_WEBHOOK_LOOP_H
 
 #include "delivery.h"
 
-/* Begins to send a delivery of the table; it ends at once where that is
- * impossible. */
+/* Starts to send a delivery of the table. It ends at once when its URL is not
+ * permitted or libcurl fails. */
 void agent_webhook_send(agent_delivery_t *delivery);
 
 /* Calls libcurl when its timer is due; returns when to be called again. */

@@ -7,15 +7,15 @@
 
 #include <apr_pools.h>
 
-/* An attempt that has ended. */
+/* The response to an attempt, or its failure. */
 typedef struct agent_webhook_response_t {
     /* HTTP status; 0 when none arrived. */
     int status;
-    /* Without a status: the reason, perhaps in words of the receiver. */
+    /* Without a status: the reason, which may quote the receiver. */
     const char *failure;
-    /* Without a status: no attempt can succeed. */
+    /* Without a status: a further attempt cannot succeed. */
     bool is_final;
-    /* Seconds of its Retry-After; 0: none. */
+    /* Seconds of its Retry-After; 0: it has none. */
     int retry_after;
 } agent_webhook_response_t;
 
@@ -25,7 +25,7 @@ typedef struct agent_webhook_outcome_t {
     const char *result;
     /* Why, in printable ASCII; NULL when delivered. */
     const char *reason;
-    /* Seconds that the receiver asks to wait; 0: it does not. */
+    /* Seconds of Retry-After; 0: none. */
     int wait;
 } agent_webhook_outcome_t;
 

@@ -34,8 +34,8 @@ static const char *print_address(const struct sockaddr *address,
     return apr_pstrdup(pool, text);
 }
 
-/* This host's addresses: they change with its interfaces, and services on it
- * may trust connections from them (`Require local`). */
+/* This host's addresses, read again at times since interfaces change. Services
+ * on this host may trust connections from them (`Require local`). */
 static const apr_array_header_t *find_own(agent_delivery_table_t *table)
 {
     apr_array_header_t *own;
@@ -53,8 +53,8 @@ static const apr_array_header_t *find_own(agent_delivery_table_t *table)
     return own;
 }
 
-/* libcurl connects to this very address next, whatever the name resolved to
- * before. */
+/* Checked here, since libcurl connects to this address next; the name may have
+ * resolved to another one before. */
 static curl_socket_t open_socket(void *baton, curlsocktype purpose,
                                  struct curl_sockaddr *address)
 {
@@ -104,7 +104,8 @@ void agent_webhook_request_read(agent_webhook_response_t *response,
     curl_off_t wait = 0;
     long status = 0;
 
-    /* A status counts even if the rest of the response was cut or too long. */
+    /* The status is valid even if the rest of the response was cut off or too
+     * long. */
     curl_easy_getinfo(delivery->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(delivery->easy, CURLINFO_RETRY_AFTER, &wait);
     response->status = (int)status;
@@ -167,8 +168,8 @@ static void set_safety(agent_delivery_t *delivery)
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    /* The end of a delivery must not wait for name resolution, whose time is
-     * not bounded. */
+    /* The end of a delivery must not wait for name resolution, which may take
+     * any time. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, count_bytes);
@@ -197,8 +198,8 @@ static void set_request(agent_delivery_t *delivery)
     curl_easy_setopt(easy, CURLOPT_PRIVATE, delivery);
 }
 
-/* The rules may have changed since the run was created, or be another server's.
- */
+/* The run may have been created under other rules: earlier ones, or those of
+ * another server. */
 const char *agent_webhook_request_check(agent_delivery_t *delivery)
 {
     const char *expected = agent_egress_read_url(&delivery->target,

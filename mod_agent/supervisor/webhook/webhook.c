@@ -13,7 +13,7 @@
 #define INTERVAL    apr_time_from_sec(1)
 #define SWEEP_PAUSE apr_time_from_sec(3600)
 #define CLAIM_MOST  16
-/* Part of a lease after the longest attempt: to save the outcome. */
+/* A lease is this much longer than an attempt: time to save the outcome. */
 #define LEASE_MARGIN_SEC 30
 
 enum { COL_ACCOUNT, COL_RUN, COL_ATTEMPT, COL_URL, COL_BODY };
@@ -94,7 +94,8 @@ static void take_delivery(agent_delivery_table_t *table,
         &table->sending, delivery->run_id, delivery->account_id);
 
     if (same != NULL) {
-        /* Its lease expired and it was claimed again: one attempt is enough. */
+        /* Its lease expired and it was claimed again: the attempt under way is
+         * enough. */
         same->attempt = delivery->attempt;
         apr_pool_destroy(delivery->pool);
         return;
@@ -112,11 +113,13 @@ static void receive_claim(void *part, const agent_db_result_t *result)
         ? webhook->context->now
         : agent_database_after(webhook->context, INTERVAL);
 
-    /* A request since then may be for a row that this claim did not see. */
+    /* A request that came since then may be for a row that this claim missed.
+     */
     if (next < webhook->schedule->webhooks_at) {
         webhook->schedule->webhooks_at = next;
     }
-    /* Otherwise this worker leaves: mark_worker_dead releases them. */
+    /* They are not sent once this worker leaves: mark_worker_dead releases
+     * them. */
     for (int row = 0;
          webhook->context->mode == AGENT_MODE_RUNNING && row < rows; row++) {
         take_delivery(table, result, row);
@@ -127,7 +130,7 @@ static void fail_claim(void *part, agent_failure_t failure)
 {
     agent_webhook_t *webhook = part;
 
-    /* If it was executed, these deliveries are due again after their lease. */
+    /* If it was executed, its deliveries are due again after their lease. */
     webhook->schedule->webhooks_at = agent_database_retry_at(webhook->context,
                                                              failure);
 }
@@ -192,8 +195,8 @@ static apr_status_t send_save(void *part, agent_database_t *database,
     return agent_db_send(database->db, &save_webhooks, params, err, pool);
 }
 
-/* The first failure of a delivery is logged; later ones only at level info:
- * they are too many while a receiver is down. */
+/* The first failure of a delivery is a warning. Later ones have level info:
+ * there are too many while a receiver is down. */
 static void report_failure(const agent_delivery_t *delivery, const char *host,
                            const char *next_sec)
 {
@@ -238,7 +241,7 @@ static void report_end(const agent_delivery_t *delivery, const char *outcome,
     }
 }
 
-/* One row for each item, in another order. */
+/* The result has one row for each item, in any order. */
 static void receive_save(void *part, const agent_db_result_t *result)
 {
     agent_webhook_t *webhook = part;
@@ -260,8 +263,8 @@ static void receive_save(void *part, const agent_db_result_t *result)
             agent_delivery_free(delivery);
         }
     }
-    /* Their receivers may have more, which was not claimed for lack of slots.
-     */
+    /* Their receivers may have further webhooks, which had to wait for these
+     * slots. */
     webhook->schedule->webhooks_at = webhook->context->now;
 }
 
@@ -271,7 +274,8 @@ static void fail_save(void *part, agent_failure_t failure)
 
     webhook->save_at = agent_database_retry_at(webhook->context, failure);
     if (failure == AGENT_FAILURE_DATA) {
-        /* It would fail again; they are due again after their leases. */
+        /* It would fail again; the deliveries are due again after their leases.
+         */
         agent_delivery_free_all(&webhook->deliveries->ended);
     }
 }
