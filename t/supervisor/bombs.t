@@ -467,7 +467,7 @@ subtest 'the next supervisor of a host executes runs though one of its predecess
     wait_status($run, 'error', 180);
     is run_field($run, "error->>'error'"), 'release_timeout', 'the run that cannot be released ends in error';
     cmp_ok last_end($small), '<', last_end($run), 'after runs that came later';
-    like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be given back in time/, 'the log says so';
+    like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be released in time/, 'the log says so';
     mend_rollback();
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
