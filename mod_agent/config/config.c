@@ -283,23 +283,25 @@ const char *const *agent_config_graph_names(const agent_server_config_t *config,
     return names;
 }
 
+/* The last one, whose value is in force. */
 static const char *find_directive(const ap_directive_t *node, const char *name)
 {
+    const char *found = NULL;
+
     for (; node != NULL; node = node->next) {
+        const char *args = NULL;
+
         if (strcasecmp(node->directive, name) == 0) {
-            return node->args;
+            args = node->args;
         }
         /* Into <IfModule> and the like, not into virtual hosts. */
-        if (node->first_child != NULL
-            && strncasecmp(node->directive, "<If", 3) == 0) {
-            const char *args = find_directive(node->first_child, name);
-
-            if (args != NULL) {
-                return args;
-            }
+        else if (node->first_child != NULL
+                 && strncasecmp(node->directive, "<If", 3) == 0) {
+            args = find_directive(node->first_child, name);
         }
+        found = args != NULL ? args : found;
     }
-    return NULL;
+    return found;
 }
 
 const char *agent_config_other_directive(const char *name)

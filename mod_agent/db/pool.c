@@ -19,9 +19,13 @@
  * worth it for large texts only. */
 #define KEPT_BYTES  ((apr_size_t)1024 * 1024)
 #define SMALL_BYTES ((apr_size_t)512 * 1024)
-/* How long a request waits for others that replace theirs; then its connection
- * is replaced after a later one. */
+/* How long the request whose response made the buffers grow waits for others
+ * that replace their connections. */
 #define OPENING_WAIT apr_time_from_sec(2)
+/* After a failure new connections are tried for a hundredth of the time, so
+ * that few requests wait for a PostgreSQL that accepts none. */
+#define FAILURE_PAUSE  apr_time_from_sec(10)
+#define FAILURE_FACTOR 100
 
 struct agent_db_pool_t {
     server_rec *server;
@@ -39,8 +43,10 @@ struct agent_db_pool_t {
      * once instead of waiting for an attempt that may take seconds. */
     bool probing;
     apr_size_t kept_bytes;
-    /* For replaced connections, 24 bytes each; under `opening`. */
+    /* Under `opening`: for replaced connections, 24 bytes each; when the next
+     * one may be tried. */
     apr_pool_t *opened;
+    apr_time_t open_at;
     apr_thread_mutex_t *opening;
     /* mod_dbd's functions, looked up once. */
     APR_OPTIONAL_FN_TYPE(ap_dbd_open) * open;
@@ -53,8 +59,6 @@ typedef struct wrapper_t {
     agent_db_t *db;
     /* Its part of connections->kept_bytes. */
     apr_size_t kept_bytes;
-    /* It was to be replaced, but another one took too long. */
-    bool is_overdue;
     apr_pool_t *pool;
 } wrapper_t;
 
@@ -189,30 +193,53 @@ static wrapper_t *find_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
 /* ---- connections with large buffers ---- */
 
 /* Not in the handle's pool: other threads use its allocator, and mod_dbd's
- * cleanup needs the memory until the child ends. NULL: the database refused,
- * or another thread is still connecting: the caller has a request to serve. */
-static apr_dbd_t *open_fresh(wrapper_t *wrapper, const ap_dbd_t *handle)
+ * cleanup needs the memory until the child ends. */
+static apr_dbd_t *open_locked(agent_db_pool_t *connections,
+                              const apr_dbd_driver_t *driver)
 {
-    agent_db_pool_t *connections = wrapper->connections;
+    apr_time_t start = apr_time_now();
     const char *message = NULL;
     apr_dbd_t *fresh = NULL;
-    apr_status_t rv = apr_thread_mutex_timedlock(connections->opening,
-                                                 OPENING_WAIT);
 
-    wrapper->is_overdue = rv != APR_SUCCESS;
-    if (rv != APR_SUCCESS) {
+    if (start < connections->open_at) {
         return NULL;
     }
-    rv = apr_dbd_open_ex(handle->driver, connections->opened,
-                         connections->params, &fresh, &message);
-    apr_thread_mutex_unlock(connections->opening);
-    return rv == APR_SUCCESS ? fresh : NULL;
+    if (apr_dbd_open_ex(driver, connections->opened, connections->params,
+                        &fresh, &message)
+        != APR_SUCCESS) {
+        apr_time_t now = apr_time_now();
+        apr_interval_time_t pause = FAILURE_FACTOR * (now - start);
+
+        connections->open_at = now
+            + (pause > FAILURE_PAUSE ? pause : FAILURE_PAUSE);
+        return NULL;
+    }
+    return fresh;
+}
+
+/* NULL: the database refused, or did so a short time ago, or another thread is
+ * still connecting after `wait`: the caller has a request to serve. */
+static apr_dbd_t *open_fresh(agent_db_pool_t *connections,
+                             const apr_dbd_driver_t *driver,
+                             apr_interval_time_t wait)
+{
+    apr_status_t rv = wait > 0
+        ? apr_thread_mutex_timedlock(connections->opening, wait)
+        : apr_thread_mutex_trylock(connections->opening);
+    apr_dbd_t *fresh = NULL;
+
+    if (rv == APR_SUCCESS) {
+        fresh = open_locked(connections, driver);
+        apr_thread_mutex_unlock(connections->opening);
+    }
+    return fresh;
 }
 
 /* libpq never shrinks its buffers. */
-static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
+static void renew(wrapper_t *wrapper, ap_dbd_t *handle,
+                  apr_interval_time_t wait)
 {
-    apr_dbd_t *fresh = open_fresh(wrapper, handle);
+    apr_dbd_t *fresh = open_fresh(wrapper->connections, handle->driver, wait);
 
     if (fresh == NULL) {
         return;
@@ -223,20 +250,19 @@ static void renew(wrapper_t *wrapper, ap_dbd_t *handle)
     agent_allocator_end_apart(handle->pool, wrapper->pool);
 }
 
-/* Before the connection is returned. One with statements prepared by mod_dbd is
- * not replaced. */
+/* Before the connection is returned. One that could not be replaced is tried
+ * again after each query, without waiting for others. One with statements
+ * prepared by mod_dbd is not replaced. */
 static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
 {
     agent_db_pool_t *connections = wrapper->connections;
     apr_size_t bytes = wrapper->db->carried;
+    bool has_grown = bytes > wrapper->kept_bytes;
 
-    if (bytes < SMALL_BYTES
-        || (bytes <= wrapper->kept_bytes && !wrapper->is_overdue)) {
-        return;
-    }
-    if (count_kept(wrapper, bytes) > KEPT_BYTES && connections->params != NULL
+    if (bytes >= SMALL_BYTES && count_kept(wrapper, bytes) > KEPT_BYTES
+        && connections->params != NULL
         && apr_hash_count(handle->prepared) == 0) {
-        renew(wrapper, handle);
+        renew(wrapper, handle, has_grown ? OPENING_WAIT : 0);
     }
 }
 

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # A connection with large buffers is replaced by a new one. While PostgreSQL
-# accepts no new connections that holds up one request, not all.
+# accepts no new connections that holds up one request, not all, and while it
+# refuses them the old ones stay in use.
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Cost;
+use AgentTest::Database;
+use AgentTest::Env qw(is_sanitized);
 use AgentTest::Postgres;
+use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use AgentTest::Wait;
 use IO::Select;
@@ -68,5 +73,36 @@ is $client->get("/threads/$thread")->{status}, 200, 'small reads do not wait';
 kill CONT => $postgres->postmaster_pid;
 wait_for('the last answer', sub { count_ended($select, $text) == $READS });
 pass 'all large reads are answered';
+
+
+# All responses of so many requests at once are 200.
+sub read_together {
+    my ($path) = @_;
+    my ($reads, $answers) = together($path);
+    wait_for('all responses', sub { count_ended($reads, $answers); !$reads->count });
+    return $READS == grep { /\AHTTP\/1\.1 200/ } values %{$answers};
+}
+
+subtest 'a connection that could not be replaced is replaced by a later query' => sub {
+    plan skip_all => 'a sanitizer keeps what was freed' if is_sanitized();
+    my @children = httpd_children($server->httpd_pid);
+    is scalar @children, 1, 'one child has all connections';
+    read_together("/threads/$thread") for 1 .. 20;
+    my $before = resident_bytes(@children);
+    $client->post($runs, { assistant_id => 'agent', after_seconds => 3600, multitask_strategy => 'enqueue',
+        input => { messages => [ { role => 'user', content => 'x' x 3_900_000 } ] } }) for 1 .. 2;
+    local @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($postgres->host, 'postgres', 'agent');
+    sql('alter role agent connection limit 1');
+    ok read_together("$runs?limit=10"), 'large reads while PostgreSQL refuses connections' for 1 .. 3;
+    cmp_ok resident_bytes(@children), '>', 2 * $before, 'the connections keep their buffers';
+    sql('alter role agent connection limit -1');
+    my $returned = eval {
+        wait_for('memory to be returned', sub {
+            read_together("/threads/$thread");
+            return resident_bytes(@children) < 1.2 * $before;
+        });
+    };
+    ok $returned, 'later queries replace them, and the memory is returned';
+};
 
 done_testing;
