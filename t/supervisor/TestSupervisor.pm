@@ -20,8 +20,8 @@ use Cpanel::JSON::XS;
 use POSIX qw(WNOHANG mkfifo);
 use Socket qw(SOCK_DGRAM);
 
-our @EXPORT = qw(start_cluster create_thread create_run create_each create_runs run_field status_of
-    wait_status wait_final wait_all_final wait_events events_of make_gate open_gate uuid build
+our @EXPORT = qw(start_cluster create_thread create_run create_each create_all create_runs run_field
+    status_of quoted wait_status wait_final wait_all_final wait_events events_of make_gate open_gate uuid build
     program fast_timing start_listener listen_once);
 
 our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
@@ -249,11 +249,17 @@ sub create_thread {
 # so many empty ones; request => {...} has more fields of the request.
 sub create_run { return create_each(1, @_) }
 
-# So many of them one after the other, each on its own thread: their ids.
+# So many of them, each on its own thread: their ids.
 sub create_each {
-    my ($count, $input, %args) = @_;
+    my ($count, @run) = @_;
+    return create_all(map { [@run] } 1 .. $count);
+}
+
+# Arguments of create_run in each: creates these runs one after the other.
+sub create_all {
     my (@runs, @statements);
-    for (1 .. $count) {
+    for (@_) {
+        my ($input, %args) = @{$_};
         my $thread = $args{thread} // uuid();
         push @statements, "select code from agent.create_thread('$ACCOUNT', '$thread', 'raise', '{}')" if !$args{thread};
         push @runs, uuid();

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+# Statements of one run that always take too long end that run, no other.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Cost;
+use AgentTest::Database;
+use Test::More;
+use TestLarge;
+use TestSupervisor;
+
+my $pg = start_cluster();
+
+# Statements that always take too long are given up soon.
+my @short_statements = (lease_sec => 20, timing_ms => { %{ fast_timing() }, statement => 1000 });
+
+# Makes every rollback take longer than a statement may.
+sub break_rollback {
+    sql('alter function agent.discard_run(uuid, uuid, uuid) rename to discard_run_kept');
+    return sql('create function agent.discard_run(uuid, uuid, uuid) returns uuid language plpgsql as '
+        . "'begin perform pg_sleep(3600); return null; end'");
+}
+
+sub mend_rollback {
+    sql('drop function agent.discard_run(uuid, uuid, uuid)');
+    return sql('alter function agent.discard_run_kept(uuid, uuid, uuid) rename to discard_run');
+}
+
+my $START_TYPES = 'uuid, uuid, uuid, text, integer, smallint';
+
+sub break_start {
+    my ($run) = @_;
+    sql("alter function agent.compose_start($START_TYPES) rename to compose_start_kept");
+    return sql("create function agent.compose_start(a uuid, r uuid, t uuid, g text, e integer, n smallint) "
+        . 'returns table (start text) language plpgsql as '
+        . "'begin if r = ''$run'' then perform pg_sleep(3600); end if; "
+        . "return query select * from agent.compose_start_kept(a, r, t, g, e, n); end'");
+}
+
+sub mend_start {
+    sql("drop function agent.compose_start($START_TYPES)");
+    return sql("alter function agent.compose_start_kept($START_TYPES) rename to compose_start");
+}
+
+sub roll_back {
+    my ($run) = @_;
+    my $thread = run_field($run, 'thread_id');
+    return is sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '$thread', '$run', 'rollback')"),
+        'ok', 'its rollback is asked for';
+}
+
+subtest 'a rollback that always takes too long ends its own run in error, no other' => sub {
+    my $sv = TestSupervisor->start($pg, @short_statements);
+    $sv->wait_ready;
+    my $run = start_run($sv, { do => 'hang' });
+    my $other = start_run($sv, { do => 'hang' });
+    break_rollback();
+    roll_back($run);
+    my @small;
+    my $cost = cost_of([ $sv->pid ], sub {
+        $sv->wake('C');
+        for (1 .. 3) {
+            push @small, create_run({ do => 'step' });
+            $sv->wake;
+            wait_status($small[-1], 'success');
+        }
+        wait_status($run, 'error', 180);
+    });
+    is_linear($cost, 0, 'the supervisor waits, it does not spin');
+    is run_field($run, "error->>'error'"), 'output_timeout', 'which says why';
+    cmp_ok last_end(@small), '<', last_end($run), 'others end before it';
+    is status_of($other), 'pending', 'another run continues';
+    is sql("select attempts from agent.run_queue where run_id = '$other'"), 1, 'at its first attempt';
+    mend_rollback();
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+    sql('delete from agent.run_queue');
+};
+
+subtest 'a state that always takes too long to read ends its own run in error, no other' => sub {
+    my ($slow, @others) = create_large_runs(3, 150, { do => 'noop' });
+    break_start($slow);
+    my $sv = TestSupervisor->start($pg, @short_statements);
+    $sv->wait_ready;
+    wait_status($_, 'success', 60) for @others;
+    wait_status($slow, 'error', 180);
+    is run_field($slow, "error->>'error'"), 'start_timeout', 'which says why';
+    mend_start();
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'the next supervisor of a host executes runs though one of its predecessor cannot be released' => sub {
+    my $sv = TestSupervisor->start($pg, @short_statements);
+    $sv->wait_ready;
+    my $run = start_run($sv, { do => 'hang' });
+    break_rollback();
+    $sv->stop('KILL');
+    roll_back($run);
+    $sv->launch;
+    $sv->{ended} = 0;
+    my $small = create_run({ do => 'noop' });
+    wait_status($small, 'success');
+    wait_status($run, 'error', 180);
+    is run_field($run, "error->>'error'"), 'release_timeout', 'the run that cannot be released ends in error';
+    cmp_ok last_end($small), '<', last_end($run), 'after runs that came later';
+    like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be released in time/, 'the log says so';
+    mend_rollback();
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+done_testing;
