@@ -31,7 +31,7 @@ typedef struct agent_tool_t {
 /* <AgentGraph NAME>: a built-in graph and its model. */
 typedef struct agent_graph_t {
     const char *name;
-    /* UUIDv5 of the name: the graph's own assistant. */
+    /* UUIDv5 of the name: the graph's system assistant. */
     const char *assistant_id;
     /* demo, anthropic or openai. */
     const char *provider;

@@ -9,7 +9,7 @@
 const agent_graph_t *agent_config_find_graph(
     const agent_server_config_t *config, const char *name);
 
-/* The graph whose own assistant has that (lower case) id, or NULL. */
+/* The graph whose system assistant has that (lower case) id, or NULL. */
 const agent_graph_t *agent_config_find_assistant(
     const agent_server_config_t *config, const char *assistant_id);
 

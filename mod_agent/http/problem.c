@@ -45,7 +45,7 @@ void agent_problem_log(const agent_call_t *call)
     }
     else if (is_configurable(err->id)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, call->r,
-                      AGENT_LOGNO(0731) "%s %s: %s: %s", call->r->method,
+                      AGENT_LOGNO(0104) "%s %s: %s: %s", call->r->method,
                       call->r->uri, agent_error_code(err->id), cause);
     }
     else {

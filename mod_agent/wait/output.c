@@ -130,9 +130,9 @@ static void resume(const agent_output_t *output, conn_rec *c)
     if (!agent_share_resume(output->share)) {
         c->aborted = 1;
         ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, c,
-                      AGENT_LOGNO(0721) "cut: the client does not read, and "
-                                        "this child holds too much for such "
-                                        "clients");
+                      AGENT_LOGNO(0202) "cut: the client does not read, and "
+                                        "this child holds too much output for "
+                                        "such clients");
     }
 }
 

@@ -36,7 +36,7 @@ sub stall {
 
 sub count_cut {
     my ($server) = @_;
-    return scalar(() = $server->error_log =~ /AGT0721/g);
+    return scalar(() = $server->error_log =~ /AGT0202/g);
 }
 
 # The kernel takes little of each answer. While no thread is idle httpd accepts

@@ -240,7 +240,7 @@ subtest 'Host: foreign names are 421' => sub {
         'HTTP/1.0 without Host is served';
     is says(ask($client, 'GET /info', { Host => '' })), '400 bad_request',
         'an empty Host is 400';
-    like $server->error_log, qr{AGT0731: GET /info: misdirected_request: Host: evil\.example$}m,
+    like $server->error_log, qr{AGT0104: GET /info: misdirected_request: Host: evil\.example$}m,
         'the log names the refused Host';
 };
 

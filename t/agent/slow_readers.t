@@ -44,7 +44,7 @@ sub stall {
     return $socket;
 }
 
-sub count_cut { return scalar(() = $server->error_log =~ /AGT0721/g) }
+sub count_cut { return scalar(() = $server->error_log =~ /AGT0202/g) }
 
 for my $what (qw(stream join)) {
     subtest "slow readers: a large $what" => sub {

@@ -21,7 +21,7 @@ my $answer = create('hello');
 is $answer->{status}, 200, 'create stateless run: the response is 200';
 my $run = $answer->{json};
 is $run->{status}, 'pending', 'create stateless run: status is pending';
-like $run->{thread_id}, qr/\A$UUID\z/, 'create stateless run: thread_id is the hidden thread';
+like $run->{thread_id}, qr/\A$UUID\z/, 'create stateless run: thread_id is that of its own thread';
 is $answer->{headers}{'content-location'}, "/runs/$run->{run_id}",
     'create stateless run: Content-Location is /runs/{run_id}';
 is_deeply $run->{kwargs}{temporary}, Cpanel::JSON::XS::true, 'create stateless run: kwargs.temporary is true';

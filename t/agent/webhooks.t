@@ -168,7 +168,7 @@ subtest 'webhooks: a URL that the server may not call is refused' => sub {
     for my $denied ('http://127.0.0.8/', 'http://8.8.4.4/', 'http://[::ffff:8.8.4.4]/') {
         my $answer = $client->post("/threads/$thread/runs", { assistant_id => 'agent', webhook => $denied });
         is $answer->{status}, 422, "$denied is denied by the IPv6 form of its block";
-        like $server->error_log, qr{AGT0731: POST \S+: webhook_not_allowed: /webhook: .* \(AgentWebhookDeny\)},
+        like $server->error_log, qr{AGT0104: POST \S+: webhook_not_allowed: /webhook: .* \(AgentWebhookDeny\)},
             "the log names the directive that denies $denied";
     }
     is $client->post("/threads/$thread/runs", { assistant_id => 'agent', webhook => 5 })->{status}, 422, 'a webhook that is not a string is 422';

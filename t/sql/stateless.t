@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Stateless runs: the hidden thread, its expiry and its deletion.
+# Stateless runs: the thread of their own, its expiry and its deletion.
 use strict;
 use warnings;
 

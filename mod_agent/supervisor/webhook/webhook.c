@@ -208,7 +208,7 @@ static void report_failure(const agent_delivery_t *delivery, const char *host,
             delivery->run_id, host, delivery->outcome.reason, next_sec);
     }
     else {
-        agent_report_write(delivery->table->context, AGENT_LOG_INFO, "AGT0443",
+        agent_report_write(delivery->table->context, AGENT_LOG_INFO, "AGT0364",
                            0,
                            "webhook of run %s not delivered to %s at attempt "
                            "%d: %s; tried again in %s s",
