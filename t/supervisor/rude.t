@@ -97,19 +97,27 @@ subtest 'a runner sends a line of 8 MB while eight others keep credit for all me
     stop_supervisor($sv);
 };
 
-subtest 'six runners that do not read do not delay a start line of 7 MB of a seventh' => sub {
-    my $sv = start_crowd(7, runner => program('fake_runner'), lease_sec => 240,
+subtest 'seven runners that do not read do not delay a start line of 7 MB of an eighth' => sub {
+    my $sv = start_crowd(8, runner => program('fake_runner'), lease_sec => 240,
         timing_ms => { %{ fast_timing() }, ping_timeout => 240_000 });
-    my @stopped = (sort { $a <=> $b } $sv->runner_pids)[0 .. 5];
+    my $gate = make_gate();
+    my ($first) = start_runs($sv, { do => 'gate', path => $gate });
+    my $pid = (events_of($first))[1][1]{pid};
+    my @stopped = grep { $_ != $pid } $sv->runner_pids;
     kill STOP => @stopped;
-    my @runs = create_each(7, { do => 'noop' }, pad => 7_200_000);
+    # Each goes to the runner that has fewest.
+    my @large = create_each(7, { do => 'noop' }, pad => 7_200_000);
     $sv->wake;
-    my $finished = 'select count(*) from agent.runs where finished_at is not null and run_id in ('
-        . join(', ', map { "'$_'" } @runs) . ')';
-    my $has_ended = eval { wait_for('one to end', sub { sql($finished) }) };
-    is sql($finished), 1, 'the run of the seventh ends';
+    wait_events('their start lines', 1, @large);
+    open_gate($gate);
+    wait_status($first, 'success');
+    my $last = create_run({ do => 'noop' }, pad => 7_200_000);
+    $sv->wake;
+    my $has_ended = eval { wait_final($last) };
+    is $has_ended, 'success', 'the run of the eighth ends';
+    is scalar(grep { status_of($_) eq 'pending' } @large), 7, 'the others have not started';
     kill CONT => @stopped;
-    wait_all_final('success', @runs) if $has_ended;
+    wait_all_final('success', @large);
     stop_supervisor($sv);
 };
 

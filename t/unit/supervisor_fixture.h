@@ -51,6 +51,7 @@ static inline fixture_t *make_fixture(apr_pool_t *pool)
     agent_runner_io_t *io = apr_pcalloc(pool, sizeof(*io));
 
     context->pool = pool;
+    context->config = apr_pcalloc(pool, sizeof(*context->config));
     context->timing.credit = apr_time_from_sec(10);
     io->context = context;
     io->runners = apr_pcalloc(pool, sizeof(*io->runners));

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
+/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
+/* OBJECTS: core/ db/query.c db/connection.c db/array.c */
+/* The queue of output that is not committed; see supervisor/lease/batch.h. */
+#include "supervisor_fixture.h"
+
+#include <apr_strings.h>
+
+static void add(const fixture_t *fixture, int run, apr_size_t length)
+{
+    char *line = apr_palloc(fixture->runs->context->pool, length);
+
+    memset(line, ' ', length);
+    line[0] = '{';
+    line[length - 1] = '}';
+    agent_batch_add(&fixture->runs->batches, fixture->leases[run],
+                    AGENT_ITEM_CHECKPOINT, line, length);
+}
+
+static void add_long(const fixture_t *fixture, int run)
+{
+    add(fixture, run, AGENT_BATCH_LONG_LINE + 1);
+}
+
+/* Of each batch: its lines, and whether it is a lane. */
+static const char *describe(const fixture_t *fixture)
+{
+    apr_pool_t *pool = fixture->runs->context->pool;
+    const char *text = "";
+    const agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &fixture->runs->batches.waiting, agent_batch_t, link)
+    {
+        text = apr_psprintf(pool, "%s%s%d", text, batch->is_lane ? " l" : " s",
+                            batch->items->nelts);
+    }
+    return text;
+}
+
+static void short_lines_share_a_batch(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    add(fixture, 0, 100);
+    add(fixture, 1, 100);
+    add(fixture, 0, 100);
+    assert_string_equal(describe(fixture), " s3");
+}
+
+static void a_long_line_has_a_lane_and_so_have_later_lines_of_its_run(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    add(fixture, 0, 100);
+    add_long(fixture, 0);
+    add(fixture, 0, 100);
+    add(fixture, 1, 100);
+    assert_string_equal(describe(fixture), " s2 l2");
+}
+
+static void a_lane_does_not_wait_for_the_interval_of_earlier_lines(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_runs_t *runs = fixture->runs;
+
+    runs->context->now = apr_time_from_sec(1);
+    runs->batches.sent_at = runs->context->now;
+    agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_EVENT,
+                    "{\"x\":1}", 7);
+    assert_true(APR_RING_FIRST(&runs->batches.waiting)->due_at
+                > runs->context->now);
+    add_long(fixture, 0);
+    assert_int_equal(APR_RING_FIRST(&runs->batches.waiting)->due_at,
+                     runs->context->now);
+}
+
+static void a_batch_has_at_most_500_lines_and_1_mb(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    for (int i = 0; i <= AGENT_BATCH_MAX_ITEMS; i++) {
+        add(fixture, 0, 100);
+    }
+    assert_string_equal(describe(fixture), " s500 s1");
+    for (int i = 0; i < 16; i++) {
+        add(fixture, 0, AGENT_BATCH_LONG_LINE);
+    }
+    assert_string_equal(describe(fixture), " s500 s16 s1");
+}
+
+static void output_that_was_refused_is_split_into_a_lane_for_each_run(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    add(fixture, 0, 100);
+    add(fixture, 1, 100);
+    add(fixture, 0, 100);
+    agent_batch_split_all(batches);
+    assert_string_equal(describe(fixture), " l2 l1");
+    assert_int_equal(batches->shared_bytes, 0);
+    /* Later lines keep their order; those of other runs are shared. */
+    add(fixture, 1, 100);
+    add(fixture, 2, 100);
+    assert_string_equal(describe(fixture), " l2 l2 s1");
+}
+
+static void the_queue_is_full_at_32_mb_of_short_lines(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    batches->shared_bytes = AGENT_BATCH_MAX_SHARED - 1;
+    batches->lane_bytes = AGENT_BATCH_MAX_LANES;
+    assert_false(agent_batch_is_full(batches));
+    /* A split moves them into lanes, and makes no room. */
+    batches->shared_bytes -= 1000;
+    batches->lane_bytes += 1000;
+    assert_false(agent_batch_is_full(batches));
+    batches->lane_bytes++;
+    assert_true(agent_batch_is_full(batches));
+    batches->lane_bytes = 0;
+    batches->shared_bytes = AGENT_BATCH_MAX_SHARED;
+    assert_true(agent_batch_is_full(batches));
+}
+
+static void unsent_output_of_a_run_is_forgotten_under_all_leases(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    const agent_lease_key_t *key = &fixture->leases[0]->key;
+    apr_array_header_t *dropped = apr_array_make(*state, 4, sizeof(*key));
+
+    add(fixture, 0, 100);
+    add(fixture, 1, 100);
+    add_long(fixture, 0);
+    agent_batch_forget(batches, key->run_id, dropped);
+    assert_int_equal(dropped->nelts, 2);
+    assert_false(agent_batch_has_run(batches, key->run_id));
+    assert_true(agent_batch_has_run(batches, fixture->leases[1]->key.run_id));
+    /* The lane had no other run. */
+    assert_string_equal(describe(fixture), " s2");
+    assert_int_equal(batches->lane_bytes, 0);
+}
+
+static void output_in_flight_is_not_forgotten(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    add(fixture, 0, 100);
+    APR_RING_FIRST(&batches->waiting)->is_sent = true;
+    agent_batch_forget(batches, fixture->leases[0]->key.run_id, NULL);
+    assert_true(agent_batch_has_run(batches, fixture->leases[0]->key.run_id));
+}
+
+static void dropped_batches_count_no_bytes(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    add(fixture, 0, 100);
+    add_long(fixture, 1);
+    assert_true(batches->shared_bytes > 0 && batches->lane_bytes > 0);
+    agent_batch_clear(batches);
+    assert_true(agent_batch_is_empty(batches));
+    assert_int_equal(batches->shared_bytes, 0);
+    assert_int_equal(batches->lane_bytes, 0);
+    assert_int_equal(apr_hash_count(batches->lanes), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(short_lines_share_a_batch),
+        CHECK_TEST(a_long_line_has_a_lane_and_so_have_later_lines_of_its_run),
+        CHECK_TEST(a_lane_does_not_wait_for_the_interval_of_earlier_lines),
+        CHECK_TEST(a_batch_has_at_most_500_lines_and_1_mb),
+        CHECK_TEST(output_that_was_refused_is_split_into_a_lane_for_each_run),
+        CHECK_TEST(the_queue_is_full_at_32_mb_of_short_lines),
+        CHECK_TEST(unsent_output_of_a_run_is_forgotten_under_all_leases),
+        CHECK_TEST(output_in_flight_is_not_forgotten),
+        CHECK_TEST(dropped_batches_count_no_bytes),
+    };
+
+    return CHECK_RUN(tests);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
+/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
+/* OBJECTS: core/ db/query.c db/connection.c db/array.c */
+/* The table of leases; see supervisor/lease/lease.h. */
+#include "supervisor_fixture.h"
+
+/* The fixture has ten leases, nine of them of its first runner. */
+
+static void a_lease_is_found_by_run_and_epoch(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_lease_key_t key = fixture->leases[3]->key;
+
+    assert_ptr_equal(agent_lease_find(&fixture->runs->leases, &key),
+                     fixture->leases[3]);
+    key.epoch++;
+    assert_null(agent_lease_find(&fixture->runs->leases, &key));
+}
+
+static void a_lease_lives_until_both_sides_have_ended(void **state)
+{
+    for (int first = 0; first < 2; first++) {
+        fixture_t *fixture = make_fixture(*state);
+        agent_lease_table_t *table = &fixture->runs->leases;
+        agent_lease_t *lease = fixture->leases[0];
+        agent_lease_key_t key = lease->key;
+
+        for (int i = 0; i < 2; i++) {
+            assert_non_null(agent_lease_find(table, &key));
+            if (i == first) {
+                agent_lease_detach(table, lease);
+            }
+            else {
+                agent_lease_set_state(table, lease, AGENT_LEASE_GONE);
+            }
+        }
+        assert_null(agent_lease_find(table, &key));
+    }
+}
+
+static void leases_are_counted_while_they_are_held_and_wait(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_lease_table_t *table = &fixture->runs->leases;
+
+    assert_int_equal(table->held, RUNS + 1);
+    assert_int_equal(table->waiting, RUNS + 1);
+    agent_lease_start(table, fixture->leases[0]);
+    assert_int_equal(table->waiting, RUNS);
+    agent_lease_set_state(table, fixture->leases[0], AGENT_LEASE_ENDED);
+    agent_lease_set_state(table, fixture->leases[0], AGENT_LEASE_GONE);
+    assert_int_equal(table->held, RUNS);
+    agent_lease_detach(table, fixture->leases[1]);
+    assert_int_equal(table->waiting, RUNS - 1);
+    agent_lease_set_state(table, fixture->leases[1], AGENT_LEASE_GONE);
+    assert_int_equal(table->waiting, RUNS - 1);
+    assert_int_equal(table->held, RUNS - 1);
+}
+
+static void a_group_counts_start_lines_of_runs_that_have_started(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_lease_table_t *table = &fixture->runs->leases;
+    const agent_lease_group_t *group = &fixture->runner->group;
+
+    for (int i = 0; i < 3; i++) {
+        fixture->leases[i]->start_bytes = 1000;
+    }
+    agent_lease_start(table, fixture->leases[0]);
+    agent_lease_start(table, fixture->leases[1]);
+    assert_int_equal(group->started_bytes, 2000);
+    assert_int_equal(group->active, RUNS);
+    agent_lease_detach(table, fixture->leases[0]);
+    /* It had not started. */
+    agent_lease_detach(table, fixture->leases[2]);
+    assert_int_equal(group->started_bytes, 1000);
+    assert_int_equal(group->active, RUNS - 2);
+}
+
+static void memory_of_an_ended_lease_is_used_again(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_lease_table_t *table = &fixture->runs->leases;
+    agent_lease_t *lease = fixture->leases[0];
+
+    lease->credit.unsaved = 5;
+    agent_lease_detach(table, lease);
+    agent_lease_set_state(table, lease, AGENT_LEASE_GONE);
+    assert_ptr_equal(add_lease(fixture->runs, fixture->runner, 'z'), lease);
+    assert_int_equal(lease->credit.unsaved, 0);
+    assert_int_equal(lease->key.run_id[0], 'z');
+}
+
+static void the_shorter_time_limit_applies(void **state)
+{
+    static const struct {
+        int all_sec;
+        int own_sec;
+        int expected_sec;
+    } cases[] = {{0, 5, 5}, {5, 0, 5}, {5, 9, 5}, {9, 5, 5}};
+    fixture_t *fixture = make_fixture(*state);
+    agent_supervisor_config_t config = {.run_timeout = 0};
+
+    fixture->runs->context->config = &config;
+    agent_lease_start(&fixture->runs->leases, fixture->leases[8]);
+    assert_true(fixture->leases[8]->deadline == AGENT_CLOCK_NEVER);
+    for (int i = 0; i < 4; i++) {
+        config.run_timeout = apr_time_from_sec(cases[i].all_sec);
+        fixture->leases[i]->limit_sec = cases[i].own_sec;
+        agent_lease_start(&fixture->runs->leases, fixture->leases[i]);
+        assert_int_equal(fixture->leases[i]->deadline,
+                         apr_time_from_sec(cases[i].expected_sec));
+    }
+}
+
+static void each_trial_is_six_times_as_long(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    fixture->runs->context->timing.trial = apr_time_from_sec(10);
+    fixture->leases[1]->times_cleared = 1;
+    fixture->leases[2]->times_cleared = 2;
+    for (int i = 0, sec = 10; i < 3; i++, sec *= 6) {
+        agent_lease_start(&fixture->runs->leases, fixture->leases[i]);
+        assert_int_equal(fixture->leases[i]->trial_end, apr_time_from_sec(sec));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_lease_is_found_by_run_and_epoch),
+        CHECK_TEST(a_lease_lives_until_both_sides_have_ended),
+        CHECK_TEST(leases_are_counted_while_they_are_held_and_wait),
+        CHECK_TEST(a_group_counts_start_lines_of_runs_that_have_started),
+        CHECK_TEST(memory_of_an_ended_lease_is_used_again),
+        CHECK_TEST(the_shorter_time_limit_applies),
+        CHECK_TEST(each_trial_is_six_times_as_long),
+    };
+
+    return CHECK_RUN(tests);
+}
