@@ -9,4 +9,5 @@ as $function$
     select 65536
 $function$;
 
-comment on function agent.page_bytes() is 'Bytes of data after which a call that reads events returns no further row.';
+comment on function agent.page_bytes() is
+    'Bytes of data after which a call that reads events returns no further row.';

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Saves the results of attempts to deliver webhooks. A delivered webhook is deleted, also when its worker has
--- lost the attempt. A failure counts only when its worker holds the attempt; the next attempt follows after agent.webhook_delay
--- (+-20 %, so that receivers are not hit in waves), or later when the receiver asked for it, up to the longest
--- of those delays. A refused webhook is given up at once. Can be repeated.
+-- lost the attempt. A failure counts only when its worker holds the attempt. The next attempt follows after
+-- agent.webhook_delay (+-20 %, so that receivers are not hit in waves), or later when the receiver asked for
+-- it, up to the longest of those delays. A refused webhook is given up at once. Can be repeated.
 -- p_items: [{"a": account_id, "r": run_id, "n": attempt, "o": delivered | failed | refused, "t": error text,
 -- "s": seconds that the receiver asked for, or null}, ...].
 -- Returns: one row per item: delivered, again (after next_sec), dead, or gone when it is not held.
