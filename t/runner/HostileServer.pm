@@ -34,6 +34,7 @@ my %actions = (
     book  => sub { send_text($_[0], $_[2], 'x' x ((1 << 20) - 300)) },
     prose => sub { send_text($_[0], $_[2], 'word ' x 200_000) },
     stall => \&send_slowly,
+    storm => \&send_storm,
     gate  => \&send_gated,
 );
 
@@ -232,6 +233,14 @@ sub send_args {
     return send_stream($socket, join '', map { event($_) } '{"type":"message_start","message":{"id":"i"}}',
         qq({"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"i","name":"clock","input":$input}}),
         (map { qq({"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":$_}}) } @pieces),
+        '{"type":"message_delta","delta":{"stop_reason":"tool_use"}}', '{"type":"message_stop"}');
+}
+
+# 128 calls of the tool clock, in every answer.
+sub send_storm {
+    my ($socket) = @_;
+    return send_stream($socket, join '', map { event($_) } '{"type":"message_start","message":{"id":"i"}}',
+        (map { qq({"type":"content_block_start","index":$_,"content_block":{"type":"tool_use","name":"clock","input":{}}}) } 1 .. 128),
         '{"type":"message_delta","delta":{"stop_reason":"tool_use"}}', '{"type":"message_stop"}');
 }
 

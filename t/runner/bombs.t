@@ -23,6 +23,7 @@ my %graphs = (
     get    => graph(tools => [ { %{ $server->tool('gate') }, method => 'GET' } ]),
     slow   => graph(model => $server->model('openai', 'ok'),
         tools => [ map { $server->tool($_) } qw(stall book) ]),
+    storm  => graph(model => $server->model('anthropic', 'storm')),
     prose  => graph(tools => [ $server->tool('prose') ]),
     lines  => graph(tools => [ $server->tool('lines') ]),
     (map { ("$_ args" => graph(model => $server->model($_, 'args')),
@@ -418,6 +419,23 @@ SKIP: {
     is_bounded_together('40 runs: the demo model repeats 200,000 words of a tool', 250,
         graph_id => 'prose', input => human('use prose {}'), stream_modes => []);
 }
+
+subtest 'runs that a model lets grow wait for each other' => sub {
+    plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
+    my $runner = limited_runner('-d 262144');
+    # Each grows to 9 MB: 12 answers of 128 calls.
+    my %large = map { line_of(graph_id => 'storm', input => human('Hi'), stream_modes => []) } 1 .. 40;
+    my ($small, $small_line) = line_of(input => human('sleep 1000'));
+    my $ends = {};
+    my $cost = eval {
+        cost_of([ $runner->pid ], sub { $ends = $runner->ends_of(join('', values %large, $small_line), 41) });
+    } // do { diag $@; { peak_bytes => 1e12 } };
+    is_deeply [ map { $ends->{$_}{error}{error} // '' } keys %large ], [ ('GraphRecursionError') x 40 ],
+        'each takes all its steps';
+    is $ends->{$small}{status}, 'success', 'a small run ends with success';
+    cmp_ok $cost->{peak_bytes}, '<', 240 * MB, '40 runs of 9 MB take less than 240 MB';
+    note sprintf 'peak %.0f MB', $cost->{peak_bytes} / MB;
+};
 
 subtest 'a slow tool does not hold up the large replies of another run' => sub {
     plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();

@@ -101,6 +101,23 @@ static void no_receiver_is_replaced_at_twice_the_limit(void **state)
     assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
 }
 
+static void runs_begin_nodes_one_after_the_other_when_memory_is_scarce(
+    void **state)
+{
+    runner_pending_t pending = {.is_memory_scarce = false};
+    int first = 0;
+    int second = 0;
+
+    assert_true(runner_pending_may_step(&pending, &second));
+    pending.is_memory_scarce = true;
+    assert_true(runner_pending_may_step(&pending, &first));
+    assert_false(runner_pending_may_step(&pending, &second));
+    assert_true(runner_pending_may_step(&pending, &first));
+    assert_false(runner_pending_end(&pending, &second));
+    assert_true(runner_pending_end(&pending, &first));
+    assert_true(runner_pending_may_step(&pending, &second));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +127,7 @@ int main(void)
         CHECK_TEST(a_receiver_without_progress_is_replaced),
         CHECK_TEST(a_receiver_with_progress_is_not_replaced),
         CHECK_TEST(no_receiver_is_replaced_at_twice_the_limit),
+        CHECK_TEST(runs_begin_nodes_one_after_the_other_when_memory_is_scarce),
     };
 
     return CHECK_RUN(tests);

@@ -39,9 +39,25 @@ static void remove_run(runner_t *runner, runner_run_t *run)
 
     APR_RING_REMOVE(run, link);
     runner->used--;
+    runner->has_room |= runner_pending_end(&runner->pending, run);
     apr_pool_destroy(run->pool);
     if (weight > TRIM_WEIGHT) {
         malloc_trim(0);
+    }
+}
+
+static void measure_memory(runner_t *runner)
+{
+    runner_pending_t *pending = &runner->pending;
+    size_t most = runner->queue.memory_max;
+    size_t used = runner_runs_measure(&runner->runs);
+    bool was_scarce = pending->is_memory_scarce;
+
+    pending->is_memory_short = used >= most;
+    pending->is_memory_scarce = used >= most + most / 4;
+    if (was_scarce && !pending->is_memory_scarce) {
+        pending->stepper = NULL;
+        runner->has_room = true;
     }
 }
 
@@ -195,7 +211,7 @@ static int get_timeout_ms(const runner_t *runner, apr_time_t wake_at)
     if (runner_wire_is_full(&runner->wire)) {
         return WAIT_LONGEST_MS;
     }
-    if (wake_at <= now
+    if (wake_at <= now || runner->has_room
         || (runner_wire_has_lines(&runner->wire) && !is_input_blocked(runner))
         || runner_queue_find(&runner->queue, runner_runs_measure(&runner->runs))
             != NULL
@@ -232,12 +248,13 @@ static void turn(runner_t *runner)
     apr_time_t wake_at;
 
     read_lines(runner);
-    runner->pending.is_memory_short = runner_runs_measure(&runner->runs)
-        >= runner->queue.memory_max;
+    runner->has_room = false;
+    measure_memory(runner);
     runner_http_perform(runner->http);
     /* First, so that the run begins in this turn. */
     admit_next(runner);
     wake_at = advance_runs(runner);
+    measure_memory(runner);
     if (runner_wire_flush(&runner->wire) != APR_SUCCESS) {
         stop_runner(runner, 0);
     }

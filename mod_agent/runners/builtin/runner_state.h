@@ -29,6 +29,8 @@ typedef struct runner_t {
      * its weight. */
     bool was_queued;
     runner_weight_t weight;
+    /* Runs that waited for memory may continue: the next turn is due. */
+    bool has_room;
     bool is_draining;
     bool is_over;
     int exit_code;

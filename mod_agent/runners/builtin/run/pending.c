@@ -46,6 +46,26 @@ bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
     return pending->receiver != bytes;
 }
 
+bool runner_pending_may_step(runner_pending_t *pending, const void *run)
+{
+    if (!pending->is_memory_scarce) {
+        return true;
+    }
+    if (pending->stepper == NULL) {
+        pending->stepper = run;
+    }
+    return pending->stepper == run;
+}
+
+bool runner_pending_end(runner_pending_t *pending, const void *run)
+{
+    if (pending->stepper != run) {
+        return false;
+    }
+    pending->stepper = NULL;
+    return true;
+}
+
 apr_time_t runner_pending_wake_at(const runner_pending_t *pending,
                                   apr_time_t now)
 {

@@ -24,8 +24,13 @@ typedef struct runner_pending_t {
     /* Bytes of all runs together, and their limit. */
     size_t bytes;
     size_t bytes_max;
-    /* The runs' trees and backlogs have reached their limit of memory. */
+    /* The runs' trees and backlogs have reached their limit of memory; or five
+     * quarters of it, when runs that have grown begin their nodes one after the
+     * other. */
     bool is_memory_short;
+    bool is_memory_scarce;
+    /* The run that begins nodes while memory is scarce; NULL for none. */
+    const void *stepper;
     /* The bytes of the run that may receive more; NULL for none. When it last
      * did (core/clock.h); whether another run has asked since it began. */
     const size_t *receiver;
@@ -40,6 +45,13 @@ void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
 /* Whether the run must not receive more. */
 bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
                               apr_time_t now);
+
+/* Whether a run may begin a node; while memory is scarce the first one that
+ * asks, until runner_pending_end(). */
+bool runner_pending_may_step(runner_pending_t *pending, const void *run);
+
+/* The run is over; true when it was the one that began nodes. */
+bool runner_pending_end(runner_pending_t *pending, const void *run);
 
 /* When a paused run may replace the receiver; AGENT_CLOCK_NEVER when none
  * waits, or it may already. */

@@ -115,10 +115,19 @@ static void wake_run(void *baton)
     wait_for(baton, 0);
 }
 
+/* A node adds to the state. A run of a small state never waits. */
+static bool waits_for_memory(const runner_run_t *run)
+{
+    return run->phase == RUNNER_PHASE_NEXT && run->next != RUNNER_NODE_NONE
+        && run->weight > RUNNER_WEIGHT_SMALL
+        && !runner_pending_may_step(run->pending, run);
+}
+
 bool runner_run_is_blocked(const runner_run_t *run)
 {
     return runner_output_is_blocked(&run->output,
-                                    run->text_size + run->pending_size);
+                                    run->text_size + run->pending_size)
+        || waits_for_memory(run);
 }
 
 static bool is_paused(void *baton)
