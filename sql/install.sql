@@ -11,11 +11,11 @@
 \set QUIET on
 \pset tuples_only on
 \pset format unaligned
-set client_min_messages = warning;
 
 begin;
--- An unqualified name must not find an object of another role.
+-- First, so that no unqualified name finds an object of another role.
 set local search_path = pg_catalog, pg_temp;
+set local client_min_messages = warning;
 set local lock_timeout = '5s';
 -- A concurrent installation waits here and then has nothing left to apply.
 select pg_advisory_xact_lock(hashtext('agent.install')) is null as locked \gset
@@ -44,6 +44,10 @@ select r.rolsuper as is_superuser, r.rolname as installer
 \endif
 \if :is_superuser
     \ir owner.sql
+\endif
+\ir verify.sql
+\if :is_superuser
+    \ir transfer.sql
 \endif
 \if :{?app_role}
     \ir restrict.sql

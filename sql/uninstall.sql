@@ -2,20 +2,32 @@
 -- Drops the schema: all functions, then the objects of all migrations from the last to the first, in one
 -- transaction. All its data is lost.
 --
---   psql -X -d DATABASE -f sql/uninstall.sql
+--   psql -X -d DATABASE -f sql/uninstall.sql [-v owner_role=ROLE]
+--
+-- Run by the owner of the schema, or by a superuser, with the owner_role of install.sql.
 \set ON_ERROR_STOP on
 \set QUIET on
 \pset tuples_only on
 \pset format unaligned
-set client_min_messages = warning;
 
 begin;
+-- First, so that no unqualified name finds an object of another role.
+set local search_path = pg_catalog, pg_temp;
+set local client_min_messages = warning;
 set local lock_timeout = '5s';
 select pg_advisory_xact_lock(hashtext('agent.install')) is null as locked \gset
 
+\if :{?owner_role}
+\else
+    select case when r.rolsuper then 'agent_owner' else r.rolname end as owner_role
+      from pg_roles r
+     where r.rolname = current_user \gset
+\endif
+\ir verify.sql
 \ir migrations/list.sql
 \ir migrations/version.sql
 
+\if :is_installed
 do $$
 declare
     v_function regprocedure;
@@ -29,10 +41,11 @@ begin
           join pg_namespace n on n.oid = p.pronamespace
          where n.nspname = 'agent'
     loop
-        execute format('drop function %s', v_function);
+        execute format('drop routine %s', v_function);
     end loop;
 end
 $$;
+\endif
 
 \ir migrations/next_down.sql
 commit;

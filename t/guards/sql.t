@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The folders of sql/functions say who calls a function; one function constructs each row type that others
-# take; states are words.
+# take; states are words; scripts of an administrator set the search path first.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -43,5 +43,16 @@ for my $file (source_files(qr{\A(?:sql|t/isolation)/.*\.(?:sql|spec)\z})) {
         grep { $_->[1] =~ /\b(?:state|status|cancel)\b\s*(?:=|<>|in\b)\s*\(?\s*[0-9]/ } numbered_lines($file);
 }
 is "@numbers", '', 'states are compared with words, not with numbers';
+
+# Without the path, functions of other roles could hide those of the catalog.
+my %text = map { $_ => slurp(root() . "/$_") } source_files(qr{\Asql/(?!functions/).*\.sql\z});
+my %included = map { $_ => 1 } map { /^\s*\\ir (?:.*\/)?(\S+\.sql)$/mg } values %text;
+my @scripts = grep { !$included{s{.*/}{}r} && !m{/\d{4}_} } sort keys %text;
+is "@scripts", 'sql/install.sql sql/uninstall.sql', 'an administrator runs two scripts';
+for my $file (@scripts) {
+    my @statements = grep { !/^(?:--|\\|\s*$)/ } split /\n/, $text{$file};
+    is_deeply [ @statements[ 0, 1 ] ], [ 'begin;', 'set local search_path = pg_catalog, pg_temp;' ],
+        "$file sets the search path before anything else";
+}
 
 done_testing;

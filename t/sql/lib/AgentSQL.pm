@@ -74,11 +74,15 @@ sub env {
     return { PGDATABASE => $self->{name}, PGOPTIONS => '-c role=' . ($role || $OWNER) };
 }
 
-# Runs a file of the repository with psql, as the owner.
+# Runs a file of the repository with psql, as the owner: "set role" would leave the session a superuser's.
 sub file {
     my ($self, $path, @arguments) = @_;
-    return run($self->env, bindir() . '/psql', '-X', '-v', 'ON_ERROR_STOP=1', @arguments,
-        '-f', "$ROOT/$path");
+    return $self->file_as($OWNER, $path, @arguments);
+}
+
+sub file_as {
+    my ($self, $role, $path, @arguments) = @_;
+    return $self->file_as_superuser($path, @arguments, '-c', "set session authorization $role");
 }
 
 # The same as a superuser, who runs the tests.
