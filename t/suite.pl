@@ -5,7 +5,7 @@
 #   t/suite.pl guards unit sql runner agent asan-unit asan-agent
 #   t/suite.pl --count=20 --load=8 t/agent/parking.t t/unit/core_json.c
 # A group is a folder of t/; a prefix names the build that it runs against, for
-# files AGENT_TEST_VARIANT. With --load the second half of the rounds runs beside
+# files AGENT_TEST_VARIANT. memcheck-unit: the release build under valgrind. With --load the second half of the rounds runs beside
 # so many busy loops.
 # The files of all groups are one queue: AGENT_TEST_JOBS of them, one more than
 # there are processors, run at the same time, because most of them wait for
@@ -25,6 +25,9 @@ use POSIX ();
 
 # Groups that run without the modules and the runner.
 my %needs_no_module = map { $_ => 1 } qw(lint unit sql isolation);
+
+my @VALGRIND = qw(valgrind -q --error-exitcode=1 --leak-check=full
+    --errors-for-leak-kinds=definite);
 
 # Files that take more than a minute begin first, so that none of them is alone
 # at the end.
@@ -83,9 +86,10 @@ sub is_long { return $_[0]{name} =~ m{\bt/(?:$LONG)\.t\z} }
 # counts as a failure.
 sub tests_of {
     my ($word) = @_;
-    my ($variant, $name, $file) = $word =~ m{\A(?:(asan|tsan|clang)-)?(?:(\w+)|(t/\w+/\w+\.[ct]))\z}
+    my ($variant, $name, $file) = $word =~ m{\A(?:(asan|tsan|clang|coverage|memcheck)-)?(?:(\w+)|(t/\w+/\w+\.[ct]))\z}
         or die "unknown group or file $word\n";
-    local $ENV{AGENT_TEST_VARIANT} = $variant // variant();
+    my $is_memcheck = ($variant // '') eq 'memcheck';
+    local $ENV{AGENT_TEST_VARIANT} = $is_memcheck ? 'release' : $variant // variant();
     ($name) = $file =~ m{/(\w+)/} if $file;
     my @files = !is_built($name) ? () : $file ? $file =~ s{\At/(.*)\.c\z}{'.build/' . variant() . "/$1"}er
         : files_of($name);
@@ -95,11 +99,21 @@ sub tests_of {
         return;
     }
     remove_tree(build_dir() . '/logs');
-    my $prefix = variant() eq 'release' ? '' : variant() . ' ';
+    my $prefix = $is_memcheck ? 'memcheck ' : variant() eq 'release' ? '' : variant() . ' ';
+    @files = grep { runs_under_valgrind($_) } @files if $is_memcheck;
+    my @valgrind = $is_memcheck ? @VALGRIND : ();
     return map { {
         name    => $prefix . s{\A\.build/\w+/}{t/}r,
-        command => [ 'env', environment_of($_), wrapper_of($_), @{ command_for($_) } ],
+        command => [ 'env', environment_of($_), wrapper_of($_), @valgrind,
+            @{ command_for($_) } ],
     } } @files;
+}
+
+# A source says why its program does not.
+sub runs_under_valgrind {
+    my ($program) = @_;
+    my ($source) = map { "t/$_.c" } $program =~ m{(unit/\w+)\z} or return 0;
+    return slurp($source) !~ m{^/\* Not under valgrind: }m;
 }
 
 # One line, where each of the group's files would say that a program is missing.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/ */
+/* Not under valgrind: it measures what malloc() took. */
 /* The strict JSON scan: what passes, what does not, and where it stopped. */
 #include "check.h"
 

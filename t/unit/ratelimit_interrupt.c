@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
+/* Not under valgrind: it stops at single instructions. */
 /* Another process at any instruction of a request: the decision and all later
  * ones are as if the two had run one after the other. */
 #include "check.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
+/* Not under valgrind: it stops at single instructions. */
 /* Processes that are killed while they hold locks or wait for them: the next
  * ones continue, and each slot is counted. */
 #include "check.h"

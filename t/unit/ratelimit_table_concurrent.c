@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
+/* Not under valgrind: its threads spin. */
 /* Eight workers on one table: concurrent first requests, reused slots,
  * different limits, killed workers. */
 #include "check.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
+/* Not under valgrind: it stops at single instructions. */
 /*
  * Death at any instruction. A child makes one request, and its parent steps it
  * instruction by instruction. Whenever the shared memory has changed, the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/counter/window.c */
 /* OBJECTS: ../mod_ratelimit_regional/counter/window_rebuild.c */
+/* Not under valgrind: its threads spin. */
 /* Eight workers on one window: threads, processes, killed processes. Every
  * decision is logged and checked afterwards. */
 #include "check.h"
