@@ -31,9 +31,10 @@ my @VALGRIND = qw(valgrind -q --error-exitcode=1 --leak-check=full
 
 # Files that take more than a minute begin first, so that none of them is alone
 # at the end.
-my $LONG = join '|', qw(lint/(?:clang|clang_tidy|gcc_analyzer) agent/webhooks
-    agent/parking agent/database ratelimit/table ratelimit/restart
-    sdk/restart supervisor/database supervisor/many supervisor/webhooks);
+my $LONG = join '|', qw(lint/(?:clang_tidy|gcc_analyzer)
+    agent/(?:bombs|database|directives|parking|slow_bodies|webhooks)
+    ratelimit/(?:restart|table) sdk/restart sql/plans
+    supervisor/(?:bombs|database|many|webhooks));
 
 chdir root() or die root() . ": $!\n";
 my ($count, $load) = (1, 0);
