@@ -61,17 +61,19 @@ static apr_status_t start_waiters(agent_child_t *child, server_rec *server,
     const agent_server_config_t *config = child->config;
     const agent_log_t log = agent_daemon_log();
     int parked = agent_capacity_waiters(config);
-    int blocked = agent_capacity_blocked(config);
+    int blocked = agent_capacity_blocked_waiters(config);
     const agent_waiter_limits_t limits = {
         .parked = parked,
         .blocked = blocked,
-        .parked_per_address = agent_capacity_per_address(config, parked),
-        .blocked_per_address = agent_capacity_per_address(config, blocked),
-        .threads = {.least = agent_capacity_least_turns(),
-                    .most = agent_capacity_most_turns(),
-                    .reserve = agent_capacity_most_turns(),
-                    .count_idle = agent_capacity_count_idle,
-                    .baton = agent_capacity_make_slot(pool)},
+        .parked_per_address = agent_capacity_waiters_per_address(config,
+                                                                 parked),
+        .blocked_per_address = agent_capacity_waiters_per_address(config,
+                                                                  blocked),
+        .threads = {.least = agent_capacity_min_turns(),
+                    .most = agent_capacity_max_turns(),
+                    .reserve = agent_capacity_max_turns(),
+                    .count_idle = agent_capacity_idle_threads,
+                    .baton = agent_capacity_make_child(pool)},
         .heartbeat = choose_heartbeat(server),
         .is_ending = is_notified_of_end() ? NULL : is_child_ending,
         .grace = agent_config_drain_timeout(config)};
@@ -98,7 +100,7 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
 
     if (rv == APR_SUCCESS) {
         rv = agent_bodies_create(&child->bodies, agent_capacity_body_bytes(),
-                                 agent_capacity_reading(config), pool);
+                                 agent_capacity_body_waiters(config), pool);
     }
     return rv != APR_SUCCESS ? rv : start_waiters(child, server, pool);
 }

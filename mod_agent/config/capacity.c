@@ -25,11 +25,11 @@
 /* Other descriptors of a child: log files, listeners, database connections and
  * other clients. */
 #define OTHER_DESCRIPTORS 500
-/* The default part for one address, and its minimum: a browser may have several
- * pages open. */
+/* One address may have 1/4 of the slots by default, and at least 8: a browser
+ * may have several pages open. */
 #define ADDRESS_PART      4
 #define LEAST_PER_ADDRESS 8
-/* The part of the threads. */
+/* Parked requests may always use 1/8 of the threads. */
 #define LEAST_TURNS_PART 8
 
 static int query_mpm(int what, int fallback)
@@ -86,7 +86,7 @@ int agent_capacity_waiters(const agent_server_config_t *config)
     return at_most(wanted, find_descriptor_room());
 }
 
-int agent_capacity_blocked(const agent_server_config_t *config)
+int agent_capacity_blocked_waiters(const agent_server_config_t *config)
 {
     int half = get_threads() > 1 ? get_threads() / 2 : 1;
 
@@ -95,12 +95,13 @@ int agent_capacity_blocked(const agent_server_config_t *config)
                                      : half;
 }
 
-int agent_capacity_reading(const agent_server_config_t *config)
+int agent_capacity_body_waiters(const agent_server_config_t *config)
 {
     return (agent_capacity_waiters(config) + 1) / 2;
 }
 
-int agent_capacity_per_address(const agent_server_config_t *config, int slots)
+int agent_capacity_waiters_per_address(const agent_server_config_t *config,
+                                       int slots)
 {
     if (config->waiters_per_address != -1) {
         return config->waiters_per_address;
@@ -110,33 +111,33 @@ int agent_capacity_per_address(const agent_server_config_t *config, int slots)
 }
 
 /* Turns continue slowly while other requests keep the threads busy. */
-int agent_capacity_least_turns(void)
+int agent_capacity_min_turns(void)
 {
     int threads = get_threads();
 
     return threads > LEAST_TURNS_PART ? threads / LEAST_TURNS_PART : 1;
 }
 
-int agent_capacity_most_turns(void)
+int agent_capacity_max_turns(void)
 {
     int threads = get_threads();
 
     return threads > 1 ? threads / 2 : 1;
 }
 
-struct agent_capacity_slot_t {
+struct agent_capacity_child_t {
     int threads;
     /* Of the scoreboard's children; -1 = not known yet. */
     int child;
 };
 
-agent_capacity_slot_t *agent_capacity_make_slot(apr_pool_t *pool)
+agent_capacity_child_t *agent_capacity_make_child(apr_pool_t *pool)
 {
-    agent_capacity_slot_t *slot = apr_palloc(pool, sizeof(*slot));
+    agent_capacity_child_t *self = apr_palloc(pool, sizeof(*self));
 
-    slot->threads = get_threads();
-    slot->child = -1;
-    return slot;
+    self->threads = get_threads();
+    self->child = -1;
+    return self;
 }
 
 /* The parent sets the process id after the child has started. */
@@ -153,17 +154,17 @@ static int find_child(void)
     return -1;
 }
 
-int agent_capacity_count_idle(void *data)
+int agent_capacity_idle_threads(void *baton)
 {
-    agent_capacity_slot_t *slot = data;
+    agent_capacity_child_t *self = baton;
     int idle = 0;
 
-    if (slot->child < 0) {
-        slot->child = ap_scoreboard_image != NULL ? find_child() : -1;
+    if (self->child < 0) {
+        self->child = ap_scoreboard_image != NULL ? find_child() : -1;
     }
-    for (int i = 0; slot->child >= 0 && i < slot->threads; i++) {
+    for (int i = 0; self->child >= 0 && i < self->threads; i++) {
         const worker_score *score = ap_get_scoreboard_worker_from_indexes(
-            slot->child, i);
+            self->child, i);
 
         idle += score != NULL && score->status == SERVER_READY;
     }

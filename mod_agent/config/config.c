@@ -44,8 +44,8 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     return config;
 }
 
-/* Directives of the server scope are refused inside virtual hosts, so a
- * virtual host has nothing of its own. */
+/* Directives of the server are refused inside virtual hosts, so there is
+ * nothing to merge. */
 void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add)
 {
     return base;

@@ -70,8 +70,7 @@ typedef struct agent_server_config_t {
     int webhooks;
     apr_interval_time_t webhook_timeout;
     agent_egress_t *webhook_egress;
-    /* Read from AgentWebhookSecretFile at start; never logged. Its only copy.
-     */
+    /* Read from AgentWebhookSecretFile at start; never logged, never copied. */
     unsigned char *webhook_key;
     apr_size_t webhook_key_length;
 } agent_server_config_t;
@@ -84,24 +83,29 @@ typedef struct agent_dir_config_t {
     apr_array_header_t *origins; /* of agent_origin_pattern_t */
 } agent_dir_config_t;
 
+/* For the module record: configurations with all values unset, and merged ones;
+ * in pool. */
 void *agent_config_create_server(apr_pool_t *pool, server_rec *server);
 void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add);
 void *agent_config_create_dir(apr_pool_t *pool, char *path);
 void *agent_config_merge_dir(apr_pool_t *pool, void *base, void *add);
 
-/* The main server's configuration; borrowed until the next restart. */
+/* Returns the main server's configuration, borrowed until the next restart. */
 agent_server_config_t *agent_config_server(const server_rec *server);
 
-/* Overwrites the keys that only the supervisor needs; in httpd's children. */
+/* Overwrites the keys of models and webhooks; for httpd's children, since only
+ * the supervisor needs them. */
 void agent_config_forget_keys(agent_server_config_t *config);
 
-/* The location's configuration of a request; borrowed from it. */
+/* Returns the request's configuration, borrowed from it. */
 const agent_dir_config_t *agent_config_dir(const request_rec *r);
 
-/* The handler of the location's SetHandler, before httpd sets r->handler; or
- * NULL. */
+/* Returns the handler of the location's SetHandler before httpd sets
+ * r->handler; or NULL. */
 const char *agent_config_handler(request_rec *r);
 
+/* The following functions return a value or its default. Texts are borrowed
+ * from the configuration, unless a pool is passed. */
 const char *agent_config_node(const agent_server_config_t *config,
                               apr_pool_t *pool);
 const char *agent_config_runner(const agent_server_config_t *config);
@@ -136,8 +140,9 @@ const apr_array_header_t *agent_config_origins(
     const agent_dir_config_t *config);
 
 /*
- * The first argument of a directive of another module at server level, as
- * written (mod_dbd keeps DBDParams and DBDMax to itself); NULL when absent.
+ * Returns the arguments, as written, of the first directive of that name at
+ * server level; NULL if there is none. For directives of other modules, which
+ * do not export them (DBDParams, DBDMax).
  */
 const char *agent_config_other_directive(const char *name);
 

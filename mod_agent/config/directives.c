@@ -296,11 +296,10 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentFeedbackURL", set_feedback_url, NULL, RSRC_CONF,
                   "URL for feedback about runs, with {run_id} and {key} "
                   "(default: none)"),
-    AP_INIT_TAKE1(
-        "AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
-        "requests of one child that may wait for runs "
-        "(default: what the MPM and open files have room for, at most "
-        "10000)"),
+    AP_INIT_TAKE1("AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
+                  "requests of one child that may wait for runs "
+                  "(default: as many as the MPM and open files allow, at most "
+                  "10000)"),
     AP_INIT_TAKE1("AgentMaxWaitersPerAddress", set_number,
                   DATA(waiters_per_address), RSRC_CONF,
                   "the same limit for one client address; 0: none "

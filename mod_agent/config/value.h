@@ -12,21 +12,24 @@
 #include <httpd.h>
 #include <http_config.h>
 
+/* The limits of a size, in bytes. */
 typedef struct agent_size_range_t {
     apr_int64_t low;
     apr_int64_t high;
-    /* The same as an administrator writes them. */
+    /* The same limits for the error message, with K, M or G. */
     const char *low_text;
     const char *high_text;
+    /* 0 is valid too. */
     bool allows_zero;
 } agent_size_range_t;
 
-/* Limits in units; a multiple of step units when step is not 0. */
+/* The limits of a duration, in units of `unit`. */
 typedef struct agent_duration_range_t {
     apr_int64_t low;
     apr_int64_t high;
-    /* Of a number without a unit: "ms", "s" or "d". */
+    /* Of the limits, and of a number without a unit: "ms", "s" or "d". */
     const char *unit;
+    /* Must be a multiple of the unit. */
     bool is_whole;
 } agent_duration_range_t;
 

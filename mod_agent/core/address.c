@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * IP addresses; see address.h. The lists follow the special-purpose address
- * registries of IANA (RFC 6890). Public IPv6 addresses are those that are
- * global unicast, less exceptions: all that is not assigned yet stays refused.
+ * registries of IANA (RFC 6890). Public IPv6 addresses are those of the global
+ * unicast block except for some; addresses that are not assigned yet are not
+ * public.
  */
 #include "address.h"
 
@@ -31,7 +32,7 @@ static const char *const refused_v6[] = {
     /* Protocol assignments, Teredo among them; documentation; 6to4. */
     "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", NULL};
 
-/* ::ffff:0:0/96. Blocks of at most its zeros are larger ones of IPv6. */
+/* ::ffff:0:0/96. Shorter prefixes of zeros alone are ordinary IPv6 blocks. */
 static const unsigned char mapped_v6[12] = {0, 0, 0, 0, 0,    0,
                                             0, 0, 0, 0, 0xff, 0xff};
 #define MAPPED_BITS  96
@@ -61,7 +62,7 @@ static bool begins_with(const unsigned char *bytes, const unsigned char *first,
         && (rest == 0 || ((bytes[whole] ^ first[whole]) & mask) == 0);
 }
 
-static bool is_zero_behind(const unsigned char *bytes, int bits, int most)
+static bool is_zero_after(const unsigned char *bytes, int bits, int most)
 {
     for (int i = bits; i < most; i++) {
         if ((bytes[i / 8] & (0x80 >> i % 8)) != 0) {
@@ -71,7 +72,7 @@ static bool is_zero_behind(const unsigned char *bytes, int bits, int most)
     return true;
 }
 
-/* False: no address, or no length. Bits may follow the length. */
+/* False: the address or the length is invalid. Host bits are not checked. */
 static bool parse_block(agent_address_block_t *out, int *most, const char *text)
 {
     const char *slash = strchr(text, '/');
@@ -95,7 +96,7 @@ bool agent_address_read_block(agent_address_block_t *out, const char *text)
     int most;
 
     return parse_block(out, &most, text)
-        && is_zero_behind(out->bytes, out->bits, most);
+        && is_zero_after(out->bytes, out->bits, most);
 }
 
 const char *agent_address_expected(const char *text)
@@ -129,7 +130,7 @@ bool agent_address_unmap_block(agent_address_block_t *block)
     return true;
 }
 
-/* The bytes of an address; NULL when it is of another family. */
+/* Returns the bytes of an address; NULL if it is of another family. */
 static const unsigned char *bytes_of(const struct sockaddr *address, int family)
 {
     if (address->sa_family != family) {

@@ -45,14 +45,15 @@ bool agent_address_is_in(const agent_address_block_t *block,
 bool agent_address_is_in_any(const apr_array_header_t *blocks,
                              const struct sockaddr *address);
 
-/* The IPv4 address of an address of ::ffff:0:0/96; false for others. */
+/* Converts an address of ::ffff:0:0/96 to its IPv4 address; false for
+ * others. */
 bool agent_address_unmap(struct sockaddr_in *out,
                          const struct sockaddr *address);
 
 /*
- * The current addresses of this host's interfaces, an array of
- * agent_address_block_t in pool; NULL on failure. A system call, linear in the
- * number of addresses.
+ * Returns the current addresses of this host's interfaces, an array of
+ * agent_address_block_t in pool; NULL on failure. Makes system calls; linear in
+ * the number of addresses.
  */
 apr_array_header_t *agent_address_list_own(apr_pool_t *pool);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocators that threads share; see allocator.h. */
+/* Creates allocators and their pools; see allocator.h. */
 #include "allocator.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static apr_status_t destroy_pool(void *pool)
     return APR_SUCCESS;
 }
 
-apr_pool_t *agent_allocator_make_apart(apr_pool_t *parent)
+apr_pool_t *agent_allocator_make_private(apr_pool_t *parent)
 {
     apr_pool_t *pool;
 
@@ -52,7 +52,7 @@ apr_pool_t *agent_allocator_make_apart(apr_pool_t *parent)
     return pool;
 }
 
-void agent_allocator_end_apart(apr_pool_t *parent, apr_pool_t *pool)
+void agent_allocator_end_private(apr_pool_t *parent, apr_pool_t *pool)
 {
     apr_pool_cleanup_run(parent, pool, destroy_pool);
 }

@@ -9,24 +9,25 @@
 #include <apr_allocator.h>
 #include <apr_pools.h>
 
-/* An allocator with a lock of its own, until pool ends. Free memory beyond
- * kept_bytes is returned to the system. */
+/* Creates an allocator with a lock, which lives as long as pool. Free memory
+ * beyond kept_bytes is returned to the system. */
 apr_status_t agent_allocator_create(apr_allocator_t **out,
                                     apr_size_t kept_bytes, apr_pool_t *pool);
 
 /*
- * A pool with an allocator of its own. For what grows while only one thread, or
- * the holder of one lock, uses it: two threads must not be in pools of one
- * allocator at the same time unless that has a lock, and httpd's allocator for
- * a child has none. It ends as a cleanup of parent, so after those that are
- * registered later, or by end_apart. Never NULL.
+ * A pool with a private allocator without a lock, for memory that only one
+ * thread at a time uses, for example under one mutex. (Pools that share an
+ * allocator without a lock, such as httpd's allocator of a child, must not be
+ * used by two threads at the same time.) The pool is destroyed by a cleanup of
+ * parent, after cleanups that are registered later, or by
+ * agent_allocator_end_private(). Never NULL.
  */
-apr_pool_t *agent_allocator_make_apart(apr_pool_t *parent);
-void agent_allocator_end_apart(apr_pool_t *parent, apr_pool_t *pool);
+apr_pool_t *agent_allocator_make_private(apr_pool_t *parent);
+void agent_allocator_end_private(apr_pool_t *parent, apr_pool_t *pool);
 
-/* A pool without a parent: the caller must destroy it, before the allocator's
- * own pool ends. Never NULL: without memory the process aborts, as httpd does
- * with its own pools. */
+/* Creates a pool without a parent; the caller must destroy it before the
+ * allocator's own pool ends. Never NULL: without memory the process aborts, as
+ * httpd does with its own pools. */
 apr_pool_t *agent_allocator_make_pool(apr_allocator_t *allocator);
 
 #endif

@@ -24,7 +24,8 @@ typedef struct agent_buffer_t {
 /* Makes an empty buffer; its memory is freed with parent at the latest. */
 void agent_buffer_init(agent_buffer_t *buffer, apr_pool_t *parent);
 
-/* Makes room for length more bytes after the content and returns it. */
+/* Makes room for length more bytes after the content. Returns a pointer to it,
+ * valid until the next change. */
 char *agent_buffer_reserve(agent_buffer_t *buffer, apr_size_t length);
 
 /* Adds length bytes, written into the reserved room, to the content. */

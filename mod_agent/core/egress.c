@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to addresses that a client has named; see egress.h. URLs are read
- * by the library that will request them: two readers would disagree some day.
+ * Requests to addresses that a client has named; see egress.h. URLs are parsed
+ * by libcurl, which also makes the requests: two parsers may differ.
  */
 #include "egress.h"
 
@@ -117,7 +117,7 @@ const char *agent_egress_expected(const char *text, bool may_be_host)
         return "an IPv4 block, or at least 96 bits of ::ffff:0:0/96";
     }
     if (!may_be_host && is_host_name(text)) {
-        return "addresses, no names, of which a host may have others";
+        return "addresses, no names: a host may have other names";
     }
     return agent_address_expected(text);
 }
@@ -322,8 +322,8 @@ static bool is_denied(const agent_egress_t *rule,
             && agent_address_is_in_any(rule->denied, &v4.any));
 }
 
-const char *agent_egress_rule(const agent_egress_t *rule,
-                              const agent_egress_target_t *target)
+const char *agent_egress_directive(const agent_egress_t *rule,
+                                   const agent_egress_target_t *target)
 {
     literal_t literal;
 

@@ -58,25 +58,27 @@ const char *agent_egress_expected(const char *text, bool may_be_host);
 bool agent_egress_allow_ports(agent_egress_t *rule, const char *text);
 
 /*
- * Parses a URL. NULL, or a description of what was expected, to follow the word
- * "expected", in pool.
+ * Parses a URL; *out is in pool. Returns NULL, or a description of what was
+ * expected, to follow the word "expected", in pool.
  */
 const char *agent_egress_read_url(agent_egress_target_t *out, const char *url,
                                   apr_pool_t *pool);
 
 /*
- * Whether the rule allows the target, without a DNS query. NULL if it does,
- * else as above. own: as below.
+ * Checks the target without a DNS query. Returns NULL if the rule allows it,
+ * else a description of what was expected, as above. own: as for
+ * agent_egress_permits().
  */
 const char *agent_egress_check(const agent_egress_t *rule,
                                const apr_array_header_t *own,
                                const agent_egress_target_t *target,
                                apr_pool_t *pool);
 
-/* The directive that made agent_egress_check() refuse a target. For the log
- * only: clients must not learn the configuration. */
-const char *agent_egress_rule(const agent_egress_t *rule,
-                              const agent_egress_target_t *target);
+/* Returns the name of the directive for which agent_egress_check() refused the
+ * target; constant. For the log only: clients must not learn the
+ * configuration. */
+const char *agent_egress_directive(const agent_egress_t *rule,
+                                   const agent_egress_target_t *target);
 
 /*
  * Whether a connection to an address of the target's host is allowed. Must be

@@ -38,16 +38,16 @@ apr_status_t agent_error_setf(agent_error_t **err, agent_error_id_t id,
                               apr_pool_t *pool, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* HTTP status of an error, 400..599. */
+/* Returns the HTTP status of an error, 400..599. */
 int agent_error_http(agent_error_id_t id);
 
-/* The error code of the API, never NULL. */
+/* Returns the error's code in the API; never NULL, constant. */
 const char *agent_error_code(agent_error_id_t id);
 
-/* The error of an SQL function's code; AGENT_E_INTERNAL if unknown. */
+/* Returns the error of an SQL function's code; AGENT_E_INTERNAL if unknown. */
 agent_error_id_t agent_error_from_code(const char *code);
 
-/* The error of an SQLSTATE; AGENT_E_INTERNAL if NULL or unknown. */
+/* Returns the error of an SQLSTATE; AGENT_E_INTERNAL if NULL or unknown. */
 agent_error_id_t agent_error_from_sqlstate(const char *sqlstate);
 
 #endif

@@ -7,8 +7,8 @@
 void agent_heap_start(void)
 {
 #ifdef __GLIBC__
-    /* Otherwise each free() of such a block raises the threshold, up to 32 MB.
-     */
+    /* Otherwise each free() of a large block raises the threshold, up to
+     * 32 MB. */
     mallopt(M_MMAP_THRESHOLD, (int)AGENT_HEAP_LARGE);
     mallopt(M_TRIM_THRESHOLD, (int)AGENT_HEAP_LARGE);
 #endif

@@ -12,12 +12,12 @@
 /* Size of a large block in bytes: the text of a request or response. */
 #define AGENT_HEAP_LARGE ((apr_size_t)256 * 1024)
 
-/* Makes free() return large blocks to the system. Once, when a process starts.
- */
+/* Makes free() return large blocks to the system. To be called once, when a
+ * process starts. */
 void agent_heap_start(void);
 
-/* Returns all free memory when pool ends, after the cleanups that are
- * registered from now on. Takes some milliseconds: for large requests only. */
+/* Returns all free memory to the system when pool ends, after the cleanups that
+ * are registered later. Takes some milliseconds: for large requests only. */
 void agent_heap_trim_after(apr_pool_t *pool);
 
 #endif

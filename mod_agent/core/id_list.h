@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of ids, separated by spaces, as notifications and datagrams carry them.
- */
+/* Lists of ids separated by spaces, as in notifications and datagrams. */
 #ifndef AGENT_CORE_ID_LIST_H
 #define AGENT_CORE_ID_LIST_H
 
@@ -10,7 +9,8 @@
 
 /*
  * Takes the next id from *list: *id points to its *length bytes, borrowed and
- * not terminated. False at the end of the list. The bytes may be no UUID.
+ * not terminated. False at the end of the list. The bytes are not checked: they
+ * may be anything but a UUID.
  */
 bool agent_id_list_next(const char **list, const char **id, apr_size_t *length);
 

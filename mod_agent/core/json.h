@@ -25,14 +25,15 @@ apr_status_t agent_json_scan_request(const char *text, apr_size_t length,
 /*
  * Parses length bytes (text[length] must be NUL) after the strict scan;
  * duplicate keys are refused. The object lives as long as pool. It takes up to
- * 270 times the memory of its text: never for what clients send whole. Errors:
- * as above.
+ * 270 times the memory of its text: not for whole bodies of clients. Errors: as
+ * above.
  */
 apr_status_t agent_json_parse(json_object **out, const char *text,
                               apr_size_t length, agent_error_t **err,
                               apr_pool_t *pool);
 
-/* Ties the caller's reference of a json-c object to pool and returns it. */
+/* Registers a cleanup of pool that releases the caller's reference of the
+ * object; returns the object. */
 json_object *agent_json_own(json_object *object, apr_pool_t *pool);
 
 /* The member, or NULL when absent or null (json-c has one value for both). */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Origins of web pages; see origin.h. A browser writes its pages' origins in
- * one way; what it would not write is not read, so that no two readers
- * disagree about it.
+ * Origins of web pages; see origin.h. Only the form in which browsers write
+ * origins is accepted, so that another parser cannot read it differently.
  */
 #include "origin.h"
 
@@ -28,9 +27,9 @@ static int default_port(const char *scheme, size_t length)
     return is_word(scheme, length, "https") ? 443 : 0;
 }
 
-/* No page's origin has one of these. Others than http and https are those of
- * apps and of a browser's extensions (tauri://localhost). */
-static bool is_of_pages(const agent_origin_t *origin)
+/* Whether web pages may have the scheme. Schemes other than http and https
+ * belong to apps and browser extensions (tauri://localhost). */
+static bool is_page_scheme(const agent_origin_t *origin)
 {
     static const char *const others[] = {"file", "ftp", "ws", "wss"};
 
@@ -116,7 +115,7 @@ bool agent_origin_read_pattern(agent_origin_pattern_t *out, const char *text)
         return true;
     }
     rest = read_scheme(&out->origin, text);
-    if (rest == NULL || !is_of_pages(&out->origin)) {
+    if (rest == NULL || !is_page_scheme(&out->origin)) {
         return false;
     }
     out->is_domain = strncmp(rest, "*.", 2) == 0;
@@ -147,8 +146,8 @@ static bool is_below(const agent_origin_t *origin, const agent_origin_t *domain)
         && strncasecmp(end - length, domain->host, length) == 0;
 }
 
-static bool fits(const agent_origin_pattern_t *pattern,
-                 const agent_origin_t *origin)
+static bool matches(const agent_origin_pattern_t *pattern,
+                    const agent_origin_t *origin)
 {
     const agent_origin_t *wanted = &pattern->origin;
 
@@ -164,13 +163,13 @@ bool agent_origin_is_allowed(const apr_array_header_t *patterns,
                              const char *text)
 {
     agent_origin_t origin;
-    bool is_one = agent_origin_read(&origin, text);
+    bool is_valid = agent_origin_read(&origin, text);
 
     for (int i = 0; i < patterns->nelts; i++) {
         const agent_origin_pattern_t *pattern = &APR_ARRAY_IDX(
             patterns, i, agent_origin_pattern_t);
 
-        if (pattern->is_any || (is_one && fits(pattern, &origin))) {
+        if (pattern->is_any || (is_valid && matches(pattern, &origin))) {
             return true;
         }
     }

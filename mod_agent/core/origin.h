@@ -16,8 +16,7 @@ typedef struct agent_origin_t {
     /* An IPv6 address in its brackets. */
     const char *host;
     size_t host_length;
-    /* The default port of the scheme if none is given; 0: the scheme has none.
-     */
+    /* The scheme's default if none is given; 0: the scheme has no default. */
     int port;
 } agent_origin_t;
 
@@ -32,8 +31,8 @@ typedef struct agent_origin_pattern_t {
 } agent_origin_pattern_t;
 
 /*
- * Parses a header `Origin`. False: it is not one origin ("null", a list, an
- * origin with a path).
+ * Parses a header `Origin`. False: it is not a single origin ("null", a list,
+ * an origin with a path).
  */
 bool agent_origin_read(agent_origin_t *out, const char *text);
 

@@ -130,8 +130,9 @@ agent_raw_kind_t agent_raw_kind(agent_raw_t value)
     }
 }
 
-/* at: the string's text without its quotes. */
-static bool spells(const char *at, apr_size_t length, const char *text)
+/* Whether the string decodes to text; `at` is its first byte after the
+ * quote. */
+static bool decodes_to(const char *at, apr_size_t length, const char *text)
 {
     agent_unescape_t reader = {.at = at};
     const char *end = at + length;
@@ -147,13 +148,13 @@ static bool spells(const char *at, apr_size_t length, const char *text)
 
 bool agent_member_is(const agent_member_t *member, const char *name)
 {
-    return spells(member->key, member->key_length, name);
+    return decodes_to(member->key, member->key_length, name);
 }
 
 bool agent_raw_equals(agent_raw_t value, const char *text)
 {
     return agent_raw_kind(value) == AGENT_RAW_STRING
-        && spells(value.text + 1, value.length - 2, text);
+        && decodes_to(value.text + 1, value.length - 2, text);
 }
 
 agent_raw_t agent_raw_get(agent_raw_t object, const char *key)

@@ -39,6 +39,7 @@ typedef struct agent_member_t {
 /* The value of a text, without surrounding white space. */
 agent_raw_t agent_raw_read(const char *text);
 
+/* The type of a value, by its first byte. */
 agent_raw_kind_t agent_raw_kind(agent_raw_t value);
 
 /* The next member of an object; *at starts at the text's first byte. False at

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strict JSON scanner (RFC 8259): no recursion, no memory but for keys;
- * see scan.h. */
+/* The strict JSON scanner (RFC 8259), without recursion; allocates memory for
+ * keys only. See scan.h. */
 #include "scan.h"
 
 #include <stdint.h>
@@ -12,7 +12,7 @@ typedef struct cursor_t {
     agent_scan_t *scan;
     const char *text;
     size_t max_weight;
-    /* Bytes that the escapes of the string being read do not stand for. */
+    /* How many bytes shorter the string being read is without its escapes. */
     size_t saved;
     const unsigned char *at;
     const unsigned char *end;
@@ -44,8 +44,8 @@ static bool is_digit(const cursor_t *c)
     return c->at < c->end && *c->at >= '0' && *c->at <= '9';
 }
 
-/* One multi-byte sequence: no overlong form, no surrogate, no more than
- * U+10FFFF (RFC 3629). */
+/* Skips a multi-byte sequence; false for an overlong form, a surrogate, or a
+ * code point above U+10FFFF (RFC 3629). */
 static bool skip_utf8(cursor_t *c)
 {
     unsigned char lead = *c->at++;
@@ -277,11 +277,12 @@ static bool open_level(cursor_t *c)
                                   : AGENT_SCAN_WEIGHT_ARRAY);
 }
 
-/* The pointer of the error ends in the key. */
+/* Fails; the JSON pointer of the error ends with the key. */
 static bool refuse_key(cursor_t *c, agent_scan_level_t *level,
-                       agent_scan_key_t twice)
+                       agent_scan_key_t duplicate)
 {
-    const unsigned char *key = (const unsigned char *)c->text + twice.offset;
+    const unsigned char *key = (const unsigned char *)c->text
+        + duplicate.offset;
     cursor_t end = {.scan = c->scan, .at = key - 1, .end = c->end};
 
     scan_string(&end);
@@ -294,11 +295,11 @@ static bool close_level(cursor_t *c)
 {
     agent_scan_t *scan = c->scan;
     agent_scan_level_t *level = &scan->levels[scan->depth - 1];
-    agent_scan_key_t twice;
+    agent_scan_key_t duplicate;
 
     if (level->is_object && level->count > 1 && scan->pool != NULL
-        && !agent_scan_keys_close(&scan->keys, level->first_key, &twice)) {
-        return refuse_key(c, level, twice);
+        && !agent_scan_keys_close(&scan->keys, level->first_key, &duplicate)) {
+        return refuse_key(c, level, duplicate);
     }
     scan->keys.count = level->first_key;
     scan->depth--;

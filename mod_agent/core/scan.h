@@ -5,7 +5,8 @@
  *
  * json-c accepts raw control characters, NaN and single quotes, cuts keys at
  * U+0000 and saturates numbers; jsonb raises on U+0000 and lone surrogates and
- * expands 1e131071 to 128 KB. Whatever passes here means the same to both.
+ * expands 1e131071 to 128 KB. A text that is valid here has the same meaning
+ * for both.
  */
 #ifndef AGENT_CORE_SCAN_H
 #define AGENT_CORE_SCAN_H
@@ -20,30 +21,30 @@
 /* Limits of numbers, beyond any reasonable value. */
 #define AGENT_SCAN_DIGITS   40
 #define AGENT_SCAN_EXPONENT 308
-/* jsonb writes every number out: 1e300 comes back as 301 digits. */
+/* jsonb prints numbers without an exponent: 1e300 is returned as 301 digits. */
 #define AGENT_SCAN_PLAIN_DIGITS (AGENT_SCAN_DIGITS + AGENT_SCAN_EXPONENT)
-/* Clients' values are nested more deeply in the records made from them. */
+/* Less, since records nest the values of clients more deeply. */
 #define AGENT_SCAN_REQUEST_DEPTH (AGENT_SCAN_DEPTH - 8)
 
 /*
- * Memory in bytes of the tree that json-c builds of a text; measured with
- * json-c 0.16 and glibc's malloc, the growth of its tables included.
- * "[[1,2],..]" and
- * "{}" take 47 and 264 times their text, so the text's length says little.
+ * Memory in bytes of the tree that json-c builds from a text, with the growth
+ * of its tables; measured with json-c 0.16 and glibc's malloc. The length of
+ * the text does not bound it: [[1,2],...] takes 47 times its length, {} 264
+ * times.
  */
 #define AGENT_SCAN_WEIGHT_OBJECT 800
 #define AGENT_SCAN_WEIGHT_ARRAY  160
-/* An element of an array, beside its value. */
+/* An element of an array, without its value. */
 #define AGENT_SCAN_WEIGHT_ELEMENT 16
-/* A member of an object, beside the bytes of its key and its value. */
+/* A member of an object, without the bytes of its key and without its value. */
 #define AGENT_SCAN_WEIGHT_MEMBER 128
-/* A string, number, true or false, beside the bytes of its text; null weighs
- * nothing. */
+/* A string, number, true or false, without the bytes of its text; null takes no
+ * memory. */
 #define AGENT_SCAN_WEIGHT_SCALAR 80
 /*
- * The limit of a request. 4 MB of coordinates with six decimals weigh 74 MB,
- * of messages with 60 letters 58 MB, of {} 1.1 GB. A text that the server makes
- * of several requests, a state say, may weigh more.
+ * The limit of a request. 4 MB of coordinates with six decimals take 74 MB,
+ * messages of 60 letters 58 MB, {} 1.1 GB. A text that the server composes from
+ * several requests, for example a state, may take more.
  */
 #define AGENT_SCAN_REQUEST_WEIGHT ((size_t)96 * 1024 * 1024)
 
@@ -52,7 +53,7 @@ typedef enum agent_scan_code_t {
     /* Not JSON: 400. */
     AGENT_SCAN_SYNTAX,
     AGENT_SCAN_UTF8,
-    /* JSON that cannot be kept: 422. */
+    /* JSON that cannot be stored: 422. */
     AGENT_SCAN_NUL,
     AGENT_SCAN_SURROGATE,
     AGENT_SCAN_NUMBER,
@@ -83,25 +84,27 @@ typedef struct agent_scan_t {
     /* Set by the caller: the limit of weight; 0 = none. */
     size_t max_weight;
     /*
-     * Set by the caller: equal keys of one object are refused. Memory for them
-     * (scan_key.h says how much) is taken from a subpool of it and given back
-     * before the scan returns. NULL: they pass, and the last one counts.
+     * Set by the caller: if not NULL, equal keys of one object are refused; the
+     * keys are stored in a subpool (scan_key.h has the size) that is destroyed
+     * before the scan returns. NULL: equal keys are accepted, and the last one
+     * applies.
      */
     apr_pool_t *pool;
     agent_scan_keys_t keys;
     /*
-     * Set by the caller for a client's text, which has narrower limits, so that
-     * what the database makes of it still passes as a line of the runners'
-     * protocol: AGENT_SCAN_REQUEST_DEPTH, AGENT_SCAN_DIGITS for every number.
+     * Set by the caller for a client's text: the limits are
+     * AGENT_SCAN_REQUEST_DEPTH and, for every number, AGENT_SCAN_DIGITS, so
+     * that records which the database makes of it are within the limits of the
+     * runner protocol.
      */
     bool is_request;
 } agent_scan_t;
 
 /*
- * Reads length bytes of text (less than 2 GB) as one JSON value with nothing
- * but white space around it. scan must be zeroed, but for what the caller sets.
- * True when all is well; else scan->code says why and agent_scan_pointer()
- * where.
+ * Validates length bytes of text (less than 2 GB): one JSON value, optionally
+ * surrounded by white space. *scan must be zeroed except for the members that
+ * the caller sets. Returns true if the text is valid; otherwise scan->code is
+ * the reason and agent_scan_pointer() the location.
  */
 bool agent_scan_json(agent_scan_t *scan, const char *text, size_t length);
 

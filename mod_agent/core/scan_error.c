@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a scan stopped, and why; see scan.h. */
+/* The location of the error of a scan, and its reason; see scan.h. */
 #include "scan.h"
 
 #include <apr_strings.h>
 
 static const char *escape_key(const agent_scan_level_t *level, apr_pool_t *pool)
 {
-    /* Enough to find the place; a key may be megabytes long. */
+    /* Enough to identify the key, which may be megabytes long. */
     size_t length = level->key_length < 64 ? level->key_length : 64;
     char *out = apr_palloc(pool, 2 * length + 1);
     char *p = out;
@@ -33,7 +33,7 @@ const char *agent_scan_pointer(const agent_scan_t *scan, apr_pool_t *pool)
 {
     const char *pointer = "";
 
-    /* Bounded: sixteen levels find any place a person can have meant. */
+    /* Bounded: at most sixteen levels are named. */
     for (unsigned i = 0; i < scan->depth && i < 16; i++) {
         const agent_scan_level_t *level = &scan->levels[i];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Equal keys of one object; see scan_key.h. */
+/* Finds equal keys of one object; see scan_key.h. */
 #include "scan_key.h"
 
 #include <string.h>
@@ -57,16 +57,16 @@ static bool equal(const agent_scan_keys_t *keys, const agent_scan_key_t *one,
     return left == 0;
 }
 
-/* Compares all with all: at most AGENT_SCAN_KEY_FEW. */
+/* Compares all pairs of at most AGENT_SCAN_KEY_FEW keys. */
 static bool differ_few(const agent_scan_keys_t *keys, apr_size_t first,
-                       agent_scan_key_t *twice)
+                       agent_scan_key_t *duplicate)
 {
     for (apr_size_t i = first + 1; i < keys->count; i++) {
         const agent_scan_key_t *key = get_key(keys, i);
 
         for (apr_size_t j = first; j < i; j++) {
             if (equal(keys, key, get_key(keys, j))) {
-                *twice = *key;
+                *duplicate = *key;
                 return false;
             }
         }
@@ -74,8 +74,8 @@ static bool differ_few(const agent_scan_keys_t *keys, apr_size_t first,
     return true;
 }
 
-/* SipHash of what the key stands for, in blocks that begin with the hash of
- * those before. */
+/* SipHash of the unescaped key, in blocks; each begins with the hash of the
+ * blocks before it. */
 static apr_uint64_t hash_key(const agent_scan_keys_t *keys,
                              const agent_scan_key_t *key)
 {
@@ -104,7 +104,8 @@ static apr_uint64_t hash_key(const agent_scan_keys_t *keys,
     return hash;
 }
 
-/* Empties at least 3/2 as many slots as there are keys, a power of two. */
+/* Empties the hash table for `count` keys; returns its size, a power of two and
+ * at least 3/2 of the count. */
 static apr_size_t prepare_slots(agent_scan_keys_t *keys, apr_size_t count)
 {
     apr_size_t size = 2 * AGENT_SCAN_KEY_FEW;
@@ -126,7 +127,7 @@ static apr_size_t prepare_slots(agent_scan_keys_t *keys, apr_size_t count)
 }
 
 static bool differ_many(agent_scan_keys_t *keys, apr_size_t first,
-                        agent_scan_key_t *twice)
+                        agent_scan_key_t *duplicate)
 {
     apr_size_t mask = prepare_slots(keys, keys->count - first) - 1;
 
@@ -137,7 +138,7 @@ static bool differ_many(agent_scan_keys_t *keys, apr_size_t first,
         for (; keys->slots[slot] != 0; slot = (slot + 1) & mask) {
             if (equal(keys, key,
                       get_key(keys, first + keys->slots[slot] - 1))) {
-                *twice = *key;
+                *duplicate = *key;
                 return false;
             }
         }
@@ -147,11 +148,11 @@ static bool differ_many(agent_scan_keys_t *keys, apr_size_t first,
 }
 
 bool agent_scan_keys_close(agent_scan_keys_t *keys, apr_size_t first,
-                           agent_scan_key_t *twice)
+                           agent_scan_key_t *duplicate)
 {
     bool good = keys->count - first <= AGENT_SCAN_KEY_FEW
-        ? differ_few(keys, first, twice)
-        : differ_many(keys, first, twice);
+        ? differ_few(keys, first, duplicate)
+        : differ_many(keys, first, duplicate);
 
     keys->count = first;
     return good;

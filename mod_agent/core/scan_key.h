@@ -19,9 +19,9 @@
 #define AGENT_SCAN_KEY_FEW 16
 
 typedef struct agent_scan_key_t {
-    /* Where the key begins in the text, after its quote. */
+    /* Offset in the text of the byte after the opening quote. */
     apr_uint32_t offset;
-    /* Bytes that it stands for. */
+    /* In bytes, without escapes. */
     unsigned length : 31;
     unsigned is_escaped : 1;
 } agent_scan_key_t;
@@ -31,7 +31,8 @@ typedef struct agent_scan_keys_t {
     const char *text;
     /* All memory comes from here; made with the first key. */
     apr_pool_t *scratch;
-    /* Arrays of as many keys each, so that nothing is copied in growing. */
+    /* Of agent_scan_key_t *: arrays of equal size, so that growing copies
+     * nothing. */
     apr_array_header_t *chunks;
     apr_size_t count;
     /* Hash table: number of a key in its object + 1; 0 = empty. */
@@ -46,11 +47,11 @@ void agent_scan_keys_push(agent_scan_keys_t *keys, agent_scan_key_t key,
                           apr_pool_t *pool);
 
 /*
- * Removes the keys from first on, which belong to one object. False if two are
- * equal; *twice is then one of them.
+ * Removes the keys from number `first` on, which belong to one object. False if
+ * two of them are equal; *duplicate is then one of the two.
  */
 bool agent_scan_keys_close(agent_scan_keys_t *keys, apr_size_t first,
-                           agent_scan_key_t *twice);
+                           agent_scan_key_t *duplicate);
 
 /* Frees the memory. */
 void agent_scan_keys_release(agent_scan_keys_t *keys);

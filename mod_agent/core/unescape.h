@@ -16,7 +16,8 @@ typedef struct agent_unescape_t {
     unsigned left;
 } agent_unescape_t;
 
-/* The next byte. The caller knows their number. */
+/* Returns the next byte. The caller must not read beyond the end: there is no
+ * end mark. */
 unsigned char agent_unescape_next(agent_unescape_t *reader);
 
 /* Length of a code point in UTF-8. */

@@ -29,8 +29,8 @@ void agent_wake_cancel(int fd, const char *changed)
     agent_wake_changed(fd, changed);
 }
 
-/* Each piece but the last ends after a space: an id and its space are as long
- * as a UUID with its terminator. */
+/* Each datagram but the last one ends after a space, since an id with its space
+ * is as long as a UUID with its terminating NUL. */
 void agent_wake_changed(int fd, const char *changed)
 {
     char text[AGENT_WAKE_BYTES] = {AGENT_WAKE_CHANGED};

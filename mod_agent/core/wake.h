@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Datagrams from httpd's children to the supervisor of their host, sent after a
- * commit. Each is a hint that may be lost: the supervisor polls every second, a
- * waiting request at some of its heartbeats.
+ * commit. Each is a hint that may be lost: the supervisor polls every second,
+ * and waiting requests poll at some of their heartbeats.
  */
 #ifndef AGENT_CORE_WAKE_H
 #define AGENT_CORE_WAKE_H

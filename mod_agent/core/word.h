@@ -5,10 +5,10 @@
 
 #include <apr_pools.h>
 
-/* The element of words that equals text; NULL: none. */
+/* Returns the element of words that equals text; NULL if there is none. */
 const char *agent_word_find(const char *text, const char *const *words);
 
-/* "a, b or c", in pool. */
+/* Returns "a, b or c", in pool, for messages. words has at least one. */
 const char *agent_word_print(const char *const *words, apr_pool_t *pool);
 
 #endif

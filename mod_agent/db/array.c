@@ -32,7 +32,7 @@ const char *agent_db_array(const char *const *texts, apr_size_t count,
                        NULL);
 }
 
-const char *agent_db_list(const char *const *texts, apr_pool_t *pool)
+const char *agent_db_text_array(const char *const *texts, apr_pool_t *pool)
 {
     apr_size_t count = 0;
 

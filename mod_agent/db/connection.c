@@ -39,8 +39,8 @@ const char *agent_db_message(const char *message, apr_pool_t *pool)
     return copy;
 }
 
-apr_status_t agent_db_lost(agent_db_t *db, agent_error_t **err,
-                           apr_pool_t *pool)
+apr_status_t agent_db_set_lost(agent_db_t *db, agent_error_t **err,
+                               apr_pool_t *pool)
 {
     db->sqlstate[0] = '\0';
     db->broken = true;
@@ -125,7 +125,7 @@ apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
     apr_pool_cleanup_register(pool, db, finish_connection,
                               apr_pool_cleanup_null);
     if (db->conn == NULL || PQstatus(db->conn) == CONNECTION_BAD) {
-        return agent_db_lost(db, err, pool);
+        return agent_db_set_lost(db, err, pool);
     }
     return APR_SUCCESS;
 }
@@ -146,7 +146,7 @@ agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
         PQsetnonblocking(db->conn, 1);
         return AGENT_DB_READY;
     default:
-        agent_db_lost(db, err, pool);
+        agent_db_set_lost(db, err, pool);
         return AGENT_DB_FAILED;
     }
 }
@@ -212,12 +212,12 @@ static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
     db->backend_pid = 0;
     db->resetting = true;
     if (PQresetStart(db->conn) == 0) {
-        return agent_db_lost(db, err, pool);
+        return agent_db_set_lost(db, err, pool);
     }
     share = agent_db_host_timeout(db->conn, db->limits.connect_timeout);
     while (progress != AGENT_DB_READY) {
         if (!wait_for_hosts(db, progress, share, deadline)) {
-            return agent_db_lost(db, err, pool);
+            return agent_db_set_lost(db, err, pool);
         }
         progress = agent_db_connect_step(db, err, pool);
         if (progress == AGENT_DB_FAILED) {

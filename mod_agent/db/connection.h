@@ -26,9 +26,9 @@ struct agent_db_t {
     /* The result so far, until the last one was received. */
     PGresult *partial;
     char sqlstate[6];
-    /* Bytes of the largest statement or result of agent_db_query(), to which
-     * libpq's buffers have grown. */
-    apr_size_t carried;
+    /* Bytes of the largest statement or result of agent_db_query(); libpq's
+     * buffers have grown to that size. */
+    apr_size_t largest_text;
 };
 
 /*
@@ -39,27 +39,29 @@ struct agent_db_t {
 PGconn *agent_db_start_connection(const char *conninfo,
                                   const char *application_name);
 
-/* libpq's message without its last newline, in pool. */
+/* Returns libpq's message without trailing newlines, in pool. */
 const char *agent_db_message(const char *message, apr_pool_t *pool);
 
-/* Marks the connection as lost: UNAVAILABLE with libpq's message. */
-apr_status_t agent_db_lost(agent_db_t *db, agent_error_t **err,
-                           apr_pool_t *pool);
+/* Marks the connection as lost. Returns the error UNAVAILABLE with libpq's
+ * message. */
+apr_status_t agent_db_set_lost(agent_db_t *db, agent_error_t **err,
+                               apr_pool_t *pool);
 
-/* Waits for the socket; false after the deadline. */
+/* Waits until the socket can be read (or written, if want says so); false after
+ * the deadline, a time of apr_time_now(). */
 bool agent_db_wait(const agent_db_t *db, agent_db_progress_t want,
                    apr_time_t deadline);
 
 /*
- * The part of the connect timeout `whole` that each host of the connection
- * string gets. Without blocking libpq tries one host after the other, but
- * without a time limit: one that is switched off would use all of it.
+ * Returns the part of the connect timeout `whole` that each host of the
+ * connection string gets. In non-blocking mode libpq tries the hosts in turn
+ * without a time limit: one that is switched off would use all of the time.
  */
 apr_interval_time_t agent_db_host_timeout(PGconn *conn,
                                           apr_interval_time_t whole);
 
 /* Makes libpq try the next host, unless the current one has accepted. The next
- * step must not wait for the socket. */
+ * step of connecting must not wait for the socket. */
 void agent_db_skip_host(PGconn *conn);
 
 /* Connects again, within connect_timeout. */

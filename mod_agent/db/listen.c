@@ -32,7 +32,8 @@ agent_listener_t *agent_listener_create(const char *conninfo,
     agent_listener_t *listener = apr_pcalloc(pool, sizeof(*listener));
 
     listener->conninfo = conninfo;
-    /* The role's setting is meant for sessions that run statements. */
+    /* The role's idle_session_timeout is meant for sessions that execute
+     * statements. */
     listener->listen_sql = apr_pstrcat(
         pool, "set idle_session_timeout = 0; listen ", channel, NULL);
     listener->stop_fd = stop_fd;
@@ -40,7 +41,7 @@ agent_listener_t *agent_listener_create(const char *conninfo,
     return listener;
 }
 
-/* Waits for fd (-1 = none), stop_fd or the timeout. True when fd is ready. */
+/* Waits for fd (-1 = none), stop_fd or the timeout; true if fd is ready. */
 static bool wait_for(agent_listener_t *listener, int fd, short events,
                      apr_interval_time_t timeout)
 {
@@ -114,8 +115,7 @@ static void deliver(agent_listener_t *listener)
     listener->events.drained(listener->events.baton);
 }
 
-/* Executes a statement and delivers notifications that arrive with its result.
- */
+/* Executes a statement; delivers notifications that arrive with its result. */
 static bool execute(agent_listener_t *listener, const char *sql)
 {
     apr_time_t deadline = apr_time_now() + PROBE_TIMEOUT;

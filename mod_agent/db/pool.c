@@ -81,7 +81,7 @@ apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
     made->open = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_open);
     made->close = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_close);
     *out = made;
-    made->opened = agent_allocator_make_apart(pool);
+    made->opened = agent_allocator_make_private(pool);
     rv = apr_thread_mutex_create(&made->mutex, APR_THREAD_MUTEX_DEFAULT, pool);
     if (rv == APR_SUCCESS) {
         rv = apr_thread_mutex_create(&made->opening, APR_THREAD_MUTEX_TIMED,
@@ -167,7 +167,7 @@ static apr_status_t forget_kept(void *data)
 
 static wrapper_t *make_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
 {
-    apr_pool_t *pool = agent_allocator_make_apart(handle->pool);
+    apr_pool_t *pool = agent_allocator_make_private(handle->pool);
     wrapper_t *wrapper = apr_pcalloc(pool, sizeof(*wrapper));
 
     wrapper->connections = connections;
@@ -247,7 +247,7 @@ static void renew(wrapper_t *wrapper, ap_dbd_t *handle,
     apr_dbd_close(handle->driver, handle->handle);
     handle->handle = fresh;
     apr_pool_userdata_setn(NULL, wrapper_key, NULL, handle->pool);
-    agent_allocator_end_apart(handle->pool, wrapper->pool);
+    agent_allocator_end_private(handle->pool, wrapper->pool);
 }
 
 /* Before the connection is returned. One that could not be replaced is tried
@@ -256,7 +256,7 @@ static void renew(wrapper_t *wrapper, ap_dbd_t *handle,
 static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
 {
     agent_db_pool_t *connections = wrapper->connections;
-    apr_size_t bytes = wrapper->db->carried;
+    apr_size_t bytes = wrapper->db->largest_text;
     bool has_grown = bytes > wrapper->kept_bytes;
 
     if (bytes >= SMALL_BYTES && count_kept(wrapper, bytes) > KEPT_BYTES

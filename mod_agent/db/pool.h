@@ -45,9 +45,8 @@ apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
                                 apr_pool_t *pool);
 
 /*
- * The same for a function with a third column: *extra is its text, or NULL.
- * There, functions that write list the ids of other threads and runs that have
- * changed.
+ * The same for a function with a third column, whose text is stored in *extra
+ * (or NULL): the ids of other threads and runs that the function has changed.
  */
 apr_status_t agent_db_pool_call_extra(const char **body, const char **extra,
                                       agent_db_pool_t *connections,

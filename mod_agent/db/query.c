@@ -15,8 +15,8 @@
 
 #include "connection.h"
 
-/* The client waits a little longer than the server's statement_timeout, so
- * that the server's own, repeatable answer comes first. */
+/* The client waits longer than the server's statement_timeout, so that the
+ * server's error, after which the statement may be repeated, comes first. */
 #define GRACE apr_time_from_msec(500)
 /* Attempts of a statement after deadlocks and serialization failures. */
 #define MAX_TRIES 3
@@ -76,7 +76,7 @@ static apr_status_t fail_result(agent_db_t *db, const PGresult *rows,
     const char *message = PQresultErrorField(rows, PG_DIAG_MESSAGE_PRIMARY);
 
     if (state == NULL) {
-        return agent_db_lost(db, err, pool);
+        return agent_db_set_lost(db, err, pool);
     }
     apr_cpystrn(db->sqlstate, state, sizeof(db->sqlstate));
     return agent_error_set(
@@ -90,7 +90,7 @@ static apr_status_t start_receiving(agent_db_t *db, int sent,
 {
     db->sqlstate[0] = '\0';
     db->flushing = true;
-    return sent ? APR_SUCCESS : agent_db_lost(db, err, pool);
+    return sent ? APR_SUCCESS : agent_db_set_lost(db, err, pool);
 }
 
 apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
@@ -104,8 +104,8 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
                            err, pool);
 }
 
-/* An error after rows counts, and the first of two errors: a terminated backend
- * sends its reason before the connection is lost. */
+/* Keeps an error that follows rows, and the first of two errors: a terminated
+ * backend sends its reason before the connection is lost. */
 static void keep_first_error(agent_db_t *db, PGresult *next)
 {
     if (db->partial != NULL
@@ -159,7 +159,7 @@ agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
     rows = db->partial;
     db->partial = NULL;
     if (rows == NULL) {
-        agent_db_lost(db, err, pool);
+        agent_db_set_lost(db, err, pool);
         return AGENT_DB_FAILED;
     }
     *result = keep_result(rows, pool);
@@ -192,7 +192,7 @@ static apr_status_t await_result(agent_db_result_t **result, agent_db_t *db,
     }
 }
 
-/* ---- the waiting call ---- */
+/* ---- The blocking call ---- */
 
 /* Sets the session's limits on a new backend and checks that its schema has the
  * version of these statements. */
@@ -299,22 +299,22 @@ static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
     return rv == APR_SUCCESS ? await_result(result, db, err, pool) : rv;
 }
 
-static void note_carried(agent_db_t *db, apr_size_t bytes)
+static void record_size(agent_db_t *db, apr_size_t bytes)
 {
-    if (bytes > db->carried) {
-        db->carried = bytes;
+    if (bytes > db->largest_text) {
+        db->largest_text = bytes;
     }
 }
 
-static void note_params(agent_db_t *db, const agent_statement_t *statement,
-                        const char *const *params)
+static void record_params(agent_db_t *db, const agent_statement_t *statement,
+                          const char *const *params)
 {
     apr_size_t bytes = 0;
 
     for (int i = 0; i < statement->params; i++) {
         bytes += params[i] != NULL ? strlen(params[i]) : 0;
     }
-    note_carried(db, bytes);
+    record_size(db, bytes);
 }
 
 /* Whether a failed statement may be sent again. */
@@ -353,11 +353,11 @@ apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
 {
     apr_status_t rv = APR_EGENERAL;
 
-    note_params(db, statement, params);
+    record_params(db, statement, params);
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         rv = query_once(result, db, statement, params, err, pool);
         if (rv == APR_SUCCESS) {
-            note_carried(db, PQresultMemorySize((*result)->rows));
+            record_size(db, PQresultMemorySize((*result)->rows));
         }
         if (rv == APR_SUCCESS || !may_repeat(db, statement, (*err)->id)) {
             return rv;
@@ -374,7 +374,7 @@ apr_status_t agent_db_read_code(const char **body,
 
     if (agent_db_rows(result) != 1) {
         return agent_error_set(err, AGENT_E_INTERNAL, NULL,
-                               "a function answered no row", pool);
+                               "a function returned no row", pool);
     }
     code = agent_db_value(result, 0, 0);
     *body = agent_db_value(result, 0, 1);

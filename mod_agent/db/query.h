@@ -36,8 +36,8 @@ typedef enum agent_db_progress_t {
     AGENT_DB_FAILED
 } agent_db_progress_t;
 
-/* Wraps a connection of mod_dbd: native is its PGconn, which lives as long as
- * pool. */
+/* Wraps a connection of mod_dbd, in pool: native is its PGconn, which must live
+ * as long as pool and is not closed. */
 agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
                           apr_pool_t *pool);
 
@@ -62,14 +62,15 @@ apr_status_t agent_db_read_code(const char **body,
                                 const agent_db_result_t *result,
                                 agent_error_t **err, apr_pool_t *pool);
 
-/* Rows of a result. */
+/* Returns the number of rows. */
 int agent_db_rows(const agent_db_result_t *result);
 
-/* A value as a number; absent for SQL null. */
+/* Returns a value as a number; `absent` for SQL null. */
 apr_int64_t agent_db_integer(const agent_db_result_t *result, int row,
                              int column, apr_int64_t absent);
 
-/* A value as text, borrowed from the result; NULL for SQL null. */
+/* Returns a value as text, borrowed from the result; NULL for SQL null. row and
+ * column must be in range, here and above. */
 const char *agent_db_value(const agent_db_result_t *result, int row,
                            int column);
 
@@ -86,16 +87,17 @@ agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
                                           apr_pool_t *pool);
 
 /*
- * The part of the connect timeout `whole` for each host of the connection.
- * After it, agent_db_next_host() makes libpq try the next host, unless the
- * current one has accepted; the next step must not wait for the socket.
+ * Returns the part of the connect timeout `whole` that each host of the
+ * connection string gets. After it, agent_db_next_host() makes libpq try the
+ * next host, unless the current one has accepted; the next step must not wait
+ * for the socket.
  */
 apr_interval_time_t agent_db_connect_timeout_per_host(
     const agent_db_t *db, apr_interval_time_t whole);
 void agent_db_next_host(agent_db_t *db);
 
-/* The socket to poll; -1 when the connection is lost. It may change while
- * connecting. */
+/* Returns the socket to poll; -1 when the connection is lost. It may change
+ * while connecting. */
 int agent_db_socket(const agent_db_t *db);
 
 /* Queues a statement; the connection must be ready and idle. The parameters
@@ -112,23 +114,25 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
 agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
                                      agent_error_t **err, apr_pool_t *pool);
 
-/* False once the connection is lost and must be closed. */
+/* Returns false once the connection is lost and must be closed. */
 bool agent_db_alive(const agent_db_t *db);
 
-/* True when the last attempt to reset the connection failed. */
+/* Returns true when the last attempt to reset the connection failed. */
 bool agent_db_unreachable(const agent_db_t *db);
 
-/* The SQLSTATE of the last error on this connection; "" when none. */
+/* Returns the SQLSTATE of the last error on this connection, borrowed from it;
+ * "" when there was none. */
 const char *agent_db_sqlstate(const agent_db_t *db);
 
 /* Closes a connection of agent_db_connect() before its pool ends. */
 void agent_db_close(agent_db_t *db);
 
-/* A PostgreSQL array literal of texts, in pool: {"a","b"}. count may be 0. */
+/* Returns a PostgreSQL array literal of `count` texts, in pool: {"a","b"}. */
 const char *agent_db_array(const char *const *texts, apr_size_t count,
                            apr_pool_t *pool);
 
-/* The same of a NULL-terminated list; NULL, which is SQL null, for NULL. */
-const char *agent_db_list(const char *const *texts, apr_pool_t *pool);
+/* The same for a NULL-terminated array of texts; NULL, which is SQL null, for
+ * NULL. */
+const char *agent_db_text_array(const char *const *texts, apr_pool_t *pool);
 
 #endif

@@ -68,7 +68,8 @@ static apr_status_t check_webhook(const agent_fields_t *body,
     expected = agent_egress_check(egress, NULL, &target, call->pool);
     return expected == NULL
         ? APR_SUCCESS
-        : refuse_webhook(call, expected, agent_egress_rule(egress, &target));
+        : refuse_webhook(call, expected,
+                         agent_egress_directive(egress, &target));
 }
 
 /* assistant_id is a graph's name, the id of its system assistant, or the id of

@@ -54,7 +54,7 @@ apr_status_t agent_run_list(const char **body, const char **next,
                             apr_itoa(pool, filter->limit),
                             apr_itoa(pool, filter->offset),
                             filter->status,
-                            agent_db_list(filter->select, pool)};
+                            agent_db_text_array(filter->select, pool)};
 
     return agent_db_pool_call_extra(body, next, db, &list_runs, params, err,
                                     pool);
@@ -110,7 +110,7 @@ apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    apr_pool_t *pool)
 {
     const char *params[] = {ref->account_id, ref->thread_id,
-                            agent_db_list(run_ids, pool), action};
+                            agent_db_text_array(run_ids, pool), action};
     const char *body;
 
     return agent_db_pool_call_extra(&body, changed, db, &cancel_runs, params,
@@ -171,7 +171,7 @@ apr_status_t agent_run_read_events(agent_db_result_t **events,
     const char *params[] = {
         ref->account_id,       ref->thread_id,
         ref->run_id,           apr_psprintf(pool, "%" APR_INT64_T_FMT, after),
-        apr_itoa(pool, limit), agent_db_list(names, pool)};
+        apr_itoa(pool, limit), agent_db_text_array(names, pool)};
     apr_status_t rv = agent_db_pool_query(events, db, &read_events, params, err,
                                           pool);
 

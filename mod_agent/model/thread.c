@@ -119,7 +119,7 @@ apr_status_t agent_thread_read_events(agent_db_result_t **events,
                             print_number(after->run, pool),
                             print_number(after->seq, pool),
                             apr_itoa(pool, limit),
-                            agent_db_list(names, pool)};
+                            agent_db_text_array(names, pool)};
     apr_status_t rv = agent_db_pool_query(events, db, &read_thread_events,
                                           params, err, pool);
 

@@ -39,7 +39,7 @@ apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
     slots->free = count;
     APR_RING_INIT(&slots->ring, agent_body_slot_t, link);
     agent_client_addresses_init(&slots->addresses,
-                                agent_allocator_make_apart(pool));
+                                agent_allocator_make_private(pool));
     *out = slots;
     return apr_thread_mutex_create(&slots->mutex, APR_THREAD_MUTEX_DEFAULT,
                                    pool);

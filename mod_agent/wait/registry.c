@@ -62,7 +62,7 @@ static agent_waiter_registry_t *make_registry(
     apr_pool_t *pool)
 {
     agent_waiter_registry_t *registry = apr_pcalloc(pool, sizeof(*registry));
-    apr_pool_t *tables = agent_allocator_make_apart(pool);
+    apr_pool_t *tables = agent_allocator_make_private(pool);
 
     registry->log = *log;
     registry->timer.heartbeat = limits->heartbeat;

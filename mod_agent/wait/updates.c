@@ -38,7 +38,7 @@ static update_set_t *make_set(apr_pool_t *pool)
 {
     update_set_t *set = apr_palloc(pool, sizeof(*set));
 
-    set->pool = agent_allocator_make_apart(pool);
+    set->pool = agent_allocator_make_private(pool);
     set->runs = apr_hash_make(set->pool);
     return set;
 }

@@ -13,8 +13,8 @@ enum { ROUNDS = 2000, PIECES = 40, PIECE = 1000 };
 static void a_pool_apart_has_an_allocator_of_its_own(void **state)
 {
     apr_pool_t *parent = *state;
-    apr_pool_t *first = agent_allocator_make_apart(parent);
-    apr_pool_t *second = agent_allocator_make_apart(parent);
+    apr_pool_t *first = agent_allocator_make_private(parent);
+    apr_pool_t *second = agent_allocator_make_private(parent);
     apr_allocator_t *allocator = apr_pool_allocator_get(first);
 
     assert_ptr_not_equal(allocator, apr_pool_allocator_get(parent));
@@ -54,7 +54,7 @@ static void pools_apart_are_used_by_two_threads_at_once(void **state)
     apr_pool_create_ex(&child, *state, NULL, unlocked);
     apr_allocator_owner_set(unlocked, child);
     for (int i = 0; i < 2; i++) {
-        pools[i] = agent_allocator_make_apart(child);
+        pools[i] = agent_allocator_make_private(child);
     }
     for (int i = 0; i < 2; i++) {
         pthread_create(&threads[i], NULL, use_pool, pools[i]);
