@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and nothing else.
 #   deps.sh GROUP...       build, run, test, lint, bench, limiters
-# A package counts as present when what it is needed for works, wherever that
-# came from. No server of this machine is started, stopped or changed: service
-# starts are denied while we install, a PostgreSQL that we bring in comes without
-# its default cluster, an nginx stays off at boot, and modules that enable
-# themselves in the machine's own Apache are disabled again.
+# A package counts as present if its programs or files are found, wherever they
+# come from. No server of this machine is started, stopped or changed: services
+# are not started during the installation, a new PostgreSQL gets no default
+# cluster, a new nginx is not started at boot, and modules that enable themselves
+# in the machine's own Apache are disabled again.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-# group | package | how to see that it is there
+# group | package | command that detects it
 packages() {
     cat <<'TABLE'
 build|gcc|have gcc
@@ -75,13 +75,13 @@ as_admin() {
 check_can_install() {
     have apt-get || die "These Debian packages are missing: $*." \
         "apt-get was not found; install their equivalents, then try again."
-    is_root || have sudo || die "Debian packages are missing, and neither" \
-        "root nor sudo is at hand. As root: apt-get install $*"
+    is_root || have sudo || die "Debian packages are missing; installing" \
+        "them needs root or sudo. As root: apt-get install $*"
 }
 
 enabled_modules() { compgen -G '/etc/apache2/mods-enabled/*.load' | sort; }
 
-# Their files stay, since they may be loaded by path.
+# The files remain, because the quick start loads them by path.
 disable_new_modules() {
     local file
     while read -r file; do
@@ -91,8 +91,8 @@ disable_new_modules() {
 
 made=()
 
-# Runs as root: sudo asks once. The policy that keeps services off is removed in
-# any case.
+# Runs as root, so that sudo asks once. The policy that prevents services from
+# being started is removed in any case.
 install_packages() {
     local policy=/usr/sbin/policy-rc.d
     local cluster=/etc/postgresql-common/createcluster.d/zz-agent.conf

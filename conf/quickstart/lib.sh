@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Shared by the quick start's scripts: paths, messages, how
-# to start something that must outlive the script. Sourced, never run.
+# Functions shared by the quick start's scripts: paths, messages, users and
+# processes. Sourced, never executed.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # Read by the scripts that source this file.
 # shellcheck disable=SC2034
 RUN_DIR=$ROOT/.run
 
-# A root shell that came by `su`, and most users' shells, lack what runuser,
-# a2dismod and update-rc.d need.
+# runuser, a2dismod and update-rc.d are in these folders, which shells of most
+# users, and those of root after `su`, do not search.
 export PATH=$PATH:/usr/sbin:/sbin
 
 say() { printf '%s\n' "$*"; }
 
 step() { printf '==> %s\n' "$*"; }
 
-# One sentence, then the end.
+# Prints the message and exits.
 die() {
     printf '%s\n' "$*" >&2
     exit 1
@@ -26,7 +26,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 is_root() { [ "$(id -u)" -eq 0 ]; }
 
-# run_as USER COMMAND...: as that user when we are root, else as ourselves.
+# run_as USER COMMAND...: as that user if this is root, else as the current user.
 run_as() {
     local user=$1
     shift
@@ -37,8 +37,9 @@ run_as() {
     fi
 }
 
-# A server must not keep our terminal, a pipe we print into, or the job
-# server of make open: their reader would wait for it.
+# detached COMMAND...: without open files beyond stdout and stderr. Otherwise a
+# server would keep a pipe or the job server of make open, whose reader would
+# wait for it.
 detached() {
     (
         local fd
@@ -50,7 +51,8 @@ detached() {
     )
 }
 
-# wait_until SECONDS COMMAND...: try often, give up after SECONDS.
+# wait_until SECONDS COMMAND...: repeats the command until it succeeds; fails
+# after SECONDS.
 wait_until() {
     local end=$((SECONDS + $1))
     shift
@@ -60,8 +62,8 @@ wait_until() {
     done
 }
 
-# A zombie counts as gone, once its last thread has closed the files: who
-# should reap it is not our business.
+# A zombie counts as gone once its last thread has closed its files; its parent
+# may reap it later.
 processes_gone() {
     local pid status
     for pid in "$@"; do

@@ -8,16 +8,17 @@
 #                                     upgrade its schema
 #   postgres.sh stop DIR [smart|fast|immediate]
 #   postgres.sh status DIR            exit 0 while it runs
-#   postgres.sh owner                 the user it runs as
+#   postgres.sh owner                 print the user of the cluster
 # SERVER_USER: another user who may connect, as role agent (httpd's children).
 # CLUSTER_OPTIONS is added to the server's command line.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-# PostgreSQL refuses to run as root; Debian's package makes this user.
+# The user of the cluster: PostgreSQL refuses to run as root. Debian's package
+# creates postgres.
 owner() { if is_root; then say postgres; else id -un; fi; }
 
-# From /, because that user may not enter the directory we are in.
+# From /, because that user may not be able to enter the current folder.
 tool() {
     local bin
     bin=$(pg_config --bindir)/$1

@@ -3,8 +3,8 @@
 # The quick start: from a checkout to a running agent server and a
 # conversation with it.
 #   run.sh start    install, build, start, talk; PORT, MESSAGE apply
-#   run.sh stop     end it; the data stays
-#   run.sh purge    end it and remove its data
+#   run.sh stop     stop the servers; keep the data
+#   run.sh purge    stop the servers and remove the data
 # ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL choose the model.
 set -euo pipefail
 umask 022
@@ -12,9 +12,9 @@ umask 022
 . "$(dirname "$0")/server.sh"
 cd "$ROOT"
 
-# Known to this script, to no process that it starts.
+# Not in the environment of the processes that this script starts.
 export -n ANTHROPIC_API_KEY OPENAI_API_KEY
-# Empty: the caller leaves the port to us.
+# Empty if the caller has not chosen a port.
 ASKED_PORT=${PORT-}
 PORT=${PORT:-8123}
 POSTGRES=$ROOT/conf/quickstart/postgres.sh
@@ -34,7 +34,7 @@ check_port() {
         "PORT=$(free_port) (it takes that one and the two that follow)"
 }
 
-# The first one in use of this port and the two that follow.
+# Prints the first port in use among this one and the two that follow.
 used_port() {
     local port
     for port in "$1" $(($1 + 1)) $(($1 + 2)); do
@@ -50,16 +50,15 @@ free_port() {
     say "$port"
 }
 
-# quiet LOG COMMAND...: the log gets what a reader does not need.
+# quiet LOG COMMAND...: with all output in the log.
 quiet() {
     local log=$1
     shift
     "$@" >"$log" 2>&1 </dev/null
 }
 
-# Where the users of PostgreSQL and httpd cannot enter the checkout, .run is
-# a link to a folder that they can; so too where its path is too long for a
-# unix socket.
+# Creates .run. If the users of PostgreSQL and httpd cannot enter the checkout, or
+# its path is too long for a unix socket, .run is a link to another folder.
 make_run_dir() {
     local base
     [ ! -e .run ] || return 0
@@ -99,7 +98,7 @@ build() {
         die "The build failed; its output is in $ROOT/.build/build.log"
 }
 
-# A point for every ten files; nothing where few are built.
+# Prints a dot for every ten files; nothing if few are built.
 show_progress() {
     local line count=0
     while IFS= read -r line; do
@@ -150,7 +149,7 @@ server_runs_already() {
     resolve_run_dir
     wait_until 30 server_is_settled ||
         die "The server of this checkout runs but does not answer;" \
-            "make -f Makefile.apxs stop ends it."
+            "make -f Makefile.apxs stop stops it."
     server_is_running
 }
 
@@ -163,7 +162,7 @@ start() {
         talk
         return
     fi
-    # Children of a parent that was killed would keep the port.
+    # Children whose parent was killed may still hold the port.
     [ ! -e .run ] || stop_server
     check_port
     conf/quickstart/deps.sh build run

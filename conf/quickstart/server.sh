@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# httpd in the quick start: its configuration, start, health and end.
+# httpd in the quick start: its configuration, start, health check and stop.
 # Sourced by run.sh, which sets PORT and RUN_DIR.
 
 apxs_value() { "$(command -v apxs || command -v apxs2)" -q "$1"; }
 
-# Root's httpd gives its children to this user; ours stay ourselves.
+# The user of httpd's children: www-data under root, else the current user.
 server_user() { if is_root; then say www-data; else id -un; fi; }
 
-# sets MODEL, MODEL_URL and MODEL_KEY from the caller's environment
+# Sets MODEL, MODEL_URL and MODEL_KEY from the caller's environment.
 choose_model() {
     MODEL=demo MODEL_URL='' MODEL_KEY=''
     if [ -n "${OPENAI_BASE_URL-}" ] ||
@@ -51,9 +51,9 @@ launch_server() {
         -f "$RUN_DIR/httpd.conf" -k start
 }
 
-# Every process that was started with our configuration, so also children
-# that outlived a killed parent. The pattern is read from a file: on the
-# command line it would match grep itself.
+# The processes that were started with this configuration, with children whose
+# parent was killed. grep reads the pattern from a file: on its command line it
+# would match grep itself.
 server_pids() {
     grep -slzxF -f <(say "$RUN_DIR/httpd.conf") /proc/[0-9]*/cmdline |
         cut -d/ -f3
@@ -74,12 +74,12 @@ server_is_healthy() {
     curl -fs --max-time 5 -o "$RUN_DIR/logs/health" "$(server_url)/ok?check_db=1"
 }
 
-# One that was just told to end neither answers nor is gone yet.
+# A server that is being stopped runs but does not answer.
 server_is_settled() { ! server_is_running || server_is_healthy; }
 
 port_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# The parent ends its children. Children without one do not heed SIGTERM.
+# The parent stops its children. Children without a parent ignore SIGTERM.
 stop_server() {
     local pids patience=2
     mapfile -t pids < <(server_pids)

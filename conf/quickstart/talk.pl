@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One conversation with a running agent server, printed as it happens:
 #   talk.pl URL RUN_DIR MODEL
-# Every step is a curl command that the reader can repeat. MESSAGE replaces
-# what is asked. RUN_DIR/thread remembers the thread for the next start.
+# Each step is a curl command that the reader can repeat. MESSAGE replaces the
+# question. RUN_DIR/thread stores the thread for the next start.
 use strict;
 use warnings;
 use JSON::PP;
@@ -21,7 +21,7 @@ my %style = -t STDOUT
 binmode STDOUT, ':utf8';
 $| = 1;
 
-# The thread's address, once there is one; printed commands call it $T.
+# The URL of the thread, once created; $T in the printed commands.
 my $thread_url = '';
 my $number = 0;
 my $label = '';
@@ -67,7 +67,7 @@ sub conversation {
     exit($end->{json}{status} eq 'success' ? 0 : 1);
 }
 
-# The body of a run, written as a person would.
+# The body of a run, in the order in which a person would write it.
 sub body {
     my ($text, @more) = @_;
     my $content = JSON::PP->new->allow_nonref->encode($text);
@@ -77,7 +77,7 @@ sub body {
 
 sub heading { print "\n$style{bold}", ++$number, ". $_[0]$style{off}\n"; return }
 
-# Shows the command, runs it, dies of anything but a 2xx answer with JSON.
+# Prints and executes the command; dies unless the response is 2xx with JSON.
 sub request {
     my ($method, $path, $body) = @_;
     my @data = defined $body ? ('-d', $body) : ();
@@ -90,7 +90,8 @@ sub request {
     return { text => $text, json => decode_json($text) };
 }
 
-# Starts curl and prints it, without the options that only we need.
+# Prints the command and starts curl, with additional options that are not
+# printed.
 sub curl {
     my ($path, $options, $data, $hidden) = @_;
     my $shown = "$url$path";
@@ -110,7 +111,7 @@ sub shell_quote {
     return "'$word'";
 }
 
-# The record as the server sent it, one member a line, long ones cut.
+# Prints the record as the server sent it, a line per member; long ones are cut.
 sub print_record {
     my ($text) = @_;
     utf8::decode($text);
@@ -137,7 +138,7 @@ sub split_members {
     return @members;
 }
 
-# Server-sent events: message chunks, printed as they arrive.
+# Prints the message chunks of a stream of server-sent events as they arrive.
 sub print_stream {
     my ($path) = @_;
     my $curl = curl($path, ['-sN'], [], ['-S', '--max-time', 120]);
@@ -166,7 +167,7 @@ sub print_chunk {
     return;
 }
 
-# A new line with who speaks whenever that changes.
+# Begins a new line with the speaker when the speaker changes.
 sub print_part {
     my ($part, $speaker, $text) = @_;
     return if !length $text;
@@ -184,8 +185,8 @@ sub plain_text {
     return join '', map { $_->{text} // '' } @{$content};
 }
 
-# One request that the table allows once in ten seconds in the US: the status
-# and what the limiter says about it.
+# Sends a request that the US table allows once in ten seconds; prints the status
+# and the limiter's headers.
 sub print_limit {
     my ($host) = @_;
     my @command = ('curl', '-si', '-H', "x-api-key: tour-$$",
