@@ -4,7 +4,7 @@
 grant usage on schema agent to :"app_role";
 grant select, insert, update, delete
     on agent.assistants, agent.threads, agent.runs, agent.run_queue, agent.run_events,
-       agent.checkpoints, agent.checkpoint_blobs, agent.blob_sweeps, agent.workers, agent.thread_expiries,
+       agent.event_sweeps, agent.checkpoints, agent.checkpoint_blobs, agent.blob_sweeps, agent.workers, agent.thread_expiries,
        agent.webhook_outbox
     to :"app_role";
 grant select on agent.accounts, agent.schema_version to :"app_role";

@@ -114,6 +114,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/finalize_runs.sql
 \ir functions/internal/move_head.sql
 \ir functions/internal/skip_checkpoints.sql
+\ir functions/internal/delete_events.sql
 \ir functions/internal/discard_run.sql
 \ir functions/internal/rollback_run.sql
 \ir functions/internal/requeue_run.sql
@@ -164,6 +165,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/maintain_partitions.sql
 \ir functions/worker/expire_threads.sql
 \ir functions/worker/sweep_blobs.sql
+\ir functions/worker/sweep_events.sql
 \ir functions/worker/claim_webhooks.sql
 \ir functions/worker/save_webhooks.sql
 \ir functions/worker/sweep_webhooks.sql

@@ -181,6 +181,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_partitions_operation, &sv->worker);
     agent_database_add(bulk, &agent_expire_operation, &sv->expire);
     agent_database_add(bulk, &agent_blob_operation, &sv->expire);
+    agent_database_add(bulk, &agent_event_operation, &sv->expire);
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);

@@ -240,6 +240,18 @@ create table agent.run_events_default partition of agent.run_events default;
 comment on table agent.run_events_default is
     'Rows of days without a partition; empty while agent.maintain_partitions is called daily.';
 
+create table agent.event_sweeps (
+    account_id uuid not null,
+    bucket     date not null,
+    run_id     uuid not null,
+    constraint event_sweeps_pkey primary key (account_id, bucket, run_id)
+);
+comment on table agent.event_sweeps is
+    'Deleted runs that had more events than one statement deletes: agent.sweep_events deletes the rest.';
+comment on column agent.event_sweeps.account_id is 'Owner.';
+comment on column agent.event_sweeps.bucket is 'Partition of the events.';
+comment on column agent.event_sweeps.run_id is 'The run, which has no record any longer.';
+
 create table agent.usage_events (
     account_id    uuid        not null,
     run_id        uuid        not null,

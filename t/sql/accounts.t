@@ -30,7 +30,7 @@ my ($leased) = $owner->claim($worker);
 sub snapshot {
     return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
         from agent.$_ x where account_id = '@{[ $owner->account ]}'") }
-        qw(threads runs run_queue run_events checkpoints checkpoint_blobs usage_events assistants
+        qw(threads runs run_queue run_events event_sweeps checkpoints checkpoint_blobs usage_events assistants
         webhook_outbox);
 }
 my $before = snapshot();

@@ -104,6 +104,7 @@ sub life {
     $measure->('release_webhooks', sub { $session->query("select agent.release_webhooks($worker)") });
     $measure->('delete_run', sub { $play->api('delete_run', $thread, $run) });
     $measure->('sweep_blobs', sub { $session->query('select agent.sweep_blobs()') });
+    $measure->('sweep_events', sub { $session->query('select agent.sweep_events()') });
     my $dead = $play->worker;
     $play->run($play->thread) for 1 .. 2;
     my @held = $play->claim($dead, limit => 2);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sweeps of values that no checkpoint refers to.
+# Sweeps of values that no checkpoint refers to, and of events of deleted runs.
 use strict;
 use warnings;
 
@@ -53,5 +53,42 @@ $session->query("insert into agent.blob_sweeps (account_id, thread_id, due_at) v
 is $session->value('select agent.sweep_blobs()'), 1, 'a thread with 2.5 million references is examined';
 is $session->value("select due_at > now() + interval '23 hours' from agent.blob_sweeps where thread_id = '$other'"), 't',
     'a thread with more than 2 million references is postponed, however well they compress';
+
+# ---- events ----
+
+my $play = AgentSQL::Play->new($session);
+
+# A final run with so many events.
+sub run_with_events {
+    my ($in, $count) = @_;
+    my $run = $play->run($in);
+    $play->api('cancel_run', $in, $run, 'interrupt');
+    $session->query("insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data)
+        select account_id, events_bucket, run_id, 1000 + n, 1, 'custom', '{}'
+          from agent.runs, generate_series(1, $count) n where run_id = '$run'");
+    return $run;
+}
+
+sub count_events { return $session->value("select count(*) from agent.run_events where run_id = '$_[0]'") }
+
+$session->query('delete from agent.run_events');
+my $chat = $play->thread;
+my ($small, $large, $last) = map { run_with_events($chat, $_) } 100, 45_000, 1;
+my $rolled_back = run_with_events($play->thread, 15_000);
+my ($its_thread) = $session->value("select thread_id from agent.runs where run_id = '$rolled_back'");
+is +($play->api('delete_run', $its_thread, $rolled_back))[0], 'ok', 'a run with 15,000 events is deleted';
+cmp_ok count_events($rolled_back), '>=', 5000, 'with 10,000 of its events';
+is +($play->api('delete_thread', $chat))[0], 'ok', 'a thread with 45,000 events is deleted';
+is count_events($small), 0, 'with the events of its first run';
+cmp_ok count_events($large), '>=', 35_000, 'with 10,000 in total';
+is count_events($last), 1, 'and none of a later run';
+is $session->value('select count(*) from agent.event_sweeps'), 3, 'three runs have events to be swept';
+
+my $before = $session->value('select count(*) from agent.run_events');
+is $session->value('select agent.sweep_events()'), 1, 'a sweep finds a run';
+cmp_ok $before - $session->value('select count(*) from agent.run_events'), '<=', 20_000, 'it deletes at most 20,000 events';
+1 while $session->value('select agent.sweep_events()');
+is $session->value('select count(*) from agent.run_events'), 0, 'further sweeps delete the rest';
+is $session->value('select count(*) from agent.event_sweeps'), 0, 'then no run is left to sweep';
 
 done_testing;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expire_threads and sweep_blobs; see expire.h. */
+/* expire_threads, sweep_blobs and sweep_events; see expire.h. */
 #include "expire.h"
 
 #include <string.h>
 
 #define INTERVAL apr_time_from_sec(10)
-/* Between two sweeps, each of which locks a thread. */
-#define BLOB_PAUSE apr_time_from_msec(100)
+/* Between two sweeps, which lock a thread or take a fifth of a second. */
+#define SWEEP_PAUSE apr_time_from_msec(100)
 /* After a sweep that took too long. */
 #define BLOB_LONG_PAUSE apr_time_from_sec(600)
-/* Threads of one statement, few enough not to delay a batch. */
-#define BATCH 25
 
 static apr_time_t due_expire(void *part)
 {
@@ -42,7 +40,7 @@ static void receive_expire(void *part, const agent_db_result_t *result)
     for (int row = 0; row < agent_db_rows(result); row++) {
         agent_notify_relay(expire->notify, agent_db_value(result, row, 0));
     }
-    if (agent_db_rows(result) >= BATCH) {
+    if (agent_db_rows(result) > 0) {
         expire->due_at = expire->context->now;
     }
 }
@@ -85,7 +83,7 @@ static void receive_blobs(void *part, const agent_db_result_t *result)
     agent_expire_t *expire = part;
 
     if (strcmp(agent_db_value(result, 0, 0), "0") != 0) {
-        expire->blobs_at = agent_database_after(expire->context, BLOB_PAUSE);
+        expire->blobs_at = agent_database_after(expire->context, SWEEP_PAUSE);
     }
 }
 
@@ -101,3 +99,45 @@ static void fail_blobs(void *part, agent_failure_t failure)
 
 const agent_operation_t agent_blob_operation = {
     "sweep_blobs", due_blobs, send_blobs, receive_blobs, fail_blobs};
+
+static apr_time_t due_events(void *part)
+{
+    const agent_expire_t *expire = part;
+
+    return agent_worker_is_live(expire->worker) ? expire->events_at
+                                                : AGENT_CLOCK_NEVER;
+}
+
+static const agent_statement_t sweep_events = {
+    .name = "agent_sweep_events",
+    .is_repeatable = true,
+    .sql = "select agent.sweep_events()"};
+
+static apr_status_t send_events(void *part, agent_database_t *database,
+                                agent_error_t **err)
+{
+    agent_expire_t *expire = part;
+
+    expire->events_at = agent_database_after(expire->context, INTERVAL);
+    return agent_db_send(database->db, &sweep_events, NULL, err,
+                         database->scratch);
+}
+
+static void receive_events(void *part, const agent_db_result_t *result)
+{
+    agent_expire_t *expire = part;
+
+    if (strcmp(agent_db_value(result, 0, 0), "0") != 0) {
+        expire->events_at = agent_database_after(expire->context, SWEEP_PAUSE);
+    }
+}
+
+static void fail_events(void *part, agent_failure_t failure)
+{
+    agent_expire_t *expire = part;
+
+    expire->events_at = agent_database_after(expire->context, INTERVAL);
+}
+
+const agent_operation_t agent_event_operation = {
+    "sweep_events", due_events, send_events, receive_events, fail_events};

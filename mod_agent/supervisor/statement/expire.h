@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deletes expired threads and unused values, in short transactions. */
+/* Deletes expired threads, unused values, and events of deleted runs, in short
+ * transactions. */
 #ifndef AGENT_SUPERVISOR_EXPIRE_H
 #define AGENT_SUPERVISOR_EXPIRE_H
 
@@ -13,9 +14,12 @@ typedef struct agent_expire_t {
     apr_time_t due_at;
     /* When values that no checkpoint uses are deleted. */
     apr_time_t blobs_at;
+    /* When events of deleted runs are. */
+    apr_time_t events_at;
 } agent_expire_t;
 
 extern const agent_operation_t agent_expire_operation;
 extern const agent_operation_t agent_blob_operation;
+extern const agent_operation_t agent_event_operation;
 
 #endif

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /threads/{thread_id}, with all that belongs to it, also a run that executes: its worker finds no queue
--- row and is fenced. Usage is kept.
+-- row and is fenced. Usage is kept. All but 10,000 events are deleted later, by agent.sweep_events; without
+-- their runs nobody can read them.
 -- Returns: ok, changed: the thread and its unfinished runs; thread_not_found.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.delete_thread(
@@ -18,6 +19,7 @@ declare
     v_bucket date;
     v_run_id uuid;
     v_final  boolean;
+    v_events integer := 10000;
 begin
     select t.active_run_id into v_run_id
       from agent.threads t
@@ -50,10 +52,7 @@ begin
            and r.thread_id = p_thread_id
          order by r.thread_seq
     loop
-        delete from agent.run_events e
-         where e.account_id = p_account_id
-           and e.bucket = v_bucket
-           and e.run_id = v_run_id;
+        v_events := v_events - agent.delete_events(p_account_id, v_bucket, v_run_id, v_events);
         if not v_final then
             changed := changed || ' ' || v_run_id;
         end if;

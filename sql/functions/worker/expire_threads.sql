@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to 25 expired threads, so that a large backlog is many short transactions: call again while 25
--- are returned. Concurrent callers do not wait for each other.
+-- Deletes up to 25 expired threads, those that take two seconds, so that a large backlog is many short
+-- transactions: call again while any are returned. A thread that takes longer than the statement may is
+-- postponed by an hour. Concurrent callers do not wait for each other.
 -- Returns: the threads that were deleted or postponed.
 -- Locks:   the threads, skipping locked ones, each with its rows.
 create or replace function agent.expire_threads() returns setof uuid
@@ -10,6 +11,7 @@ set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_now        timestamptz := agent.now();
+    v_end        timestamptz := clock_timestamp() + interval '2 seconds';
     v_account_id uuid;
     v_thread_id  uuid;
     v_status     text;
@@ -39,13 +41,22 @@ begin
                and e.thread_id = v_thread_id;
             continue;
         end if;
-        delete from agent.thread_expiries e
-         where e.account_id = v_account_id
-           and e.thread_id = v_thread_id
-           and e.expires_at <= v_now;
-        if found then
-            perform agent.delete_thread(v_account_id, v_thread_id);
-        end if;
+        begin
+            delete from agent.thread_expiries e
+             where e.account_id = v_account_id
+               and e.thread_id = v_thread_id
+               and e.expires_at <= v_now;
+            if found then
+                perform agent.delete_thread(v_account_id, v_thread_id);
+            end if;
+        exception when query_canceled then
+            update agent.thread_expiries e
+               set expires_at = v_now + interval '1 hour'
+             where e.account_id = v_account_id
+               and e.thread_id = v_thread_id;
+            return;
+        end;
+        exit when clock_timestamp() > v_end;
     end loop;
 end
 $function$;
