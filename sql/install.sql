@@ -170,6 +170,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/save_webhooks.sql
 \ir functions/worker/sweep_webhooks.sql
 
+-- By default all roles may call a function, also the security definer one.
+revoke execute on all functions in schema agent from public;
 \if :{?app_role}
     \ir grants.sql
 \endif

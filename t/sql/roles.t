@@ -83,6 +83,9 @@ subtest 'another role has no privilege' => sub {
     my $other = $db->session($name);
     is $other->error('select agent.schema_version()'), '42501';
     is $other->error('select count(*) from agent.threads'), '42501';
+    AgentSQL::admin("grant usage on schema agent to $name", $db->{name});
+    is $other->error("select agent.maintain_partitions('1 day')"), '42501', 'even if it may use the schema';
+    AgentSQL::admin("revoke usage on schema agent from $name", $db->{name});
     $other->close;
     AgentSQL::admin("drop role $name");
 };
