@@ -8,7 +8,8 @@
 /*
  * A statement: the call of one SQL function, all parameters text. A static
  * constant beside the function that sends it; connections that prepare it
- * identify it by its address.
+ * identify it by its address. It names objects with their schema and casts
+ * nothing, since the owner of the database may have set the search path.
  */
 typedef struct agent_statement_t {
     /* Of the prepared statement. */

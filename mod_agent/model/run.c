@@ -8,8 +8,7 @@ static const agent_statement_t find_run_thread = {
     .name = "agent_find_run_thread",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select code, body from agent.find_run_thread($1::uuid, "
-           "$2::uuid)"};
+    .sql = "select code, body from agent.find_run_thread($1, $2)"};
 
 apr_status_t agent_run_find_thread(const char **thread_id, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
@@ -25,8 +24,7 @@ static const agent_statement_t get_run = {
     .name = "agent_get_run",
     .params = 3,
     .is_repeatable = true,
-    .sql = "select code, body from agent.get_run($1::uuid, $2::uuid, "
-           "$3::uuid)"};
+    .sql = "select code, body from agent.get_run($1, $2, $3)"};
 
 apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
                            const agent_run_ref_t *ref, agent_error_t **err,
@@ -41,8 +39,8 @@ static const agent_statement_t list_runs = {
     .name = "agent_list_runs",
     .params = 6,
     .is_repeatable = true,
-    .sql = "select code, body, next from agent.list_runs($1::uuid, $2::uuid, "
-           "$3::integer, $4::integer, $5, $6::text[])"};
+    .sql = "select code, body, next from agent.list_runs($1, $2, $3, $4, $5, "
+           "$6)"};
 
 apr_status_t agent_run_list(const char **body, const char **next,
                             agent_db_pool_t *db, const agent_run_ref_t *ref,
@@ -63,8 +61,7 @@ apr_status_t agent_run_list(const char **body, const char **next,
 static const agent_statement_t delete_run = {
     .name = "agent_delete_run",
     .params = 3,
-    .sql = "select code, body, changed from agent.delete_run($1::uuid, "
-           "$2::uuid, $3::uuid)"};
+    .sql = "select code, body, changed from agent.delete_run($1, $2, $3)"};
 
 apr_status_t agent_run_delete(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
@@ -81,8 +78,7 @@ static const agent_statement_t cancel_run = {
     .name = "agent_cancel_run",
     .params = 4,
     .is_repeatable = true,
-    .sql = "select code, body, changed from agent.cancel_run($1::uuid, "
-           "$2::uuid, $3::uuid, $4)"};
+    .sql = "select code, body, changed from agent.cancel_run($1, $2, $3, $4)"};
 
 apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, const char *action,
@@ -100,8 +96,7 @@ static const agent_statement_t cancel_runs = {
     .name = "agent_cancel_runs",
     .params = 4,
     .is_repeatable = true,
-    .sql = "select code, body, changed from agent.cancel_runs($1::uuid, "
-           "$2::uuid, $3::uuid[], $4)"};
+    .sql = "select code, body, changed from agent.cancel_runs($1, $2, $3, $4)"};
 
 apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
@@ -121,8 +116,8 @@ static const agent_statement_t cancel_runs_by_status = {
     .name = "agent_cancel_runs_by_status",
     .params = 4,
     .is_repeatable = true,
-    .sql = "select code, body, changed from "
-           "agent.cancel_runs_by_status($1::uuid, $2, $3, $4::uuid)"};
+    .sql = "select code, body, changed from agent.cancel_runs_by_status($1, "
+           "$2, $3, $4)"};
 
 apr_status_t agent_run_cancel_by_status(const char **changed,
                                         const char **before,
@@ -141,8 +136,7 @@ static const agent_statement_t join_run = {
     .name = "agent_join_run",
     .params = 3,
     .is_repeatable = true,
-    .sql = "select code, body from agent.join_run($1::uuid, $2::uuid, "
-           "$3::uuid)"};
+    .sql = "select code, body from agent.join_run($1, $2, $3)"};
 
 apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
                             const agent_run_ref_t *ref, agent_error_t **err,
@@ -157,9 +151,8 @@ static const agent_statement_t read_events = {
     .name = "agent_read_events",
     .params = 6,
     .is_repeatable = true,
-    .sql = "select seq, event, data, status, more from "
-           "agent.read_events($1::uuid, $2::uuid, $3::uuid, $4::bigint, "
-           "$5::integer, $6::text[])"};
+    .sql = "select seq, event, data, status, more from agent.read_events($1, "
+           "$2, $3, $4, $5, $6)"};
 
 apr_status_t agent_run_read_events(agent_db_result_t **events,
                                    agent_db_pool_t *db,

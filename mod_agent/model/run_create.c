@@ -5,9 +5,8 @@
 static const agent_statement_t create_run = {
     .name = "agent_create_run",
     .params = 12,
-    .sql = "select code, body, changed from agent.create_run($1::uuid, "
-           "$2::uuid, $3::uuid, $4::uuid, $5, $6::text[], $7, $8, $9, "
-           "$10, $11::json, $12)"};
+    .sql = "select code, body, changed from agent.create_run($1, $2, $3, $4, "
+           "$5, $6, $7, $8, $9, $10, $11, $12)"};
 
 apr_status_t agent_run_create(const char **body, const char **changed,
                               agent_db_pool_t *db,
@@ -34,9 +33,8 @@ apr_status_t agent_run_create(const char **body, const char **changed,
 static const agent_statement_t create_stateless_run = {
     .name = "agent_create_stateless_run",
     .params = 11,
-    .sql = "select code, body from agent.create_stateless_run($1::uuid, "
-           "$2::uuid, $3::uuid, $4::uuid, $5, $6::text[], $7, $8, $9, "
-           "$10::json, $11)"};
+    .sql = "select code, body from agent.create_stateless_run($1, $2, $3, $4, "
+           "$5, $6, $7, $8, $9, $10, $11)"};
 
 apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
@@ -61,9 +59,8 @@ apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
 static const agent_statement_t create_stateless_runs = {
     .name = "agent_create_stateless_runs",
     .params = 9,
-    .sql = "select code, body from agent.create_stateless_runs($1::uuid, "
-           "$2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], "
-           "$7, $8::json, $9)"};
+    .sql = "select code, body from agent.create_stateless_runs($1, $2, $3, $4, "
+           "$5, $6, $7, $8, $9)"};
 
 apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                                     const agent_run_batch_t *batch,

@@ -2,9 +2,8 @@
 /* The check of the database; see system.h. */
 #include "system.h"
 
-static const agent_statement_t ping = {.name = "agent_ping",
-                                       .is_repeatable = true,
-                                       .sql = "select 'ok', null::text"};
+static const agent_statement_t ping = {
+    .name = "agent_ping", .is_repeatable = true, .sql = "select 'ok', null"};
 
 apr_status_t agent_system_ping(agent_db_pool_t *db, agent_error_t **err,
                                apr_pool_t *pool)

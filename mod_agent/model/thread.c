@@ -7,8 +7,7 @@
 static const agent_statement_t create_thread = {
     .name = "agent_create_thread",
     .params = 4,
-    .sql = "select code, body from agent.create_thread($1::uuid, "
-           "$2::uuid, $3, $4::json)"};
+    .sql = "select code, body from agent.create_thread($1, $2, $3, $4)"};
 
 apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
@@ -25,7 +24,7 @@ static const agent_statement_t get_thread = {
     .name = "agent_get_thread",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select code, body from agent.get_thread($1::uuid, $2::uuid)"};
+    .sql = "select code, body from agent.get_thread($1, $2)"};
 
 apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
@@ -39,8 +38,7 @@ apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
 static const agent_statement_t delete_thread = {
     .name = "agent_delete_thread",
     .params = 2,
-    .sql = "select code, body, changed from agent.delete_thread($1::uuid, "
-           "$2::uuid)"};
+    .sql = "select code, body, changed from agent.delete_thread($1, $2)"};
 
 apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
@@ -57,8 +55,7 @@ static const agent_statement_t get_state = {
     .name = "agent_get_state",
     .params = 3,
     .is_repeatable = true,
-    .sql = "select code, body from agent.get_state($1::uuid, $2::uuid, "
-           "$3::uuid)"};
+    .sql = "select code, body from agent.get_state($1, $2, $3)"};
 
 apr_status_t agent_thread_get_state(const char **body, agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,
@@ -74,8 +71,7 @@ static const agent_statement_t find_thread_end = {
     .name = "agent_find_thread_end",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select code, body, run_id from "
-           "agent.find_thread_end($1::uuid, $2::uuid)"};
+    .sql = "select code, body, run_id from agent.find_thread_end($1, $2)"};
 
 apr_status_t agent_thread_find_end(agent_thread_cursor_t *cursor,
                                    const char **run_id, agent_db_pool_t *db,
@@ -103,9 +99,8 @@ static const agent_statement_t read_thread_events = {
     .name = "agent_read_thread_events",
     .params = 6,
     .is_repeatable = true,
-    .sql = "select id, run_id, event, data, status, checkpoint_id, more "
-           "from agent.read_thread_events($1::uuid, $2::uuid, "
-           "$3::bigint, $4::bigint, $5::integer, $6::text[])"};
+    .sql = "select id, run_id, event, data, status, checkpoint_id, more from "
+           "agent.read_thread_events($1, $2, $3, $4, $5, $6)"};
 
 apr_status_t agent_thread_read_events(agent_db_result_t **events,
                                       agent_db_pool_t *db,

@@ -182,9 +182,8 @@ static const agent_statement_t read_updates_statement = {
     .name = "agent_read_updates",
     .params = 4,
     .is_repeatable = true,
-    .sql = "select run_id, seq, event, data from "
-           "agent.read_updates($1::uuid[], $2::uuid[], $3::bigint[], "
-           "$4::integer)"};
+    .sql = "select run_id, seq, event, data from agent.read_updates($1, $2, "
+           "$3, $4)"};
 
 static apr_status_t read_updates(agent_db_result_t **result,
                                  agent_db_pool_t *db, const update_set_t *set)

@@ -134,9 +134,15 @@ subtest 'database: AgentDBPoolSize' => sub {
 
 subtest 'database: settings of a role' => sub {
     my @settings = ("client_encoding = 'LATIN1'",
-        "default_transaction_isolation = 'repeatable read'", 'idle_session_timeout = 200');
+        "default_transaction_isolation = 'repeatable read'", 'idle_session_timeout = 200',
+        'search_path = decoy, pg_catalog');
     $postgres->make_database('other');
     local $ENV{PGDATABASE} = 'other';
+    # They fail when a statement uses them.
+    sql('create schema decoy; grant usage on schema decoy to public');
+    sql("create domain decoy.$_ as pg_catalog.$_ check (false)") for qw(uuid json text);
+    sql('create function decoy.fail(text, text) returns boolean language sql as $$ select 1 / 0 > 0 $$');
+    sql("create operator decoy.$_ (function = decoy.fail, leftarg = text, rightarg = text)") for qw(= ||);
     sql(join '; ', map { "alter role agent in database other set $_" } @settings);
     my $other = AgentTest::Server->new(database => $postgres->conninfo('agent', 'other'));
     $other->start;
@@ -147,7 +153,8 @@ subtest 'database: settings of a role' => sub {
     my $place = $there->create_thread->{thread_id};
     my $text = "\x{17e}lu\x{165}ou\x{10d}k\x{fd} \x{1f40e}";
     my $run = $there->create_run($place, $text);
-    $there->join_run($run);
+    is $there->join_run($run)->{messages}[0]{content}, $text,
+        'database: types and operators that hide those of the catalog are not used';
     is $there->get_state($place)->{values}{messages}[0]{content}, $text, 'database: text is unchanged with client_encoding LATIN1';
     utf8::decode(my $stored = sql("select input #>> '{messages,0,content}' from agent.runs "
         . "where run_id = '$run->{run_id}'"));

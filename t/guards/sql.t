@@ -23,6 +23,13 @@ is join(' ', grep { !$public{$_} } sort keys %called), '',
 is join(' ', grep { !$called{$_} } sort keys %public), '',
     'C calls each function of sql/functions/api and worker';
 
+# The name of a type in a cast is searched along a path that the owner of the database may have set.
+my @casts;
+for my $file (source_files(qr{\Amod_agent/.*\.[ch]\z})) {
+    push @casts, map { /::/ ? $file : () } ${ without_comments($file) } =~ /\.sql\s*=\s*((?:"[^"]*"\s*)+)/g;
+}
+is "@casts", '', 'statements of C have no casts: the functions give the types of parameters';
+
 # A positional row of one of these types breaks silently when the type changes.
 my %constructor = (
     run_end          => 'inline/make_end',

@@ -21,8 +21,7 @@ static const agent_statement_t check_leases = {
     .name = "agent_check_leases",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select run_id, outcome from agent.check_leases($1::bigint, "
-           "$2::json)"};
+    .sql = "select run_id, outcome from agent.check_leases($1, $2)"};
 
 static apr_status_t send_check(void *part, agent_database_t *database,
                                agent_error_t **err)

@@ -85,12 +85,10 @@ static void ask_for_room(agent_claim_t *claim)
 static const agent_statement_t claim_runs = {
     .name = "agent_claim_runs",
     .params = 6,
-    .sql = "select account_id, run_id, thread_id, epoch, attempt, "
-           "graph_id, ready_seq, last_event_seq, deadline_sec, "
-           "max_shared, times_cleared, start_bytes, start from "
-           "agent.claim_runs($1::bigint, $2::text[], $3::integer, $4::bigint, "
-           "$5::bigint, "
-           "$6::integer)"};
+    .sql = "select account_id, run_id, thread_id, epoch, attempt, graph_id, "
+           "ready_seq, last_event_seq, deadline_sec, max_shared, "
+           "times_cleared, start_bytes, start from agent.claim_runs($1, $2, "
+           "$3, $4, $5, $6)"};
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
                                agent_error_t **err)

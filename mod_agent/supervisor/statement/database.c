@@ -125,10 +125,11 @@ static const agent_statement_t set_limits = {
     .name = "agent_set_limits",
     .params = 1,
     .is_repeatable = true,
-    .sql = "select (select pg_catalog.string_agg(name || ' = off', ', ' "
-           "order by name) from pg_catalog.pg_settings where setting = "
-           "'off' and name in ('fsync', 'full_page_writes', "
-           "'synchronous_commit')), " AGENT_DB_SESSION_SQL
+    .sql = "select (select pg_catalog.string_agg(pg_catalog.concat(name, "
+           "' = off'), ', ' order by name) from pg_catalog.pg_settings where "
+           "setting operator(pg_catalog.=) 'off' and name "
+           "operator(pg_catalog.=) any ('{fsync, full_page_writes, "
+           "synchronous_commit}')), " AGENT_DB_SESSION_SQL
            "pg_catalog.set_config('statement_timeout', $1, false), "
            "pg_catalog.set_config('lock_timeout', '0', false), "
            "pg_catalog.set_config('idle_session_timeout', '0', false)"};

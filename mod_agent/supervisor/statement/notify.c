@@ -74,7 +74,7 @@ static const agent_statement_t notify_runs = {
     .name = "agent_notify_runs",
     .params = 1,
     .is_repeatable = true,
-    .sql = "select agent.notify_runs($1::uuid[])"};
+    .sql = "select agent.notify_runs($1)"};
 
 static apr_status_t send_notify(void *part, agent_database_t *database,
                                 agent_error_t **err)

@@ -93,9 +93,8 @@ static const agent_statement_t release_runs = {
     .name = "agent_release_runs",
     .params = 5,
     .is_repeatable = true,
-    .sql = "select run_id, thread_id, outcome from "
-           "agent.release_runs($1::bigint, $2::json, $3::boolean, $4, "
-           "$5::smallint)"};
+    .sql = "select run_id, thread_id, outcome from agent.release_runs($1, $2, "
+           "$3, $4, $5)"};
 
 static apr_status_t send_several(agent_release_runs_t *statement,
                                  const agent_release_t *first,

@@ -120,8 +120,7 @@ static const agent_statement_t save_batch = {
     .name = "agent_save_batch",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select run_id, outcome, finished from "
-           "agent.save_batch($1::bigint, $2::json)"};
+    .sql = "select run_id, outcome, finished from agent.save_batch($1, $2)"};
 
 static apr_status_t send_any(const agent_worker_t *worker, agent_batch_t *batch,
                              agent_database_t *database, agent_error_t **err)

@@ -229,8 +229,7 @@ static const agent_statement_t compose_starts = {
     .name = "agent_compose_starts",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select run_id, epoch, start from "
-           "agent.compose_starts($1::bigint, $2::json)"};
+    .sql = "select run_id, epoch, start from agent.compose_starts($1, $2)"};
 
 static apr_status_t send_start(void *part, agent_database_t *database,
                                agent_error_t **err)

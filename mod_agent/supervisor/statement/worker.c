@@ -66,8 +66,7 @@ static const agent_statement_t renew_worker = {
     .name = "agent_renew_worker",
     .params = 3,
     .is_repeatable = true,
-    .sql = "select agent.renew_worker($1::bigint, $2::integer, "
-           "$3::boolean)"};
+    .sql = "select agent.renew_worker($1, $2, $3)"};
 
 static apr_status_t send_renew(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -287,7 +286,7 @@ static const agent_statement_t maintain_partitions = {
     .name = "agent_maintain_partitions",
     .params = 1,
     .is_repeatable = true,
-    .sql = "select agent.maintain_partitions($1::interval)"};
+    .sql = "select agent.maintain_partitions($1)"};
 
 static apr_status_t send_partitions(void *part, agent_database_t *database,
                                     agent_error_t **err)

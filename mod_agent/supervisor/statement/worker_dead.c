@@ -80,8 +80,8 @@ static const agent_statement_t mark_worker_dead = {
     .name = "agent_mark_worker_dead",
     .params = 3,
     .is_repeatable = true,
-    .sql = "select run_id, thread_id, outcome from "
-           "agent.mark_worker_dead($1::bigint, $2::boolean, $3::integer)"};
+    .sql = "select run_id, thread_id, outcome from agent.mark_worker_dead($1, "
+           "$2, $3)"};
 
 static apr_status_t send_dead(void *part, agent_database_t *database,
                               agent_error_t **err)

@@ -102,8 +102,7 @@ static apr_time_t due_register(void *part)
 static const agent_statement_t register_worker = {
     .name = "agent_register_worker",
     .params = 7,
-    .sql = "select agent.register_worker($1, $2, $3::integer, "
-           "$4::bigint, $5::integer, $6::integer, $7::text[])"};
+    .sql = "select agent.register_worker($1, $2, $3, $4, $5, $6, $7)"};
 
 static apr_status_t send_register(void *part, agent_database_t *database,
                                   agent_error_t **err)

@@ -38,8 +38,7 @@ static const agent_statement_t claim_webhooks = {
     .name = "agent_claim_webhooks",
     .params = 5,
     .sql = "select account_id, run_id, attempt, url, body from "
-           "agent.claim_webhooks($1::bigint, $2::integer, $3::integer, "
-           "$4::bigint, $5::integer)"};
+           "agent.claim_webhooks($1, $2, $3, $4, $5)"};
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -170,8 +169,7 @@ static const agent_statement_t save_webhooks = {
     .name = "agent_save_webhooks",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select run_id, outcome, next_sec from "
-           "agent.save_webhooks($1::bigint, $2::json)"};
+    .sql = "select run_id, outcome, next_sec from agent.save_webhooks($1, $2)"};
 
 static apr_status_t send_save(void *part, agent_database_t *database,
                               agent_error_t **err)
@@ -297,7 +295,7 @@ static const agent_statement_t sweep_webhooks = {
     .name = "agent_sweep_webhooks",
     .params = 1,
     .is_repeatable = true,
-    .sql = "select agent.sweep_webhooks($1::interval)"};
+    .sql = "select agent.sweep_webhooks($1)"};
 
 static apr_status_t send_sweep(void *part, agent_database_t *database,
                                agent_error_t **err)
