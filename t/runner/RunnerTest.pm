@@ -321,7 +321,7 @@ sub ends_of {
         $bytes .= go_lines($lines);
         for my $end ($lines =~ /^(\{"type":"end"[^\n]*)/gm) {
             my $line = $json->decode($end);
-            $ends{ $line->{run_id} } = $line;
+            $ends{ $line->{run_id} } = { %{$line}, number => 1 + keys %ends };
         }
     }
     return \%ends;

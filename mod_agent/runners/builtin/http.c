@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 
 #include "core/clock.h"
+#include "runners/builtin/base/host.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define REDIRECT_NONE      0L
@@ -18,14 +19,14 @@
 
 struct runner_transfer_t {
     APR_RING_ENTRY(runner_transfer_t) link;
+    runner_schedule_entry_t entry;
     runner_http_t *http;
     apr_pool_t *pool;
     runner_request_t request;
     CURL *easy;
     struct curl_slist *headers;
-    /* In one of the two rings; in the ring of waiting transfers. */
+    /* In one of the two rings. */
     bool is_active;
-    bool is_waiting;
     bool is_paused;
     bool has_been_refused;
     /* The end of the time-out, later by each pause; the start of the pause. */
@@ -38,11 +39,10 @@ typedef APR_RING_HEAD(transfer_ring_t, runner_transfer_t) transfer_ring_t;
 
 struct runner_http_t {
     CURLM *multi;
-    /* The active transfers, and their number; the waiting ones. */
+    runner_schedule_t *schedule;
+    /* The active transfers, and the waiting ones. */
     transfer_ring_t transfers;
-    int active;
     transfer_ring_t waiting;
-    int active_max;
     int paused;
     /* No transfer expires before this time. */
     apr_time_t expires_at;
@@ -82,9 +82,10 @@ static apr_status_t close_http(void *baton)
     return APR_SUCCESS;
 }
 
-runner_http_t *runner_http_open(apr_pool_t *pool)
+runner_http_t *runner_http_open(int runs_max, apr_pool_t *pool)
 {
     runner_http_t *http = apr_pcalloc(pool, sizeof(*http));
+    int active_max = find_active_max();
 
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         return NULL;
@@ -94,10 +95,9 @@ runner_http_t *runner_http_open(apr_pool_t *pool)
         curl_global_cleanup();
         return NULL;
     }
-    http->active_max = find_active_max();
+    http->schedule = runner_schedule_make(active_max, runs_max, pool);
     /* Idle connections are descriptors too. */
-    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS,
-                      (long)http->active_max);
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)active_max);
     http->expires_at = AGENT_CLOCK_NEVER;
     APR_RING_INIT(&http->transfers, runner_transfer_t, link);
     APR_RING_INIT(&http->waiting, runner_transfer_t, link);
@@ -250,17 +250,17 @@ void runner_http_cancel(runner_transfer_t *transfer)
         http->paused--;
     }
     APR_RING_REMOVE(transfer, link);
-    if (!transfer->is_waiting) {
-        http->active--;
+    if (!runner_http_is_waiting(transfer)) {
         curl_multi_remove_handle(http->multi, transfer->easy);
     }
+    runner_schedule_remove(http->schedule, &transfer->entry);
     curl_easy_cleanup(transfer->easy);
     curl_slist_free_all(transfer->headers);
 }
 
 bool runner_http_is_waiting(const runner_transfer_t *transfer)
 {
-    return transfer->is_waiting;
+    return transfer->entry.queue != NULL;
 }
 
 static apr_status_t end_with_pool(void *baton)
@@ -281,23 +281,35 @@ static void set_expiry(runner_transfer_t *transfer, apr_time_t when)
  * and is started after another has ended. */
 static void start_waiting(runner_http_t *http)
 {
-    while (http->active < http->active_max
-           && !APR_RING_EMPTY(&http->waiting, runner_transfer_t, link)) {
-        runner_transfer_t *transfer = APR_RING_FIRST(&http->waiting);
+    runner_schedule_entry_t *entry;
+
+    while ((entry = runner_schedule_next(http->schedule)) != NULL) {
+        runner_transfer_t *transfer = entry->baton;
 
         if (curl_multi_add_handle(http->multi, transfer->easy) != CURLM_OK) {
             return;
         }
+        runner_schedule_start(http->schedule, entry);
         APR_RING_REMOVE(transfer, link);
         APR_RING_INSERT_TAIL(&http->transfers, transfer, runner_transfer_t,
                              link);
-        transfer->is_waiting = false;
-        http->active++;
         set_expiry(transfer,
                    transfer->request.timeout > 0
                        ? agent_clock_now() + transfer->request.timeout
                        : AGENT_CLOCK_NEVER);
     }
+}
+
+static void add_waiting(runner_http_t *http, runner_transfer_t *transfer)
+{
+    transfer->entry.baton = transfer;
+    transfer->entry.run = transfer->request.run;
+    transfer->entry.host = runner_schedule_find_host(
+        http->schedule,
+        runner_host_read(transfer->request.url, transfer->pool));
+    runner_schedule_add(http->schedule, &transfer->entry);
+    transfer->is_active = true;
+    APR_RING_INSERT_TAIL(&http->waiting, transfer, runner_transfer_t, link);
 }
 
 runner_transfer_t *runner_http_start(runner_http_t *http,
@@ -321,9 +333,7 @@ runner_transfer_t *runner_http_start(runner_http_t *http,
                    "malformed";
         return NULL;
     }
-    transfer->is_active = true;
-    transfer->is_waiting = true;
-    APR_RING_INSERT_TAIL(&http->waiting, transfer, runner_transfer_t, link);
+    add_waiting(http, transfer);
     apr_pool_cleanup_register(pool, transfer, end_with_pool,
                               apr_pool_cleanup_null);
     start_waiting(http);
@@ -394,10 +404,8 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
 
 bool runner_http_is_ready(const runner_http_t *http)
 {
-    bool may_start = http->active < http->active_max
-        && !APR_RING_EMPTY(&http->waiting, runner_transfer_t, link);
-
-    return may_start || find_resumable(http, NULL) != NULL;
+    return runner_schedule_next(http->schedule) != NULL
+        || find_resumable(http, NULL) != NULL;
 }
 
 /* libcurl delivers the bytes that it has kept at once, which may pause the
@@ -474,24 +482,4 @@ void runner_http_perform(runner_http_t *http)
         }
     }
     end_expired(http);
-}
-
-const char *runner_http_host(const char *url, apr_pool_t *pool)
-{
-    CURLU *parsed = curl_url();
-    char *host = NULL;
-    char *port = NULL;
-    const char *result = url;
-
-    if (curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK
-        && curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
-        result = apr_pstrdup(pool, host);
-        if (curl_url_get(parsed, CURLUPART_PORT, &port, 0) == CURLUE_OK) {
-            result = apr_pstrcat(pool, host, ":", port, NULL);
-        }
-    }
-    curl_free(host);
-    curl_free(port);
-    curl_url_cleanup(parsed);
-    return result;
 }

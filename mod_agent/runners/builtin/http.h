@@ -13,8 +13,11 @@
 #include <apr_time.h>
 #include <curl/curl.h>
 
-/* Transfers that are active at once, if the process may open enough
- * descriptors; the others wait, first in, first out. */
+#include "schedule.h"
+
+/* Transfers that are active at once, if the process may open three descriptors
+ * for each and 32 others; the others wait, in the order of schedule.h. A
+ * waiting transfer has memory, but neither a descriptor nor a time-out. */
 #define RUNNER_HTTP_ACTIVE_MAX 256
 
 typedef struct runner_http_t runner_http_t;
@@ -36,6 +39,8 @@ typedef struct runner_reply_t {
 } runner_reply_t;
 
 typedef struct runner_request_t {
+    /* The run that waits for the reply, among which the slots are shared. */
+    runner_schedule_run_t *run;
     const char *method;
     const char *url;
     /* const char *: "Name: value". */
@@ -59,8 +64,9 @@ typedef struct runner_request_t {
     void *baton;
 } runner_request_t;
 
-/* Opens the client; it is closed with pool. NULL: libcurl failed. */
-runner_http_t *runner_http_open(apr_pool_t *pool);
+/* Opens the client for transfers of at most runs_max runs at once; it is closed
+ * with pool. NULL: libcurl failed. */
+runner_http_t *runner_http_open(int runs_max, apr_pool_t *pool);
 
 /*
  * Starts a transfer, which lives until on_end, runner_http_cancel() or the end
@@ -92,8 +98,5 @@ bool runner_http_is_ready(const runner_http_t *http);
 
 /* Performs all transfers without blocking; calls on_bytes and on_end. */
 void runner_http_perform(runner_http_t *http);
-
-/* "host:port" or "host" of a URL, in pool; url itself when it is malformed. */
-const char *runner_http_host(const char *url, apr_pool_t *pool);
 
 #endif

@@ -284,7 +284,7 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
                          in_fd, out_fd);
         return 1;
     }
-    runner->http = runner_http_open(pool);
+    runner->http = runner_http_open(slots, pool);
     if (runner->http == NULL) {
         runner_log_write(NULL, "libcurl cannot be initialised");
         return 1;

@@ -43,6 +43,7 @@ struct runner_call_t {
     const runner_graph_t *graph;
     const runner_model_t *model;
     runner_http_t *http;
+    runner_schedule_run_t *transfers;
     /* The conversation; borrowed until the call is over. */
     json_object *messages;
     /* For the log. */

@@ -9,9 +9,9 @@
 #include "core/buffer.h"
 #include "core/json.h"
 #include "runners/builtin/base/clean.h"
+#include "runners/builtin/base/host.h"
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/base/value.h"
-#include "runners/builtin/http.h"
 
 #define EXCERPT_MAX 300
 /* A shorter key is not a secret, and may be a part of common words. */
@@ -119,7 +119,7 @@ void runner_model_error_set(runner_problem_t **problem,
     detail = runner_text_shorten(hide_key(detail, model->key, pool),
                                  EXCERPT_MAX, pool);
     runner_problem_set(problem, pool, row->name, "The model %s at %s %s%s. %s",
-                       model->label, runner_http_host(error->url, pool),
+                       model->label, runner_host_read(error->url, pool),
                        row->happened, describe_details(error, detail, pool),
                        row->advice);
 }

@@ -270,6 +270,7 @@ static void begin_attempt(runner_call_t *call)
 
     reset_attempt(call);
     memset(&request, 0, sizeof(request));
+    request.run = call->transfers;
     request.method = "POST";
     request.url = remote->url;
     request.headers = remote->headers;

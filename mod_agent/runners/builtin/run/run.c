@@ -172,6 +172,7 @@ static void start_agent(runner_run_t *run)
     call->graph = run->graph;
     call->model = &run->graph->model;
     call->http = run->http;
+    call->transfers = &run->transfers;
     call->messages = get_messages(run);
     call->run_id = run->run_id;
     call->wake_at = AGENT_CLOCK_NEVER;
@@ -238,6 +239,7 @@ static void start_tools(runner_run_t *run)
     jobs->pool = run->node_pool;
     jobs->graph = run->graph;
     jobs->http = run->http;
+    jobs->transfers = &run->transfers;
     jobs->run_id = run->run_id;
     jobs->thread_id = run->thread_id;
     jobs->on_end = wake_run;

@@ -99,6 +99,7 @@ apr_status_t runner_start_read(runner_run_t **out, json_object *start,
     run->pool = pool;
     apr_pool_create(&run->scratch, pool);
     run->http = http;
+    runner_schedule_init_run(&run->transfers);
     run->graph = graph;
     run->start = start;
     run->epoch = agent_json_integer(start, "epoch", 0);

@@ -50,6 +50,7 @@ struct runner_run_t {
     /* Shared by all runs. */
     runner_pending_t *pending;
     runner_http_t *http;
+    runner_schedule_run_t transfers;
     /* NULL when `start` named an unknown graph. */
     const runner_graph_t *graph;
 

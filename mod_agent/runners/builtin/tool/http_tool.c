@@ -232,27 +232,33 @@ static void add_header(runner_request_t *request, const runner_job_t *job,
         job->jobs->pool, name, ": ", value, NULL);
 }
 
+static void init_request(runner_request_t *request, runner_job_t *job)
+{
+    memset(request, 0, sizeof(*request));
+    request->run = job->jobs->transfers;
+    request->method = job->tool->method;
+    request->url = job->tool->url;
+    request->timeout = job->tool->timeout;
+    request->is_once = true;
+    request->is_full = is_full;
+    request->on_bytes = take_reply;
+    request->on_end = end_reply;
+    request->baton = job;
+    request->headers = apr_array_make(job->jobs->pool, 6, sizeof(const char *));
+    add_header(request, job, "Accept",
+               "application/json, application/x-ndjson, text/*;q=0.9");
+    add_header(request, job, "User-Agent", "agent-runner");
+    add_header(request, job, "X-Agent-Run-Id", job->jobs->run_id);
+    add_header(request, job, "X-Agent-Thread-Id", job->jobs->thread_id);
+}
+
 void runner_http_tool_start(runner_job_t *job)
 {
     apr_pool_t *pool = job->jobs->pool;
     const char *failure = NULL;
     runner_request_t request;
 
-    memset(&request, 0, sizeof(request));
-    request.method = job->tool->method;
-    request.url = job->tool->url;
-    request.timeout = job->tool->timeout;
-    request.is_once = true;
-    request.is_full = is_full;
-    request.on_bytes = take_reply;
-    request.on_end = end_reply;
-    request.baton = job;
-    request.headers = apr_array_make(pool, 6, sizeof(const char *));
-    add_header(&request, job, "Accept",
-               "application/json, application/x-ndjson, text/*;q=0.9");
-    add_header(&request, job, "User-Agent", "agent-runner");
-    add_header(&request, job, "X-Agent-Run-Id", job->jobs->run_id);
-    add_header(&request, job, "X-Agent-Thread-Id", job->jobs->thread_id);
+    init_request(&request, job);
     if (strcmp(request.method, "GET") == 0) {
         request.url = make_query_url(job);
         if (request.url == NULL) {

@@ -50,6 +50,7 @@ typedef struct runner_jobs_t {
     apr_pool_t *pool;
     const runner_graph_t *graph;
     runner_http_t *http;
+    runner_schedule_run_t *transfers;
     const char *run_id;
     const char *thread_id;
     /* runner_job_t *, in the order of the model. */
