@@ -5,8 +5,8 @@
 # processes that are killed write no counts. Floors are raised, not lowered.
 #   t/coverage.pl prepare    deletes the counts of the build `coverage`
 #   t/coverage.pl            prints the table
-# What is not counted: the supervisor inside httpd, and a runner between fork and
-# exec, which leave with _exit(); t/supervisor runs the same code as a program.
+# Not counted: the supervisor inside httpd, and a runner between fork and exec,
+# which leave with _exit(); t/supervisor runs the same code as a program.
 use strict;
 use warnings;
 use FindBin;

@@ -49,7 +49,7 @@ delete @ENV{ grep { /\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };
 $SIG{$_} = sub { exit 130 } for qw(INT TERM HUP);
 $| = 1;
 
-# What tests share while they run: clusters and servers, by variant.
+# Clusters and servers that the tests share while they run, by variant.
 my (%cluster, %pool);
 my @tests = map { tests_of($_) } @ARGV;
 @tests = ((grep { is_long($_) } @tests), grep { !is_long($_) } @tests);

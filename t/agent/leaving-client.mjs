@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that leaves in ways that curl has not, for leaving.t. What it does
-// comes line by line on its standard input.
+// A client that leaves in ways that curl has not, for leaving.t. Its commands
+// come line by line on standard input.
 //
 //   http2 URL   get NAME PATH: a stream; prints "NAME STATUS" at its headers
 //               reset NAME: RST_STREAM, the connection stays
@@ -32,7 +32,7 @@ function startHttp2(url) {
     };
 }
 
-// What TLS ends does not end the connection below it.
+// The end of TLS does not end the connection below it.
 function keepOpen(socket) {
     const kept = new Duplex({
         read() {},

@@ -23,16 +23,16 @@ sub fresh_id { return $fresh . sprintf '%04x', ++our $count }
 subtest 'after_seconds: a run is executed after its delay' => sub {
     my $thread = $client->create_thread->{thread_id};
     my $later = $client->create_run($thread, 'later', after_seconds => 3600);
-    my $behind = $client->create_run($thread, 'behind it', multitask_strategy => 'enqueue');
+    my $queued = $client->create_run($thread, 'after it', multitask_strategy => 'enqueue');
     my $other = $client->start_run('now');
     $client->join_run($other);
     is status($later), 'pending', 'a delayed run stays pending while others execute';
     is $client->get("/threads/$thread")->{json}{status}, 'busy', 'the thread of a delayed run is busy';
-    is status($behind), 'pending', 'a run queued after a delayed run stays pending';
+    is status($queued), 'pending', 'a run queued after a delayed run stays pending';
     sql("update agent.run_queue set not_before = now() where run_id = '$later->{run_id}'");
     is $client->join_run($later)->{messages}[0]{content}, 'later', 'a delayed run executes when its time has come';
-    $client->join_run($behind);
-    is status($behind), 'success', 'the run queued after it executes then';
+    $client->join_run($queued);
+    is status($queued), 'success', 'the run queued after it executes then';
     is $client->post('/runs/wait', body('soon', after_seconds => 0.3))->{json}{messages}[0]{content}, 'soon',
         'runs/wait waits for a delayed run';
     my $never = $client->start_run('never', after_seconds => 3600);

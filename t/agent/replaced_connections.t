@@ -75,7 +75,7 @@ wait_for('the last answer', sub { count_ended($select, $text) == $READS });
 pass 'all large reads are answered';
 
 
-# All responses of so many requests at once are 200.
+# Sends $READS requests at once; whether all responses are 200.
 sub read_together {
     my ($path) = @_;
     my ($reads, $answers) = together($path);

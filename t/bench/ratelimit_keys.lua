@@ -18,7 +18,7 @@ local function text(n)
         math.floor(n / 65536) % 256, math.floor(n / 256) % 256, n % 256)
 end
 
--- What can be made before is: wrk shares the processors with the server.
+-- Made before the requests, because wrk shares the processors with the server.
 local made = {}
 for i = 0, keys - 1 do
     made[i] = text(i)

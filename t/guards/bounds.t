@@ -47,7 +47,7 @@ my %samples = (
     "-- Bound:   ten.\n-- Locks:   none. Held by `limit 10`.\n" => 'nothing holds the bound',
     "-- Returns: rows.\n" => 'no bound',
 );
-is fault_of($_ . $FUNCTION), $samples{$_}, "the check judges a sample right: $_" for sort keys %samples;
+is fault_of($_ . $FUNCTION), $samples{$_}, "the check is right about a sample: $_" for sort keys %samples;
 
 is fault_of(slurp(root() . "/sql/functions/api/$_.sql")), '', $_ for sort keys %api;
 

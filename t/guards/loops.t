@@ -48,7 +48,7 @@ my %samples = (
 );
 for my $sample (sort keys %samples) {
     my @found = grep { is_unbounded(@{$_}[ 1 .. $#{$_} ]) } loops_of(split /\n/, $sample);
-    is scalar @found, $samples{$sample}, 'the check judges a sample right' or diag $sample;
+    is scalar @found, $samples{$sample}, 'the check is right about a sample' or diag $sample;
 }
 
 chdir root() or die root() . ": $!\n";

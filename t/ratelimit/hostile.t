@@ -54,7 +54,7 @@ sub same_paths {
     my $routed = paths_log($where);
     for my $number (grep { defined $routed->{$_} } sort { $a <=> $b } keys %asked) {
         my $query = $where->ask('GET', '/?path=' . url_encode($asked{$number}));
-        # What differs: no slash twice, and none at the end.
+        # The limiter also merges slashes and removes one at the end.
         (my $expected = $routed->{$number}) =~ s{//+}{/}g;
         $expected =~ s{(?<=.)/\z}{};
         my $seen = $query->{json}{path};

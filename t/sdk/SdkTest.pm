@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the tests with published SDKs share: the SDKs, installed below .build with
+# Shared by the tests with published SDKs: the SDKs, installed below .build with
 # the versions and checksums of the lock files; a server with a database of its
 # own; a proxy that cuts connections; and scripts that print TAP.
 #

@@ -89,7 +89,7 @@ export class Browser {
     }
 }
 
-// What an expression's value or promise becomes in the page.
+// Returns the value of an expression in the page, awaited if it is a promise.
 export async function evaluate(page, expression) {
     const { result, exceptionDetails } = await page('Runtime.evaluate', {
         expression, awaitPromise: true, returnByValue: true });

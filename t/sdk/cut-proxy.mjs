@@ -4,8 +4,8 @@
 //     x-cut: NAME 1200 35
 // The first response to NAME ends after 1200 bytes of its body, the second
 // after 35, later ones when they end. A place with a minus is cut by a reset
-// (RST) of the connection, others by its end without the last chunk. Responses
-// that are no event stream and no slow body are counted like any other.
+// (RST) of the connection, others by its end without the last chunk. Every
+// response counts, of any content type.
 // Prints its address; ends when its stdin ends.
 import http from 'node:http';
 
@@ -38,7 +38,7 @@ function pass(answer, response, place) {
             return;
         }
         answer.removeAllListeners('data').removeAllListeners('end').resume();
-        // What was written must have left before the connection is broken.
+        // The bytes must have been sent before the connection is broken.
         response.write(bytes.subarray(0, left), () => breakOff(response, place));
     });
     answer.on('end', () => response.end());
@@ -65,8 +65,8 @@ function forward(request, response) {
 }
 
 const server = http.createServer(forward);
-// The answers say how long the server behind keeps a connection: one that ends
-// before that may end under a request.
+// The responses carry the Keep-Alive of the target: a connection that is closed
+// earlier may be closed under a request.
 server.keepAliveTimeout = 0;
 server.listen(0, '127.0.0.1', () => {
     process.stdout.write(`http://127.0.0.1:${server.address().port}\n`);

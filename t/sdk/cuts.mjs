@@ -10,7 +10,7 @@ const PAYLOAD = {
     input: say('sleep 1200'), streamMode: ['values', 'messages-tuple', 'updates'],
 };
 
-// What was seen through cuts is what is stored.
+// The events received through cuts are those that are stored.
 async function check(t, threadId, events, places) {
     const { run_id: runId } = events[0].data;
     t.is(ids(events), upTo(events.length), `every event once and in order, cut at ${places}`);
@@ -19,7 +19,7 @@ async function check(t, threadId, events, places) {
     t.is(events.at(-1).data.messages.at(-1).type, 'ai', '... up to the answer');
 }
 
-// In the head of the first event, inside its data, in front of its id, behind
+// In the head of the first event, inside its data, before its id, after
 // it; far into the run; twice and three times; by an end and by a reset.
 const PLANS = [
     [0], [1], [7], [60], [94], [95], [100], [101], [102], [2000], [-2000], [-1],
@@ -46,7 +46,7 @@ scenario('joinStream cut', async (t) => {
     await check(t, threadId, events, places);
     const late = await collect(connectCut([300, 900]).runs.joinStream(threadId, run.run_id, {
         lastEventId: '4' }));
-    t.is(late, events.slice(5), 'a replay that begins behind an event goes on behind the last');
+    t.is(late, events.slice(5), 'a replay that begins after an event goes on after the last');
 });
 
 scenario('mounted below a prefix', async (t) => {

@@ -11,7 +11,7 @@ PAYLOAD = {
     "stream_mode": ["values", "messages-tuple", "updates"],
 }
 
-# In the head of the first event, inside its data, in front of its id, behind
+# In the head of the first event, inside its data, before its id, after
 # it; far into the run; twice and three times; by an end and by a reset.
 PLANS = [
     [0], [1], [7], [60], [94], [95], [100], [101], [102], [2000], [-2000], [-1],
@@ -53,7 +53,7 @@ async def join_stream_cut(t):
     await check(t, thread_id, parts)
     late = await collect(connect_cut([300, 900]).runs.join_stream(
         thread_id, run["run_id"], last_event_id="4"))
-    t.equal(late, parts[5:], "a replay that begins behind an event goes on behind the last")
+    t.equal(late, parts[5:], "a replay that begins after an event goes on after the last")
 
 
 @scenario("sync client cut")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the published JavaScript SDK sees of the server; prints TAP. Takes the
+// Tests the server with the published JavaScript SDK; prints TAP. Takes the
 // folder where it is installed, and the topic, else all. AGENT_TEST_ONLY: the beginning of the names of
 // the scenarios to play.
 import { webcrypto } from 'node:crypto';

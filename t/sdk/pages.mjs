@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pages of three kinds can do to a server, in headless Chromium: one of
+// Requests of pages of three kinds to a server, in headless Chromium: one of
 // another origin, one whose own name leads to the server (DNS rebinding: two
 // names, one address), and one of an origin that AgentAllowOrigin names. Takes
-// the address of the limiter's status page. Each answer is told as TAP.
+// the address of the limiter's status page. Prints TAP.
 import http from 'node:http';
 import { Browser, evaluate } from './chromium.mjs';
 
@@ -11,7 +11,7 @@ const [status] = process.argv.slice(2);
 const { port } = new URL(server);
 const { port: statusPort } = new URL(status);
 
-// What the scripts below share; it runs in the page.
+// Shared by the scripts below; runs in the page.
 const PRELUDE = `
     const told = (answer) => answer.then(
         (response) => response.type === 'opaque' ? 'opaque' : response.status,

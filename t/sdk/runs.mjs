@@ -80,7 +80,7 @@ scenario('interrupt_before', async (t) => {
         input: say('use clock {}'), interruptAfter: '*' });
     await client.runs.join(threadId, run.run_id);
     t.is((await client.threads.getState(threadId)).next, ['tools'],
-        'interruptAfter stops behind a node');
+        'interruptAfter stops after a node');
     await collect(client.runs.stream(threadId, 'agent', { command: { resume: 'go on' } }));
     t.is((await client.threads.getState(threadId)).next, [], 'a command resumes too');
 });

@@ -116,7 +116,7 @@ async def interrupt_before(t):
                                    interrupt_after="*")
     await client.runs.join(thread_id, run["run_id"])
     t.equal((await client.threads.get_state(thread_id))["next"], ["tools"],
-            "interrupt_after stops behind a node")
+            "interrupt_after stops after a node")
     await collect(client.runs.stream(thread_id, "agent", command={"resume": "go on"}))
     t.equal((await client.threads.get_state(thread_id))["next"], [], "a command resumes too")
 

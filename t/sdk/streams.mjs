@@ -61,7 +61,7 @@ scenario('all modes', async (t) => {
     t.is(await collect(client.runs.joinStream(threadId, runId, { lastEventId: '-1' })), events,
         'the finished run is replayed in full');
     t.is(await collect(client.runs.joinStream(threadId, runId, { lastEventId: '6' })),
-        events.slice(7), '... or from behind an event');
+        events.slice(7), '... or from the event after an id');
 });
 
 scenario('joinStream', async (t) => {
@@ -95,7 +95,7 @@ scenario('silence', async (t) => {
     const joined = client.runs.join(threadId, run.run_id);
     const events = await collect(client.runs.joinStream(threadId, run.run_id));
     t.is(events.map(({ event }) => event), ['metadata', 'values', 'values'],
-        'heartbeats are no events');
+        'heartbeats are not events');
     t.is(ids(events), upTo(3), '... and have no ids');
     t.is(await joined, events.at(-1).data, '... and no part of a join');
 });

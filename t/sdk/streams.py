@@ -69,7 +69,7 @@ async def all_modes(t):
     t.equal(await collect(client.runs.join_stream(thread_id, run_id, last_event_id="-1")), parts,
             "the finished run is replayed in full")
     t.equal(await collect(client.runs.join_stream(thread_id, run_id, last_event_id="6")),
-            parts[7:], "... or from behind an event")
+            parts[7:], "... or from the event after an id")
 
 
 @scenario("join_stream")
@@ -115,7 +115,7 @@ async def silence(t):
         client.runs.join(thread_id, run["run_id"]),
         collect(client.runs.join_stream(thread_id, run["run_id"])))
     t.equal([part.event for part in parts], ["metadata", "values", "values"],
-            "heartbeats are no events")
+            "heartbeats are not events")
     t.equal(ids(parts), [0, 1, 2], "... and have no ids")
     t.equal(values, parts[-1].data, "... and no part of a join")
 

@@ -41,7 +41,7 @@ scenario('thread stream', async (t) => {
     t.is(await follow(threadId, 2, { lastEventId: '-' }), events, '- shows all of it again');
     const { id } = events[3];
     t.is(await follow(threadId, 2, { lastEventId: id }).then((rest) => rest.length),
-        events.length - 4, '... an id what came behind it');
+        events.length - 4, '... an id the events after it');
 });
 
 scenario('thread stream in its modes', async (t) => {

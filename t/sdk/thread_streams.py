@@ -40,7 +40,7 @@ async def thread_stream(t):
     t.equal(await follow(client, thread_id, 2, last_event_id="-"), parts,
             "- shows all of it again")
     t.equal(await follow(client, thread_id, 2, last_event_id=parts[3].id), parts[4:],
-            "... an id what came behind it")
+            "... an id the events after it")
 
 
 @scenario("thread stream in its modes")
@@ -80,4 +80,4 @@ async def join_stream_in_one_mode_cut(t):
                                    stream_mode=["values", "messages-tuple"])
     parts = await collect(connect_cut([500]).runs.join_stream(
         thread_id, run["run_id"], stream_mode="values"))
-    t.equal(kinds(parts), ["metadata", "values"], "has that mode behind the cut too")
+    t.equal(kinds(parts), ["metadata", "values"], "has that mode after the cut too")

@@ -150,7 +150,7 @@ subtest 'an extension that another role put into the schema is refused' => sub {
     remove($db);
 };
 
-subtest 'objects of other roles outside of the schema are no obstacle' => sub {
+subtest 'objects of other roles outside of the schema are accepted' => sub {
     my $db = installed_database();
     as_other($db, 'alter default privileges in schema agent grant select on tables to public',
         'create view other.v as select other.run()');

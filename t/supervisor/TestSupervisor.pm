@@ -249,7 +249,7 @@ sub create_thread {
 # so many empty ones; request => {...} has more fields of the request.
 sub create_run { return create_each(1, @_) }
 
-# So many of them, each on its own thread: their ids.
+# Creates that many runs, each on a thread of its own; returns their ids.
 sub create_each {
     my ($count, @run) = @_;
     return create_all(map { [@run] } 1 .. $count);

@@ -228,7 +228,7 @@ static void do_child(run_t *run, json_object *input)
 
 static void do_garbage(run_t *run, json_object *input)
 {
-    say("this is no JSON");
+    say("this is not JSON");
 }
 
 static void do_wrong_run(run_t *run, json_object *input)

@@ -14,8 +14,8 @@
 #include "../../mod_agent/core/egress.h"
 
 /* NULL when a POST with this URL would be accepted. */
-static const char *judge(const agent_egress_t *rule, const char *url,
-                         apr_pool_t *pool)
+static const char *check_url(const agent_egress_t *rule, const char *url,
+                             apr_pool_t *pool)
 {
     agent_egress_target_t target;
     const char *expected = agent_egress_read_url(&target, url, pool);
@@ -26,7 +26,7 @@ static const char *judge(const agent_egress_t *rule, const char *url,
 static void assert_refused(const agent_egress_t *rule, const char *url,
                            const char *why, apr_pool_t *pool)
 {
-    const char *expected = judge(rule, url, pool);
+    const char *expected = check_url(rule, url, pool);
 
     if (expected == NULL || strstr(expected, why) == NULL) {
         fail_msg("%s: '%s' instead of '%s'", url, expected ? expected : "fine",
@@ -37,7 +37,7 @@ static void assert_refused(const agent_egress_t *rule, const char *url,
 static void assert_accepted(const agent_egress_t *rule, const char *url,
                             apr_pool_t *pool)
 {
-    const char *expected = judge(rule, url, pool);
+    const char *expected = check_url(rule, url, pool);
 
     if (expected != NULL) {
         fail_msg("%s: %s", url, expected);

@@ -217,8 +217,8 @@ static void a_duplicate_key_is_named(void **state)
     }
 }
 
-/* An object of so many members with keys of the length, the last of which is
- * last. */
+/* An object with that many members, whose keys have that length; the last key
+ * is last. */
 static const char *make_object(int members, int length, const char *last,
                                apr_pool_t *pool)
 {

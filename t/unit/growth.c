@@ -7,7 +7,7 @@
 /*
  * Reads random bodies and query strings, each twice, with one of its dimensions
  * doubled two times over; for growth.t, which runs this under callgrind and
- * judges.
+ * compares.
  *
  *   growth SEED CASES
  *

@@ -51,7 +51,7 @@ sub read_line {
 }
 
 # The errors in a pair of readings.
-sub judge {
+sub errors_of {
     my ($plain, $grown) = @_;
     my @wrong;
     for my $what (qw(bytes instructions)) {
@@ -78,8 +78,8 @@ my %titles = (
 # A sanitizer's build shows that all are read; it counts otherwise.
 for my $function (is_sanitized() ? () : sort keys %titles) {
     my @all = values %{ $pairs{$function} };
-    my @wrong = map { "case $_->[0]{case}: " . join '; ', judge(@{$_}) }
-        grep { judge(@{$_}) } @all;
+    my @wrong = map { "case $_->[0]{case}: " . join '; ', errors_of(@{$_}) }
+        grep { errors_of(@{$_}) } @all;
     ok @all && !@wrong,
         "reading $titles{$function} takes time and memory linear in its length"
         or diag join "\n", "seed $seed", @wrong;

@@ -138,7 +138,7 @@ static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
     assert_int_equal(count_go(fixture), 1);
 }
 
-/* Adds short lines of so many bytes together. */
+/* Adds short lines of 1 KB, with that many bytes in all. */
 static void add_lines(const fixture_t *fixture, agent_lease_t *lease,
                       apr_size_t bytes)
 {

@@ -44,7 +44,7 @@ begin
         return 1;
     end if;
 
-    -- Counted up to the limit, checkpoint by checkpoint: lists compress, so their stored length is no measure.
+    -- Counted up to the limit, checkpoint by checkpoint: lists compress, so their stored length does not count.
     for v_added in
         select (select sum(cardinality(v.digests)) from unnest(c.channels) v)
           from agent.checkpoints c
