@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# The tables of READMEs name files that exist: sources, SQL functions, tests. A
+# row of a table of costs says where its bound is enforced and which test holds it.
+use strict;
+use warnings;
+use AgentTest::Env qw(root slurp);
+use AgentTest::Source;
+use File::Basename qw(basename);
+use Test::More;
+
+my $COSTS = '| input | costs at most | where | test |';
+
+# All paths from the top, of files and folders.
+my %paths = map { $_ => 1 } source_files(), source_folders();
+
+# Names are paths, or end a path: the tables leave out folders that are plain.
+my %endings;
+for my $path (keys %paths) {
+    my @parts = split m{/}, $path;
+    $endings{ join '/', @parts[ $_ .. $#parts ] } = 1 for 0 .. $#parts;
+}
+
+# The files and folders named in a cell that do not exist. `.run/` is made by a command.
+sub missing_files {
+    my ($cell) = @_;
+    my @names = $cell =~ m{`((?:\.\./)*\w[\w./-]*(?:/|\.(?:c|h|t|sql|pl|pm|js|def|md|conf)))`}g;
+    return grep { !$endings{ s{\A(?:\.\./)+|/\z}{}gr } } @names;
+}
+
+# The errors of a text of Markdown.
+sub faults_of {
+    my ($text) = @_;
+    my ($in_costs, @faults) = (0);
+    for my $line (split /\n/, $text) {
+        $in_costs = 0 if $line !~ /\A\|/;
+        next if $line !~ /\A\|(.*)\|\s*\z/;
+        my @cells = split /\|/, $1, -1;
+        push @faults, map { "$_ does not exist" } map { missing_files($_) } @cells;
+        push @faults, "an empty cell: $line" if $in_costs && (@cells != 4 || grep { !/\S/ } @cells);
+        $in_costs = 1 if $line eq $COSTS;
+    }
+    return @faults;
+}
+
+my $ROW = "$COSTS\n|---|---|---|---|";
+my @samples = (
+    [ 'a row of costs', "$ROW\n| a | b | `core/scan.c` | `t/guards/costs.t`, `size.t` |", '' ],
+    [ 'a folder and its files', '| `core/` (`scan.c`, `raw.c`) | `save_batch.sql` |', '' ],
+    [ 'an empty cell of costs', "$ROW\n| a | b |  | c |", 'an empty cell: | a | b |  | c |' ],
+    [ 'a missing cell of costs', "$ROW\n| a | b | c |", 'an empty cell: | a | b | c |' ],
+    [ 'an empty cell of another table', '| a | | b |', '' ],
+    [ 'files that do not exist', '| `t/unit/nothing.c` | `nothing.sql` |',
+        't/unit/nothing.c does not exist; nothing.sql does not exist' ],
+    [ 'prose', 'See `nothing.c`.', '' ],
+);
+is join('; ', faults_of($_->[1])), $_->[2], "the check judges a sample right: $_->[0]" for @samples;
+
+my $tables = 0;
+for my $file (grep { basename($_) eq 'README.md' } source_files()) {
+    my $text = slurp(root() . "/$file");
+    $tables++ while $text =~ /^\Q$COSTS\E$/mg;
+    is join("\n", faults_of($text)), '', $file;
+}
+cmp_ok $tables, '>', 2, 'the tables of costs are found';
+
+done_testing;
