@@ -43,10 +43,10 @@ static int arrange_fds(int runner_fd, const int fds[AGENT_SPAWNER_FDS])
 {
     int flags = fcntl(runner_fd, F_GETFD);
     int high[AGENT_SPAWNER_FDS];
-    int program = fcntl(runner_fd, F_DUPFD, SAFE_FD);
+    int program = fcntl(runner_fd, F_DUPFD_CLOEXEC, SAFE_FD);
 
     for (int i = 0; i < AGENT_SPAWNER_FDS; i++) {
-        high[i] = fcntl(fds[i], F_DUPFD, SAFE_FD);
+        high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, SAFE_FD);
     }
     dup2(high[AGENT_SPAWNER_LOG], 1);
     dup2(high[AGENT_SPAWNER_LOG], 2);
