@@ -28,13 +28,18 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
     agent_schedule_claim(io->schedule);
 }
 
-static void take_pong(const agent_context_t *context, agent_runner_t *runner,
+/* One pong for each ping: each costs a turn of the loop. */
+static void take_pong(agent_runner_io_t *io, agent_runner_t *runner,
                       const agent_line_t *line)
 {
-    if (line->ping_id == runner->ping_id) {
-        runner->pong_by = AGENT_CLOCK_NEVER;
-        runner->ping_at = context->now + context->timing.ping_interval;
+    if (runner->pong_by == AGENT_CLOCK_NEVER
+        || line->ping_id != runner->ping_id) {
+        agent_runner_breach(io->runners, runner,
+                            "it sent a pong without a ping");
+        return;
     }
+    runner->pong_by = AGENT_CLOCK_NEVER;
+    runner->ping_at = io->context->now + io->context->timing.ping_interval;
 }
 
 /* Longest text of a failure in the log. */
@@ -151,7 +156,7 @@ bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
         take_ready(io, runner, &line);
     }
     else if (line.type == AGENT_LINE_PONG) {
-        take_pong(io->context, runner, &line);
+        take_pong(io, runner, &line);
     }
     else {
         take_run_line(io, runner, &line, text, length);
