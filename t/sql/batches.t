@@ -5,9 +5,11 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
+use lib "$FindBin::Bin/../lib";
 use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
+use AgentTest::Cost;
 
 my $db = AgentSQL->new;
 my $play = AgentSQL::Play->new($db->session);
@@ -112,6 +114,23 @@ subtest 'an array of small elements is stored whole, in one row however many the
         "select length(content) from agent.checkpoint_blobs where thread_id = '$claim->{thread_id}' order by 1") ],
         [ 64, 64, 64, length AgentSQL::encode($values{mixed}), length AgentSQL::encode($values{numbers}) ];
     is_deeply AgentSQL::decode(($play->join($claim->{thread_id}, $claim->{run_id}))[1]), \%values, 'all values are read back unchanged';
+};
+
+# The shortest elements that are stored one by one cost most; shorter ones, one by
+# one, would cost thirty times as much.
+subtest 'the work of splitting values grows with their bytes, whatever their number' => sub {
+    my %work = ('one text' => ['x' x 4_000_000], 'elements of 64 bytes' => [ map { sprintf '%062d', $_ } 1 .. 62_000 ],
+        'elements of a byte' => [ (1) x 2_000_000 ]);
+    my $backend = $session->value('select pg_backend_pid()');
+    for my $what (sort keys %work) {
+        my $values = AgentSQL::Session::literal(AgentSQL::encode({ list => $work{$what} }));
+        my $split = "select sum(cardinality((c).digests)) from agent.split_values($values) s cross join unnest(s.channels) c";
+        my $cpu = cpu_sec($backend);
+        $session->query($split) for 1 .. 3;
+        $cpu = cpu_sec($backend) - $cpu;
+        note "$what: $cpu s";
+        cmp_ok $cpu, '<', 0.5 + 12e6 * 1e-6, "$what: at most 1 us a byte";
+    }
 };
 
 subtest 'two threads with the same message do not share it' => sub {
