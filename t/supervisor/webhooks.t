@@ -230,6 +230,17 @@ behaviour 'the status counts, even when the rest of the response is cut' => sub 
     $sv->stop;
 };
 
+# The sockets' buffers take a few megabytes more than the supervisor reads.
+behaviour 'a response is read up to 64 KB, then its connection is closed' => sub {
+    my $length = 64 * 1024 * 1024;
+    my $receiver = AgentTest::Receiver->new({ status => 200, body => 'x' x $length });
+    my $sv = start_sender();
+    wait_delivered(hooked_run($sv, $receiver->url));
+    wait_for('the end of the response', sub { $receiver->sent });
+    cmp_ok +($receiver->sent)[0], '<', $length / 2, 'the rest is not taken';
+    $sv->stop;
+};
+
 behaviour 'responses that are not HTTP fail, 1xx is skipped' => sub {
     my $sv = start_sender({ timeout_ms => 1000 });
     my $odd = AgentTest::Receiver->new({ status => "200 \xff\x1b[31m\r\nX", headers => "\0bad\r\n" });

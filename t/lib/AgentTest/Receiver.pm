@@ -59,7 +59,10 @@ sub stop {
 sub requests { return grep { $_->{method} } $_[0]->log_lines }
 
 # How often somebody has connected.
-sub connections { return scalar grep { !$_->{method} } $_[0]->log_lines }
+sub connections { return scalar grep { $_->{connection} && !$_->{method} } $_[0]->log_lines }
+
+# The bytes of each answer that the system took.
+sub sent { return map { $_->{sent} // () } $_[0]->log_lines }
 
 # Without one that is being written.
 sub log_lines {
@@ -102,7 +105,7 @@ sub serve {
             my $answer = @answers > 1 ? shift @answers : $answers[0];
             $answer = { status => $answer } if !ref $answer;
             next if $answer->{hang};
-            reply($socket, $answer);
+            remember($log, { sent => reply($socket, $answer) });
             if (!$answer->{keep} && !$answer->{stall}) {
                 $select->remove($socket);
                 close $socket;
@@ -132,17 +135,18 @@ sub remember {
     return;
 }
 
+# Returns the bytes that were written.
 sub reply {
     my ($socket, $answer) = @_;
+    my $sent = 0;
     my $body = $answer->{body} // '';
     my $bytes = "HTTP/1.1 $answer->{status} Said\r\nContent-Length: " . length($body) . "\r\n"
         . ($answer->{keep} ? '' : "Connection: close\r\n") . ($answer->{headers} // '')
         . "\r\n" . ($answer->{stall} ? '' : $body);
-    while (length $bytes) {
-        my $put = syswrite $socket, $bytes or return;
-        substr $bytes, 0, $put, '';
+    while ($sent < length $bytes) {
+        $sent += syswrite($socket, $bytes, length($bytes) - $sent, $sent) || last;
     }
-    return;
+    return $sent;
 }
 
 sub DESTROY {
