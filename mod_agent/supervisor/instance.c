@@ -158,8 +158,8 @@ static void init_rest(agent_supervisor_t *sv)
                                 .bulk = &sv->bulk};
 }
 
-/* By importance. On the first connection each is bounded in rows and bytes, so
- * that a renewal waits for none of them. */
+/* On the first connection each statement is bounded in rows and bytes, so that
+ * a renewal waits for none of them long. */
 static void add_operations(agent_supervisor_t *sv)
 {
     agent_database_t *first = &sv->database;

@@ -18,7 +18,7 @@ void agent_limit_init(agent_limit_t *limit, int max);
 /* A statement succeeded. */
 void agent_limit_raise(agent_limit_t *limit);
 
-/* A statement that asked for so many rows took too long or was refused: the
+/* A statement that asked for `asked` rows took too long or was refused: the
  * next one asks for half of them. */
 void agent_limit_lower(agent_limit_t *limit, int asked);
 

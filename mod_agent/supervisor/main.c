@@ -177,7 +177,7 @@ static void on_spawner(void *part, void *item)
 {
     agent_supervisor_t *sv = part;
 
-    if (!agent_runner_receive(&sv->io)) {
+    if (!agent_runner_take_updates(&sv->io)) {
         lose_spawner(sv);
     }
 }
@@ -203,7 +203,7 @@ static void tick(agent_supervisor_t *sv)
         sv->tick_at = sv->context->now + TICK;
         check_parent(sv);
         agent_runner_tick_deadlines(&sv->runners, &sv->runs);
-        agent_runner_tick(&sv->runners, &sv->runs);
+        agent_runner_tick_limits(&sv->runners, &sv->runs);
         agent_runner_tick_trials(&sv->runners, &sv->runs);
         agent_worker_tick(&sv->worker);
     }

@@ -205,7 +205,7 @@ static agent_batch_t *find_open(agent_batch_queue_t *queue,
 }
 
 static void open_item(agent_batch_t *batch, const agent_batch_run_t *run,
-                      apr_size_t sent)
+                      apr_size_t line_bytes)
 {
     agent_batch_run_t *known = apr_hash_get(batch->runs, run->key.run_id,
                                             sizeof(run->key.run_id));
@@ -214,17 +214,17 @@ static void open_item(agent_batch_t *batch, const agent_batch_run_t *run,
     if (known == NULL) {
         known = apr_pmemdup(batch->pool, run, sizeof(*run));
         known->part = NULL;
-        known->sent = 0;
+        known->line_bytes = 0;
         apr_hash_set(batch->runs, known->key.run_id, sizeof(known->key.run_id),
                      known);
     }
-    known->sent += sent;
+    known->line_bytes += line_bytes;
     known->last_seq = run->last_seq;
     known->has_end |= run->has_end;
     agent_buffer_append(&batch->text,
                         agent_buffer_length(&batch->text) > 0 ? "," : "[", 1);
     item->run = known;
-    item->sent = sent;
+    item->line_bytes = line_bytes;
     item->offset = agent_buffer_length(&batch->text);
 }
 
@@ -348,7 +348,7 @@ static void split_batch(agent_batch_queue_t *queue, agent_batch_t *batch)
         if (run->part == NULL) {
             run->part = make_lane(queue, run->key.run_id, batch);
         }
-        open_item(run->part, run, item->sent);
+        open_item(run->part, run, item->line_bytes);
         agent_buffer_append(&run->part->text, text + item->offset,
                             item->length);
         close_item(queue, run->part);

@@ -43,8 +43,8 @@ typedef struct agent_batch_run_t {
     agent_lease_key_t key;
     char thread_id[AGENT_UUID_SIZE];
     apr_int64_t last_seq;
-    /* Bytes of its lines as the runner sent them. */
-    apr_size_t sent;
+    /* Bytes of its lines as the runner sent them, newlines included. */
+    apr_size_t line_bytes;
     bool has_end;
     /* Its items were dropped. */
     bool is_dead;
@@ -54,8 +54,8 @@ typedef struct agent_batch_run_t {
 
 typedef struct agent_item_t {
     agent_batch_run_t *run;
-    /* Bytes of the line as the runner sent it. */
-    apr_size_t sent;
+    /* Bytes of the line as the runner sent it, newline included. */
+    apr_size_t line_bytes;
     /* In the batch's text. */
     apr_size_t offset;
     apr_size_t length;
@@ -93,7 +93,7 @@ typedef struct agent_batch_queue_t {
     /* Bytes of the shared batches, and of the lanes. */
     apr_size_t shared_bytes;
     apr_size_t lane_bytes;
-    /* When a shared one was sent last. */
+    /* When a shared batch was sent last (core/clock.h). */
     apr_time_t sent_at;
 } agent_batch_queue_t;
 
@@ -108,12 +108,12 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
 /* Makes all batches due now. */
 void agent_batch_flush(agent_batch_queue_t *queue);
 
-/* Output of the run is not committed. */
+/* Whether output of the run is not committed yet. */
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);
 
 bool agent_batch_is_empty(const agent_batch_queue_t *queue);
 
-/* The queue has reached its limits: no runner may be read. */
+/* Whether the queue has reached its limits: no runner may be read. */
 bool agent_batch_is_full(const agent_batch_queue_t *queue);
 
 /* Drops unsent output of the run under all leases. Appends the keys of these

@@ -16,19 +16,19 @@
 APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);
 typedef struct agent_credit_ring_t agent_credit_ring_t;
 
-/* Requests of the runs of one runner, for lines of up to one size. */
+/* Requests for credit of the runs of one runner, of one size class. */
 typedef struct agent_credit_turn_t {
-    /* Among those that take turns, while a run waits. */
+    /* In the ring of turns, while a run waits. */
     APR_RING_ENTRY(agent_credit_turn_t) link;
     /* Oldest first. */
     agent_credit_ring_t waiting;
-    /* Found in each step: the first lease that waits for room alone, and the
-     * bytes that all of these requested. */
+    /* Found in each step: the first lease that waits only for room in the
+     * lanes, and the bytes that all such leases requested. */
     agent_lease_t *next;
     apr_size_t wanted;
     /* Credit that is not used yet. */
     apr_size_t granted;
-    /* Times that credit was given back unused, less those that it was used. */
+    /* Incremented when credit lapses unused, decremented when it is used. */
     int lapses;
 } agent_credit_turn_t;
 
@@ -56,8 +56,8 @@ typedef struct agent_credit_t {
     apr_size_t unsaved;
     /* Requests since the run was cancelled. */
     int requests;
-    /* The runner cannot have read the last `go` before so many bytes were
-     * written to it. */
+    /* The value of runner->written at the end of the last `go`: before that the
+     * runner cannot have read it. */
     apr_uint64_t go_end;
 } agent_credit_t;
 

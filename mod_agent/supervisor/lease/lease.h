@@ -18,6 +18,9 @@
 #include "../ring.h"
 #include "flow.h"
 
+/* A value of agent_lease_t.next_max_shared. */
+#define AGENT_SHARED_BY_ANY (-1)
+
 /* A run under one lease. */
 typedef struct agent_lease_key_t {
     /* Lower case, no terminating NUL. */
@@ -52,7 +55,7 @@ typedef struct agent_lease_ring_t agent_lease_ring_t;
 typedef struct agent_lease_group_t {
     agent_runner_t *runner;
     agent_lease_ring_t leases;
-    /* Leases; bytes of their start lines. */
+    /* Leases in the ring; bytes of the start lines that were handed over. */
     int active;
     apr_size_t started_bytes;
     /* A start line was handed over. */
@@ -74,9 +77,10 @@ struct agent_lease_t {
     /* The statement in flight composes that line; the runner was given it. */
     bool is_start_sent;
     bool is_started;
-    /* Runs that may share its next runner, 0: no change; times it was cleared.
-     */
+    /* Runs that may share its next runner: 0: as many as before;
+     * AGENT_SHARED_BY_ANY: it is no longer a suspect. */
     int next_max_shared;
+    /* Trials that it has passed (runner/trial.h). */
     int times_cleared;
     /* Its time limit in seconds; 0: only AgentRunTimeout applies. */
     apr_int64_t limit_sec;
@@ -91,9 +95,11 @@ struct agent_lease_t {
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
     agent_credit_t credit;
-    /* grace_at: when a run that was asked to end must have ended. */
+    /* Times of core/clock.h, or AGENT_CLOCK_NEVER. A suspect can be cleared. */
     apr_time_t trial_end;
+    /* The run exceeds its time limit. */
     apr_time_t deadline;
+    /* A run that was asked to end must have ended. */
     apr_time_t grace_at;
 };
 

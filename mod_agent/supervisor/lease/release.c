@@ -47,7 +47,7 @@ void agent_release_add(agent_release_queue_t *queue, const agent_lease_t *lease,
 {
     agent_release_t *release = add_release(queue, lease, reason);
 
-    release->counted = counted;
+    release->is_counted = counted;
     release->max_shared = lease->next_max_shared;
 }
 

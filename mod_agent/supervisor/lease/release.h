@@ -14,7 +14,8 @@ typedef struct agent_release_t {
     APR_RING_ENTRY(agent_release_t) link;
     agent_lease_key_t key;
     char account_id[AGENT_UUID_SIZE];
-    bool counted;
+    /* Its attempt counts. */
+    bool is_counted;
     /* As the lease's next_max_shared. */
     int max_shared;
     const char *reason;
@@ -24,7 +25,7 @@ typedef struct agent_release_t {
     /* Failures of a statement with this release alone. */
     int failures;
     apr_time_t retry_at;
-    bool sent;
+    bool is_sent;
 } agent_release_t;
 
 APR_RING_HEAD(agent_release_ring_t, agent_release_t);

@@ -36,8 +36,8 @@ typedef struct spawner_t {
     child_t children[MAX_CHILDREN];
 } spawner_t;
 
-static void answer(const spawner_t *s, agent_spawner_update_t update,
-                   apr_uint32_t id, int value)
+static void send_update(const spawner_t *s, agent_spawner_update_t update,
+                        apr_uint32_t id, int value)
 {
     agent_spawner_message_t message = {(apr_int32_t)update, id, value};
 
@@ -77,12 +77,12 @@ static void start_runner(spawner_t *s, apr_uint32_t id, const int *fds)
         agent_spawner_exec(s->runner_fd, fds, s->config, self);
     }
     if (pid < 0) {
-        answer(s, AGENT_SPAWNER_REFUSED, id, errno);
+        send_update(s, AGENT_SPAWNER_REFUSED, id, errno);
         return;
     }
     child->id = id;
     child->pid = pid;
-    answer(s, AGENT_SPAWNER_STARTED, id, pid);
+    send_update(s, AGENT_SPAWNER_STARTED, id, pid);
 }
 
 /* Takes the descriptors of a message; false unless there are three. */
@@ -159,7 +159,7 @@ static void reap_child(spawner_t *s, pid_t pid)
     waitpid(pid, &status, 0);
     if (child != NULL) {
         child->pid = 0;
-        answer(s, AGENT_SPAWNER_EXITED, child->id, status);
+        send_update(s, AGENT_SPAWNER_EXITED, child->id, status);
     }
 }
 

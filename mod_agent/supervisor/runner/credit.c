@@ -80,7 +80,7 @@ void agent_credit_save(agent_lease_t *lease, apr_size_t bytes)
 
 /* ---- waiting ---- */
 
-/* It requested credit for a line of a lane. Short lines need no room there. */
+/* Whether it requested credit for a line that goes into a lane. */
 static bool needs_room(const agent_lease_t *lease)
 {
     return lease->credit.wanted > AGENT_BATCH_LONG_LINE + 1;
@@ -157,7 +157,7 @@ static void take_back(agent_credit_queue_t *queue, agent_lease_t *lease)
     }
 }
 
-/* Credit of which a short line is left was used. */
+/* Credit counts as used when less than a long line of it is left. */
 static void lapse(agent_credit_queue_t *queue, agent_lease_t *lease)
 {
     agent_credit_turn_t *turn = lease->credit.turn;
@@ -169,7 +169,7 @@ static void lapse(agent_credit_queue_t *queue, agent_lease_t *lease)
     take_back(queue, lease);
 }
 
-/* It no longer waits with a line. */
+/* Its line no longer waits for room. */
 static void forget_line(agent_lease_t *lease)
 {
     if (lease->credit.has_line && lease->credit.wanted > 0) {
@@ -254,8 +254,8 @@ void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease)
 
 /* ---- each turn of the loop ---- */
 
-/* The credit is useless: its runner was killed, or is held with another line,
- * which waits for the room that such credit takes. */
+/* Whether the credit cannot be used: its runner was killed, or is not read
+ * because a line of another run waits, perhaps for the room of this credit. */
 static bool is_out_of_use(const agent_lease_t *lease)
 {
     return lease->runner->state >= AGENT_RUNNER_KILLED
@@ -320,21 +320,22 @@ static void send_go(agent_credit_queue_t *queue, agent_lease_t *lease)
     }
 }
 
-/* It does not wait for its own output to be committed. */
+/* Whether enough of its own output is committed. */
 static bool is_saved(const agent_lease_t *lease)
 {
     return lease->credit.unsaved <= AGENT_CREDIT_UNSAVED
         && lease->runner->state < AGENT_RUNNER_KILLED;
 }
 
-/* It waits for room in the lanes alone. */
+/* Whether it waits only for room in the lanes. */
 static bool waits_for_room(const agent_lease_t *lease)
 {
     return needs_room(lease) && is_saved(lease)
         && (!lease->runner->is_held || lease->credit.has_line);
 }
 
-/* Finds the leases of a turn that wait for room; others that can, go on. */
+/* Finds the leases of a turn that wait for room; sends `go` to others that may
+ * continue. */
 static void begin_turn(agent_credit_queue_t *queue, agent_credit_turn_t *turn)
 {
     bool is_full = agent_batch_is_full(queue->batches);
@@ -356,7 +357,8 @@ static void begin_turn(agent_credit_queue_t *queue, agent_credit_turn_t *turn)
     }
 }
 
-/* The next lease of the turn; one that has no credit may always have some. */
+/* Whether the next lease of the turn may have credit: always while the turn has
+ * none, else up to a third of the room that others leave. */
 static bool has_share(const agent_credit_queue_t *queue,
                       const agent_credit_turn_t *turn)
 {

@@ -50,10 +50,11 @@ void agent_credit_init(agent_credit_queue_t *queue,
                        const agent_batch_queue_t *batches,
                        const agent_runner_table_t *runners);
 
-/* The run of a lease requests credit for so many bytes, at least 1; an earlier
- * credit that it did not use lapses. A lease that is not HELD gets `go` at
- * once. False, a breach of the protocol: it waits already, or has not read its
- * last `go`, so that one a run is unread. The lease must have a runner. */
+/* The run of a lease requests credit for that many bytes, at least 1; an
+ * earlier credit that it did not use lapses. A lease that is not HELD gets `go`
+ * at once. False, a breach of the protocol: it waits already, or has not read
+ * its last `go`; so at most one `go` of a run is unread. The lease must have a
+ * runner. */
 bool agent_credit_ask(agent_credit_queue_t *queue, agent_lease_t *lease,
                       apr_size_t bytes);
 
@@ -87,8 +88,8 @@ void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease);
 /* Bytes in the lanes, and those reserved there by credit. */
 apr_size_t agent_credit_used(const agent_credit_queue_t *queue);
 
-/* Bytes that the runs of a runner requested which wait for room alone, and not
- * for their own output to be committed. */
+/* Bytes requested by those runs of a runner that wait only for room in the
+ * lanes, not for their own output to be committed. */
 apr_size_t agent_credit_wanted(const agent_lease_group_t *group);
 
 /* Bytes in the lanes, and those that the runs of a runner reserved or wait for.

@@ -13,6 +13,12 @@
 /* A runner that ends sooner has failed to start. */
 #define SHORT_LIFE apr_time_from_sec(1)
 
+/* Suspects are tried in groups of a quarter, rounded up. */
+static int group_size(int suspects)
+{
+    return (suspects + 3) / 4;
+}
+
 /* Counts runs that were started, in any state: each may be the cause. */
 static int count_started(const agent_runner_t *runner)
 {
@@ -33,7 +39,7 @@ static void release_lost(agent_runs_t *runs, const agent_runner_t *runner,
         && lease->cause != AGENT_CAUSE_DRAIN;
 
     if (is_suspect && suspects > 1) {
-        lease->next_max_shared = (suspects + 3) / 4;
+        lease->next_max_shared = group_size(suspects);
     }
     agent_run_end_release(runs, lease, is_suspect && suspects == 1,
                           runner->reason);
@@ -47,7 +53,7 @@ void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner)
         agent_report_write(runs->context, AGENT_LOG_NOTICE, "AGT0374", 0,
                            "runner %d ended with %d runs: they are tried "
                            "again, at most %d together",
-                           (int)runner->pid, suspects, (suspects + 3) / 4);
+                           (int)runner->pid, suspects, group_size(suspects));
     }
     while (!APR_RING_EMPTY(&runner->group.leases, agent_lease_t, link)) {
         agent_lease_t *lease = APR_RING_FIRST(&runner->group.leases);
@@ -144,7 +150,7 @@ static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
     agent_runner_count_failure(io->runners, runner->max_shared);
 }
 
-bool agent_runner_receive(agent_runner_io_t *io)
+bool agent_runner_take_updates(agent_runner_io_t *io)
 {
     for (;;) {
         apr_uint32_t id = 0;

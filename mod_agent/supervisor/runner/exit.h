@@ -7,7 +7,7 @@
 
 /* Handles all updates of the spawner: runners started, refused, ended. False
  * when the spawner itself has ended. */
-bool agent_runner_receive(agent_runner_io_t *io);
+bool agent_runner_take_updates(agent_runner_io_t *io);
 
 /*
  * Requeues the runs of a runner that is no longer read. With

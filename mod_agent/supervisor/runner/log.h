@@ -8,6 +8,7 @@
 
 #include "runner.h"
 
+/* Takes output of the runner, in pieces of any length. */
 void agent_runner_take_log(const agent_context_t *context,
                            agent_runner_t *runner, const char *bytes,
                            apr_size_t length);

@@ -6,9 +6,6 @@
 #include "../runs.h"
 #include "leave.h"
 
-/* A value of agent_lease_t.next_max_shared. */
-#define AGENT_SHARED_BY_ANY (-1)
-
 /* Runners that leave at once, so that several suspects can be tried. */
 #define MOST_LEAVING 4
 

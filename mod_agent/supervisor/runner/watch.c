@@ -121,7 +121,7 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
     }
 }
 
-void agent_runner_tick(agent_runner_table_t *table, agent_runs_t *runs)
+void agent_runner_tick_limits(agent_runner_table_t *table, agent_runs_t *runs)
 {
     agent_runner_t *runner;
 

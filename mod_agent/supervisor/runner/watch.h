@@ -6,6 +6,6 @@
 #include "runner.h"
 
 /* Called each second. */
-void agent_runner_tick(agent_runner_table_t *table, agent_runs_t *runs);
+void agent_runner_tick_limits(agent_runner_table_t *table, agent_runs_t *runs);
 
 #endif

@@ -276,11 +276,20 @@ static void send_operation(agent_database_t *database,
     apr_pool_clear(database->scratch);
 }
 
+static bool precedes(const agent_database_entry_t *entry,
+                     const agent_database_entry_t *other)
+{
+    if (entry->operation->is_urgent != other->operation->is_urgent) {
+        return entry->operation->is_urgent;
+    }
+    return entry->turn < other->turn;
+}
+
 /*
  * The next operation: an urgent one that is due, else the due one that was sent
  * longest ago, so that none waits for more than one turn of each other although
  * save_batch may be due all the time. Between equals the order in which they
- * were added decides.
+ * were added decides. *next: when the first of those that are not due is.
  */
 static const agent_database_entry_t *choose(agent_database_t *database,
                                             apr_time_t *next)
@@ -295,8 +304,7 @@ static const agent_database_entry_t *choose(agent_database_t *database,
         if (due > database->context->now) {
             *next = due < *next ? due : *next;
         }
-        else if (best == NULL
-                 || (!best->operation->is_urgent && entry->turn < best->turn)) {
+        else if (best == NULL || precedes(entry, best)) {
             best = entry;
         }
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection to the database: reconnected for ever, with one statement in
- * flight. Operations are sent in turn: an urgent one first, then the one that
- * was sent longest ago. The connection knows no statement; instance.c adds the
- * operations.
+ * flight. Of the operations that are due, an urgent one is sent first, then the
+ * one that was sent longest ago. The connection knows no statement; instance.c
+ * adds the operations.
  */
 #ifndef AGENT_SUPERVISOR_DATABASE_H
 #define AGENT_SUPERVISOR_DATABASE_H
@@ -85,7 +85,7 @@ typedef struct agent_database_entry_t {
 struct agent_database_t {
     agent_context_t *context;
     agent_database_use_t use;
-    /* By importance. */
+    /* In the order in which they were added. */
     agent_database_entry_t entries[AGENT_OPERATION_MAX];
     int count;
     agent_database_state_t state;
@@ -101,7 +101,8 @@ struct agent_database_t {
     const agent_operation_t *operation;
     void *part;
     apr_uint64_t last_turn;
-    /* When the connection or the statement is given up. */
+    /* When the connection or the statement is given up (core/clock.h, as all
+     * times here). */
     apr_time_t deadline;
     /* While connecting: when all hosts are given up. */
     apr_time_t connect_until;
@@ -113,8 +114,9 @@ struct agent_database_t {
 void agent_database_init(agent_database_t *database, agent_context_t *context,
                          const agent_database_use_t *use);
 
-/* Adds an operation, less important than those before it. part: the struct of
- * its statement, passed to its functions. At most AGENT_OPERATION_MAX. */
+/* Adds an operation. Of those that were never sent the first one is sent first.
+ * part: the struct of its statement, passed to its functions. At most
+ * AGENT_OPERATION_MAX. */
 void agent_database_add(agent_database_t *database,
                         const agent_operation_t *operation, void *part);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The statement that ends a run in error when releasing it has failed: sent for
  * runs of this worker and of dead ones. */
-#ifndef AGENT_STATEMENT_FAIL_RUN_H
-#define AGENT_STATEMENT_FAIL_RUN_H
+#ifndef AGENT_SUPERVISOR_FAIL_RUN_H
+#define AGENT_SUPERVISOR_FAIL_RUN_H
 
 #include "../../db/statement.h"
 

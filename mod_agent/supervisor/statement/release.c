@@ -66,7 +66,7 @@ static apr_time_t due_release(void *part)
 static bool goes_along(const agent_runs_t *runs, const agent_release_t *first,
                        const agent_release_t *release)
 {
-    return release->error == NULL && release->counted == first->counted
+    return release->error == NULL && release->is_counted == first->is_counted
         && release->max_shared == first->max_shared
         && strcmp(release->reason, first->reason) == 0 && is_due(runs, release);
 }
@@ -77,7 +77,7 @@ static apr_status_t send_end(agent_release_runs_t *statement,
 {
     const char *params[6];
 
-    release->sent = true;
+    release->is_sent = true;
     statement->runs->releases.in_flight = 1;
     params[0] = statement->worker->id;
     params[1] = release->account_id;
@@ -110,9 +110,9 @@ static apr_status_t send_several(agent_release_runs_t *statement,
     agent_buffer_init(&items, database->scratch);
     AGENT_RING_EACH(release, &queue->waiting, agent_release_t, link)
     {
-        release->sent = count < queue->limit.current
+        release->is_sent = count < queue->limit.current
             && goes_along(statement->runs, first, release);
-        if (release->sent) {
+        if (release->is_sent) {
             agent_lease_print(&items, &release->key, release->account_id);
             count++;
         }
@@ -121,7 +121,7 @@ static apr_status_t send_several(agent_release_runs_t *statement,
     queue->in_flight = count;
     params[0] = statement->worker->id;
     params[1] = agent_buffer_text(&items);
-    params[2] = first->counted ? "true" : "false";
+    params[2] = first->is_counted ? "true" : "false";
     params[3] = first->reason;
     params[4] = first->max_shared != 0
         ? apr_itoa(database->scratch, first->max_shared)
@@ -177,7 +177,7 @@ static void receive_release(void *part, const agent_db_result_t *result)
     {
         agent_lease_t *lease;
 
-        if (!release->sent) {
+        if (!release->is_sent) {
             continue;
         }
         lease = agent_lease_find(&runs->leases, &release->key);
@@ -231,8 +231,8 @@ static void fail_release(void *part, agent_failure_t failure)
     }
     AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {
-        if (release->sent) {
-            release->sent = false;
+        if (release->is_sent) {
+            release->is_sent = false;
             release->retry_at = agent_database_retry_at(runs->context, failure);
             if (!is_transient && is_alone) {
                 count_failure(runs, release);

@@ -179,7 +179,7 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
         return;
     }
     lease->saved_seq = run->last_seq;
-    agent_credit_save(lease, run->sent);
+    agent_credit_save(lease, run->line_bytes);
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
         agent_run_end_set_state(save->runs, lease, AGENT_LEASE_GONE);
         agent_schedule_claim(save->schedule);
@@ -205,7 +205,7 @@ static agent_batch_t *find_sent(const agent_batch_queue_t *queue, bool is_lane)
     return batch;
 }
 
-static void take_answer(agent_save_t *save, bool is_lane,
+static void receive_any(agent_save_t *save, bool is_lane,
                         const agent_db_result_t *result)
 {
     agent_batch_t *batch = find_sent(&save->runs->batches, is_lane);
@@ -230,12 +230,12 @@ static void take_answer(agent_save_t *save, bool is_lane,
 
 static void receive_batch(void *part, const agent_db_result_t *result)
 {
-    take_answer(part, false, result);
+    receive_any(part, false, result);
 }
 
 static void receive_lane(void *part, const agent_db_result_t *result)
 {
-    take_answer(part, true, result);
+    receive_any(part, true, result);
 }
 
 /* Why the output of a run cannot be stored. */

@@ -45,16 +45,18 @@ apr_size_t agent_start_claim_bytes(const agent_runner_table_t *table)
     return AGENT_START_CLAIM_BYTES;
 }
 
-/* Whether more bytes may wait in addition. */
-static bool has_room(apr_size_t waiting, apr_size_t more, apr_size_t most)
+/* Whether a sum of `most` bytes has room for `more`; an empty one has room for
+ * any number. */
+static bool has_room(apr_size_t sum, apr_size_t more, apr_size_t most)
 {
-    return waiting == 0 || waiting + more <= most;
+    return sum == 0 || sum + more <= most;
 }
 
 /*
- * Whether more bytes may wait at a runner which has so many, `all` those of all
- * runners. It has a third of what the others leave: one that does not read
- * delays no run of another. One that has read all may have one line.
+ * Whether a runner with `own` bytes of unread input, of `all` at all runners,
+ * may get `more`. It may have a third of the room that the others leave, so
+ * that one that does not read delays no run of another. One that has read all
+ * may always get a line.
  */
 static bool has_share(apr_size_t own, apr_size_t all, apr_size_t more)
 {
@@ -74,16 +76,17 @@ static apr_size_t started_max(const agent_context_t *context)
     return memory / AGENT_START_MEMORY_PART;
 }
 
-/* Whether it starts beside any other runs. */
+/* Whether the run may start whatever else its runner executes. */
 static bool is_small(const agent_context_t *context, const agent_lease_t *lease)
 {
     return lease->start_bytes
         <= started_max(context) / (apr_size_t)lease->runner->slots;
 }
 
-/* Whether its runner has room for it, and half of the lanes is free, counting
- * what the runner's own runs reserved and requested: a run writes checkpoints
- * as large as the state from which it starts. */
+/* Whether its runner, which has start lines of `started` bytes, has room for
+ * it, and half of the lanes is free, counting the credit that the runner's own
+ * runs reserved and requested: a run writes checkpoints as large as the state
+ * from which it starts. */
 static bool fits(const agent_runs_t *runs, apr_size_t started,
                  const agent_lease_t *lease)
 {
@@ -251,7 +254,7 @@ static apr_status_t send_start(void *part, agent_database_t *database,
         agent_lease_print(&items, &lease->key, lease->account_id);
     }
     agent_buffer_append(&items, "]", 2);
-    queue->sent = portion.count;
+    queue->in_flight = portion.count;
     params[0] = queue->worker->id;
     params[1] = agent_buffer_text(&items);
     return agent_db_send(database->db, &compose_starts, params, err,
@@ -413,7 +416,7 @@ static void count_failure(agent_runs_t *runs, agent_lease_t *lease)
 
 static void keep(agent_runs_t *runs, agent_lease_t *lease)
 {
-    /* It is asked for again. */
+    /* The next statement composes its line again. */
 }
 
 static void fail_start(void *part, agent_failure_t failure)
@@ -423,9 +426,9 @@ static void fail_start(void *part, agent_failure_t failure)
 
     queue->retry_at = agent_database_retry_at(queue->runs->context, failure);
     for_each_sent(queue,
-                  is_transient || queue->sent > 1 ? keep : count_failure);
+                  is_transient || queue->in_flight > 1 ? keep : count_failure);
     if (!is_transient) {
-        agent_limit_lower(&queue->limit, queue->sent);
+        agent_limit_lower(&queue->limit, queue->in_flight);
     }
 }
 

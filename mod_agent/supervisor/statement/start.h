@@ -44,7 +44,7 @@ typedef struct agent_start_queue_t {
     agent_runs_t *runs;
     /* Runs that the next statement, and the one in flight, may compose. */
     agent_limit_t limit;
-    int sent;
+    int in_flight;
     apr_time_t retry_at;
 } agent_start_queue_t;
 
