@@ -53,7 +53,7 @@ my @samples = (
         't/unit/nothing.c does not exist; nothing.sql does not exist' ],
     [ 'prose', 'See `nothing.c`.', '' ],
 );
-is join('; ', faults_of($_->[1])), $_->[2], "the check judges a sample right: $_->[0]" for @samples;
+is join('; ', faults_of($_->[1])), $_->[2], "the check is right about a sample: $_->[0]" for @samples;
 
 my $tables = 0;
 for my $file (grep { basename($_) eq 'README.md' } source_files()) {

@@ -54,7 +54,7 @@ my %samples = (
     'dup2(fds[LOG], 1);'                               => '',
     'dup3(old, fd, 0);'                                => 'dup3(old, fd, 0)',
 );
-is join(' ', inheritable($_)), $samples{$_}, "the check judges a sample right: $_" for sort keys %samples;
+is join(' ', inheritable($_)), $samples{$_}, "the check is right about a sample: $_" for sort keys %samples;
 
 for my $file (source_files(qr{\Amod_\w+/.*\.[ch]\z})) {
     is join("\n", inheritable(${ without_comments($file) })), '', $file;
