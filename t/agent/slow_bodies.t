@@ -139,7 +139,20 @@ sub begin_large {
 
 sub send_part {
     my ($server, $socket, $bytes) = @_;
-    syswrite $socket, ' ' x $bytes;
+    return send_text($server, $socket, ' ' x $bytes);
+}
+
+# To one client after the other: httpd stops accepting while all its threads are
+# busy, and may resume only with its next event, which Timeout 600 puts off.
+sub send_in_turn {
+    my ($server, $sockets, @texts) = @_;
+    send_text($server, $sockets->[$_], $texts[ $_ % @texts ]) for 0 .. $#{$sockets};
+    return;
+}
+
+sub send_text {
+    my ($server, $socket, $text) = @_;
+    syswrite $socket, $text;
     wait_for('the server to read all data', sub { !$server->count_unread });
     return;
 }
@@ -230,7 +243,7 @@ subtest 'slow bodies: chunked' => sub {
     my @places = ("2\r\n{}\r\n0", "2\r\n{}\r\n000;a=b\r\n", "2\r\n{}\r\n0\r\nX-A: b\r\n",
         "1\r\n{\r\n1\r\n}");
     my @rests = ("\r\n\r\n", "\r\n", "X-B: c\r\n\r\n", "\r\n0\r\n\r\n");
-    syswrite $stopped[$_], $places[ $_ % 4 ] for 0 .. $#stopped;
+    send_in_turn($server, \@stopped, @places);
     is $client->get('/ok')->{status}, 200, 'slow bodies: chunked bodies that pause anywhere hold no thread';
     syswrite $stopped[$_], $rests[ $_ % 4 ] for 0 .. $#stopped;
     is scalar(grep { read_answer($_)->{status} == 200 } @stopped), 12,
@@ -327,8 +340,8 @@ subtest 'slow bodies: mod_deflate' => sub {
     gzip(\$text, \my $packed) or die;
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Encoding: gzip',
         $_ ? 'Transfer-Encoding: chunked' : 'Content-Length: ' . length $packed) } (0, 1) x 4;
-    syswrite $slow[$_], $_ % 2 ? "1\r\n" . substr($packed, 0, 1) . "\r\n"
-        : substr $packed, 0, 1 for 0 .. 7;
+    my $begin = substr $packed, 0, 1;
+    send_in_turn($server, \@slow, $begin, "1\r\n$begin\r\n");
     is $client->get('/ok')->{status}, 200, 'slow bodies: compressed bodies that pause hold no thread';
     my $rest = substr($packed, 1) =~ s/(.)/1\r\n$1\r\n/gsr . "0\r\n\r\n";
     syswrite $slow[$_], $_ % 2 ? $rest : substr $packed, 1 for 0 .. 7;
