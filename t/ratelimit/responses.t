@@ -4,6 +4,8 @@
 use strict;
 use warnings;
 use AgentTest::Client;
+use AgentTest::Env qw(slurp);
+use AgentTest::Wait;
 use RateLimitTest;
 use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC sleep);
@@ -34,6 +36,8 @@ Header always set Access-Control-Allow-Origin *
 <VirtualHost *:${PORT_2}>
     RateLimitHeaders Off
 </VirtualHost>
+LogFormat "%a %D %{RATELIMIT_DECISION}e" times
+CustomLog "${DIR}/logs/times_log" times
 CONF
 $server->put('one.html', "one\n");
 $server->start;
@@ -149,6 +153,27 @@ is_deeply [ grep { $_->{'Retry-After'} > 1000 || $_->{'Retry-After-Ms'} > 1_000_
     [], '3.28: Retry-After is at most the interval';
 is_deeply [ grep { $_->{RateLimit} ne qq("mail";r=0;t=$_->{'Retry-After'}) } @at_once ],
     [], '3.28: t equals Retry-After right after the admission';
+# RLR0201 has the wait as it is counted: more than the interval, by what the
+# response is delayed. %D is in microseconds.
+sub delays_too_short {
+    my %delay_ms = map { /\bip ([\d.]+): .* the next in (\d+) ms/ && $2 > 1_000_000 ? ($1 => $2 - 1_000_000) : () }
+        grep { /RLR0201.*rule mail,/ } split /\n/, $server->error_log;
+    return if !%delay_ms;
+    my %took;
+    wait_for('the access log', sub {
+        %took = slurp($server->dir . '/logs/times_log') =~ /^(\S+) (\d+) refused$/mg;
+        return !grep { !defined $took{$_} } keys %delay_ms;
+    });
+    return [ map { "$_: $took{$_} us" } grep { $took{$_} < 1000 * $delay_ms{$_} } keys %delay_ms ];
+}
+my $short = delays_too_short();
+# On a machine with other load few requests come in the same millisecond.
+for (1 .. 50) {
+    last if defined $short;
+    refusal_at_once('/mail', next_address()) for 1 .. 100;
+    $short = delays_too_short();
+}
+is_deeply $short, [], '3.28: a refusal in the millisecond of the admission is delayed to the next';
 my @early;
 for my $round (1 .. 5) {
     my $address = next_address();
