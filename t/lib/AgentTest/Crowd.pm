@@ -9,7 +9,8 @@
 #
 # A member's sub gets each answer ({status, headers, body, json}) and returns
 # the bytes of its next request, or undef to stay idle. {lost}: requests that
-# ended with the connection instead of an answer; such a member stays idle.
+# ended with the connection instead of an answer, or found it closed; such a
+# member stays idle.
 package AgentTest::Crowd;
 use strict;
 use warnings;
@@ -108,6 +109,8 @@ sub ask_next {
     my ($self) = @_;
     while ($self->{under_way} < $NEXT_MAX && @{ $self->{next} }) {
         my ($member, $bytes) = @{ shift @{ $self->{next} } };
+        # The server closed the connection before the request could be sent.
+        $self->{lost}++ if $member->{closed};
         next if $member->{closed};
         $self->{under_way}++;
         $member->{is_next} = 1;
