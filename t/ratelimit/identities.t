@@ -48,6 +48,15 @@ is rule_of($second->ask('GET', '/x', { 'x-api-key' => 'lsv2_pt_0a' })),
 is rule_of($second->ask('GET', '/x', { 'x-api-key' => 'sprayed' })), 'public',
     '3.14: RateLimitKeyPattern: any other API key counts as absent';
 
+# The ways to match `(a|aa)+` grow exponentially; PCRE gives up after ten
+# million steps.
+my $nested = RateLimitTest->new(config => table() . "RateLimitKeyPattern ^(a|aa)+\$\nRedirect 204 /\n");
+$nested->start;
+is rule_of($nested->ask('GET', '/x', { 'x-api-key' => 'a' x 255 . 'b' })), 'public',
+    '3.14: RateLimitKeyPattern: an API key for which PCRE exceeds its match limit counts as absent';
+is rule_of($nested->ask('GET', '/x', { 'x-api-key' => 'aaaa' })), 'default-api',
+    '3.14: RateLimitKeyPattern: other API keys are accepted by such a pattern';
+
 # ---- 3.15 ----
 my $host = "Host: localhost\r\nConnection: close\r\n";
 is rule_of($server->exchange("GET /x HTTP/1.1\r\n${host}x-api-key: a\r\nx-api-key: b\r\n\r\n")),

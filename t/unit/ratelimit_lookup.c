@@ -8,6 +8,10 @@
  * others. */
 #include "ratelimit_line.h"
 
+#include <time.h>
+
+#include <apr_strings.h>
+
 #include "../../mod_ratelimit_regional/rules/lookup.h"
 
 #define PREFIX "/api/v1"
@@ -177,12 +181,67 @@ static void most_patterns_are_not_tested(void **state)
     assert_int_equal(count(lookup, "/api/v1/runs"), rest + 5);
 }
 
+/* ---- Long paths ---- */
+
+/* 32 times what LimitRequestLine permits, so that quadratic work would take
+ * half a minute at least. */
+#define LONG_PATH  262144
+#define MANY_RULES 100
+/* Processor time; linear work takes 0.1 s, under valgrind some seconds. */
+#define MOST_SEC 15
+
+static const char *repeat(const char *part, apr_pool_t *pool)
+{
+    size_t length = strlen(part);
+    char *text = apr_palloc(pool, LONG_PATH + 1);
+
+    for (size_t i = 0; i < LONG_PATH; i++) {
+        text[i] = part[i % length];
+    }
+    text[LONG_PATH] = '\0';
+    return text;
+}
+
+/* Tests every kind of pattern that looks at a whole path; each begins as the
+ * path does. */
+static int look_up_many(const char *path, apr_pool_t *pool)
+{
+    static const char *const before[] = {"*/a/a/a/a/", "*/a/", "/a/a/a/a/"};
+    static const char *const after[] = {"*", "", ""};
+    const rlr_rule_t **rules = apr_palloc(pool, MANY_RULES * sizeof(*rules));
+    rlr_target_t target;
+
+    for (int i = 0; i < MANY_RULES; i++) {
+        rules[i] = line_parse(apr_psprintf(pool, "r%d %sx%d%s key=ip us=1/1", i,
+                                           before[i % 3], i, after[i % 3]),
+                              pool);
+    }
+    target = make_target("GET", path, PREFIX);
+    return look_up(rlr_lookup_make(rules, MANY_RULES, PREFIX, pool), &target);
+}
+
+static void the_work_for_a_long_path_is_linear(void **state)
+{
+    static const char *const parts[] = {"/a",   "/a/..",       "//",
+                                        "/%2f", "/a%2f%2e%2e", "/a/./"};
+    clock_t began = clock();
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        char *path = apr_palloc(*state, LONG_PATH + 1);
+
+        rlr_match_normalize(path, repeat(parts[i], *state), RLR_SLASH_DECODE);
+        assert_int_equal(look_up_many(path, *state), NONE);
+    }
+    assert_true(clock() - began < MOST_SEC * CLOCKS_PER_SEC);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_first_matching_rule_is_found),
         CHECK_TEST(d3_11_the_first_matching_rule_of_a_stripped_path_is_found),
-        CHECK_TEST(most_patterns_are_not_tested)};
+        CHECK_TEST(most_patterns_are_not_tested),
+        CHECK_TEST(the_work_for_a_long_path_is_linear)};
 
     return CHECK_RUN(tests);
 }
