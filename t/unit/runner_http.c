@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/http.c runners/builtin/schedule.c core/clock.c */
-/* OBJECTS: runners/builtin/base/host.c */
 /* One transfer: the reply, refused headers, cancelling. */
 #include "check.h"
 
@@ -119,6 +118,7 @@ static void init_request(runner_request_t *request, apr_pool_t *pool)
     memset(request, 0, sizeof(*request));
     request->run = apr_palloc(pool, sizeof(*request->run));
     runner_schedule_init_run(request->run);
+    request->host = "server";
     request->method = "GET";
 }
 

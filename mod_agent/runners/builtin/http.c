@@ -9,7 +9,6 @@
 #include <apr_strings.h>
 
 #include "core/clock.h"
-#include "runners/builtin/base/host.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define REDIRECT_NONE      0L
@@ -304,9 +303,8 @@ static void add_waiting(runner_http_t *http, runner_transfer_t *transfer)
 {
     transfer->entry.baton = transfer;
     transfer->entry.run = transfer->request.run;
-    transfer->entry.host = runner_schedule_find_host(
-        http->schedule,
-        runner_host_read(transfer->request.url, transfer->pool));
+    transfer->entry.host = runner_schedule_find_host(http->schedule,
+                                                     transfer->request.host);
     runner_schedule_add(http->schedule, &transfer->entry);
     transfer->is_active = true;
     APR_RING_INSERT_TAIL(&http->waiting, transfer, runner_transfer_t, link);

@@ -17,7 +17,8 @@
 
 /* Transfers that are active at once, if the process may open three descriptors
  * for each and 32 others; the others wait, in the order of schedule.h. A
- * waiting transfer has memory, but neither a descriptor nor a time-out. */
+ * waiting transfer has 6 KB of memory, but neither a descriptor nor a time-out.
+ */
 #define RUNNER_HTTP_ACTIVE_MAX 256
 
 typedef struct runner_http_t runner_http_t;
@@ -39,8 +40,10 @@ typedef struct runner_reply_t {
 } runner_reply_t;
 
 typedef struct runner_request_t {
-    /* The run that waits for the reply, among which the slots are shared. */
+    /* The run that makes the request; lives longer than the transfer. */
     runner_schedule_run_t *run;
+    /* The host of the URL, for schedule.h. */
+    const char *host;
     const char *method;
     const char *url;
     /* const char *: "Name: value". */

@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "model_error.h"
 #include "retry.h"
+#include "runners/builtin/base/host.h"
 #include "runners/builtin/base/log.h"
 #include "runners/builtin/base/value.h"
 #include "sse.h"
@@ -271,6 +272,7 @@ static void begin_attempt(runner_call_t *call)
     reset_attempt(call);
     memset(&request, 0, sizeof(request));
     request.run = call->transfers;
+    request.host = runner_host_read(remote->url, remote->pool);
     request.method = "POST";
     request.url = remote->url;
     request.headers = remote->headers;

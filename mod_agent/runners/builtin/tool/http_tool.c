@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "progress.h"
 #include "runners/builtin/base/clean.h"
+#include "runners/builtin/base/host.h"
 #include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/base/value.h"
@@ -236,6 +237,9 @@ static void init_request(runner_request_t *request, runner_job_t *job)
 {
     memset(request, 0, sizeof(*request));
     request->run = job->jobs->transfers;
+    /* Of the configured URL: one with arguments may not be parsed, and would be
+     * a name of its own. */
+    request->host = runner_host_read(job->tool->url, job->jobs->pool);
     request->method = job->tool->method;
     request->url = job->tool->url;
     request->timeout = job->tool->timeout;
