@@ -17,6 +17,7 @@
 #include <apr_portable.h>
 #include <http_connection.h>
 #include <http_core.h>
+#include <mpm_common.h>
 #include <util_filter.h>
 
 #include "../private.h"
@@ -36,6 +37,9 @@
 #define UNSENT_BYTES (128 * 1024)
 /* Size of a held bucket; less data is copied before it is counted. */
 #define COPY_BYTES (64 * 1024)
+/* Free memory that a connection keeps once it has held more; MaxMemFree for a
+ * hundred of them would be more than all else in a child. */
+#define KEPT_BYTES (8 * 1024)
 
 struct agent_output_t {
     ap_filter_t *filter;
@@ -192,6 +196,11 @@ static void split_texts(apr_bucket_brigade *bb)
     }
 }
 
+static void limit_kept(conn_rec *c, apr_size_t bytes)
+{
+    apr_allocator_max_free_set(apr_pool_allocator_get(c->pool), bytes);
+}
+
 /* Copies data that the socket did not accept and the request is about to free.
  * Its size is set first, which makes room in the budget. */
 static apr_status_t copy_rest(agent_output_t *output, ap_filter_t *filter)
@@ -199,6 +208,7 @@ static apr_status_t copy_rest(agent_output_t *output, ap_filter_t *filter)
     apr_size_t bytes = count_bytes(output->held);
 
     if (bytes > COPY_BYTES) {
+        limit_kept(filter->c, KEPT_BYTES);
         agent_share_set(output->share, bytes, apr_time_now());
     }
     split_texts(output->held);
@@ -262,6 +272,8 @@ agent_output_t *agent_output_add(conn_rec *c)
     output->share = agent_share_add(child_budget, &cut, c->pool);
     output->filter = ap_add_output_filter_handle(filter_record, output, NULL,
                                                  c);
+    /* An earlier connection may have used the same memory. */
+    limit_kept(c, ap_max_mem_free);
     return output;
 }
 

@@ -23,6 +23,7 @@ ThreadLimit $THREADS
 MinSpareThreads 1
 MaxSpareThreads $THREADS
 MaxRequestWorkers $THREADS
+AgentDBQueryTimeout 60s
 CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
@@ -72,5 +73,32 @@ is $client->post($runs, run_of(3_900_000))->{status}, 200, "memory: large run $_
 is_returned('large runs');
 is together('GET', "$runs?limit=4"), $THREADS, 'memory: requests with large responses are answered';
 is_returned('large responses');
+
+# Many connections that are open at the same time may each keep MaxMemFree.
+my $READERS = 100;
+undef $server;
+($server, $client) = AgentTest::Server->start_with_client('StartServers 1', 'ServerLimit 1', 'ThreadLimit 64',
+    'ThreadsPerChild 64', 'MaxSpareThreads 64', 'MaxRequestWorkers 64', 'AsyncRequestWorkerFactor 160',
+    'MaxMemFree 128', 'DBDMax 16', 'AgentDBQueryTimeout 60s');
+@children = httpd_children($server->httpd_pid);
+my $run = $client->create_run($client->create_thread->{thread_id}, 'x' x 3_000_000);
+$client->join_run($run);
+my $stream = AgentTest::Client::run_path($run) . '/stream';
+
+# Connections with a request each; the first byte of each response was received.
+sub connect_all {
+    my ($path) = @_;
+    my @sockets = map { $client->connection } 1 .. $READERS;
+    syswrite $_, "GET $path HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: -1\r\n\r\n" for @sockets;
+    sysread $_, my $byte, 1 for @sockets;
+    return @sockets;
+}
+
+my @small = connect_all('/threads/' . $client->create_thread->{thread_id});
+@small = ();
+$before = resident_bytes(@children);
+my @large = connect_all($stream);
+@large = ();
+is_returned('responses that are not read');
 
 done_testing;
