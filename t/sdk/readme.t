@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The examples of the README, run as they stand there; only the address differs.
+# The examples of the READMEs, run as they stand there; only the address differs.
 use strict;
 use warnings;
 use FindBin;
@@ -34,5 +34,18 @@ like SdkTest::command($python, $python_file), qr/\AThe tool clock answered: $tim
     'the one in Python prints what it is there for';
 like SdkTest::command(node => $js_file), qr/\AI am the demo model: .* You said "Hello" \(1 words\)/,
     'so does the one in JavaScript';
+
+# The commands after each `$ ` of the first console example of a README.
+sub commands {
+    my ($readme) = @_;
+    my ($console) = slurp(root() . "/$readme") =~ /^```console\n(.*?)^```$/ms;
+    my $url = $sdk->url;
+    $console =~ s{http://127\.0\.0\.1:8123}{$url}g;
+    return join '', $console =~ /^\$ (.*\n)/mg;
+}
+
+like SdkTest::command(sh => -c => commands('mod_agent/README.md')),
+    qr/\Aevent: metadata\n.*You said \\"Hello\\"/s,
+    "the commands of mod_agent's README create a thread and stream a run";
 unlink $python_file, $js_file;
 $sdk->finish;
