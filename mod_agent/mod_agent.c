@@ -97,14 +97,32 @@ static int refuse_start(server_rec *server, const char *text)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
+static int check_runner(const char *path, server_rec *server, apr_pool_t *ptemp)
+{
+    apr_finfo_t info;
+    apr_status_t rv = apr_stat(&info, path, APR_FINFO_TYPE, ptemp);
+    char reason[120];
+
+    if (rv == APR_SUCCESS && info.filetype == APR_REG) {
+        return OK;
+    }
+    return refuse_start(
+        server,
+        apr_psprintf(ptemp,
+                     "AgentRunner: expected the path of the program "
+                     "agent-runner, got '%s' (%s)",
+                     path,
+                     rv == APR_SUCCESS
+                         ? "not a file"
+                         : apr_strerror(rv, reason, sizeof(reason))));
+}
+
 /* Checks that span directives; also part of `httpd -t`. */
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                         server_rec *server)
 {
     const agent_server_config_t *config = agent_config_server(server);
     const char *driver = agent_config_other_directive("DBDriver");
-    const char *runner = agent_config_runner(config);
-    apr_finfo_t info;
 
     if (config->graphs->nelts == 0) {
         return OK;
@@ -125,13 +143,8 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                             "DBDParams: expected a PostgreSQL "
                             "connection string, got none");
     }
-    if (apr_stat(&info, runner, APR_FINFO_TYPE, ptemp) != APR_SUCCESS
-        || info.filetype != APR_REG) {
-        return refuse_start(server,
-                            apr_psprintf(ptemp,
-                                         "AgentRunner: expected the program "
-                                         "agent-runner, got '%s'",
-                                         runner));
+    if (check_runner(agent_config_runner(config), server, ptemp) != OK) {
+        return HTTP_INTERNAL_SERVER_ERROR;
     }
     return agent_daemon_check_user(config, server) ? OK
                                                    : HTTP_INTERNAL_SERVER_ERROR;

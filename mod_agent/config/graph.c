@@ -71,20 +71,22 @@ const char *agent_directive_graph(cmd_parms *cmd, void *dir, const char *args)
     const char *end = strrchr(args, '>');
     const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     agent_graph_t *graph;
+    const char *words;
     char *name;
     char id[AGENT_UUID_SIZE];
 
     if (problem != NULL) {
         return problem;
     }
-    args = apr_pstrndup(cmd->temp_pool, args,
-                        end ? (apr_size_t)(end - args) : 0);
+    words = apr_pstrndup(cmd->temp_pool, args,
+                         end ? (apr_size_t)(end - args) : 0);
+    args = words;
     name = ap_getword_conf(cmd->pool, &args);
-    if (!is_name(name, strlen(name))) {
+    if (!is_name(name, strlen(name)) || *args != '\0') {
         return apr_psprintf(cmd->pool,
                             "<AgentGraph>: expected a name of letters, "
                             "digits, _ and -, at most 64, got '%s'",
-                            name);
+                            words);
     }
     if (agent_config_find_graph(config, name) != NULL) {
         return apr_psprintf(cmd->pool,
