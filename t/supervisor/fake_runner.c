@@ -419,13 +419,6 @@ static void handle_cancel(run_t *run)
     }
 }
 
-static void handle_go(run_t *run)
-{
-    if (run != NULL) {
-        say_bytes(run);
-    }
-}
-
 static void handle_line(const char *text)
 {
     json_object *line = json_tokener_parse(text);
@@ -440,8 +433,8 @@ static void handle_line(const char *text)
     else if (strcmp(type, "cancel") == 0) {
         handle_cancel(find_run(line));
     }
-    else if (strcmp(type, "go") == 0) {
-        handle_go(find_run(line));
+    else if (strcmp(type, "go") == 0 && find_run(line) != NULL) {
+        say_bytes(find_run(line));
     }
     else if (strcmp(type, "ping") == 0) {
         say("{\"type\":\"pong\",\"id\":%d}", get_int(line, "id", 0));
