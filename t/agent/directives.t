@@ -6,6 +6,7 @@ use AgentTest::Client;
 use AgentTest::Env qw(root build_dir slurp);
 use AgentTest::Server;
 use File::Temp qw(tempdir);
+use POSIX ();
 use Test::More;
 
 my $dir = tempdir(CLEANUP => 1);
@@ -27,6 +28,34 @@ sub file {
 sub check {
     my ($config) = @_;
     return AgentTest::Server->new(config => $config)->check_config;
+}
+
+# check() of each, four at a time: [whether it is accepted, what httpd said], ...
+sub check_each {
+    my (@configs) = @_;
+    my @results;
+    while (my @batch = splice @configs, 0, 4) {
+        my @checks = map { start_check($_) } @batch;
+        push @results, map { finish_check($_) } @checks;
+    }
+    return @results;
+}
+
+sub start_check {
+    my ($config) = @_;
+    my $pid = open(my $check, '-|') // die "fork: $!\n";
+    return $check if $pid;
+    my ($ok, $output) = check($config);
+    print $ok ? "accepted\n" : "refused\n", $output;
+    close STDOUT or POSIX::_exit(1);
+    POSIX::_exit(0);
+}
+
+sub finish_check {
+    my ($check) = @_;
+    my ($first, @output) = <$check>;
+    close $check or die "a check of a configuration ended with $?\n";
+    return [ $first eq "accepted\n", join '', @output ];
 }
 
 my $schema = file('schema.json',
@@ -60,7 +89,7 @@ sub reference {
 }
 
 # ---- good ----
-for my $good (
+my @good = (
     graph('AgentModel demo'),
     graph('AgentModel anthropic:some-model', "AgentModelKeyFile $key",
         'AgentModelTimeout 60', 'AgentModelMaxTokens 100'),
@@ -96,8 +125,10 @@ for my $good (
         'AgentRunTimeout 1d', 'AgentRunTimeout 1500ms', 'AgentDrainTimeout 1h',
         'AgentWebhookTimeout 5min', 'AgentEventRetention 3650d', 'AgentEventRetention 48h'),
     map { graph('AgentModel demo', "AgentModelTimeout $_") } '1h', '90s', '1000ms', '2min',
-) {
-    my ($ok, $output) = check($good);
+);
+my @accepted = check_each(@good);
+for my $good (@good) {
+    my ($ok, $output) = @{ shift @accepted };
     my ($last) = reverse grep { /^Agent(?!Runner ")/ } split /\n/, $good;
     ok $ok, "directives: $last is accepted" or diag $output;
 }
@@ -205,9 +236,10 @@ my @bad = (
             . "<VirtualHost *:1>\nAgentRunners 2\n</VirtualHost>\n",
         'AgentRunners', 'cannot occur within', '' ],
 );
+my @refused = check_each(map { $_->[0] } @bad);
 for my $case (@bad) {
-    my ($config, $name, $expected, $given) = @$case;
-    my ($ok, $output) = check($config);
+    my (undef, $name, $expected, $given) = @$case;
+    my ($ok, $output) = @{ shift @refused };
     ok !$ok, "directives: $name $given is refused";
     like $output, qr/\Q$name\E.*\Q$expected\E/s, "directives: the error of $name $given names the expected value";
     like $output, qr/\Q$given\E/, "directives: the error of $name $given names the given value";
