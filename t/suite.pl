@@ -17,6 +17,7 @@ use lib "$FindBin::Bin/lib";
 use AgentTest::Env qw(root variant build_dir slurp);
 use AgentTest::Harness qw(run_group command_for add_to_tally read_tally);
 use AgentTest::Postgres;
+use AgentTest::Process qw(children_of);
 use AgentTest::ServerPool;
 use File::Path qw(remove_tree);
 use File::Temp qw(tempfile);
@@ -46,7 +47,7 @@ open STDIN, '<', '/dev/null' or die "/dev/null: $!\n";
 # The tests must not use a model key of the caller's environment.
 delete @ENV{ grep { /\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };
 (my $handle, $ENV{AGENT_TEST_TALLY}) = tempfile(UNLINK => 1);
-$SIG{$_} = sub { exit 130 } for qw(INT TERM HUP);
+$SIG{$_} = \&end_early for qw(INT TERM HUP);
 $| = 1;
 
 # Clusters and servers that the tests share while they run, by variant.
@@ -72,11 +73,21 @@ sub run_rounds {
     return;
 }
 
+# Ends the tests and the pools, and waits until they have stopped their servers.
+sub end_early {
+    $SIG{$_} = 'IGNORE' for qw(INT TERM HUP);
+    my @children = children_of($$);
+    kill TERM => @children;
+    waitpid $_, 0 for @children;
+    exit 130;
+}
+
 # It ends with this process.
 sub start_loop {
     my $parent = $$;
     my $pid = fork // die "fork: $!\n";
     return $pid if $pid;
+    $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
     while (getppid == $parent) { 1 for 1 .. 1_000_000 }
     POSIX::_exit(0);
 }

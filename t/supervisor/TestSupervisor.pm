@@ -7,7 +7,7 @@ use warnings;
 use AgentTest::Database;
 use AgentTest::Env qw(root variant build_dir is_root is_sanitized server_user slurp);
 use AgentTest::Postgres;
-use AgentTest::Process qw(children_of);
+use AgentTest::Process qw(children_of descendants_of);
 use AgentTest::Wait;
 use Carp qw(croak);
 use Exporter 'import';
@@ -199,7 +199,7 @@ sub DESTROY {
     return if $self->{owner} != $$;
     local ($?, $@, $!);
     if (!$self->{ended}) {
-        kill KILL => $self->{pid};
+        kill_all($self->{pid});
         waitpid $self->{pid}, 0;
         delete $running{ $self->{pid} };
     }
@@ -224,10 +224,16 @@ sub report_sanitizer {
     return;
 }
 
+# With their processes: one that a test has stopped would not end by itself.
+sub kill_all {
+    my (@supervisors) = @_;
+    return kill KILL => map { ($_, descendants_of($_)) } @supervisors;
+}
+
 END {
     my $status = $?;
     has_failed();
-    kill KILL => keys %running if %running;
+    kill_all(keys %running) if %running;
     $? = $status;
 }
 

@@ -21,8 +21,9 @@ sub run_group {
         verbosity => $args{verbose} ? 1 : 0,
         jobs      => $args{jobs} || 1,
         timer     => 1,
-        # A test that hangs must not hang the suite.
-        exec      => sub { [ qw(timeout -k 10 900), @{ $command{ $_[1] } } ] },
+        # A test that hangs must not hang the suite. One that is ended has a
+        # minute to stop its servers.
+        exec      => sub { [ qw(timeout -k 60 900), @{ $command{ $_[1] } } ] },
     });
     $harness->callback(made_parser => \&show_failures) if !$args{verbose};
     my $result = $harness->runtests(map { $_->{name} } @tests);

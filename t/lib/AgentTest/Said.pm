@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sends the diagnostics of a Perl test, and its last error, to standard output,
-# beside its results, where AgentTest::Harness finds them.
+# beside its results, where AgentTest::Harness finds them. A test that is told to
+# end stops the servers that it has started.
 package AgentTest::Said;
 use strict;
 use warnings;
@@ -14,5 +15,16 @@ $SIG{__DIE__} = sub {
     return if $^S || ref $message;
     print {*STDOUT} map { "# $_\n" } split /\n/, $message;
 };
+
+# A process that the test forks ends as it would have without this.
+my $owner = $$;
+$SIG{$_} = \&end_test for qw(INT TERM HUP);
+
+sub end_test {
+    my ($signal) = @_;
+    exit 130 if $$ == $owner;
+    $SIG{$signal} = 'DEFAULT';
+    return kill $signal => $$;
+}
 
 1;
