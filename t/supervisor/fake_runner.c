@@ -231,12 +231,6 @@ static void do_garbage(run_t *run, json_object *input)
     say("this is not JSON");
 }
 
-/* Pings are numbered from 1. */
-static void do_pong(run_t *run, json_object *input)
-{
-    say("{\"type\":\"pong\",\"id\":0}");
-}
-
 static void do_wrong_run(run_t *run, json_object *input)
 {
     say("{\"type\":\"end\",\"run_id\":\"00000000-0000-7000-8000-00000000dead\","
@@ -339,7 +333,6 @@ static const action_t actions[] = {
     {"wrong_run", do_wrong_run},
     {"wrong_epoch", do_wrong_epoch},
     {"flood", do_flood},
-    {"pong", do_pong},
     {"exit", do_exit},
     {"abort", do_abort},
     {"close", do_close},

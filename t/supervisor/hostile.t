@@ -31,7 +31,6 @@ expect_retry(garbage     => qr/AGT0332: .*is not JSON/);
 expect_retry(wrong_run   => qr/AGT0332: .*a run that it does not execute/);
 expect_retry(wrong_epoch => qr/AGT0332: .*a run that it does not execute/);
 expect_retry(flood       => qr/AGT0332: .*more than 8 MiB/);
-expect_retry(pong        => qr/AGT0332: .*a pong without a ping/);
 expect_retry(exit        => qr/AGT0331: runner \d+ ended \(exit status 0\)/);
 expect_retry(abort       => qr/AGT0331: runner \d+ ended \(signal 6\)/);
 expect_retry(close       => qr/AGT0331: runner \d+ ended \(signal 9\)/);

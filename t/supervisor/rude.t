@@ -63,6 +63,15 @@ subtest 'a run that asks before it read go ends its runner' => sub {
     stop_supervisor($sv);
 };
 
+subtest 'a runner that sends a pong without a ping is ended' => sub {
+    my $sv = start_supervisor();
+    my $run = create_run({ do => 'pong', once => 1 });
+    $sv->wake;
+    wait_status($run, 'success');
+    ok $sv->wait_log(qr/AGT0332: .*a pong without a ping/), 'the log says what was wrong';
+    stop_supervisor($sv);
+};
+
 subtest 'runs that ask and send nothing do not delay a line of 70 KB' => sub {
     my $sv = start_supervisor(runners => 2, timing_ms => $PATIENT);
     start_runs($sv, { do => 'ask' }, 100);

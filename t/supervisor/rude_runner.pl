@@ -37,6 +37,8 @@ my %actions = (
     # The same, and tells when it has credit.
     reserve => sub { want($_[0], 8 * 1024 * 1024) },
     ask_twice => sub { want($_[0], $LONG); want($_[0], $LONG) },
+    # Pings are numbered from 1.
+    pong => sub { say_line({ type => 'pong', id => 0 }) },
     say => sub { want($_[0], $LONG + 1000) },
     say_large => sub { want($_[0], 8 * 1024 * 1024) },
     say_unasked => sub { event($_[0], 'x' x $LONG); end($_[0]) },
