@@ -4,7 +4,7 @@
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          thread_not_found, assistant_not_found, checkpoint_not_found, thread_busy,
 --          idempotency_mismatch. changed: the thread and the runs that this call ended, null for none.
--- Bound:   one run record, and ids of the unfinished runs of one thread.
+-- Bound:   one run record, and 37 bytes for each unfinished run of one thread, whose number is not limited.
 --          Held by `agent.preempt_runs(p_account_id, p_thread_id, p_strategy)`.
 -- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.
 create or replace function agent.create_run(
