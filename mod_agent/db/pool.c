@@ -24,8 +24,9 @@
 #define OPENING_WAIT apr_time_from_sec(2)
 /* After a failure new connections are tried for a hundredth of the time, so
  * that few requests wait for a PostgreSQL that accepts none. */
-#define FAILURE_PAUSE  apr_time_from_sec(10)
-#define FAILURE_FACTOR 100
+#define FAILURE_PAUSE      apr_time_from_sec(10)
+#define FAILURE_FACTOR     100
+#define FAILURE_LAST_PAUSE apr_time_from_sec(300)
 
 struct agent_db_pool_t {
     server_rec *server;
@@ -210,6 +211,7 @@ static apr_dbd_t *open_locked(agent_db_pool_t *connections,
         apr_time_t now = apr_time_now();
         apr_interval_time_t pause = FAILURE_FACTOR * (now - start);
 
+        pause = pause < FAILURE_LAST_PAUSE ? pause : FAILURE_LAST_PAUSE;
         connections->open_at = now
             + (pause > FAILURE_PAUSE ? pause : FAILURE_PAUSE);
         return NULL;

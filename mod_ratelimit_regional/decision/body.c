@@ -95,7 +95,7 @@ static apr_status_t read_to_end(request_rec *r)
     apr_time_t deadline = apr_time_now() + WAIT_TIME;
     apr_off_t total = 0;
 
-    while (total <= RLR_BODY_DROP_MAX) {
+    while (total <= RLR_BODY_DROP_MAX && apr_time_now() < deadline) {
         apr_status_t rv = ap_get_brigade(r->input_filters, brigade,
                                          AP_MODE_READBYTES, APR_NONBLOCK_READ,
                                          HUGE_STRING_LEN);

@@ -29,6 +29,7 @@ static apr_status_t send_expire(void *part, agent_database_t *database,
     agent_expire_t *expire = part;
 
     expire->due_at = agent_database_after(expire->context, INTERVAL);
+    expire->sent_at = expire->context->now;
     return agent_db_send(database->db, &expire_threads, NULL, err,
                          database->scratch);
 }
@@ -40,8 +41,9 @@ static void receive_expire(void *part, const agent_db_result_t *result)
     for (int row = 0; row < agent_db_rows(result); row++) {
         agent_notify_relay(expire->notify, agent_db_value(result, row, 0));
     }
+    /* Others use the connection for as long as this did. */
     if (agent_db_rows(result) > 0) {
-        expire->due_at = expire->context->now;
+        expire->due_at = 2 * expire->context->now - expire->sent_at;
     }
 }
 

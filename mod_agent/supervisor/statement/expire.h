@@ -12,6 +12,7 @@ typedef struct agent_expire_t {
     const agent_worker_t *worker;
     agent_notify_t *notify;
     apr_time_t due_at;
+    apr_time_t sent_at;
     /* When values that no checkpoint uses are deleted. */
     apr_time_t blobs_at;
     /* When events of deleted runs are. */

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /threads/{thread_id}, with all that belongs to it, also a run that executes: its worker finds no queue
--- row and is fenced. Usage is kept. All but 10,000 events are deleted later, by agent.sweep_events; without
+-- row and is fenced. Usage is kept. All but 16 MB of its events are deleted later, by agent.sweep_events; without
 -- their runs nobody can read them.
 -- Returns: ok, changed: the thread and its unfinished runs; thread_not_found.
 -- Locks:   the thread, then its queue rows, then its records.
@@ -19,7 +19,7 @@ declare
     v_bucket date;
     v_run_id uuid;
     v_final  boolean;
-    v_events integer := 10000;
+    v_bytes  bigint := 16000000;
 begin
     select t.active_run_id into v_run_id
       from agent.threads t
@@ -52,7 +52,7 @@ begin
            and r.thread_id = p_thread_id
          order by r.thread_seq
     loop
-        v_events := v_events - agent.delete_events(p_account_id, v_bucket, v_run_id, v_events);
+        v_bytes := agent.delete_events(p_account_id, v_bucket, v_run_id, v_bytes);
         if not v_final then
             changed := changed || ' ' || v_run_id;
         end if;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes the record, the events and the checkpoints of a run. Values that become unreferenced are deleted
--- later, by agent.sweep_blobs, and all but 10,000 events by agent.sweep_events. A checkpoint of another run whose parent is deleted is attached to the
+-- later, by agent.sweep_blobs, and all but 16 MB of events by agent.sweep_events. A checkpoint of another run whose parent is deleted is attached to the
 -- nearest remaining ancestor.
 -- Returns: the thread's head, or its nearest ancestor that another run saved; null for none.
 -- Locks:   the caller holds the thread; takes the record.
@@ -73,7 +73,7 @@ begin
      where r.run_id = p_run_id
        and r.account_id is not distinct from p_account_id
     returning r.events_bucket into v_bucket;
-    perform agent.delete_events(p_account_id, v_bucket, p_run_id, 10000);
+    perform agent.delete_events(p_account_id, v_bucket, p_run_id, 16000000);
     return v_head;
 end
 $function$;
