@@ -88,19 +88,19 @@ sub check_follow {
     return;
 }
 
-subtest 'cut 500 times at random points' => sub {
+subtest 'cuts: clients that are cut off 500 times see each event once' => sub {
     my $client = AgentTest::Client->new;
     my $total = 0;
     while ($total < 500) {
         my $run = start_run($client, 'sleep 2500');
         my ($cuts, @seen) = follow($client, $run, sub { 250 + int rand 1500 });
-        check_follow($client, $run, \@seen, "a run with $cuts cuts");
+        check_follow($client, $run, \@seen, "cuts: a run with $cuts cuts");
         $total += $cuts;
     }
-    cmp_ok $total, '>=', 500, 'all together';
+    cmp_ok $total, '>=', 500, 'cuts: clients are cut off 500 times';
 };
 
-subtest 'cut by graceful restarts' => sub {
+subtest 'cuts: a client that graceful restarts cut off sees each event once' => sub {
     my $server = AgentTest::Server->new;
     $server->start;
     my $client = AgentTest::Client->new(url => $server->url);
@@ -111,11 +111,11 @@ subtest 'cut by graceful restarts' => sub {
         $client->post(path($run) . '/cancel');
         return 0;
     });
-    cmp_ok $cuts, '>=', 5, 'each cuts it';
-    check_follow($client, $run, \@seen, 'the run');
+    cmp_ok $cuts, '>=', 5, 'cuts: each graceful restart cuts off the client';
+    check_follow($client, $run, \@seen, 'cuts: a run that graceful restarts cut off');
 };
 
-subtest 'cut by restarts of PostgreSQL' => sub {
+subtest 'cuts: a client that restarts of PostgreSQL cut off sees each event once' => sub {
     my $postgres = AgentTest::Postgres->new;
     local $ENV{PGHOST} = $postgres->host;
     my $server = AgentTest::Server->new(database => $postgres->conninfo);
@@ -131,13 +131,13 @@ subtest 'cut by restarts of PostgreSQL' => sub {
             }
             return $connections < 20 ? 300 + int rand 4000 : 0;
         });
-        check_follow($client, $run, \@seen, "a stop that is $how");
-        is $client->get_run($run)->{status}, 'success', 'the run ends well';
+        check_follow($client, $run, \@seen, "cuts: a run with a stop of PostgreSQL that is $how");
+        is $client->get_run($run)->{status}, 'success', "cuts: a run succeeds after stops of PostgreSQL that are $how";
     }
     undef $server;
 };
 
-subtest 'joins' => sub {
+subtest 'cuts: no join returns before the final status can be read' => sub {
     my $client = AgentTest::Client->new;
     my $early = 0;
     for my $n (1 .. 50) {
@@ -149,7 +149,7 @@ subtest 'joins' => sub {
                 || $client->get_run($run)->{status} ne 'success';
         }
     }
-    is $early, 0, 'none of 200 returns before the final status can be read';
+    is $early, 0, 'cuts: none of 200 joins returns before the final status can be read';
 };
 
 done_testing;

@@ -45,7 +45,7 @@ subtest 'kill -9 of a runner: its runs are executed by others' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'kill -9 of a runner while a claim for its slots is in flight' => sub {
+subtest 'kill -9 of a runner: runs that were claimed for its slots are requeued' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2, slots => 2, lease_sec => 240);
     $sv->wait_ready;
     wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
@@ -95,7 +95,7 @@ subtest 'runs do not wait for a killed runner whose end is not reported' => sub 
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'kill -9 of the supervisor: its family ends, its runs are executed by the next one' => sub {
+subtest 'kill -9 of the supervisor: its processes end, the next one executes its runs' => sub {
     # With so long a lease only the next supervisor of the host releases the run.
     my $sv = TestSupervisor->start($pg, lease_sec => 600);
     $sv->wait_ready;

@@ -80,7 +80,7 @@ for my $part (qw(request answer)) {
     };
 }
 
-subtest 'a lost result of a claim while a run sends output all the time' => sub {
+subtest 'a lost result of a claim: runs execute, also one that sends output all the time' => sub {
     my $proxy = TestProxy->new($pg);
     # No pings: the runner reads nothing.
     my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo,

@@ -54,7 +54,7 @@ sub stop_supervisor {
     return;
 }
 
-subtest 'a run that asks before it read go ends its runner' => sub {
+subtest 'a run that requests credit again before it has read go ends its runner' => sub {
     my $sv = start_supervisor();
     my $run = create_run({ do => 'ask_twice', once => 1 });
     $sv->wake;
@@ -72,7 +72,7 @@ subtest 'a runner that sends a pong without a ping is ended' => sub {
     stop_supervisor($sv);
 };
 
-subtest 'runs that ask and send nothing do not delay a line of 70 KB' => sub {
+subtest 'runs that request credit and send nothing do not delay a line of 70 KB' => sub {
     my $sv = start_supervisor(runners => 2, timing_ms => $PATIENT);
     start_runs($sv, { do => 'ask' }, 100);
     my $run = create_run({ do => 'say' });
