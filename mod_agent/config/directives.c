@@ -38,11 +38,11 @@ typedef struct duration_t {
 static const char *set_number(cmd_parms *cmd, void *dir, const char *arg)
 {
     const number_t *number = cmd->info;
-    char *config = (char *)agent_config_server(cmd->server);
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    char *config = (char *)agent_value_server(&problem, cmd);
     apr_int64_t value = 0;
 
-    if (problem == NULL) {
+    if (config != NULL) {
         problem = agent_value_number(&value, cmd, arg, number->low,
                                      number->high);
     }
@@ -55,10 +55,10 @@ static const char *set_number(cmd_parms *cmd, void *dir, const char *arg)
 static const char *set_duration(cmd_parms *cmd, void *dir, const char *arg)
 {
     const duration_t *duration = cmd->info;
-    char *config = (char *)agent_config_server(cmd->server);
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    char *config = (char *)agent_value_server(&problem, cmd);
 
-    return problem != NULL
+    return config == NULL
         ? problem
         : agent_value_duration(
             (apr_interval_time_t *)(config + duration->offset), cmd, arg,
@@ -68,10 +68,10 @@ static const char *set_duration(cmd_parms *cmd, void *dir, const char *arg)
 static const char *set_text(cmd_parms *cmd, void *dir, const char *arg)
 {
     const size_t *offset = cmd->info;
-    char *config = (char *)agent_config_server(cmd->server);
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    char *config = (char *)agent_value_server(&problem, cmd);
 
-    if (problem == NULL) {
+    if (config != NULL) {
         *(const char **)(config + *offset) = arg;
     }
     return problem;
@@ -80,10 +80,10 @@ static const char *set_text(cmd_parms *cmd, void *dir, const char *arg)
 static const char *set_flag(cmd_parms *cmd, void *dir, int on)
 {
     const size_t *offset = cmd->info;
-    char *config = (char *)agent_config_server(cmd->server);
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    char *config = (char *)agent_value_server(&problem, cmd);
 
-    if (problem == NULL) {
+    if (config != NULL) {
         *(int *)(config + *offset) = on;
     }
     return problem;
@@ -91,31 +91,31 @@ static const char *set_flag(cmd_parms *cmd, void *dir, int on)
 
 static const char *set_runner(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
 
-    if (problem != NULL) {
-        return problem;
+    if (config != NULL) {
+        config->runner = ap_server_root_relative(cmd->pool, arg);
     }
-    agent_config_server(cmd->server)->runner = ap_server_root_relative(
-        cmd->pool, arg);
-    return NULL;
+    return problem;
 }
 
 static const char *set_runner_memory(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
 
-    return problem != NULL
-        ? problem
-        : agent_value_size(&agent_config_server(cmd->server)->runner_memory,
-                           cmd, arg, &runner_memory_range);
+    return config == NULL ? problem
+                          : agent_value_size(&config->runner_memory, cmd, arg,
+                                             &runner_memory_range);
 }
 
 static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
 {
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
 
-    if (problem != NULL) {
+    if (config == NULL) {
         return problem;
     }
     if ((strncmp(arg, "http://", 7) != 0 && strncmp(arg, "https://", 8) != 0)
@@ -125,7 +125,7 @@ static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
                             "address with {run_id} and {key} in it, got '%s'",
                             arg);
     }
-    agent_config_server(cmd->server)->feedback_url = arg;
+    config->feedback_url = arg;
     return NULL;
 }
 

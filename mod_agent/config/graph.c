@@ -67,15 +67,15 @@ static const char *close_graph(cmd_parms *cmd, const agent_graph_t *graph)
 
 const char *agent_directive_graph(cmd_parms *cmd, void *dir, const char *args)
 {
-    agent_server_config_t *config = agent_config_server(cmd->server);
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
     const char *end = strrchr(args, '>');
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     agent_graph_t *graph;
     const char *words;
     char *name;
     char id[AGENT_UUID_SIZE];
 
-    if (problem != NULL) {
+    if (config == NULL) {
         return problem;
     }
     words = apr_pstrndup(cmd->temp_pool, args,

@@ -11,6 +11,12 @@
 #define DURATION_DIGITS 9
 #define DAYS_DIGITS     6
 
+agent_server_config_t *agent_value_server(const char **problem, cmd_parms *cmd)
+{
+    *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    return *problem == NULL ? agent_config_server(cmd->server) : NULL;
+}
+
 const char *agent_value_number(apr_int64_t *out, cmd_parms *cmd,
                                const char *arg, apr_int64_t low,
                                apr_int64_t high)

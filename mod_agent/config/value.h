@@ -12,6 +12,8 @@
 #include <httpd.h>
 #include <http_config.h>
 
+#include "config.h"
+
 /* The limits of a size, in bytes. */
 typedef struct agent_size_range_t {
     apr_int64_t low;
@@ -32,6 +34,11 @@ typedef struct agent_duration_range_t {
     /* Must be a multiple of the unit. */
     bool is_whole;
 } agent_duration_range_t;
+
+/* The main server's configuration, for a directive that is not allowed in
+ * sections or virtual hosts; NULL inside of one: *problem is the error
+ * message. */
+agent_server_config_t *agent_value_server(const char **problem, cmd_parms *cmd);
 
 /* A whole number. */
 const char *agent_value_number(apr_int64_t *out, cmd_parms *cmd,

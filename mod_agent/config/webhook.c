@@ -3,6 +3,7 @@
 #include "config.h"
 #include "directives.h"
 #include "file.h"
+#include "value.h"
 
 #include <string.h>
 
@@ -20,11 +21,11 @@
 const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
                                            const char *arg)
 {
-    agent_server_config_t *config = agent_config_server(cmd->server);
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
     char *text;
 
-    if (problem != NULL) {
+    if (config == NULL) {
         return problem;
     }
     text = agent_config_read_file(&problem, cmd, arg, MAX_SECRET_FILE);
@@ -56,10 +57,10 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
 const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,
                                           const char *arg)
 {
-    agent_server_config_t *config = agent_config_server(cmd->server);
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
 
-    if (problem == NULL && !agent_egress_allow(config->webhook_egress, arg)) {
+    if (config != NULL && !agent_egress_allow(config->webhook_egress, arg)) {
         problem = apr_psprintf(cmd->pool,
                                "AgentWebhookAllow: expected %s, or a host "
                                "name, got '%s'",
@@ -71,10 +72,10 @@ const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,
 const char *agent_directive_webhook_deny(cmd_parms *cmd, void *dir,
                                          const char *arg)
 {
-    agent_server_config_t *config = agent_config_server(cmd->server);
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
 
-    if (problem == NULL && !agent_egress_deny(config->webhook_egress, arg)) {
+    if (config != NULL && !agent_egress_deny(config->webhook_egress, arg)) {
         problem = apr_psprintf(cmd->pool,
                                "AgentWebhookDeny: expected %s, got '%s'",
                                agent_egress_expected(arg, false), arg);
@@ -85,10 +86,10 @@ const char *agent_directive_webhook_deny(cmd_parms *cmd, void *dir,
 const char *agent_directive_webhook_ports(cmd_parms *cmd, void *dir,
                                           const char *arg)
 {
-    agent_server_config_t *config = agent_config_server(cmd->server);
-    const char *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
 
-    if (problem == NULL
+    if (config != NULL
         && !agent_egress_allow_ports(config->webhook_egress, arg)) {
         problem = apr_psprintf(cmd->pool,
                                "AgentWebhookPorts: expected ports from 1 to "

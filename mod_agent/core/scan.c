@@ -98,17 +98,12 @@ static bool read_hex4(cursor_t *c, unsigned *unit)
 {
     *unit = 0;
     for (int i = 0; i < 4; i++, c->at++) {
-        unsigned char d = c->at < c->end ? *c->at : 0;
+        int digit = c->at < c->end ? agent_unescape_digit(*c->at) : -1;
 
-        if (d >= '0' && d <= '9') {
-            *unit = *unit * 16 + (unsigned)(d - '0');
-        }
-        else if ((d | 32) >= 'a' && (d | 32) <= 'f') {
-            *unit = *unit * 16 + (unsigned)((d | 32) - 'a' + 10);
-        }
-        else {
+        if (digit < 0) {
             return fail(c, AGENT_SCAN_SYNTAX);
         }
+        *unit = *unit * 16 + (unsigned)digit;
     }
     return true;
 }

@@ -9,10 +9,7 @@ static unsigned read_hex4(const char *at)
     unsigned unit = 0;
 
     for (int i = 0; i < 4; i++) {
-        unsigned char digit = (unsigned char)at[i];
-
-        unit = unit * 16
-            + (digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10);
+        unit = unit * 16 + (unsigned)agent_unescape_digit((unsigned char)at[i]);
     }
     return unit;
 }

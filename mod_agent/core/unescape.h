@@ -16,6 +16,16 @@ typedef struct agent_unescape_t {
     unsigned left;
 } agent_unescape_t;
 
+/* The value of a hexadecimal digit; -1 when the byte is not one. */
+static inline int agent_unescape_digit(unsigned char byte)
+{
+    if (byte >= '0' && byte <= '9') {
+        return byte - '0';
+    }
+    byte |= 32;
+    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
 /* Returns the next byte. The caller must not read beyond the end: there is no
  * end mark. */
 unsigned char agent_unescape_next(agent_unescape_t *reader);
