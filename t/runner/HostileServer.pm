@@ -36,6 +36,7 @@ my %actions = (
     stall => \&send_slowly,
     storm => \&send_storm,
     gate  => \&send_gated,
+    silent => \&send_storm_then_wait,
 );
 
 sub new {
@@ -242,6 +243,12 @@ sub send_storm {
     return send_stream($socket, join '', map { event($_) } '{"type":"message_start","message":{"id":"i"}}',
         (map { qq({"type":"content_block_start","index":$_,"content_block":{"type":"tool_use","name":"clock","input":{}}}) } 1 .. 128),
         '{"type":"message_delta","delta":{"stop_reason":"tool_use"}}', '{"type":"message_stop"}');
+}
+
+# The same until the run has grown, then an answer that waits for the gate.
+sub send_storm_then_wait {
+    my ($socket, $path, $self, $body) = @_;
+    return length $body > 300_000 ? send_gated($socket, $path, $self) : send_storm($socket);
 }
 
 # Progress and a result of that shape.

@@ -24,6 +24,7 @@ my %graphs = (
     slow   => graph(model => $server->model('openai', 'ok'),
         tools => [ map { $server->tool($_) } qw(stall book) ]),
     storm  => graph(model => $server->model('anthropic', 'storm')),
+    silent => graph(model => $server->model('anthropic', 'silent', timeout_ms => 600_000)),
     prose  => graph(tools => [ $server->tool('prose') ]),
     lines  => graph(tools => [ $server->tool('lines') ]),
     (map { ("$_ args" => graph(model => $server->model($_, 'args')),
@@ -440,6 +441,22 @@ subtest 'runs that a model lets grow wait for each other' => sub {
     is $ends->{$small}{status}, 'success', 'a small run ends with success';
     cmp_ok $cost->{peak_bytes}, '<', 240 * MB, '40 runs of 9 MB take less than 240 MB';
     note sprintf 'peak %.0f MB', $cost->{peak_bytes} / MB;
+};
+
+subtest 'runs that have grown do not wait for others whose model is silent' => sub {
+    plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
+    my $runner = limited_runner('-d 262144');
+    my $before = $server->count_requests;
+    my %silent = map { line_of(graph_id => 'silent', input => human('Hi'), stream_modes => []) } 1 .. 3;
+    my %large = map { line_of(graph_id => 'storm', input => human('Hi'), stream_modes => []) } 1 .. 37;
+    my $ends = $runner->ends_of(join('', values %silent, values %large), 37);
+    is_deeply [ map { $ends->{$_}{error}{error} // '' } keys %large ], [ ('GraphRecursionError') x 37 ],
+        'they take all their steps while the models of three are silent';
+    $server->wait_requests($before + 3);
+    $server->release(3);
+    $ends = $runner->ends_of('', 3);
+    is_deeply [ sort keys %{$ends} ], [ sort keys %silent ], 'the three end when their models have answered';
+    $server->drain;
 };
 
 subtest 'a slow tool does not hold up the large replies of another run' => sub {

@@ -105,17 +105,76 @@ static void runs_begin_nodes_one_after_the_other_when_memory_is_scarce(
     void **state)
 {
     runner_pending_t pending = {.is_memory_scarce = false};
-    int first = 0;
-    int second = 0;
+    size_t first = 0;
+    size_t second = 0;
 
-    assert_true(runner_pending_may_step(&pending, &second));
+    assert_true(runner_pending_may_step(&pending, &second, NOW));
     pending.is_memory_scarce = true;
-    assert_true(runner_pending_may_step(&pending, &first));
-    assert_false(runner_pending_may_step(&pending, &second));
-    assert_true(runner_pending_may_step(&pending, &first));
+    assert_true(runner_pending_may_step(&pending, &first, NOW));
+    assert_false(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_may_step(&pending, &first, NOW));
     assert_false(runner_pending_end(&pending, &second));
     assert_true(runner_pending_end(&pending, &first));
-    assert_true(runner_pending_may_step(&pending, &second));
+    assert_true(runner_pending_may_step(&pending, &second, NOW));
+}
+
+static void a_second_run_begins_nodes_while_there_is_memory_for_them(
+    void **state)
+{
+    runner_pending_t pending = {.is_memory_scarce = true};
+    size_t first = 0;
+    size_t second = 0;
+    size_t third = 0;
+
+    runner_pending_set_room(&pending, 2 * RUNNER_PENDING_NODE);
+    assert_true(runner_pending_may_step(&pending, &first, NOW));
+    runner_pending_begin_node(&pending);
+    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_false(runner_pending_may_step(&pending, &third, NOW));
+    runner_pending_begin_node(&pending);
+    assert_false(runner_pending_may_step(&pending, &second, NOW));
+    assert_false(runner_pending_set_room(&pending, 2 * RUNNER_PENDING_NODE));
+    runner_pending_end_node(&pending);
+    assert_true(runner_pending_set_room(&pending, 2 * RUNNER_PENDING_NODE));
+    assert_false(runner_pending_set_room(&pending, 2 * RUNNER_PENDING_NODE));
+    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_end(&pending, &second));
+    assert_true(runner_pending_may_step(&pending, &third, NOW));
+}
+
+static void a_second_run_without_progress_is_replaced(void **state)
+{
+    runner_pending_t pending = {.is_memory_scarce = true};
+    apr_time_t later = NOW + RUNNER_PENDING_IDLE;
+    size_t first = 0;
+    size_t second = 0;
+    size_t third = 0;
+
+    runner_pending_set_room(&pending, 3 * RUNNER_PENDING_NODE);
+    assert_true(runner_pending_may_step(&pending, &first, NOW));
+    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
+    assert_false(runner_pending_may_step(&pending, &third, NOW));
+    assert_int_equal(runner_pending_wake_at(&pending, NOW), later);
+    runner_pending_set(&pending, &second, 1, NOW + 1);
+    assert_int_equal(runner_pending_wake_at(&pending, NOW), later + 1);
+    assert_false(runner_pending_may_step(&pending, &third, later));
+    assert_true(runner_pending_may_step(&pending, &third, later + 1));
+    assert_false(runner_pending_may_step(&pending, &second, later + 1));
+}
+
+static void without_memory_only_the_first_run_begins_nodes(void **state)
+{
+    runner_pending_t pending = {.is_memory_scarce = true};
+    size_t first = 0;
+    size_t second = 0;
+
+    runner_pending_begin_node(&pending);
+    runner_pending_begin_node(&pending);
+    runner_pending_set_room(&pending, RUNNER_PENDING_NODE);
+    assert_int_equal(pending.nodes_free, -1);
+    assert_true(runner_pending_may_step(&pending, &first, NOW));
+    assert_false(runner_pending_may_step(&pending, &second, NOW));
 }
 
 int main(void)
@@ -128,6 +187,9 @@ int main(void)
         CHECK_TEST(a_receiver_with_progress_is_not_replaced),
         CHECK_TEST(no_receiver_is_replaced_at_twice_the_limit),
         CHECK_TEST(runs_begin_nodes_one_after_the_other_when_memory_is_scarce),
+        CHECK_TEST(a_second_run_begins_nodes_while_there_is_memory_for_them),
+        CHECK_TEST(a_second_run_without_progress_is_replaced),
+        CHECK_TEST(without_memory_only_the_first_run_begins_nodes),
     };
 
     return CHECK_RUN(tests);

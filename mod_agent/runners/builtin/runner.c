@@ -39,7 +39,8 @@ static void remove_run(runner_t *runner, runner_run_t *run)
 
     APR_RING_REMOVE(run, link);
     runner->used--;
-    runner->has_room |= runner_pending_end(&runner->pending, run);
+    runner->has_room |= runner_pending_end(&runner->pending,
+                                           &run->pending_size);
     apr_pool_destroy(run->pool);
     if (weight > TRIM_WEIGHT) {
         malloc_trim(0);
@@ -51,12 +52,17 @@ static void measure_memory(runner_t *runner)
     runner_pending_t *pending = &runner->pending;
     size_t most = runner->queue.memory_max;
     size_t used = runner_runs_measure(&runner->runs);
+    size_t last = most + most / 4 * 3;
     bool was_scarce = pending->is_memory_scarce;
 
     pending->is_memory_short = used >= most;
     pending->is_memory_scarce = used >= most + most / 4;
+    runner->has_room |= runner_pending_set_room(pending,
+                                                used < last ? last - used : 0);
     if (was_scarce && !pending->is_memory_scarce) {
         pending->stepper = NULL;
+        pending->second = NULL;
+        pending->is_step_refused = false;
         runner->has_room = true;
     }
 }

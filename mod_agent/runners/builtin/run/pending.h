@@ -17,6 +17,9 @@
 
 /* The pending text above which a run pauses for others. */
 #define RUNNER_PENDING_SMALL ((size_t)64 * 1024)
+/* What a run may grow in a node: an answer of a model, or the replies of all
+ * tools, and the messages made from them. */
+#define RUNNER_PENDING_NODE ((size_t)8 * 1024 * 1024)
 /* The time without new text after which the receiver may be replaced. */
 #define RUNNER_PENDING_IDLE apr_time_from_sec(1)
 
@@ -29,8 +32,19 @@ typedef struct runner_pending_t {
      * other. */
     bool is_memory_short;
     bool is_memory_scarce;
-    /* The run that begins nodes while memory is scarce; NULL for none. */
-    const void *stepper;
+    /* The bytes of the run that begins nodes while memory is scarce, and of a
+     * second one, while there is memory for its nodes; NULL for none. When the
+     * second last received or began something. */
+    const size_t *stepper;
+    const size_t *second;
+    apr_time_t stepped_at;
+    /* Nodes of grown runs under way; how many more there is memory for, and
+     * whether there was none when that was set. */
+    int nodes;
+    int nodes_free;
+    bool was_full;
+    /* A run has asked in vain since memory is scarce. */
+    bool is_step_refused;
     /* The bytes of the run that may receive more; NULL for none. When it last
      * did (core/clock.h); whether another run has asked since it began. */
     const size_t *receiver;
@@ -46,15 +60,25 @@ void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
 bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
                               apr_time_t now);
 
-/* Whether a run may begin a node; while memory is scarce the first one that
- * asks, until runner_pending_end(). */
-bool runner_pending_may_step(runner_pending_t *pending, const void *run);
+/* Whether a run that has grown may begin a node. While memory is scarce these
+ * are the first one that asks, until runner_pending_end(), and while nodes_free
+ * is above 0 a second one, which is replaced when it is silent for a second. */
+bool runner_pending_may_step(runner_pending_t *pending, const size_t *bytes,
+                             apr_time_t now);
 
-/* The run is over; true when it was the one that began nodes. */
-bool runner_pending_end(runner_pending_t *pending, const void *run);
+/* A node of a run that has grown begins, and ends. */
+void runner_pending_begin_node(runner_pending_t *pending);
+void runner_pending_end_node(runner_pending_t *pending);
 
-/* When a paused run may replace the receiver; AGENT_CLOCK_NEVER when none
- * waits, or it may already. */
+/* Sets nodes_free from the memory that runs may take yet; true when a run that
+ * was refused may begin a node now. */
+bool runner_pending_set_room(runner_pending_t *pending, size_t bytes);
+
+/* The run is over; true when it was one of those that began nodes. */
+bool runner_pending_end(runner_pending_t *pending, const size_t *bytes);
+
+/* When a paused run may replace the receiver, or a refused one the second;
+ * AGENT_CLOCK_NEVER when none waits, or it may already. */
 apr_time_t runner_pending_wake_at(const runner_pending_t *pending,
                                   apr_time_t now);
 

@@ -52,6 +52,10 @@ static void leave_node(runner_run_t *run)
         apr_pool_destroy(run->node_pool);
         run->node_pool = NULL;
     }
+    if (run->is_node_counted) {
+        run->is_node_counted = false;
+        runner_pending_end_node(run->pending);
+    }
 }
 
 static void end_run(runner_run_t *run, const char *status,
@@ -120,7 +124,8 @@ static bool waits_for_memory(const runner_run_t *run)
 {
     return run->phase == RUNNER_PHASE_NEXT && run->next != RUNNER_NODE_NONE
         && run->weight > RUNNER_WEIGHT_SMALL
-        && !runner_pending_may_step(run->pending, run);
+        && !runner_pending_may_step(run->pending, &run->pending_size,
+                                    agent_clock_now());
 }
 
 bool runner_run_is_blocked(const runner_run_t *run)
@@ -272,6 +277,10 @@ static void start_node(runner_run_t *run)
     run->is_resuming = false;
     run->steps_left--;
     apr_pool_create(&run->node_pool, run->pool);
+    run->is_node_counted = run->weight > RUNNER_WEIGHT_SMALL;
+    if (run->is_node_counted) {
+        runner_pending_begin_node(run->pending);
+    }
     runner_stream_task(run, run->next);
     if (run->next == RUNNER_NODE_AGENT) {
         start_agent(run);

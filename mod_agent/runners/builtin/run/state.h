@@ -42,8 +42,10 @@ typedef struct runner_run_t runner_run_t;
 struct runner_run_t {
     APR_RING_ENTRY(runner_run_t) link;
     apr_pool_t *pool;
-    /* Of the node that executes; destroyed when the node is done. */
+    /* Of the node that executes; destroyed when the node is done. Whether that
+     * is one of pending->nodes. */
     apr_pool_t *node_pool;
+    bool is_node_counted;
     /* Of the lines of one event; cleared by runner_emit_finish(). */
     apr_pool_t *scratch;
     runner_output_t output;
