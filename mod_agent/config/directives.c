@@ -42,10 +42,10 @@ static const char *set_number(cmd_parms *cmd, void *dir, const char *arg)
     char *config = (char *)agent_value_server(&problem, cmd);
     apr_int64_t value = 0;
 
-    if (config != NULL) {
-        problem = agent_value_number(&value, cmd, arg, number->low,
-                                     number->high);
+    if (config == NULL) {
+        return problem;
     }
+    problem = agent_value_number(&value, cmd, arg, number->low, number->high);
     if (problem == NULL) {
         *(int *)(config + number->offset) = (int)value;
     }

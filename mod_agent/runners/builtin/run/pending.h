@@ -17,7 +17,7 @@
 
 /* The pending text above which a run pauses for others. */
 #define RUNNER_PENDING_SMALL ((size_t)64 * 1024)
-/* What a run may grow in a node: an answer of a model, or the replies of all
+/* The growth of a run in a node: an answer of a model, or the replies of all
  * tools, and the messages made from them. */
 #define RUNNER_PENDING_NODE ((size_t)8 * 1024 * 1024)
 /* The time without new text after which the receiver may be replaced. */
