@@ -53,6 +53,8 @@ subtest 'kill -9 of a runner: runs that were claimed for its slots are requeued'
     open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
     print {$lock} "begin; select 1 from agent.workers for update;\n";
     $lock->flush;
+    wait_for('the lock', sub { sql("select count(*) from pg_stat_activity "
+        . "where state = 'idle in transaction' and query like '%workers for update%'") });
     my $gate = make_gate();
     my @runs = create_each(4, { do => 'gate', path => $gate });
     $sv->wake;

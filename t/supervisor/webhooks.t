@@ -88,6 +88,8 @@ sub hold_claims {
     open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
     print {$lock} "begin; $statement;\n";
     $lock->flush;
+    wait_for('the lock', sub { sql("select count(*) from pg_stat_activity "
+        . "where state = 'idle in transaction' and application_name = 'psql'") });
     return $lock;
 }
 
