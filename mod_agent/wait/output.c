@@ -37,8 +37,8 @@
 #define UNSENT_BYTES (128 * 1024)
 /* Size of a held bucket; less data is copied before it is counted. */
 #define COPY_BYTES (64 * 1024)
-/* Free memory that a connection keeps once it has held more; MaxMemFree for a
- * hundred of them would be more than all else in a child. */
+/* Free memory that a connection keeps once more was sent at once; MaxMemFree
+ * for a hundred of them would be more than all else in a child. */
 #define KEPT_BYTES (8 * 1024)
 
 struct agent_output_t {
@@ -208,7 +208,6 @@ static apr_status_t copy_rest(agent_output_t *output, ap_filter_t *filter)
     apr_size_t bytes = count_bytes(output->held);
 
     if (bytes > COPY_BYTES) {
-        limit_kept(filter->c, KEPT_BYTES);
         agent_share_set(output->share, bytes, apr_time_now());
     }
     split_texts(output->held);
@@ -228,6 +227,9 @@ static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
         APR_BRIGADE_PREPEND(bb, output->held);
         agent_share_set(output->share, 0, apr_time_now());
         return ap_pass_brigade(filter->next, bb);
+    }
+    if (count_bytes(bb) > COPY_BYTES) {
+        limit_kept(filter->c, KEPT_BYTES);
     }
     flushes = remove_flushes(bb);
     APR_BRIGADE_CONCAT(output->held, bb);
