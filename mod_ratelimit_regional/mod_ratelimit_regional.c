@@ -76,8 +76,12 @@ static int refuse_request(request_rec *r, int lookup)
         || decision->outcome != RLR_REFUSED) {
         return DECLINED;
     }
-    decision->for_status = rlr_response_is_for_status(r, decision);
-    return decision->for_status ? DECLINED : rlr_response_refuse(r, decision);
+    if (!rlr_response_is_for_status(r, decision)) {
+        return rlr_response_refuse(r, decision);
+    }
+    decision->for_status = true;
+    rlr_response_set_outcome(r, RLR_EXEMPT);
+    return DECLINED;
 }
 
 /* Whether this is an error document, part of a request that httpd has
@@ -101,8 +105,7 @@ static int handle_request(request_rec *r)
     }
     /* Once: not again for its own error document. */
     decision->for_status = false;
-    apr_table_setn(r->subprocess_env, "RATELIMIT_DECISION",
-                   rlr_outcome_word(RLR_REFUSED));
+    rlr_response_set_outcome(r, RLR_REFUSED);
     return rlr_response_refuse(r, decision);
 }
 
@@ -174,7 +177,7 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
         RLR_LOGNO(0103) "rate limits, regions %s: %d rules, slots "
                         "for %u keys",
         apr_array_pstrcat(ptemp, rlr_vhost_regions(server, ptemp), ' '),
-        rlr_config_get(server)->global->rules->nelts, rlr_walk_capacity(table));
+        rlr_config_get(server)->global->rules->nelts, rlr_walk_slots(table));
     return OK;
 }
 

@@ -35,8 +35,8 @@ static const char *list_matches(const rlr_rule_t *rule, apr_pool_t *pool)
                         (apr_size_t)parts->nelts, NULL);
 }
 
-static const char *print_limit(const rlr_rule_t *rule, const char *region,
-                               apr_pool_t *pool)
+static const char *format_limit(const rlr_rule_t *rule, const char *region,
+                                apr_pool_t *pool)
 {
     const rlr_limit_t *limit = rlr_rule_limit(rule, region);
 
@@ -67,7 +67,7 @@ static void add_row(apr_array_header_t *cells, const rlr_rule_t *rule,
     APR_ARRAY_PUSH(cells, const char *) = list_matches(rule, pool);
     APR_ARRAY_PUSH(cells, const char *) = rlr_keys[rule->key].word;
     for (int i = 0; i < regions->nelts; i++) {
-        APR_ARRAY_PUSH(cells, const char *) = print_limit(
+        APR_ARRAY_PUSH(cells, const char *) = format_limit(
             rule, APR_ARRAY_IDX(regions, i, const char *), pool);
     }
     APR_ARRAY_PUSH(cells, const char *) = rule->category;
@@ -87,6 +87,19 @@ static int measure_column(const apr_array_header_t *cells, int columns,
     return (int)widest;
 }
 
+/* The line between the head and the rows. */
+static void print_line(const apr_array_header_t *cells, int columns)
+{
+    for (int i = 0; i < columns; i++) {
+        putchar('|');
+        for (int left = measure_column(cells, columns, i) + 2; left > 0;
+             left--) {
+            putchar('-');
+        }
+    }
+    puts("|");
+}
+
 static void print_cells(const apr_array_header_t *cells, int columns)
 {
     for (int i = 0; i < cells->nelts; i++) {
@@ -96,13 +109,7 @@ static void print_cells(const apr_array_header_t *cells, int columns)
             puts("|");
         }
         if (i == columns - 1) {
-            for (int k = 0; k < columns; k++) {
-                printf(
-                    "|%.*s", measure_column(cells, columns, k) + 2,
-                    "------------------------------------------------------"
-                    "------------------------------------------------------");
-            }
-            puts("|");
+            print_line(cells, columns);
         }
     }
 }
@@ -132,8 +139,8 @@ static void print_difference(const apr_array_header_t *rules, const char *first,
     printf("\n%s -> %s\n", first, second);
     for (int i = 0; i < rules->nelts; i++) {
         const rlr_rule_t *rule = APR_ARRAY_IDX(rules, i, const rlr_rule_t *);
-        const char *before = print_limit(rule, first, pool);
-        const char *after = print_limit(rule, second, pool);
+        const char *before = format_limit(rule, first, pool);
+        const char *after = format_limit(rule, second, pool);
 
         if (strcmp(before, after) != 0) {
             printf("  %-20s %12s -> %s\n", rule->name, before, after);

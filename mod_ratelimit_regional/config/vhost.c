@@ -221,8 +221,8 @@ static void set_options(rlr_vhost_t *vhost, const rlr_config_t *config,
         == RLR_ENGINE_DRY_RUN;
 }
 
-static const rlr_lookup_t *make_lookup(const rlr_vhost_t *vhost,
-                                       apr_pool_t *pool)
+const rlr_rule_t **rlr_vhost_list_rules(const rlr_vhost_t *vhost,
+                                        apr_pool_t *pool)
 {
     int count = vhost->rules->nelts;
     const rlr_rule_t **rules = apr_palloc(
@@ -231,7 +231,7 @@ static const rlr_lookup_t *make_lookup(const rlr_vhost_t *vhost,
     for (int i = 0; i < count; i++) {
         rules[i] = APR_ARRAY_IDX(vhost->rules, i, rlr_vhost_rule_t).rule;
     }
-    return rlr_lookup_make(rules, count, vhost->strip_prefix, pool);
+    return rules;
 }
 
 static void make_rules(rlr_vhost_t *vhost, const rlr_config_t *config,
@@ -244,7 +244,9 @@ static void make_rules(rlr_vhost_t *vhost, const rlr_config_t *config,
         add_rule(vhost, config, APR_ARRAY_IDX(rules, i, const rlr_rule_t *),
                  pool);
     }
-    vhost->lookup = make_lookup(vhost, pool);
+    vhost->lookup = rlr_lookup_make(rlr_vhost_list_rules(vhost, pool),
+                                    vhost->rules->nelts, vhost->strip_prefix,
+                                    pool);
 }
 
 static bool is_same_text(const char *a, const char *b)

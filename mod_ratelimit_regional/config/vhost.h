@@ -81,6 +81,11 @@ void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
                          const apr_array_header_t *names, const uint32_t *rows,
                          apr_pool_t *pool);
 
+/* Returns the virtual host's rules in order, vhost->rules->nelts of them, in
+ * pool. */
+const rlr_rule_t **rlr_vhost_list_rules(const rlr_vhost_t *vhost,
+                                        apr_pool_t *pool);
+
 /* Returns the server's name and port for messages, in pool. */
 const char *rlr_vhost_server_name(const server_rec *server, apr_pool_t *pool);
 

@@ -10,21 +10,8 @@
 #include "config.h"
 #include "vhost.h"
 
+/* Servers that a warning names; it counts the others. */
 #define NAMED_SERVERS 5
-
-/* The rules of a virtual host, for rlr_rule_find_cover(). */
-static const rlr_rule_t *const *list_rules(const rlr_vhost_t *vhost,
-                                           apr_pool_t *pool)
-{
-    apr_array_header_t *rules = apr_array_make(pool, vhost->rules->nelts,
-                                               sizeof(const rlr_rule_t *));
-
-    for (int i = 0; i < vhost->rules->nelts; i++) {
-        APR_ARRAY_PUSH(rules, const rlr_rule_t *) =
-            APR_ARRAY_IDX(vhost->rules, i, rlr_vhost_rule_t).rule;
-    }
-    return (const rlr_rule_t *const *)rules->elts;
-}
 
 /* Records the text; true if it had not been recorded before. */
 static bool is_first(apr_hash_t *seen, const char *text, apr_pool_t *pool)
@@ -79,7 +66,7 @@ static apr_array_header_t *find_covers(const rlr_vhost_t *vhost,
 static void check_vhost(const rlr_vhost_t *vhost, server_rec *server,
                         apr_hash_t *seen, apr_pool_t *pool)
 {
-    const rlr_rule_t *const *rules = list_rules(vhost, pool);
+    const rlr_rule_t *const *rules = rlr_vhost_list_rules(vhost, pool);
 
     /* Bounded: a name per rule of the configuration, at start. */
     for (int i = 1; i < vhost->rules->nelts; i++) {
@@ -102,7 +89,7 @@ static void check_vhost(const rlr_vhost_t *vhost, server_rec *server,
 }
 
 /* Warns of servers without a region whose engine is not Off. */
-static void warn_of_open_servers(server_rec *main_server, apr_pool_t *pool)
+static void warn_of_unlimited_servers(server_rec *main_server, apr_pool_t *pool)
 {
     apr_array_header_t *names = apr_array_make(pool, 4, sizeof(const char *));
     int count = 0;
@@ -120,10 +107,11 @@ static void warn_of_open_servers(server_rec *main_server, apr_pool_t *pool)
     }
     if (count > 0) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     RLR_LOGNO(0106) "%d servers have no RateLimitRegion and "
-                                     "limit nothing: %s%s; if intended, set "
-                                     "RateLimitEngine Off there",
-                     count, apr_array_pstrcat(pool, names, ' '),
+                     RLR_LOGNO(0106) "%d server%s without RateLimitRegion: "
+                                     "nothing is limited at %s%s; if intended, "
+                                     "set RateLimitEngine Off there",
+                     count, count == 1 ? "" : "s",
+                     apr_array_pstrcat(pool, names, ' '),
                      count > NAMED_SERVERS ? " ..." : "");
     }
 }
@@ -149,5 +137,5 @@ void rlr_vhost_warn(server_rec *main_server, apr_pool_t *pool)
             check_vhost(vhost, server, seen, pool);
         }
     }
-    warn_of_open_servers(main_server, pool);
+    warn_of_unlimited_servers(main_server, pool);
 }

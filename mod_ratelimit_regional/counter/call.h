@@ -11,16 +11,11 @@ typedef struct rlr_call_t {
     const rlr_table_request_t *request;
     const rlr_clock_t *clock;
     rlr_table_key_t key;
-    /* The shared counter of the key while the key has no slot; see shared.h.
+    /* The shared counter of the key while the key has no slot; see overflow.h.
      * For a key without a holder it is the key itself. */
     rlr_table_key_t shared;
     bool is_peek; /* decides without charging */
 } rlr_call_t;
-
-static inline bool rlr_limit_equal(rlr_limit_t a, rlr_limit_t b)
-{
-    return a.count == b.count && a.interval_sec == b.interval_sec;
-}
 
 /* Charges the window, or peeks; see window.h for the arguments. False: no
  * decision, the window was built for another key or limit. */

@@ -31,7 +31,7 @@ static bool carry_shared_locked(const rlr_table_t *table,
 {
     rlr_slot_t *slot = rlr_slot_find(table, shared);
 
-    rlr_slot_note_shared(table, shared->row, limit.interval_sec, clock);
+    rlr_slot_record_shared(table, shared->row, limit.interval_sec, clock);
     if (slot != NULL) {
         rlr_slot_widen_locked(slot, shared->owner, shared->row, limit, copy,
                               clock);
@@ -143,7 +143,7 @@ static void carry_counters(const rlr_table_t *table, const rlr_table_t *old,
     rlr_counters_t sum;
 
     rlr_walk_counters(old, old_row, &sum);
-    line->allowed += sum.allowed;
+    line->admitted += sum.admitted;
     line->refused += sum.refused;
     line->would_refuse += sum.would_refuse;
     line->overflow += sum.overflow;

@@ -43,7 +43,7 @@ static inline void rlr_count_decision(const rlr_table_t *table,
                                  + (uint32_t)sched_getcpu() % RLR_STRIPES];
 
     if (decision->window.admitted) {
-        rlr_count_one(&line->allowed);
+        rlr_count_one(&line->admitted);
     }
     else if (request->dry_run) {
         rlr_count_one(&line->would_refuse);

@@ -6,7 +6,7 @@
  * The segment has no pointers; all offsets follow from the counts in the
  * header. Each part is 64-byte aligned:
  *
- *    header      magic, layout version, counts, secret, generation
+ *    header      magic, layout version, counts, secret, generation, repair
  *    locks       256 + 16 + 1 robust process-shared mutexes, see below
  *    rows        per row (a rule in a region) 24 bytes: the hash of its name,
  *                written by attach only, with which its keys are hashed; the
@@ -18,8 +18,8 @@
  *                hashes map to the u64; see share.h
  *    tags        per set 8 x u64, one cache line: first half of the hash,
  *                0 = free
- *    slots       per set 8 x 320 bytes: row, generation, window (its owner is
- *                the second half of the hash), holder
+ *    slots       per set 8 x 320 bytes: row, generation, time of the last
+ *                log line, window (with the second half of the hash), holder
  *
  * Lock i guards the sets s with s % 256 == i: writes of tags and holders, and
  * the rebuilding of windows. The next 16 guard the rebuilding of overflow
@@ -31,9 +31,10 @@
  * lock at a time. The repair never waits for a lock. A carry-over takes locks
  * of the new segment while it holds one of the old segment, never the reverse.
  *
- * Of the eight slots of a set five are open to all keys, one to keys with short
- * intervals, so that keys with intervals of an hour cannot fill the table for
- * an hour, one to shared counters, and one to both of these.
+ * The slots of a set are its ways, as in a processor's cache. Five of the eight
+ * are open to all keys, one to keys with short intervals, so that keys with
+ * intervals of an hour cannot fill the table for an hour, one to shared
+ * counters, and one to both of these.
  */
 #ifndef RLR_LAYOUT_H
 #define RLR_LAYOUT_H
@@ -63,16 +64,6 @@
 /* The longest short interval. */
 #define RLR_SHORT_SEC 60U
 
-/* Phases of a repair of the shares, in order; see repair.h. */
-typedef enum rlr_repair_phase_t {
-    RLR_REPAIR_NONE,
-    RLR_REPAIR_DUE,   /* a lock's owner died: counts may be too high */
-    RLR_REPAIR_RESET, /* marks all sets as not recounted */
-    RLR_REPAIR_CLEAR, /* sets all recounts to 0 */
-    RLR_REPAIR_COUNT, /* adds the slots of each set to the recounts */
-    RLR_REPAIR_APPLY  /* replaces the counts by the recounts */
-} rlr_repair_phase_t;
-
 typedef struct rlr_segment_t {
     uint64_t magic; /* written last by create */
     uint32_t layout;
@@ -81,7 +72,7 @@ typedef struct rlr_segment_t {
     uint32_t rows_used;
     /* Configurations attached so far; children of older ones compare it. */
     _Atomic uint32_t generation;
-    _Atomic uint32_t repair; /* rlr_repair_phase_t */
+    _Atomic uint32_t repair; /* rlr_repair_phase_t of repair_state.h */
     uint64_t size;
     unsigned char secret[RLR_TABLE_SECRET_SIZE];
     _Atomic uint32_t sweep_set; /* the set where the next sweep starts */
@@ -103,7 +94,7 @@ typedef struct rlr_row_t {
 } rlr_row_t;
 
 typedef struct rlr_counter_t {
-    _Alignas(64) _Atomic uint64_t allowed;
+    _Alignas(64) _Atomic uint64_t admitted;
     _Atomic uint64_t refused;
     _Atomic uint64_t would_refuse;
     _Atomic uint64_t overflow;

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "repair_state.h"
+
 #define REPAIR_LOCK (RLR_LOCKS - 1)
 
 /* Waits of one second each for a lock; several, since the whole machine may
@@ -46,13 +48,14 @@ static int take(pthread_mutex_t *mutex)
     return rv;
 }
 
-/* Handles the result of take() or a trylock; true if the lock is held. */
-static bool has_taken(const rlr_table_t *table, uint32_t index, int rv)
+/* Whether the lock is held after take() or a trylock; recovers the lock of a
+ * dead owner. */
+static bool is_held(const rlr_table_t *table, uint32_t index, int rv)
 {
     if (rv == EOWNERDEAD) {
         /* First: if this process dies before the next line, the next owner
          * repeats it. */
-        rlr_segment_mark_damaged(table);
+        rlr_repair_request(table);
         rv = pthread_mutex_consistent(&table->locks[index].mutex);
     }
     return rv == 0;
@@ -60,13 +63,13 @@ static bool has_taken(const rlr_table_t *table, uint32_t index, int rv)
 
 static bool lock(const rlr_table_t *table, uint32_t index)
 {
-    return has_taken(table, index, take(&table->locks[index].mutex));
+    return is_held(table, index, take(&table->locks[index].mutex));
 }
 
 static bool try_lock(const rlr_table_t *table, uint32_t index)
 {
-    return has_taken(table, index,
-                     pthread_mutex_trylock(&table->locks[index].mutex));
+    return is_held(table, index,
+                   pthread_mutex_trylock(&table->locks[index].mutex));
 }
 
 static void unlock(const rlr_table_t *table, uint32_t index)

@@ -6,29 +6,14 @@
 
 #include "layout.h"
 
-/* Whether a repair of the shares is due or unfinished. */
-static inline bool rlr_segment_is_damaged(const rlr_table_t *table)
-{
-    return atomic_load_explicit(&table->segment->repair, memory_order_relaxed)
-        != RLR_REPAIR_NONE;
-}
-
-/* Starts or restarts a repair. Relaxed: other threads may see it late, because
- * damaged counts are too high, never too low. */
-static inline void rlr_segment_mark_damaged(const rlr_table_t *table)
-{
-    atomic_store_explicit(&table->segment->repair, RLR_REPAIR_DUE,
-                          memory_order_relaxed);
-}
-
 static inline rlr_lock_t *rlr_lock_get(const rlr_table_t *table, uint32_t set)
 {
     return &table->locks[set % RLR_SET_LOCKS];
 }
 
 /* Takes the lock of one set. Here and below, a lock whose owner died is
- * recovered and the segment marked as damaged. False: a live owner has held it
- * for three seconds, or the system failed. */
+ * recovered and a repair requested. False: a live owner has held it for three
+ * seconds, or the system failed. */
 bool rlr_lock_set(const rlr_table_t *table, uint32_t set);
 /* Likewise, but false at once if another thread holds the lock. */
 bool rlr_lock_try_set(const rlr_table_t *table, uint32_t set);

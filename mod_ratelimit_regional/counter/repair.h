@@ -14,6 +14,7 @@
 #define RLR_REPAIR_H
 
 #include "lock.h"
+#include "repair_state.h"
 
 /* Units of work per call, at most: locks, counters or slots. */
 #define RLR_REPAIR_WORK 1024U

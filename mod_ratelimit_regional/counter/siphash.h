@@ -20,7 +20,7 @@ typedef struct rlr_siphash_t {
     uint64_t second;
 } rlr_siphash_t;
 
-/* The hash of `length` bytes at `data` (NULL only with length 0). */
+/* Returns the hash of `length` bytes at `data` (NULL only with length 0). */
 rlr_siphash_t rlr_siphash_compute(const unsigned char key[RLR_SIPHASH_KEY_SIZE],
                                   const void *data, size_t length);
 

@@ -10,7 +10,7 @@
 #define SWEPT_SETS 8U
 
 /* Added to the recorded time, so that it is written about once a second. */
-#define NOTE_SLACK_MS 1000U
+#define RECORD_SLACK_MS 1000U
 
 /* A clock that stands still: to read the real one sixteen times would cost more
  * than the claim. An older time only keeps a window live for longer. */
@@ -265,19 +265,18 @@ void rlr_slot_sweep(const rlr_table_t *table, uint64_t holder,
     }
 }
 
-bool rlr_slot_reset(rlr_slot_t *slot, uint64_t owner, const rlr_clock_t *clock)
+void rlr_slot_reset(rlr_slot_t *slot, uint64_t owner, const rlr_clock_t *clock)
 {
     rlr_time_t now;
 
     if (!rlr_window_reset(&slot->window, owner)) {
-        return false;
+        return;
     }
     clock->read(&now, clock->baton);
     atomic_store_explicit(
         &slot->logged_ms,
         rlr_layout_unlogged(rlr_window_limit(&slot->window), &now),
         memory_order_relaxed);
-    return true;
 }
 
 static rlr_limit_t widest(rlr_limit_t a, rlr_limit_t b)
@@ -328,19 +327,19 @@ bool rlr_slot_widen_overflow(const rlr_table_t *table,
     return true;
 }
 
-void rlr_slot_note_shared(const rlr_table_t *table, uint32_t row,
-                          uint32_t interval_sec, const rlr_clock_t *clock)
+void rlr_slot_record_shared(const rlr_table_t *table, uint32_t row,
+                            uint32_t interval_sec, const rlr_clock_t *clock)
 {
     _Atomic uint64_t *until_ms = &table->row_parts[row].shared_until_ms;
-    uint64_t noted = atomic_load_explicit(until_ms, memory_order_relaxed);
+    uint64_t recorded = atomic_load_explicit(until_ms, memory_order_relaxed);
     rlr_time_t now;
     uint64_t end;
 
     clock->read(&now, clock->baton);
     end = now.ceil_ms + interval_sec * 1000ULL;
-    while (noted < end
+    while (recorded < end
            && !atomic_compare_exchange_weak_explicit(
-               until_ms, &noted, end + NOTE_SLACK_MS, memory_order_relaxed,
+               until_ms, &recorded, end + RECORD_SLACK_MS, memory_order_relaxed,
                memory_order_relaxed)) {
     }
 }
@@ -348,13 +347,13 @@ void rlr_slot_note_shared(const rlr_table_t *table, uint32_t row,
 bool rlr_slot_has_shared(const rlr_table_t *table, uint32_t row,
                          const rlr_clock_t *clock)
 {
-    uint64_t noted = atomic_load_explicit(
+    uint64_t recorded = atomic_load_explicit(
         &table->row_parts[row].shared_until_ms, memory_order_relaxed);
     rlr_time_t now;
 
-    if (noted == 0) {
+    if (recorded == 0) {
         return false;
     }
     clock->read(&now, clock->baton);
-    return now.floor_ms <= noted;
+    return now.floor_ms <= recorded;
 }

@@ -23,8 +23,8 @@ rlr_slot_t *rlr_slot_claim_locked(const rlr_table_t *table,
                                   rlr_window_copy_t *copy,
                                   const rlr_time_t *now);
 
-/* Empties the slot's window if it belongs to `owner`. */
-bool rlr_slot_reset(rlr_slot_t *slot, uint64_t owner, const rlr_clock_t *clock);
+/* Empties the slot's window, if it still belongs to `owner`. */
+void rlr_slot_reset(rlr_slot_t *slot, uint64_t owner, const rlr_clock_t *clock);
 
 /* Searches a few sets for dead keys of the holder (and of holders with the
  * same counter) and reclaims their slots. Each call continues where the last
@@ -44,14 +44,14 @@ bool rlr_slot_widen_overflow(const rlr_table_t *table,
                              const rlr_window_copy_t *copy,
                              const rlr_clock_t *clock);
 
-/*
- * Records that a shared counter of the rule may be in use for an interval from
- * now, or returns whether any is: then a new key of the rule may have been
- * charged already. No lock; a thread with a key's locks sees the records of
- * all previous holders.
- */
-void rlr_slot_note_shared(const rlr_table_t *table, uint32_t row,
-                          uint32_t interval_sec, const rlr_clock_t *clock);
+/* Records that a shared counter of the row may be in use for an interval from
+ * now. No lock. */
+void rlr_slot_record_shared(const rlr_table_t *table, uint32_t row,
+                            uint32_t interval_sec, const rlr_clock_t *clock);
+
+/* Whether a shared counter of the row may be in use: then a new key may have
+ * been charged already. No lock; a thread with a key's locks sees the records
+ * of all threads that held them before. */
 bool rlr_slot_has_shared(const rlr_table_t *table, uint32_t row,
                          const rlr_clock_t *clock);
 

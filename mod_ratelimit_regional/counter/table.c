@@ -9,7 +9,7 @@
 
 #include "count.h"
 #include "repair.h"
-#include "shared.h"
+#include "overflow.h"
 
 typedef enum step_t {
     STEP_DECIDED,
@@ -56,7 +56,7 @@ static rlr_limit_t settle_limit_locked(const rlr_call_t *call, rlr_slot_t *slot)
     if (rlr_limit_equal(built, limit)) {
         return limit;
     }
-    if (rlr_limit_valid(built) && (int16_t)(newest - generation) > 0) {
+    if (rlr_limit_is_valid(built) && (int16_t)(newest - generation) > 0) {
         return built;
     }
     rlr_window_close(&copy, &slot->window, limit.interval_sec, false,
@@ -104,7 +104,7 @@ static bool claim_locked(const rlr_call_t *call, bool with_shared,
     rlr_window_copy_t copy = {.count = 0, .group = 1};
     rlr_time_t now;
 
-    if (with_shared && !rlr_shared_copy_locked(&copy, &interval_sec, call)) {
+    if (with_shared && !rlr_overflow_copy_locked(&copy, &interval_sec, call)) {
         return false;
     }
     if (!is_outdated(table) || !would_drop(limit, &copy, interval_sec)) {
@@ -141,8 +141,8 @@ static step_t decide_locked(const rlr_call_t *call, bool with_shared,
     if (!with_shared) {
         return STEP_SHARED;
     }
-    return rlr_shared_decide_locked(call, decision, slot) ? STEP_DECIDED
-                                                          : STEP_FAILED;
+    return rlr_overflow_decide_locked(call, decision, slot) ? STEP_DECIDED
+                                                            : STEP_FAILED;
 }
 
 /* Sets the key's holder; true if the locks of the shared counter are needed
@@ -169,7 +169,7 @@ static rlr_slot_t *decide_with_locks(rlr_call_t *call,
     rlr_slot_t *slot;
     step_t step;
 
-    if (rlr_segment_is_damaged(table)) {
+    if (rlr_repair_is_pending(table)) {
         rlr_repair_step(table);
     }
     do {
@@ -231,7 +231,7 @@ void rlr_table_admit(const rlr_table_t *table,
         refuse_undecided(decision);
         return;
     }
-    slot = rlr_limit_valid(request->limit) ? decide(&call, decision) : NULL;
+    slot = rlr_limit_is_valid(request->limit) ? decide(&call, decision) : NULL;
     if (slot == NULL) {
         refuse_undecided(decision);
     }
@@ -250,7 +250,7 @@ void rlr_table_peek(const rlr_table_t *table,
 
     clear_flags(decision);
     if (!make_call(&call, table, request, clock, true)
-        || !rlr_limit_valid(request->limit)
+        || !rlr_limit_is_valid(request->limit)
         || decide(&call, decision) == NULL) {
         refuse_undecided(decision);
     }

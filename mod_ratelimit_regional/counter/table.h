@@ -92,6 +92,12 @@ void rlr_table_peek(const rlr_table_t *table,
                     const rlr_table_request_t *request,
                     const rlr_clock_t *clock, rlr_table_decision_t *decision);
 
+/* The type of rlr_table_admit() and rlr_table_peek(). */
+typedef void rlr_table_decide_t(const rlr_table_t *table,
+                                const rlr_table_request_t *request,
+                                const rlr_clock_t *clock,
+                                rlr_table_decision_t *decision);
+
 /* Whether the key has a slot. No lock; request->limit is ignored. */
 bool rlr_table_knows(const rlr_table_t *table,
                      const rlr_table_request_t *request);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the whole table, for the operator and for tests. No request calls
- * this. */
+/* Sums counters, counts live keys, and validates the segment. */
 #include "walk.h"
 
 #include <stddef.h>
 #include <string.h>
 
+#include "repair_state.h"
 #include "slot.h"
 
 static uint64_t get_tag(const rlr_table_t *table, uint32_t set, uint32_t way)
@@ -21,21 +21,20 @@ void rlr_walk_counters(const rlr_table_t *table, uint32_t row,
 
     memset(counters, 0, sizeof(*counters));
     for (uint32_t i = 0; row < table->rows && i < RLR_STRIPES; i++) {
-        counters->allowed += lines[i].allowed;
+        counters->admitted += lines[i].admitted;
         counters->refused += lines[i].refused;
         counters->would_refuse += lines[i].would_refuse;
         counters->overflow += lines[i].overflow;
     }
 }
 
-uint32_t rlr_walk_capacity(const rlr_table_t *table)
+uint32_t rlr_walk_slots(const rlr_table_t *table)
 {
     return table->sets * RLR_WAYS;
 }
 
 uint32_t rlr_walk_live_keys(const rlr_table_t *table, uint32_t *keys,
-                            uint32_t rows, uint32_t *capacity,
-                            const rlr_clock_t *clock)
+                            uint32_t rows, const rlr_clock_t *clock)
 {
     uint32_t live = 0;
 
@@ -52,9 +51,6 @@ uint32_t rlr_walk_live_keys(const rlr_table_t *table, uint32_t *keys,
                 }
             }
         }
-    }
-    if (capacity != NULL) {
-        *capacity = rlr_walk_capacity(table);
     }
     return live;
 }
@@ -110,7 +106,7 @@ static const char *validate_slot(const rlr_table_t *table, uint32_t set,
 /* A counter may be too high after the death of a process, and only then. */
 static const char *validate_shares(const rlr_table_t *table)
 {
-    uint32_t slots = rlr_walk_capacity(table);
+    uint32_t slots = rlr_walk_slots(table);
     uint64_t held = 0;
     uint64_t counted = 0;
 
@@ -121,7 +117,7 @@ static const char *validate_shares(const rlr_table_t *table)
             return "an address with more than its share";
         }
     }
-    return counted < held && !rlr_segment_is_damaged(table)
+    return counted < held && !rlr_repair_is_pending(table)
         ? "more slots than counted"
         : NULL;
 }

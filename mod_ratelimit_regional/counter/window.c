@@ -32,7 +32,7 @@
 
 #include "window_state.h"
 
-bool rlr_limit_valid(rlr_limit_t limit)
+bool rlr_limit_is_valid(rlr_limit_t limit)
 {
     return limit.count >= 1 && limit.count <= RLR_LIMIT_COUNT_MAX
         && limit.interval_sec >= 1
@@ -45,7 +45,8 @@ rlr_limit_t rlr_window_limit(const rlr_window_t *window)
         atomic_load_explicit(&window->limit, memory_order_acquire));
 }
 
-static bool is_over(uint32_t mark, uint32_t interval_ms, const rlr_time_t *now)
+static bool has_expired(uint32_t mark, uint32_t interval_ms,
+                        const rlr_time_t *now)
 {
     return (int32_t)((uint32_t)now->floor_ms - mark) >= (int32_t)interval_ms;
 }
@@ -60,12 +61,13 @@ void rlr_window_drop(rlr_window_view_t *view, const rlr_window_t *window,
     }
     newest = rlr_window_index(view, view->length - 1);
     if (rlr_window_eras_since(view, now) >= 2
-        || is_over(rlr_window_mark(window, newest), interval_ms, now)) {
+        || has_expired(rlr_window_mark(window, newest), interval_ms, now)) {
         rlr_window_empty(view);
         return;
     }
-    while (view->length > 1
-           && is_over(rlr_window_mark(window, view->head), interval_ms, now)) {
+    while (
+        view->length > 1
+        && has_expired(rlr_window_mark(window, view->head), interval_ms, now)) {
         view->head = rlr_window_index(view, 1);
         view->length--;
     }
@@ -163,8 +165,8 @@ static bool take_snapshot(snapshot_t *snapshot, const rlr_window_t *window,
  * Adds one admission to the view and raises its mark; *stamp is the mark's
  * time. False: another thread has written the mark; the caller takes a new
  * snapshot. Release: a thread that reads this mark and then the state sees at
- * least the state that allowed this write, by which a refusal detects that its
- * marks do not belong to its state.
+ * least the state of the snapshot, by which a refusal detects that its marks do
+ * not belong to its state.
  */
 static bool take_mark(snapshot_t *snapshot, uint32_t *stamp,
                       rlr_window_t *window, uint32_t group)

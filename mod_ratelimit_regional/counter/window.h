@@ -71,9 +71,15 @@ typedef enum rlr_window_result_t {
 } rlr_window_result_t;
 
 /* Whether both numbers are in range. All functions need a valid limit. */
-bool rlr_limit_valid(rlr_limit_t limit);
+bool rlr_limit_is_valid(rlr_limit_t limit);
 
-/* The limit that the window was built for; {0, 0} before the first build. */
+static inline bool rlr_limit_equal(rlr_limit_t a, rlr_limit_t b)
+{
+    return a.count == b.count && a.interval_sec == b.interval_sec;
+}
+
+/* Returns the limit that the window was built for; {0, 0} before the first
+ * build. */
 rlr_limit_t rlr_window_limit(const rlr_window_t *window);
 
 /*

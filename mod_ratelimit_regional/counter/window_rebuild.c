@@ -239,7 +239,7 @@ const char *rlr_window_validate(const rlr_window_t *window,
             ? NULL
             : "an empty window with a count";
     }
-    if (!rlr_limit_valid(limit)) {
+    if (!rlr_limit_is_valid(limit)) {
         return "marks without a limit";
     }
     if (view.head >= RLR_WINDOW_RING || view.length > RLR_WINDOW_MARKS

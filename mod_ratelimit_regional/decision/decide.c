@@ -45,15 +45,15 @@ static const rlr_quota_t *find_quota(const rlr_vhost_rule_t *rule,
                                      rlr_subject_t *subject)
 {
     rlr_key_t key = rule->rule->key;
-    const rlr_quota_t *own;
+    const rlr_quota_t *override;
 
     if (rule->overrides == NULL) {
         return &rule->quota;
     }
-    own = apr_hash_get(rule->overrides,
-                       rlr_credential_digest(&subject->credentials[key]),
-                       RLR_DIGEST_BYTES);
-    return own != NULL ? own : &rule->quota;
+    override = apr_hash_get(rule->overrides,
+                            rlr_credential_digest(&subject->credentials[key]),
+                            RLR_DIGEST_BYTES);
+    return override != NULL ? override : &rule->quota;
 }
 
 /* ---- Exemptions ---- */
@@ -112,7 +112,7 @@ static rlr_table_request_t make_request(
 
 /* Whether the key is known, or its address may send another new key. */
 static bool is_admitted_key(const rlr_vhost_t *vhost, rlr_subject_t *subject,
-                            rlr_key_t key, rlr_new_keys_count_t *count)
+                            rlr_key_t key, rlr_table_decide_t *table_decide)
 {
     const rlr_new_keys_t *new_keys = &vhost->new_keys;
     unsigned char identity[RLR_IDENTITY_MAX];
@@ -125,20 +125,20 @@ static bool is_admitted_key(const rlr_vhost_t *vhost, rlr_subject_t *subject,
 
     fresh.dry_run = new_keys->dry_run;
     return rlr_new_keys_admit(vhost->table, &known, &fresh,
-                              &rlr_clock_monotonic, count);
+                              &rlr_clock_monotonic, table_decide);
 }
 
 /* The rule for the subject. A new key beyond the limit is ignored, and the
  * request is charged to the address. */
 static const rlr_vhost_rule_t *find_rule_of_known_key(
     const rlr_vhost_t *vhost, rlr_subject_t *subject,
-    rlr_new_keys_count_t *count)
+    rlr_table_decide_t *table_decide)
 {
     const rlr_vhost_rule_t *rule = find_rule(vhost, subject);
 
     if (vhost->new_keys.limit.count == 0 || rule == NULL
         || rlr_keys[rule->rule->key].header == NULL
-        || is_admitted_key(vhost, subject, rule->rule->key, count)) {
+        || is_admitted_key(vhost, subject, rule->rule->key, table_decide)) {
         return rule;
     }
     for (int key = 0; key < RLR_KEYS; key++) {
@@ -150,10 +150,10 @@ static const rlr_vhost_rule_t *find_rule_of_known_key(
 /* ---- Decisions ---- */
 
 static void decide(rlr_decision_t *decision, const rlr_vhost_t *vhost,
-                   rlr_subject_t *subject, rlr_new_keys_count_t *count)
+                   rlr_subject_t *subject, rlr_table_decide_t *table_decide)
 {
     const rlr_vhost_rule_t *rule = find_rule_of_known_key(vhost, subject,
-                                                          count);
+                                                          table_decide);
     unsigned char identity[RLR_IDENTITY_MAX];
     rlr_table_request_t request;
 
@@ -166,7 +166,8 @@ static void decide(rlr_decision_t *decision, const rlr_vhost_t *vhost,
     request = make_request(identity, vhost, subject, rule->rule->key, rule->row,
                            decision->quota->limit);
     request.dry_run = rule->dry_run;
-    count(vhost->table, &request, &rlr_clock_monotonic, &decision->counter);
+    table_decide(vhost->table, &request, &rlr_clock_monotonic,
+                 &decision->counter);
     if (decision->counter.window.admitted) {
         decision->outcome = RLR_ADMITTED;
     }
@@ -179,7 +180,7 @@ static void decide_unless_exempt(rlr_decision_t *decision,
                                  const rlr_vhost_t *vhost,
                                  rlr_subject_t *subject,
                                  apr_sockaddr_t *address,
-                                 rlr_new_keys_count_t *count)
+                                 rlr_table_decide_t *table_decide)
 {
     memset(decision, 0, sizeof(*decision));
     decision->vhost = vhost;
@@ -187,7 +188,7 @@ static void decide_unless_exempt(rlr_decision_t *decision,
         decision->outcome = RLR_EXEMPT;
         return;
     }
-    decide(decision, vhost, subject, count);
+    decide(decision, vhost, subject, table_decide);
 }
 
 void rlr_decide_admit(rlr_decision_t *decision, const rlr_vhost_t *vhost,

@@ -28,7 +28,7 @@ typedef struct rlr_decision_t {
     /* Of the rule, or of the key's override. */
     const rlr_quota_t *quota;
     rlr_table_decision_t counter;
-    /* Refused, but allowed to reach the status page. */
+    /* Refused, but let through to the status page. */
     bool for_status;
 } rlr_decision_t;
 

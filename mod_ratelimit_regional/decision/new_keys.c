@@ -12,32 +12,32 @@ static const rlr_limit_t known_limit = {2, KNOWN_SEC};
  * use always has a live mark and keeps its slot. */
 static void stay_known(const rlr_table_t *table,
                        const rlr_table_request_t *known,
-                       const rlr_clock_t *clock, rlr_new_keys_count_t *count)
+                       const rlr_clock_t *clock, rlr_table_decide_t *decide)
 {
     rlr_table_decision_t decision;
 
     rlr_table_peek(table, known, clock, &decision);
     if (decision.window.admitted
         && decision.window.reset_ms < KNOWN_SEC * 1000 / 2) {
-        count(table, known, clock, &decision);
+        decide(table, known, clock, &decision);
     }
 }
 
 bool rlr_new_keys_admit(const rlr_table_t *table, rlr_table_request_t *known,
                         const rlr_table_request_t *fresh,
-                        const rlr_clock_t *clock, rlr_new_keys_count_t *count)
+                        const rlr_clock_t *clock, rlr_table_decide_t *decide)
 {
     rlr_table_decision_t decision;
 
     known->limit = known_limit;
     if (rlr_table_knows(table, known)) {
-        stay_known(table, known, clock, count);
+        stay_known(table, known, clock, decide);
         return true;
     }
-    count(table, fresh, clock, &decision);
+    decide(table, fresh, clock, &decision);
     if (!decision.window.admitted && !fresh->dry_run) {
         return false;
     }
-    count(table, known, clock, &decision);
+    decide(table, known, clock, &decision);
     return true;
 }

@@ -7,17 +7,14 @@
 
 #include "../counter/table.h"
 
-/* rlr_table_admit, or rlr_table_peek for a query. */
-typedef void rlr_new_keys_count_t(const rlr_table_t *table,
-                                  const rlr_table_request_t *request,
-                                  const rlr_clock_t *clock,
-                                  rlr_table_decision_t *decision);
-
-/* Whether a key is admitted: it is known, or its address may send another new
+/*
+ * Whether a key is admitted: it is known, or its address may send another new
  * key. `known` is the key in the row of known keys; its limit is set here.
- * `fresh` is the address in the row of new keys. A dry run admits every key. */
+ * `fresh` is the address in the row of new keys. A dry run admits every key.
+ * decide: rlr_table_admit, or rlr_table_peek for a query.
+ */
 bool rlr_new_keys_admit(const rlr_table_t *table, rlr_table_request_t *known,
                         const rlr_table_request_t *fresh,
-                        const rlr_clock_t *clock, rlr_new_keys_count_t *count);
+                        const rlr_clock_t *clock, rlr_table_decide_t *decide);
 
 #endif

@@ -27,6 +27,8 @@ static ap_filter_rec_t *headers_filter;
 
 /* ---- The access log ---- */
 
+#define DECISION_VARIABLE "RATELIMIT_DECISION"
+
 /* apr_table_addn() is faster than a set; no other module sets variables with
  * these names. */
 void rlr_response_set_environment(request_rec *r,
@@ -35,7 +37,7 @@ void rlr_response_set_environment(request_rec *r,
     apr_table_t *variables = r->subprocess_env;
     const rlr_vhost_rule_t *rule = decision->rule;
 
-    apr_table_addn(variables, "RATELIMIT_DECISION",
+    apr_table_addn(variables, DECISION_VARIABLE,
                    rlr_outcome_word(decision->for_status ? RLR_EXEMPT
                                                          : decision->outcome));
     if (rule == NULL) {
@@ -45,6 +47,12 @@ void rlr_response_set_environment(request_rec *r,
     apr_table_addn(variables, "RATELIMIT_KEY", rlr_keys[rule->rule->key].word);
     apr_table_addn(variables, "RATELIMIT_REMAINING",
                    apr_itoa(r->pool, (int)decision->counter.window.remaining));
+}
+
+void rlr_response_set_outcome(request_rec *r, rlr_outcome_t outcome)
+{
+    apr_table_setn(r->subprocess_env, DECISION_VARIABLE,
+                   rlr_outcome_word(outcome));
 }
 
 /* ---- The error log ---- */
@@ -105,16 +113,16 @@ static void put_quota(apr_table_t *headers, put_t *put,
 {
     const rlr_quota_t *quota = decision->quota;
     const rlr_window_decision_t *window = &decision->counter.window;
-    uint32_t until_ms = window->admitted ? window->reset_ms : window->wait_ms;
-    uint32_t until_sec = rlr_quota_seconds(until_ms);
+    uint32_t reset_ms = window->admitted ? window->reset_ms : window->wait_ms;
+    uint32_t reset_sec = rlr_quota_seconds(reset_ms);
 
     /* Rounded twice, the time could exceed the interval. */
-    if (window->admitted && until_sec > quota->limit.interval_sec) {
-        until_sec = quota->limit.interval_sec;
+    if (window->admitted && reset_sec > quota->limit.interval_sec) {
+        reset_sec = quota->limit.interval_sec;
     }
     put(headers, "RateLimit-Policy", quota->policy);
     put(headers, "RateLimit",
-        rlr_quota_left(quota, window->remaining, until_sec, pool));
+        rlr_quota_remaining(quota, window->remaining, reset_sec, pool));
 }
 
 /* Scripts set headers in the one table, proxied servers in the other. */
@@ -168,10 +176,11 @@ void rlr_response_register(void)
 #define DELAY_MAX_MS 16U
 
 /*
- * Delays a refusal in the millisecond of the admission. Times of admissions
- * are rounded up to a millisecond, so that no interval has too many; a wait
- * computed within that millisecond would exceed the interval. (A counter that
- * is shared with keys of longer intervals may require a longer wait.)
+ * Delays a refusal that comes within a millisecond of the admission for whose
+ * expiry the client must wait. Times of admissions are rounded up to a
+ * millisecond, so that no interval has too many; a wait computed in the same
+ * millisecond would exceed the interval. (A counter that is shared with keys of
+ * longer intervals may require a longer wait.)
  */
 static void delay_refusal(rlr_decision_t *decision)
 {
@@ -227,16 +236,7 @@ static const char *find_handler(request_rec *r)
     return problem == NULL ? handler : NULL;
 }
 
-/* Operators over their own limit must be able to see and reset it; `Require`
- * refuses other clients. */
-static bool is_status_page(request_rec *r)
-{
-    const char *handler = find_handler(r);
-
-    return handler != NULL && strcmp(handler, RLR_STATUS_HANDLER) == 0;
-}
-
-static int send_problem(request_rec *r, rlr_part_t body)
+static int send_problem(request_rec *r, rlr_text_t body)
 {
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, alloc);
@@ -247,7 +247,7 @@ static int send_problem(request_rec *r, rlr_part_t body)
     ap_run_insert_error_filter(r);
     APR_BRIGADE_INSERT_TAIL(
         brigade,
-        apr_bucket_pool_create(body.text, body.length, r->pool, alloc));
+        apr_bucket_pool_create(body.bytes, body.length, r->pool, alloc));
     APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_eos_create(alloc));
     ap_pass_brigade(r->output_filters, brigade);
     return OK;
@@ -255,13 +255,11 @@ static int send_problem(request_rec *r, rlr_part_t body)
 
 bool rlr_response_is_for_status(request_rec *r, const rlr_decision_t *decision)
 {
+    const char *handler;
+
     find_location(r, decision->vhost);
-    if (!is_status_page(r)) {
-        return false;
-    }
-    apr_table_setn(r->subprocess_env, "RATELIMIT_DECISION",
-                   rlr_outcome_word(RLR_EXEMPT));
-    return true;
+    handler = find_handler(r);
+    return handler != NULL && strcmp(handler, RLR_STATUS_HANDLER) == 0;
 }
 
 int rlr_response_refuse(request_rec *r, const rlr_decision_t *decision)

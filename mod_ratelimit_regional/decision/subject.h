@@ -98,8 +98,8 @@ size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
 /*
  * Sets *holder to the bytes of the address to which the slots of the subject's
  * keys are counted (counter/share.h), borrowed from the subject, and returns
- * their number. For IPv6 these are the first 64 bits, whatever the virtual
- * host's prefix is: a client has all addresses of such a network.
+ * their number. For IPv6 these are the first 64 bits, independent of the
+ * virtual host's prefix, since a client has all addresses of such a network.
  */
 size_t rlr_subject_holder(const void **holder, const rlr_subject_t *subject);
 

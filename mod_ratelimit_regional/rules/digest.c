@@ -4,26 +4,12 @@
 
 #include <string.h>
 
+#include "hex.h"
+
 #define SHA256_BYTES 32
 
 static const char label[] = "sha256:";
 #define LABEL_LENGTH (sizeof(label) - 1)
-
-static const char hex_digits[] = "0123456789abcdef";
-
-/* 0 to 15, or -1. */
-static int read_digit(char c)
-{
-    const char *found = NULL;
-
-    if (c >= 'A' && c <= 'F') {
-        c = (char)(c - 'A' + 'a');
-    }
-    if (c != '\0') {
-        found = strchr(hex_digits, c);
-    }
-    return found != NULL ? (int)(found - hex_digits) : -1;
-}
 
 bool rlr_digest_parse(rlr_digest_t *digest, const char *text)
 {
@@ -38,7 +24,7 @@ bool rlr_digest_parse(rlr_digest_t *digest, const char *text)
         return false;
     }
     for (size_t i = 0; i < length; i++) {
-        int digit = read_digit(text[i]);
+        int digit = rlr_hex_value(text[i]);
 
         if (digit < 0) {
             return false;
@@ -55,12 +41,13 @@ bool rlr_digest_parse(rlr_digest_t *digest, const char *text)
 void rlr_digest_format(char out[RLR_DIGEST_TEXT_SIZE],
                        const rlr_digest_t *digest)
 {
+    static const char digits[] = "0123456789abcdef";
     char *p = out + LABEL_LENGTH;
 
     memcpy(out, label, LABEL_LENGTH);
     for (int i = 0; i < RLR_DIGEST_BYTES; i++) {
-        *p++ = hex_digits[digest->bytes[i] >> 4];
-        *p++ = hex_digits[digest->bytes[i] & 15];
+        *p++ = digits[digest->bytes[i] >> 4];
+        *p++ = digits[digest->bytes[i] & 15];
     }
     *p = '\0';
 }

@@ -7,6 +7,8 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
+#include "hex.h"
+
 #define UUID_LENGTH 36
 
 static const char uuid_word[] = "{uuid}";
@@ -18,15 +20,6 @@ static const char sample_uuid[] = "9c5b94b1-35ad-49bb-b118-8e8fc24abf80";
 
 /* ---- The path ---- */
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Stands for an encoded slash until the path has been resolved once. No path
  * contains this byte, because %00 is not decoded. */
 #define ENCODED_SLASH '\0'
@@ -37,8 +30,8 @@ static int hex_value(char c)
 static char next_byte(const char **path, bool decode_slash)
 {
     const char *p = *path;
-    int high = p[0] == '%' ? hex_value(p[1]) : -1;
-    int low = high >= 0 ? hex_value(p[2]) : -1;
+    int high = p[0] == '%' ? rlr_hex_value(p[1]) : -1;
+    int low = high >= 0 ? rlr_hex_value(p[2]) : -1;
     int byte = high * 16 + low;
 
     if (low < 0 || byte == 0 || (byte == '/' && !decode_slash)) {
@@ -189,7 +182,7 @@ static bool is_uuid(const char *text)
     for (int i = 0; i < UUID_LENGTH; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
 
-        if (dash ? text[i] != '-' : hex_value(text[i]) < 0) {
+        if (dash ? text[i] != '-' : rlr_hex_value(text[i]) < 0) {
             return false;
         }
     }

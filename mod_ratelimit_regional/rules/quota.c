@@ -16,15 +16,15 @@ static const char *plural(uint32_t count)
     return count == 1 ? "" : "s";
 }
 
-static rlr_part_t make_part(const char *text)
+static rlr_text_t make_text(const char *bytes)
 {
-    rlr_part_t part = {text, strlen(text)};
+    rlr_text_t text = {bytes, strlen(bytes)};
 
-    return part;
+    return text;
 }
 
-static const char *print_refusal(const char *rule, rlr_limit_t limit,
-                                 apr_pool_t *pool)
+static const char *format_refusal(const char *rule, rlr_limit_t limit,
+                                  apr_pool_t *pool)
 {
     return apr_psprintf(
         pool,
@@ -45,18 +45,18 @@ void rlr_quota_init(rlr_quota_t *quota, const char *rule, rlr_limit_t limit,
     quota->limit = limit;
     quota->policy = apr_psprintf(pool, "\"%s\";q=%u;w=%u", rule, limit.count,
                                  limit.interval_sec);
-    quota->left = make_part(apr_psprintf(pool, "\"%s\";r=", rule));
-    quota->refusal = make_part(print_refusal(rule, limit, pool));
-    quota->refusal_end = make_part(
+    quota->remaining = make_text(apr_psprintf(pool, "\"%s\";r=", rule));
+    quota->refusal = make_text(format_refusal(rule, limit, pool));
+    quota->refusal_end = make_text(
         apr_psprintf(pool, ".\",\"violated-policies\":[\"%s\"]}\n", rule));
 }
 
 /* ---- For each response ---- */
 
-static char *add_part(char *out, rlr_part_t part)
+static char *add_text(char *out, rlr_text_t text)
 {
-    memcpy(out, part.text, part.length);
-    return out + part.length;
+    memcpy(out, text.bytes, text.length);
+    return out + text.length;
 }
 
 static char *add_number(char *out, uint32_t number)
@@ -74,35 +74,35 @@ static char *add_number(char *out, uint32_t number)
     return out;
 }
 
-const char *rlr_quota_left(const rlr_quota_t *quota, uint32_t remaining,
-                           uint32_t more_sec, apr_pool_t *pool)
+const char *rlr_quota_remaining(const rlr_quota_t *quota, uint32_t remaining,
+                                uint32_t reset_sec, apr_pool_t *pool)
 {
-    static const rlr_part_t middle = {";t=", 3};
+    static const rlr_text_t middle = {";t=", 3};
     char *text = apr_palloc(
-        pool, quota->left.length + middle.length + 2 * DIGITS + 1);
-    char *end = add_number(add_part(text, quota->left), remaining);
+        pool, quota->remaining.length + middle.length + 2 * DIGITS + 1);
+    char *end = add_number(add_text(text, quota->remaining), remaining);
 
-    end = add_number(add_part(end, middle), more_sec);
+    end = add_number(add_text(end, middle), reset_sec);
     *end = '\0';
     return text;
 }
 
-rlr_part_t rlr_quota_problem(const rlr_quota_t *quota, uint32_t wait_sec,
+rlr_text_t rlr_quota_problem(const rlr_quota_t *quota, uint32_t wait_sec,
                              apr_pool_t *pool)
 {
-    static const rlr_part_t one = {" second", 7};
-    static const rlr_part_t many = {" seconds", 8};
+    static const rlr_text_t one = {" second", 7};
+    static const rlr_text_t many = {" seconds", 8};
     char *text = apr_palloc(pool,
                             quota->refusal.length + DIGITS + many.length
                                 + quota->refusal_end.length);
-    char *end = add_number(add_part(text, quota->refusal), wait_sec);
-    rlr_part_t whole;
+    char *end = add_number(add_text(text, quota->refusal), wait_sec);
+    rlr_text_t problem;
 
-    end = add_part(end, wait_sec == 1 ? one : many);
-    end = add_part(end, quota->refusal_end);
-    whole.text = text;
-    whole.length = (size_t)(end - text);
-    return whole;
+    end = add_text(end, wait_sec == 1 ? one : many);
+    end = add_text(end, quota->refusal_end);
+    problem.bytes = text;
+    problem.length = (size_t)(end - text);
+    return problem;
 }
 
 uint32_t rlr_quota_seconds(uint32_t ms)

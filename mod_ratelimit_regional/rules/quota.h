@@ -8,19 +8,19 @@
 
 #include "../counter/window.h"
 
-/* A text with its length. */
-typedef struct rlr_part_t {
-    const char *text;
+/* A text with its length; without a terminator. */
+typedef struct rlr_text_t {
+    const char *bytes;
     size_t length;
-} rlr_part_t;
+} rlr_text_t;
 
 typedef struct rlr_quota_t {
     rlr_limit_t limit;
-    const char *policy; /* the value of RateLimit-Policy */
-    rlr_part_t left;    /* the value of RateLimit, up to its number */
+    const char *policy;   /* the value of RateLimit-Policy */
+    rlr_text_t remaining; /* the value of RateLimit, up to its first number */
     /* The body of a refusal before and after the wait. */
-    rlr_part_t refusal;
-    rlr_part_t refusal_end;
+    rlr_text_t refusal;
+    rlr_text_t refusal_end;
 } rlr_quota_t;
 
 /* Prepares the texts for a rule's limit, in pool. rule is its name, of letters,
@@ -28,14 +28,14 @@ typedef struct rlr_quota_t {
 void rlr_quota_init(rlr_quota_t *quota, const char *rule, rlr_limit_t limit,
                     apr_pool_t *pool);
 
-/* Returns the value of RateLimit, in pool: `remaining` requests, more of them
- * in more_sec seconds. */
-const char *rlr_quota_left(const rlr_quota_t *quota, uint32_t remaining,
-                           uint32_t more_sec, apr_pool_t *pool);
+/* Returns the value of RateLimit, in pool: `remaining` requests now, and more
+ * after reset_sec seconds. */
+const char *rlr_quota_remaining(const rlr_quota_t *quota, uint32_t remaining,
+                                uint32_t reset_sec, apr_pool_t *pool);
 
 /* Returns the body of a refusal, application/problem+json (RFC 9457), in
  * pool. */
-rlr_part_t rlr_quota_problem(const rlr_quota_t *quota, uint32_t wait_sec,
+rlr_text_t rlr_quota_problem(const rlr_quota_t *quota, uint32_t wait_sec,
                              apr_pool_t *pool);
 
 /* Returns milliseconds as seconds, rounded up. */

@@ -71,7 +71,7 @@ apr_status_t rlr_rule_parse_limit(rlr_limit_t *limit, const char *text,
     }
     *problem = apr_psprintf(pool,
                             "expected COUNT/INTERVAL, 1 to %u requests in 1 to "
-                            "%u seconds (10, 10s, 1m, 1h, 1d), got '%s'",
+                            "%u seconds (10, 10s, 1min, 1h, 1d), got '%s'",
                             RLR_LIMIT_COUNT_MAX, RLR_LIMIT_INTERVAL_SEC_MAX,
                             text);
     return APR_EINVAL;

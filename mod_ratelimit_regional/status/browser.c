@@ -83,7 +83,7 @@ static bool is_cross_site(const request_rec *r)
 }
 
 /* One warning a minute: any client that reaches the page can cause it. */
-static refusal_t note_refusal(request_rec *r, const char *event)
+static refusal_t count_refusal(request_rec *r, const char *event)
 {
     const rlr_vhost_t *own = rlr_config_get(r->server)->vhost;
     const rlr_vhost_t *vhost = own ? own : rlr_vhost_find(ap_server_conf, NULL);
@@ -103,7 +103,7 @@ int rlr_browser_check(request_rec *r)
     refusal_t refusal;
 
     if (!is_own_host(r)) {
-        refusal = note_refusal(r, "host");
+        refusal = count_refusal(r, "host");
         ap_log_rerror(APLOG_MARK, refusal.level, 0, r,
                       RLR_LOGNO(0204) "refused: Host %s is not a name of this "
                                       "server (ServerName, ServerAlias); %u in "
@@ -114,7 +114,7 @@ int rlr_browser_check(request_rec *r)
     if (r->method_number == M_POST && is_cross_site(r)) {
         const char *origin = apr_table_get(r->headers_in, "Origin");
 
-        refusal = note_refusal(r, "origin");
+        refusal = count_refusal(r, "origin");
         ap_log_rerror(APLOG_MARK, refusal.level, 0, r,
                       RLR_LOGNO(0205) "refused: a cross-site POST, "
                                       "Origin %s; %u in the last minute",

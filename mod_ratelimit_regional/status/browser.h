@@ -8,7 +8,7 @@
 #include <httpd.h>
 
 /*
- * Returns OK if the request is allowed, HTTP_MISDIRECTED_REQUEST if its Host
+ * Returns OK if the request is accepted, HTTP_MISDIRECTED_REQUEST if its Host
  * is not a name of this server (with DNS rebinding the name of a foreign page
  * resolves to this server's address), and HTTP_FORBIDDEN for a cross-site
  * POST, which browsers indicate with Origin and Sec-Fetch-Site; other clients

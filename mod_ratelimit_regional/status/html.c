@@ -75,7 +75,7 @@ static rlr_counters_t sum_up(const rlr_status_t *status)
             const rlr_counters_t
                 *counters = &APR_ARRAY_IDX(rows, k, rlr_status_row_t).counters;
 
-            sum.allowed += counters->allowed;
+            sum.admitted += counters->admitted;
             sum.refused += counters->refused;
             sum.would_refuse += counters->would_refuse;
             sum.overflow += counters->overflow;
@@ -89,11 +89,11 @@ static void print_tiles(request_rec *r, const rlr_status_t *status)
     rlr_counters_t sum = sum_up(status);
 
     ap_rputs("<div class=tiles>\n", r);
-    print_tile(r, "allowed", sum.allowed, "");
+    print_tile(r, "admitted", sum.admitted, "");
     print_tile(r, "refused", sum.refused, "");
     print_tile(r, "would refuse", sum.would_refuse, "(dry run)");
     print_tile(r, "live keys", status->live_keys,
-               apr_psprintf(r->pool, "of %u slots", status->capacity));
+               apr_psprintf(r->pool, "of %u slots", status->slots));
     print_tile(r, "overflow", sum.overflow,
                sum.overflow > 0 ? "raise RateLimitTable" : "");
     ap_rputs("</div>\n", r);
@@ -118,7 +118,7 @@ static void print_matches(request_rec *r, const rlr_rule_t *rule)
     }
 }
 
-static void print_share(request_rec *r, const rlr_counters_t *counters)
+static void print_refusal_rate(request_rec *r, const rlr_counters_t *counters)
 {
     uint64_t refused = counters->refused + counters->would_refuse;
 
@@ -128,13 +128,14 @@ static void print_share(request_rec *r, const rlr_counters_t *counters)
     }
     ap_rprintf(r, "<td class=\"n %s\">%.1f %%</td>",
                counters->refused > 0 ? "bad" : "dry",
-               100.0 * (double)refused / (double)(counters->allowed + refused));
+               100.0 * (double)refused
+                   / (double)(counters->admitted + refused));
 }
 
 /* Rules without requests are greyed. */
 static bool is_idle(const rlr_status_row_t *row)
 {
-    return row->counters.allowed == 0 && row->counters.refused == 0
+    return row->counters.admitted == 0 && row->counters.refused == 0
         && row->counters.would_refuse == 0;
 }
 
@@ -160,10 +161,10 @@ static void print_row(request_rec *r, const rlr_status_row_t *row)
     ap_rprintf(r, "</td><td>%s</td><td class=n>%u / %u s</td>",
                rlr_keys[row->rule->key].word, row->limit.count,
                row->limit.interval_sec);
-    print_count(r, counters->allowed, "");
+    print_count(r, counters->admitted, "");
     print_count(r, counters->refused, "bad");
     print_count(r, counters->would_refuse, "dry");
-    print_share(r, counters);
+    print_refusal_rate(r, counters);
     print_count(r, row->live_keys, "");
     print_count(r, counters->overflow, "bad");
     ap_rputs("</tr>\n", r);
@@ -179,17 +180,19 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
         ap_rprintf(r,
                    "<p class=soft>New keys: %u in %u s per address; "
                    "%" APR_UINT64_T_FMT " admitted, %" APR_UINT64_T_FMT
-                   " limited, %" APR_UINT64_T_FMT " would be (dry run).</p>\n",
+                   " refused, %" APR_UINT64_T_FMT
+                   " would be refused (dry run).</p>\n",
                    region->new_keys.count, region->new_keys.interval_sec,
-                   region->new_keys_counters.allowed,
+                   region->new_keys_counters.admitted,
                    region->new_keys_counters.refused,
                    region->new_keys_counters.would_refuse);
     }
-    ap_rputs("<div class=table><table><tr><th>Rule<th>Match<th>Key"
-             "<th class=n>Limit<th class=n>Allowed<th class=n>Refused"
-             "<th class=n>Would refuse<th class=n>Share<th class=n>Live keys"
-             "<th class=n>Overflow</tr>\n",
-             r);
+    ap_rputs(
+        "<div class=table><table><tr><th>Rule<th>Match<th>Key"
+        "<th class=n>Limit<th class=n>Admitted<th class=n>Refused"
+        "<th class=n>Would refuse<th class=n>Refusal rate<th class=n>Live keys"
+        "<th class=n>Overflow</tr>\n",
+        r);
     for (int i = 0; i < region->rows->nelts; i++) {
         print_row(r, &APR_ARRAY_IDX(region->rows, i, rlr_status_row_t));
     }

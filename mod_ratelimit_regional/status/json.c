@@ -22,11 +22,11 @@ static void print_matches(request_rec *r, const rlr_rule_t *rule)
 static void print_counters(request_rec *r, const rlr_counters_t *counters)
 {
     ap_rprintf(r,
-               "\"allowed\":%" APR_UINT64_T_FMT
+               "\"admitted\":%" APR_UINT64_T_FMT
                ",\"refused\":%" APR_UINT64_T_FMT
                ",\"would_refuse\":%" APR_UINT64_T_FMT
                ",\"overflow\":%" APR_UINT64_T_FMT,
-               counters->allowed, counters->refused, counters->would_refuse,
+               counters->admitted, counters->refused, counters->would_refuse,
                counters->overflow);
 }
 
@@ -53,10 +53,10 @@ static void print_new_keys(request_rec *r, const rlr_status_region_t *region)
     ap_rprintf(
         r,
         "{\"count\":%u,\"interval_sec\":%u,"
-        "\"allowed\":%" APR_UINT64_T_FMT ",\"refused\":%" APR_UINT64_T_FMT
+        "\"admitted\":%" APR_UINT64_T_FMT ",\"refused\":%" APR_UINT64_T_FMT
         ",\"would_refuse\":%" APR_UINT64_T_FMT "}",
         region->new_keys.count, region->new_keys.interval_sec,
-        region->new_keys_counters.allowed, region->new_keys_counters.refused,
+        region->new_keys_counters.admitted, region->new_keys_counters.refused,
         region->new_keys_counters.would_refuse);
 }
 
@@ -77,7 +77,7 @@ void rlr_json_print(request_rec *r, const rlr_status_t *status)
     ap_rprintf(r,
                "{\"version\":\"" RLR_VERSION "\",\"slots\":%u,"
                "\"live_keys\":%u,\"regions\":[",
-               status->capacity, status->live_keys);
+               status->slots, status->live_keys);
     for (int i = 0; i < status->regions->nelts; i++) {
         ap_rputs(i > 0 ? ",\n" : "\n", r);
         print_region(r,

@@ -19,11 +19,11 @@ static void print_labels(request_rec *r, const char *metric, const char *region,
 }
 
 static void print_decision(request_rec *r, const char *region,
-                           const rlr_status_row_t *row, const char *window,
+                           const rlr_status_row_t *row, const char *decision,
                            uint64_t value)
 {
     print_labels(r, "ratelimit_requests_total", region, row);
-    ap_rprintf(r, ",decision=\"%s\"} %" APR_UINT64_T_FMT "\n", window, value);
+    ap_rprintf(r, ",decision=\"%s\"} %" APR_UINT64_T_FMT "\n", decision, value);
 }
 
 static void print_requests(request_rec *r, const char *region,
@@ -31,7 +31,7 @@ static void print_requests(request_rec *r, const char *region,
 {
     const rlr_counters_t *counters = &row->counters;
 
-    print_decision(r, region, row, "allowed", counters->allowed);
+    print_decision(r, region, row, "admitted", counters->admitted);
     print_decision(r, region, row, "refused", counters->refused);
     print_decision(r, region, row, "would_refuse", counters->would_refuse);
 }
@@ -86,12 +86,12 @@ static void print_new_key_metrics(request_rec *r, const rlr_status_t *status)
 
         ap_rprintf(r,
                    "ratelimit_new_identities_total{region=\"%s\","
-                   "decision=\"allowed\"} %" APR_UINT64_T_FMT "\n"
+                   "decision=\"admitted\"} %" APR_UINT64_T_FMT "\n"
                    "ratelimit_new_identities_total{region=\"%s\","
                    "decision=\"refused\"} %" APR_UINT64_T_FMT "\n"
                    "ratelimit_new_identities_total{region=\"%s\","
                    "decision=\"would_refuse\"} %" APR_UINT64_T_FMT "\n",
-                   region->region, region->new_keys_counters.allowed,
+                   region->region, region->new_keys_counters.admitted,
                    region->region, region->new_keys_counters.refused,
                    region->region, region->new_keys_counters.would_refuse);
     }
@@ -106,7 +106,7 @@ void rlr_metrics_print(request_rec *r, const rlr_status_t *status)
                  print_requests);
     print_metric(r, status,
                  "# HELP ratelimit_overflow_total Decisions by a shared "
-                 "counter because the table was full.\n"
+                 "counter, for keys without a slot.\n"
                  "# TYPE ratelimit_overflow_total counter\n",
                  print_overflow);
     print_metric(r, status,
@@ -127,5 +127,5 @@ void rlr_metrics_print(request_rec *r, const rlr_status_t *status)
                "# HELP ratelimit_table_live_keys Slots with a live key.\n"
                "# TYPE ratelimit_table_live_keys gauge\n"
                "ratelimit_table_live_keys %u\n",
-               status->capacity, status->live_keys);
+               status->slots, status->live_keys);
 }

@@ -33,7 +33,7 @@ static const char *engine_word(const rlr_vhost_rule_t *entry)
 
 /* Fills a row from all virtual hosts of the region. */
 static void fill_row(rlr_status_row_t *row, const char *region,
-                     const rlr_vhost_t **first, const uint32_t *keys)
+                     const uint32_t *keys)
 {
     const apr_array_header_t *seen = NULL;
 
@@ -58,7 +58,6 @@ static void fill_row(rlr_status_row_t *row, const char *region,
         if (entry != NULL) {
             rlr_walk_counters(vhost->table, entry->row, &row->counters);
             row->live_keys = keys[entry->row];
-            *first = vhost;
         }
     }
 }
@@ -83,7 +82,7 @@ static void collect_region(rlr_status_region_t *region, const uint32_t *keys,
         memset(row, 0, sizeof(*row));
         row->rule = rule;
         row->limit = *limit;
-        fill_row(row, region->region, &vhost, keys);
+        fill_row(row, region->region, keys);
     }
     region->new_keys = vhost->new_keys.limit;
     rlr_walk_counters(vhost->table, vhost->new_keys.new_row,
@@ -100,9 +99,9 @@ void rlr_status_collect(rlr_status_t *status, apr_pool_t *pool)
     status->regions = apr_array_make(pool, names->nelts,
                                      sizeof(rlr_status_region_t));
     if (any != NULL) {
+        status->slots = rlr_walk_slots(any->table);
         status->live_keys = rlr_walk_live_keys(
-            any->table, keys, RLR_TABLE_ROWS_MAX, &status->capacity,
-            &rlr_clock_monotonic);
+            any->table, keys, RLR_TABLE_ROWS_MAX, &rlr_clock_monotonic);
     }
     for (int i = 0; i < names->nelts; i++) {
         rlr_status_region_t *region = apr_array_push(status->regions);

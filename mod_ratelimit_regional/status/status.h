@@ -29,8 +29,8 @@ typedef struct rlr_status_region_t {
 
 typedef struct rlr_status_t {
     apr_array_header_t *regions; /* of rlr_status_region_t */
+    uint32_t slots;
     uint32_t live_keys;
-    uint32_t capacity;
 } rlr_status_t;
 
 /* Collects the numbers of all regions, in pool. */

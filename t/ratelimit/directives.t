@@ -44,7 +44,7 @@ for my $good (
     "$RULE<VirtualHost *:\${PORT}>\nRateLimitRegion eu\n</VirtualHost>",
     "${RULE}RateLimitEngine Off",
     "${BASE}RateLimitRule unit * key=ip us=600/1m eu=10/10s ap=30/1h sa=1/1d af=1/1MIN",
-    "${BASE}RateLimitNewIdentities 100/1m", "${BASE}RateLimitOverride $HASH * 5/24h",
+    "${BASE}RateLimitNewIdentities 100/1min", "${BASE}RateLimitOverride $HASH * 5/24h",
 ) {
     my ($ok, $output) = check($good);
     ok $ok, 'accepted: ' . ($good =~ /(\S[^\n]*)\n?\z/ ? substr $1, 0, 70 : 'nothing')
@@ -84,7 +84,7 @@ for my $bad (
     [ "RateLimitOverride $HASH nobody 1/1", 'RateLimitOverride', 'key=api-key', q('nobody') ],
     [ 'RateLimitRule a /b key=ip us=15/500ms', 'RateLimitRule: a', '1 to 86400 seconds', q('15/500ms') ],
     [ 'RateLimitRule a /b key=ip us=15/2d', 'RateLimitRule: a', '1 to 86400 seconds', q('15/2d') ],
-    [ 'RateLimitRule a /b key=ip us=15/10x', 'RateLimitRule: a', '10s, 1m, 1h, 1d', q('15/10x') ],
+    [ 'RateLimitRule a /b key=ip us=15/10x', 'RateLimitRule: a', '10s, 1min, 1h, 1d', q('15/10x') ],
     [ 'RateLimitNewIdentities 5/0s', 'RateLimitNewIdentities', '1 to 86400 seconds', q('5/0s') ],
     [ "RateLimitOverride $HASH * 5/m", 'RateLimitOverride', 'COUNT/INTERVAL', q('5/m') ],
     [ "RateLimitOverride $HASH * 1", 'RateLimitOverride', 'COUNT/INTERVAL', q('1') ],
@@ -138,7 +138,7 @@ is variables($inherit, '10.2.0.2'), 'admitted', 'RateLimitExempt of a virtual ho
 
 my $minute = RateLimitTest->new(config => <<'CONF');
 RateLimitRegion us
-RateLimitRule all * key=ip us=100/1m
+RateLimitRule all * key=ip us=100/1min
 <VirtualHost *:${PORT_2}>
     Redirect 204 /
 </VirtualHost>
@@ -148,7 +148,7 @@ is $minute->second->ask('GET', '/')->{headers}{'ratelimit-policy'}, '"all";q=100
     'an interval with a unit is inherited by virtual hosts';
 
 # ---- many virtual hosts ----
-my $apart = RateLimitTest->new(config => <<'CONF' . join '', map { <<"HOST" } qw(first second first));
+my $disabled = RateLimitTest->new(config => <<'CONF' . join '', map { <<"HOST" } qw(first second first));
 RateLimitRegion us
 RateLimitRule first  * key=ip us=100/60
 RateLimitRule second * key=ip us=100/60
@@ -158,8 +158,8 @@ CONF
     RateLimitEngine Off $_
 </VirtualHost>
 HOST
-$apart->start;
-is_deeply [ map { rule_of($apart->ask('GET', '/', { Host => "no-$_.test" })) } qw(first second first) ],
+$disabled->start;
+is_deeply [ map { rule_of($disabled->ask('GET', '/', { Host => "no-$_.test" })) } qw(first second first) ],
     [ qw(second first second) ], 'virtual hosts may disable different rules';
 
 SKIP: {
@@ -197,7 +197,7 @@ unlike $output, qr/RLR/, 'all rules of the shipped table can match';
 like $output, qr/RateLimitRule runs-stats can never match in region us: .* match default-api first$/m,
     '3.2: in the published order runs-stats can never match';
 ($ok, $output) = check("$RULE<VirtualHost *:\${PORT}>\nRateLimitRegion us\n</VirtualHost>");
-like $output, qr/RLR0106: 1 servers have no RateLimitRegion and limit nothing: localhost/,
+like $output, qr/RLR0106: 1 server without RateLimitRegion: nothing is limited at localhost/,
     'a server without a region is logged';
 
 # ---- DUMP_RATELIMIT ----
@@ -213,6 +213,11 @@ is $difference, join("\n",
     '  commits-api            10000 / 60 -> 2000 / 60',
     '  commits-user           10000 / 60 -> 2000 / 60'),
     'DUMP_RATELIMIT: the differences between the regions';
+my @wide = map { '/' . $_ x 30 } 'a' .. 'f';
+$server->configure("RateLimitRegion us\nRateLimitRule wide @wide key=ip us=1/1\n");
+($status, $output) = $server->control('-t', '-D', 'DUMP_RATELIMIT');
+my %widths = map { length() => 1 } $output =~ /^(\|.*\|)$/mg;
+is keys %widths, 1, 'DUMP_RATELIMIT: all lines of the table have the same width';
 ($status, $output) = $server->control('-t');
 unlike $output, qr/Match/, 'httpd -t alone does not print the table';
 

@@ -81,13 +81,13 @@ my @spellings = ('/runs/query', '/runs//query', '/runs/%71uery', '/runs/query/',
     '/runs/query?a=1', '//runs/query//', '/runs/a/%2e%2e/query',
     'http://localhost/runs/query', '/api//v1/runs/query', '/%61pi/v1/runs/query');
 my $key = next_key();
-my $passed = 0;
+my $admitted = 0;
 for my $path ((@spellings) x 10) {
-    my $answer = $table->ask('POST', $path, { 'x-api-key' => $key, 'x-user-id' => "u$passed",
+    my $answer = $table->ask('POST', $path, { 'x-api-key' => $key, 'x-user-id' => "u$admitted",
         'X-Forwarded-For' => next_address() });
-    $passed++ if $answer->{status} == 204;
+    $admitted++ if $answer->{status} == 204;
 }
-is $passed, 15, 'all spellings of a path share a counter';
+is $admitted, 15, 'all spellings of a path share a counter';
 
 # ---- any bytes ----
 my @before = httpd_children($table->httpd_pid);
@@ -119,7 +119,7 @@ $small->start;
 my $steady = next_key();
 $small->ask('GET', '/', { 'x-api-key' => $steady }) for 1 .. 3;
 my $socket = $small->connection;
-my %result = (passed => 0, refused => 0, index => 0);
+my %result = (admitted => 0, refused => 0, index => 0);
 my $buffer = '';
 for my $round (1 .. 50) {
     print {$socket} map { $small->request_text('GET', '/', { 'x-api-key' => next_key(),
@@ -129,7 +129,7 @@ for my $round (1 .. 50) {
 }
 close $socket;
 cmp_ok $result{refused}, '>', 0, 'keys without a slot are refused by a shared counter';
-cmp_ok $result{passed}, '<=', 64 * 3 + 16 * 3, 'keys without a slot get no more than the shared counters allow';
+cmp_ok $result{admitted}, '<=', 64 * 3 + 16 * 3, 'keys without a slot get no more than the shared counters admit';
 is $small->ask('GET', '/', { 'x-api-key' => $steady })->{status}, 429,
     'a key keeps its slot in a full table';
 is scalar(() = $small->error_log =~ /RLR0202: the table is full/g), 1,

@@ -193,7 +193,7 @@ is_deeply [ rules_of({ %{$sprayer}, 'x-user-id' => 'new' }) ], ['ip'],
 is_deeply [ rules_of({ (from(next_address()))[0]->%*, 'x-api-key' => $keys[7] }) ],
     ['api'], '3.14: a limited key is admitted from another address';
 is_deeply [ rules_of({ %{$sprayer}, 'x-api-key' => $keys[7] }) ], ['api'],
-    '3.14: a key admitted from one address is known at all';
+    '3.14: a key admitted from one address is known at every address';
 is left($limited->ask('GET', '/x', { %{$sprayer}, 'x-api-key' => next_key() })),
     1000 - 8, '3.14: requests with limited keys are charged to the address';
 
@@ -209,12 +209,12 @@ CONF
 $tried->start;
 $tried->ask('GET', '/x', { %{$sprayer}, 'x-api-key' => $_ }) for @keys;
 my ($region) = $tried->ask('GET', '/limits')->{json}{regions}->@*;
-is_deeply $region->{new_identities}, { count => 5, interval_sec => 60, allowed => 5,
+is_deeply $region->{new_identities}, { count => 5, interval_sec => 60, admitted => 5,
     refused => 0, would_refuse => 3 }, '3.14: RateLimitNewIdentities in a dry run counts and limits no key';
 like $tried->ask('GET', '/limits?format=prometheus')->{body},
     qr/^ratelimit_new_identities_total\{region="us",decision="would_refuse"\} 3$/m,
     '3.14: Prometheus shows the keys that a dry run would limit';
 like $tried->ask('GET', '/limits?format=html')->{body},
-    qr/5 admitted, 0 limited, 3 would be \(dry run\)/, '3.14: the status page shows the keys that a dry run would limit';
+    qr/5 admitted, 0 refused, 3 would be refused \(dry run\)/, '3.14: the status page shows the keys that a dry run would limit';
 
 done_testing;

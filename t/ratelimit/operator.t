@@ -30,17 +30,17 @@ my $server = RateLimitTest->new(config => $CONF);
 $server->start;
 my $second = $server->second;
 
-# How many of five requests pass.
-sub passed {
+# How many of five requests are admitted.
+sub admitted {
     my ($where, $path, %headers) = @_;
     my %result = $where->flood(5, 'GET', $path,
         { 'X-Forwarded-For' => next_address(), %headers });
-    return $result{passed};
+    return $result{admitted};
 }
 
 # ---- RateLimitEngine ----
-is passed($server, '/api', 'x-api-key' => next_key()), 2, 'RateLimitEngine On: a rule refuses';
-is passed($server, '/quiet'), 5, 'RateLimitEngine DryRun: a rule refuses nothing';
+is admitted($server, '/api', 'x-api-key' => next_key()), 2, 'RateLimitEngine On: a rule refuses';
+is admitted($server, '/quiet'), 5, 'RateLimitEngine DryRun: a rule refuses nothing';
 my $log = $server->access_log(qr{(?:/quiet would-refuse.*?){3}}s);
 is scalar(() = $log =~ m{204 /quiet admitted quiet ip [01]$}mg), 2,
     'RateLimitEngine DryRun: admitted requests are logged as admitted';
@@ -48,29 +48,29 @@ is scalar(() = $log =~ m{204 /quiet would-refuse quiet ip 0$}mg), 3,
     'RateLimitEngine DryRun: further requests are logged as would-refuse';
 my $quiet = $server->ask('GET', '/quiet', { 'X-Forwarded-For' => next_address() });
 is rule_of($quiet), 'none', 'RateLimitEngine DryRun: responses have no RateLimit headers';
-is passed($second, '/x'), 5, 'RateLimitEngine DryRun: a virtual host refuses nothing';
-is passed($second, '/api', 'x-api-key' => next_key()), 2,
+is admitted($second, '/x'), 5, 'RateLimitEngine DryRun: a virtual host refuses nothing';
+is admitted($second, '/api', 'x-api-key' => next_key()), 2,
     'RateLimitEngine On RULE overrides DryRun of the virtual host';
-is passed($second, '/api', 'x-user-id' => 'u'), 5, 'RateLimitEngine Off RULE: the rule refuses nothing';
+is admitted($second, '/api', 'x-user-id' => 'u'), 5, 'RateLimitEngine Off RULE: the rule refuses nothing';
 unlike $server->access_log(qr/x/), qr/ user user\+ip /,
     'RateLimitEngine Off RULE: the next rule decides';
-is passed($server, '/api', 'x-user-id' => 'u'), 2, 'RateLimitEngine Off RULE does not apply to other servers';
+is admitted($server, '/api', 'x-user-id' => 'u'), 2, 'RateLimitEngine Off RULE does not apply to other servers';
 
 # ---- RateLimitExempt ----
-is passed($server, '/x', 'X-Forwarded-For' => '10.9.255.1'), 5,
+is admitted($server, '/x', 'X-Forwarded-For' => '10.9.255.1'), 5,
     'RateLimitExempt: a network is not limited';
-is passed($server, '/x', 'X-Forwarded-For' => '10.10.0.1'), 3, 'RateLimitExempt: an address outside of the network is limited';
-is passed($server, '/x', 'X-Forwarded-For' => '2001:db8:ffff:1::1'), 5,
+is admitted($server, '/x', 'X-Forwarded-For' => '10.10.0.1'), 3, 'RateLimitExempt: an address outside of the network is limited';
+is admitted($server, '/x', 'X-Forwarded-For' => '2001:db8:ffff:1::1'), 5,
     'RateLimitExempt: an IPv6 network is not limited';
-is passed($server, '/api', 'x-api-key' => $friend), 5, 'RateLimitExempt: an API key is not limited';
-is passed($server, '/x', 'x-user-id' => $friend), 3,
+is admitted($server, '/api', 'x-api-key' => $friend), 5, 'RateLimitExempt: an API key is not limited';
+is admitted($server, '/x', 'x-user-id' => $friend), 3,
     'RateLimitExempt: a user id equal to an exempt API key is limited';
 my $free = $server->ask('GET', '/x', { 'X-Forwarded-For' => '10.9.0.1' });
 is rule_of($free), 'none', 'RateLimitExempt: no rule applies';
 
 # ---- RateLimitOverride ----
-is passed($server, '/api', 'x-api-key' => $tenant), 4, 'RateLimitOverride: an API key has its own limit';
-is passed($server, '/api', 'x-user-id' => $tenant_user), 5, 'RateLimitOverride: a user id has its own limit';
+is admitted($server, '/api', 'x-api-key' => $tenant), 4, 'RateLimitOverride: an API key has its own limit';
+is admitted($server, '/api', 'x-user-id' => $tenant_user), 5, 'RateLimitOverride: a user id has its own limit';
 my $own = $server->ask('GET', '/api', { 'x-api-key' => $tenant });
 is $own->{headers}{'ratelimit-policy'}, '"api";q=4;w=60', 'RateLimitOverride: RateLimit-Policy has the own limit';
 
@@ -83,9 +83,9 @@ RateLimitOverride @{[hash_of($tenant)]} * 3/60
 Redirect 204 /
 CONF
 $star->start;
-is passed($star, '/a', 'x-api-key' => $tenant), 3, 'RateLimitOverride *: the limit applies to all rules with key=api-key';
-is passed($star, '/b', 'x-api-key' => $tenant), 2, 'RateLimitOverride with a rule wins over *';
-is passed($star, '/a', 'x-api-key' => next_key()), 1, 'RateLimitOverride does not apply to other API keys';
+is admitted($star, '/a', 'x-api-key' => $tenant), 3, 'RateLimitOverride *: the limit applies to all rules with key=api-key';
+is admitted($star, '/b', 'x-api-key' => $tenant), 2, 'RateLimitOverride with a rule wins over *';
+is admitted($star, '/a', 'x-api-key' => next_key()), 1, 'RateLimitOverride does not apply to other API keys';
 
 # ---- the access log ----
 my $address = next_address();
@@ -94,9 +94,9 @@ $log = $server->access_log(qr{^\Q$address\E 429}m);
 is_deeply [ $log =~ m{^\Q$address\E (.*)}mg ],
     [ '204 /x admitted ip ip 2', '204 /x admitted ip ip 1',
       '204 /x admitted ip ip 0', '429 /x refused ip ip 0' ],
-    'access log: decision, rule, key and remaining quota';
+    'access log: a line has the decision, the rule, the key and the remaining quota';
 like $server->access_log(qr{10\.9\.0\.1}), qr{10\.9\.0\.1 204 /x exempt - - -},
-    'access log: exempt';
+    'access log: an exempt request is logged as exempt';
 
 # ---- the error log ----
 sub lines_for {
@@ -108,9 +108,9 @@ $server->flood(50, 'GET', '/api', { 'x-api-key' => $noisy });
 my @lines = lines_for(hash_of($noisy));
 is scalar @lines, 1, 'error log: one line for the first refusal of a key in a window';
 like $lines[0], qr{warn\].*RLR0201: refused: rule api, region us, api-key sha256:[0-9a-f]{32}: limit 2 in 60 s, the next in \d+ ms$},
-    'error log: rule, region, key, limit and wait of a refusal';
+    'error log: a refusal is logged with rule, region, key, limit and wait';
 @lines = lines_for("ip $address");
-like $lines[0], qr{rule ip, region us, ip \Q$address\E:}, 'error log: a refused address';
+like $lines[0], qr{rule ip, region us, ip \Q$address\E:}, 'error log: a refusal of an address names the address';
 is scalar @lines, 1, 'error log: a refused address has one line';
 ok scalar(grep { /dry run: rule quiet/ } split /\n/, $server->error_log),
     'error log: a dry run is logged';

@@ -103,7 +103,7 @@ is left(get('/one.html', $from)), 45, '3.19: the error document of a refusal is 
 # ---- 3.20 ----
 my %keep_alive = $server->flood(60, 'GET', '/one.html',
     { 'X-Forwarded-For' => next_address() });
-is $keep_alive{passed}, 50, '3.20: each request of a connection is counted';
+is $keep_alive{admitted}, 50, '3.20: each request of a connection is counted';
 
 # ---- 3.21 ----
 $from = next_address();
@@ -155,7 +155,7 @@ like upgraded('a'), qr{\A200 HTTP/2 "user";r=0}, '3.20: the last upgraded reques
 like upgraded('a'), qr{\A429 HTTP/1.1 "user";r=0}, '3.20: a refused request is not upgraded';
 
 # The first byte of each header block (0x88: status 200) of the responses to an
-# upgraded request and to so many equal ones after it on its connection.
+# upgraded request and to $more equal ones after it on its connection.
 sub frame { my ($type, $flags, $id, $text) = @_; return pack('Cn CCN', 0, length $text, $type, $flags, $id) . $text }
 sub upgrade_and {
     my ($user, $more) = @_;

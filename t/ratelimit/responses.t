@@ -55,7 +55,8 @@ sub refusal {
     return $answer;
 }
 
-# Whether so many seconds are left of an interval when the refusal arrives.
+# Tests that $given seconds are left of an interval of $all when the refusal
+# arrives.
 sub is_left_of {
     my ($given, $all, $answer, $title) = @_;
     cmp_ok $given, '>=', int($all - $answer->{sec}), $title;
@@ -178,6 +179,7 @@ my @early;
 for my $round (1 .. 5) {
     my $address = next_address();
     my $refused = refusal_at_once('/tick', $address);
+    # Exactly as long as it says: wait_ms() adds a millisecond.
     sleep $refused->{'Retry-After-Ms'} / 1000;
     push @early, $refused
         if $server->ask('GET', '/tick', { 'X-Forwarded-For' => $address })->{status} != 404;
@@ -252,14 +254,11 @@ is $big->{headers}{connection}, 'close', '3.23: the 429 to a long body has Conne
 my $from = next_address();
 $server->ask('GET', '/once', { 'X-Forwarded-For' => $from });
 my $socket = $server->connection;
-my $began = clock_gettime(CLOCK_MONOTONIC);
 my $expecting = "${head}Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n";
 $expecting =~ s/FROM/$from/;
 syswrite $socket, $expecting;
 my $text = AgentTest::Client::read_to_end($socket);
-like $text, qr{\AHTTP/1\.1 429}, '3.23: Expect: 100-continue is refused without the body';
-# httpd's Timeout is 60 s.
-cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '<', 30, '3.23: Expect: 100-continue is refused at once';
+like $text, qr{\AHTTP/1\.1 429}, '3.23: Expect: 100-continue is refused without 100 (Continue)';
 
 my %refused = $server->flood(500, 'POST', '/once',
     { 'X-Forwarded-For' => next_address() }, 'body');

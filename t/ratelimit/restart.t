@@ -106,15 +106,15 @@ SKIP: {
 # says that the restarts are over.
 sub spend {
     my ($who, $write) = @_;
-    my ($passed, $batch) = (0, 20);
+    my ($admitted, $batch) = (0, 20);
     local $SIG{USR1} = sub { $batch = 100 };
     my %flood = (refused => 0);
     while (!$flood{refused}) {
         %flood = $server->flood($batch, 'GET', '/many', { 'x-api-key' => $who });
-        $passed += $flood{passed};
+        $admitted += $flood{admitted};
         wait_ms(10) if $batch == 20;
     }
-    print {$write} "$passed\n";
+    print {$write} "$admitted\n";
     close $write;
     return;
 }
@@ -137,14 +137,14 @@ for (1 .. 3) {
     cmp_ok rest('/many', $busy), '<', $started - 1, 'requests are counted over a restart under load';
 }
 kill USR1 => $_->{pid} for @clients;
-my $passed = 0;
+my $admitted = 0;
 for my $client (@clients) {
-    $passed += readline $client->{read};
+    $admitted += readline $client->{read};
     waitpid $client->{pid}, 0;
 }
 # Responses lost at the exit of a child were charged.
-cmp_ok $passed, '<=', 100_000, 'restarts under load admit no more than the limit';
-cmp_ok $passed, '>=', 90_000, 'restarts under load lose few responses';
+cmp_ok $admitted, '<=', 100_000, 'restarts under load admit no more than the limit';
+cmp_ok $admitted, '>=', 90_000, 'restarts under load lose few responses';
 is $server->ask('GET', '/many', { 'x-api-key' => $busy })->{status}, 429, 'restarts under load leave no quota';
 
 # ---- a killed child ----

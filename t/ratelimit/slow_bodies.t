@@ -46,7 +46,7 @@ sub read_status {
     return $status;
 }
 
-is $server->ask('GET', '/once')->{status}, 200, 'the first request is admitted';
+is $server->ask('GET', '/once')->{status}, 200, 'slow bodies: the first request is admitted';
 
 my @slow = map { connection() } 1 .. $SLOW;
 syswrite $_, head('POST', '/once', 'Content-Length: 1000000') for @slow;
@@ -54,8 +54,8 @@ my @statuses = map {
     syswrite $_, ' ' for @slow;
     $server->ask('GET', '/any')->{status};
 } 1 .. 20;
-is_deeply \@statuses, [ (200) x 20 ], 'others are served beside refused requests whose bodies are slow';
-is_deeply [ map { read_status($_) } @slow ], [ (429) x $SLOW ], 'each of these gets its refusal';
+is_deeply \@statuses, [ (200) x 20 ], 'slow bodies: other requests are served beside refused ones whose bodies are slow';
+is_deeply [ map { read_status($_) } @slow ], [ (429) x $SLOW ], 'slow bodies: each request whose body is slow gets its 429';
 
 # The body arrives once httpd has read the head.
 my $two_parts = connection();

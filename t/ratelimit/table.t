@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The shipped table, row by row, for both regions: the published number of
-# requests passes, the next is refused, another identity passes, and a client
+# requests is admitted, the next is refused, another identity is admitted, and a client
 # that waits for Retry-After is admitted.
 use strict;
 use warnings;
@@ -79,7 +79,7 @@ sub check_row {
         last if $result{sec} < $interval;
         $who = identity($key);
     }
-    is $result{passed}, $count, "$region $name: $limit requests by $key are admitted";
+    is $result{admitted}, $count, "$region $name: $limit requests by $key are admitted";
     is $result{first}, $count, "$region $name: the next request is refused";
     my $other = $server->ask($method, $path, identity($key));
     is $other->{headers}{'ratelimit-policy'}, qq("$name";q=$count;w=$interval),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds, widens and charges the shared counters of keys without a slot. */
-#include "shared.h"
+#include "overflow.h"
 
 #include <stddef.h>
 
@@ -10,10 +10,11 @@ typedef struct shared_counter_t {
     uint64_t owner;
 } shared_counter_t;
 
-/* Copies the admissions of the overflow window in the last interval_sec
- * seconds. */
-static bool copy_overflow(rlr_window_copy_t *copy, const rlr_call_t *call,
-                          rlr_window_t *window, uint32_t interval_sec)
+/* Copies the admissions of the last interval_sec seconds from the window of a
+ * shared counter. Only an overflow window may be in a rebuild here: its lock is
+ * not held. */
+static bool copy_window(rlr_window_copy_t *copy, const rlr_call_t *call,
+                        rlr_window_t *window, uint32_t interval_sec)
 {
     uint32_t group = rlr_table_key_group(&call->shared);
 
@@ -60,11 +61,11 @@ static bool copy_counter_locked(rlr_window_copy_t *copy, uint32_t *interval_sec,
      * the interval for which they were made. */
     built_sec = rlr_window_limit(window).interval_sec;
     *interval_sec = built_sec > *interval_sec ? built_sec : *interval_sec;
-    return copy_overflow(copy, call, window, *interval_sec);
+    return copy_window(copy, call, window, *interval_sec);
 }
 
-bool rlr_shared_copy_locked(rlr_window_copy_t *copy, uint32_t *interval_sec,
-                            const rlr_call_t *call)
+bool rlr_overflow_copy_locked(rlr_window_copy_t *copy, uint32_t *interval_sec,
+                              const rlr_call_t *call)
 {
     return copy_counter_locked(copy, interval_sec, call,
                                find_holders_counter_locked(call));
@@ -147,8 +148,8 @@ static bool charge(const rlr_call_t *call, const shared_counter_t *counter,
     /* Recorded before the charge: the thread that gives the key a slot reads
      * it. */
     if (!call->is_peek) {
-        rlr_slot_note_shared(call->table, call->key.row, wide.interval_sec,
-                             call->clock);
+        rlr_slot_record_shared(call->table, call->key.row, wide.interval_sec,
+                               call->clock);
     }
     return rlr_call_window(call, &counter->slot->window, counter->owner, wide,
                            call->request->limit.count, decision);
@@ -159,8 +160,9 @@ static bool charge(const rlr_call_t *call, const shared_counter_t *counter,
  * is refused at its own count. The locks of the key's sets are needed because
  * a slot that the key got concurrently would start without this charge.
  */
-bool rlr_shared_decide_locked(const rlr_call_t *call,
-                              rlr_table_decision_t *decision, rlr_slot_t **slot)
+bool rlr_overflow_decide_locked(const rlr_call_t *call,
+                                rlr_table_decision_t *decision,
+                                rlr_slot_t **slot)
 {
     rlr_limit_t limit = call->request->limit;
     rlr_limit_t wide;
