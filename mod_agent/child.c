@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts and stops what requests of a child share; see child.h. */
+/* Starts and stops the parts that requests of a child share; see child.h. */
 #include "child.h"
 
 #include <ap_mpm.h>
 #include <scoreboard.h>
 
 #include "config/capacity.h"
+#include "config/conftree.h"
 #include "config/dbd.h"
-#include "config/graph.h"
 #include "core/heap.h"
 #include "daemon.h"
 #include "http/body.h"
+#include "model/deployment.h"
 #include "model/system.h"
 #include "private.h"
 #include "wait/park.h"
@@ -62,6 +63,8 @@ static apr_status_t start_waiters(agent_child_t *child, server_rec *server,
     const agent_log_t log = agent_daemon_log();
     int parked = agent_capacity_waiters(config);
     int blocked = agent_capacity_blocked_waiters(config);
+    int connections = agent_capacity_turn_connections(
+        agent_config_pool_size(config, agent_dbd_max(pool)));
     const agent_waiter_limits_t limits = {
         .parked = parked,
         .blocked = blocked,
@@ -69,16 +72,18 @@ static apr_status_t start_waiters(agent_child_t *child, server_rec *server,
                                                                  parked),
         .blocked_per_address = agent_capacity_waiters_per_address(config,
                                                                   blocked),
-        .threads = {.least = agent_capacity_min_turns(),
-                    .most = agent_capacity_max_turns(),
-                    .reserve = agent_capacity_max_turns(),
+        .threads = {.least = agent_capacity_min_turns(connections),
+                    .most = agent_capacity_max_turns(connections),
+                    .reserve = agent_capacity_reserved_threads(),
                     .count_idle = agent_capacity_idle_threads,
                     .baton = agent_capacity_make_child(pool)},
         .heartbeat = choose_heartbeat(server),
         .is_ending = is_notified_of_end() ? NULL : is_child_ending,
         .grace = agent_config_drain_timeout(config)};
 
-    apr_status_t rv = agent_park_start(agent_config_parking(config), pool);
+    apr_status_t rv = agent_db_pool_create_part(
+        &child->turn_db, child->db, connections,
+        agent_config_query_timeout(config), pool);
 
     return rv != APR_SUCCESS
         ? rv
@@ -87,22 +92,49 @@ static apr_status_t start_waiters(agent_child_t *child, server_rec *server,
                                        child->db, &limits, &log, pool);
 }
 
-static apr_status_t start(agent_child_t *child, server_rec *server,
-                          apr_pool_t *pool)
+static apr_status_t start_database(agent_child_t *child, server_rec *server,
+                                   apr_pool_t *pool)
 {
     const agent_server_config_t *config = child->config;
     const agent_db_limits_t limits = {agent_config_connect_timeout(config),
                                       agent_config_query_timeout(config)};
-    apr_status_t rv = agent_db_pool_create(
+
+    return agent_db_pool_create(
         &child->db, server, agent_dbd_plain_params(pool),
         agent_config_pool_size(config, agent_dbd_max(pool)),
         agent_config_pool_wait(config), &limits, pool);
+}
+
+/* A server without graphs may have no database. With one it serves what other
+ * hosts execute. */
+static bool serves_runs(const agent_child_t *child)
+{
+    return child->config->graphs->nelts > 0
+        || (child->db != NULL
+            && agent_conftree_contains("SetHandler", "agent"));
+}
+
+static apr_status_t start(agent_child_t *child, server_rec *server,
+                          apr_pool_t *pool)
+{
+    const agent_server_config_t *config = child->config;
+    apr_status_t rv = agent_park_start(agent_config_parking(config),
+                                       agent_capacity_client_threads(), pool);
 
     if (rv == APR_SUCCESS) {
         rv = agent_bodies_create(&child->bodies, agent_capacity_body_bytes(),
-                                 agent_capacity_body_waiters(config), pool);
+                                 agent_capacity_body_waiters(config),
+                                 agent_capacity_reserved_threads(), pool);
     }
-    return rv != APR_SUCCESS ? rv : start_waiters(child, server, pool);
+    if (rv == APR_SUCCESS) {
+        rv = agent_deployments_create(&child->deployments, pool);
+    }
+    if (rv == APR_SUCCESS && agent_dbd_check(config, pool) == NULL) {
+        rv = start_database(child, server, pool);
+    }
+    return rv == APR_SUCCESS && serves_runs(child)
+        ? start_waiters(child, server, pool)
+        : rv;
 }
 
 /* Logs a problem with the database before it fails the first request. */
@@ -129,13 +161,9 @@ agent_child_t *agent_child_start(server_rec *server, apr_pool_t *pool)
     own_generation = ap_get_scoreboard_global()->running_generation;
     child->config = agent_config_server(server);
     child->wake_fd = agent_daemon_child_init(server);
-    if (child->config->graphs->nelts == 0) {
-        return NULL;
-    }
     agent_heap_start();
     child->throttles = apr_pcalloc(pool,
                                    AGENT_E_COUNT * sizeof(*child->throttles));
-    child->graph_names = agent_config_graph_names(child->config, pool);
     rv = start(child, server, pool);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
@@ -143,13 +171,17 @@ agent_child_t *agent_child_start(server_rec *server, apr_pool_t *pool)
                                        "answers 503");
         return NULL;
     }
-    check_database(child, server, pool);
+    if (serves_runs(child)) {
+        check_database(child, server, pool);
+    }
     return child;
 }
 
 void agent_child_stop(const agent_child_t *child, bool graceful)
 {
-    agent_waiter_registry_stop(
-        child->waiters,
-        graceful ? agent_config_drain_timeout(child->config) : 0);
+    if (child->waiters != NULL) {
+        agent_waiter_registry_stop(
+            child->waiters,
+            graceful ? agent_config_drain_timeout(child->config) : 0);
+    }
 }

@@ -2,11 +2,12 @@
 /*
  * httpd's side of the supervisor; see daemon.h.
  *
- * A socket pair for each configuration wakes the supervisor. Of the life pipe,
- * one for each parent process, only the parent holds the write end: the end of
- * file reports its death, however sudden. At a restart, which the parent
+ * A socket pair for each configuration wakes the supervisor. The life pipe, one
+ * for each parent process, reports the parent's death: only the parent holds
+ * its write end, which the kernel closes. At a restart, which the parent
  * survives, SIGUSR1 makes the old supervisor finish its runs while the new one
- * already claims.
+ * already claims. A graceful stop does the same without a new one, and the
+ * parent waits for the old one.
  *
  * Every descriptor is close-on-exec: processes that httpd starts, piped loggers
  * and CGI scripts among them, would otherwise keep the life pipe open.
@@ -41,11 +42,12 @@
 #include "private.h"
 #include "supervisor/supervisor.h"
 
-/* How long runs of a supervisor that has died remain leased to it. It renews
- * its lease every few seconds; other hosts take the runs 5 s after the end. */
-#define LEASE_SEC 20
 /* A supervisor that ended sooner than this is restarted after a pause. */
 #define CRASH_LOOP apr_time_from_sec(2)
+/* In a graceful stop: time for the supervisor to end after AgentDrainTimeout,
+ * and the interval at which the parent checks that it has ended. */
+#define DRAIN_REST    apr_time_from_sec(20)
+#define WAIT_INTERVAL apr_time_from_msec(100)
 
 typedef struct daemon_t {
     server_rec *server;
@@ -62,9 +64,13 @@ typedef struct daemon_t {
     /* The start failed; agent_daemon_monitor() repeats it. */
     bool missing;
     apr_time_t started_at;
+    /* httpd -X: the parent is its own child. */
+    bool is_one_process;
+    /* When a graceful stop began; 0 before. */
+    apr_time_t stop_at;
 } daemon_t;
 
-/* Set in post_config, read-only in children. */
+/* Set in post_config; read-only in children. */
 static daemon_t *current_daemon;
 
 static const char life_key[] = "agent_life_pipe";
@@ -112,7 +118,7 @@ static void run_supervisor(daemon_t *daemon, bool pause)
     close(daemon->wake_fds[1]);
     /* Not in the parent, whose children would inherit it: it contains the keys
      * of models. */
-    daemon->supervisor.graphs = agent_config_graphs_json(
+    daemon->supervisor.graphs = agent_graph_print_json(
         agent_config_server(daemon->server), daemon->pconf);
     if (pause) {
         apr_sleep(apr_time_from_sec(1));
@@ -164,8 +170,8 @@ static void start_supervisor(daemon_t *daemon, bool pause)
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf,
                      AGENT_LOGNO(0402) "the supervisor could not be started: "
                                        "runs are accepted but not executed; "
-                                       "the start is repeated every few "
-                                       "seconds");
+                                       "the start is repeated about "
+                                       "every 10 s");
     }
     daemon->missing = rv != APR_SUCCESS;
 }
@@ -201,10 +207,73 @@ int agent_daemon_monitor(apr_pool_t *pool, server_rec *server)
     return OK;
 }
 
+/* ---- graceful stop ---- */
+
+/* The MPM's, while end_now() is installed. */
+static struct sigaction mpm_sigterm;
+static struct sigaction mpm_sigint;
+
+/* SIGTERM or SIGINT after a graceful stop has begun: the supervisor requeues
+ * its runs at once. The MPM then receives the signal, too. */
+static void end_now(int number)
+{
+    /* Valid: nothing reaps the supervisor before wait_supervisor(). */
+    kill(current_daemon->process.pid, SIGTERM);
+    sigaction(number, number == SIGTERM ? &mpm_sigterm : &mpm_sigint, NULL);
+    raise(number);
+}
+
+static void begin_stop(daemon_t *daemon)
+{
+    struct sigaction action = {.sa_handler = end_now};
+
+    daemon->stop_at = apr_time_now();
+    unwatch_supervisor(daemon);
+    if (daemon->process.pid > 0) {
+        kill(daemon->process.pid, SIGUSR1);
+        sigaction(SIGTERM, &action, &mpm_sigterm);
+        sigaction(SIGINT, &action, &mpm_sigint);
+    }
+}
+
+/* The MPM closes the listeners in the parent only for a graceful stop. */
+void agent_daemon_check_stop(const ap_errorlog_info *info, const char *text)
+{
+    daemon_t *daemon = current_daemon;
+
+    if (daemon != NULL && daemon->stop_at == 0 && !daemon->is_one_process
+        && daemon->parent_pid == getpid() && is_stopping()
+        && ap_listeners != NULL && !ap_listeners->active) {
+        begin_stop(daemon);
+    }
+}
+
+/* Until the supervisor has ended, or the time is over: it then ends with the
+ * parent and requeues its runs. */
+static void wait_supervisor(daemon_t *daemon)
+{
+    apr_time_t until = daemon->stop_at + daemon->supervisor.drain_timeout
+        + DRAIN_REST;
+    apr_time_t limit = daemon->stop_at
+        + apr_time_from_sec(ap_graceful_shutdown_timeout);
+
+    if (ap_graceful_shutdown_timeout > 0 && limit < until) {
+        until = limit;
+    }
+    while (apr_proc_wait(&daemon->process, NULL, NULL, APR_NOWAIT)
+               == APR_CHILD_NOTDONE
+           && apr_time_now() < until) {
+        apr_sleep(WAIT_INTERVAL);
+    }
+    sigaction(SIGTERM, &mpm_sigterm, NULL);
+    sigaction(SIGINT, &mpm_sigint, NULL);
+}
+
 /* ---- start and end ---- */
 
 /* In graceful and ungraceful restarts runs are finished, not aborted. In a stop
- * the end of the parent follows at once. */
+ * the end of the parent follows at once, in a graceful stop that of the
+ * supervisor comes first. */
 static apr_status_t end_generation(void *data)
 {
     daemon_t *daemon = data;
@@ -213,6 +282,9 @@ static apr_status_t end_generation(void *data)
     /* 0 would signal this process and all of its group. */
     if (daemon->process.pid > 0) {
         kill(daemon->process.pid, SIGUSR1);
+        if (daemon->stop_at != 0) {
+            wait_supervisor(daemon);
+        }
     }
     close(daemon->wake_fds[0]);
     close(daemon->wake_fds[1]);
@@ -291,6 +363,23 @@ static void fill_webhooks(agent_webhook_config_t *webhooks,
     webhooks->user_agent = "mod_agent/" AGENT_VERSION;
 }
 
+static void fill_executed(agent_supervisor_config_t *supervisor,
+                          const agent_server_config_t *config, apr_pool_t *pool)
+{
+    int count = config->graphs->nelts;
+    agent_executed_graph_t *executed = apr_palloc(
+        pool, (apr_size_t)count * sizeof(*executed));
+
+    for (int i = 0; i < count; i++) {
+        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
+                                                   const agent_graph_t *);
+
+        executed[i] = (agent_executed_graph_t){graph->deployment, graph->name};
+    }
+    supervisor->executed = executed;
+    supervisor->executed_count = count;
+}
+
 static void fill_supervisor(daemon_t *daemon,
                             const agent_server_config_t *config,
                             const char *conninfo, const int *life_fds)
@@ -301,14 +390,14 @@ static void fill_supervisor(daemon_t *daemon,
     supervisor->conninfo = conninfo;
     supervisor->node_name = agent_config_node(config, daemon->pconf);
     supervisor->runner_path = agent_config_runner(config);
-    supervisor->graph_ids = agent_config_graph_names(config, daemon->pconf);
+    fill_executed(supervisor, config, daemon->pconf);
     supervisor->runners = agent_config_runners(config);
     supervisor->slots = agent_config_runner_slots(config);
     supervisor->runner_memory = agent_config_runner_memory(config);
     supervisor->run_timeout = agent_config_run_timeout(config);
     supervisor->drain_timeout = agent_config_drain_timeout(config);
     supervisor->event_retention_days = agent_config_retention_days(config);
-    supervisor->lease_sec = LEASE_SEC;
+    supervisor->lease_sec = AGENT_SUPERVISOR_LEASE_SEC;
     fill_webhooks(&supervisor->webhooks, config);
     supervisor->wake_fd = daemon->wake_fds[0];
     supervisor->life_fd = life_fds[0];
@@ -355,6 +444,7 @@ int agent_daemon_child_init(server_rec *server)
 
     /* httpd -X: one process is parent and child. */
     if (current_daemon != NULL && current_daemon->parent_pid == getpid()) {
+        current_daemon->is_one_process = true;
         return current_daemon->wake_fds[1];
     }
     agent_config_forget_keys(agent_config_server(server));

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mod_agent: the deployment API of an agent platform on PostgreSQL. The
- * module's record and its hooks. */
-#include <string.h>
-#include <strings.h>
-
-#include <apr_dbd.h>
-#include <apr_optional.h>
+/* mod_agent, the LangGraph deployment API on PostgreSQL: the module's record
+ * and its hooks. */
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_protocol.h>
 #include <http_request.h>
 #include <mpm_common.h>
-#include <mod_dbd.h>
 
 #include "child.h"
 #include "config/capacity.h"
 #include "config/dbd.h"
 #include "config/directives.h"
+#include "config/graph.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
 #include "http/body.h"
@@ -24,19 +19,15 @@
 #include "http/head.h"
 #include "http/problem.h"
 #include "http/response.h"
+#include "http/router.h"
 #include "http/server_error.h"
-#include "model/account.h"
 #include "private.h"
 #include "wait/park.h"
-
-/* SetHandler agent */
-static const char handler_name[] = "agent";
 
 /* NULL outside a child, and in one that could not be set up. */
 static agent_child_t *current_child;
 
-/* Called when the body is complete. */
-static int dispatch(agent_call_t *call)
+static int respond(agent_call_t *call)
 {
     if (call->err != NULL) {
         return agent_problem_send(call);
@@ -44,17 +35,31 @@ static int dispatch(agent_call_t *call)
     if (agent_browser_is_preflight(call)) {
         return agent_response_empty(call, HTTP_NO_CONTENT);
     }
-    return agent_router_dispatch(call, agent_routes);
+    return agent_router_dispatch(call);
+}
+
+/* Called when the body is complete. */
+static int dispatch(agent_call_t *call)
+{
+    int result = respond(call);
+
+    /* It waits for its client, or for a run. */
+    if (result == SUSPENDED) {
+        agent_body_release(call);
+    }
+    return result;
 }
 
 static int handle_request(request_rec *r)
 {
+    const agent_api_t *api = agent_router_find(r->handler);
     agent_call_t *call;
 
-    if (r->handler == NULL || strcmp(r->handler, handler_name) != 0) {
+    if (api == NULL) {
         return DECLINED;
     }
-    if (current_child == NULL) {
+    if (current_child == NULL
+        || (api->needs_waiters && current_child->waiters == NULL)) {
         return HTTP_SERVICE_UNAVAILABLE;
     }
     /* In the pool: a request that waits outlives this function. */
@@ -62,9 +67,9 @@ static int handle_request(request_rec *r)
     call->r = r;
     call->pool = r->pool;
     call->child = current_child;
+    call->api = api;
     call->dir = agent_config_dir(r);
     call->db = current_child->db;
-    call->ref.account_id = AGENT_ACCOUNT_DEFAULT;
     if (agent_head_check(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
@@ -74,20 +79,19 @@ static int handle_request(request_rec *r)
     return agent_body_receive(call, dispatch);
 }
 
-/* Paths of the API are not files: skips httpd's lookup below the document root,
+/* Paths of an API are not files: skips httpd's lookup below the document root,
  * which costs five system calls a request. */
 static int skip_files(request_rec *r)
 {
     ap_conf_vector_t *config = r->per_dir_config;
-    const char *handler;
+    const agent_api_t *api;
 
     /* Before this hook httpd resets the location for <Directory>, and walks the
      * locations again after it; the walk's result is cached. */
     ap_location_walk(r);
-    handler = agent_config_handler(r);
+    api = agent_router_find(agent_config_handler(r));
     r->per_dir_config = config;
-    return handler != NULL && strcmp(handler, handler_name) == 0 ? OK
-                                                                 : DECLINED;
+    return api != NULL ? OK : DECLINED;
 }
 
 static int refuse_start(server_rec *server, const char *text)
@@ -122,26 +126,17 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                         server_rec *server)
 {
     const agent_server_config_t *config = agent_config_server(server);
-    const char *driver = agent_config_other_directive("DBDriver");
+    const char *problem = agent_graph_assign(config, pconf);
 
+    if (problem != NULL) {
+        return refuse_start(server, problem);
+    }
     if (config->graphs->nelts == 0) {
         return OK;
     }
-    if (APR_RETRIEVE_OPTIONAL_FN(ap_dbd_open) == NULL) {
-        return refuse_start(server,
-                            "mod_agent needs mod_dbd: expected a "
-                            "LoadModule dbd_module, got none");
-    }
-    if (driver == NULL || strcasecmp(driver, "pgsql") != 0) {
-        return refuse_start(server,
-                            apr_psprintf(ptemp,
-                                         "DBDriver: expected pgsql, got %s",
-                                         driver ? driver : "none"));
-    }
-    if (agent_dbd_conninfo(config, ptemp) == NULL) {
-        return refuse_start(server,
-                            "DBDParams: expected a PostgreSQL "
-                            "connection string, got none");
+    problem = agent_dbd_check(config, ptemp);
+    if (problem != NULL) {
+        return refuse_start(server, problem);
     }
     if (check_runner(agent_config_runner(config), server, ptemp) != OK) {
         return HTTP_INTERNAL_SERVER_ERROR;
@@ -150,8 +145,8 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                                                    : HTTP_INTERNAL_SERVER_ERROR;
 }
 
-static int start_supervisor(apr_pool_t *pconf, apr_pool_t *plog,
-                            apr_pool_t *ptemp, server_rec *server)
+static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                        server_rec *server)
 {
     agent_server_config_t *config = agent_config_server(server);
     apr_status_t rv;
@@ -192,13 +187,15 @@ static void register_hooks(apr_pool_t *pool)
     static const char *const after_dbd[] = {"mod_dbd.c", NULL};
 
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_post_config(start_supervisor, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_post_config(start_daemon, NULL, NULL, APR_HOOK_LAST);
     ap_hook_monitor(agent_daemon_monitor, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_error_log(agent_daemon_check_stop, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(skip_files, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_child_init(start_child, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
     agent_park_register(pool);
-    agent_server_error_register(handler_name);
+    agent_router_register(agent_apis);
+    agent_server_error_register();
     agent_body_register();
     ap_hook_handler(handle_request, NULL, NULL, APR_HOOK_MIDDLE);
 }

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Brings a database to the current version: applies the missing migrations, then replaces all functions,
--- in one transaction. Can be repeated; a failure changes nothing.
+-- in one transaction. Can be repeated; a failure changes nothing. Of two first installations at the same time
+-- one fails.
 --
 --   psql -X -d DATABASE -f sql/install.sql [-v app_role=ROLE] [-v owner_role=ROLE]
 --
@@ -17,8 +18,6 @@ begin;
 set local search_path = pg_catalog, pg_temp;
 set local client_min_messages = warning;
 set local lock_timeout = '5s';
--- A concurrent installation waits here and then has nothing left to apply.
-select pg_advisory_xact_lock(hashtext('agent.install')) is null as locked \gset
 
 do $$
 begin
@@ -42,11 +41,10 @@ select r.rolsuper as is_superuser, r.rolname as installer
 \else
     \set owner_role :installer
 \endif
+\ir verify.sql
+\ir lock.sql
 \if :is_superuser
     \ir owner.sql
-\endif
-\ir verify.sql
-\if :is_superuser
     \ir transfer.sql
 \endif
 \if :{?app_role}
@@ -73,6 +71,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/render_time.sql
 \ir functions/inline/render_run.sql
 \ir functions/inline/render_thread.sql
+\ir functions/inline/render_assistant.sql
+\ir functions/inline/explain_no_assistant.sql
 \ir functions/inline/render_checkpoint.sql
 \ir functions/inline/digest_text.sql
 \ir functions/inline/compose_values.sql
@@ -87,9 +87,10 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/jitter.sql
 \ir functions/inline/page_bytes.sql
 \ir functions/inline/expiry_delay.sql
+\ir functions/inline/deletion_bytes.sql
 \ir functions/inline/stronger_cancel.sql
 \ir functions/inline/make_end.sql
-\ir functions/inline/make_report.sql
+\ir functions/inline/make_leased_run.sql
 \ir functions/inline/make_event.sql
 \ir functions/inline/next_receiver.sql
 
@@ -99,6 +100,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/render_failed_tasks.sql
 \ir functions/internal/find_stored_run.sql
 \ir functions/internal/create_system_assistant.sql
+\ir functions/internal/is_graph_served.sql
 \ir functions/internal/find_assistant.sql
 \ir functions/internal/compose_feedback.sql
 \ir functions/internal/enqueue_run.sql
@@ -130,6 +132,11 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/save_events.sql
 
 \ir functions/api/schema_version.sql
+\ir functions/api/get_assistant.sql
+\ir functions/api/get_schemas.sql
+\ir functions/api/get_drawing.sql
+\ir functions/api/search_assistants.sql
+\ir functions/api/open_deployment.sql
 \ir functions/api/get_thread.sql
 \ir functions/api/create_thread.sql
 \ir functions/api/delete_thread.sql
@@ -137,6 +144,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/create_stateless_run.sql
 \ir functions/api/create_stateless_runs.sql
 \ir functions/api/find_run_thread.sql
+\ir functions/api/find_checkpoint_event.sql
 \ir functions/api/get_run.sql
 \ir functions/api/list_runs.sql
 \ir functions/api/delete_run.sql
@@ -152,6 +160,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 
 \ir functions/worker/register_worker.sql
 \ir functions/worker/list_node_workers.sql
+\ir functions/worker/save_graphs.sql
 \ir functions/worker/renew_worker.sql
 \ir functions/worker/mark_worker_dead.sql
 \ir functions/worker/fail_run.sql

@@ -1,9 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Prepares the role that owns the schema, when a superuser installs: creates it, without login and without
 -- privileges in the cluster. A security definer function can then change the schema, and nothing else.
--- Included by install.sql.
-select set_config('agent.owner_role', :'owner_role', true) is null as set \gset
-
+-- Included by install.sql after verify.sql.
 do $$
 declare
     v_owner text := current_setting('agent.owner_role');

@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Restricts the database of a server: only a role that was granted it by name may create schemas and
 -- temporary objects, and the role of a server must not be able to become the owner of the schema.
--- Included by install.sql.
-select set_config('agent.owner_role', :'owner_role', true) is null
-       or set_config('agent.app_role', :'app_role', true) is null as set \gset
+-- Included by install.sql after verify.sql.
+select set_config('agent.app_role', :'app_role', true) is null as set \gset
 
 do $$
 declare

@@ -15,7 +15,6 @@ begin;
 set local search_path = pg_catalog, pg_temp;
 set local client_min_messages = warning;
 set local lock_timeout = '5s';
-select pg_advisory_xact_lock(hashtext('agent.install')) is null as locked \gset
 
 \if :{?owner_role}
 \else
@@ -24,6 +23,7 @@ select pg_advisory_xact_lock(hashtext('agent.install')) is null as locked \gset
      where r.rolname = current_user \gset
 \endif
 \ir verify.sql
+\ir lock.sql
 \ir migrations/list.sql
 \ir migrations/version.sql
 

@@ -3,7 +3,8 @@
 -- run with the rights of this session, and "set role" does not take the rights of a superuser away. Trusted are
 -- superusers, owner_role and a plain role that installs. Reads the catalog and nothing of the schema.
 -- Included by install.sql and uninstall.sql before they name an object of the schema.
--- Sets the psql variable is_installed: whether the schema has the table schema_version.
+-- Sets the psql variable is_installed, whether the schema has the table schema_version, and the parameter
+-- agent.owner_role, for blocks in which psql replaces no variables.
 select set_config('agent.owner_role', :'owner_role', true) is null as set \gset
 
 do $$

@@ -1,14 +1,16 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# Runs groups of tests and ends with what failed, and one line:
+# Runs groups of tests; prints the diagnostics of failed files and a last line
 #   N passed, N failed
+#
 #   t/suite.pl guards unit sql runner agent asan-unit asan-agent
 #   t/suite.pl --count=20 --load=8 t/agent/parking.t t/unit/core_json.c
-# A group is a folder of t/; a prefix names the build that it runs against, for
-# files AGENT_TEST_VARIANT. memcheck-unit: the release build under valgrind. With --load the second half of the rounds runs beside
-# so many busy loops.
-# The files of all groups are one queue: AGENT_TEST_JOBS of them, one more than
-# there are processors, run at the same time, because most of them wait for
+#
+# A group is a folder of t/. Its prefix names the build that it runs against, for
+# files AGENT_TEST_VARIANT does. memcheck-unit: the release build under valgrind.
+# --load: the second half of the rounds runs beside that many busy loops.
+# The files of all groups are one queue. AGENT_TEST_JOBS of them run at the same
+# time, by default one more than there are processors, since most of them wait for
 # most of their time.
 use strict;
 use warnings;
@@ -27,15 +29,17 @@ use POSIX ();
 # Groups that run without the modules and the runner.
 my %needs_no_module = map { $_ => 1 } qw(lint unit sql isolation);
 
-my @VALGRIND = qw(valgrind -q --error-exitcode=1 --leak-check=full
+# Valgrind executes 20 to 50 times slower: the tests that repeat a step at random
+# do so less often (t/unit/ratelimit_sim.h).
+my @VALGRIND = qw(env RATELIMIT_TEST_EFFORT=0.04 valgrind -q --error-exitcode=1 --leak-check=full
     --errors-for-leak-kinds=definite);
 
-# Files that take more than a minute begin first, so that none of them is alone
+# Files that take more than a minute begin first, so that none of them runs alone
 # at the end.
 my $LONG = join '|', qw(lint/(?:clang_tidy|gcc_analyzer)
-    agent/(?:bombs|database|directives|parking|slow_bodies|webhooks)
+    agent/(?:costs|database|directives|parking|slow_bodies|webhooks)
     ratelimit/(?:restart|table) sdk/restart sql/plans
-    supervisor/(?:bombs|database|many|webhooks));
+    supervisor/(?:costs|database|many|webhooks));
 
 chdir root() or die root() . ": $!\n";
 my ($count, $load) = (1, 0);
@@ -60,8 +64,8 @@ my @loops = map { start_loop() } 1 .. $load;
 run_rounds($quiet_rounds + 1 .. $count);
 kill KILL => @loops;
 $_->stop for values %pool;
-my ($passed, $failed, @said) = read_tally();
-print "\n", @said, "\n$passed passed, $failed failed\n";
+my ($passed, $failed, @diagnostics) = read_tally();
+print "\n", @diagnostics, "\n$passed passed, $failed failed\n";
 exit($failed ? 1 : 0);
 
 sub run_rounds {
@@ -94,12 +98,13 @@ sub start_loop {
 
 sub is_long { return $_[0]{name} =~ m{\bt/(?:$LONG)\.t\z} }
 
-# The tests of a group, or a file as one. A group that has none, or was not built,
-# counts as a failure.
+# The tests of a group, or a file as one. A group that was not built counts as a
+# failure.
 sub tests_of {
     my ($word) = @_;
-    my ($variant, $name, $file) = $word =~ m{\A(?:(asan|tsan|clang|coverage|memcheck)-)?(?:(\w+)|(t/\w+/\w+\.[ct]))\z}
-        or die "unknown group or file $word\n";
+    my ($variant, $name, $file) = $word =~ m{\A(?:(asan|tsan|clang|coverage|memcheck)-)?(?:(\w+)|(t/\w+/\w+\.[ct]))\z};
+    $file || grep { $_ eq ($name // '') } groups()
+        or die "unknown group $word; expected a file of t/ or one of: @{[ groups() ]}\n";
     my $is_memcheck = ($variant // '') eq 'memcheck';
     local $ENV{AGENT_TEST_VARIANT} = $is_memcheck ? 'release' : $variant // variant();
     ($name) = $file =~ m{/(\w+)/} if $file;
@@ -121,14 +126,14 @@ sub tests_of {
     } } @files;
 }
 
-# A source says why its program does not.
+# The source of a program that does not has a comment with the reason.
 sub runs_under_valgrind {
     my ($program) = @_;
     my ($source) = map { "t/$_.c" } $program =~ m{(unit/\w+)\z} or return 0;
     return slurp($source) !~ m{^/\* Not under valgrind: }m;
 }
 
-# One line, where each of the group's files would say that a program is missing.
+# Prints one line if a program is missing, instead of one for each file.
 sub is_built {
     my ($name) = @_;
     my $build = '.build/' . variant();
@@ -150,7 +155,10 @@ sub linked_programs {
     return grep { slurp($_) =~ /OBJECTS:/ } glob "t/$name/*.c";
 }
 
-# By their sources: one that was not built fails, one that was removed is gone.
+sub groups { return grep { files_of($_) } map { m{(\w+)/\z} } glob 't/*/' }
+
+# The names come from the sources: a program that was not built fails, and one
+# without a source is not run.
 sub files_of {
     my ($name) = @_;
     my @files = sort glob "t/$name/*.t";
@@ -159,13 +167,13 @@ sub files_of {
     return @files;
 }
 
-# A program whose name a .t has too is run by that.
+# A .t of the same name runs its program.
 sub unit_programs {
     return map { s{\At/(.*)\.c\z}{'.build/' . variant() . "/$1"}er }
         grep { !-e s/c\z/t/r } sort glob 't/unit/*.c';
 }
 
-# The SQL tests share a cluster; each makes databases of its own in it.
+# The SQL tests share a cluster; each creates its databases in it.
 sub environment_of {
     my ($file) = @_;
     my @all = 'AGENT_TEST_VARIANT=' . variant();

@@ -36,6 +36,7 @@ test|clang-format|have clang-format
 test|nodejs|have node
 test|npm|have npm
 test|openssl|have openssl
+test|wrk|have wrk
 test|nginx-light|have nginx || [ -x /usr/sbin/nginx ]
 test|chromium|have chromium
 test|valgrind|have valgrind && test -e /usr/include/valgrind/callgrind.h

@@ -23,7 +23,7 @@ check_port() {
     case $PORT in
     *[!0-9]* | '') die "PORT=$PORT is not a number." ;;
     esac
-    # The two ports that follow are the platform hosts.
+    # The two ports that follow are those of the platform hosts.
     if [ "$PORT" -lt 1 ] || [ "$PORT" -gt 65533 ]; then
         die "PORT=$PORT is out of range; expected 1 to 65533."
     fi

@@ -30,7 +30,7 @@ sub conversation {
     print "$style{bold}A conversation with the graph `agent`",
         " (model: $model)$style{off}\n";
     print 'The demo model needs no key and no network; set ANTHROPIC_API_KEY or',
-        "\nOPENAI_API_KEY before `run` for one that thinks.\n"
+        "\nOPENAI_API_KEY before `run` to use a real model.\n"
         if $model eq 'demo';
 
     heading('A thread keeps the state of one conversation.');
@@ -46,18 +46,18 @@ sub conversation {
     print_record($run->{text});
     my $run_path = "/threads/$id/runs/$run->{json}{run_id}";
 
-    heading('Its answer can be read while it is made, or later.');
+    heading('Its output can be streamed while it executes, or later.');
     print_stream("$run_path/stream");
 
-    heading('The run is stored with how it ended; join waits for that.');
+    heading('The run is stored with its status; join waits for its end.');
     request('GET', "$run_path/join");
     my $end = request('GET', $run_path);
     print "    status: $style{bold}$end->{json}{status}$style{off}\n";
 
-    heading('The state of the thread is there for the next run.');
+    heading('The next run continues from the state of the thread.');
     print_record(request('GET', "/threads/$id/state")->{text});
 
-    heading('The same API as platform host of a region has limits.');
+    heading('The limiter enforces the limits of a region on its platform host.');
     my ($host, $port) = $url =~ m{\A(.*):(\d+)\z};
     print_limit("$host:" . ($port + 1)) for 1 .. 2;
     print "    The other region allows 20 of these:\n";
@@ -185,8 +185,8 @@ sub plain_text {
     return join '', map { $_->{text} // '' } @{$content};
 }
 
-# Sends a request that the US table allows once in ten seconds; prints the status
-# and the limiter's headers.
+# Sends a request that the US table allows once in ten seconds; prints the status,
+# 404 before it is 429, and the limiter's headers.
 sub print_limit {
     my ($host) = @_;
     my @command = ('curl', '-si', '-H', "x-api-key: tour-$$",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits on waiting requests. */
+/* Limits of one child, and warnings about settings that lower them; see
+ * capacity.h. */
 #include "capacity.h"
 
 #include <stdlib.h>
@@ -10,26 +11,29 @@
 #include <scoreboard.h>
 
 #include "../private.h"
+#include "conftree.h"
 
-/* Default limit of AgentMaxWaiters. */
-#define MOST_WAITERS 10000
+/* The highest default of AgentMaxWaiters. */
+#define DEFAULT_MAX_WAITERS 10000
 /* The event MPM's own default. */
 #define DEFAULT_WORKER_FACTOR 2
 /* The default of AgentMaxBody, and the minimum of bodies. */
 #define BODY_BYTES   (4 * 1024 * 1024)
 #define LEAST_BODIES 4
 /* For each request that waits for its run: a socket, its eventfd, and a
- * duplicate of the socket while output or body is held; and two sockets for
- * half as many requests that wait for their bodies. */
-#define WAITER_DESCRIPTORS 4
-/* Other descriptors of a child: log files, listeners, database connections and
- * other clients. */
+ * duplicate of the socket with another eventfd while output is held; and a
+ * socket, its duplicate and an eventfd for half as many requests that wait for
+ * their bodies. */
+#define WAITER_DESCRIPTORS 6
+/* For the rest of a child: log files, listeners, database connections and other
+ * clients. */
 #define OTHER_DESCRIPTORS 500
 /* One address may have 1/4 of the slots by default, and at least 8: a browser
  * may have several pages open. */
 #define ADDRESS_PART      4
 #define LEAST_PER_ADDRESS 8
-/* Parked requests may always use 1/8 of the threads. */
+/* Parked requests may always use 1/8 of the threads, and those that wait for
+ * their clients another 1/8. */
 #define LEAST_TURNS_PART 8
 
 static int query_mpm(int what, int fallback)
@@ -64,7 +68,7 @@ static int find_descriptor_room(void)
 /* Connections without a thread that the event MPM lets a child have. */
 static int find_connection_room(void)
 {
-    const char *text = agent_config_other_directive("AsyncRequestWorkerFactor");
+    const char *text = agent_conftree_find("AsyncRequestWorkerFactor");
     double factor = text != NULL ? strtod(text, NULL) : DEFAULT_WORKER_FACTOR;
     double room = factor * get_threads();
 
@@ -81,14 +85,21 @@ int agent_capacity_waiters(const agent_server_config_t *config)
     int wanted = config->max_waiters;
 
     if (wanted == -1) {
-        wanted = at_most(find_connection_room(), MOST_WAITERS);
+        wanted = at_most(find_connection_room(), DEFAULT_MAX_WAITERS);
     }
     return at_most(wanted, find_descriptor_room());
 }
 
+int agent_capacity_reserved_threads(void)
+{
+    int threads = get_threads();
+
+    return threads > 1 ? threads / 2 : 1;
+}
+
 int agent_capacity_blocked_waiters(const agent_server_config_t *config)
 {
-    int half = get_threads() > 1 ? get_threads() / 2 : 1;
+    int half = agent_capacity_reserved_threads();
 
     /* The other half serves requests that do not wait. */
     return config->max_waiters != -1 ? at_most(config->max_waiters, half)
@@ -110,19 +121,33 @@ int agent_capacity_waiters_per_address(const agent_server_config_t *config,
                                                     : LEAST_PER_ADDRESS;
 }
 
-/* Turns continue slowly while other requests keep the threads busy. */
-int agent_capacity_min_turns(void)
+int agent_capacity_turn_connections(int size)
+{
+    return size > 1 ? size / 2 : 1;
+}
+
+/* A part of the threads. */
+static int find_least_turns(void)
 {
     int threads = get_threads();
 
     return threads > LEAST_TURNS_PART ? threads / LEAST_TURNS_PART : 1;
 }
 
-int agent_capacity_max_turns(void)
+/* Turns continue slowly while other requests keep the threads busy. */
+int agent_capacity_min_turns(int connections)
 {
-    int threads = get_threads();
+    return at_most(find_least_turns(), connections);
+}
 
-    return threads > 1 ? threads / 2 : 1;
+int agent_capacity_client_threads(void)
+{
+    return find_least_turns();
+}
+
+int agent_capacity_max_turns(int connections)
+{
+    return at_most(agent_capacity_reserved_threads(), connections);
 }
 
 struct agent_capacity_child_t {
@@ -200,7 +225,7 @@ static void check_per_address(const agent_server_config_t *config,
 {
     int slots = agent_capacity_waiters(config);
 
-    if (config->waiters_per_address > slots) {
+    if (config->waiters_per_address >= slots) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                      AGENT_LOGNO(0442) "AgentMaxWaitersPerAddress: expected "
                                        "less than the %d requests of a child "

@@ -7,28 +7,38 @@
 #include "config.h"
 
 /*
- * Requests that may wait for runs: AgentMaxWaiters, or the number of
- * connections that the MPM accepts; never more than the limit of file
+ * Returns how many requests may wait for runs: AgentMaxWaiters, or the number
+ * of connections that the MPM accepts; never more than the limit of file
  * descriptors allows, since the MPM stops a child without descriptors.
  */
 int agent_capacity_waiters(const agent_server_config_t *config);
 
-/* Requests that may wait for runs and hold a thread each. */
+/* Returns how many requests may wait for runs and hold a thread each. */
 int agent_capacity_blocked_waiters(const agent_server_config_t *config);
 
-/* Requests that may wait for the rest of their bodies: half as many as may wait
- * for runs. */
+/* Returns how many requests may wait for the rest of their bodies: half as many
+ * as may wait for runs. */
 int agent_capacity_body_waiters(const agent_server_config_t *config);
 
-/* Requests of one client address that may wait, where `slots` may wait in all;
- * 0 = unlimited. */
+/* Returns how many requests of one client address may wait, where `slots` may
+ * wait in all; 0 = unlimited. */
 int agent_capacity_waiters_per_address(const agent_server_config_t *config,
                                        int slots);
 
-/* Threads that parked requests may use at the same time: at least, and at most
- * if many threads are idle. */
-int agent_capacity_min_turns(void);
-int agent_capacity_max_turns(void);
+/* Returns how many of the child's `size` database connections the turns of
+ * waiting requests may use at the same time: half of them. */
+int agent_capacity_turn_connections(int size);
+
+/* Return how many threads may continue parked requests at the same time: min
+ * always, up to max while more than `reserved` threads are idle. connections:
+ * of the function above; further threads would only wait for one. */
+int agent_capacity_min_turns(int connections);
+int agent_capacity_max_turns(int connections);
+int agent_capacity_reserved_threads(void);
+
+/* Returns how many threads may serve clients that send their bodies, or read
+ * their responses, in parts. */
+int agent_capacity_client_threads(void);
 
 /* This child in httpd's scoreboard. */
 typedef struct agent_capacity_child_t agent_capacity_child_t;
@@ -40,8 +50,8 @@ agent_capacity_child_t *agent_capacity_make_child(apr_pool_t *pool);
  * agent_capacity_child_t. Not thread-safe. */
 int agent_capacity_idle_threads(void *baton);
 
-/* Bytes of all request bodies together: 4 MB for each thread, at least
- * 16 MB. */
+/* Returns the bytes that all request bodies may have together: 4 MB for each
+ * thread, at least 16 MB. */
 apr_int64_t agent_capacity_body_bytes(void);
 
 /* Logs warnings about settings of the MPM and the system that are too small for

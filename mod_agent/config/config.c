@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creates, merges and reads the configuration; see config.h. */
 #include "config.h"
-#include "graph.h"
 
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include <apr_strings.h>
 #include <ap_expr.h>
 #include <http_core.h>
 
+#include "../core/word.h"
 #include "../private.h"
+#include "graph.h"
 
-/* The start message of a run must fit the runner protocol's 8 MiB line. */
 #define DEFAULT_MAX_BODY      (4 * 1024 * 1024)
 #define DEFAULT_RUNNER_MEMORY (APR_INT64_C(1024) * 1024 * 1024)
 
@@ -44,10 +43,14 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     return config;
 }
 
-/* Directives of the server are refused inside virtual hosts, so there is
- * nothing to merge. */
+/* Virtual hosts may declare graphs, which join those of the main server. Other
+ * directives of the server are refused there. */
 void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add)
 {
+    const agent_server_config_t *main_server = base;
+    const agent_server_config_t *host = add;
+
+    apr_array_cat(main_server->graphs, host->graphs);
     return base;
 }
 
@@ -66,6 +69,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     const agent_dir_config_t *add = add_config;
     agent_dir_config_t *merged = apr_pcalloc(pool, sizeof(*merged));
 
+    PICK(deployment, NULL);
     PICK(prefix, NULL);
     PICK(multitask_default, NULL);
     PICK(max_body, -1);
@@ -76,6 +80,12 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
 agent_server_config_t *agent_config_server(const server_rec *server)
 {
     return ap_get_module_config(server->module_config, &agent_module);
+}
+
+const char *agent_config_host_deployment(const server_rec *server)
+{
+    return agent_config_deployment(
+        ap_get_module_config(server->lookup_defaults, &agent_module));
 }
 
 void agent_config_forget_keys(agent_server_config_t *config)
@@ -221,6 +231,12 @@ apr_interval_time_t agent_config_webhook_timeout(
     return get_time(config->webhook_timeout, 10 * 1000);
 }
 
+const char *agent_config_deployment(const agent_dir_config_t *config)
+{
+    return config->deployment != NULL ? config->deployment
+                                      : AGENT_DEPLOYMENT_NAME;
+}
+
 const char *agent_config_prefix(const agent_dir_config_t *config)
 {
     return config->prefix != NULL ? config->prefix : "";
@@ -229,7 +245,7 @@ const char *agent_config_prefix(const agent_dir_config_t *config)
 const char *agent_config_multitask(const agent_dir_config_t *config)
 {
     return config->multitask_default != NULL ? config->multitask_default
-                                             : "reject";
+                                             : agent_word_strategies[0];
 }
 
 apr_size_t agent_config_max_body(const agent_dir_config_t *config)
@@ -241,70 +257,4 @@ apr_size_t agent_config_max_body(const agent_dir_config_t *config)
 const apr_array_header_t *agent_config_origins(const agent_dir_config_t *config)
 {
     return apr_is_empty_array(config->origins) ? NULL : config->origins;
-}
-
-const agent_graph_t *agent_config_find_graph(
-    const agent_server_config_t *config, const char *name)
-{
-    for (int i = 0; i < config->graphs->nelts; i++) {
-        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
-                                                   const agent_graph_t *);
-
-        if (strcmp(graph->name, name) == 0) {
-            return graph;
-        }
-    }
-    return NULL;
-}
-
-const agent_graph_t *agent_config_find_assistant(
-    const agent_server_config_t *config, const char *assistant_id)
-{
-    for (int i = 0; i < config->graphs->nelts; i++) {
-        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
-                                                   const agent_graph_t *);
-
-        if (strcmp(graph->assistant_id, assistant_id) == 0) {
-            return graph;
-        }
-    }
-    return NULL;
-}
-
-const char *const *agent_config_graph_names(const agent_server_config_t *config,
-                                            apr_pool_t *pool)
-{
-    const char **names = apr_pcalloc(
-        pool, sizeof(char *) * (apr_size_t)(config->graphs->nelts + 1));
-
-    for (int i = 0; i < config->graphs->nelts; i++) {
-        names[i] = APR_ARRAY_IDX(config->graphs, i, agent_graph_t *)->name;
-    }
-    return names;
-}
-
-/* The last one, whose value is in force. */
-static const char *find_directive(const ap_directive_t *node, const char *name)
-{
-    const char *found = NULL;
-
-    for (; node != NULL; node = node->next) {
-        const char *args = NULL;
-
-        if (strcasecmp(node->directive, name) == 0) {
-            args = node->args;
-        }
-        /* Into <IfModule> and the like, not into virtual hosts. */
-        else if (node->first_child != NULL
-                 && strncasecmp(node->directive, "<If", 3) == 0) {
-            args = find_directive(node->first_child, name);
-        }
-        found = args != NULL ? args : found;
-    }
-    return found;
-}
-
-const char *agent_config_other_directive(const char *name)
-{
-    return find_directive(ap_conftree, name);
 }

@@ -17,34 +17,10 @@
 /* Maximum of AgentMaxWaiters. */
 #define AGENT_MAX_WAITERS 100000
 
-/* One tool of a built-in graph. */
-typedef struct agent_tool_t {
-    const char *name;
-    /* NULL for a built-in tool. */
-    const char *method;
-    const char *url;
-    const char *description;
-    /* JSON text of the arguments' JSON Schema. */
-    const char *schema;
-} agent_tool_t;
-
-/* <AgentGraph NAME>: a built-in graph and its model. */
-typedef struct agent_graph_t {
-    const char *name;
-    /* UUIDv5 of the name: the graph's system assistant. */
-    const char *assistant_id;
-    /* demo, anthropic or openai. */
-    const char *provider;
-    const char *model;
-    const char *url;
-    /* Read from AgentModelKeyFile at start; never logged. The only copy. */
-    char *key;
-    const char *system_prompt;
-    int max_steps;
-    int max_tokens;
-    apr_interval_time_t timeout;
-    apr_array_header_t *tools; /* of agent_tool_t * */
-} agent_graph_t;
+/* The name of the built-in deployment. */
+#define AGENT_DEPLOYMENT_NAME "default"
+/* Characters of a deployment's name: those of a label in the DNS. */
+#define AGENT_DEPLOYMENT_NAME_MAX 63
 
 /* The configuration of the server, shared by its virtual hosts. */
 typedef struct agent_server_config_t {
@@ -66,7 +42,8 @@ typedef struct agent_server_config_t {
     apr_interval_time_t connect_timeout;
     apr_interval_time_t run_timeout;
     apr_interval_time_t drain_timeout;
-    apr_array_header_t *graphs; /* of agent_graph_t * */
+    /* Of all hosts: of agent_graph_t *, see graph.h. */
+    apr_array_header_t *graphs;
     int webhooks;
     apr_interval_time_t webhook_timeout;
     agent_egress_t *webhook_egress;
@@ -77,14 +54,15 @@ typedef struct agent_server_config_t {
 
 /* The configuration of a location. */
 typedef struct agent_dir_config_t {
+    const char *deployment;
     const char *prefix;
     const char *multitask_default;
     apr_int64_t max_body;
     apr_array_header_t *origins; /* of agent_origin_pattern_t */
 } agent_dir_config_t;
 
-/* For the module record: configurations with all values unset, and merged ones;
- * in pool. */
+/* For the module record: create configurations with all values unset, and merge
+ * them; in pool. */
 void *agent_config_create_server(apr_pool_t *pool, server_rec *server);
 void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add);
 void *agent_config_create_dir(apr_pool_t *pool, char *path);
@@ -93,6 +71,10 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base, void *add);
 /* Returns the main server's configuration, borrowed until the next restart. */
 agent_server_config_t *agent_config_server(const server_rec *server);
 
+/* Returns the name of the deployment whose graphs the (virtual) host declares:
+ * AgentDeployment outside of its locations. */
+const char *agent_config_host_deployment(const server_rec *server);
+
 /* Overwrites the keys of models and webhooks; for httpd's children, since only
  * the supervisor needs them. */
 void agent_config_forget_keys(agent_server_config_t *config);
@@ -100,8 +82,8 @@ void agent_config_forget_keys(agent_server_config_t *config);
 /* Returns the request's configuration, borrowed from it. */
 const agent_dir_config_t *agent_config_dir(const request_rec *r);
 
-/* Returns the handler of the location's SetHandler before httpd sets
- * r->handler; or NULL. */
+/* Returns the handler of the location's SetHandler, before httpd sets
+ * r->handler; NULL without one. */
 const char *agent_config_handler(request_rec *r);
 
 /* The following functions return a value or its default. Texts are borrowed
@@ -132,18 +114,16 @@ const agent_egress_t *agent_config_webhook_egress(
     const agent_server_config_t *config);
 apr_interval_time_t agent_config_webhook_timeout(const agent_server_config_t *);
 
+/* AgentDeployment. */
+const char *agent_config_deployment(const agent_dir_config_t *config);
+/* AgentPrefix; "" without one. */
 const char *agent_config_prefix(const agent_dir_config_t *config);
+/* AgentMultitaskDefault. */
 const char *agent_config_multitask(const agent_dir_config_t *config);
+/* In bytes. */
 apr_size_t agent_config_max_body(const agent_dir_config_t *config);
 /* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */
 const apr_array_header_t *agent_config_origins(
     const agent_dir_config_t *config);
-
-/*
- * Returns the arguments, as written, of the first directive of that name at
- * server level; NULL if there is none. For directives of other modules, which
- * do not export them (DBDParams, DBDMax).
- */
-const char *agent_config_other_directive(const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directives: checks and stores their values. config.c has the defaults. */
+/* The table of directives; checks and stores values of the server and of
+ * locations. config.c has the defaults. */
 #include "directives.h"
 
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <apr_strings.h>
 
 #include "../core/origin.h"
+#include "../core/word.h"
 #include "../private.h"
 #include "config.h"
 #include "value.h"
@@ -118,14 +120,33 @@ static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
     if (config == NULL) {
         return problem;
     }
-    if ((strncmp(arg, "http://", 7) != 0 && strncmp(arg, "https://", 8) != 0)
-        || strstr(arg, "{run_id}") == NULL || strstr(arg, "{key}") == NULL) {
-        return apr_psprintf(cmd->pool,
-                            "AgentFeedbackURL: expected an http or https "
-                            "address with {run_id} and {key} in it, got '%s'",
-                            arg);
+    problem = agent_value_url(cmd, arg);
+    if (problem == NULL
+        && (strstr(arg, "{run_id}") == NULL || strstr(arg, "{key}") == NULL)) {
+        problem = apr_psprintf(cmd->pool,
+                               "AgentFeedbackURL: expected a URL with {run_id} "
+                               "and {key}, got '%s'",
+                               arg);
     }
     config->feedback_url = arg;
+    return problem;
+}
+
+static const char *set_deployment(cmd_parms *cmd, void *dir, const char *arg)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    agent_dir_config_t *config = dir;
+    size_t length = strspn(arg, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+
+    if (arg[length] != '\0' || length > AGENT_DEPLOYMENT_NAME_MAX
+        || strspn(arg, letters) == 0) {
+        return apr_psprintf(cmd->pool,
+                            "AgentDeployment: expected 1 to %d lower case "
+                            "letters, digits, - and _, a letter or digit "
+                            "first, got '%s'",
+                            AGENT_DEPLOYMENT_NAME_MAX, arg);
+    }
+    config->deployment = arg;
     return NULL;
 }
 
@@ -148,15 +169,12 @@ static const char *set_multitask(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
 
-    if (strcmp(arg, "reject") != 0 && strcmp(arg, "enqueue") != 0
-        && strcmp(arg, "interrupt") != 0 && strcmp(arg, "rollback") != 0) {
-        return apr_psprintf(cmd->pool,
-                            "AgentMultitaskDefault: expected reject, enqueue, "
-                            "interrupt or rollback, got '%s'",
-                            arg);
-    }
-    config->multitask_default = arg;
-    return NULL;
+    config->multitask_default = agent_word_find(arg, agent_word_strategies);
+    return config->multitask_default != NULL
+        ? NULL
+        : apr_psprintf(cmd->pool,
+                       "AgentMultitaskDefault: expected %s, got '%s'",
+                       agent_word_print(agent_word_strategies, cmd->pool), arg);
 }
 
 static const char *set_max_body(cmd_parms *cmd, void *dir, const char *arg)
@@ -247,7 +265,7 @@ static const size_t webhooks = offsetof(agent_server_config_t, webhooks);
 static const size_t node = offsetof(agent_server_config_t, node);
 static const size_t runner_user = offsetof(agent_server_config_t, runner_user);
 
-/* command_rec's data pointer is not const, what it points to is. */
+/* command_rec's data pointer is not const; the data is. */
 #define DATA(object) ((void *)&(object))
 
 const command_rec agent_directives[] = {
@@ -288,8 +306,8 @@ const command_rec agent_directives[] = {
         "time limit of a run, in seconds without a unit (default: 3600)"),
     AP_INIT_TAKE1("AgentDrainTimeout", set_duration, DATA(drain_timeout),
                   RSRC_CONF,
-                  "time that runs may continue after a graceful restart, in "
-                  "seconds without a unit (default: 180)"),
+                  "time that runs may continue after a graceful restart or "
+                  "stop, in seconds without a unit (default: 180)"),
     AP_INIT_TAKE1(
         "AgentEventRetention", set_duration, DATA(retention), RSRC_CONF,
         "time to keep the events of runs, in days without a unit (default: 2)"),
@@ -303,7 +321,7 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentMaxWaitersPerAddress", set_number,
                   DATA(waiters_per_address), RSRC_CONF,
                   "the same limit for one client address; 0: none "
-                  "(default: a quarter of them, at least 8)"),
+                  "(default: a quarter of AgentMaxWaiters, at least 8)"),
     AP_INIT_FLAG("AgentParking", set_flag, DATA(parking), RSRC_CONF,
                  "whether waiting requests release their thread, where the "
                  "MPM allows it (default: On)"),
@@ -329,6 +347,9 @@ const command_rec agent_directives[] = {
                   RSRC_CONF,
                   "time limit of one delivery of a webhook, in seconds without "
                   "a unit (default: 10)"),
+    AP_INIT_TAKE1("AgentDeployment", set_deployment, NULL,
+                  RSRC_CONF | ACCESS_CONF,
+                  "name of the deployment that is served (default: default)"),
     AP_INIT_TAKE1("AgentPrefix", set_prefix, NULL, RSRC_CONF | ACCESS_CONF,
                   "path of the API in the location (default: none)"),
     AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,

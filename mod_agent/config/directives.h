@@ -6,10 +6,10 @@
 #include <httpd.h>
 #include <http_config.h>
 
-/* Directives of the server and of locations, for the module record. */
+/* All directives, for the module record. */
 extern const command_rec agent_directives[];
 
-/* Directives of <AgentGraph>: they set values of the graph of their section. */
+/* directives_graph.c: <AgentGraph>, and the directives inside it. */
 const char *agent_directive_graph(cmd_parms *cmd, void *dir, const char *args);
 const char *agent_directive_model(cmd_parms *cmd, void *dir, const char *arg);
 const char *agent_directive_model_url(cmd_parms *cmd, void *dir,
@@ -27,7 +27,8 @@ const char *agent_directive_max_steps(cmd_parms *cmd, void *dir,
 const char *agent_directive_tool(cmd_parms *cmd, void *dir, int argc,
                                  char *const argv[]);
 
-/* Directives of webhooks. */
+/* directives_webhook.c: the directives of webhooks that need a check of their
+ * own. */
 const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
                                            const char *arg);
 const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that directives name, and secrets in the configuration's memory. */
+/* Files that directives name, and the erasure of secrets; see file.h. */
 #include "file.h"
 
 #include <string.h>
@@ -7,8 +7,8 @@
 #include <apr_file_io.h>
 #include <apr_strings.h>
 
-char *agent_config_read_file(const char **problem, cmd_parms *cmd,
-                             const char *path, apr_size_t limit)
+char *agent_file_read(const char **problem, cmd_parms *cmd, const char *path,
+                      apr_size_t limit)
 {
     const char *full = ap_server_root_relative(cmd->temp_pool, path);
     char *text = apr_pcalloc(cmd->pool, limit + 1);
@@ -49,8 +49,8 @@ static apr_status_t overwrite(void *baton)
     return APR_SUCCESS;
 }
 
-void agent_config_erase_with_pool(void *bytes, apr_size_t length,
-                                  apr_pool_t *pool)
+void agent_file_erase_with_pool(void *bytes, apr_size_t length,
+                                apr_pool_t *pool)
 {
     secret_t *secret = apr_palloc(pool, sizeof(*secret));
 

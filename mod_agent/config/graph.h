@@ -1,25 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graphs that httpd.conf declares. */
+/* The graphs that httpd.conf declares with <AgentGraph>. Each belongs to the
+ * deployment of the host that declares it. */
 #ifndef AGENT_CONFIG_GRAPH_H
 #define AGENT_CONFIG_GRAPH_H
 
 #include "config.h"
 
-/* Returns the graph of that name, or NULL. */
-const agent_graph_t *agent_config_find_graph(
-    const agent_server_config_t *config, const char *name);
+/* One tool of a built-in graph. */
+typedef struct agent_tool_t {
+    const char *name;
+    /* NULL for a built-in tool. */
+    const char *method;
+    const char *url;
+    const char *description;
+    /* JSON text of the arguments' JSON Schema. */
+    const char *schema;
+} agent_tool_t;
 
-/* The graph whose system assistant has that (lower case) id, or NULL. */
-const agent_graph_t *agent_config_find_assistant(
-    const agent_server_config_t *config, const char *assistant_id);
+/* <AgentGraph NAME>: a built-in graph and its model. */
+typedef struct agent_graph_t {
+    const char *name;
+    /* Its deployment's name; set by agent_graph_assign(). */
+    const char *deployment;
+    /* The host, and the line, with <AgentGraph>. */
+    const server_rec *server;
+    const ap_directive_t *directive;
+    /* UUIDv5 of the name: the graph's system assistant, in any deployment. */
+    const char *assistant_id;
+    /* demo, anthropic or openai. */
+    const char *provider;
+    const char *model;
+    const char *url;
+    /* Read from AgentModelKeyFile at start; never logged. The only copy. */
+    char *key;
+    const char *system_prompt;
+    int max_steps;
+    int max_tokens;
+    apr_interval_time_t timeout;
+    apr_array_header_t *tools; /* of agent_tool_t * */
+} agent_graph_t;
+
+/* Sets the deployment of each graph, once all directives are read. Returns an
+ * error message, in pool, when a deployment has two graphs of one name. */
+const char *agent_graph_assign(const agent_server_config_t *config,
+                               apr_pool_t *pool);
+
+/* Returns the deployment's graph whose system assistant has that id, in lower
+ * case; NULL if there is none. */
+const agent_graph_t *agent_graph_find_assistant(
+    const agent_server_config_t *config, const char *deployment,
+    const char *assistant_id);
+
+/* Returns the names of the deployment's graphs, NULL-terminated, in pool. */
+const char *const *agent_graph_list_names(const agent_server_config_t *config,
+                                          const char *deployment,
+                                          apr_pool_t *pool);
 
 /* Returns all graphs as the object `graphs` of the runner protocol's hello, in
  * pool. It contains the keys of models. */
-const char *agent_config_graphs_json(const agent_server_config_t *config,
-                                     apr_pool_t *pool);
-
-/* Returns the names of all graphs, NULL-terminated, in pool. */
-const char *const *agent_config_graph_names(const agent_server_config_t *config,
-                                            apr_pool_t *pool);
+const char *agent_graph_print_json(const agent_server_config_t *config,
+                                   apr_pool_t *pool);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of directives: numbers, sizes and durations. */
+/* Parses and checks values of directives. */
 #include "value.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <apr_lib.h>
 #include <apr_strings.h>
@@ -34,7 +35,8 @@ const char *agent_value_number(apr_int64_t *out, cmd_parms *cmd,
     return NULL;
 }
 
-/* 1 for none, K, M or G in either case; 0 when it is something else. */
+/* The bytes of a unit: none, or K, M or G in either case; 0 for anything else.
+ */
 static apr_int64_t read_unit(const char *unit)
 {
     static const char units[] = "kmg";
@@ -127,4 +129,15 @@ const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
     }
     *out = value;
     return NULL;
+}
+
+const char *agent_value_url(cmd_parms *cmd, const char *arg)
+{
+    if (strncasecmp(arg, "http://", 7) == 0
+        || strncasecmp(arg, "https://", 8) == 0) {
+        return NULL;
+    }
+    return apr_psprintf(cmd->pool,
+                        "%s: expected a URL with http:// or https://, got '%s'",
+                        cmd->cmd->name, arg);
 }

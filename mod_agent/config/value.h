@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of directives: numbers, sizes and durations. Each reader checks the
- * range and returns NULL, or the error message for httpd: the directive, what
- * was expected and what was given.
+ * Values of directives. Each function returns NULL, or the error message for
+ * httpd: the directive, the expected and the given value.
  */
 #ifndef AGENT_CONFIG_VALUE_H
 #define AGENT_CONFIG_VALUE_H
@@ -35,23 +34,26 @@ typedef struct agent_duration_range_t {
     bool is_whole;
 } agent_duration_range_t;
 
-/* The main server's configuration, for a directive that is not allowed in
- * sections or virtual hosts; NULL inside of one: *problem is the error
+/* Returns the main server's configuration, for a directive that is not allowed
+ * in sections or virtual hosts. NULL inside of one: *problem is the error
  * message. */
 agent_server_config_t *agent_value_server(const char **problem, cmd_parms *cmd);
 
-/* A whole number. */
+/* Reads a whole number from low to high. */
 const char *agent_value_number(apr_int64_t *out, cmd_parms *cmd,
                                const char *arg, apr_int64_t low,
                                apr_int64_t high);
 
-/* Bytes: a number, alone or with K, M or G. */
+/* Reads a number of bytes, alone or with K, M or G. */
 const char *agent_value_size(apr_int64_t *out, cmd_parms *cmd, const char *arg,
                              const agent_size_range_t *range);
 
-/* A duration: a number, alone or with ms, s, min, h or d. */
+/* Reads a duration: a number, alone or with ms, s, min, h or d. */
 const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
                                  const char *arg,
                                  const agent_duration_range_t *range);
+
+/* Checks only that arg begins with http:// or https://, in either case. */
+const char *agent_value_url(cmd_parms *cmd, const char *arg);
 
 #endif

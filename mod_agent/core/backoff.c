@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exponential back-off. */
+/* Exponential back-off; see backoff.h. */
 #include "backoff.h"
 
 apr_interval_time_t agent_backoff_delay(int failures, apr_interval_time_t first,

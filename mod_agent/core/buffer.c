@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing byte buffer in pools, without malloc. */
+/* A growing byte buffer in pools; see buffer.h. */
 #include "buffer.h"
 
 #include <stdarg.h>

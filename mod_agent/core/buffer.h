@@ -3,7 +3,7 @@
  * A growing byte buffer in pools. Each growth moves the content to a new pool
  * below the parent and destroys the old one, so that the memory of a
  * long-running process stays flat. Bytes are appended at the end and consumed
- * at the front; a NUL that does not count follows the content.
+ * at the front; a NUL, which is not counted, follows the content.
  */
 #ifndef AGENT_CORE_BUFFER_H
 #define AGENT_CORE_BUFFER_H
@@ -49,10 +49,11 @@ void agent_buffer_clear(agent_buffer_t *buffer);
 /* Removes all but the first length bytes. */
 void agent_buffer_truncate(agent_buffer_t *buffer, apr_size_t length);
 
-/* The content, NUL-terminated, valid until the next change; "", which must not
- * be written to, before the first byte. */
+/* Returns the content, NUL-terminated, valid until the next change; before the
+ * first byte "", which must not be written to. */
 char *agent_buffer_text(const agent_buffer_t *buffer);
 
+/* Returns the number of bytes of the content. */
 apr_size_t agent_buffer_length(const agent_buffer_t *buffer);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading CLOCK_MONOTONIC in APR's unit. */
+/* Reads CLOCK_MONOTONIC; see clock.h. */
 #include "clock.h"
 
 #include <time.h>

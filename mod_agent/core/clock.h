@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The monotonic clock: time for timers, which no administrator can set. */
+/* The monotonic clock, for timers: setting the system time does not change
+ * it. */
 #ifndef AGENT_CORE_CLOCK_H
 #define AGENT_CORE_CLOCK_H
 
@@ -10,7 +11,8 @@
 /* The due time of a timer that is not set. */
 #define AGENT_CLOCK_NEVER ((apr_time_t)INT64_MAX)
 
-/* Microseconds of CLOCK_MONOTONIC; only differences have a meaning. */
+/* Returns the microseconds of CLOCK_MONOTONIC; only differences have a
+ * meaning. */
 apr_time_t agent_clock_now(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to addresses that a client has named; see egress.h. URLs are parsed
- * by libcurl, which also makes the requests: two parsers may differ.
+ * Rules for URLs of clients; see egress.h. libcurl parses the URLs since it
+ * also makes the requests: two parsers may differ.
  */
 #include "egress.h"
 
@@ -267,10 +267,11 @@ static const char *print_ports(const agent_egress_t *rule, apr_pool_t *pool)
         const agent_egress_ports_t *ports = &APR_ARRAY_IDX(
             rule->ports, i, agent_egress_ports_t);
 
-        text = apr_pstrcat(pool, text, i > 0 ? ", " : "",
-                           apr_itoa(pool, ports->first),
-                           ports->last > ports->first ? "-" : NULL,
-                           apr_itoa(pool, ports->last), NULL);
+        text = apr_psprintf(pool, "%s%s%d", text, i > 0 ? ", " : "",
+                            ports->first);
+        if (ports->last > ports->first) {
+            text = apr_psprintf(pool, "%s-%d", text, ports->last);
+        }
     }
     return rule->ports->nelts > 0 ? text : "80, 443";
 }

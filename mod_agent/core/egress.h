@@ -13,7 +13,7 @@
 
 #include <apr_tables.h>
 
-/* Longest URL. */
+/* The longest URL, in bytes. */
 #define AGENT_EGRESS_URL_BYTES 2048
 
 /* Allowed addresses besides public ones of other hosts, denied addresses, and
@@ -41,7 +41,7 @@ typedef struct agent_egress_target_t {
     int port;
 } agent_egress_target_t;
 
-/* A rule that allows public addresses on ports 80 and 443, in pool. */
+/* Makes a rule that allows public addresses on ports 80 and 443, in pool. */
 agent_egress_t *agent_egress_make(apr_pool_t *pool);
 
 /* Allows "10.0.0.0/8", "::1" or a host name; false for anything else. */
@@ -82,9 +82,9 @@ const char *agent_egress_directive(const agent_egress_t *rule,
 
 /*
  * Whether a connection to an address of the target's host is allowed. Must be
- * called with the address that is connected next. own: this host's addresses
+ * called with the address that is then connected to. own: this host's addresses
  * (agent_address_list_own()), which must be allowed explicitly because local
- * services may trust local connections. NULL: unknown.
+ * services may trust local connections; NULL: unknown.
  */
 bool agent_egress_permits(const agent_egress_t *rule,
                           const apr_array_header_t *own,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors, and the table that maps them. */
+/* Errors, and the tables of errors.def; see error.h. */
 #include "error.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Returns memory that was freed to the system. */
+/* Returns freed memory to the system; see heap.h. */
 #include "heap.h"
 
 #include <malloc.h>

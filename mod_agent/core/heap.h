@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Returns memory that was freed to the system. json-c and libpq use glibc's
+ * Returns freed memory to the system. json-c and libpq use glibc's
  * malloc(), which by default keeps the peak of each of its arenas. No effect
  * with other C libraries.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of ids, separated by spaces. */
+/* Lists of ids separated by spaces; see id_list.h. */
 #include "id_list.h"
 
 #include <string.h>

@@ -9,8 +9,8 @@
 
 /*
  * Takes the next id from *list: *id points to its *length bytes, borrowed and
- * not terminated. False at the end of the list. The bytes are not checked: they
- * may be anything but a UUID.
+ * not terminated. False at the end of the list. The bytes are not checked and
+ * need not be a UUID.
  */
 bool agent_id_list_next(const char **list, const char **id, apr_size_t *length);
 

@@ -14,8 +14,8 @@
 #include "error.h"
 
 /*
- * The strict scan of a client's text within the narrower limits of scan.h:
- * well-formed, no key twice in an object, not too deep or heavy. Builds
+ * Scans a client's text strictly, within the narrower limits of scan.h:
+ * well-formed, no duplicate keys, not too deep or heavy. Builds
  * nothing: core/raw.h reads the text. Errors: INVALID_JSON with the byte,
  * INVALID or NUL_CHARACTER with the pointer.
  */
@@ -36,21 +36,24 @@ apr_status_t agent_json_parse(json_object **out, const char *text,
  * object; returns the object. */
 json_object *agent_json_own(json_object *object, apr_pool_t *pool);
 
-/* The member, or NULL when absent or null (json-c has one value for both). */
+/* Returns a member; NULL when it is absent or null, which json-c does not
+ * distinguish. */
 json_object *agent_json_get(json_object *object, const char *key);
 
-/* The text of a string member; fallback when absent, null or not a string. */
+/* Returns the text of a member, borrowed from object; fallback when it is
+ * absent or not a string. */
 const char *agent_json_string(json_object *object, const char *key,
                               const char *fallback);
 
-/* The value of an integer member; fallback when absent or not an integer. */
+/* Returns the value of a member; fallback when it is absent or not an integer.
+ */
 int64_t agent_json_integer(json_object *object, const char *key,
                            int64_t fallback);
 
-/* The text of a value without white space, in pool. */
+/* Prints a value without white space, in pool. */
 const char *agent_json_print(json_object *object, apr_pool_t *pool);
 
-/* The text as a JSON string with its quotes, in pool. NULL prints null. */
+/* Prints a text as a JSON string with quotes, in pool; NULL as null. */
 const char *agent_json_quote(const char *text, apr_pool_t *pool);
 
 #endif

@@ -31,8 +31,8 @@ typedef struct agent_origin_pattern_t {
 } agent_origin_pattern_t;
 
 /*
- * Parses a header `Origin`. False: it is not a single origin ("null", a list,
- * an origin with a path).
+ * Parses the value of a header Origin. False: it is not a single origin
+ * ("null", a list, an origin with a path).
  */
 bool agent_origin_read(agent_origin_t *out, const char *text);
 
@@ -41,7 +41,7 @@ bool agent_origin_read(agent_origin_t *out, const char *text);
 bool agent_origin_read_pattern(agent_origin_pattern_t *out, const char *text);
 
 /*
- * Whether a header `Origin` matches one of the patterns, an array of
+ * Whether the value of a header Origin matches one of the patterns, an array of
  * agent_origin_pattern_t. "null" matches only "*". Linear in the text and in
  * the number of patterns; allocates nothing.
  */

@@ -36,35 +36,38 @@ typedef struct agent_member_t {
     apr_size_t value_length;
 } agent_member_t;
 
-/* The value of a text, without surrounding white space. */
+/* Returns the value of a text, without surrounding white space. */
 agent_raw_t agent_raw_read(const char *text);
 
-/* The type of a value, by its first byte. */
+/* Returns the type of a value, by its first byte. */
 agent_raw_kind_t agent_raw_kind(agent_raw_t value);
 
-/* The next member of an object; *at starts at the text's first byte. False at
- * the end. */
+/* Finds the next member of an object. *at is the object's first byte at first,
+ * and moves on. False at the end. */
 bool agent_member_next(agent_member_t *member, const char **at);
 
-/* The next element of an array; as above. */
+/* The same for the next element of an array. */
 bool agent_element_next(agent_raw_t *element, const char **at);
 
 /* Whether the unescaped key equals name. */
 bool agent_member_is(const agent_member_t *member, const char *name);
 
-/* The value of a member; NONE when it is absent or object is not an object. */
+/* Returns the value of a member; NONE when it is absent or object is not an
+ * object. */
 agent_raw_t agent_raw_get(agent_raw_t object, const char *key);
 
 /* Whether the value is a string whose unescaped content equals text. */
 bool agent_raw_equals(agent_raw_t value, const char *text);
 
-/* Length of the unescaped content of a string; 0 for any other value. */
+/* Returns the length of the unescaped content of a string; 0 for any other
+ * value. */
 apr_size_t agent_raw_string_length(agent_raw_t value);
 
-/* The unescaped content of a string, in pool; NULL for any other value. */
+/* Returns the unescaped content of a string, in pool; NULL for any other
+ * value. */
 const char *agent_raw_string(agent_raw_t value, apr_pool_t *pool);
 
-/* The unescaped key, in pool. */
+/* Returns the unescaped key, in pool. */
 const char *agent_member_key(const agent_member_t *member, apr_pool_t *pool);
 
 #endif

@@ -94,18 +94,14 @@ bool agent_scan_is_utf8(const char *text, size_t length)
     return true;
 }
 
-static bool read_hex4(cursor_t *c, unsigned *unit)
+static bool read_unit(cursor_t *c, unsigned *unit)
 {
-    *unit = 0;
-    for (int i = 0; i < 4; i++, c->at++) {
-        int digit = c->at < c->end ? agent_unescape_digit(*c->at) : -1;
+    const char *at = (const char *)c->at;
+    int value = agent_unescape_unit(&at, (const char *)c->end);
 
-        if (digit < 0) {
-            return fail(c, AGENT_SCAN_SYNTAX);
-        }
-        *unit = *unit * 16 + (unsigned)digit;
-    }
-    return true;
+    c->at = (const unsigned char *)at;
+    *unit = (unsigned)value;
+    return value >= 0 || fail(c, AGENT_SCAN_SYNTAX);
 }
 
 /* After "\u": one unit, or a high surrogate and its low one. */
@@ -113,7 +109,7 @@ static bool scan_unicode_escape(cursor_t *c)
 {
     unsigned unit;
 
-    if (!read_hex4(c, &unit)) {
+    if (!read_unit(c, &unit)) {
         return false;
     }
     if (unit == 0) {
@@ -129,7 +125,7 @@ static bool scan_unicode_escape(cursor_t *c)
     }
     c->at += 2;
     c->saved += 2 * strlen("\\u0000") - agent_unescape_size(0x10000);
-    if (!read_hex4(c, &unit)) {
+    if (!read_unit(c, &unit)) {
         return false;
     }
     return (unit >= 0xdc00 && unit <= 0xdfff) || fail(c, AGENT_SCAN_SURROGATE);

@@ -16,14 +16,15 @@
 
 #include "scan_key.h"
 
-/* Nesting of arrays and objects. */
+/* The deepest nesting of arrays and objects. */
 #define AGENT_SCAN_DEPTH 128
 /* Limits of numbers, beyond any reasonable value. */
 #define AGENT_SCAN_DIGITS   40
 #define AGENT_SCAN_EXPONENT 308
 /* jsonb prints numbers without an exponent: 1e300 is returned as 301 digits. */
 #define AGENT_SCAN_PLAIN_DIGITS (AGENT_SCAN_DIGITS + AGENT_SCAN_EXPONENT)
-/* Less, since records nest the values of clients more deeply. */
+/* The deepest nesting of a request: less, since records nest the values of
+ * clients more deeply. */
 #define AGENT_SCAN_REQUEST_DEPTH (AGENT_SCAN_DEPTH - 8)
 
 /*
@@ -69,13 +70,13 @@ typedef struct agent_scan_level_t {
     /* The key being read: borrowed from the text, without its quotes. */
     const char *key;
     size_t key_length;
-    /* Keys of the objects around this one. */
+    /* Number of its first key in agent_scan_t.keys. */
     size_t first_key;
 } agent_scan_level_t;
 
 typedef struct agent_scan_t {
     agent_scan_code_t code;
-    /* Byte where the scan stopped; the text's length when all was read. */
+    /* Byte at which the scan stopped; the text's length if it is valid. */
     size_t offset;
     unsigned depth;
     agent_scan_level_t levels[AGENT_SCAN_DEPTH];
@@ -111,11 +112,11 @@ bool agent_scan_json(agent_scan_t *scan, const char *text, size_t length);
 /* Whether the text is valid UTF-8 (RFC 3629). */
 bool agent_scan_is_utf8(const char *text, size_t length);
 
-/* The JSON pointer (RFC 6901) of the invalid value, or of the duplicate key, in
- * pool. */
+/* Returns the JSON pointer (RFC 6901) of the invalid value or the duplicate
+ * key, in pool. */
 const char *agent_scan_pointer(const agent_scan_t *scan, apr_pool_t *pool);
 
-/* The error as a part of a sentence; never NULL. */
+/* Returns the error as the predicate of a sentence, constant: "is not JSON". */
 const char *agent_scan_reason(agent_scan_code_t code);
 
 #endif

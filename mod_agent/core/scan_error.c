@@ -62,7 +62,7 @@ const char *agent_scan_reason(agent_scan_code_t code)
     case AGENT_SCAN_NUL:
         return "contains the character U+0000, which cannot be stored";
     case AGENT_SCAN_SURROGATE:
-        return "contains half of a surrogate pair";
+        return "contains an unpaired surrogate";
     case AGENT_SCAN_NUMBER:
         return "contains a number of more than 40 digits (in a runner's line "
                "348 without an exponent) or with an exponent beyond 308";
@@ -73,7 +73,7 @@ const char *agent_scan_reason(agent_scan_code_t code)
                "limit (in a request 96 MB; an object counts as 800 bytes, an "
                "array as 160, any other value as about 100)";
     case AGENT_SCAN_DUPLICATE:
-        return "stands twice in its object";
+        return "is a duplicate key";
     default:
         return "is not JSON";
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits repeated log lines to one a minute. */
+/* Limits repeated log lines to one a minute; see throttle.h. */
 #include "throttle.h"
 
 #define INTERVAL apr_time_from_sec(60)

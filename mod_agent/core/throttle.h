@@ -19,8 +19,9 @@ typedef struct agent_throttle_t {
 } agent_throttle_t;
 
 /*
- * True when the line is to be logged at the time now, of any clock. *suppressed
- * is then the number of lines suppressed since the last one; NULL = not wanted.
+ * Whether the line may be logged now; now is the time of any clock. *suppressed
+ * is then the number of lines suppressed since the last one. suppressed may be
+ * NULL.
  */
 bool agent_throttle_pass(agent_throttle_t *throttle, apr_time_t now,
                          unsigned *suppressed);

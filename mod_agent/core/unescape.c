@@ -4,29 +4,47 @@
 
 #include <string.h>
 
-static unsigned read_hex4(const char *at)
+/* Returns the value of a hexadecimal digit; -1 for any other byte. */
+static int read_digit(unsigned char byte)
 {
-    unsigned unit = 0;
+    if (byte >= '0' && byte <= '9') {
+        return byte - '0';
+    }
+    byte |= 32;
+    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
 
-    for (int i = 0; i < 4; i++) {
-        unit = unit * 16 + (unsigned)agent_unescape_digit((unsigned char)at[i]);
+int agent_unescape_unit(const char **at, const char *end)
+{
+    int unit = 0;
+
+    for (int i = 0; i < 4; i++, ++*at) {
+        int digit = *at < end ? read_digit((unsigned char)**at) : -1;
+
+        if (digit < 0) {
+            return -1;
+        }
+        unit = unit * 16 + digit;
     }
     return unit;
+}
+
+/* The scan has found all four digits. */
+static unsigned read_unit(agent_unescape_t *reader)
+{
+    return (unsigned)agent_unescape_unit(&reader->at, reader->at + 4);
 }
 
 /* After "\u": one unit, or two that are a surrogate pair. */
 static unsigned read_code_point(agent_unescape_t *reader)
 {
-    unsigned unit = read_hex4(reader->at);
+    unsigned unit = read_unit(reader);
 
-    reader->at += 4;
     if (unit < 0xd800 || unit > 0xdfff) {
         return unit;
     }
-    unit = 0x10000 + ((unit - 0xd800) << 10) + read_hex4(reader->at + 2)
-        - 0xdc00;
-    reader->at += 6;
-    return unit;
+    reader->at += strlen("\\u");
+    return 0x10000 + ((unit - 0xd800) << 10) + read_unit(reader) - 0xdc00;
 }
 
 unsigned agent_unescape_size(unsigned code_point)

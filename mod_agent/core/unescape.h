@@ -16,21 +16,15 @@ typedef struct agent_unescape_t {
     unsigned left;
 } agent_unescape_t;
 
-/* The value of a hexadecimal digit; -1 when the byte is not one. */
-static inline int agent_unescape_digit(unsigned char byte)
-{
-    if (byte >= '0' && byte <= '9') {
-        return byte - '0';
-    }
-    byte |= 32;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
+/* Reads the four hexadecimal digits of a UTF-16 code unit before end, and
+ * advances *at past them; -1 if there are fewer, with *at after the last. */
+int agent_unescape_unit(const char **at, const char *end);
 
-/* Returns the next byte. The caller must not read beyond the end: there is no
- * end mark. */
+/* Returns the next byte. The caller must stop at the end of the string, which
+ * is not detected. */
 unsigned char agent_unescape_next(agent_unescape_t *reader);
 
-/* Length of a code point in UTF-8. */
+/* Returns the length of a code point in UTF-8. */
 unsigned agent_unescape_size(unsigned code_point);
 
 #endif

@@ -12,8 +12,8 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/* 6ba7b811-..., the URL namespace of RFC 9562, has ...b811; assistants of a
- * graph use the value published for them, which ends in b821. */
+/* Differs in one digit from the URL namespace of RFC 9562 (6ba7b811-...), and
+ * is the value published for assistants of graphs. */
 static const unsigned char assistant_namespace[16] = {
     0x6b, 0xa7, 0xb8, 0x21, 0x9d, 0xad, 0x11, 0xd1,
     0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8};

@@ -18,8 +18,8 @@
 void agent_uuid_v7(char out[AGENT_UUID_SIZE]);
 
 /*
- * Writes the version 5 UUID of a name under the URL namespace: the identifier
- * of a graph's system assistant.
+ * Writes the version 5 UUID of a name in the namespace of assistants: the id of
+ * a graph's system assistant.
  */
 void agent_uuid_v5(char out[AGENT_UUID_SIZE], const char *name);
 

@@ -17,7 +17,7 @@
  * the database; the supervisor notifies the requests that wait for them. */
 #define AGENT_WAKE_CHANGED 'N'
 
-/* Longest datagram: 100 ids, each followed by a space. */
+/* Bytes of the longest datagram: 100 ids, each followed by a space. */
 #define AGENT_WAKE_BYTES (1 + 100 * AGENT_UUID_SIZE)
 
 /*

@@ -6,6 +6,9 @@
 
 #include <apr_strings.h>
 
+const char *const agent_word_strategies[] = {"reject", "enqueue", "interrupt",
+                                             "rollback", NULL};
+
 const char *agent_word_find(const char *text, const char *const *words)
 {
     while (*words != NULL && strcmp(text, *words) != 0) {

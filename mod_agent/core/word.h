@@ -5,6 +5,10 @@
 
 #include <apr_pools.h>
 
+/* The strategies for a second run on a busy thread. The first is the default.
+ */
+extern const char *const agent_word_strategies[];
+
 /* Returns the element of words that equals text; NULL if there is none. */
 const char *agent_word_find(const char *text, const char *const *words);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens, resets and closes a PostgreSQL connection. */
+/* Opens, resets and closes a PostgreSQL connection; see connection.h. */
 #include "connection.h"
 
 #include <poll.h>
@@ -151,10 +151,10 @@ agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
     }
 }
 
-apr_interval_time_t agent_db_host_timeout(PGconn *conn,
+apr_interval_time_t agent_db_host_timeout(const agent_db_t *db,
                                           apr_interval_time_t whole)
 {
-    PQconninfoOption *options = PQconninfo(conn);
+    PQconninfoOption *options = PQconninfo(db->conn);
     int hosts = 1;
 
     for (PQconninfoOption *o = options; o != NULL && o->keyword != NULL; o++) {
@@ -168,26 +168,16 @@ apr_interval_time_t agent_db_host_timeout(PGconn *conn,
     return whole / hosts;
 }
 
-void agent_db_skip_host(PGconn *conn)
+void agent_db_skip_host(const agent_db_t *db)
 {
     struct sockaddr_storage peer;
     socklen_t length = sizeof(peer);
 
-    if (getpeername(PQsocket(conn), (struct sockaddr *)&peer, &length) != 0) {
+    if (getpeername(PQsocket(db->conn), (struct sockaddr *)&peer, &length)
+        != 0) {
         /* libpq handles the failed connect like a refused one. */
-        shutdown(PQsocket(conn), SHUT_RDWR);
+        shutdown(PQsocket(db->conn), SHUT_RDWR);
     }
-}
-
-apr_interval_time_t agent_db_connect_timeout_per_host(const agent_db_t *db,
-                                                      apr_interval_time_t whole)
-{
-    return agent_db_host_timeout(db->conn, whole);
-}
-
-void agent_db_next_host(agent_db_t *db)
-{
-    agent_db_skip_host(db->conn);
 }
 
 /* Like agent_db_wait(), with the time limit of each host. */
@@ -197,7 +187,7 @@ static bool wait_for_hosts(const agent_db_t *db, agent_db_progress_t want,
     apr_time_t until = apr_time_now() + share;
 
     if (until < deadline && !agent_db_wait(db, want, until)) {
-        agent_db_skip_host(db->conn);
+        agent_db_skip_host(db);
     }
     return agent_db_wait(db, want, deadline);
 }
@@ -214,7 +204,7 @@ static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
     if (PQresetStart(db->conn) == 0) {
         return agent_db_set_lost(db, err, pool);
     }
-    share = agent_db_host_timeout(db->conn, db->limits.connect_timeout);
+    share = agent_db_host_timeout(db, db->limits.connect_timeout);
     while (progress != AGENT_DB_READY) {
         if (!wait_for_hosts(db, progress, share, deadline)) {
             return agent_db_set_lost(db, err, pool);

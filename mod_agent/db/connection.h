@@ -52,18 +52,6 @@ apr_status_t agent_db_set_lost(agent_db_t *db, agent_error_t **err,
 bool agent_db_wait(const agent_db_t *db, agent_db_progress_t want,
                    apr_time_t deadline);
 
-/*
- * Returns the part of the connect timeout `whole` that each host of the
- * connection string gets. In non-blocking mode libpq tries the hosts in turn
- * without a time limit: one that is switched off would use all of the time.
- */
-apr_interval_time_t agent_db_host_timeout(PGconn *conn,
-                                          apr_interval_time_t whole);
-
-/* Makes libpq try the next host, unless the current one has accepted. The next
- * step of connecting must not wait for the socket. */
-void agent_db_skip_host(PGconn *conn);
-
 /* Connects again, within connect_timeout. */
 apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
                             apr_pool_t *pool);

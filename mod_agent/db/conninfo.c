@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connection strings of libpq. */
+/* Connection strings of libpq; see conninfo.h. */
 #include "conninfo.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A LISTEN connection, for a thread of its own. */
+/* A LISTEN connection; see listen.h. */
 #include "listen.h"
 
 #include <poll.h>
@@ -20,7 +20,7 @@ struct agent_listener_t {
     const char *listen_sql;
     int stop_fd;
     agent_listener_events_t events;
-    PGconn *conn;
+    agent_db_t db;
     bool stopped;
 };
 
@@ -59,26 +59,20 @@ static bool wait_for(agent_listener_t *listener, int fd, short events,
     return ready > 0 && fds[1].revents != 0 && !listener->stopped;
 }
 
-static void disconnect(agent_listener_t *listener)
-{
-    PQfinish(listener->conn);
-    listener->conn = NULL;
-}
-
 /* Waits for a step of connecting, with the time limit of each host. */
 static bool wait_for_host(agent_listener_t *listener, short events,
                           apr_time_t deadline)
 {
-    apr_interval_time_t share = agent_db_host_timeout(listener->conn,
+    apr_interval_time_t share = agent_db_host_timeout(&listener->db,
                                                       CONNECT_TIMEOUT);
 
     if (apr_time_now() + share < deadline
-        && !wait_for(listener, PQsocket(listener->conn), events, share)
+        && !wait_for(listener, PQsocket(listener->db.conn), events, share)
         && !listener->stopped) {
-        agent_db_skip_host(listener->conn);
+        agent_db_skip_host(&listener->db);
     }
     return !listener->stopped
-        && wait_for(listener, PQsocket(listener->conn), events,
+        && wait_for(listener, PQsocket(listener->db.conn), events,
                     deadline - apr_time_now());
 }
 
@@ -87,16 +81,16 @@ static bool connect_database(agent_listener_t *listener)
     apr_time_t deadline = apr_time_now() + CONNECT_TIMEOUT;
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
-    listener->conn = agent_db_start_connection(listener->conninfo,
-                                               "mod_agent listener");
-    while (PQstatus(listener->conn) != CONNECTION_BAD
+    listener->db.conn = agent_db_start_connection(listener->conninfo,
+                                                  "mod_agent listener");
+    while (PQstatus(listener->db.conn) != CONNECTION_BAD
            && status != PGRES_POLLING_OK) {
         short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
 
         if (!wait_for_host(listener, events, deadline)) {
             return false;
         }
-        status = PQconnectPoll(listener->conn);
+        status = PQconnectPoll(listener->db.conn);
         if (status == PGRES_POLLING_FAILED) {
             return false;
         }
@@ -108,7 +102,7 @@ static void deliver(agent_listener_t *listener)
 {
     PGnotify *notify;
 
-    while ((notify = PQnotifies(listener->conn)) != NULL) {
+    while ((notify = PQnotifies(listener->db.conn)) != NULL) {
         listener->events.notified(listener->events.baton, notify->extra);
         PQfreemem(notify);
     }
@@ -122,17 +116,17 @@ static bool execute(agent_listener_t *listener, const char *sql)
     ExecStatusType status = PGRES_FATAL_ERROR;
     PGresult *result;
 
-    if (!PQsendQuery(listener->conn, sql)) {
+    if (!PQsendQuery(listener->db.conn, sql)) {
         return false;
     }
-    while (PQisBusy(listener->conn)) {
-        if (!wait_for(listener, PQsocket(listener->conn), POLLIN,
+    while (PQisBusy(listener->db.conn)) {
+        if (!wait_for(listener, PQsocket(listener->db.conn), POLLIN,
                       deadline - apr_time_now())
-            || !PQconsumeInput(listener->conn)) {
+            || !PQconsumeInput(listener->db.conn)) {
             return false;
         }
     }
-    while ((result = PQgetResult(listener->conn)) != NULL) {
+    while ((result = PQgetResult(listener->db.conn)) != NULL) {
         status = PQresultStatus(result);
         PQclear(result);
     }
@@ -149,11 +143,11 @@ static void listen_once(agent_listener_t *listener)
     }
     listener->events.connected(listener->events.baton);
     while (!listener->stopped) {
-        bool ready = wait_for(listener, PQsocket(listener->conn), POLLIN,
+        bool ready = wait_for(listener, PQsocket(listener->db.conn), POLLIN,
                               PROBE_INTERVAL);
 
         if (ready) {
-            if (!PQconsumeInput(listener->conn)) {
+            if (!PQconsumeInput(listener->db.conn)) {
                 return;
             }
             deliver(listener);
@@ -170,13 +164,11 @@ void agent_listener_run(agent_listener_t *listener)
         listen_once(listener);
         if (!listener->stopped) {
             listener->events.lost(listener->events.baton,
-                                  listener->conn
-                                      ? PQerrorMessage(listener->conn)
+                                  listener->db.conn
+                                      ? PQerrorMessage(listener->db.conn)
                                       : "out of memory");
         }
-        if (listener->conn != NULL) {
-            disconnect(listener);
-        }
+        agent_db_close(&listener->db);
         if (!listener->stopped) {
             wait_for(listener, -1, 0, RECONNECT_PAUSE);
         }

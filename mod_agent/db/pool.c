@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of mod_dbd with a bounded wait. */
+/* The connections of mod_dbd with a bounded wait; see pool.h. */
 #include "pool.h"
 
 #include <apr_dbd.h>
@@ -19,8 +19,8 @@
  * worth it for large texts only. */
 #define KEPT_BYTES  ((apr_size_t)1024 * 1024)
 #define SMALL_BYTES ((apr_size_t)512 * 1024)
-/* How long the request whose response made the buffers grow waits for others
- * that replace their connections. */
+/* How long a request whose response made the buffers grow waits for other
+ * threads that replace their connections. */
 #define OPENING_WAIT apr_time_from_sec(2)
 /* After a failure new connections are tried for a hundredth of the time, so
  * that few requests wait for a PostgreSQL that accepts none. */
@@ -28,25 +28,33 @@
 #define FAILURE_FACTOR     100
 #define FAILURE_LAST_PAUSE apr_time_from_sec(300)
 
+/* Limits how many requests use connections at the same time. */
+typedef struct slots_t {
+    apr_interval_time_t wait;
+    apr_thread_mutex_t *mutex;
+    apr_thread_cond_t *freed;
+    /* Under mutex. */
+    int free;
+} slots_t;
+
 struct agent_db_pool_t {
+    slots_t slots;
+    /* The pool that this is a part of, or NULL. A part has only slots. */
+    agent_db_pool_t *whole;
     server_rec *server;
     /* Connection string of mod_dbd; NULL = connections are not replaced. */
     const char *params;
     agent_db_limits_t limits;
-    apr_interval_time_t wait;
-    apr_thread_mutex_t *mutex;
-    apr_thread_cond_t *freed;
-    /* Under mutex: */
-    int free;
+    /* Under the mutex of the slots: */
     /* The last attempt to get a connection failed. */
     bool down;
     /* While down, one request at a time tries to connect; the others fail at
      * once instead of waiting for an attempt that may take seconds. */
     bool probing;
     apr_size_t kept_bytes;
-    /* Under `opening`: for replaced connections, 24 bytes each; when the next
-     * one may be tried. */
-    apr_pool_t *opened;
+    /* Under `opening`: the memory of replacements, 24 bytes each; the earliest
+     * time of the next one. */
+    apr_pool_t *replacements;
     apr_time_t open_at;
     apr_thread_mutex_t *opening;
     /* mod_dbd's functions, looked up once. */
@@ -65,6 +73,17 @@ typedef struct wrapper_t {
 
 static const char wrapper_key[] = "agent_db";
 
+static apr_status_t init_slots(slots_t *slots, int size,
+                               apr_interval_time_t wait, apr_pool_t *pool)
+{
+    apr_status_t rv = apr_thread_mutex_create(&slots->mutex,
+                                              APR_THREAD_MUTEX_DEFAULT, pool);
+
+    slots->wait = wait;
+    slots->free = size;
+    return rv == APR_SUCCESS ? apr_thread_cond_create(&slots->freed, pool) : rv;
+}
+
 apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
                                   const char *params, int size,
                                   apr_interval_time_t wait,
@@ -77,58 +96,91 @@ apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
     made->server = server;
     made->params = params;
     made->limits = *limits;
-    made->wait = wait;
-    made->free = size;
     made->open = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_open);
     made->close = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_close);
     *out = made;
-    made->opened = agent_allocator_make_private(pool);
-    rv = apr_thread_mutex_create(&made->mutex, APR_THREAD_MUTEX_DEFAULT, pool);
-    if (rv == APR_SUCCESS) {
-        rv = apr_thread_mutex_create(&made->opening, APR_THREAD_MUTEX_TIMED,
-                                     pool);
-    }
-    return rv == APR_SUCCESS ? apr_thread_cond_create(&made->freed, pool) : rv;
+    made->replacements = agent_allocator_make_private(pool);
+    rv = init_slots(&made->slots, size, wait, pool);
+    return rv == APR_SUCCESS
+        ? apr_thread_mutex_create(&made->opening, APR_THREAD_MUTEX_TIMED, pool)
+        : rv;
 }
 
-/* Waits for a free connection. */
-static apr_status_t take_slot_locked(agent_db_pool_t *connections)
+apr_status_t agent_db_pool_create_part(agent_db_pool_t **out,
+                                       agent_db_pool_t *whole, int size,
+                                       apr_interval_time_t wait,
+                                       apr_pool_t *pool)
 {
-    apr_time_t deadline = apr_time_now() + connections->wait;
+    *out = apr_pcalloc(pool, sizeof(**out));
+    (*out)->whole = whole;
+    return init_slots(&(*out)->slots, size, wait, pool);
+}
 
-    while (connections->free == 0) {
+/* Waits for a free slot. */
+static apr_status_t take_slot_locked(slots_t *slots)
+{
+    apr_time_t deadline = apr_time_now() + slots->wait;
+
+    while (slots->free == 0) {
         apr_interval_time_t left = deadline - apr_time_now();
 
         if (left <= 0) {
             return APR_TIMEUP;
         }
-        apr_thread_cond_timedwait(connections->freed, connections->mutex, left);
+        apr_thread_cond_timedwait(slots->freed, slots->mutex, left);
     }
-    connections->free--;
+    slots->free--;
     return APR_SUCCESS;
 }
 
-static apr_status_t enter(agent_db_pool_t *connections, agent_error_t **err,
-                          apr_pool_t *pool)
+static void free_slot_locked(slots_t *slots)
+{
+    slots->free++;
+    apr_thread_cond_signal(slots->freed);
+}
+
+static apr_status_t report_exhausted(agent_error_t **err, apr_pool_t *pool)
+{
+    return agent_error_set(err, AGENT_E_POOL_EXHAUSTED, NULL,
+                           "every connection of this child is in use", pool);
+}
+
+static apr_status_t acquire_part(agent_db_pool_t *part, agent_error_t **err,
+                                 apr_pool_t *pool)
+{
+    apr_status_t rv;
+
+    apr_thread_mutex_lock(part->slots.mutex);
+    rv = take_slot_locked(&part->slots);
+    apr_thread_mutex_unlock(part->slots.mutex);
+    return rv == APR_SUCCESS ? APR_SUCCESS : report_exhausted(err, pool);
+}
+
+static void release_part(agent_db_pool_t *part)
+{
+    apr_thread_mutex_lock(part->slots.mutex);
+    free_slot_locked(&part->slots);
+    apr_thread_mutex_unlock(part->slots.mutex);
+}
+
+static apr_status_t acquire_slot(agent_db_pool_t *connections,
+                                 agent_error_t **err, apr_pool_t *pool)
 {
     apr_status_t rv;
     bool refused;
 
-    apr_thread_mutex_lock(connections->mutex);
-    rv = take_slot_locked(connections);
+    apr_thread_mutex_lock(connections->slots.mutex);
+    rv = take_slot_locked(&connections->slots);
     refused = rv == APR_SUCCESS && connections->down && connections->probing;
     if (refused) {
-        connections->free++;
-        apr_thread_cond_signal(connections->freed);
+        free_slot_locked(&connections->slots);
     }
     else if (rv == APR_SUCCESS && connections->down) {
         connections->probing = true;
     }
-    apr_thread_mutex_unlock(connections->mutex);
+    apr_thread_mutex_unlock(connections->slots.mutex);
     if (rv != APR_SUCCESS) {
-        return agent_error_set(err, AGENT_E_POOL_EXHAUSTED, NULL,
-                               "every connection of this child is in use",
-                               pool);
+        return report_exhausted(err, pool);
     }
     return refused
         ? agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
@@ -136,14 +188,13 @@ static apr_status_t enter(agent_db_pool_t *connections, agent_error_t **err,
         : APR_SUCCESS;
 }
 
-static void leave(agent_db_pool_t *connections, bool reached)
+static void release_slot(agent_db_pool_t *connections, bool reached)
 {
-    apr_thread_mutex_lock(connections->mutex);
-    connections->free++;
+    apr_thread_mutex_lock(connections->slots.mutex);
     connections->down = !reached;
     connections->probing = false;
-    apr_thread_cond_signal(connections->freed);
-    apr_thread_mutex_unlock(connections->mutex);
+    free_slot_locked(&connections->slots);
+    apr_thread_mutex_unlock(connections->slots.mutex);
 }
 
 /* Sets the kept bytes of a connection; returns the total of all. */
@@ -152,10 +203,10 @@ static apr_size_t count_kept(wrapper_t *wrapper, apr_size_t bytes)
     agent_db_pool_t *connections = wrapper->connections;
     apr_size_t all;
 
-    apr_thread_mutex_lock(connections->mutex);
+    apr_thread_mutex_lock(connections->slots.mutex);
     connections->kept_bytes += bytes - wrapper->kept_bytes;
     all = connections->kept_bytes;
-    apr_thread_mutex_unlock(connections->mutex);
+    apr_thread_mutex_unlock(connections->slots.mutex);
     wrapper->kept_bytes = bytes;
     return all;
 }
@@ -193,20 +244,20 @@ static wrapper_t *find_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
 
 /* ---- connections with large buffers ---- */
 
-/* Not in the handle's pool: other threads use its allocator, and mod_dbd's
- * cleanup needs the memory until the child ends. */
+/* Its memory is not in the handle's pool: other threads use its allocator, and
+ * mod_dbd's cleanup needs the memory until the child ends. */
 static apr_dbd_t *open_locked(agent_db_pool_t *connections,
                               const apr_dbd_driver_t *driver)
 {
     apr_time_t start = apr_time_now();
     const char *message = NULL;
-    apr_dbd_t *fresh = NULL;
+    apr_dbd_t *replacement = NULL;
 
     if (start < connections->open_at) {
         return NULL;
     }
-    if (apr_dbd_open_ex(driver, connections->opened, connections->params,
-                        &fresh, &message)
+    if (apr_dbd_open_ex(driver, connections->replacements, connections->params,
+                        &replacement, &message)
         != APR_SUCCESS) {
         apr_time_t now = apr_time_now();
         apr_interval_time_t pause = FAILURE_FACTOR * (now - start);
@@ -216,45 +267,46 @@ static apr_dbd_t *open_locked(agent_db_pool_t *connections,
             + (pause > FAILURE_PAUSE ? pause : FAILURE_PAUSE);
         return NULL;
     }
-    return fresh;
+    return replacement;
 }
 
-/* NULL: the database refused, or did so a short time ago, or another thread is
- * still connecting after `wait`: the caller has a request to serve. */
-static apr_dbd_t *open_fresh(agent_db_pool_t *connections,
-                             const apr_dbd_driver_t *driver,
-                             apr_interval_time_t wait)
+/* NULL: the database refused, or did so a short time ago, or another thread was
+ * connecting for longer than `wait`: the caller has a request to serve. */
+static apr_dbd_t *open_new(agent_db_pool_t *connections,
+                           const apr_dbd_driver_t *driver,
+                           apr_interval_time_t wait)
 {
     apr_status_t rv = wait > 0
         ? apr_thread_mutex_timedlock(connections->opening, wait)
         : apr_thread_mutex_trylock(connections->opening);
-    apr_dbd_t *fresh = NULL;
+    apr_dbd_t *replacement = NULL;
 
     if (rv == APR_SUCCESS) {
-        fresh = open_locked(connections, driver);
+        replacement = open_locked(connections, driver);
         apr_thread_mutex_unlock(connections->opening);
     }
-    return fresh;
+    return replacement;
 }
 
-/* libpq never shrinks its buffers. */
-static void renew(wrapper_t *wrapper, ap_dbd_t *handle,
-                  apr_interval_time_t wait)
+/* Frees the buffers, which libpq never shrinks. */
+static void replace_connection(wrapper_t *wrapper, ap_dbd_t *handle,
+                               apr_interval_time_t wait)
 {
-    apr_dbd_t *fresh = open_fresh(wrapper->connections, handle->driver, wait);
+    apr_dbd_t *replacement = open_new(wrapper->connections, handle->driver,
+                                      wait);
 
-    if (fresh == NULL) {
+    if (replacement == NULL) {
         return;
     }
     apr_dbd_close(handle->driver, handle->handle);
-    handle->handle = fresh;
+    handle->handle = replacement;
     apr_pool_userdata_setn(NULL, wrapper_key, NULL, handle->pool);
     agent_allocator_end_private(handle->pool, wrapper->pool);
 }
 
-/* Before the connection is returned. One that could not be replaced is tried
- * again after each query, without waiting for others. One with statements
- * prepared by mod_dbd is not replaced. */
+/* Called before the connection is returned. If it cannot be replaced, later
+ * queries on it try again without waiting for other threads. A connection with
+ * statements prepared by mod_dbd is not replaced. */
 static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
 {
     agent_db_pool_t *connections = wrapper->connections;
@@ -264,17 +316,17 @@ static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
     if (bytes >= SMALL_BYTES && count_kept(wrapper, bytes) > KEPT_BYTES
         && connections->params != NULL
         && apr_hash_count(handle->prepared) == 0) {
-        renew(wrapper, handle, has_grown ? OPENING_WAIT : 0);
+        replace_connection(wrapper, handle, has_grown ? OPENING_WAIT : 0);
     }
 }
 
-apr_status_t agent_db_pool_query(agent_db_result_t **result,
-                                 agent_db_pool_t *connections,
-                                 const agent_statement_t *statement,
-                                 const char *const *params, agent_error_t **err,
-                                 apr_pool_t *pool)
+static apr_status_t query_whole(agent_db_result_t **result,
+                                agent_db_pool_t *connections,
+                                const agent_statement_t *statement,
+                                const char *const *params, agent_error_t **err,
+                                apr_pool_t *pool)
 {
-    apr_status_t rv = enter(connections, err, pool);
+    apr_status_t rv = acquire_slot(connections, err, pool);
     ap_dbd_t *handle;
     wrapper_t *wrapper;
     bool reached;
@@ -284,7 +336,7 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
     }
     handle = connections->open(pool, connections->server);
     if (handle == NULL) {
-        leave(connections, false);
+        release_slot(connections, false);
         return agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
                                "mod_dbd gave no connection (see its own "
                                "message)",
@@ -297,7 +349,33 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
         limit_kept(wrapper, handle);
     }
     connections->close(connections->server, handle);
-    leave(connections, reached);
+    release_slot(connections, reached);
+    return rv;
+}
+
+apr_status_t agent_db_pool_query(agent_db_result_t **result,
+                                 agent_db_pool_t *connections,
+                                 const agent_statement_t *statement,
+                                 const char *const *params, agent_error_t **err,
+                                 apr_pool_t *pool)
+{
+    apr_status_t rv;
+
+    if (connections == NULL) {
+        return agent_error_set(err, AGENT_E_UNAVAILABLE,
+                               "This server has no database (DBDriver, "
+                               "DBDParams).",
+                               NULL, pool);
+    }
+    if (connections->whole == NULL) {
+        return query_whole(result, connections, statement, params, err, pool);
+    }
+    rv = acquire_part(connections, err, pool);
+    if (rv == APR_SUCCESS) {
+        rv = query_whole(result, connections->whole, statement, params, err,
+                         pool);
+        release_part(connections);
+    }
     return rv;
 }
 

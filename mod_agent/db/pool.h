@@ -25,9 +25,21 @@ apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
                                   apr_pool_t *pool);
 
 /*
+ * A part of the pool for queries that may be slow: at most `size` of the pool's
+ * connections at the same time, so that the others stay free for other
+ * requests. Used like the pool; wait applies to the part, and the pool's own
+ * wait after it.
+ */
+apr_status_t agent_db_pool_create_part(agent_db_pool_t **out,
+                                       agent_db_pool_t *whole, int size,
+                                       apr_interval_time_t wait,
+                                       apr_pool_t *pool);
+
+/*
  * agent_db_query() on a connection of the pool, which is returned; the result
- * is in pool. Further errors: POOL_EXHAUSTED after the wait, UNAVAILABLE when
- * no connection can be opened.
+ * is in pool. connections may be NULL, on a server without a database. Further
+ * errors: POOL_EXHAUSTED after the wait, UNAVAILABLE when no connection can be
+ * opened.
  */
 apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  agent_db_pool_t *connections,

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statements on one PostgreSQL connection.
- *
- * libpq's non-blocking functions only: agent_db_query() performs the
- * non-blocking steps with a poll between them, so a hanging server never
- * exceeds the time limits.
+ * Statements on one PostgreSQL connection; see query.h. Uses libpq's
+ * non-blocking functions only: agent_db_query() polls between the steps, so a
+ * hanging server never exceeds the time limits.
  */
 #include "query.h"
 
@@ -171,7 +169,6 @@ agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
     return AGENT_DB_FAILED;
 }
 
-/* Waits for the result of the statement that was sent. */
 static apr_status_t await_result(agent_db_result_t **result, agent_db_t *db,
                                  agent_error_t **err, apr_pool_t *pool)
 {
@@ -192,7 +189,7 @@ static apr_status_t await_result(agent_db_result_t **result, agent_db_t *db,
     }
 }
 
-/* ---- The blocking call ---- */
+/* ---- the blocking call ---- */
 
 /* Sets the session's limits on a new backend and checks that its schema has the
  * version of these statements. */

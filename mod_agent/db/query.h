@@ -16,7 +16,7 @@
 #include "../core/error.h"
 #include "statement.h"
 
-/* Required result of agent.schema_version(). */
+/* The required result of agent.schema_version(). */
 #define AGENT_SCHEMA_VERSION 5
 
 typedef struct agent_db_t agent_db_t;
@@ -82,19 +82,21 @@ apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
                               const char *application_name, agent_error_t **err,
                               apr_pool_t *pool);
 
-/* One step of connecting; call again when the socket is ready for it. */
+/* Does one step of connecting; call again when the socket is ready for it. */
 agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
                                           apr_pool_t *pool);
 
 /*
  * Returns the part of the connect timeout `whole` that each host of the
- * connection string gets. After it, agent_db_next_host() makes libpq try the
- * next host, unless the current one has accepted; the next step must not wait
- * for the socket.
+ * connection string gets. In non-blocking mode libpq tries the hosts in turn
+ * without a time limit: one that is switched off would use all of the time.
  */
-apr_interval_time_t agent_db_connect_timeout_per_host(
-    const agent_db_t *db, apr_interval_time_t whole);
-void agent_db_next_host(agent_db_t *db);
+apr_interval_time_t agent_db_host_timeout(const agent_db_t *db,
+                                          apr_interval_time_t whole);
+
+/* Makes libpq try the next host, unless the current one has accepted. The next
+ * step of connecting must not wait for the socket. */
+void agent_db_skip_host(const agent_db_t *db);
 
 /* Returns the socket to poll; -1 when the connection is lost. It may change
  * while connecting. */
@@ -107,8 +109,8 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
                            apr_pool_t *pool);
 
 /*
- * One step of sending and receiving. AGENT_DB_READY: *result has all rows and
- * the connection is idle. AGENT_DB_FAILED: err says why; the connection is
+ * Does one step of sending and receiving. AGENT_DB_READY: *result has all rows
+ * and the connection is idle. AGENT_DB_FAILED: err says why; the connection is
  * still usable if agent_db_alive().
  */
 agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,

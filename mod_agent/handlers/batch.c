@@ -53,7 +53,8 @@ static apr_status_t read_items(agent_run_batch_t *batch,
     for (int i = 0; i < batch->count; i++) {
         agent_run_creation_t item = {0};
 
-        if (agent_creation_resolve(&item, items[i], call) != APR_SUCCESS) {
+        if (agent_creation_resolve(&item, items[i], false, call)
+            != APR_SUCCESS) {
             return name_item(call, i);
         }
         thread_ids[i] = agent_creation_new_id(call);
@@ -64,7 +65,7 @@ static apr_status_t read_items(agent_run_batch_t *batch,
     batch->thread_ids = thread_ids;
     batch->run_ids = run_ids;
     batch->assistant_ids = assistant_ids;
-    batch->batch_graph_ids = graph_ids;
+    batch->graph_ids = graph_ids;
     return APR_SUCCESS;
 }
 
@@ -81,8 +82,8 @@ static apr_status_t read_batch(agent_run_batch_t *batch, agent_call_t *call)
         || read_items(batch, items, call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    batch->account_id = call->ref.account_id;
-    batch->graph_ids = call->child->graph_names;
+    batch->deployment_id = call->ref.deployment_id;
+    batch->known_graph_ids = agent_creation_list_graphs(call);
     batch->feedback_url = agent_config_feedback_url(call->child->config);
     batch->request = call->body;
     return APR_SUCCESS;

@@ -28,7 +28,7 @@ static apr_status_t cancel_by_status(agent_call_t *call, const char *status,
 
         apr_pool_clear(scratch);
         rv = agent_run_cancel_by_status(&changed, &before, call->db,
-                                        call->ref.account_id, status, action,
+                                        call->ref.deployment_id, status, action,
                                         &call->err, scratch);
         if (rv != APR_SUCCESS) {
             return found && call->err->id == AGENT_E_RUN_NOT_FOUND ? APR_SUCCESS

@@ -29,6 +29,12 @@ const char *agent_creation_new_id(const agent_call_t *call)
     return apr_pstrdup(call->pool, id);
 }
 
+const char *const *agent_creation_list_graphs(const agent_call_t *call)
+{
+    return agent_graph_list_names(
+        call->child->config, agent_config_deployment(call->dir), call->pool);
+}
+
 /* Only the log names the rule, not the response. */
 static apr_status_t refuse_webhook(agent_call_t *call, const char *expected,
                                    const char *rule)
@@ -72,42 +78,39 @@ static apr_status_t check_webhook(const agent_fields_t *body,
                          agent_egress_directive(egress, &target));
 }
 
-/* assistant_id is a graph's name, the id of its system assistant, or the id of
- * a stored assistant. */
-static apr_status_t resolve_assistant(agent_run_creation_t *creation,
-                                      const agent_fields_t *body,
-                                      agent_call_t *call)
+/* assistant_id is the id of an assistant, or a graph's name, which stands for
+ * its system assistant. Whether there is one the database knows, since other
+ * hosts may execute the graph. */
+static void resolve_assistant(agent_run_creation_t *creation,
+                              const agent_fields_t *body, agent_call_t *call)
 {
     const char *asked = agent_field_string(body, "assistant_id", "");
-    const agent_graph_t *graph = agent_config_find_graph(call->child->config,
-                                                         asked);
+    const agent_graph_t *graph;
     char id[AGENT_UUID_SIZE];
 
-    if (graph == NULL && !agent_uuid_parse(id, asked)) {
-        return agent_error_setf(&call->err, AGENT_E_ASSISTANT_NOT_FOUND,
-                                call->pool,
-                                "No assistant found for \"%s\". Make sure the "
-                                "assistant ID is for a valid assistant or a "
-                                "valid graph ID.",
-                                asked);
+    if (agent_uuid_parse(id, asked)) {
+        graph = agent_graph_find_assistant(
+            call->child->config, agent_config_deployment(call->dir), id);
+        creation->graph_id = graph ? graph->name : NULL;
     }
-    if (graph == NULL) {
-        graph = agent_config_find_assistant(call->child->config, id);
+    else {
+        agent_uuid_v5(id, asked);
+        creation->graph_id = asked;
     }
-    creation->graph_id = graph ? graph->name : NULL;
-    creation->assistant_id = graph ? graph->assistant_id
-                                   : apr_pstrdup(call->pool, id);
-    return APR_SUCCESS;
+    creation->assistant_id = apr_pstrdup(call->pool, id);
 }
 
 apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
-                                    const agent_fields_t *body,
+                                    const agent_fields_t *body, bool is_awaited,
                                     agent_call_t *call)
 {
-    if (check_webhook(body, call) != APR_SUCCESS
-        || resolve_assistant(creation, body, call) != APR_SUCCESS) {
+    if (agent_schema_endpoint(body, call->ref.thread_id, is_awaited, &call->err,
+                              call->pool)
+            != APR_SUCCESS
+        || check_webhook(body, call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
+    resolve_assistant(creation, body, call);
     return APR_SUCCESS;
 }
 
@@ -148,7 +151,7 @@ apr_status_t agent_creation_read_headers(agent_run_creation_t *creation,
 
 /* call->ref.thread_id NULL: on a new thread. */
 static apr_status_t read_creation(agent_run_creation_t *creation,
-                                  agent_call_t *call)
+                                  bool is_awaited, agent_call_t *call)
 {
     agent_raw_t value;
 
@@ -156,7 +159,7 @@ static apr_status_t read_creation(agent_run_creation_t *creation,
         || agent_request_body(&value, call) != APR_SUCCESS
         || agent_schema_run(&call->fields, value, &call->err, call->pool)
             != APR_SUCCESS
-        || agent_creation_resolve(creation, call->fields, call)
+        || agent_creation_resolve(creation, call->fields, is_awaited, call)
             != APR_SUCCESS) {
         return APR_EGENERAL;
     }
@@ -165,7 +168,7 @@ static apr_status_t read_creation(agent_run_creation_t *creation,
         creation->ref.thread_id = agent_creation_new_id(call);
     }
     creation->ref.run_id = agent_creation_new_id(call);
-    creation->graph_ids = call->child->graph_names;
+    creation->known_graph_ids = agent_creation_list_graphs(call);
     creation->strategy = agent_field_string(call->fields, "multitask_strategy",
                                             agent_config_multitask(call->dir));
     creation->request_hash = creation->idempotency_key ? hash_request(call)
@@ -206,15 +209,16 @@ static apr_status_t create(const char **body, const char **changed,
                                            &call->err, call->pool);
 }
 
-/* again: as in agent_response_set_run_location(). */
+/* suffix: as in agent_response_set_run_location(); NULL for a request that does
+ * not wait for the run. */
 static apr_status_t make(const char **body, agent_call_t *call,
-                         const char *again)
+                         const char *suffix)
 {
     bool is_stateless = call->ref.thread_id == NULL;
     agent_run_creation_t creation = {0};
     const char *changed;
 
-    if (read_creation(&creation, call) != APR_SUCCESS
+    if (read_creation(&creation, suffix != NULL, call) != APR_SUCCESS
         || create(body, &changed, call, &creation, is_stateless)
             != APR_SUCCESS) {
         return APR_EGENERAL;
@@ -223,7 +227,7 @@ static apr_status_t make(const char **body, agent_call_t *call,
     agent_wake_ready(call->child->wake_fd, changed);
     agent_response_set_run_location(call,
                                     is_stateless ? NULL : call->ref.thread_id,
-                                    call->ref.run_id, again);
+                                    call->ref.run_id, suffix);
     return APR_SUCCESS;
 }
 

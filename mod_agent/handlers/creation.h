@@ -30,15 +30,20 @@ apr_status_t agent_creation_read_headers(agent_run_creation_t *creation,
                                          agent_call_t *call);
 
 /*
- * The checks of a run's body that need this server's configuration: resolves
- * assistant_id into graph_id and assistant_id, and refuses a webhook that this
- * server would not call. Errors: ASSISTANT_NOT_FOUND, INVALID, WEBHOOK.
+ * Checks a run's body against the endpoint and this server's configuration:
+ * resolves assistant_id into graph_id and assistant_id, and refuses a webhook
+ * that this server would not call. is_awaited: the request waits for the run.
+ * Errors: ASSISTANT_NOT_FOUND, INVALID, WEBHOOK.
  */
 apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
-                                    const agent_fields_t *body,
+                                    const agent_fields_t *body, bool is_awaited,
                                     agent_call_t *call);
 
-/* A new UUIDv7, in call->pool. */
+/* Returns the names of the graphs of the call's deployment, NULL-terminated, in
+ * call->pool. */
+const char *const *agent_creation_list_graphs(const agent_call_t *call);
+
+/* Makes a UUIDv7, in call->pool. */
 const char *agent_creation_new_id(const agent_call_t *call);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The endpoints of the deployment API. Each reads its request, calls one
+/* The endpoints of all handler names. Each reads its request, calls one
  * function of model/ and sends the response; routes.c maps method and path to
  * it. */
 #ifndef AGENT_HANDLERS_H
@@ -7,7 +7,14 @@
 
 #include "../http/router.h"
 
-extern const agent_route_t agent_routes[];
+/* For agent_router_register(). */
+extern const agent_api_t agent_apis[];
+
+int agent_handle_assistant_get(agent_call_t *call);
+int agent_handle_assistant_graph(agent_call_t *call);
+int agent_handle_assistant_schemas(agent_call_t *call);
+int agent_handle_assistant_subgraphs(agent_call_t *call);
+int agent_handle_assistant_search(agent_call_t *call);
 
 int agent_handle_thread_create(agent_call_t *call);
 int agent_handle_thread_get(agent_call_t *call);
@@ -34,5 +41,6 @@ int agent_handle_run_cancel_many(agent_call_t *call);
 
 int agent_handle_ok(agent_call_t *call);
 int agent_handle_info(agent_call_t *call);
+int agent_handle_platform_info(agent_call_t *call);
 
 #endif

@@ -1,35 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The routes of the deployment API. {thread_id} and its like are UUIDs, read
- * into the call by router.c. */
+/* The routes of each handler name; router.h explains the names in braces. */
 #include "handlers.h"
 
-const agent_route_t agent_routes[] = {
-    {"POST", "/threads", agent_handle_thread_create},
-    {"GET", "/threads/{thread_id}", agent_handle_thread_get},
-    {"DELETE", "/threads/{thread_id}", agent_handle_thread_delete},
-    {"GET", "/threads/{thread_id}/stream", agent_handle_thread_stream},
-    {"GET", "/threads/{thread_id}/state", agent_handle_state_get},
-    {"GET", "/threads/{thread_id}/state/{checkpoint_id}",
-     agent_handle_state_at},
-    {"GET", "/threads/{thread_id}/runs", agent_handle_run_list},
-    {"POST", "/threads/{thread_id}/runs", agent_handle_run_create},
-    {"POST", "/threads/{thread_id}/runs/wait", agent_handle_run_create_wait},
-    {"POST", "/threads/{thread_id}/runs/stream",
-     agent_handle_run_create_stream},
-    {"GET", "/threads/{thread_id}/runs/{run_id}", agent_handle_run_get},
-    {"DELETE", "/threads/{thread_id}/runs/{run_id}", agent_handle_run_delete},
-    {"GET", "/threads/{thread_id}/runs/{run_id}/join", agent_handle_run_join},
+/* The deployment API of an agent server. */
+static const agent_route_t server_routes[] = {
+    {"POST", "/assistants/search", agent_handle_assistant_search, true},
+    {"GET", "/assistants/{assistant_id}", agent_handle_assistant_get, true},
+    {"GET", "/assistants/{assistant_id}/graph", agent_handle_assistant_graph,
+     true},
+    {"GET", "/assistants/{assistant_id}/schemas",
+     agent_handle_assistant_schemas, true},
+    {"GET", "/assistants/{assistant_id}/subgraphs",
+     agent_handle_assistant_subgraphs, true},
+    {"GET", "/assistants/{assistant_id}/subgraphs/{namespace}",
+     agent_handle_assistant_subgraphs, true},
+    {"POST", "/threads", agent_handle_thread_create, true},
+    {"GET", "/threads/{thread_id}", agent_handle_thread_get, true},
+    {"DELETE", "/threads/{thread_id}", agent_handle_thread_delete, true},
+    {"GET", "/threads/{thread_id}/stream", agent_handle_thread_stream, true},
+    {"GET", "/threads/{thread_id}/state", agent_handle_state_get, true},
+    {"GET", "/threads/{thread_id}/state/{checkpoint_id}", agent_handle_state_at,
+     true},
+    {"GET", "/threads/{thread_id}/runs", agent_handle_run_list, true},
+    {"POST", "/threads/{thread_id}/runs", agent_handle_run_create, true},
+    {"POST", "/threads/{thread_id}/runs/wait", agent_handle_run_create_wait,
+     true},
+    {"POST", "/threads/{thread_id}/runs/stream", agent_handle_run_create_stream,
+     true},
+    {"GET", "/threads/{thread_id}/runs/{run_id}", agent_handle_run_get, true},
+    {"DELETE", "/threads/{thread_id}/runs/{run_id}", agent_handle_run_delete,
+     true},
+    {"GET", "/threads/{thread_id}/runs/{run_id}/join", agent_handle_run_join,
+     true},
     {"GET", "/threads/{thread_id}/runs/{run_id}/stream",
-     agent_handle_run_stream},
+     agent_handle_run_stream, true},
     {"POST", "/threads/{thread_id}/runs/{run_id}/cancel",
-     agent_handle_run_cancel},
-    {"POST", "/runs", agent_handle_run_create},
-    {"POST", "/runs/batch", agent_handle_run_batch},
-    {"POST", "/runs/cancel", agent_handle_run_cancel_many},
-    {"POST", "/runs/wait", agent_handle_run_create_wait},
-    {"POST", "/runs/stream", agent_handle_run_create_stream},
-    {"GET", "/runs/{run_id}/join", agent_handle_stateless_join},
-    {"GET", "/runs/{run_id}/stream", agent_handle_stateless_stream},
-    {"GET", "/ok", agent_handle_ok},
-    {"GET", "/info", agent_handle_info},
-    {NULL, NULL, NULL}};
+     agent_handle_run_cancel, true},
+    {"POST", "/runs", agent_handle_run_create, true},
+    {"POST", "/runs/batch", agent_handle_run_batch, true},
+    {"POST", "/runs/cancel", agent_handle_run_cancel_many, true},
+    {"POST", "/runs/wait", agent_handle_run_create_wait, true},
+    {"POST", "/runs/stream", agent_handle_run_create_stream, true},
+    {"GET", "/runs/{run_id}/join", agent_handle_stateless_join, true},
+    {"GET", "/runs/{run_id}/stream", agent_handle_stateless_stream, true},
+    {"GET", "/ok", agent_handle_ok, false},
+    {"GET", "/info", agent_handle_info, false},
+    {NULL, NULL, NULL, false}};
+
+/* The API of a platform host. Paths of both tables may coincide, with different
+ * meanings. */
+static const agent_route_t platform_routes[] = {
+    {"GET", "/ok", agent_handle_ok, false},
+    {"GET", "/info", agent_handle_platform_info, false},
+    {NULL, NULL, NULL, false}};
+
+const agent_api_t agent_apis[] = {
+    {.handler = "agent", .routes = server_routes, .needs_waiters = true},
+    {.handler = "agent-platform", .routes = platform_routes},
+    {.handler = NULL}};

@@ -95,6 +95,7 @@ int agent_handle_run_cancel(agent_call_t *call)
     if (agent_request_word(&action, call, "action", agent_cancel_actions)
             != APR_SUCCESS
         || agent_request_flag(&wait, call, "wait") != APR_SUCCESS
+        || agent_request_unsupported(call, "reason") != APR_SUCCESS
         || agent_run_cancel(&changed, call->db, &call->ref, action, &call->err,
                             call->pool)
             != APR_SUCCESS) {

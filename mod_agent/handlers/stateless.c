@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /runs/{run_id}: runs whose path names no thread, as that of a stateless run,
- * which executes on a thread of its own. */
+/* /runs/{run_id}: runs by their id alone, as stateless runs are addressed. */
 #include "handlers.h"
 
 #include "../http/problem.h"
@@ -10,7 +9,7 @@
 #include "../stream/disconnect.h"
 #include "../stream/run_stream.h"
 
-/* Completes call->ref: the path has no thread. */
+/* Sets call->ref.thread_id. */
 static apr_status_t find_thread(agent_call_t *call)
 {
     return agent_run_find_thread(&call->ref.thread_id, call->db, &call->ref,

@@ -23,10 +23,17 @@ int agent_handle_ok(agent_call_t *call)
 
 int agent_handle_info(agent_call_t *call)
 {
-    /* Clients read the flags before they use what a flag stands for. */
+    /* Clients use a feature only if its flag is true. */
     return agent_response_json(
         call, HTTP_OK,
         "{\"version\":\"" AGENT_VERSION "\",\"server\":\"mod_agent\","
         "\"flags\":{\"assistants\":false,\"crons\":false,"
-        "\"langsmith\":false},\"metadata\":{}}");
+        "\"langsmith\":false,\"stream_namespaces\":true},\"metadata\":{}}");
+}
+
+int agent_handle_platform_info(agent_call_t *call)
+{
+    return agent_response_json(call, HTTP_OK,
+                               "{\"version\":\"" AGENT_VERSION
+                               "\",\"server\":\"mod_agent\"}");
 }

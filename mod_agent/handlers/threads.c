@@ -48,10 +48,14 @@ int agent_handle_thread_create(agent_call_t *call)
 
 int agent_handle_thread_get(agent_call_t *call)
 {
+    const char *const *include = NULL;
     const char *body;
 
-    if (agent_thread_get(&body, call->db, &call->ref, &call->err, call->pool)
-        != APR_SUCCESS) {
+    /* Checked and otherwise ignored: no thread has a time to live. */
+    if (agent_request_words(&include, call, "include", agent_thread_fields)
+            != APR_SUCCESS
+        || agent_thread_get(&body, call->db, &call->ref, &call->err, call->pool)
+            != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     return agent_response_json(call, HTTP_OK, body);
@@ -79,6 +83,7 @@ static int send_state(agent_call_t *call, const char *checkpoint_id)
 
     /* Checked and otherwise ignored: built-in graphs have no subgraphs. */
     if (agent_request_flag(&subgraphs, call, "subgraphs") != APR_SUCCESS
+        || agent_request_unsupported(call, "select") != APR_SUCCESS
         || agent_thread_get_state(&body, call->db, &call->ref, checkpoint_id,
                                   &call->err, call->pool)
             != APR_SUCCESS) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include <apr_atomic.h>
 #include <apr_buckets.h>
 #include <apr_strings.h>
 #include <http_core.h>
@@ -20,6 +21,10 @@
 /* Consecutive empty reads while input is pending: a filter that decompresses
  * may consume many small pieces before it returns a byte. */
 #define EMPTY_READS 100000
+
+/* Reads without another request in between: up to 4 MB, or some 100 us if each
+ * reads a chunk of one byte. */
+#define READS_AT_ONCE 512
 
 /* Free memory that the allocator of large buffers keeps. */
 #define KEPT_BYTES ((apr_size_t)512 * 1024)
@@ -146,16 +151,35 @@ static apr_status_t read_once(agent_body_t *body, apr_read_type_e block)
     return rv == APR_SUCCESS ? take_arrived(body) : refuse_read(body->call, rv);
 }
 
-/* APR_EAGAIN: everything that has arrived is read, and the body is incomplete.
- */
-static apr_status_t read_all(agent_body_t *body, apr_read_type_e block)
+/* Blocks for the rest of the body. */
+static apr_status_t read_all(agent_body_t *body)
 {
     apr_status_t rv = APR_SUCCESS;
 
     while (rv == APR_SUCCESS && !body->is_complete) {
-        rv = read_once(body, block);
+        rv = read_once(body, APR_BLOCK_READ);
     }
     return rv;
+}
+
+/* APR_EAGAIN: everything that has arrived is read, and the body is incomplete;
+ * APR_INCOMPLETE: other requests come first, since a client that sends chunks
+ * of one byte could keep the thread for seconds. */
+static apr_status_t read_arrived(agent_body_t *body)
+{
+    apr_status_t rv = APR_SUCCESS;
+    int reads;
+
+    for (reads = 0; rv == APR_SUCCESS && !body->is_complete; reads++) {
+        rv = reads < READS_AT_ONCE ? read_once(body, APR_NONBLOCK_READ)
+                                   : APR_INCOMPLETE;
+    }
+    return rv;
+}
+
+static bool is_waiting(apr_status_t rv)
+{
+    return rv == APR_EAGAIN || rv == APR_INCOMPLETE;
 }
 
 /* ---- receiving ---- */
@@ -187,8 +211,8 @@ static apr_status_t read_more(void *baton)
         return APR_ENOSPC;
     }
     before = body->buffer.length;
-    rv = read_all(body, APR_NONBLOCK_READ);
-    if (rv == APR_EAGAIN) {
+    rv = read_arrived(body);
+    if (is_waiting(rv)) {
         if (body->buffer.length > before) {
             agent_body_buffer_progress(&body->buffer);
         }
@@ -216,7 +240,7 @@ static apr_status_t refuse_wait(agent_call_t *call, apr_status_t rv)
     }
 }
 
-static int go_on(void *baton, apr_status_t rv)
+static int end_wait(void *baton, apr_status_t rv)
 {
     agent_body_t *body = baton;
 
@@ -226,11 +250,11 @@ static int go_on(void *baton, apr_status_t rv)
         body, body->is_complete ? APR_SUCCESS : refuse_wait(body->call, rv));
 }
 
-static int wait_for_rest(agent_body_t *body)
+static int wait_for_rest(agent_body_t *body, bool has_more)
 {
     agent_call_t *call = body->call;
     const agent_reading_t reading = {call->child->bodies->slots, read_more,
-                                     go_on, body};
+                                     end_wait, body};
 
     if (agent_park_client(call->r) == NULL) {
         return conclude(body,
@@ -239,7 +263,7 @@ static int wait_for_rest(agent_body_t *body)
                                "waits for the rest of its body."));
     }
     agent_body_buffer_wait(&body->buffer);
-    return agent_park_read(call->r, &reading);
+    return agent_park_read(call->r, &reading, has_more);
 }
 
 /* A body is received also for handlers that do not read it: httpd would
@@ -268,18 +292,47 @@ static apr_status_t check_framing(agent_call_t *call)
         : APR_SUCCESS;
 }
 
+/* The other threads serve requests that do not wait for their bodies. */
+static apr_status_t wait_blocking(agent_body_t *body)
+{
+    agent_bodies_t *bodies = body->call->child->bodies;
+    apr_status_t rv;
+
+    if (apr_atomic_inc32(&bodies->blocked) < bodies->most_blocked) {
+        rv = read_all(body);
+    }
+    else {
+        rv = refuse(body->call, AGENT_E_OVERLOADED,
+                    "Too many requests wait for the rest of their bodies.");
+    }
+    apr_atomic_dec32(&bodies->blocked);
+    return rv;
+}
+
+static apr_status_t read_blocking(agent_body_t *body)
+{
+    apr_status_t rv;
+
+    do {
+        rv = read_arrived(body);
+    } while (rv == APR_INCOMPLETE);
+    return rv == APR_EAGAIN ? wait_blocking(body) : rv;
+}
+
 static int receive(agent_body_t *body)
 {
     request_rec *r = body->call->r;
-    bool can_wait = agent_park_can_read(r);
     apr_status_t rv;
 
-    if (can_wait && apr_table_get(r->headers_in, "Transfer-Encoding") != NULL) {
+    if (!agent_park_can_read(r)) {
+        return conclude(body, read_blocking(body));
+    }
+    if (apr_table_get(r->headers_in, "Transfer-Encoding") != NULL) {
         agent_last_chunk_add(r);
     }
-    rv = read_all(body, can_wait ? APR_NONBLOCK_READ : APR_BLOCK_READ);
-    return can_wait && rv == APR_EAGAIN ? wait_for_rest(body)
-                                        : conclude(body, rv);
+    rv = read_arrived(body);
+    return is_waiting(rv) ? wait_for_rest(body, rv == APR_INCOMPLETE)
+                          : conclude(body, rv);
 }
 
 int agent_body_receive(agent_call_t *call, int (*then)(agent_call_t *call))
@@ -313,12 +366,13 @@ void agent_body_release(agent_call_t *call)
 }
 
 apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
-                                 int slots, apr_pool_t *pool)
+                                 int slots, int blocked, apr_pool_t *pool)
 {
     agent_bodies_t *bodies = apr_pcalloc(pool, sizeof(*bodies));
     apr_status_t rv = agent_budget_create(&bodies->budget, (apr_size_t)bytes,
                                           pool);
 
+    bodies->most_blocked = (apr_uint32_t)blocked;
     *out = bodies;
     if (rv == APR_SUCCESS) {
         rv = agent_body_slots_create(&bodies->slots, slots, pool);

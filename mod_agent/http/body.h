@@ -11,17 +11,18 @@
 
 #include "call.h"
 
-/* Called once, when the module registers its hooks. */
+/* Registers the filter; called with the module's hooks. */
 void agent_body_register(void);
 
 /*
  * Called in child_init. bytes: the budget of all bodies of the child, without
  * the first 8 KB of each; when it is exceeded, incomplete bodies are cut
  * (wait/budget.h). slots: how many requests may wait for the rest of their
- * bodies, at least 1 (wait/body_slot.h). *out is in pool.
+ * bodies, at least 1 (wait/body_slot.h); blocked: how many threads may block
+ * for it where requests cannot park. *out is in pool.
  */
 apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
-                                 int slots, apr_pool_t *pool);
+                                 int slots, int blocked, apr_pool_t *pool);
 
 /*
  * Reads at most AgentMaxBody bytes into call->body and calls then(call), in

@@ -17,9 +17,12 @@ struct agent_bodies_t {
     apr_allocator_t *allocator;
     agent_budget_t *budget;
     agent_body_slots_t *slots;
+    /* Threads that block for a body; see apr_atomic.h. */
+    volatile apr_uint32_t blocked;
+    apr_uint32_t most_blocked;
 };
 
-/* In the call's pool; zero but for call at first. */
+/* In the call's pool; at first zeroed except for call. */
 typedef struct agent_body_buffer_t {
     agent_call_t *call;
     /* With room for a NUL after capacity; NULL while it is empty. */
@@ -41,15 +44,15 @@ bool agent_body_buffer_append(agent_body_buffer_t *buffer, const char *data,
 /* Frees the text. */
 void agent_body_buffer_free(agent_body_buffer_t *buffer);
 
-/* The request begins to wait for its client: until
- * agent_body_buffer_resume() the text may be cut. */
+/* Marks the request as waiting for its client: until agent_body_buffer_resume()
+ * the text may be cut. */
 void agent_body_buffer_wait(const agent_body_buffer_t *buffer);
 
-/* The request goes on; may be called when it does not wait. False, once: the
- * text was cut. */
+/* Ends the wait; no effect without one. Returns false, once, if the text was
+ * cut. */
 bool agent_body_buffer_resume(const agent_body_buffer_t *buffer);
 
-/* The client has sent data. */
+/* Records that the client has sent data. */
 void agent_body_buffer_progress(const agent_body_buffer_t *buffer);
 
 #endif

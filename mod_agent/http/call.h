@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One API request on its way to its response, and what the requests of a child
- * share. */
+/* A request of the API, and the data that all requests of a child share. */
 #ifndef AGENT_HTTP_CALL_H
 #define AGENT_HTTP_CALL_H
 
@@ -10,6 +9,7 @@
 #include "../config/config.h"
 #include "../core/throttle.h"
 #include "../db/pool.h"
+#include "../model/deployment.h"
 #include "../model/ref.h"
 #include "../model/schema.h"
 #include "../wait/waiter.h"
@@ -18,13 +18,20 @@
 typedef struct agent_bodies_t agent_bodies_t;
 typedef struct agent_body_t agent_body_t;
 
-/* Set in child_init; of its members only throttles and *bodies change later. */
+/* The API of a handler name; see router.h. */
+typedef struct agent_api_t agent_api_t;
+
+/* Set in child_init; of its members only throttles, *deployments and *bodies
+ * change later. */
 typedef struct agent_child_t {
     agent_server_config_t *config;
+    /* NULL: no database, which is valid only on a server without graphs. */
     agent_db_pool_t *db;
+    /* Half of its connections, for the turns of requests that wait; NULL
+     * where no agent server is configured, like waiters. */
+    agent_db_pool_t *turn_db;
     agent_waiter_registry_t *waiters;
-    /* NULL-terminated names of the graphs that this server executes. */
-    const char *const *graph_names;
+    agent_deployments_t *deployments;
     /* Write end of the supervisor's wake socket, or -1. */
     int wake_fd;
     /* One for the log lines of each agent_error_id_t. */
@@ -36,12 +43,17 @@ typedef struct agent_call_t {
     request_rec *r;
     apr_pool_t *pool; /* r->pool */
     const agent_child_t *child;
+    const agent_api_t *api;
     const agent_dir_config_t *dir;
     agent_db_pool_t *db;
-    /* The account, and the ids that the path names; NULL where it names none.
-     */
+    /* The deployment, NULL for a route without data, and the ids in the path,
+     * NULL where the path has none. */
     agent_run_ref_t ref;
     const char *checkpoint_id;
+    /* The assistant's id, for the name of a graph that of its system assistant;
+     * the namespace of a subgraph. */
+    const char *assistant_id;
+    const char *namespace;
     /* The decoded query string, name -> value, repeated names in order; NULL
      * without one. In a pool of its own, until the handler returns. */
     apr_table_t *query;
@@ -57,7 +69,7 @@ typedef struct agent_call_t {
     agent_error_t *err;
     /* Sent by a page of another site; see browser.h. */
     bool is_cross_site;
-    /* httpd has sent an error itself, for LimitRequestBody for example. */
+    /* httpd has sent the error response, for LimitRequestBody for example. */
     bool is_answered;
 } agent_call_t;
 

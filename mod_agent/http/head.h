@@ -12,8 +12,8 @@
  */
 #define AGENT_HEAD_BYTES ((apr_size_t)32 * 1024)
 
-/* Called before the body is received. Error: HEAD_TOO_LARGE, which also closes
- * the connection, since the body is not read. */
+/* Checks the limit, before the body is received. Error: HEAD_TOO_LARGE, which
+ * also closes the connection, since the body is not read. */
 apr_status_t agent_head_check(agent_call_t *call);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <httpd.h>
 
-/* Called once, when the module registers its hooks. */
+/* Registers the filter; called with the module's hooks. */
 void agent_last_chunk_register(void);
 
 /* Adds the filter to a request whose chunked body is unread and will be read to

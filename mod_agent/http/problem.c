@@ -15,11 +15,15 @@ static void log_unavailable(const agent_call_t *call, const char *cause)
 
     if (agent_throttle_pass(&call->child->throttles[call->err->id],
                             apr_time_now(), &suppressed)) {
+        const char *more = suppressed > 0
+            ? apr_psprintf(call->pool, " (%u more like this were not logged)",
+                           suppressed)
+            : "";
+
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, call->r,
-                      AGENT_LOGNO(0102) "%s %s: %s: %s (%u more like this "
-                                        "were not logged)",
-                      call->r->method, call->r->uri,
-                      agent_error_code(call->err->id), cause, suppressed);
+                      AGENT_LOGNO(0102) "%s %s: %s: %s%s", call->r->method,
+                      call->r->uri, agent_error_code(call->err->id), cause,
+                      more);
     }
 }
 

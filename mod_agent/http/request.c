@@ -12,6 +12,7 @@
 
 #include "../core/json.h"
 #include "../core/scan.h"
+#include "../core/uuid.h"
 #include "../core/word.h"
 
 static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
@@ -188,6 +189,22 @@ apr_status_t agent_request_word(const char **out, agent_call_t *call,
     return APR_SUCCESS;
 }
 
+apr_status_t agent_request_uuid(const char **out, agent_call_t *call,
+                                const char *name)
+{
+    const char *text = find_param(call, name);
+    char id[AGENT_UUID_SIZE];
+
+    if (text == NULL) {
+        return APR_SUCCESS;
+    }
+    if (!agent_uuid_parse(id, text)) {
+        return refuse_query(call, name, "a UUID");
+    }
+    *out = apr_pstrdup(call->pool, id);
+    return APR_SUCCESS;
+}
+
 apr_status_t agent_request_flag(bool *out, agent_call_t *call, const char *name)
 {
     const char *text = find_param(call, name);
@@ -303,6 +320,39 @@ apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
         *out = (const char *const *)list->elts;
     }
     return APR_SUCCESS;
+}
+
+apr_status_t agent_request_unsupported(agent_call_t *call, const char *name)
+{
+    const char *text = find_param(call, name);
+
+    return text == NULL || *text == '\0'
+        ? APR_SUCCESS
+        : refuse_query(call, name, "none: it is not supported yet");
+}
+
+void agent_request_texts(const char *const **out, agent_call_t *call,
+                         const char *name)
+{
+    const apr_array_header_t *params;
+    apr_array_header_t *list;
+
+    if (find_param(call, name) == NULL) {
+        return;
+    }
+    params = apr_table_elts(call->query);
+    list = apr_array_make(call->pool, 4, sizeof(const char *));
+    for (int i = 0; i < params->nelts; i++) {
+        const apr_table_entry_t *param = &APR_ARRAY_IDX(
+            params, i, const apr_table_entry_t);
+
+        if (strcmp(param->key, name) == 0) {
+            APR_ARRAY_PUSH(list, const char *) = apr_pstrdup(call->pool,
+                                                             param->val);
+        }
+    }
+    APR_ARRAY_PUSH(list, const char *) = NULL;
+    *out = (const char *const *)list->elts;
 }
 
 apr_status_t agent_request_identifier(const char **out, agent_call_t *call,

@@ -29,30 +29,42 @@ void agent_request_drop_query(agent_call_t *call);
 /* The functions below leave *out unchanged when the parameter is absent. Error:
  * INVALID. */
 
-/* An integer from low to high. */
+/* Reads an integer from low to high. */
 apr_status_t agent_request_number(int *out, agent_call_t *call,
                                   const char *name, int low, int high);
 
-/* One of words, which are NULL-terminated; borrowed from them. */
+/* Reads one of words, which are NULL-terminated; *out is borrowed from them. */
 apr_status_t agent_request_word(const char **out, agent_call_t *call,
                                 const char *name, const char *const *words);
 
-/* true|1|yes or false|0|no, in any case. */
+/* Reads a UUID; *out: in lower case, in call->pool. */
+apr_status_t agent_request_uuid(const char **out, agent_call_t *call,
+                                const char *name);
+
+/* Reads true|1|yes or false|0|no, in any case. */
 apr_status_t agent_request_flag(bool *out, agent_call_t *call,
                                 const char *name);
 
 /*
- * A list, as the SDKs send it: repeated names, a JSON array of strings, or
- * words separated by commas. *out: NULL-terminated, in call->pool, each word
+ * Reads a list, as the SDKs send it: repeated names, a JSON array of strings,
+ * or words separated by commas. *out: NULL-terminated, in call->pool, each word
  * once, borrowed from words; unchanged for an empty list too.
  */
 apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
                                  const char *name, const char *const *words);
 
+/* Refuses a parameter that is not supported yet, unless it has no value. */
+apr_status_t agent_request_unsupported(agent_call_t *call, const char *name);
+
+/* Reads the values of a parameter that may be repeated. *out:
+ * NULL-terminated, in call->pool; unchanged when the parameter is absent. */
+void agent_request_texts(const char *const **out, agent_call_t *call,
+                         const char *name);
+
 /*
- * A header that holds an identifier: 1 to limit printable ASCII characters
- * without a comma, sent once. *out: borrowed from the request; NULL when the
- * header is absent. Error: BAD_REQUEST.
+ * Reads a header that holds an identifier: 1 to limit printable ASCII
+ * characters without a comma, sent once. *out: borrowed from the request; NULL
+ * when the header is absent. Error: BAD_REQUEST.
  */
 apr_status_t agent_request_identifier(const char **out, agent_call_t *call,
                                       const char *name, apr_size_t limit);

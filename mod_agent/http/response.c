@@ -13,9 +13,13 @@
 #include <util_filter.h>
 
 #include "../core/heap.h"
+#include "../wait/park.h"
 
-/* One brigade for the whole response, so that a long stream takes no more
- * memory. */
+/* Small enough to be sent without a look at the client. */
+#define LARGE_BYTES 32768
+
+/* One brigade for the whole response, since each takes memory of the request's
+ * pool until its end. */
 static apr_bucket_brigade *get_brigade(agent_call_t *call)
 {
     if (call->brigade == NULL) {
@@ -55,16 +59,28 @@ static void begin_content(agent_call_t *call, int status, const char *type)
     ap_set_content_type(call->r, type);
 }
 
+/* httpd would block the thread while the client leaves 64 KB unread
+ * (FlushMaxThreshold). */
+static bool hold(const request_rec *r, apr_size_t length)
+{
+    return (length > LARGE_BYTES || r->connection->data_in_output_filters)
+        && agent_park_hold_response(r);
+}
+
 static int send_json(agent_call_t *call, int status, apr_bucket *body,
                      int flush)
 {
-    if (body->length > AGENT_HEAP_LARGE) {
+    /* The bucket ends with the call of pass(). */
+    apr_size_t length = body->length;
+    bool holds = hold(call->r, length);
+
+    if (length > AGENT_HEAP_LARGE) {
         agent_heap_trim_after(call->pool);
     }
     begin_content(call, status, "application/json");
-    ap_set_content_length(call->r, (apr_off_t)body->length);
+    ap_set_content_length(call->r, (apr_off_t)length);
     pass(call, body, flush);
-    return OK;
+    return holds ? agent_park_send_response(call->r, length) : OK;
 }
 
 int agent_response_json(agent_call_t *call, int status, const char *body)
@@ -98,7 +114,7 @@ int agent_response_empty(agent_call_t *call, int status)
     if (status != HTTP_NO_CONTENT) {
         ap_set_content_length(call->r, 0);
     }
-    return OK;
+    return hold(call->r, 0) ? agent_park_send_response(call->r, 0) : OK;
 }
 
 void agent_response_set_location(agent_call_t *call, const char *path)
@@ -113,7 +129,7 @@ void agent_response_set_location(agent_call_t *call, const char *path)
 }
 
 void agent_response_set_run_location(agent_call_t *call, const char *thread_id,
-                                     const char *run_id, const char *again)
+                                     const char *run_id, const char *suffix)
 {
     const char *path = apr_pstrcat(call->pool, thread_id ? "/threads/" : "",
                                    thread_id ? thread_id : "", "/runs/", run_id,
@@ -124,9 +140,9 @@ void agent_response_set_run_location(agent_call_t *call, const char *thread_id,
         apr_pstrcat(call->pool,
                     ap_escape_uri(call->pool, agent_config_prefix(call->dir)),
                     path, NULL));
-    if (again != NULL) {
-        agent_response_set_location(call,
-                                    apr_pstrcat(call->pool, path, again, NULL));
+    if (suffix != NULL) {
+        agent_response_set_location(
+            call, apr_pstrcat(call->pool, path, suffix, NULL));
     }
 }
 

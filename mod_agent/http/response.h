@@ -6,8 +6,8 @@
 #include "call.h"
 
 /* Sends JSON text (in call->pool) with its length, as not cacheable. Returns
- * OK.
- */
+ * what the handler returns: OK, or SUSPENDED while the client does not read
+ * (agent_park_send_response()). */
 int agent_response_json(agent_call_t *call, int status, const char *body);
 
 /* The same for a body that the caller frees after the call: output that the
@@ -19,7 +19,7 @@ int agent_response_json_transient(agent_call_t *call, int status,
  * this is the last. */
 void agent_response_set_next(agent_call_t *call, const char *offset);
 
-/* Sends a status without a body. Returns OK. */
+/* Sends a status without a body. Returns as agent_response_json(). */
 int agent_response_empty(agent_call_t *call, int status);
 
 /*
@@ -31,12 +31,11 @@ void agent_response_set_location(agent_call_t *call, const char *path);
 
 /*
  * Sets Content-Location to the path of the run, from which SDKs read its id;
- * thread_id NULL: /runs/{run_id}, for a stateless run. again: the suffix of the
- * path for agent_response_set_location(), `/stream` for example; NULL: no
- * Location.
+ * thread_id NULL: /runs/{run_id}, for a stateless run. Also sets Location to
+ * that path with suffix, `/stream` for example, unless suffix is NULL.
  */
 void agent_response_set_run_location(agent_call_t *call, const char *thread_id,
-                                     const char *run_id, const char *again);
+                                     const char *run_id, const char *suffix);
 
 /*
  * Begins a 200 of unknown length and flushes its headers, on which SDKs free

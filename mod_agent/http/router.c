@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maps method and path to a handler; see router.h. Reads r->uri, never
- * r->filename, and compares the method's text, because httpd gives HEAD the
- * number of GET.
+ * Maps handler name, method and path to an endpoint; see router.h. Reads
+ * r->uri, never r->filename, and compares the method's text, because httpd
+ * gives HEAD the number of GET.
  */
 #include "router.h"
 
@@ -19,48 +19,91 @@
 /* Longest path that an error's detail repeats. */
 #define MOST_ECHOED 128
 
-/* Where the UUID of a path parameter goes. */
-static const struct {
+/* Set when the hooks are registered. */
+static const agent_api_t *all_apis;
+
+/* A parameter of a path, and where its value goes. */
+typedef struct param_t {
     const char *name;
     size_t offset;
-} params[] = {{"{thread_id}", offsetof(agent_call_t, ref.thread_id)},
-              {"{run_id}", offsetof(agent_call_t, ref.run_id)},
-              {"{checkpoint_id}", offsetof(agent_call_t, checkpoint_id)}};
+    /* Returns the value of a segment, in pool; NULL: the segment is not valid.
+     */
+    const char *(*read)(const char *segment, apr_pool_t *pool);
+} param_t;
 
-/* Reads the UUID at path into the parameter at pattern. Returns the length of
- * the parameter's name; 0: not a UUID, or an unknown name. */
-static size_t read_param(agent_call_t *call, const char *pattern,
-                         const char *path)
+static const char *read_uuid(const char *segment, apr_pool_t *pool)
 {
-    char text[AGENT_UUID_SIZE];
     char id[AGENT_UUID_SIZE];
 
-    apr_cpystrn(text, path, sizeof(text));
+    return agent_uuid_parse(id, segment) ? apr_pstrdup(pool, id) : NULL;
+}
+
+/* The name of a graph stands for its system assistant. */
+static const char *read_assistant(const char *segment, apr_pool_t *pool)
+{
+    char id[AGENT_UUID_SIZE];
+
+    if (!agent_uuid_parse(id, segment)) {
+        agent_uuid_v5(id, segment);
+    }
+    return apr_pstrdup(pool, id);
+}
+
+static const char *read_text(const char *segment, apr_pool_t *pool)
+{
+    return apr_pstrdup(pool, segment);
+}
+
+static const param_t params[] = {
+    {"thread_id", offsetof(agent_call_t, ref.thread_id), read_uuid},
+    {"run_id", offsetof(agent_call_t, ref.run_id), read_uuid},
+    {"checkpoint_id", offsetof(agent_call_t, checkpoint_id), read_uuid},
+    {"assistant_id", offsetof(agent_call_t, assistant_id), read_assistant},
+    {"namespace", offsetof(agent_call_t, namespace), read_text}};
+
+/* The parameter of a pattern like "{run_id}/join"; NULL: an unknown name. */
+static const param_t *find_param(const char *pattern)
+{
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
         size_t length = strlen(params[i].name);
 
-        if (strncmp(pattern, params[i].name, length) == 0
-            && agent_uuid_parse(id, text)) {
-            *(const char **)((char *)call
-                             + params[i].offset) = apr_pstrdup(call->pool, id);
-            return length;
+        if (strncmp(pattern + 1, params[i].name, length) == 0
+            && pattern[length + 1] == '}') {
+            return &params[i];
         }
     }
-    return 0;
+    return NULL;
 }
 
-static bool match_path(agent_call_t *call, const char *pattern,
-                       const char *path)
+/* Sets the parameter to the value of the segment; false: it is not valid. */
+static bool read_param(agent_call_t *call, const param_t *param,
+                       const char *segment, size_t length)
 {
+    const char *value = param->read(apr_pstrmemdup(call->pool, segment, length),
+                                    call->pool);
+
+    *(const char **)((char *)call + param->offset) = value;
+    return value != NULL;
+}
+
+/* *not_uuid: the name of a parameter whose segment is not a UUID, else NULL. */
+static bool match_path(const char **not_uuid, agent_call_t *call,
+                       const char *pattern, const char *path)
+{
+    *not_uuid = NULL;
     while (*pattern != '\0' && *path != '\0') {
         if (*pattern == '{') {
-            size_t length = read_param(call, pattern, path);
+            const param_t *param = find_param(pattern);
+            size_t length = strcspn(path, "/");
 
-            if (length == 0) {
+            if (param == NULL || (length == 0 && param->read != read_uuid)) {
                 return false;
             }
-            pattern += length;
-            path += AGENT_UUID_SIZE - 1;
+            if (!read_param(call, param, path, length)) {
+                *not_uuid = param->name;
+            }
+            pattern += strlen(param->name) + 2;
+            path += length;
         }
         else if (*pattern++ != *path++) {
             return false;
@@ -122,12 +165,17 @@ static int send_method_error(agent_call_t *call, const char *allow)
     return agent_problem_send(call);
 }
 
-/* path NULL: outside AgentPrefix. */
-static int send_not_found(agent_call_t *call, const char *path)
+/* path NULL: outside AgentPrefix. not_uuid: the name of a parameter, or NULL.
+ */
+static int send_not_found(agent_call_t *call, const char *path,
+                          const char *not_uuid)
 {
     const char *name = name_operation(call);
     const char *detail = name != NULL
-        ? apr_pstrcat(call->pool, "This server has no ", name, ".", NULL)
+        ? apr_pstrcat(call->pool, "This server has no ", name,
+                      not_uuid != NULL ? ": " : "",
+                      not_uuid != NULL ? not_uuid : "",
+                      not_uuid != NULL ? " must be a UUID." : ".", NULL)
         : NULL;
 
     if (path != NULL && (*path == '\0' || strcmp(path, "/") == 0)) {
@@ -138,35 +186,71 @@ static int send_not_found(agent_call_t *call, const char *path)
     return agent_problem_send(call);
 }
 
+static apr_status_t set_deployment(agent_call_t *call)
+{
+    return agent_deployment_find(
+        &call->ref.deployment_id, call->child->deployments, call->db,
+        agent_config_deployment(call->dir), &call->err, call->pool);
+}
+
 /* Frees the query string after the handler: a parked request needs none of it.
  */
-static int call_handler(agent_call_t *call, agent_handler_t handle)
+static int call_handler(agent_call_t *call, const agent_route_t *route)
 {
     int result = agent_request_query(call) == APR_SUCCESS
-        ? handle(call)
+            && (!route->has_data || set_deployment(call) == APR_SUCCESS)
+        ? route->handle(call)
         : agent_problem_send(call);
 
     agent_request_drop_query(call);
     return result;
 }
 
-int agent_router_dispatch(agent_call_t *call, const agent_route_t *routes)
+void agent_router_register(const agent_api_t *apis)
 {
+    all_apis = apis;
+}
+
+const agent_api_t *agent_router_find(const char *handler)
+{
+    const agent_api_t *api = all_apis;
+
+    if (handler == NULL) {
+        return NULL;
+    }
+    while (api->handler != NULL && strcmp(api->handler, handler) != 0) {
+        api++;
+    }
+    return api->handler != NULL ? api : NULL;
+}
+
+int agent_router_dispatch(agent_call_t *call)
+{
+    const agent_route_t *routes = call->api->routes;
     const char *path = strip_prefix(call);
     const char *allow = NULL;
+    const char *not_uuid = NULL;
 
     /* Bounded: the methods of one path. */
     for (; path != NULL && routes->method != NULL; routes++) {
-        if (!match_path(call, routes->path, path)) {
+        const char *name;
+
+        if (!match_path(&name, call, routes->path, path)) {
             continue;
         }
         if (match_method(call->r->method, routes->method)) {
-            return call_handler(call, routes->handle);
+            if (name == NULL) {
+                return call_handler(call, routes);
+            }
+            not_uuid = name;
+        }
+        if (name != NULL) {
+            continue;
         }
         allow = apr_pstrcat(
             call->pool, allow ? allow : "", allow ? ", " : "", routes->method,
             strcmp(routes->method, "GET") == 0 ? ", HEAD" : "", NULL);
     }
     return allow != NULL ? send_method_error(call, allow)
-                         : send_not_found(call, path);
+                         : send_not_found(call, path, not_uuid);
 }

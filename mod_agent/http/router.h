@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps method and path to a handler. */
+/* Maps handler name, method and path to an endpoint. */
 #ifndef AGENT_HTTP_ROUTER_H
 #define AGENT_HTTP_ROUTER_H
 
@@ -11,16 +11,37 @@ typedef int (*agent_handler_t)(agent_call_t *call);
 typedef struct agent_route_t {
     const char *method;
     /* The path after AgentPrefix. {thread_id}, {run_id} and {checkpoint_id}
-     * match a UUID and set that member of the call. */
+     * match a UUID, {assistant_id} a UUID or the name of a graph, {namespace}
+     * any text. Each sets that member of the call. */
     const char *path;
     agent_handler_t handle;
+    /* It concerns the deployment's data: call->ref.deployment_id is set. */
+    bool has_data;
 } agent_route_t;
 
+/* An API: the endpoints of the locations with one SetHandler. */
+struct agent_api_t {
+    /* As SetHandler names it. */
+    const char *handler;
+    /* The last route has a NULL method. */
+    const agent_route_t *routes;
+    /* Answers 503 on a server without graphs and without a database. */
+    bool needs_waiters;
+};
+
+/* Registers the APIs; called with the module's hooks. The last one has a NULL
+ * handler. apis is kept. */
+void agent_router_register(const agent_api_t *apis);
+
+/* Returns the API of that handler; NULL for NULL and for handlers of other
+ * modules. */
+const agent_api_t *agent_router_find(const char *handler);
+
 /*
- * Calls the handler of the matching route, with call->query decoded. Sends 404
- * when no path matches, 405 with Allow when only the method does not, and
- * answers OPTIONS. The last route has a NULL method.
+ * Calls the handler of the matching route of call->api, with call->query
+ * decoded. Sends 404 when no path matches, 405 with Allow when only the method
+ * does not, and answers OPTIONS.
  */
-int agent_router_dispatch(agent_call_t *call, const agent_route_t *routes);
+int agent_router_dispatch(agent_call_t *call);
 
 #endif

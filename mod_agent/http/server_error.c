@@ -14,6 +14,7 @@
 #include <http_core.h>
 #include <http_protocol.h>
 #include <http_request.h>
+#include <http_vhost.h>
 #include <mod_core.h>
 #include <util_filter.h>
 
@@ -21,13 +22,13 @@
 #include "../core/json.h"
 #include "../config/config.h"
 #include "browser.h"
+#include "router.h"
 
 #define FILTER_NAME "AGENT_SERVER_ERROR"
 #define HTML_TYPE   "text/html"
 
 /* Set when the hooks are registered. */
 static ap_filter_rec_t *error_filter;
-static const char *api_handler;
 
 /* ---- which requests ---- */
 
@@ -49,11 +50,8 @@ static void find_location(request_rec *r)
 
 static bool is_for_api(request_rec *r)
 {
-    const char *handler;
-
     find_location(r);
-    handler = agent_config_handler(r);
-    return handler != NULL && strcmp(handler, api_handler) == 0;
+    return agent_router_find(agent_config_handler(r)) != NULL;
 }
 
 static bool has_document(request_rec *r)
@@ -94,13 +92,32 @@ static const char *find_code(int status, const char *reason, apr_pool_t *pool)
     }
 }
 
-static const char *make_body(const request_rec *r)
+/* True for a Host that StrictHostCheck refuses, with 400 and without a reason.
+ */
+static bool has_foreign_host(request_rec *r)
+{
+    const core_server_config *core = ap_get_core_module_config(
+        r->server->module_config);
+
+    return r->status == HTTP_BAD_REQUEST
+        && core->strict_host_check == AP_CORE_CONFIG_ON && r->hostname != NULL
+        && !ap_matches_request_vhost(r, r->hostname, r->server->port);
+}
+
+static const char *make_body(request_rec *r)
 {
     /* "404 Not Found" */
     const char *reason = ap_get_status_line(r->status) + 4;
+    const char *detail = reason;
 
+    if (has_foreign_host(r)) {
+        agent_error_t *err;
+
+        agent_error_set(&err, AGENT_E_MISDIRECTED, NULL, NULL, r->pool);
+        detail = err->detail;
+    }
     return apr_pstrcat(
-        r->pool, "{\"detail\":", agent_json_quote(reason, r->pool),
+        r->pool, "{\"detail\":", agent_json_quote(detail, r->pool),
         ",\"code\":\"", find_code(r->status, reason, r->pool), "\"}", NULL);
 }
 
@@ -164,9 +181,8 @@ static void take_error(request_rec *r)
     }
 }
 
-void agent_server_error_register(const char *handler)
+void agent_server_error_register(void)
 {
-    api_handler = handler;
     error_filter = ap_register_output_filter(FILTER_NAME, replace_content, NULL,
                                              AP_FTYPE_RESOURCE);
     ap_hook_insert_error_filter(take_error, NULL, NULL, APR_HOOK_MIDDLE);

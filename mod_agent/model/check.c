@@ -94,6 +94,35 @@ apr_status_t agent_check_members(const agent_check_t *members,
     return APR_SUCCESS;
 }
 
+static bool is_default(agent_raw_t value)
+{
+    const char *at = value.text;
+    agent_member_t member;
+    agent_raw_t element;
+
+    switch (agent_raw_kind(value)) {
+    case AGENT_RAW_BOOLEAN:
+        return *value.text == 'f';
+    case AGENT_RAW_STRING:
+        return agent_raw_string_length(value) == 0;
+    case AGENT_RAW_ARRAY:
+        return !agent_element_next(&element, &at);
+    case AGENT_RAW_OBJECT:
+        return !agent_member_next(&member, &at);
+    default:
+        return false;
+    }
+}
+
+apr_status_t agent_check_unsupported(const agent_check_t *check,
+                                     agent_raw_t value,
+                                     const agent_json_path_t *path)
+{
+    return is_default(value)
+        ? APR_SUCCESS
+        : agent_check_refuse(path, "none: it is not supported yet");
+}
+
 apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
                              const agent_json_path_t *path)
 {

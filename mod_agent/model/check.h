@@ -9,7 +9,7 @@
 #include "../core/error.h"
 #include "../core/raw.h"
 
-/* Most rows of a table of members. */
+/* The largest number of rows of a table of members. */
 #define AGENT_CHECK_MEMBERS 32
 
 typedef struct agent_check_t agent_check_t;
@@ -43,8 +43,8 @@ struct agent_check_t {
     double high;
 };
 
-/* The position of a member, or of an element, of the value at path; path is
- * borrowed. */
+/* Return the position of a member, or of an element, of the value at path; path
+ * is borrowed. */
 agent_json_path_t agent_json_path_below(const agent_json_path_t *path,
                                         const char *key);
 agent_json_path_t agent_json_path_at(const agent_json_path_t *path, int index);
@@ -54,7 +54,8 @@ apr_status_t agent_check_refuse(const agent_json_path_t *path,
                                 const char *expected);
 
 /* Finds the members of a table, which ends with a row without a key, in an
- * object: one value for each row, NONE if it is absent or null. */
+ * object. values: zeroed, one for each row; they stay NONE for members that are
+ * absent or null. */
 void agent_check_find(agent_raw_t *values, const agent_check_t *members,
                       agent_raw_t object);
 
@@ -63,43 +64,50 @@ apr_status_t agent_check_members(const agent_check_t *members,
                                  agent_raw_t *values,
                                  const agent_json_path_t *path);
 
-/* Any value. */
+/* Accepts the values that mean the default: false, "", [] and {}. For members
+ * of the API that this release does not support. */
+apr_status_t agent_check_unsupported(const agent_check_t *check,
+                                     agent_raw_t value,
+                                     const agent_json_path_t *path);
+
+/* Accepts any value. */
 apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
                              const agent_json_path_t *path);
 
-/* An object; with check->members, also its members. */
+/* Accepts an object; with check->members, also its members. */
 apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
                                 const agent_json_path_t *path);
 
-/* A string of low to high bytes. */
+/* Accepts a string of low to high bytes. */
 apr_status_t agent_check_text(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path);
 
-/* true or false. */
+/* Accepts true or false. */
 apr_status_t agent_check_flag(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path);
 
-/* A number, or an integer, from low to high. */
+/* Accept a number, or an integer, from low to high. */
 apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
                                 const agent_json_path_t *path);
 apr_status_t agent_check_integer(const agent_check_t *check, agent_raw_t value,
                                  const agent_json_path_t *path);
 
-/* One of the words, or an array of them. */
+/* Accept one of the words; one of them or an array of them. */
 apr_status_t agent_check_word(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path);
 apr_status_t agent_check_words(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path);
 
-/* A URL that agent_egress_read_url() accepts. */
+/* Accepts a URL that agent_egress_read_url() accepts. */
 apr_status_t agent_check_url(const agent_check_t *check, agent_raw_t value,
                              const agent_json_path_t *path);
 
-/* A UUID in either case. */
+/* Accepts a UUID in either case. */
 apr_status_t agent_check_uuid(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path);
 
-/* An array of: strings; up to 64 strings of 1 to 64 bytes; 1 to high UUIDs. */
+/* Accept an array of: strings; up to 64 strings of 1 to 64 bytes; 1 to high
+ * UUIDs. */
 apr_status_t agent_check_texts(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path);
 apr_status_t agent_check_keys(const agent_check_t *check, agent_raw_t value,
@@ -107,12 +115,12 @@ apr_status_t agent_check_keys(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_uuids(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path);
 
-/* "*" or an array of strings. */
+/* Accepts "*" or an array of strings. */
 apr_status_t agent_check_nodes(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path);
 
-/* An object of up to 64 members: names of 1 to 64 bytes, values of up to 512
- * bytes. */
+/* Accepts an object of up to 64 members: names of 1 to 64 bytes, values of up
+ * to 512 bytes. */
 apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
                                   const agent_json_path_t *path);
 

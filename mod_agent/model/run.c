@@ -14,10 +14,33 @@ apr_status_t agent_run_find_thread(const char **thread_id, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
                                    agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->run_id};
+    const char *params[] = {ref->deployment_id, ref->run_id};
 
     return agent_db_pool_call(thread_id, db, &find_run_thread, params, err,
                               pool);
+}
+
+static const agent_statement_t find_checkpoint_event = {
+    .name = "agent_find_checkpoint_event",
+    .params = 4,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.find_checkpoint_event($1, $2, $3, "
+           "$4)"};
+
+apr_status_t agent_run_find_checkpoint_event(
+    apr_int64_t *seq, agent_db_pool_t *db, const agent_run_ref_t *ref,
+    const char *checkpoint_id, agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id,
+                            checkpoint_id};
+    const char *body;
+    apr_status_t rv = agent_db_pool_call(&body, db, &find_checkpoint_event,
+                                         params, err, pool);
+
+    if (rv == APR_SUCCESS) {
+        *seq = apr_atoi64(body);
+    }
+    return rv;
 }
 
 static const agent_statement_t get_run = {
@@ -30,7 +53,7 @@ apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
                            const agent_run_ref_t *ref, agent_error_t **err,
                            apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id, ref->run_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id};
 
     return agent_db_pool_call(body, db, &get_run, params, err, pool);
 }
@@ -47,7 +70,7 @@ apr_status_t agent_run_list(const char **body, const char **next,
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id,
+    const char *params[] = {ref->deployment_id,
                             ref->thread_id,
                             apr_itoa(pool, filter->limit),
                             apr_itoa(pool, filter->offset),
@@ -67,7 +90,7 @@ apr_status_t agent_run_delete(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id, ref->run_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id};
     const char *body;
 
     return agent_db_pool_call_extra(&body, changed, db, &delete_run, params,
@@ -84,7 +107,7 @@ apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, const char *action,
                               agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id, ref->run_id,
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id,
                             action};
     const char *body;
 
@@ -104,7 +127,7 @@ apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const char *action, agent_error_t **err,
                                    apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id,
+    const char *params[] = {ref->deployment_id, ref->thread_id,
                             agent_db_text_array(run_ids, pool), action};
     const char *body;
 
@@ -122,11 +145,11 @@ static const agent_statement_t cancel_runs_by_status = {
 apr_status_t agent_run_cancel_by_status(const char **changed,
                                         const char **before,
                                         agent_db_pool_t *db,
-                                        const char *account_id,
+                                        const char *deployment_id,
                                         const char *status, const char *action,
                                         agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {account_id, status, action, *before};
+    const char *params[] = {deployment_id, status, action, *before};
 
     return agent_db_pool_call_extra(before, changed, db, &cancel_runs_by_status,
                                     params, err, pool);
@@ -142,7 +165,7 @@ apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
                             const agent_run_ref_t *ref, agent_error_t **err,
                             apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id, ref->run_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id};
 
     return agent_db_pool_call(body, db, &join_run, params, err, pool);
 }
@@ -162,7 +185,7 @@ apr_status_t agent_run_read_events(agent_db_result_t **events,
                                    agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {
-        ref->account_id,       ref->thread_id,
+        ref->deployment_id,    ref->thread_id,
         ref->run_id,           apr_psprintf(pool, "%" APR_INT64_T_FMT, after),
         apr_itoa(pool, limit), agent_db_text_array(names, pool)};
     apr_status_t rv = agent_db_pool_query(events, db, &read_events, params, err,

@@ -23,21 +23,27 @@ typedef struct agent_run_filter_t {
     const char *const *select;
 } agent_run_filter_t;
 
-/* The id of the thread of the run ref->run_id, in pool; ref->thread_id is not
- * read. Error: RUN_NOT_FOUND. */
+/* Finds the thread of the run ref->run_id: its id, in pool. ref->thread_id is
+ * not read. Error: RUN_NOT_FOUND. */
 apr_status_t agent_run_find_thread(const char **thread_id, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
                                    agent_error_t **err, apr_pool_t *pool);
 
-/* The record of a run. Error: RUN_NOT_FOUND. */
+/* Finds the event that shows the values of a checkpoint of the run. *seq: its
+ * number, -1 if there is none. Error: RUN_NOT_FOUND. */
+apr_status_t agent_run_find_checkpoint_event(
+    apr_int64_t *seq, agent_db_pool_t *db, const agent_run_ref_t *ref,
+    const char *checkpoint_id, agent_error_t **err, apr_pool_t *pool);
+
+/* Returns the record of a run. Error: RUN_NOT_FOUND. */
 apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
                            const agent_run_ref_t *ref, agent_error_t **err,
                            apr_pool_t *pool);
 
 /*
- * Runs of a thread, newest first: up to filter->limit, or as many as fit into
- * about 16 MB, but at least one. *next: the offset of the next page, in pool;
- * NULL after the last run. Error: THREAD_NOT_FOUND.
+ * Lists the runs of a thread, newest first: up to filter->limit, or as many as
+ * fit into about 16 MB, but at least one. *next: the offset of the next page,
+ * in pool; NULL after the last run. Error: THREAD_NOT_FOUND.
  */
 apr_status_t agent_run_list(const char **body, const char **next,
                             agent_db_pool_t *db, const agent_run_ref_t *ref,
@@ -72,12 +78,12 @@ apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
 apr_status_t agent_run_cancel_by_status(const char **changed,
                                         const char **before,
                                         agent_db_pool_t *db,
-                                        const char *account_id,
+                                        const char *deployment_id,
                                         const char *status, const char *action,
                                         agent_error_t **err, apr_pool_t *pool);
 
-/* The final values of a run; APR_EAGAIN while it has not finished. Error:
- * RUN_NOT_FOUND. */
+/* Returns the final values of a run; APR_EAGAIN while it has not finished.
+ * Error: RUN_NOT_FOUND. */
 apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
                             const agent_run_ref_t *ref, agent_error_t **err,
                             apr_pool_t *pool);
@@ -92,7 +98,7 @@ enum {
 };
 
 /*
- * One poll of a run's stream: its events after a number, and its end.
+ * Polls a run's stream: reads its events after a number, and its end.
  *
  * Rows in order, each with its number SEQ. NAME and DATA: an event to send.
  * NAME and STATUS NULL: nothing to send, the cursor moves to SEQ. STATUS set:

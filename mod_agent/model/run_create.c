@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creating runs; see run_create.h. */
+/* Creates runs; see run_create.h. */
 #include "run_create.h"
 
 static const agent_statement_t create_run = {
@@ -13,18 +13,19 @@ apr_status_t agent_run_create(const char **body, const char **changed,
                               const agent_run_creation_t *creation,
                               agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {creation->ref.account_id,
-                            creation->ref.thread_id,
-                            creation->ref.run_id,
-                            creation->assistant_id,
-                            creation->graph_id,
-                            agent_db_text_array(creation->graph_ids, pool),
-                            creation->strategy,
-                            creation->user_id,
-                            creation->idempotency_key,
-                            creation->request_hash,
-                            creation->request,
-                            creation->feedback_url};
+    const char *params[] = {
+        creation->ref.deployment_id,
+        creation->ref.thread_id,
+        creation->ref.run_id,
+        creation->assistant_id,
+        creation->graph_id,
+        agent_db_text_array(creation->known_graph_ids, pool),
+        creation->strategy,
+        creation->user_id,
+        creation->idempotency_key,
+        creation->request_hash,
+        creation->request,
+        creation->feedback_url};
 
     return agent_db_pool_call_extra(body, changed, db, &create_run, params, err,
                                     pool);
@@ -40,17 +41,18 @@ apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
                                         agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {creation->ref.account_id,
-                            creation->ref.thread_id,
-                            creation->ref.run_id,
-                            creation->assistant_id,
-                            creation->graph_id,
-                            agent_db_text_array(creation->graph_ids, pool),
-                            creation->user_id,
-                            creation->idempotency_key,
-                            creation->request_hash,
-                            creation->request,
-                            creation->feedback_url};
+    const char *params[] = {
+        creation->ref.deployment_id,
+        creation->ref.thread_id,
+        creation->ref.run_id,
+        creation->assistant_id,
+        creation->graph_id,
+        agent_db_text_array(creation->known_graph_ids, pool),
+        creation->user_id,
+        creation->idempotency_key,
+        creation->request_hash,
+        creation->request,
+        creation->feedback_url};
 
     return agent_db_pool_call(body, db, &create_stateless_run, params, err,
                               pool);
@@ -67,12 +69,12 @@ apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                                     agent_error_t **err, apr_pool_t *pool)
 {
     apr_size_t count = (apr_size_t)batch->count;
-    const char *params[] = {batch->account_id,
+    const char *params[] = {batch->deployment_id,
                             agent_db_array(batch->thread_ids, count, pool),
                             agent_db_array(batch->run_ids, count, pool),
                             agent_db_array(batch->assistant_ids, count, pool),
-                            agent_db_array(batch->batch_graph_ids, count, pool),
-                            agent_db_text_array(batch->graph_ids, pool),
+                            agent_db_array(batch->graph_ids, count, pool),
+                            agent_db_text_array(batch->known_graph_ids, pool),
                             batch->user_id,
                             batch->request,
                             batch->feedback_url};

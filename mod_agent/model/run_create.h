@@ -10,11 +10,13 @@
 typedef struct agent_run_creation_t {
     agent_run_ref_t ref;
     const char *assistant_id;
-    /* The graph whose system assistant that is; NULL: a stored assistant. */
+    /* The graph whose system assistant was requested; NULL: an assistant was
+     * requested by its id. */
     const char *graph_id;
-    /* NULL-terminated names of the graphs that this server executes. */
-    const char *const *graph_ids;
-    /* reject, enqueue, interrupt or rollback. */
+    /* NULL-terminated names of the graphs of its deployment that this server
+     * executes. */
+    const char *const *known_graph_ids;
+    /* One of agent_word_strategies. */
     const char *strategy;
     const char *user_id;
     /* NULL: none; request_hash is NULL too. */
@@ -40,16 +42,17 @@ apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
                                         agent_error_t **err, apr_pool_t *pool);
 
-/* Many runs to create: members as above, lists of count elements. */
+/* Runs to create. Members as above; thread_ids to graph_ids have count elements
+ * each. */
 typedef struct agent_run_batch_t {
-    const char *account_id;
+    const char *deployment_id;
     int count;
     const char *const *thread_ids;
     const char *const *run_ids;
     const char *const *assistant_ids;
-    /* "": a stored assistant. */
-    const char *const *batch_graph_ids;
+    /* "": an assistant was requested by its id. */
     const char *const *graph_ids;
+    const char *const *known_graph_ids;
     const char *user_id;
     const char *feedback_url;
     /* The body as sent: an array. */

@@ -3,9 +3,12 @@
 #include "schema.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <apr_strings.h>
 
+#include "../core/uuid.h"
+#include "../core/word.h"
 #include "check.h"
 
 struct agent_fields_t {
@@ -15,11 +18,9 @@ struct agent_fields_t {
     apr_pool_t *pool;
 };
 
-static const char *const strategies[] = {"reject", "interrupt", "rollback",
-                                         "enqueue", NULL};
 const char *const agent_stream_modes[] = {
-    "values",  "messages", "messages-tuple", "tasks",  "checkpoints",
-    "updates", "events",   "debug",          "custom", NULL};
+    "values", "messages", "messages-tuple", "tasks", "checkpoints", "updates",
+    "events", "debug",    "custom",         "tools", "lifecycle",   NULL};
 const char *const agent_thread_stream_modes[] = {"run_modes", "lifecycle",
                                                  "state_update", NULL};
 static const char *const if_not_exists[] = {"reject", "create", NULL};
@@ -28,14 +29,32 @@ static const char *const cancel_statuses[] = {"pending", "running", "all",
 static const char *const durabilities[] = {"async", "sync", "exit", NULL};
 static const char *const disconnects[] = {"continue", "cancel", NULL};
 static const char *const completions[] = {"delete", "keep", NULL};
+static const char *const sort_orders[] = {"asc", "desc", NULL};
+static const char *const assistant_orders[] = {
+    "assistant_id", "created_at", "updated_at", "name", "graph_id", NULL};
+static const char *const assistant_fields[] = {
+    "assistant_id", "graph_id", "name",     "description",
+    "config",       "context",  "metadata", "created_at",
+    "updated_at",   "version",  NULL};
 
 const char *const agent_if_exists[] = {"raise", "do_nothing", NULL};
 const char *const agent_cancel_actions[] = {"interrupt", "rollback", NULL};
 const char *const agent_run_statuses[] = {
     "pending", "running", "success", "error", "timeout", "interrupted", NULL};
+const char *const agent_thread_fields[] = {"ttl", NULL};
 const char *const agent_run_fields[] = {
-    "run_id", "thread_id", "assistant_id", "created_at",         "updated_at",
-    "status", "metadata",  "kwargs",       "multitask_strategy", NULL};
+    "run_id",        "thread_id",  "assistant_id",
+    "created_at",    "updated_at", "status",
+    "metadata",      "kwargs",     "multitask_strategy",
+    "cancel_reason", NULL};
+
+/* The server sets the other identifiers of configurable, whatever the request
+ * has. */
+static const agent_check_t configurable_members[] = {
+    {.key = "checkpoint_id", .check = agent_check_uuid},
+    {.key = "checkpoint_ns", .check = agent_check_unsupported},
+    {.key = "checkpoint_map", .check = agent_check_unsupported},
+    {.key = NULL}};
 
 static const agent_check_t config_members[] = {
     {.key = "tags", .check = agent_check_texts},
@@ -43,13 +62,17 @@ static const agent_check_t config_members[] = {
      .check = agent_check_integer,
      .low = 1,
      .high = 10007},
-    {.key = "configurable", .check = agent_check_object},
+    {.key = "configurable",
+     .check = agent_check_object,
+     .members = configurable_members},
     {.key = "metadata", .check = agent_check_metadata},
     {.key = NULL}};
 
 static const agent_check_t checkpoint_members[] = {
+    {.key = "thread_id", .check = agent_check_uuid},
     {.key = "checkpoint_id", .check = agent_check_uuid},
-    {.key = "checkpoint_ns", .check = agent_check_text, .low = 0, .high = 4096},
+    {.key = "checkpoint_ns", .check = agent_check_unsupported},
+    {.key = "checkpoint_map", .check = agent_check_unsupported},
     {.key = NULL}};
 
 static const agent_check_t run_members[] = {
@@ -62,7 +85,7 @@ static const agent_check_t run_members[] = {
     {.key = "command", .check = agent_check_object},
     {.key = "multitask_strategy",
      .check = agent_check_word,
-     .words = strategies},
+     .words = agent_word_strategies},
     {.key = "metadata", .check = agent_check_metadata},
     {.key = "config", .check = agent_check_object, .members = config_members},
     {.key = "context", .check = agent_check_object},
@@ -88,12 +111,29 @@ static const agent_check_t run_members[] = {
     {.key = "checkpoint",
      .check = agent_check_object,
      .members = checkpoint_members},
+    {.key = "strict_resume", .check = agent_check_unsupported},
     {.key = NULL}};
 
 static const agent_check_t thread_members[] = {
     {.key = "thread_id", .check = agent_check_uuid},
     {.key = "metadata", .check = agent_check_metadata},
     {.key = "if_exists", .check = agent_check_word, .words = agent_if_exists},
+    {.key = "supersteps", .check = agent_check_unsupported},
+    {.key = "ttl", .check = agent_check_unsupported},
+    {.key = NULL}};
+
+static const agent_check_t assistants_members[] = {
+    {.key = "graph_id", .check = agent_check_text, .high = 64},
+    {.key = "name", .check = agent_check_text, .high = 512},
+    {.key = "metadata", .check = agent_check_metadata},
+    {.key = "limit", .check = agent_check_integer, .low = 1, .high = 1000},
+    {.key = "offset",
+     .check = agent_check_integer,
+     .low = 0,
+     .high = 2147480000},
+    {.key = "sort_by", .check = agent_check_word, .words = assistant_orders},
+    {.key = "sort_order", .check = agent_check_word, .words = sort_orders},
+    {.key = "select", .check = agent_check_words, .words = assistant_fields},
     {.key = NULL}};
 
 static const agent_check_t cancel_members[] = {
@@ -148,6 +188,15 @@ static bool has_field(const agent_fields_t *fields, const char *key)
     return agent_field_raw(fields, key).length > 0;
 }
 
+apr_status_t agent_schema_assistants(const agent_fields_t **fields,
+                                     agent_raw_t body, agent_error_t **err,
+                                     apr_pool_t *pool)
+{
+    agent_json_path_t path = {.err = err, .pool = pool};
+
+    return check_body(fields, assistants_members, body, &path);
+}
+
 apr_status_t agent_schema_thread(const agent_fields_t **fields,
                                  agent_raw_t body, agent_error_t **err,
                                  apr_pool_t *pool)
@@ -157,6 +206,73 @@ apr_status_t agent_schema_thread(const agent_fields_t **fields,
     return check_body(fields, thread_members, body, &path);
 }
 
+static apr_status_t refuse_member(const agent_json_path_t *run, const char *key,
+                                  const char *expected)
+{
+    agent_json_path_t path = agent_json_path_below(run, key);
+
+    return agent_check_refuse(&path, expected);
+}
+
+/* checkpoint_during is the former name: true is async, false is exit. */
+static apr_status_t check_durability(const agent_fields_t *run,
+                                     const agent_json_path_t *path)
+{
+    agent_raw_t durability = agent_field_raw(run, "durability");
+    agent_raw_t during = agent_field_raw(run, "checkpoint_during");
+
+    if (agent_raw_equals(durability, "sync")) {
+        return refuse_member(path, "durability",
+                             "async or exit: sync is not supported yet");
+    }
+    if (durability.length > 0 && during.length > 0
+        && agent_raw_equals(durability, "exit") == (*during.text == 't')) {
+        return refuse_member(path, "checkpoint_during",
+                             "the same as durability says, or none");
+    }
+    return APR_SUCCESS;
+}
+
+/* The members that name the checkpoint to start from. */
+static const char *const checkpoint_pointers[] = {
+    "checkpoint_id", "checkpoint/checkpoint_id",
+    "config/configurable/checkpoint_id"};
+
+#define CHECKPOINT_POINTERS 3
+
+static void find_checkpoints(agent_raw_t ids[CHECKPOINT_POINTERS],
+                             const agent_fields_t *run)
+{
+    agent_raw_t config = agent_field_raw(run, "config");
+
+    ids[0] = agent_field_raw(run, "checkpoint_id");
+    ids[1] = agent_raw_get(agent_field_raw(run, "checkpoint"), "checkpoint_id");
+    ids[2] = agent_raw_get(agent_raw_get(config, "configurable"),
+                           "checkpoint_id");
+}
+
+static apr_status_t check_checkpoints(const agent_fields_t *run,
+                                      const agent_json_path_t *path)
+{
+    char first[AGENT_UUID_SIZE] = "";
+    char id[AGENT_UUID_SIZE];
+    agent_raw_t ids[CHECKPOINT_POINTERS];
+
+    find_checkpoints(ids, run);
+    for (int i = 0; i < CHECKPOINT_POINTERS; i++) {
+        if (agent_raw_kind(ids[i]) != AGENT_RAW_STRING) {
+            continue;
+        }
+        agent_uuid_parse(id, agent_raw_string(ids[i], path->pool));
+        if (first[0] != '\0' && strcmp(first, id) != 0) {
+            return refuse_member(path, checkpoint_pointers[i],
+                                 "the checkpoint that another member names");
+        }
+        apr_cpystrn(first, id, sizeof(first));
+    }
+    return APR_SUCCESS;
+}
+
 static apr_status_t check_run(const agent_fields_t **fields, agent_raw_t body,
                               const agent_json_path_t *path)
 {
@@ -164,11 +280,64 @@ static apr_status_t check_run(const agent_fields_t **fields, agent_raw_t body,
 
     if (rv == APR_SUCCESS && has_field(*fields, "input")
         && has_field(*fields, "command")) {
-        agent_json_path_t command = agent_json_path_below(path, "command");
-
-        return agent_check_refuse(&command, "no input beside it");
+        return refuse_member(path, "command", "no input beside it");
     }
-    return rv;
+    if (rv == APR_SUCCESS) {
+        rv = check_durability(*fields, path);
+    }
+    return rv == APR_SUCCESS ? check_checkpoints(*fields, path) : rv;
+}
+
+static apr_status_t check_stateless(const agent_fields_t *run,
+                                    const agent_json_path_t *path)
+{
+    agent_raw_t ids[CHECKPOINT_POINTERS];
+
+    find_checkpoints(ids, run);
+    for (int i = 0; i < CHECKPOINT_POINTERS; i++) {
+        if (agent_raw_kind(ids[i]) == AGENT_RAW_STRING) {
+            return refuse_member(path, checkpoint_pointers[i],
+                                 "none: a stateless run begins on a new "
+                                 "thread");
+        }
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t check_on_thread(const agent_fields_t *run,
+                                    const char *thread_id,
+                                    const agent_json_path_t *path)
+{
+    const char *asked = agent_raw_string(
+        agent_raw_get(agent_field_raw(run, "checkpoint"), "thread_id"),
+        path->pool);
+
+    if (asked != NULL && strcasecmp(asked, thread_id) != 0) {
+        return refuse_member(path, "checkpoint/thread_id",
+                             "the thread of the path");
+    }
+    if (agent_raw_equals(agent_field_raw(run, "on_completion"), "delete")) {
+        return refuse_member(path, "on_completion",
+                             "keep: only threads of stateless runs are "
+                             "deleted");
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_schema_endpoint(const agent_fields_t *run,
+                                   const char *thread_id, bool is_awaited,
+                                   agent_error_t **err, apr_pool_t *pool)
+{
+    agent_json_path_t path = {.err = err, .pool = pool};
+
+    if (!is_awaited
+        && agent_raw_equals(agent_field_raw(run, "on_disconnect"), "cancel")) {
+        return refuse_member(&path, "on_disconnect",
+                             "continue: the request does not wait for the "
+                             "run");
+    }
+    return thread_id != NULL ? check_on_thread(run, thread_id, &path)
+                             : check_stateless(run, &path);
 }
 
 apr_status_t agent_schema_run(const agent_fields_t **fields, agent_raw_t body,
@@ -179,7 +348,7 @@ apr_status_t agent_schema_run(const agent_fields_t **fields, agent_raw_t body,
     return check_run(fields, body, &path);
 }
 
-/* Elements of an array, at most one more than most. */
+/* The number of elements of an array; counting stops after most + 1. */
 static int count_elements(agent_raw_t array, int most)
 {
     const char *at = array.text;

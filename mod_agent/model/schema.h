@@ -13,16 +13,22 @@
  * NULL: a body without members. */
 typedef struct agent_fields_t agent_fields_t;
 
-/* A member's value; NONE if it is absent or null. */
+/* Returns a member's value; NONE if it is absent or null. */
 agent_raw_t agent_field_raw(const agent_fields_t *fields, const char *key);
 
-/* A member's text, in the pool of the check; fallback if it is not a string. */
+/* Returns a member's text, in the pool of the check; fallback if it is not a
+ * string. */
 const char *agent_field_string(const agent_fields_t *fields, const char *key,
                                const char *fallback);
 
 /* Each function below checks a body that agent_json_scan_request() has
  * accepted, and returns its fields in pool. Takes memory for fields, not for
  * values. */
+
+/* The body of POST /assistants/search. */
+apr_status_t agent_schema_assistants(const agent_fields_t **fields,
+                                     agent_raw_t body, agent_error_t **err,
+                                     apr_pool_t *pool);
 
 /* The body of POST /threads. */
 apr_status_t agent_schema_thread(const agent_fields_t **fields,
@@ -32,6 +38,16 @@ apr_status_t agent_schema_thread(const agent_fields_t **fields,
 /* The body of POST /threads/{thread_id}/runs. */
 apr_status_t agent_schema_run(const agent_fields_t **fields, agent_raw_t body,
                               agent_error_t **err, apr_pool_t *pool);
+
+/*
+ * Checks the members of a run that only some endpoints honour. run: the fields
+ * of agent_schema_run() or of one run of agent_schema_runs(). thread_id: of the
+ * path, in lower case; NULL for a stateless run. is_awaited: the request waits
+ * for the run.
+ */
+apr_status_t agent_schema_endpoint(const agent_fields_t *run,
+                                   const char *thread_id, bool is_awaited,
+                                   agent_error_t **err, apr_pool_t *pool);
 
 /* The body of POST /runs/cancel: a status, or a thread and its runs. */
 apr_status_t agent_schema_cancel(const agent_fields_t **fields,
@@ -50,6 +66,8 @@ apr_status_t agent_schema_runs(const agent_fields_t *const **runs, int *count,
 /* The words of parameters and members, NULL-terminated. */
 extern const char *const agent_run_statuses[];
 extern const char *const agent_run_fields[];
+/* Of the parameter include. */
+extern const char *const agent_thread_fields[];
 extern const char *const agent_cancel_actions[];
 extern const char *const agent_if_exists[];
 extern const char *const agent_stream_modes[];

@@ -14,7 +14,7 @@ apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const char *if_exists, const char *request,
                                  agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id, if_exists,
+    const char *params[] = {ref->deployment_id, ref->thread_id, if_exists,
                             request};
 
     return agent_db_pool_call(body, db, &create_thread, params, err, pool);
@@ -30,7 +30,7 @@ apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id};
 
     return agent_db_pool_call(body, db, &get_thread, params, err, pool);
 }
@@ -44,7 +44,7 @@ apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id};
     const char *body;
 
     return agent_db_pool_call_extra(&body, changed, db, &delete_thread, params,
@@ -62,7 +62,7 @@ apr_status_t agent_thread_get_state(const char **body, agent_db_pool_t *db,
                                     const char *checkpoint_id,
                                     agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id, checkpoint_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id, checkpoint_id};
 
     return agent_db_pool_call(body, db, &get_state, params, err, pool);
 }
@@ -78,14 +78,14 @@ apr_status_t agent_thread_find_end(agent_thread_cursor_t *cursor,
                                    const agent_run_ref_t *ref,
                                    agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id, ref->thread_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id};
     const char *body;
     apr_status_t rv = agent_db_pool_call_extra(
         &body, run_id, db, &find_thread_end, params, err, pool);
 
     if (rv == APR_SUCCESS && !agent_thread_cursor_read(cursor, body)) {
         return agent_error_set(err, AGENT_E_INTERNAL, NULL,
-                               "a function answered a bad cursor", pool);
+                               "a function returned an invalid cursor", pool);
     }
     return rv;
 }
@@ -109,7 +109,7 @@ apr_status_t agent_thread_read_events(agent_db_result_t **events,
                                       int limit, const char *const *names,
                                       agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->account_id,
+    const char *params[] = {ref->deployment_id,
                             ref->thread_id,
                             print_number(after->run, pool),
                             print_number(after->seq, pool),

@@ -16,7 +16,7 @@ apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const char *if_exists, const char *request,
                                  agent_error_t **err, apr_pool_t *pool);
 
-/* The record of a thread, with its values. Error: THREAD_NOT_FOUND. */
+/* Returns the record of a thread, with its values. Error: THREAD_NOT_FOUND. */
 apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
@@ -27,14 +27,14 @@ apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool);
 
-/* The state at a checkpoint; checkpoint_id NULL: the newest state. Errors:
- * THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
+/* Returns the state at a checkpoint; checkpoint_id NULL: the newest state.
+ * Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
 apr_status_t agent_thread_get_state(const char **body, agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,
                                     const char *checkpoint_id,
                                     agent_error_t **err, apr_pool_t *pool);
 
-/* The cursor after the last event, where a stream of new events begins.
+/* Finds the cursor after the last event, where a stream of new events begins.
  * *run_id: the run that executes there, in pool, or NULL. Error:
  * THREAD_NOT_FOUND. */
 apr_status_t agent_thread_find_end(agent_thread_cursor_t *cursor,
@@ -54,7 +54,7 @@ enum {
 };
 
 /*
- * One poll of a thread's stream. The first cursor comes from
+ * Polls a thread's stream. The first cursor comes from
  * agent_thread_find_end() or Last-Event-ID; a stream polls when it is woken by
  * the thread's id, until THREAD_NOT_FOUND.
  *

@@ -31,14 +31,14 @@ static bool is_transient(const await_t *await)
 }
 
 /* Sends the headers at the first turn, white space at heartbeats. */
-static apr_status_t send_heartbeat(await_t *await, agent_wake_reason_t why)
+static apr_status_t send_heartbeat(await_t *await, agent_wake_reason_t reason)
 {
     if (!await->sends_values) {
         return APR_SUCCESS;
     }
     if (await->begun) {
-        return why == AGENT_REASON_HEARTBEAT_QUERY
-                || why == AGENT_REASON_HEARTBEAT
+        return reason == AGENT_REASON_HEARTBEAT_QUERY
+                || reason == AGENT_REASON_HEARTBEAT
             ? agent_response_write(await->call, "\n")
             : APR_SUCCESS;
     }
@@ -92,22 +92,21 @@ static void finish(const await_t *await, apr_status_t rv, const char *body,
     }
 }
 
-static agent_turn_t give_up(const await_t *await, apr_pool_t *scratch)
+/* The client has disconnected. */
+static agent_turn_t disconnect(const await_t *await, apr_pool_t *scratch)
 {
-    if (await->cancels) {
-        agent_disconnect_cancel(await->call, scratch);
-    }
-    agent_response_abort(await->call);
+    agent_disconnect_end(await->call, await->cancels, scratch);
     return AGENT_TURN_DONE;
 }
 
-/* Without a free connection the poll is repeated at once: that error comes
- * after a wait. */
-static agent_turn_t go_on(await_t *await, apr_status_t rv,
-                          agent_wake_reason_t why, apr_pool_t *scratch)
+/* Without a free database connection the poll is repeated at once: the pool has
+ * waited for one. */
+static agent_turn_t keep_waiting(await_t *await, apr_status_t rv,
+                                 agent_wake_reason_t reason,
+                                 apr_pool_t *scratch)
 {
-    if (send_heartbeat(await, why) != APR_SUCCESS) {
-        return give_up(await, scratch);
+    if (send_heartbeat(await, reason) != APR_SUCCESS) {
+        return disconnect(await, scratch);
     }
     /* HEAD ends with the headers. */
     if (await->call->r->header_only) {
@@ -118,7 +117,7 @@ static agent_turn_t go_on(await_t *await, apr_status_t rv,
         : AGENT_TURN_WAIT;
 }
 
-static agent_turn_t take_turn(void *baton, agent_wake_reason_t why,
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
     await_t *await = baton;
@@ -126,19 +125,20 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t why,
     const char *body;
     apr_status_t rv;
 
-    if (why == AGENT_REASON_CLIENT_GONE) {
-        return give_up(await, scratch);
+    if (reason == AGENT_REASON_CLIENT_GONE) {
+        return disconnect(await, scratch);
     }
-    if (why == AGENT_REASON_HEARTBEAT) {
-        return go_on(await, APR_EAGAIN, why, scratch);
+    if (reason == AGENT_REASON_HEARTBEAT) {
+        return keep_waiting(await, APR_EAGAIN, reason, scratch);
     }
-    rv = agent_run_join(&body, call->db, &call->ref, &call->err, scratch);
+    rv = agent_run_join(&body, call->child->turn_db, &call->ref, &call->err,
+                        scratch);
     if (rv == APR_EAGAIN) {
         agent_waiter_subscribe_end(waiter);
     }
     if (rv == APR_EAGAIN || (rv != APR_SUCCESS && is_transient(await))) {
-        if (why != AGENT_REASON_STOPPING) {
-            return go_on(await, rv, why, scratch);
+        if (reason != AGENT_REASON_STOPPING) {
+            return keep_waiting(await, rv, reason, scratch);
         }
         rv = agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
                              call->pool);
@@ -168,7 +168,7 @@ static int start(agent_call_t *call, bool sends_values, bool cancels)
     await_t *await = apr_pcalloc(call->pool, sizeof(*await));
     const agent_parking_t parking = {.registry = call->child->waiters,
                                      .key = call->ref.run_id,
-                                     .account_id = call->ref.account_id,
+                                     .deployment_id = call->ref.deployment_id,
                                      .take_turn = take_turn,
                                      .baton = await};
     int result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cancels runs of clients that disconnect; see disconnect.h. */
+/* Clients that disconnect; see disconnect.h. */
 #include "disconnect.h"
 
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
+#include "../http/response.h"
 #include "../model/run.h"
 
 apr_status_t agent_disconnect_read_query(bool *cancels, agent_call_t *call)
@@ -27,11 +28,12 @@ bool agent_disconnect_read_body(const agent_call_t *call)
         == 0;
 }
 
-void agent_disconnect_cancel(agent_call_t *call, apr_pool_t *scratch)
+static void cancel(agent_call_t *call, apr_pool_t *scratch)
 {
     const char *changed;
-    apr_status_t rv = agent_run_cancel(&changed, call->db, &call->ref,
-                                       "interrupt", &call->err, scratch);
+    apr_status_t rv = agent_run_cancel(&changed, call->child->turn_db,
+                                       &call->ref, "interrupt", &call->err,
+                                       scratch);
 
     if (rv == APR_SUCCESS) {
         agent_wake_cancel(call->child->wake_fd, changed);
@@ -40,4 +42,12 @@ void agent_disconnect_cancel(agent_call_t *call, apr_pool_t *scratch)
     else if (agent_error_http(call->err->id) >= HTTP_INTERNAL_SERVER_ERROR) {
         agent_problem_log(call);
     }
+}
+
+void agent_disconnect_end(agent_call_t *call, bool cancels, apr_pool_t *scratch)
+{
+    if (cancels) {
+        cancel(call, scratch);
+    }
+    agent_response_abort(call);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cancels the run of a client that disconnects, if the request asks for that.
- */
+/* Clients that disconnect before their response is complete. A request may ask
+ * that its run is cancelled then. */
 #ifndef AGENT_STREAM_DISCONNECT_H
 #define AGENT_STREAM_DISCONNECT_H
 
@@ -11,11 +11,13 @@
  * it. */
 apr_status_t agent_disconnect_read_query(bool *cancels, agent_call_t *call);
 
-/* True for on_disconnect "cancel" in the body that creates a run. */
+/* Whether the body that creates a run has on_disconnect "cancel". */
 bool agent_disconnect_read_body(const agent_call_t *call);
 
-/* Cancels the run call->ref. Overwrites call->err; an error of the server is
- * logged. */
-void agent_disconnect_cancel(agent_call_t *call, apr_pool_t *scratch);
+/* Ends the response after the client has disconnected: cancels the run
+ * call->ref if `cancels`, and aborts the response. Overwrites call->err; an
+ * error of the server is logged. */
+void agent_disconnect_end(agent_call_t *call, bool cancels,
+                          apr_pool_t *scratch);
 
 #endif

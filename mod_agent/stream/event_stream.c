@@ -58,29 +58,27 @@ static agent_turn_t retry(const agent_event_stream_t *stream)
         return fail(stream);
     }
     /* The stream resumes at its cursor when the database is available again.
-     * POOL_EXHAUSTED comes after a wait of its own. */
+     * POOL_EXHAUSTED is returned after a wait. */
     return call->err->id == AGENT_E_POOL_EXHAUSTED ? AGENT_TURN_MORE
                                                    : AGENT_TURN_WAIT;
 }
 
-static agent_turn_t give_up(const agent_event_stream_t *stream,
-                            apr_pool_t *scratch)
+/* The client has disconnected. */
+static agent_turn_t disconnect(const agent_event_stream_t *stream,
+                               apr_pool_t *scratch)
 {
-    if (stream->cancels) {
-        agent_disconnect_cancel(stream->call, scratch);
-    }
-    agent_response_abort(stream->call);
+    agent_disconnect_end(stream->call, stream->cancels, scratch);
     return AGENT_TURN_DONE;
 }
 
 /* Sends the updates; polls when there are none or some are missing. */
 static apr_status_t send_all(agent_event_stream_t *stream,
-                             agent_wake_reason_t why, agent_waiter_t *waiter,
+                             agent_wake_reason_t reason, agent_waiter_t *waiter,
                              apr_pool_t *scratch)
 {
     apr_status_t rv = APR_INCOMPLETE;
 
-    if (why == AGENT_REASON_UPDATES) {
+    if (reason == AGENT_REASON_UPDATES) {
         rv = stream->send_updates(stream, agent_waiter_updates(waiter),
                                   scratch);
     }
@@ -98,53 +96,53 @@ static apr_status_t send_all(agent_event_stream_t *stream,
 }
 
 static apr_status_t send_or_heartbeat(agent_event_stream_t *stream,
-                                      agent_wake_reason_t why,
+                                      agent_wake_reason_t reason,
                                       agent_waiter_t *waiter,
                                       apr_pool_t *scratch)
 {
-    apr_status_t rv = why == AGENT_REASON_HEARTBEAT
+    apr_status_t rv = reason == AGENT_REASON_HEARTBEAT
         ? APR_EAGAIN
-        : send_all(stream, why, waiter, scratch);
+        : send_all(stream, reason, waiter, scratch);
 
     if (rv != APR_EAGAIN
-        || (why != AGENT_REASON_HEARTBEAT_QUERY
-            && why != AGENT_REASON_HEARTBEAT)) {
+        || (reason != AGENT_REASON_HEARTBEAT_QUERY
+            && reason != AGENT_REASON_HEARTBEAT)) {
         return rv;
     }
-    /* One line end: with two the JavaScript SDK reads an event without a name.
-     */
+    /* One line end: after two the JavaScript SDK reads an unnamed event. */
     return agent_response_write(stream->call, ": heartbeat\n") == APR_SUCCESS
         ? APR_EAGAIN
         : APR_ECONNABORTED;
 }
 
 /* HEAD ends with the headers. */
-static agent_turn_t go_on(const agent_event_stream_t *stream, agent_turn_t turn)
+static agent_turn_t continue_with(const agent_event_stream_t *stream,
+                                  agent_turn_t turn)
 {
     return stream->call->r->header_only ? AGENT_TURN_DONE : turn;
 }
 
-static agent_turn_t take_turn(void *baton, agent_wake_reason_t why,
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
     agent_event_stream_t *stream = baton;
 
-    if (why == AGENT_REASON_STOPPING) {
+    if (reason == AGENT_REASON_STOPPING) {
         agent_response_abort(stream->call);
         return AGENT_TURN_DONE;
     }
-    if (why == AGENT_REASON_CLIENT_GONE) {
-        return give_up(stream, scratch);
+    if (reason == AGENT_REASON_CLIENT_GONE) {
+        return disconnect(stream, scratch);
     }
-    switch (send_or_heartbeat(stream, why, waiter, scratch)) {
+    switch (send_or_heartbeat(stream, reason, waiter, scratch)) {
     case APR_SUCCESS:
-        return go_on(stream, AGENT_TURN_MORE);
+        return continue_with(stream, AGENT_TURN_MORE);
     case APR_EAGAIN:
-        return go_on(stream, AGENT_TURN_WAIT);
+        return continue_with(stream, AGENT_TURN_WAIT);
     case APR_EOF:
         return AGENT_TURN_DONE;
     case APR_ECONNABORTED:
-        return give_up(stream, scratch);
+        return disconnect(stream, scratch);
     default:
         return retry(stream);
     }
@@ -155,7 +153,7 @@ int agent_event_stream_run(agent_event_stream_t *stream)
     agent_call_t *call = stream->call;
     const agent_parking_t parking = {.registry = call->child->waiters,
                                      .key = stream->key,
-                                     .account_id = call->ref.account_id,
+                                     .deployment_id = call->ref.deployment_id,
                                      .is_stream = true,
                                      .take_turn = take_turn,
                                      .baton = stream};

@@ -20,14 +20,15 @@ typedef struct stream_t {
     agent_event_stream_t base;
     /* Number of the last event sent. */
     apr_int64_t sent;
-    /* NULL: all events. */
+    /* Of the events to send; NULL: all. */
     const char *const *modes;
+    const char *const *namespaces;
 } stream_t;
 
 static void add_event(apr_array_header_t *texts, const stream_t *stream,
                       const agent_run_event_t *event, apr_pool_t *scratch)
 {
-    if (agent_sse_is_wanted(stream->modes, event->name)) {
+    if (agent_sse_is_wanted(stream->modes, stream->namespaces, event->name)) {
         agent_sse_add(texts,
                       apr_psprintf(scratch, "%" APR_INT64_T_FMT, event->seq),
                       event->name, event->data, scratch);
@@ -87,8 +88,8 @@ static apr_status_t poll_events(agent_event_stream_t *base, apr_pool_t *scratch)
     agent_call_t *call = base->call;
     agent_db_result_t *events;
     apr_status_t rv = agent_run_read_events(
-        &events, call->db, &call->ref, stream->sent, AGENT_EVENT_STREAM_BATCH,
-        NULL, &call->err, scratch);
+        &events, call->child->turn_db, &call->ref, stream->sent,
+        AGENT_EVENT_STREAM_BATCH, NULL, &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
         rv = agent_event_stream_begin(base);
@@ -147,7 +148,23 @@ static stream_t *make_stream(agent_call_t *call)
     stream->base.get_cursor = get_cursor;
     stream->base.baton = stream;
     stream->sent = -1;
+    agent_request_texts(&stream->namespaces, call, "namespace");
     return stream;
+}
+
+/* A client that sends checkpoint_id has the values of that checkpoint: without
+ * Last-Event-ID the stream begins after them. */
+static apr_status_t skip_checkpoint(stream_t *stream)
+{
+    agent_call_t *call = stream->base.call;
+    const char *checkpoint_id = NULL;
+    apr_status_t rv = agent_request_uuid(&checkpoint_id, call, "checkpoint_id");
+
+    return rv != APR_SUCCESS || checkpoint_id == NULL || stream->sent >= 0
+        ? rv
+        : agent_run_find_checkpoint_event(&stream->sent, call->db, &call->ref,
+                                          checkpoint_id, &call->err,
+                                          call->pool);
 }
 
 int agent_run_stream(agent_call_t *call)
@@ -155,6 +172,7 @@ int agent_run_stream(agent_call_t *call)
     stream_t *stream = make_stream(call);
 
     if (agent_sse_read_cursor(&stream->sent, call) != APR_SUCCESS
+        || skip_checkpoint(stream) != APR_SUCCESS
         || agent_request_words(&stream->modes, call, "stream_mode",
                                agent_stream_modes)
             != APR_SUCCESS
@@ -170,8 +188,7 @@ int agent_run_stream_created(agent_call_t *call)
     stream_t *stream = make_stream(call);
 
     stream->base.cancels = agent_disconnect_read_body(call);
-    /* The run exists: an error of the first poll must not become the response.
-     */
+    /* The run exists: an error of the first poll is not the response. */
     agent_event_stream_begin(&stream->base);
     return agent_event_stream_run(&stream->base);
 }

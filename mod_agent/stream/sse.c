@@ -88,7 +88,9 @@ static const char *find_mode(const char *event)
                  {"debug", "debug"},
                  {"checkpoints", "checkpoints"},
                  {"tasks", "tasks"},
-                 {"events", "events"}};
+                 {"events", "events"},
+                 {"tools", "tools"},
+                 {"lifecycle", "lifecycle"}};
     size_t length = strcspn(event, "|");
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
@@ -100,17 +102,33 @@ static const char *find_mode(const char *event)
     return NULL;
 }
 
-bool agent_sse_is_wanted(const char *const *modes, const char *event)
+static const char *find_namespace(const char *event)
 {
-    const char *mode = modes != NULL ? find_mode(event) : NULL;
+    const char *bar = strchr(event, '|');
 
-    if (mode == NULL) {
+    return bar != NULL ? bar + 1 : "";
+}
+
+static bool contains(const char *const *list, const char *text)
+{
+    if (list == NULL) {
         return true;
     }
-    while (*modes != NULL && strcmp(*modes, mode) != 0) {
-        modes++;
+    while (*list != NULL && strcmp(*list, text) != 0) {
+        list++;
     }
-    return *modes != NULL;
+    return *list != NULL;
+}
+
+bool agent_sse_is_wanted(const char *const *modes,
+                         const char *const *namespaces, const char *event)
+{
+    const char *mode = modes != NULL || namespaces != NULL ? find_mode(event)
+                                                           : NULL;
+
+    return mode == NULL
+        || (contains(modes, mode)
+            && contains(namespaces, find_namespace(event)));
 }
 
 apr_status_t agent_sse_read_cursor(apr_int64_t *after, agent_call_t *call)

@@ -12,9 +12,9 @@
 apr_status_t agent_sse_begin(agent_call_t *call);
 
 /*
- * One event as text in pool; id NULL: without an id. Line ends in data, JSON
- * text, are white space between its tokens and become spaces: an event has one
- * data line.
+ * Returns one event as text, in pool; id NULL: without an id. Line ends in
+ * data, JSON text, are white space between its tokens and become spaces: an
+ * event has one data line.
  */
 const char *agent_sse_event(const char *id, const char *event, const char *data,
                             apr_pool_t *pool);
@@ -29,11 +29,13 @@ apr_status_t agent_sse_send(agent_call_t *call, apr_array_header_t *texts,
                             apr_pool_t *pool);
 
 /*
- * True if an event belongs to one of the NULL-terminated stream modes (NULL:
- * all), or to no mode (metadata, error, ...). Its name may end with the
- * namespace of a subgraph: `values|NAMESPACE`.
+ * Whether an event belongs to one of the stream modes and comes from one of the
+ * namespaces (NULL-terminated; NULL: all), or belongs to no mode (metadata,
+ * error, ...). The name of an event of a subgraph ends with its namespace,
+ * `values|NAMESPACE`; the namespace of the root graph is "".
  */
-bool agent_sse_is_wanted(const char *const *modes, const char *event);
+bool agent_sse_is_wanted(const char *const *modes,
+                         const char *const *namespaces, const char *event);
 
 /*
  * Reads Last-Event-ID: a number from -1 (all events). *after is unchanged when

@@ -71,8 +71,9 @@ static apr_status_t add_state(apr_array_header_t *texts,
 {
     agent_call_t *call = stream->base.call;
     const char *state;
-    apr_status_t rv = agent_thread_get_state(
-        &state, call->db, &call->ref, checkpoint_id, &call->err, scratch);
+    apr_status_t rv = agent_thread_get_state(&state, call->child->turn_db,
+                                             &call->ref, checkpoint_id,
+                                             &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
         agent_sse_add(texts, id, "state_update", state, scratch);
@@ -193,7 +194,7 @@ static apr_status_t poll_events(agent_event_stream_t *base, apr_pool_t *scratch)
     agent_db_result_t *events;
     int sent = 0;
     apr_status_t rv = agent_thread_read_events(
-        &events, call->db, &call->ref, &stream->cursor,
+        &events, call->child->turn_db, &call->ref, &stream->cursor,
         AGENT_EVENT_STREAM_BATCH, stream->names, &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
@@ -220,8 +221,9 @@ static apr_status_t find_start(thread_stream_t *stream)
 {
     agent_call_t *call = stream->base.call;
     const char *run_id;
-    apr_status_t rv = agent_thread_find_end(&stream->cursor, &run_id, call->db,
-                                            &call->ref, &call->err, call->pool);
+    apr_status_t rv = agent_thread_find_end(&stream->cursor, &run_id,
+                                            call->child->turn_db, &call->ref,
+                                            &call->err, call->pool);
 
     if (rv != APR_SUCCESS || run_id == NULL) {
         return rv;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The context that all parts of the supervisor share: configuration, memory,
- * the time of this turn, the log. Each part keeps a pointer to it. One thread,
- * no locks.
+ * the time of this iteration, the log. Each part keeps a pointer to it. One
+ * thread, no locks.
  */
 #ifndef AGENT_SUPERVISOR_CONTEXT_H
 #define AGENT_SUPERVISOR_CONTEXT_H
@@ -22,12 +22,13 @@ typedef enum agent_mode_t {
 
 struct agent_context_t {
     const agent_supervisor_config_t *config;
-    /* config's, with the defaults filled in. */
+    /* config->timing with the defaults filled in. */
     agent_supervisor_timing_t timing;
-    /* config's, as an array literal of PostgreSQL. */
+    /* config->executed as array literals of PostgreSQL. */
+    const char *deployments;
     const char *graph_ids;
     apr_pool_t *pool;
-    /* CLOCK_MONOTONIC, read once a turn of the loop. */
+    /* CLOCK_MONOTONIC, read once an iteration of the loop. */
     apr_time_t now;
     agent_mode_t mode;
     agent_report_t report;

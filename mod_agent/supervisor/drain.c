@@ -7,7 +7,7 @@
 #include "runner/leave.h"
 
 /* For the final writes to the database after a drain. */
-#define FINAL_WRITES apr_time_from_sec(5)
+#define FINAL_TIMEOUT apr_time_from_sec(5)
 
 void agent_drain_begin(agent_drain_t *drain)
 {
@@ -27,7 +27,7 @@ void agent_drain_begin(agent_drain_t *drain)
     agent_runner_drain_all(drain->io->runners, drain->runs);
 }
 
-/* A run whose end is in a pipe need not be executed again. */
+/* A run whose end is still in a pipe is not to be executed again. */
 static void read_final_output(agent_runner_io_t *io)
 {
     agent_runner_t *runner;
@@ -90,7 +90,7 @@ static apr_time_t step_draining(agent_drain_t *drain)
         && agent_batch_is_empty(&drain->runs->batches)
         && agent_release_is_empty(&drain->runs->releases)
         && agent_delivery_is_idle(drain->webhooks)) {
-        agent_drain_leave(drain, FINAL_WRITES, "drained");
+        agent_drain_leave(drain, FINAL_TIMEOUT, "drained");
         return drain->context->now;
     }
     if (drain->ask_at <= drain->context->now) {

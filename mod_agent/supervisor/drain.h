@@ -26,7 +26,8 @@ typedef struct agent_drain_t {
 /* SIGUSR1: no more runs are claimed; those that execute may finish. */
 void agent_drain_begin(agent_drain_t *drain);
 
-/* Kills the runners and requeues all runs, within `timeout`. */
+/* Kills the runners and requeues all runs, within `timeout`. why: for the log.
+ */
 void agent_drain_leave(agent_drain_t *drain, apr_interval_time_t timeout,
                        const char *why);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the parts of the supervisor and ties them together; see instance.h. */
+/* Makes the parts of the supervisor and connects them; see instance.h. */
 #include "instance.h"
 
 #include <unistd.h>
@@ -34,14 +34,21 @@ static void set_timing(agent_supervisor_timing_t *timing,
     set_default(&timing->credit, apr_time_from_sec(10));
 }
 
-static const char *print_graph_ids(const char *const *ids, apr_pool_t *pool)
+static void print_executed(agent_context_t *context)
 {
-    apr_size_t count = 0;
+    const agent_supervisor_config_t *config = context->config;
+    apr_size_t count = (apr_size_t)config->executed_count;
+    const char **deployments = apr_palloc(context->pool,
+                                          count * sizeof(*deployments));
+    const char **graph_ids = apr_palloc(context->pool,
+                                        count * sizeof(*graph_ids));
 
-    while (ids[count] != NULL) {
-        count++;
+    for (apr_size_t i = 0; i < count; i++) {
+        deployments[i] = config->executed[i].deployment;
+        graph_ids[i] = config->executed[i].graph_id;
     }
-    return agent_db_array(ids, count, pool);
+    context->deployments = agent_db_array(deployments, count, context->pool);
+    context->graph_ids = agent_db_array(graph_ids, count, context->pool);
 }
 
 static agent_context_t *make_context(const agent_supervisor_config_t *config)
@@ -50,7 +57,7 @@ static agent_context_t *make_context(const agent_supervisor_config_t *config)
     apr_allocator_t *allocator;
     apr_pool_t *pool;
 
-    /* An allocator of its own: nothing is shared with the parent's pools. */
+    /* A separate allocator: nothing is shared with the parent's pools. */
     apr_allocator_create(&allocator);
     apr_allocator_max_free_set(allocator, KEPT_BYTES);
     apr_pool_create_ex(&pool, NULL, NULL, allocator);
@@ -61,7 +68,7 @@ static agent_context_t *make_context(const agent_supervisor_config_t *config)
     context->now = agent_clock_now();
     context->timing = config->timing;
     set_timing(&context->timing, apr_time_from_sec(config->lease_sec));
-    context->graph_ids = print_graph_ids(config->graph_ids, pool);
+    print_executed(context);
     return context;
 }
 
@@ -72,6 +79,7 @@ static void init_tables(agent_supervisor_t *sv)
 
     sv->schedule.context = context;
     agent_poll_init(&sv->poll, context);
+    agent_graphs_init(&sv->graphs, context);
     agent_runner_init(&sv->runners, context);
     runs->context = context;
     agent_lease_init(&runs->leases, context);
@@ -83,7 +91,8 @@ static void init_tables(agent_supervisor_t *sv)
                                  .runners = &sv->runners,
                                  .runs = runs,
                                  .schedule = &sv->schedule,
-                                 .poll = &sv->poll};
+                                 .poll = &sv->poll,
+                                 .graphs = &sv->graphs};
 }
 
 /*
@@ -98,10 +107,11 @@ static void init_databases(agent_supervisor_t *sv)
     apr_interval_time_t limit = context->timing.statement;
     apr_interval_time_t margin = apr_time_from_sec(context->config->lease_sec)
         / 10;
-    agent_database_use_t first = {limit, limit + margin,
-                                  agent_worker_on_connected, &sv->worker};
-    agent_database_use_t bulk = {2 * limit, 2 * limit + margin,
-                                 agent_worker_on_bulk_connected, &sv->worker};
+    agent_database_settings_t first = {limit, limit + margin,
+                                       agent_worker_on_connected, &sv->worker};
+    agent_database_settings_t bulk = {2 * limit, 2 * limit + margin,
+                                      agent_worker_on_bulk_connected,
+                                      &sv->worker};
 
     agent_database_init(&sv->database, context, &first);
     agent_database_init(&sv->bulk, context, &bulk);
@@ -114,6 +124,7 @@ static void init_statements(agent_supervisor_t *sv)
 
     agent_notify_init(&sv->notify, context);
     sv->worker = (agent_worker_t){.context = context,
+                                  .graphs = &sv->graphs,
                                   .runners = &sv->runners,
                                   .runs = &sv->runs,
                                   .notify = &sv->notify,
@@ -122,6 +133,7 @@ static void init_statements(agent_supervisor_t *sv)
     agent_worker_init(&sv->worker);
     sv->claim = (agent_claim_t){.context = context,
                                 .worker = &sv->worker,
+                                .graphs = &sv->graphs,
                                 .runners = &sv->runners,
                                 .runs = &sv->runs,
                                 .schedule = &sv->schedule};
@@ -137,13 +149,16 @@ static void init_statements(agent_supervisor_t *sv)
                                          &sv->schedule};
 }
 
-/* Statements that execute no runs, and the end of the supervisor. */
+/* Statements about other things than runs, and the end of the supervisor. */
 static void init_rest(agent_supervisor_t *sv)
 {
     agent_context_t *context = sv->context;
 
-    sv->expire = (agent_expire_t){
-        .context = context, .worker = &sv->worker, .notify = &sv->notify};
+    sv->save_graphs = (agent_save_graphs_t){.worker = &sv->worker,
+                                            .graphs = &sv->graphs};
+    sv->expire = (agent_expire_t){.worker = &sv->worker, .notify = &sv->notify};
+    sv->blobs = (agent_sweep_t){.worker = &sv->worker};
+    sv->events = (agent_sweep_t){.worker = &sv->worker};
     sv->webhook = (agent_webhook_t){.context = context,
                                     .deliveries = &sv->deliveries,
                                     .worker = &sv->worker,
@@ -178,10 +193,11 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_start_operation, &sv->starts);
     agent_database_add(bulk, &agent_mark_dead_operation, &sv->worker);
     agent_database_add(bulk, &agent_sweep_operation, &sv->worker);
-    agent_database_add(bulk, &agent_partitions_operation, &sv->worker);
+    agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);
+    agent_database_add(bulk, &agent_partitions_operation, &sv->expire);
     agent_database_add(bulk, &agent_expire_operation, &sv->expire);
-    agent_database_add(bulk, &agent_blob_operation, &sv->expire);
-    agent_database_add(bulk, &agent_event_operation, &sv->expire);
+    agent_database_add(bulk, &agent_blob_operation, &sv->blobs);
+    agent_database_add(bulk, &agent_event_operation, &sv->events);
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);

@@ -20,6 +20,7 @@
 #include "statement/notify.h"
 #include "statement/release.h"
 #include "statement/save.h"
+#include "statement/save_graphs.h"
 #include "statement/start.h"
 #include "statement/worker.h"
 #include "webhook/delivery.h"
@@ -27,7 +28,7 @@
 
 typedef struct agent_supervisor_t {
     agent_context_t *context;
-    /* Events of the process. */
+    /* The process (main.c). */
     apr_time_t tick_at;
     int exit_code;
     int signal_fd;
@@ -40,6 +41,7 @@ typedef struct agent_supervisor_t {
     agent_drain_t drain;
     /* Tables. */
     agent_schedule_t schedule;
+    agent_graph_table_t graphs;
     agent_runner_table_t runners;
     agent_runs_t runs;
     agent_delivery_table_t deliveries;
@@ -55,11 +57,14 @@ typedef struct agent_supervisor_t {
     agent_save_t save;
     agent_release_runs_t release;
     agent_notify_t notify;
+    agent_save_graphs_t save_graphs;
     agent_expire_t expire;
+    agent_sweep_t blobs;
+    agent_sweep_t events;
     agent_webhook_t webhook;
 } agent_supervisor_t;
 
-/* Makes all parts, in a pool of their own (context->pool). Starts nothing. */
+/* Makes all parts, in a new pool (context->pool). Starts nothing. */
 agent_supervisor_t *agent_supervisor_make(
     const agent_supervisor_config_t *config);
 

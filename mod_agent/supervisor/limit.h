@@ -15,7 +15,7 @@ typedef struct agent_limit_t {
 /* Starts at the maximum, which is at least 1. */
 void agent_limit_init(agent_limit_t *limit, int max);
 
-/* A statement succeeded. */
+/* A statement succeeded: the next one may ask for twice as many rows. */
 void agent_limit_raise(agent_limit_t *limit);
 
 /* A statement that asked for `asked` rows took too long or was refused: the

@@ -20,16 +20,17 @@
 
 #define EXIT_CONFIG 2
 #define TICK        apr_time_from_sec(1)
-/* Datagrams read in one turn; a socket holds fewer. */
+/* Datagrams read in one iteration; a socket holds fewer. */
 #define MAX_DATAGRAMS 1000
-/* Time to leave: after SIGTERM, after the end of the parent or the spawner;
- * and for the spawner to end. */
+/* Time to leave after a signal, the end of the parent, that of the spawner. */
 #define TERM_TIMEOUT    apr_time_from_sec(2)
 #define ORPHAN_TIMEOUT  apr_time_from_msec(600)
 #define SPAWNER_TIMEOUT apr_time_from_sec(1)
-#define SPAWNER_MS      250
+/* Time for the spawner to end. */
+#define SPAWNER_STOP_MS 250
 
-/* Signals, descriptors, spawner, user: in this order. 0 or an exit status. */
+/* Signals, descriptors, spawner, user: in this order. Returns 0 or an exit
+ * status. */
 static int prepare_process(agent_supervisor_t *sv)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGCHLD, 0};
@@ -106,7 +107,7 @@ static void take_datagram(agent_supervisor_t *sv, const char *datagram)
         agent_schedule_claim(&sv->schedule);
         break;
     }
-    /* Each of these may have ended a run. */
+    /* A run may have ended, with a webhook. */
     agent_schedule_webhooks(&sv->schedule);
 }
 
@@ -116,8 +117,7 @@ static void on_wake(void *part, void *item)
     char datagram[AGENT_WAKE_BYTES + 1];
     ssize_t length = 0;
 
-    /* Reads all that have arrived, so that a thousand requests make one claim.
-     */
+    /* Reads all that have arrived: a thousand requests make one claim. */
     for (int i = 0; i < MAX_DATAGRAMS; i++) {
         length = recv(sv->context->config->wake_fd, datagram, AGENT_WAKE_BYTES,
                       MSG_DONTWAIT);
@@ -217,7 +217,7 @@ static apr_time_t earlier(apr_time_t a, apr_time_t b)
     return a < b ? a : b;
 }
 
-static void turn(agent_supervisor_t *sv)
+static void iterate(agent_supervisor_t *sv)
 {
     apr_time_t until;
 
@@ -266,12 +266,12 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
                            "%d slots each",
                            config->node_name, config->runners, config->slots);
         while (sv->context->mode != AGENT_MODE_DONE) {
-            turn(sv);
+            iterate(sv);
         }
         agent_webhook_close(&sv->deliveries);
         agent_database_close(&sv->database, AGENT_FAILURE_RETRY);
         agent_database_close(&sv->bulk, AGENT_FAILURE_RETRY);
-        agent_spawner_stop(&sv->runners.spawner, SPAWNER_MS);
+        agent_spawner_stop(&sv->runners.spawner, SPAWNER_STOP_MS);
         status = sv->exit_code;
         agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0302", 0,
                            "supervisor ended");

@@ -4,7 +4,7 @@
 
 #include "context.h"
 
-/* The loop turns at least this often. */
+/* An iteration begins at least this often. */
 #define LONGEST_WAIT apr_time_from_sec(10)
 
 void agent_poll_init(agent_poll_t *set, agent_context_t *context)

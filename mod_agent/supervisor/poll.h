@@ -25,13 +25,13 @@ typedef struct agent_poll_t {
 
 void agent_poll_init(agent_poll_t *set, agent_context_t *context);
 
-/* The handler is called when fd is ready or has failed. item may be NULL. An
- * fd of -1 is skipped. */
+/* Adds fd for the next agent_poll_wait(), which calls the handler when it is
+ * ready or has failed. item may be NULL. An fd of -1 is skipped. */
 void agent_poll_add(agent_poll_t *set, int fd, short events,
                     agent_poll_handler_t handler, void *part, void *item);
 
-/* Waits until a descriptor is ready or `until`, reads the clock, calls the
- * handlers, empties the set. */
+/* Waits until a descriptor is ready, or until that time, 10 s at most; reads
+ * the clock, calls the handlers, empties the set. */
 void agent_poll_wait(agent_poll_t *set, apr_time_t until);
 
 #endif

@@ -36,13 +36,13 @@ void agent_run_end_cancel(agent_runs_t *runs, agent_lease_t *lease,
 {
     lease->cause = cause;
     lease->credit.requests = 0;
-    if (lease->runner != NULL && !lease->is_started) {
+    if (lease->group != NULL && !lease->is_started) {
         withdraw(runs, lease);
         return;
     }
     lease->grace_at = runs->context->now + runs->context->timing.cancel_grace;
-    if (lease->runner != NULL) {
-        agent_protocol_cancel(&lease->runner->input, &lease->key);
+    if (lease->group != NULL) {
+        agent_protocol_cancel(&lease->group->runner->input, &lease->key);
     }
 }
 
@@ -66,7 +66,7 @@ void agent_run_end_lose(agent_runs_t *runs, agent_lease_t *lease)
         "run %.36s (attempt %d) is no longer leased to this worker: "
         "deleted, or claimed by another one after the lease expired",
         lease->key.run_id, lease->attempt);
-    if (lease->runner != NULL) {
+    if (lease->group != NULL) {
         agent_run_end_cancel(runs, lease, AGENT_CAUSE_LOST);
     }
     agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);

@@ -25,14 +25,14 @@ void agent_run_end_detach(agent_runs_t *runs, agent_lease_t *lease);
 void agent_run_end_cancel(agent_runs_t *runs, agent_lease_t *lease,
                           agent_lease_cause_t cause);
 
-/* Cancels the runs of a group that wait for their start line. */
+/* Releases the runs of a group that wait for their start line, uncounted. */
 void agent_run_end_withdraw(agent_runs_t *runs, agent_lease_group_t *group);
 
-/* The run is not leased to this worker, as the database says: its runner is
- * asked to end it, its output is not stored. */
+/* The database says that the run is not leased to this worker: its runner is
+ * asked to end it, and no more of its output is stored. */
 void agent_run_end_lose(agent_runs_t *runs, agent_lease_t *lease);
 
-/* Requeues the run; counted: as an attempt. reason: a constant. */
+/* Requeues the run. counted: whether the attempt counts; reason: a constant. */
 void agent_run_end_release(agent_runs_t *runs, agent_lease_t *lease,
                            bool counted, const char *reason);
 
@@ -53,9 +53,9 @@ void agent_run_end_fail(agent_runs_t *runs, agent_lease_t *lease,
 /* Ends the run as `timeout`. */
 void agent_run_end_time_out(agent_runs_t *runs, agent_lease_t *lease);
 
-/* To be called when a run is claimed: drops its unsent output, which belongs to
- * older leases, or to one under the same epoch whose claim the database lost.
- * Leases whose end is dropped become GONE. */
+/* Drops unsent output of a run that was claimed just now: it belongs to older
+ * leases, or to one under the same epoch whose claim the database lost. Leases
+ * whose end is dropped become GONE. */
 void agent_run_end_forget(agent_runs_t *runs, const char *run_id);
 
 /* Sets all leases to GONE. */

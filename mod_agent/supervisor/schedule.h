@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Due times of statements that other parts request: they only set a time here;
- * the statement (statement/, webhook/) reads it when its turn comes.
+ * Due times of statements that other parts request: they only set a time here,
+ * which the statement's due() (statement/, webhook/) returns.
  */
 #ifndef AGENT_SUPERVISOR_SCHEDULE_H
 #define AGENT_SUPERVISOR_SCHEDULE_H
@@ -12,6 +12,8 @@ typedef struct agent_schedule_t {
     const agent_context_t *context;
     /* claim_runs. */
     apr_time_t claim_at;
+    /* claim_runs for suspects, while no ordinary slot is free. */
+    apr_time_t suspects_at;
     /* check_leases. */
     apr_time_t check_at;
     /* claim_webhooks: when it is due, and when it was sent last. */
@@ -26,6 +28,14 @@ typedef struct agent_schedule_t {
 static inline void agent_schedule_claim(agent_schedule_t *schedule)
 {
     schedule->claim_at = schedule->context->now;
+}
+
+/* Runs were requeued, maybe as suspects: claim now, even if the only runners
+ * with room are those for suspects. */
+static inline void agent_schedule_claim_requeued(agent_schedule_t *schedule)
+{
+    schedule->claim_at = schedule->context->now;
+    schedule->suspects_at = schedule->context->now;
 }
 
 /* A run was cancelled: check the leases now. */

@@ -3,8 +3,8 @@
  * The supervisor: one process for each host that claims runs from PostgreSQL,
  * hands them to runner processes and stores their output, in batches.
  *
- * It does not use httpd: mod_agent forks it in post_config, and a program of
- * ten lines can call it under any other service manager.
+ * It does not use httpd: mod_agent forks it in post_config, and any program can
+ * call it, under any service manager.
  */
 #ifndef AGENT_SUPERVISOR_H
 #define AGENT_SUPERVISOR_H
@@ -16,6 +16,9 @@
 
 #include "../core/egress.h"
 #include "../core/log.h"
+
+/* Seconds of a worker's lease in the database. */
+#define AGENT_SUPERVISOR_LEASE_SEC 20
 
 /* Timeouts; 0: the default. Only tests and very slow machines need others. */
 typedef struct agent_supervisor_timing_t {
@@ -57,6 +60,12 @@ typedef struct agent_webhook_config_t {
     const char *user_agent;
 } agent_webhook_config_t;
 
+/* A graph that this host executes: the names of its deployment and its own. */
+typedef struct agent_executed_graph_t {
+    const char *deployment;
+    const char *graph_id;
+} agent_executed_graph_t;
+
 typedef struct agent_supervisor_config_t {
     /* libpq's connection string. */
     const char *conninfo;
@@ -64,27 +73,28 @@ typedef struct agent_supervisor_config_t {
     const char *node_name;
     /* The program to start as runner; opened before privileges are dropped. */
     const char *runner_path;
-    /* User of the daemon; (uid_t)-1: unchanged. */
+    /* User of the supervisor; (uid_t)-1: unchanged. */
     uid_t uid;
     gid_t gid;
-    /* User of runners; (uid_t)-1: that of the daemon. */
+    /* User of runners; (uid_t)-1: that of the supervisor. */
     uid_t runner_uid;
     gid_t runner_gid;
     /* JSON text: the `graphs` object of the protocol's hello. */
     const char *graphs;
-    /* Their names, NULL-terminated. */
-    const char *const *graph_ids;
+    const agent_executed_graph_t *executed;
+    int executed_count;
     /* Runner processes, and runs at once in each of them. */
     int runners;
     int slots;
     /* Bytes that a runner may use: its data segment and, checked each second,
      * its resident memory. 0: no limit. */
     apr_int64_t runner_memory;
-    /* Longest execution of a run; 0: only the limit of the run itself. */
+    /* Longest execution of a run; 0: no limit. */
     apr_interval_time_t run_timeout;
-    /* How long runs may continue in a drain. */
+    /* How long runs may continue after a drain began. */
     apr_interval_time_t drain_timeout;
-    /* Lease of the worker in the database; 20 is a good value. */
+    /* Lease of the worker in the database; AGENT_SUPERVISOR_LEASE_SEC, except
+     * in tests. */
     int lease_sec;
     /* Days for which events, and webhooks that were given up, are kept; 0: for
      * ever. */
@@ -97,7 +107,7 @@ typedef struct agent_supervisor_config_t {
     /*
      * Read end of a pipe that the parent keeps open, or -1. At end of file, or
      * when the parent process changes (checked each second), runs are released
-     * and the daemon ends within a second.
+     * and the supervisor ends within a second.
      */
     int life_fd;
     agent_log_t log;
@@ -112,13 +122,14 @@ typedef struct agent_supervisor_config_t {
 
 /*
  * Runs the supervisor until a signal or the end of life_fd stops it. To be
- * called in a process of its own with one thread: it resets all signal
- * handlers, closes descriptors and changes its user. apr_initialize() must
- * have been called. Everything config points to must live until it returns.
+ * called in a separate process with one thread: it resets all signal handlers,
+ * closes descriptors and changes its user. apr_initialize() must have been
+ * called. Everything config points to must live until it returns.
  *
- * SIGUSR1: drain (no more claims; running runs may finish until drain_timeout,
- * then they are asked to stop at a checkpoint and are released, not counted as
- * an attempt). SIGTERM, SIGINT: runs are released at once, not counted.
+ * SIGUSR1: drain (no more claims; runs may finish until drain_timeout, then
+ * they are asked to stop at a checkpoint and are released; the attempt does not
+ * count). SIGTERM, SIGINT: runs are released at once; the attempt does not
+ * count.
  *
  * Returns the exit status: 0 after one of these or the end of life_fd, 1 when
  * it cannot go on (start it again), 2 when it cannot start as configured.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forward declarations and constants of the supervisor's parts. */
+/* Forward declarations of what several parts of the supervisor share. */
 #ifndef AGENT_SUPERVISOR_TYPES_H
 #define AGENT_SUPERVISOR_TYPES_H
 
@@ -10,7 +10,7 @@ typedef struct agent_runs_t agent_runs_t;
 typedef struct agent_runner_t agent_runner_t;
 typedef struct agent_lease_t agent_lease_t;
 
-/* Runners at once, leaving ones included; the spawner has a few more slots. */
+/* Runners at once, leaving ones included. The spawner has slots for more. */
 #define AGENT_RUNNERS_MAX 200
 
 #endif

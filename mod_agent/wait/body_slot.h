@@ -13,7 +13,7 @@
 typedef struct agent_body_slots_t agent_body_slots_t;
 typedef struct agent_body_slot_t agent_body_slot_t;
 
-/* The slots of a child, in pool. count: at least 1. */
+/* Creates the slots of a child, in pool. count: at least 1. */
 apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
                                      apr_pool_t *pool);
 
@@ -30,7 +30,7 @@ agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
                                         const agent_client_socket_t *client,
                                         apr_pool_t *pool);
 
-/* The client has sent data. */
+/* Records that the client has sent data. */
 void agent_body_slot_progress(agent_body_slot_t *slot);
 
 /* Returns the slot; required before pool ends, and may be called twice. False:

@@ -33,7 +33,7 @@ typedef struct agent_share_cut_t {
     int shutdown;
 } agent_share_cut_t;
 
-/* The budget of a child, in pool. */
+/* Creates the budget of a child, in pool. bytes: its size. */
 apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
                                  apr_pool_t *pool);
 
@@ -42,15 +42,15 @@ apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
 agent_share_t *agent_share_add(agent_budget_t *budget,
                                const agent_share_cut_t *cut, apr_pool_t *pool);
 
-/* While in use: the client has sent or read data. */
+/* Records, while in use, that the client has sent or read data. */
 void agent_share_progress(agent_share_t *share, apr_time_t now);
 
-/* While in use: sets the size of the share. To be called before memory is
+/* Sets the size of the share while it is in use. To be called before memory is
  * allocated and after it was freed; a smaller size counts as progress. */
 void agent_share_set(agent_share_t *share, apr_size_t bytes, apr_time_t now);
 
 /*
- * The share begins to wait for its client; its memory must not be used until
+ * Makes the share wait for its client; its memory must not be used until
  * agent_share_resume(). client is borrowed for this time. It is NULL when
  * descriptors have run out: a cut then frees the memory, but the MPM calls the
  * owner only when the client sends or reads data, or after Timeout.
@@ -58,8 +58,8 @@ void agent_share_set(agent_share_t *share, apr_size_t bytes, apr_time_t now);
 void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client,
                       apr_time_t now);
 
-/* The share is in use again. False, once: it was cut and is empty. May be
- * called while the share is in use. */
+/* Ends the wait of the share; no effect while it is in use. Returns false if it
+ * was cut while it waited: it is empty now. */
 bool agent_share_resume(agent_share_t *share);
 
 #endif

@@ -39,7 +39,7 @@ const char *agent_client_address_print(apr_uint64_t number, apr_pool_t *pool)
     }
     inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? bytes + 4 : bytes, text,
               sizeof(text));
-    return apr_pstrcat(pool, text, is_v4 ? NULL : "/64", NULL);
+    return apr_pstrcat(pool, text, is_v4 ? "" : "/64", NULL);
 }
 
 void agent_client_addresses_init(agent_client_addresses_t *addresses,

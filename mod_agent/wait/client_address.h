@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts of waiters or slots per client address. The caller provides locking.
- */
+/* Counts of waiters or slots per client address. The caller locks. */
 #ifndef AGENT_WAIT_CLIENT_ADDRESS_H
 #define AGENT_WAIT_CLIENT_ADDRESS_H
 
@@ -20,18 +19,19 @@ typedef struct agent_client_addresses_t {
     agent_client_address_t *free;
 } agent_client_addresses_t;
 
-/* The IPv4 address, or the /64 network of an IPv6 address, since a client may
- * use all addresses of its network. */
+/* Returns the number of a client's address: the IPv4 address, or the /64
+ * network of an IPv6 address, since a client may use all addresses of its
+ * network. */
 apr_uint64_t agent_client_address_number(const apr_sockaddr_t *client);
 
-/* "192.0.2.1" or "2001:db8:0:1::/64", for the log; in pool. */
+/* Returns "192.0.2.1" or "2001:db8:0:1::/64", for the log; in pool. */
 const char *agent_client_address_print(apr_uint64_t number, apr_pool_t *pool);
 
-/* pool: for the hash and its entries, which are reused. */
+/* Initializes the counts. pool: for the hash and its entries. */
 void agent_client_addresses_init(agent_client_addresses_t *addresses,
                                  apr_pool_t *pool);
 
-/* 0 for an address that has none. */
+/* Returns the count of an address; 0 for one without an entry. */
 int agent_client_addresses_count(const agent_client_addresses_t *addresses,
                                  apr_uint64_t number);
 

@@ -32,6 +32,11 @@ apr_status_t agent_client_socket_create(agent_client_socket_t **out, int fd,
     return APR_SUCCESS;
 }
 
+int agent_client_socket_descriptor(const agent_client_socket_t *client)
+{
+    return client->fd;
+}
+
 void agent_client_socket_shut_down(const agent_client_socket_t *client, int how)
 {
     shutdown(client->fd, how);

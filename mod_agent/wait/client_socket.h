@@ -14,6 +14,9 @@ typedef struct agent_client_socket_t agent_client_socket_t;
 apr_status_t agent_client_socket_create(agent_client_socket_t **out, int fd,
                                         apr_pool_t *pool);
 
+/* Returns the duplicate. */
+int agent_client_socket_descriptor(const agent_client_socket_t *client);
+
 /* how: SHUT_RD or SHUT_RDWR. The MPM, which polls the connection, sees the end
  * of input. */
 void agent_client_socket_shut_down(const agent_client_socket_t *client,

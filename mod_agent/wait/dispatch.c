@@ -5,9 +5,9 @@
  * Woken parked waiters queue (dispatch_queue.c), and so do new ones while the
  * limit is reached; the end of a turn dispatches the next. The limit keeps
  * threads free for other requests: a turn takes as long as the largest
- * response, and httpd without an idle thread accepts nobody and closes
- * keep-alive connections, even with a request in flight. A waiter that blocks
- * has its own thread and does not queue.
+ * response, and httpd without an idle thread accepts no connection and
+ * closes keep-alive connections, even with a request in flight. A waiter that
+ * blocks has its own thread and does not queue.
  */
 #include "dispatch.h"
 

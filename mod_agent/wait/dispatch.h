@@ -19,11 +19,11 @@ void agent_dispatch_wake_all_locked(agent_waiter_registry_t *registry,
  * and no other waiter is queued. If so, it counts as dispatched. */
 bool agent_dispatch_keep_thread_locked(agent_waiter_t *waiter);
 
-/* The waiter becomes idle and gives its thread back. False: it has a reason
+/* Makes the waiter idle, which gives its thread back. False: it has a reason
  * for a turn and continues on this thread. */
 bool agent_dispatch_idle_locked(agent_waiter_t *waiter);
 
-/* A turn begins or ends. The end, also without a begin, dispatches the next
+/* Begin and end a turn. The end, also without a begin, dispatches the next
  * waiter. */
 void agent_dispatch_begin_turn_locked(agent_waiter_t *waiter);
 void agent_dispatch_end_turn_locked(agent_waiter_t *waiter);

@@ -10,7 +10,8 @@
 
 #include "waiter.h"
 
-/* Whether the client's data may say that it leaves, so that it must be read. */
+/* Whether the client's data may contain the end of the connection (TLS), so
+ * that it must be read. */
 bool agent_input_may_close(conn_rec *c);
 
 /*

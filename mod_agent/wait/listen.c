@@ -20,7 +20,7 @@ static void on_notified(void *baton, const char *payload)
     apr_size_t length;
 
     while (agent_id_list_next(&payload, &id, &length)) {
-        agent_updates_note_change(baton, id, (apr_ssize_t)length);
+        agent_updates_notify(baton, id, (apr_ssize_t)length);
     }
 }
 

@@ -47,7 +47,9 @@ struct agent_output_t {
     apr_bucket_brigade *held;
     /* Being passed to the core filter. */
     apr_bucket_brigade *piece;
-    /* Counts held. */
+    /* Of a response whose text ends with its request; 0 = none. */
+    apr_size_t kept;
+    /* Counts held, or kept if that is more. */
     agent_share_t *share;
 };
 
@@ -154,7 +156,21 @@ void agent_output_drop(agent_output_t *output, conn_rec *c)
 
 bool agent_output_has_held(const agent_output_t *output)
 {
-    return !APR_BRIGADE_EMPTY(output->held);
+    return !APR_BRIGADE_EMPTY(output->held) || output->kept > 0;
+}
+
+static void count(const agent_output_t *output)
+{
+    apr_size_t held = count_bytes(output->held);
+
+    agent_share_set(output->share, held > output->kept ? held : output->kept,
+                    apr_time_now());
+}
+
+void agent_output_keep(agent_output_t *output, apr_size_t bytes)
+{
+    output->kept = bytes;
+    count(output);
 }
 
 void agent_output_wait(const agent_output_t *output,
@@ -177,7 +193,7 @@ bool agent_output_send(agent_output_t *output, conn_rec *c)
     if (c->aborted) {
         drop_held(output);
     }
-    agent_share_set(output->share, count_bytes(output->held), apr_time_now());
+    count(output);
     return !c->aborted
         && (c->data_in_output_filters || !APR_BRIGADE_EMPTY(output->held));
 }

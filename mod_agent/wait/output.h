@@ -25,21 +25,27 @@ apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool);
  * request. It passes all data on until agent_output_hold(). */
 agent_output_t *agent_output_add(conn_rec *c);
 
-/* Whether data is held. Not to be called after agent_output_wait(). */
+/* Whether data is held, or the memory of a response is kept. Not to be called
+ * after agent_output_wait(). */
 bool agent_output_has_held(const agent_output_t *output);
 
-/* The connection is given to the MPM. Until the next call of one of these
- * functions its data may be dropped and the client cut. client: as in
- * agent_share_wait(). */
+/* To be called when the connection is given to the MPM. Until the next call of
+ * one of these functions its data may be dropped and the client cut. client: as
+ * in agent_share_wait(). */
 void agent_output_wait(const agent_output_t *output,
                        const agent_client_socket_t *client);
 
-/* The connection is about to be closed: drops its data. */
+/* Drops the data of a connection that is about to be closed. */
 void agent_output_drop(agent_output_t *output, conn_rec *c);
 
 /* Begins or ends holding output. Data still held at the end is sent with the
  * next brigade. */
 void agent_output_hold(agent_output_t *output, bool holds);
+
+/* The response's text takes so much memory until its last byte was sent, or its
+ * request ends: it counts in the budget instead of the held data, if it is
+ * more. 0: it has ended. */
+void agent_output_keep(agent_output_t *output, apr_size_t bytes);
 
 /*
  * Writes what the socket accepts now. True: data is left, to be sent when the

@@ -16,11 +16,14 @@
 #include "client_socket.h"
 #include "turn.h"
 
-/* Registers the hooks; with the module's other hooks. */
+/* Registers the hooks; to be called in register_hooks. */
 void agent_park_register(apr_pool_t *pool);
 
-/* In child_init. enabled: AgentParking. */
-apr_status_t agent_park_start(bool enabled, apr_pool_t *pool);
+/* Prepares a child; to be called in child_init. enabled: AgentParking. threads:
+ * how many may send to, or read from, clients of parked requests at the same
+ * time (client_dispatch.h). Errors: those of agent_budget_create() and
+ * agent_client_dispatch_create(). */
+apr_status_t agent_park_start(bool enabled, int threads, apr_pool_t *pool);
 
 /* ---- waiting for a run or thread ---- */
 
@@ -38,18 +41,34 @@ apr_status_t agent_park_check(const request_rec *r,
 apr_status_t agent_park(int *result, request_rec *r,
                         const agent_parking_t *parking, agent_error_t **err);
 
+/* ---- waiting until a response was sent ---- */
+
+/* From now on the request's output does not block the thread; what its client
+ * does not read is held (output.h). False, without effect: the request cannot
+ * park, or is parked. */
+bool agent_park_hold_response(const request_rec *r);
+
+/*
+ * To be called when the response is complete, if agent_park_hold_response() was
+ * true. bytes: its text, in the request's pool. Returns what the handler must
+ * return: OK, or SUSPENDED if the client has not read all of it, or of earlier
+ * responses, which then needs no thread.
+ */
+int agent_park_send_response(request_rec *r, apr_size_t bytes);
+
 /* ---- waiting for the rest of a request body ---- */
 
 typedef struct agent_reading_t {
     agent_body_slots_t *slots;
-    /* Reads available data without blocking; APR_EAGAIN: more is to come. */
+    /* Reads available data without blocking. APR_EAGAIN: more is to come;
+     * APR_INCOMPLETE: there may be more than one turn should read. */
     apr_status_t (*read)(void *baton);
     /*
-     * Called once with the last result of read(), and returns what a handler
-     * returns. rv is APR_TIMEUP when the client was silent for Timeout, and
-     * APR_EBUSY when the slot was taken for another request.
+     * Runs the handler, once, with the last result of read(); returns what the
+     * handler returns. rv is APR_TIMEUP when the client was silent for Timeout,
+     * and APR_EBUSY when the slot was taken for another request.
      */
-    int (*go_on)(void *baton, apr_status_t rv);
+    int (*run_handler)(void *baton, apr_status_t rv);
     /* In the request's pool. */
     void *baton;
 } agent_reading_t;
@@ -58,15 +77,17 @@ typedef struct agent_reading_t {
 bool agent_park_can_read(const request_rec *r);
 
 /*
- * Calls read() in any worker whenever the client has sent more. Sends "100
- * Continue" if the client expects it. Requires agent_park_can_read() and a
- * client socket. Returns the handler's return value. A graceful stop of the
- * child does not end the wait; Timeout and mod_reqtimeout limit it.
+ * has_more: read() may be called at once. Calls read() in any worker when the
+ * client has sent more and it is the request's turn. Sends "100 Continue" if
+ * the client expects it. Requires agent_park_can_read() and a client socket.
+ * Returns the handler's return value. A graceful stop of the child does not end
+ * the wait; Timeout and mod_reqtimeout limit it.
  */
-int agent_park_read(request_rec *r, const agent_reading_t *reading);
+int agent_park_read(request_rec *r, const agent_reading_t *reading,
+                    bool has_more);
 
-/* The duplicate of the client's socket, one for each request, in r->pool; NULL
- * when descriptors have run out. */
+/* Returns the duplicate of the client's socket, one for each request, in
+ * r->pool; NULL when descriptors have run out. */
 const agent_client_socket_t *agent_park_client(const request_rec *r);
 
 #endif

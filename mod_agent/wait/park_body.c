@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that wait for the rest of their bodies without a thread: the MPM
- * polls the client's own socket. */
+/* Requests that wait for the rest of their bodies without a thread. */
 #include "park_state.h"
 
 #include <http_protocol.h>
@@ -36,11 +35,13 @@ static void send_continue(request_rec *r)
     r->status_line = line;
 }
 
-int agent_park_read(request_rec *r, const agent_reading_t *reading)
+int agent_park_read(request_rec *r, const agent_reading_t *reading,
+                    bool has_more)
 {
     agent_park_t *park = agent_park_find(r->connection);
 
     park->unread = r;
+    park->wants_more = has_more;
     park->reading = *reading;
     park->slot = agent_body_slot_take(
         reading->slots, agent_client_address_number(r->useragent_addr),
@@ -57,24 +58,29 @@ int agent_park_read(request_rec *r, const agent_reading_t *reading)
 
 int agent_park_body_wait(conn_rec *c, agent_park_t *park)
 {
-    return agent_park_wait_in_mpm(c,
-                                  agent_output_send(park->output, c)
-                                      ? CONN_SENSE_WANT_WRITE
-                                      : CONN_SENSE_WANT_READ);
+    agent_client_event_t event = park->wants_more ? AGENT_CLIENT_TURN
+                                                  : AGENT_CLIENT_SENDS;
+
+    return agent_park_wait_for_client(
+        c, park,
+        agent_output_send(park->output, c) ? AGENT_CLIENT_READS : event);
 }
 
-/* From here on the request is like any other: it may park. */
+/* From here on the request is like any other: it may park, and its handler
+ * delays no other body. */
 int agent_park_body_end(conn_rec *c, agent_park_t *park, apr_status_t rv)
 {
     request_rec *r = park->unread;
     int result;
 
+    agent_park_restore_client(c, park);
+    agent_park_leave_client(park);
     if (!agent_body_slot_return(park->slot)) {
         rv = APR_EBUSY;
     }
     apr_pool_cleanup_run(r->pool, r, forget_reading);
     park->nested = true;
-    result = park->reading.go_on(park->reading.baton, rv);
+    result = park->reading.run_handler(park->reading.baton, rv);
     park->nested = false;
     if (result == SUSPENDED) {
         return agent_park_advance(c, park);
@@ -91,6 +97,8 @@ int agent_park_body_read_more(conn_rec *c, agent_park_t *park)
 
     agent_body_slot_progress(park->slot);
     rv = park->reading.read(park->reading.baton);
-    return rv == APR_EAGAIN ? agent_park_body_wait(c, park)
-                            : agent_park_body_end(c, park, rv);
+    park->wants_more = rv == APR_INCOMPLETE;
+    return rv == APR_EAGAIN || rv == APR_INCOMPLETE
+        ? agent_park_body_wait(c, park)
+        : agent_park_body_end(c, park, rv);
 }

@@ -33,11 +33,9 @@ static int continue_request(conn_rec *c, agent_park_t *park)
 {
     ap_update_child_status(
         c->sbh, park->r != NULL ? SERVER_BUSY_WRITE : SERVER_BUSY_READ, NULL);
-    if (park->r == NULL) {
-        return agent_park_body_read_more(c, park);
-    }
     agent_park_restore_client(c, park);
-    return agent_park_advance(c, park);
+    return park->r != NULL ? agent_park_advance(c, park)
+                           : agent_park_body_read_more(c, park);
 }
 
 /* Runs the other hooks from here, to see a suspended request before the MPM
@@ -108,12 +106,17 @@ void agent_park_register(apr_pool_t *pool)
     agent_output_register();
 }
 
-apr_status_t agent_park_start(bool enabled, apr_pool_t *pool)
+apr_status_t agent_park_start(bool enabled, int threads, apr_pool_t *pool)
 {
+    apr_status_t rv = APR_SUCCESS;
     int can_wait = 0;
 
     can_park = enabled
         && ap_mpm_query(AP_MPMQ_CAN_WAITIO, &can_wait) == APR_SUCCESS
         && can_wait;
-    return agent_output_start(OUTPUT_BUDGET_BYTES, pool);
+    if (can_park) {
+        rv = agent_park_client_start(threads, pool);
+    }
+    return rv == APR_SUCCESS ? agent_output_start(OUTPUT_BUDGET_BYTES, pool)
+                             : rv;
 }

@@ -3,11 +3,10 @@
 #include "registry.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "../core/allocator.h"
+#include "../core/thread.h"
 #include "dispatch_queue.h"
 #include "listen.h"
 #include "state.h"
@@ -19,39 +18,14 @@
 /* Free memory that the allocator keeps. */
 #define KEPT_BYTES (8 * 1024 * 1024)
 
-/* Signals are for the MPM's own threads. */
-static apr_status_t start_thread(apr_thread_t **out, apr_thread_start_t run,
-                                 agent_waiter_registry_t *registry,
-                                 apr_pool_t *pool)
-{
-    apr_status_t rv;
-    sigset_t all;
-    sigset_t before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rv = apr_thread_create(out, NULL, run, registry, pool);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rv;
-}
-
-static void join_thread(apr_thread_t *thread)
-{
-    apr_status_t status;
-
-    if (thread != NULL) {
-        apr_thread_join(&status, thread);
-    }
-}
-
 static apr_status_t end_threads(void *data)
 {
     agent_waiter_registry_t *registry = data;
 
     agent_waiter_registry_stop(registry, 0);
     close(registry->end_fds[1]);
-    join_thread(registry->listen_thread);
-    join_thread(registry->watch_thread);
+    agent_thread_join(registry->listen_thread);
+    agent_thread_join(registry->watch_thread);
     close(registry->end_fds[0]);
     agent_watch_close(registry);
     return APR_SUCCESS;
@@ -106,11 +80,11 @@ apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
     agent_listen_init(registry, conninfo, pool);
     /* Before subpools are destroyed: the threads still use them. */
     apr_pool_pre_cleanup_register(pool, registry, end_threads);
-    rv = start_thread(&registry->listen_thread, agent_listen_run, registry,
-                      pool);
+    rv = agent_thread_start(&registry->listen_thread, agent_listen_run,
+                            registry, pool);
     if (rv == APR_SUCCESS) {
-        rv = start_thread(&registry->watch_thread, agent_watch_run, registry,
-                          pool);
+        rv = agent_thread_start(&registry->watch_thread, agent_watch_run,
+                                registry, pool);
     }
     *out = registry;
     return rv;

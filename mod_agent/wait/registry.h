@@ -28,15 +28,13 @@ apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
                                           const agent_log_t *log,
                                           apr_pool_t *pool);
 
-/* The child stops: new waiters are refused, streams are woken with
- * AGENT_REASON_STOPPING at once and all other waiters after grace. */
+/* To be called when the child stops: refuses new waiters, and wakes streams
+ * with AGENT_REASON_STOPPING at once and all other waiters after grace. */
 void agent_waiter_registry_stop(agent_waiter_registry_t *registry,
                                 apr_interval_time_t grace);
 
-/*
- * A pool that one thread fills and any thread may destroy; the caller must
- * destroy it. Never NULL: the process aborts when memory runs out.
- */
+/* Makes a pool that one thread fills and any thread may destroy; the caller
+ * must destroy it. Never NULL: the process aborts when memory runs out. */
 apr_pool_t *agent_waiter_registry_make_pool(agent_waiter_registry_t *registry);
 
 #endif

@@ -40,8 +40,7 @@ struct agent_waiter_t {
      * is subscribed; AGENT_UPDATES_NONE: it is not; AGENT_UPDATES_END_ONLY: to
      * the end of the run alone. */
     apr_int64_t last_event;
-    /* Events delivered for the next turn, in a pool of their own; NULL = none.
-     */
+    /* Events for the next turn, in a pool of their own; NULL = none. */
     apr_array_header_t *updates;
     apr_size_t updates_bytes;
     /* Events of the current turn; used by the owner only, without lock. */
@@ -100,7 +99,7 @@ typedef struct agent_updates_t {
     agent_db_pool_t *db;
     /* For the next query, under the registry's mutex. */
     struct agent_update_set_t *wanted;
-    /* Of the query that runs; the listen thread's own. */
+    /* Of the current query; used by the listen thread alone. */
     struct agent_update_set_t *queried;
 } agent_updates_t;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiters by key, by epoll serial and by heartbeat, and how many there may be.
- */
+/* Waiters by key, by epoll serial and by heartbeat, and their limits. */
 #include "table.h"
 
 void agent_waiter_table_init(agent_waiter_table_t *table,

@@ -6,29 +6,30 @@
 
 #include "state.h"
 
-/* tables: a pool that only the table's hashes use. */
+/* Initializes the table. tables: a pool that only its hashes use. */
 void agent_waiter_table_init(agent_waiter_table_t *table,
                              const agent_waiter_limits_t *limits,
                              apr_pool_t *tables);
 
-/* True: one more waiter is within the limits. False: *refusal is OVERLOADED or
- * ADDRESS_FULL. */
+/* Whether one more waiter is within the limits; otherwise *refusal is
+ * OVERLOADED or ADDRESS_FULL. */
 bool agent_waiter_table_accepts_locked(agent_error_id_t *refusal,
                                        const agent_waiter_table_t *table,
                                        bool parked, apr_uint64_t address);
 
-/* Adds a waiter, which is borrowed until it is removed, and counts it. */
+/* Add and remove a waiter, and count it. It is borrowed until it is removed. */
 void agent_waiter_table_add_locked(agent_waiter_table_t *table,
                                    agent_waiter_t *waiter);
 void agent_waiter_table_remove_locked(agent_waiter_table_t *table,
                                       agent_waiter_t *waiter);
 
-/* The first waiter for a key; the others follow by next. length: of the key,
- * or APR_HASH_KEY_STRING. */
+/* Returns the first waiter for a key, or NULL; the others follow by next.
+ * length: of the key, or APR_HASH_KEY_STRING. */
 agent_waiter_t *agent_waiter_table_find_locked(
     const agent_waiter_table_t *table, const char *key, apr_ssize_t length);
 
-/* NULL when the waiter has left. */
+/* Returns the waiter whose client is watched by this serial number; NULL when
+ * it has been removed. */
 agent_waiter_t *agent_waiter_table_find_serial_locked(
     const agent_waiter_table_t *table, apr_uint64_t serial);
 

@@ -9,14 +9,14 @@
 
 #include "state.h"
 
-/* When the next action is due; 0 = none is. */
+/* Returns when the next action is due; 0 if none is. */
 apr_time_t agent_timer_due_locked(const agent_waiter_registry_t *registry);
 
 /* Performs the actions that are due. */
 void agent_timer_run_locked(agent_waiter_registry_t *registry, apr_time_t now);
 
-/* Refuses new waiters and wakes streams; the other waiters are due to be woken
- * after grace. */
+/* Refuses new waiters and wakes streams; the other waiters are woken after
+ * grace. */
 void agent_timer_stop_locked(agent_waiter_registry_t *registry,
                              apr_interval_time_t grace);
 

@@ -32,7 +32,7 @@ typedef struct agent_parking_t {
     agent_waiter_registry_t *registry;
     /* Id of a run or thread, in the request's pool. */
     const char *key;
-    const char *account_id;
+    const char *deployment_id;
     bool is_stream;
     agent_turn_fn_t take_turn;
     /* In the request's pool. */

@@ -21,7 +21,7 @@
 #define PAUSE_MAX  apr_time_from_msec(50)
 
 typedef struct subscription_t {
-    const char *account_id;
+    const char *deployment_id;
     const char *run_id;
     /* Events after this number are asked for. */
     apr_int64_t after;
@@ -69,7 +69,8 @@ static void add_locked(update_set_t *set, const agent_waiter_t *waiter)
 
     if (found == NULL) {
         found = apr_palloc(set->pool, sizeof(*found));
-        found->account_id = apr_pstrdup(set->pool, waiter->params.account_id);
+        found->deployment_id = apr_pstrdup(set->pool,
+                                           waiter->params.deployment_id);
         found->run_id = apr_pstrdup(set->pool, waiter->params.key);
         found->after = waiter->last_event;
         apr_hash_set(set->runs, found->run_id, APR_HASH_KEY_STRING, found);
@@ -88,8 +89,8 @@ bool agent_updates_request_locked(agent_waiter_t *waiter)
     return true;
 }
 
-void agent_updates_note_change(agent_waiter_registry_t *registry,
-                               const char *key, apr_ssize_t length)
+void agent_updates_notify(agent_waiter_registry_t *registry, const char *key,
+                          apr_ssize_t length)
 {
     agent_waiter_t *waiter;
 
@@ -137,7 +138,7 @@ static void deliver_locked(agent_waiter_t *waiter, apr_int64_t seq,
 /* Columns of agent.read_updates(). */
 enum { COL_RUN, COL_SEQ, COL_NAME, COL_DATA };
 
-/* A row without an event says that the waiters of the run have to query. */
+/* Without an event in the row the waiters of the run have to query. */
 static void deliver_row_locked(const agent_waiter_registry_t *registry,
                                const agent_db_result_t *result, int row)
 {
@@ -190,7 +191,7 @@ static apr_status_t read_updates(agent_db_result_t **result,
 {
     apr_pool_t *pool = set->pool;
     int count = (int)apr_hash_count(set->runs);
-    const char **accounts = apr_palloc(pool, count * sizeof(*accounts));
+    const char **deployments = apr_palloc(pool, count * sizeof(*deployments));
     const char **runs = apr_palloc(pool, count * sizeof(*runs));
     const char **afters = apr_palloc(pool, count * sizeof(*afters));
     apr_hash_index_t *index = apr_hash_first(pool, set->runs);
@@ -201,13 +202,13 @@ static apr_status_t read_updates(agent_db_result_t **result,
     for (; index != NULL; index = apr_hash_next(index), i++) {
         const subscription_t *wanted = apr_hash_this_val(index);
 
-        accounts[i] = wanted->account_id;
+        deployments[i] = wanted->deployment_id;
         runs[i] = wanted->run_id;
         afters[i] = apr_psprintf(pool, "%" APR_INT64_T_FMT, wanted->after);
     }
     {
         const char *params[] = {
-            agent_db_array(accounts, (apr_size_t)count, pool),
+            agent_db_array(deployments, (apr_size_t)count, pool),
             agent_db_array(runs, (apr_size_t)count, pool),
             agent_db_array(afters, (apr_size_t)count, pool),
             APR_STRINGIFY(EVENTS_MAX)};

@@ -49,7 +49,7 @@ typedef struct agent_waiter_params_t {
     /* Id of the run or thread, a lower case UUID; borrowed. */
     const char *key;
     /* Owner of the run or thread; borrowed. */
-    const char *account_id;
+    const char *deployment_id;
     /* agent_client_address_number() of the client. */
     apr_uint64_t address;
     /* The client's socket, watched for disconnects; -1 = not watched. */
@@ -79,13 +79,14 @@ apr_status_t agent_waiter_register(agent_waiter_t **out,
                                    const agent_waiter_params_t *params,
                                    agent_error_t **err, apr_pool_t *pool);
 
-/* May be called twice. */
+/* Ends the registration; no effect if it has ended. */
 void agent_waiter_unregister(agent_waiter_t *waiter);
 
-/* Readable while a parked waiter has a reason to take. */
+/* Returns the eventfd, which is readable while a parked waiter has a reason to
+ * take; owned by the waiter. */
 int agent_waiter_descriptor(const agent_waiter_t *waiter);
 
-/* The descriptor was closed by its user. */
+/* To be called after the user of the descriptor has closed it. */
 void agent_waiter_forget_descriptor(agent_waiter_t *waiter);
 
 /* Begins a turn: takes the reasons since the last one; NONE when there are
@@ -122,12 +123,13 @@ void agent_waiter_subscribe(agent_waiter_t *waiter, apr_int64_t after);
 void agent_waiter_subscribe_end(agent_waiter_t *waiter);
 
 /*
- * The events that UPDATES announced: array of agent_run_event_t, valid until
- * agent_waiter_end_turn(). The first ones may have been queried already.
+ * Returns the events that UPDATES announced, an array of agent_run_event_t,
+ * valid until agent_waiter_end_turn(). The first ones may have been queried
+ * already.
  */
 const apr_array_header_t *agent_waiter_updates(const agent_waiter_t *waiter);
 
-/* The turn that a taken reason began has ended. */
+/* Ends the turn that a taken reason began. */
 void agent_waiter_end_turn(agent_waiter_t *waiter);
 
 #endif

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  the schema, its version, accounts and their assistants.
+-- Purpose:  the schema, its version, accounts, their deployments, graphs and assistants.
 -- Affects:  new objects only.
 -- Locks:    none on existing tables.
 -- Breaking: no.
@@ -30,35 +30,84 @@ create table agent.accounts (
     constraint accounts_pkey primary key (account_id),
     constraint accounts_name_key unique (name)
 );
-comment on table agent.accounts is
-    'Owners of data. Hot tables carry account_id without a foreign key to this table: '
-    'a key check would lock the one row of a busy account in every transaction of all its clients.';
-comment on column agent.accounts.account_id is 'Identifier; the first column of every key.';
+comment on table agent.accounts is 'Owners of deployments.';
+comment on column agent.accounts.account_id is 'Identifier.';
 comment on column agent.accounts.name is 'Display name, unique.';
 comment on column agent.accounts.created_at is 'When the account was created.';
 
+create table agent.deployments (
+    deployment_id  uuid        not null,
+    account_id     uuid        not null,
+    name           text        not null,
+    created_at     timestamptz not null default clock_timestamp(),
+    constraint deployments_pkey primary key (deployment_id),
+    constraint deployments_name_key unique (account_id, name),
+    constraint deployments_account_fkey foreign key (account_id) references agent.accounts,
+    constraint deployments_name_check check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
+);
+comment on table agent.deployments is
+    'Agent servers. Each is a data space: no function reads or changes rows of another deployment. Hot '
+    'tables carry deployment_id without a foreign key to this table: a key check would lock the one row '
+    'of a busy deployment in every transaction of all its clients.';
+comment on column agent.deployments.deployment_id is 'Identifier; part of every key of the data.';
+comment on column agent.deployments.account_id is 'Owner.';
+comment on column agent.deployments.name is
+    'Name, unique within the account; fits into a label of a host name.';
+comment on column agent.deployments.created_at is 'When the deployment was created.';
+
+-- Fixed identifiers, the same in every database.
 insert into agent.accounts (account_id, name)
-values ('00000000-0000-0000-0000-000000000001', 'default');
+values ('00000000-0000-0000-0000-00000000000a', 'default');
+insert into agent.deployments (deployment_id, account_id, name)
+values ('00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-00000000000a', 'default');
+
+create table agent.graphs (
+    deployment_id  uuid        not null,
+    graph_id       text        not null,
+    description    text,
+    schemas        json,
+    drawing        json,
+    error          json,
+    runtime        json,
+    reported_at    timestamptz not null,
+    constraint graphs_pkey primary key (deployment_id, graph_id),
+    constraint graphs_deployment_fkey foreign key (deployment_id) references agent.deployments
+);
+comment on table agent.graphs is
+    'What runners reported about the graphs of a deployment when they started (`ready` of the runner protocol). '
+    'A graph that no configuration has any longer keeps its row.';
+comment on column agent.graphs.deployment_id is 'Its deployment.';
+comment on column agent.graphs.graph_id is 'Name of the graph, unique within the deployment.';
+comment on column agent.graphs.description is 'Free text or null.';
+comment on column agent.graphs.schemas is
+    'Object of JSON schemas: input_schema, output_schema, state_schema, config_schema, context_schema; null when '
+    'none were reported.';
+comment on column agent.graphs.drawing is 'Object with nodes and edges; null when none was reported.';
+comment on column agent.graphs.error is
+    'Object with error and message when the graph could not be loaded; else null.';
+comment on column agent.graphs.runtime is
+    'Object with the language, the library and their versions; null when none was reported.';
+comment on column agent.graphs.reported_at is 'When a runner first reported this content.';
 
 create table agent.assistants (
-    account_id    uuid        not null,
-    assistant_id  uuid        not null,
-    graph_id      text        not null,
-    name          text        not null,
-    description   text,
-    config        jsonb       not null default '{}',
-    context       json        not null default '{}',
-    metadata      jsonb       not null default '{}',
-    version       integer     not null default 1,
-    created_at    timestamptz not null,
-    updated_at    timestamptz not null,
-    constraint assistants_pkey primary key (account_id, assistant_id),
-    constraint assistants_account_fkey foreign key (account_id) references agent.accounts,
+    deployment_id  uuid        not null,
+    assistant_id   uuid        not null,
+    graph_id       text        not null,
+    name           text        not null,
+    description    text,
+    config         jsonb       not null default '{}',
+    context        json        not null default '{}',
+    metadata       jsonb       not null default '{}',
+    version        integer     not null default 1,
+    created_at     timestamptz not null,
+    updated_at     timestamptz not null,
+    constraint assistants_pkey primary key (deployment_id, assistant_id),
+    constraint assistants_deployment_fkey foreign key (deployment_id) references agent.deployments,
     constraint assistants_version_positive check (version > 0)
 );
 comment on table agent.assistants is
-    'A graph with its settings. The first run that names a graph creates its system assistant.';
-comment on column agent.assistants.account_id is 'Owner.';
+    'A graph with its settings. The system assistant of a graph is created when a runner first reports the graph.';
+comment on column agent.assistants.deployment_id is 'Its deployment.';
 comment on column agent.assistants.assistant_id is
     'Identifier; UUIDv5 of the graph name for system assistants.';
 comment on column agent.assistants.graph_id is 'The graph that it runs.';

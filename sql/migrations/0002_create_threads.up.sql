@@ -6,7 +6,7 @@
 set local lock_timeout = '2s';
 
 create table agent.threads (
-    account_id          uuid        not null,
+    deployment_id       uuid        not null,
     thread_id           uuid        not null,
     status              text        not null default 'idle',
     temporary           boolean     not null default false,
@@ -20,15 +20,15 @@ create table agent.threads (
     created_at          timestamptz not null,
     updated_at          timestamptz not null,
     state_updated_at    timestamptz,
-    constraint threads_pkey primary key (account_id, thread_id),
+    constraint threads_pkey primary key (deployment_id, thread_id),
     constraint threads_status_check
         check (status in ('idle', 'busy', 'interrupted', 'error')),
     constraint threads_active_check check ((status = 'busy') = (active_run_id is not null))
 ) with (fillfactor = 70);
 comment on table agent.threads is
     'A conversation. Every change to its runs and its state locks this row first.';
-comment on column agent.threads.account_id is 'Owner.';
-comment on column agent.threads.thread_id is 'Identifier, unique within the account.';
+comment on column agent.threads.deployment_id is 'Its deployment.';
+comment on column agent.threads.thread_id is 'Identifier, unique within the deployment.';
 comment on column agent.threads.status is
     'busy exactly while the thread has an unfinished run; create_run relies on it.';
 comment on column agent.threads.temporary is
@@ -49,15 +49,15 @@ comment on column agent.threads.updated_at is 'When it was last changed.';
 comment on column agent.threads.state_updated_at is 'When the head last moved.';
 
 create table agent.thread_expiries (
-    account_id  uuid        not null,
-    thread_id   uuid        not null,
-    expires_at  timestamptz not null,
-    constraint thread_expiries_pkey primary key (account_id, thread_id)
+    deployment_id  uuid        not null,
+    thread_id      uuid        not null,
+    expires_at     timestamptz not null,
+    constraint thread_expiries_pkey primary key (deployment_id, thread_id)
 );
 comment on table agent.thread_expiries is
-    'Threads scheduled for deletion. A table of its own, so that threads and runs have no index on '
+    'Threads scheduled for deletion. A separate table, so that threads and runs have no index on '
     'a column that each end of a run changes.';
-comment on column agent.thread_expiries.account_id is 'Owner.';
+comment on column agent.thread_expiries.deployment_id is 'Its deployment.';
 comment on column agent.thread_expiries.thread_id is 'The thread.';
 comment on column agent.thread_expiries.expires_at is 'Not deleted before.';
 
@@ -78,7 +78,7 @@ comment on column agent.channel_value.is_list is
 comment on column agent.channel_value.digests is 'Keys in agent.checkpoint_blobs, in order.';
 
 create table agent.checkpoints (
-    account_id            uuid                   not null,
+    deployment_id         uuid                   not null,
     thread_id             uuid                   not null,
     checkpoint_id         uuid                   not null,
     parent_checkpoint_id  uuid,
@@ -90,10 +90,10 @@ create table agent.checkpoints (
     opaque                json,
     state_bytes           bigint                 not null,
     created_at            timestamptz            not null,
-    constraint checkpoints_pkey primary key (account_id, thread_id, checkpoint_id)
+    constraint checkpoints_pkey primary key (deployment_id, thread_id, checkpoint_id)
 );
 comment on table agent.checkpoints is 'Snapshots of a thread''s state, one per step of a run.';
-comment on column agent.checkpoints.account_id is 'Owner.';
+comment on column agent.checkpoints.deployment_id is 'Its deployment.';
 comment on column agent.checkpoints.thread_id is 'The thread.';
 comment on column agent.checkpoints.checkpoint_id is
     'Identifier made by the runner; ordered by time within a run.';
@@ -111,30 +111,30 @@ comment on column agent.checkpoints.state_bytes is
 comment on column agent.checkpoints.created_at is 'When it was saved.';
 
 create table agent.checkpoint_blobs (
-    account_id  uuid not null,
-    thread_id   uuid not null,
-    digest      uuid not null,
-    content     text not null,
-    constraint checkpoint_blobs_pkey primary key (account_id, thread_id, digest)
+    deployment_id  uuid not null,
+    thread_id      uuid not null,
+    digest         uuid not null,
+    content        text not null,
+    constraint checkpoint_blobs_pkey primary key (deployment_id, thread_id, digest)
 );
 comment on table agent.checkpoint_blobs is
     'Values of checkpoints, each stored once per thread: the 20 snapshots of a chat share its '
     'messages.';
-comment on column agent.checkpoint_blobs.account_id is 'Owner.';
+comment on column agent.checkpoint_blobs.deployment_id is 'Its deployment.';
 comment on column agent.checkpoint_blobs.thread_id is
     'The thread; threads share no content, so that one can be deleted as a whole.';
 comment on column agent.checkpoint_blobs.digest is 'First 128 bits of the SHA-256 of content.';
 comment on column agent.checkpoint_blobs.content is 'JSON text of the value.';
 
 create table agent.blob_sweeps (
-    account_id  uuid        not null,
-    thread_id   uuid        not null,
-    due_at      timestamptz not null,
-    constraint blob_sweeps_pkey primary key (account_id, thread_id)
+    deployment_id  uuid        not null,
+    thread_id      uuid        not null,
+    due_at         timestamptz not null,
+    constraint blob_sweeps_pkey primary key (deployment_id, thread_id)
 );
 comment on table agent.blob_sweeps is
     'Threads with deleted checkpoints: agent.sweep_blobs deletes the values that only those had.';
-comment on column agent.blob_sweeps.account_id is 'Owner.';
+comment on column agent.blob_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.blob_sweeps.thread_id is 'The thread.';
 comment on column agent.blob_sweeps.due_at is 'Not swept before.';
 create index blob_sweeps_due on agent.blob_sweeps (due_at);

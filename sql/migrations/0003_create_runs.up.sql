@@ -6,7 +6,7 @@
 set local lock_timeout = '2s';
 
 create table agent.runs (
-    account_id           uuid        not null,
+    deployment_id        uuid        not null,
     run_id               uuid        not null,
     thread_id            uuid        not null,
     thread_seq           bigint      not null,
@@ -33,7 +33,6 @@ create table agent.runs (
     last_event_seq       bigint,
     events_bucket        date        not null,
     error                json,
-    cancelled            boolean     not null default false,
     idempotency_key      text,
     request_hash         text,
     temporary            boolean     not null default false,
@@ -41,8 +40,8 @@ create table agent.runs (
     started_at           timestamptz,
     updated_at           timestamptz not null,
     finished_at          timestamptz,
-    constraint runs_pkey primary key (run_id, account_id),
-    constraint runs_thread_seq_key unique (thread_id, account_id, thread_seq),
+    constraint runs_pkey primary key (run_id, deployment_id),
+    constraint runs_thread_seq_key unique (thread_id, deployment_id, thread_seq),
     constraint runs_status_check
         check (status in ('pending', 'success', 'interrupted', 'error', 'timeout')),
     constraint runs_multitask_strategy_check
@@ -51,11 +50,11 @@ create table agent.runs (
     constraint runs_last_event_seq_check check ((finished_at is null) = (last_event_seq is null))
 ) with (fillfactor = 85);
 comment on constraint runs_pkey on agent.runs is
-    'run_id comes first: it alone finds the row; account_id separates the accounts.';
+    'run_id comes first: it alone finds the row; deployment_id separates the deployments.';
 comment on constraint runs_thread_seq_key on agent.runs is 'Lists the runs of a thread in their order.';
 comment on table agent.runs is
     'The record of a run, kept after its end. Updated once, when the run becomes final.';
-comment on column agent.runs.account_id is 'Owner.';
+comment on column agent.runs.deployment_id is 'Its deployment.';
 comment on column agent.runs.run_id is
     'Identifier, UUIDv7: rows and index entries arrive in order.';
 comment on column agent.runs.thread_id is 'The thread it runs on.';
@@ -93,7 +92,6 @@ comment on column agent.runs.last_event_seq is
 comment on column agent.runs.events_bucket is
     'Day partition of its events: the day of its first attempt, before that the day of its creation.';
 comment on column agent.runs.error is 'Object with error and message when the run failed.';
-comment on column agent.runs.cancelled is 'True when a cancel led to the final status.';
 comment on column agent.runs.idempotency_key is 'Key of the creating request, or null.';
 comment on column agent.runs.request_hash is
     'Hash of the creating request, compared when the key is used again.';
@@ -103,9 +101,9 @@ comment on column agent.runs.started_at is 'When its first attempt was claimed; 
 comment on column agent.runs.updated_at is 'When the record was last changed.';
 comment on column agent.runs.finished_at is 'When it became final.';
 
-create unique index runs_idempotency_key on agent.runs (account_id, idempotency_key)
+create unique index runs_idempotency_key on agent.runs (deployment_id, idempotency_key)
     where idempotency_key is not null;
-comment on index agent.runs_idempotency_key is 'One run per key and account.';
+comment on index agent.runs_idempotency_key is 'One run per key and deployment.';
 
 create sequence agent.run_ready_seq as bigint;
 comment on sequence agent.run_ready_seq is
@@ -113,27 +111,26 @@ comment on sequence agent.run_ready_seq is
     'relies on numbers close to that order.';
 
 create table agent.run_queue (
-    account_id           uuid        not null,
-    run_id               uuid        not null,
-    thread_id            uuid        not null,
-    thread_seq           bigint      not null,
-    graph_id             text        not null,
-    state                text        not null,
-    cancel               text,
-    attempts             smallint    not null default 0,
-    max_attempts         smallint    not null default 3,
-    epoch                integer     not null default 0,
-    worker_id            bigint,
-    ready_seq            bigint,
-    not_before           timestamptz,
-    timeout_sec          integer,
-    events_bucket        date        not null,
-    base_checkpoint_id   uuid,
-    started_at           timestamptz,
-    request_bytes        integer,
-    max_shared           smallint,
-    times_cleared        smallint    not null default 0,
-    constraint run_queue_pkey primary key (run_id, account_id),
+    deployment_id       uuid        not null,
+    run_id              uuid        not null,
+    thread_id           uuid        not null,
+    thread_seq          bigint      not null,
+    graph_id            text        not null,
+    state               text        not null,
+    cancel              text,
+    attempts            smallint    not null default 0,
+    max_attempts        smallint    not null default 3,
+    epoch               integer     not null default 0,
+    worker_id           bigint,
+    ready_seq           bigint,
+    not_before          timestamptz,
+    events_bucket       date        not null,
+    base_checkpoint_id  uuid,
+    started_at          timestamptz,
+    request_bytes       integer,
+    max_shared          smallint,
+    times_cleared       smallint    not null default 0,
+    constraint run_queue_pkey primary key (run_id, deployment_id),
     constraint run_queue_state_check check (state in ('blocked', 'ready', 'leased')),
     constraint run_queue_cancel_check check (cancel in ('interrupt', 'rollback')),
     constraint run_queue_ready_check check (state <> 'ready' or ready_seq is not null),
@@ -153,12 +150,12 @@ comment on constraint run_queue_pkey on agent.run_queue is
 comment on table agent.run_queue is
     'One narrow row per unfinished run; deleted when the run becomes final, so that the table '
     'stays small.';
-comment on column agent.run_queue.account_id is 'Owner.';
+comment on column agent.run_queue.deployment_id is 'Its deployment.';
 comment on column agent.run_queue.run_id is 'The run.';
 comment on column agent.run_queue.thread_id is 'Its thread.';
 comment on column agent.run_queue.thread_seq is
     'Number within the thread; blocked runs are promoted in this order.';
-comment on column agent.run_queue.graph_id is 'Graph to execute; workers claim by it.';
+comment on column agent.run_queue.graph_id is 'Graph to execute; workers claim by deployment and graph.';
 comment on column agent.run_queue.state is
     'blocked by an earlier run of the thread, ready, or leased to a worker.';
 comment on column agent.run_queue.cancel is
@@ -172,8 +169,6 @@ comment on column agent.run_queue.worker_id is 'Holder of the lease; null when n
 comment on column agent.run_queue.ready_seq is 'New number each time the run becomes ready.';
 comment on column agent.run_queue.not_before is
     'Delays a ready run; claim_runs clears it when it is due.';
-comment on column agent.run_queue.timeout_sec is
-    'Time limit of one attempt, null for the worker''s own.';
 comment on column agent.run_queue.events_bucket is 'Copy of runs.events_bucket.';
 comment on column agent.run_queue.base_checkpoint_id is
     'Head of the thread when the run became ready; a rollback restores it.';
@@ -186,22 +181,22 @@ comment on column agent.run_queue.max_shared is
 comment on column agent.run_queue.times_cleared is
     'How often it was a suspect and its limit was lifted; the supervisor then executes it apart for longer.';
 
-create unique index run_queue_one_active on agent.run_queue (account_id, thread_id)
+create unique index run_queue_one_active on agent.run_queue (deployment_id, thread_id)
     where state in ('ready', 'leased');
 comment on index agent.run_queue_one_active is
     'At most one active run per thread, as a database rule.';
-create index run_queue_ready on agent.run_queue (graph_id, ready_seq)
+create index run_queue_ready on agent.run_queue (deployment_id, graph_id, ready_seq)
     where state = 'ready' and not_before is null and max_shared is null;
 comment on index agent.run_queue_ready is
     'Scanned by claim_runs; without blocked, delayed and leased runs.';
-create index run_queue_suspects on agent.run_queue (graph_id, ready_seq)
+create index run_queue_suspects on agent.run_queue (deployment_id, graph_id, ready_seq)
     where state = 'ready' and not_before is null and max_shared is not null;
 comment on index agent.run_queue_suspects is
     'The same for suspects.';
 create index run_queue_delayed on agent.run_queue (not_before)
     where state = 'ready' and not_before is not null;
 comment on index agent.run_queue_delayed is 'Ready runs with a delay.';
-create index run_queue_blocked on agent.run_queue (account_id, thread_id, thread_seq)
+create index run_queue_blocked on agent.run_queue (deployment_id, thread_id, thread_seq)
     where state = 'blocked';
 comment on index agent.run_queue_blocked is 'Finds the next run of a thread.';
 create index run_queue_leased on agent.run_queue (worker_id) where worker_id is not null;
@@ -209,7 +204,7 @@ comment on index agent.run_queue_leased is
     'Finds the runs of a worker.';
 
 create table agent.run_events (
-    account_id     uuid    not null,
+    deployment_id  uuid    not null,
     bucket         date    not null,
     run_id         uuid    not null,
     seq            bigint  not null,
@@ -217,13 +212,13 @@ create table agent.run_events (
     event          text    not null,
     data           text,
     checkpoint_id  uuid,
-    constraint run_events_pkey primary key (account_id, bucket, run_id, seq),
+    constraint run_events_pkey primary key (deployment_id, bucket, run_id, seq),
     constraint run_events_content_check check ((data is null) <> (checkpoint_id is null))
 ) partition by range (bucket);
 comment on table agent.run_events is
     'The events of runs, by day, so that retention drops a table and deletes no row. One fenced writer '
     'per run, numbers without gaps from 0: a reader''s cursor is "seq greater than the last one read".';
-comment on column agent.run_events.account_id is 'Owner.';
+comment on column agent.run_events.deployment_id is 'Its deployment.';
 comment on column agent.run_events.bucket is
     'Day of the run''s first attempt; chooses the partition.';
 comment on column agent.run_events.run_id is 'The run.';
@@ -241,38 +236,38 @@ comment on table agent.run_events_default is
     'Rows of days without a partition; empty while agent.maintain_partitions is called daily.';
 
 create table agent.event_sweeps (
-    account_id uuid not null,
-    bucket     date not null,
-    run_id     uuid not null,
-    constraint event_sweeps_pkey primary key (account_id, bucket, run_id)
+    deployment_id  uuid not null,
+    bucket         date not null,
+    run_id         uuid not null,
+    constraint event_sweeps_pkey primary key (deployment_id, bucket, run_id)
 );
 comment on table agent.event_sweeps is
     'Deleted runs that had more events than one statement deletes: agent.sweep_events deletes the rest.';
-comment on column agent.event_sweeps.account_id is 'Owner.';
+comment on column agent.event_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.event_sweeps.bucket is 'Partition of the events.';
-comment on column agent.event_sweeps.run_id is 'The run, which has no record any longer.';
+comment on column agent.event_sweeps.run_id is 'The run, which no longer has a record.';
 
 create table agent.usage_events (
-    account_id    uuid        not null,
-    run_id        uuid        not null,
-    thread_id     uuid        not null,
-    assistant_id  uuid        not null,
-    graph_id      text        not null,
-    status        text        not null,
-    attempts      smallint    not null,
-    epoch         integer     not null,
-    worker_id     bigint,
-    created_at    timestamptz not null,
-    started_at    timestamptz,
-    finished_at   timestamptz not null,
-    constraint usage_events_pkey primary key (account_id, run_id),
+    deployment_id  uuid        not null,
+    run_id         uuid        not null,
+    thread_id      uuid        not null,
+    assistant_id   uuid        not null,
+    graph_id       text        not null,
+    status         text        not null,
+    attempts       smallint    not null,
+    epoch          integer     not null,
+    worker_id      bigint,
+    created_at     timestamptz not null,
+    started_at     timestamptz,
+    finished_at    timestamptz not null,
+    constraint usage_events_pkey primary key (deployment_id, run_id),
     constraint usage_events_status_check
         check (status in ('success', 'interrupted', 'error', 'timeout', 'rolled_back'))
 );
 comment on table agent.usage_events is
     'One row per run that ended, for billing, written in the transaction that ends it. Kept when run '
     'and thread are deleted. Also shows which worker ended a run when a batch is repeated after an unclear commit.';
-comment on column agent.usage_events.account_id is 'Owner.';
+comment on column agent.usage_events.deployment_id is 'Its deployment.';
 comment on column agent.usage_events.run_id is 'The run.';
 comment on column agent.usage_events.thread_id is 'Its thread.';
 comment on column agent.usage_events.assistant_id is 'Its assistant.';

@@ -23,6 +23,7 @@ create type agent.run_request as (
     if_not_exists     text,
     after_seconds     double precision,
     durability        text,
+    checkpoint_during boolean,
     on_completion     text
 );
 comment on type agent.run_request is
@@ -44,11 +45,13 @@ comment on column agent.run_request.checkpoint is 'The same, as an object with c
 comment on column agent.run_request.if_not_exists is 'create: a missing thread is created.';
 comment on column agent.run_request.after_seconds is 'Delay before the run may start.';
 comment on column agent.run_request.durability is 'When the runner saves checkpoints.';
+comment on column agent.run_request.checkpoint_during is
+    'Former name of durability: true is async, false is exit.';
 comment on column agent.run_request.on_completion is
     'keep: the thread of a stateless run is not temporary.';
 
-create type agent.run_report as (
-    account_id      uuid,
+create type agent.leased_run as (
+    deployment_id   uuid,
     run_id          uuid,
     epoch           integer,
     locks_thread    boolean,
@@ -56,38 +59,38 @@ create type agent.run_report as (
     error           json,
     last_event_seq  bigint
 );
-comment on type agent.run_report is
-    'A run as its worker names it, and what the worker reports about it. See agent.make_report.';
-comment on column agent.run_report.account_id is 'Owner.';
-comment on column agent.run_report.run_id is 'The run.';
-comment on column agent.run_report.epoch is 'The lease that the worker claims to hold.';
-comment on column agent.run_report.locks_thread is 'Whether more than events is written, which needs the lock of the thread.';
-comment on column agent.run_report.status is
+comment on type agent.leased_run is
+    'A run under a lease that a worker holds or held, with what the worker reports about it. See '
+    'agent.make_leased_run.';
+comment on column agent.leased_run.deployment_id is 'Its deployment.';
+comment on column agent.leased_run.run_id is 'The run.';
+comment on column agent.leased_run.epoch is 'Number of the lease.';
+comment on column agent.leased_run.locks_thread is
+    'Whether the worker writes more than events, which requires the lock of the thread.';
+comment on column agent.leased_run.status is
     'success, error, interrupted or timeout when the run ended, else null.';
-comment on column agent.run_report.error is 'Object with error and message, or null.';
-comment on column agent.run_report.last_event_seq is
+comment on column agent.leased_run.error is 'Object with error and message, or null.';
+comment on column agent.leased_run.last_event_seq is
     'Number of the last event reported with it, null for none.';
 
 create type agent.run_end as (
-    account_id      uuid,
+    deployment_id   uuid,
     thread_id       uuid,
     run_id          uuid,
     status          text,
     error           json,
-    cancelled       boolean,
     last_event_seq  bigint
 );
 comment on type agent.run_end is 'A run that becomes final. See agent.make_end.';
-comment on column agent.run_end.account_id is 'Owner.';
+comment on column agent.run_end.deployment_id is 'Its deployment.';
 comment on column agent.run_end.thread_id is 'Its thread.';
 comment on column agent.run_end.run_id is 'The run.';
 comment on column agent.run_end.status is 'The final status.';
 comment on column agent.run_end.error is 'Object with error and message, or null.';
-comment on column agent.run_end.cancelled is 'Whether a cancel led to it.';
 comment on column agent.run_end.last_event_seq is 'Number of its last event; null = to be read from its events.';
 
 create type agent.batch_event as (
-    account_id     uuid,
+    deployment_id  uuid,
     run_id         uuid,
     epoch          integer,
     seq            bigint,
@@ -96,9 +99,9 @@ create type agent.batch_event as (
     checkpoint_id  uuid
 );
 comment on type agent.batch_event is 'An event of a batch. See agent.make_event.';
-comment on column agent.batch_event.account_id is 'Owner.';
+comment on column agent.batch_event.deployment_id is 'Its deployment.';
 comment on column agent.batch_event.run_id is 'The run.';
-comment on column agent.batch_event.epoch is 'The lease.';
+comment on column agent.batch_event.epoch is 'Number of the lease.';
 comment on column agent.batch_event.seq is 'Number of the event within the run.';
 comment on column agent.batch_event.event is 'Name of the event.';
 comment on column agent.batch_event.data is 'JSON text, or null when checkpoint_id is set.';
@@ -119,7 +122,7 @@ comment on column agent.channel_content.digests is 'Digest of each content.';
 comment on column agent.channel_content.contents is 'JSON texts.';
 
 create type agent.batch_checkpoint as (
-    account_id            uuid,
+    deployment_id         uuid,
     run_id                uuid,
     epoch                 integer,
     checkpoint_id         uuid,
@@ -131,9 +134,9 @@ create type agent.batch_checkpoint as (
     opaque                json
 );
 comment on type agent.batch_checkpoint is 'A checkpoint of a batch.';
-comment on column agent.batch_checkpoint.account_id is 'Owner.';
+comment on column agent.batch_checkpoint.deployment_id is 'Its deployment.';
 comment on column agent.batch_checkpoint.run_id is 'The run.';
-comment on column agent.batch_checkpoint.epoch is 'The lease.';
+comment on column agent.batch_checkpoint.epoch is 'Number of the lease.';
 comment on column agent.batch_checkpoint.checkpoint_id is 'Identifier made by the runner.';
 comment on column agent.batch_checkpoint.parent_checkpoint_id is 'The snapshot that preceded it.';
 comment on column agent.batch_checkpoint.channels is 'The values, split.';

@@ -2,16 +2,16 @@
 # Invalid requests: a 4xx with detail and code, never 500, and no row written.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(read_to_end);
 use AgentTest::Database;
 use Test::More;
 
 my $client = AgentTest::Client->new;
-my $thread = $client->create_thread->{thread_id};
+my $thread = $client->new_thread;
 my $RUNS = "/threads/$thread/runs";
 my $HOST = "Host: $client->{address}";
 
-# The status line of raw bytes; connections end by themselves.
+# The status of the response to raw bytes; the requests end the connection.
 sub raw_status {
     my ($bytes) = @_;
     my ($status) = $client->exchange($bytes) =~ m{\AHTTP/\d\.\d (\d+)};
@@ -28,7 +28,7 @@ sub is_refused {
     my ($answer, $status, $what) = @_;
     is $answer->{status}, $status, "$what is $status";
     ok length $answer->{json}{detail} && length $answer->{json}{code},
-        "$what: detail and code" if $status != 0;
+        "$what: the response has detail and code";
     return;
 }
 
@@ -43,7 +43,7 @@ my @not_json = (
     "{\"a\":\"\xff\"}", "{\"a\":\"\xc0\xaf\"}", "{\"a\":\"\xed\xa0\x80\"}",
     "{\"a\":\"\xf4\x90\x80\x80\"}", "\0", "{}\0", 'a=1&b=2',
 );
-is_refused($client->post('/threads', $_), 400, 'body ' . printable($_))
+is_refused($client->post('/threads', $_), 400, 'create thread: body ' . printable($_))
     for @not_json;
 my @not_storable = (
     '{"metadata":{"a":"\u0000"}}', '{"metadata":{"a\u0000b":1}}',
@@ -58,10 +58,10 @@ my @not_storable = (
     '{"metadata":{"' . 'k' x 300 . '":1}}',
     '{"metadata":{"a":"' . 'v' x 600 . '"}}',
 );
-is_refused($client->post('/threads', $_), 422, 'body ' . printable($_))
+is_refused($client->post('/threads', $_), 422, 'create thread: body ' . printable($_))
     for @not_storable;
 is_refused($client->post('/threads', '{"metadata":{"a":' . '[' x 119 . ']' x 119 . '}}'),
-    422, 'a body of 121 levels');
+    422, 'create thread: a body of 121 levels');
 is sql($COUNT), $count,
     'create thread: a refused body creates no thread';
 
@@ -103,7 +103,7 @@ my %bad_runs = (
 );
 for my $body (sort keys %bad_runs) {
     my $answer = $client->post($RUNS, $body);
-    is_refused($answer, 422, $body);
+    is_refused($answer, 422, "create run: body $body");
     like $answer->{json}{detail}, qr/\A\Q$bad_runs{$body}\E: /, "create run: the detail points at $bad_runs{$body}";
 }
 is sql("select count(*) from agent.runs where thread_id = '$thread'"), 1,
@@ -113,7 +113,7 @@ my $checkpoint = $client->post($RUNS, {
     assistant_id  => 'agent',
     checkpoint_id => '01890000-0000-7000-8000-000000000000',
 });
-is_refused($checkpoint, 404, 'an unknown checkpoint');
+is_refused($checkpoint, 404, 'create run: an unknown checkpoint');
 
 # Only the graph can check the shape of an input: the run fails, not the request.
 my $odd = $client->post($RUNS,
@@ -159,7 +159,7 @@ my $cut = $client->connection;
 syswrite $cut, "POST $RUNS HTTP/1.1\r\n$HOST\r\nTransfer-Encoding: chunked\r\n\r\n"
     . "19\r\n{\"assistant_id\":\"agent\"}\r\n";
 shutdown $cut, 1;
-AgentTest::Client::read_to_end($cut);
+read_to_end($cut);
 is sql("select count(*) from agent.runs where thread_id = '$thread'"), $runs,
     'body: a cut chunked body creates no run even if its JSON is complete';
 
@@ -173,7 +173,7 @@ for my $name (qw(x-user-id x-api-key Idempotency-Key)) {
         '{"assistant_id":"agent"}'), 400, "headers: $name sent twice is 400";
 }
 is raw_status("GET /ok HTTP/1.1\r\n$HOST\r\nConnection: close\r\nx-a: "
-        . 'x' x 9000 . "\r\n\r\n"), 400, 'headers: one of 9,000 bytes is 400';
+        . 'x' x 9000 . "\r\n\r\n"), 400, 'headers: a header of 9,000 bytes is 400';
 
 # ---- paths and methods ----
 for my $path ('/', '/thread', '/threads/', "/threads/$thread/", '/threads/x',
@@ -182,7 +182,7 @@ for my $path ('/', '/thread', '/threads/', "/threads/$thread/", '/threads/x',
     '/threads/%c0%ae', "/threads/$thread%00", '/threads%2f' . $thread,
     "/threads/$thread/runs/..;/x", '/%0d%0aX:y', "/\xc3\xa9", '/threads\\x') {
     my $status = raw_status("GET $path HTTP/1.1\r\n$HOST\r\nConnection: close\r\n\r\n");
-    like $status, qr/\A40[04]\z/, 'path ' . printable(substr $path, 0, 60)
+    like $status, qr/\A40[04]\z/, 'paths: ' . printable(substr $path, 0, 60)
         . " is $status";
 }
 my %methods = ("/threads" => [qw(GET PUT DELETE PATCH)],
@@ -191,8 +191,8 @@ my %methods = ("/threads" => [qw(GET PUT DELETE PATCH)],
 for my $path (sort keys %methods) {
     for my $method (@{ $methods{$path} }) {
         my $answer = $client->request($method, $path);
-        is_refused($answer, 405, "$method $path");
-        ok $answer->{headers}{allow}, "$method $path: the 405 has Allow";
+        is_refused($answer, 405, "methods: $method $path");
+        ok $answer->{headers}{allow}, "methods: the 405 of $method $path has Allow";
     }
 }
 like raw_status("$_ /ok HTTP/1.1\r\n$HOST\r\nConnection: close\r\n\r\n"),
@@ -205,7 +205,7 @@ is $head->{body} // '', '', 'methods: HEAD has no body';
 is $client->get("/threads/$thread/runs?$_")->{status}, 400,
     "query: $_ is 400" for ('limit=%zz', 'limit=%00', 'limit=%ff', '%ff=1');
 
-is $client->get('/ok?check_db=1')->{status}, 200, 'the server still serves requests';
+is $client->get('/ok?check_db=1')->{status}, 200, 'bad input: the server still serves requests';
 
 sub printable {
     my ($text) = @_;

@@ -2,17 +2,11 @@
 # POST /runs/batch: many stateless runs, all or none.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(run_body);
 use Cpanel::JSON::XS;
 use Test::More;
 
 my $client = AgentTest::Client->new;
-
-sub run_body {
-    my ($text, %more) = @_;
-    return { assistant_id => 'agent', %more,
-        input => { messages => [ { role => 'user', content => $text } ] } };
-}
 
 sub batch { return $client->post('/runs/batch', [@_]) }
 
@@ -21,13 +15,13 @@ is $answer->{status}, 200, 'batch: the response is 200';
 my @runs = @{ $answer->{json} };
 is_deeply [ map { $_->{kwargs}{input}{messages}[0]{content} } @runs ],
     [ map { "text $_" } 1 .. 20 ], 'batch: the records are in the order of the request';
-is_deeply [ map { $_->{status} } @runs ], [ ('pending') x 20 ], 'batch: the runs are pending in the response';
+is_deeply [ map { $_->{status} } @runs ], [ ('pending') x 20 ], 'batch: the records are pending';
 my %threads = map { $_->{thread_id} => 1 } @runs;
 is scalar keys %threads, 20, 'batch: each run has its own thread';
 is_deeply [ map { $client->join_run($_)->{messages}[0]{content} } @runs ],
     [ map { "text $_" } 1 .. 20 ], 'batch: all runs are executed';
 
-my ($one) = @{ batch(run_body('alone', input => undef))->{json} };
+my ($one) = @{ batch(run_body('alone'))->{json} };
 is_deeply $one->{kwargs}{temporary}, Cpanel::JSON::XS::true, 'batch: threads are temporary by default';
 
 my $raw = '[{"assistant_id":"agent","input":{"a":1.10,"b":9007199254740993}},'
@@ -61,9 +55,9 @@ for my $id ('nobody', $unknown) {
 }
 for my $case ([ 'nobody', undef, 404, qr{\A/1: No assistant} ], [ 'agent', 'http://127.0.0.1/', 422, qr{\A/1/webhook: } ]) {
     my ($assistant, $webhook, $status, $detail) = @$case;
-    my $told = batch(run_body('x'), run_body('y', assistant_id => $assistant, webhook => $webhook));
-    is $told->{status}, $status, "batch: a check of an item against the configuration is $status";
-    like $told->{json}{detail}, $detail, "batch: the detail of a $status points at the item";
+    my $refused = batch(run_body('x'), run_body('y', assistant_id => $assistant, webhook => $webhook));
+    is $refused->{status}, $status, "batch: a check of an item against the configuration is $status";
+    like $refused->{json}{detail}, $detail, "batch: the detail of a $status points at the item";
 }
 is $client->post('/runs/batch', '[{]')->{status}, 400, 'batch: a body that is not JSON is 400';
 my $keyed = $client->post('/runs/batch', [ run_body('x') ], { 'Idempotency-Key' => 'k' });

@@ -2,21 +2,18 @@
 # POST .../cancel: interrupt and rollback, with and without wait.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(run_path);
 use AgentTest::Wait;
 use Test::More;
 
 my $client = AgentTest::Client->new;
 
-sub path { return AgentTest::Client::run_path($_[0]) }
-sub new_thread { return $client->create_thread->{thread_id} }
-
-my $thread = new_thread();
+my $thread = $client->new_thread;
 my $run = $client->create_run($thread, 'sleep 60000');
 # Only a run that has begun leaves a state to resume from.
 wait_for('the run to execute',
     sub { @{ $client->get_state($thread)->{next} || [] } });
-my $cancelled = $client->post(path($run) . '/cancel');
+my $cancelled = $client->post(run_path($run) . '/cancel');
 is $cancelled->{status}, 202, 'cancel: an active run is 202';
 is $cancelled->{body}, '', 'cancel: the response has no body';
 $client->join_run($run);
@@ -25,12 +22,12 @@ is $client->get("/threads/$thread")->{json}{status}, 'interrupted',
     'cancel: the thread becomes interrupted, so that a run without input can resume';
 
 my $waited = $client->create_run($thread, 'sleep 60000');
-is $client->post(path($waited) . '/cancel?wait=true')->{status}, 204,
+is $client->post(run_path($waited) . '/cancel?wait=true')->{status}, 204,
     'cancel: wait=true is 204';
 is $client->get_run($waited)->{status}, 'interrupted',
     'cancel: wait=true responds after the run has ended';
 
-my $again = $client->post(path($waited) . '/cancel');
+my $again = $client->post(run_path($waited) . '/cancel');
 is $again->{status}, 409, 'cancel: a finished run is 409';
 is $again->{json}{code}, 'run_finished', 'cancel: the code for a finished run is run_finished';
 is $client->get_run($waited)->{status}, 'interrupted',
@@ -38,24 +35,24 @@ is $client->get_run($waited)->{status}, 'interrupted',
 
 my $before = $client->get_state($thread)->{checkpoint_id};
 my $rolled = $client->create_run($thread, 'sleep 60000');
-is $client->post(path($rolled) . '/cancel?action=rollback&wait=1')->{status},
+is $client->post(run_path($rolled) . '/cancel?action=rollback&wait=1')->{status},
     204, 'cancel: action=rollback is accepted';
-is $client->get(path($rolled))->{status}, 404, 'cancel: rollback removes the run';
+is $client->get(run_path($rolled))->{status}, 404, 'cancel: rollback removes the run';
 is $client->get_state($thread)->{checkpoint_id}, $before,
     'cancel: rollback restores the state before the run';
 
 my $first = $client->create_run($thread, 'sleep 60000');
 my $queued = $client->create_run($thread, 'never',
     multitask_strategy => 'enqueue');
-is $client->post(path($queued) . '/cancel?wait=1')->{status}, 204,
+is $client->post(run_path($queued) . '/cancel?wait=1')->{status}, 204,
     'cancel: a queued run is cancelled';
 is $client->get_run($queued)->{status}, 'interrupted', 'cancel: a queued run becomes interrupted';
 is $client->get_run($first)->{status}, 'pending', 'cancel: the run before a queued one stays pending';
-$client->post(path($first) . '/cancel?wait=1');
+$client->post(run_path($first) . '/cancel?wait=1');
 
-is $client->post(path($run) . '/cancel?action=explode')->{status}, 422,
+is $client->post(run_path($run) . '/cancel?action=explode')->{status}, 422,
     'cancel: an unknown action is 422';
-is $client->post(path($run) . '/cancel?wait=perhaps')->{status}, 422,
+is $client->post(run_path($run) . '/cancel?wait=perhaps')->{status}, 422,
     'cancel: a wait that is not a boolean is 422';
 is $client->post("/threads/$thread/runs/01890000-0000-7000-8000-000000000000"
         . '/cancel')->{status}, 404, 'cancel: an unknown run is 404';

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# POST /runs/cancel: by ids and by status. On a database of its own, because a
-# status selects all runs of the account.
+# POST /runs/cancel: by ids and by status. On a separate database, because a
+# status selects all runs of the deployment.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(run_path);
 use AgentTest::Database;
 use AgentTest::Server;
 use AgentTest::Wait;
+use Cpanel::JSON::XS;
 use Test::More;
 
 my $server = AgentTest::Server->new;
@@ -14,13 +15,13 @@ $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
 sub cancel { my ($body, $query) = @_; return $client->post('/runs/cancel' . ($query // ''), $body) }
-sub statuses { return [ map { $client->get(AgentTest::Client::run_path($_))->{json}{status} // 'gone' } @_ ] }
+sub statuses { return [ map { $client->get(run_path($_))->{json}{status} // 'gone' } @_ ] }
 
 # A thread with a run that executes and others that wait for it.
 sub busy_thread {
-    my $thread = $client->create_thread->{thread_id};
+    my $thread = $client->new_thread;
     my @runs = map { $client->create_run($thread, 'sleep 60000', multitask_strategy => 'enqueue') } 1 .. 3;
-    wait_for('the first one to execute', sub {
+    wait_for('the first run to execute', sub {
         sql("select state = 'leased' from agent.run_queue where run_id = '$runs[0]{run_id}'") eq 't' });
     return ($thread, @runs);
 }
@@ -42,7 +43,7 @@ is cancel({ thread_id => uc $thread, run_ids => [ uc $runs[0]{run_id} ] })->{sta
 
 ($thread, @runs) = busy_thread();
 is by_ids(\@runs, '?action=rollback')->{status}, 204, 'cancel many: action=rollback is accepted';
-wait_for('them to be gone', sub { "@{ statuses(@runs) }" eq 'gone gone gone' });
+wait_for('the runs to be removed', sub { "@{ statuses(@runs) }" eq 'gone gone gone' });
 pass 'cancel many: rollback removes the runs';
 is $client->get("/threads/$thread")->{json}{status}, 'idle', 'cancel many: rollback leaves the thread idle';
 
@@ -58,7 +59,7 @@ $client->join_run($_) for @executing;
 is_deeply statuses(@executing), [ ('interrupted') x 2 ], 'cancel many: status running interrupts executing runs';
 @all = grep { ref } busy_thread();
 is cancel({ status => 'all' }, '?action=rollback')->{status}, 204, 'cancel many: status all with rollback is accepted';
-wait_for('them to be gone', sub { "@{ statuses(@all) }" eq 'gone gone gone' });
+wait_for('the runs to be removed', sub { "@{ statuses(@all) }" eq 'gone gone gone' });
 pass 'cancel many: status all with rollback removes queued and executing runs';
 
 # ---- nothing to cancel, and bad requests ----
@@ -78,8 +79,9 @@ for my $case (
 ) {
     my ($body, $pointer) = @$case;
     my $refused = cancel($body);
-    is $refused->{status}, 422, 'cancel many: a bad body is 422';
-    like $refused->{json}{detail}, qr/\A\Q$pointer\E: expected/, "cancel many: the detail points at $pointer";
+    my $shown = encode_json($body) =~ s/.{40}\K.*/.../r;
+    is $refused->{status}, 422, "cancel many: $shown is 422";
+    like $refused->{json}{detail}, qr/\A\Q$pointer\E: expected/, "cancel many: the detail of $shown points at $pointer";
 }
 is cancel({ status => 'all' }, '?action=stop')->{status}, 422, 'cancel many: an unknown action is 422';
 is cancel('{')->{status}, 400, 'cancel many: a body that is not JSON is 400';

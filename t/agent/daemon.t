@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The life of the supervisor beside httpd's parent.
+# The start and the end of the supervisor beside httpd's parent.
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Env qw(root slurp is_sanitized);
+use AgentTest::Env qw(root slurp write_file is_sanitized);
 use AgentTest::Process;
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -19,7 +19,7 @@ sub open_files {
     return grep { defined } map { readlink } grep { !m{/[0-2]\z} } glob "/proc/$pid/fd/*";
 }
 
-subtest 'daemon: a piped logger' => sub {
+subtest 'daemon: a piped logger inherits nothing from the supervisor' => sub {
     my $lines = "$dir/log";
     my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
             . qq(ErrorLog "|/usr/bin/tee -a $lines"\n));
@@ -46,7 +46,7 @@ subtest 'daemon: a piped logger' => sub {
     my @executing = (supervisor_pid($parent), runner_pids($parent));
     cmp_ok scalar(@executing), '>=', 2, 'daemon: a supervisor and a runner execute runs';
     kill KILL => $parent, httpd_children($parent);
-    wait_for('everything that httpd had started to end', sub { !grep { is_alive($_) } @all });
+    wait_for('all processes that httpd had started to end', sub { !grep { is_alive($_) } @all });
     pass 'daemon: supervisor, spawner, runners and logger end when httpd is killed';
     unlink $server->pid_file;
 };
@@ -58,8 +58,8 @@ sub build_refuse_fork {
     return $library;
 }
 
-subtest 'daemon: a supervisor that cannot be forked' => sub {
-    plan skip_all => 'the sanitizer is what is preloaded' if is_sanitized();
+subtest 'daemon: a supervisor that cannot be forked is forked later' => sub {
+    plan skip_all => 'httpd is preloaded with a sanitizer' if is_sanitized();
     local $ENV{LD_PRELOAD} = build_refuse_fork();
     local $ENV{AGENT_TEST_REFUSE_FORK} = my $refused = "$dir/refused";
     my $server = AgentTest::Server->new;
@@ -67,7 +67,7 @@ subtest 'daemon: a supervisor that cannot be forked' => sub {
     delete $ENV{LD_PRELOAD};
     my $client = AgentTest::Client->new(url => $server->url);
     my $parent = $server->httpd_pid;
-    my $refuse = sub { open my $file, '>', $refused or die "$refused: $!\n" };
+    my $refuse = sub { write_file($refused) };
     my $failures = sub { scalar(() = $server->error_log =~ /AGT0402/g) };
 
     my $old = wait_for('the supervisor', sub { supervisor_pid($parent) });

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Losing the database: the answers to clients, and the recovery.
+# Loss of the database: the responses to clients, and the recovery.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(parse_response read_to_end read_until run_path);
 use AgentTest::Database;
 use AgentTest::Env qw(slurp);
 use AgentTest::Gate;
@@ -14,7 +14,7 @@ use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
-# This test breaks its database: it brings its own.
+# A separate cluster, which this test stops.
 my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
 my $gate = AgentTest::Gate->new;
@@ -40,7 +40,7 @@ sub seconds_of {
     return clock_gettime(CLOCK_MONOTONIC) - $begin;
 }
 
-my $thread = $client->create_thread->{thread_id};
+my $thread = $client->new_thread;
 
 # The time of the slowest of 20 requests, and the number of each answer.
 sub ask_while_down {
@@ -56,7 +56,7 @@ sub ask_while_down {
 
 $client->join_run($client->create_run($thread, 'before'));
 
-subtest 'database: all connections are terminated' => sub {
+subtest 'database: requests are answered after all backends were terminated' => sub {
     # Both children have connections.
     $client->get('/ok?check_db=1') for 1 .. 60;
     for my $round (1 .. 5) {
@@ -70,12 +70,12 @@ subtest 'database: all connections are terminated' => sub {
     pass 'database: runs execute after all backends were terminated';
 };
 
-subtest 'database: PostgreSQL is down' => sub {
+subtest 'database: while PostgreSQL is down, requests are answered 503' => sub {
     my $run = $client->create_run($thread, 'use gate {} and say it all',
         assistant_id => 'gated');
     my $waiting = $client->begin('GET',
-        AgentTest::Client::run_path($run) . '/join');
-    my $head = AgentTest::Client::read_until($waiting, qr/\r\n\r\n/);
+        run_path($run) . '/join');
+    my $head = read_until($waiting, qr/\r\n\r\n/);
     $gate->wait_calls(1);
     $postgres->stop('immediate');
     my $slowest;
@@ -93,15 +93,15 @@ subtest 'database: PostgreSQL is down' => sub {
         sub { $client->get('/ok?check_db=1')->{status} == 200 });
     pass 'database: requests are answered when PostgreSQL is back';
     $gate->open;
-    my $joined = AgentTest::Client::parse_response(
-        $head . AgentTest::Client::read_to_end($waiting));
+    my $joined = parse_response(
+        $head . read_to_end($waiting));
     is $joined->{status}, 200, 'database: a join continues to wait while PostgreSQL is down';
     like $joined->{body}, qr/"type"\s*:\s*"ai"/, 'database: a join receives its values when PostgreSQL is back';
     is $client->get_run($run)->{status}, 'success',
         'database: a run that was executing when PostgreSQL went down succeeds';
 };
 
-subtest 'database: AgentDBPoolSize' => sub {
+subtest 'database: AgentDBPoolSize limits the connections of a child' => sub {
     my $tight = AgentTest::Server->new(
         database => $postgres->conninfo,
         config   => AgentTest::Server::shared_config()
@@ -109,15 +109,9 @@ subtest 'database: AgentDBPoolSize' => sub {
     );
     $tight->start;
     my $there = AgentTest::Client->new(url => $tight->url);
-    my $victim = $there->create_thread->{thread_id};
+    my $victim = $there->new_thread;
     # A lock on the thread's row delays its writers, up to lock_timeout.
-    my $locker = open(my $pipe, '|-', 'psql -X -q >/dev/null');
-    print {$pipe} "begin; select from agent.threads where thread_id = '$victim'"
-        . " for update;\n";
-    $pipe->flush;
-    wait_for('the lock', sub { sql(
-        "select count(*) from pg_stat_activity where state = 'idle in transaction' "
-            . "and application_name = 'psql'") });
+    my $lock = hold_lock("select from agent.threads where thread_id = '$victim' for update");
     my @sockets = map {
         $there->begin('POST', "/threads/$victim/runs", { assistant_id => 'agent' })
     } 1 .. 6;
@@ -127,12 +121,45 @@ subtest 'database: AgentDBPoolSize' => sub {
     ok $codes{'503 pool_exhausted'}, 'database: requests without a free connection are answered 503 after AgentDBPoolWait';
     ok !grep({ $_->{status} >= 500 && $_->{status} != 503 } @answers),
         'database: no request gets another server error than 503';
-    print {$pipe} "rollback;\n";
-    close $pipe;
+    close $lock;
     is $there->get("/threads/$victim")->{status}, 200, 'database: requests are answered when a connection is free again';
 };
 
-subtest 'database: settings of a role' => sub {
+# A stream's turns wait for this lock as they would for a slow statement.
+for my $parking (qw(On Off)) {
+    subtest "database: streams leave connections to others, AgentParking $parking" => sub {
+        my $small = AgentTest::Server->new(
+            database => $postgres->conninfo,
+            config   => AgentTest::Server::shared_config() . "AgentParking $parking\n"
+                . "AgentDBPoolSize 2\nAgentDBPoolWait 0\nAgentDBQueryTimeout 60s\n",
+        );
+        $small->start;
+        my $there = AgentTest::Client->new(url => $small->url);
+        my $thread = $there->create_thread->{thread_id};
+        my $run = $there->create_run($thread, 'hello');
+        $there->join_run($run);
+        my $locker = open(my $pipe, '|-', 'psql -X -q >/dev/null');
+        print {$pipe} "begin; lock agent.run_events in access exclusive mode;\n";
+        $pipe->flush;
+        wait_for('the lock', sub { sql(
+            "select count(*) from pg_stat_activity where state = 'idle in transaction' "
+                . "and application_name = 'psql'") });
+        my @streams = map {
+            $there->begin('GET', AgentTest::Client::run_path($run) . '/stream')
+        } 1 .. 6;
+        wait_for('a turn', sub { sql('select count(*) from pg_locks where not granted') });
+        my %statuses;
+        $statuses{ $there->get("/threads/$thread")->{status} }++ for 1 .. 20;
+        is_deeply \%statuses, { 200 => 20 },
+            "database: requests have a connection while streams wait for theirs, AgentParking $parking";
+        print {$pipe} "rollback;\n";
+        close $pipe;
+        is_deeply [ map { $there->finish($_)->{status} } @streams ], [ (200) x 6 ],
+            "database: streams wait for a connection, AgentParking $parking";
+    };
+}
+
+subtest 'database: settings of a role do not change results' => sub {
     my @settings = ("client_encoding = 'LATIN1'",
         "default_transaction_isolation = 'repeatable read'", 'idle_session_timeout = 200',
         'search_path = decoy, pg_catalog');
@@ -148,44 +175,40 @@ subtest 'database: settings of a role' => sub {
     $other->start;
     my $there = AgentTest::Client->new(url => $other->url);
     my $mine = "usename = 'agent' and datname = 'other'";
-    my $steady = "select string_agg(pid::text, ' ' order by pid) from pg_stat_activity "
+    my $lasting = "select string_agg(pid::text, ' ' order by pid) from pg_stat_activity "
         . "where $mine and application_name in ('agent supervisor', 'mod_agent listener')";
-    my $place = $there->create_thread->{thread_id};
+    my $own = $there->new_thread;
     my $text = "\x{17e}lu\x{165}ou\x{10d}k\x{fd} \x{1f40e}";
-    my $run = $there->create_run($place, $text);
+    my $run = $there->create_run($own, $text);
     is $there->join_run($run)->{messages}[0]{content}, $text,
         'database: types and operators that hide those of the catalog are not used';
-    is $there->get_state($place)->{values}{messages}[0]{content}, $text, 'database: text is unchanged with client_encoding LATIN1';
+    is $there->get_state($own)->{values}{messages}[0]{content}, $text, 'database: text is unchanged with client_encoding LATIN1';
     utf8::decode(my $stored = sql("select input #>> '{messages,0,content}' from agent.runs "
         . "where run_id = '$run->{run_id}'"));
     is $stored, $text, 'database: text is stored unchanged with client_encoding LATIN1';
 
-    my $locker = open(my $pipe, '|-', 'psql -X -q >/dev/null');
-    print {$pipe} "begin; update agent.threads set updated_at = updated_at "
-        . "where thread_id = '$place';\n";
-    $pipe->flush;
-    my $waits = 'select count(*) from pg_stat_activity where state = ';
-    wait_for('the lock', sub { sql("$waits 'idle in transaction' and application_name = 'psql'") });
-    my $socket = $there->begin('POST', "/threads/$place/runs", { assistant_id => 'agent' });
-    wait_for('a request to wait', sub { sql("$waits 'active' and wait_event_type = 'Lock' and $mine") });
-    print {$pipe} "commit;\n";
-    close $pipe;
+    my $lock = hold_lock("update agent.threads set updated_at = updated_at where thread_id = '$own'");
+    my $socket = $there->begin('POST', "/threads/$own/runs", { assistant_id => 'agent' });
+    wait_for('a request to wait', sub { sql(
+        "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and $mine") });
+    print {$lock} "commit;\n";
+    close $lock;
     is $there->finish($socket)->{status}, 200, 'database: a request that waited for a lock succeeds with repeatable read';
     unlike slurp($postgres->host . '/postgres.log'), qr/could not serialize/, 'database: no serialization failure with repeatable read';
 
     # Each child's listener connects on its own.
     my @children = httpd_children($other->httpd_pid);
-    wait_for('all listeners', sub { sql("select count(*) from pg_stat_activity where $mine "
+    wait_for('all listeners to connect', sub { sql("select count(*) from pg_stat_activity where $mine "
         . "and application_name = 'mod_agent listener'") == @children });
-    my $before = sql($steady);
+    my $before = sql($lasting);
     $there->get('/ok?check_db=1');
     wait_for('idle connections to be ended', sub { sql("select count(*) from pg_stat_activity "
         . "where $mine and application_name not in ('agent supervisor', 'mod_agent listener')") == 0 });
-    is sql($steady), $before, 'database: idle_session_timeout does not end the supervisor or listeners';
+    is sql($lasting), $before, 'database: idle_session_timeout does not end the supervisor or listeners';
 };
 
-# A port that does not answer, like a machine that is switched off: its queue is
-# full.
+# A port that does not answer, like that of a machine that is switched off: its
+# queue of connections is full.
 sub silent_port {
     my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
         // die "no socket: $!";
@@ -195,7 +218,7 @@ sub silent_port {
     return ($socket, @queue);
 }
 
-subtest 'database: one of several hosts is switched off' => sub {
+subtest 'database: the host that answers is used while another is switched off' => sub {
     $postgres->make_database('second');
     local $ENV{PGDATABASE} = 'second';
     my @off = silent_port();
@@ -205,10 +228,10 @@ subtest 'database: one of several hosts is switched off' => sub {
     my $other = AgentTest::Server->new(database => $conninfo);
     $other->start;
     my $there = AgentTest::Client->new(url => $other->url);
-    my $run = $there->create_run($there->create_thread->{thread_id}, 'go on');
+    my $run = $there->create_run($there->new_thread, 'go on');
     $there->join_run($run);
     is $there->get_run($run)->{status}, 'success', 'database: the supervisor connects to the host that answers';
-    wait_for('a listener', sub { sql('select count(*) from pg_stat_activity '
+    wait_for('a listener to connect', sub { sql('select count(*) from pg_stat_activity '
         . "where datname = 'second' and application_name = 'mod_agent listener'") });
     pass 'database: listeners connect to the host that answers';
     for my $round (1 .. 3) {
@@ -217,7 +240,7 @@ subtest 'database: one of several hosts is switched off' => sub {
     }
 };
 
-subtest 'database: a newer schema than the module knows' => sub {
+subtest 'database: requests are answered 503 with a newer schema' => sub {
     sql('insert into agent.schema_version (version, name) '
         . "select max(version) + 1, 'of_tomorrow' from agent.schema_version");
     my $newer = AgentTest::Server->new(database => $postgres->conninfo);

@@ -2,8 +2,8 @@
 # Directives: accepted values, and the error messages for others.
 use strict;
 use warnings;
-use AgentTest::Client;
-use AgentTest::Env qw(root build_dir slurp);
+use AgentTest::Client qw(run_body);
+use AgentTest::Env qw(root build_dir slurp write_file);
 use AgentTest::Server;
 use File::Temp qw(tempdir);
 use POSIX ();
@@ -17,20 +17,14 @@ sub graph {
     return join "\n", $RUNNER . '<AgentGraph agent>', @lines, "</AgentGraph>\n";
 }
 
-sub file {
-    my ($name, $text) = @_;
-    open my $out, '>', "$dir/$name" or die "$name: $!";
-    print {$out} $text;
-    close $out;
-    return "$dir/$name";
-}
+sub file { my ($name, $text) = @_; return write_file("$dir/$name", $text) }
 
 sub check {
     my ($config) = @_;
     return AgentTest::Server->new(config => $config)->check_config;
 }
 
-# check() of each, four at a time: [whether it is accepted, what httpd said], ...
+# check() of each, four at a time: [whether it is accepted, httpd's output], ...
 sub check_each {
     my (@configs) = @_;
     my @results;
@@ -71,21 +65,21 @@ my $odd = file('odd', "whsec_no-base64-but-a-secret\n");
 # conf/agent.conf with everything in it switched on.
 sub reference {
     my $text = slurp(root() . '/conf/agent.conf');
-    # The last part is commented out as a whole.
+    # The last section is commented out as a whole.
     $text =~ s{^#(?=    \S|</?Location)}{}mg;
     $text =~ s/^( *)#(?=Agent)/$1/mg;
     my %file = ('/usr/local/libexec/agent-runner' => build_dir() . '/agent-runner',
         '/etc/apache2/webhook.secret' => $secret, '/etc/apache2/model.key' => $key,
         'conf/weather.schema.json' => $schema);
     for my $name (keys %file) {
-        ok $text =~ s/^( *Agent.*)\Q$name\E/$1$file{$name}/mg, "directives: the reference names $name";
+        ok $text =~ s/^( *Agent.*)\Q$name\E/$1$file{$name}/mg, "directives: conf/agent.conf names $name";
     }
     return $text;
 }
 
 {
     my ($ok, $output) = check(reference());
-    ok $ok, 'directives: every line of the reference is accepted' or diag $output;
+    ok $ok, 'directives: every line of conf/agent.conf is accepted' or diag $output;
 }
 
 # ---- good ----
@@ -107,6 +101,11 @@ my @good = (
         'AgentMaxWaiters 1', 'AgentMaxWaitersPerAddress 0', 'AgentParking Off', 'AgentMaxBody 1024', 'AgentPrefix /agents',
         'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"',
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', ''),
+    (map { graph('AgentModel demo') . "AgentDeployment $_\n" } 'shop', '0', 'a' x 63, 'a-b_9'),
+    graph('AgentModel demo') . "<VirtualHost *:1>\nAgentDeployment shop\n" . graph('AgentModel demo') =~ s/\Q$RUNNER\E//r
+        . "</VirtualHost>\n",
+    graph('AgentModel openai:m', 'AgentModelURL HTTP://127.0.0.1:1/v1')
+        . qq(AgentFeedbackURL "HTTPS://127.0.0.1/{run_id}/{key}"\n),
     graph('AgentModel demo') . join("\n", 'AgentWebhooks Off',
         'AgentWebhookTimeout 300', "AgentWebhookSecretFile $secret",
         'AgentWebhookAllow 10.0.0.0/8 ::1 fd00::/8', 'AgentWebhookAllow Hooks.internal.',
@@ -141,6 +140,12 @@ my @bad = (
     [ graph(), '<AgentGraph agent>', 'an AgentModel', 'none' ],
     [ graph('AgentModel demo') . graph('AgentModel demo'), '<AgentGraph>',
         'each name once', 'agent' ],
+    [ graph('AgentModel demo') . "<VirtualHost *:1>\n" . graph('AgentModel demo') =~ s/\Q$RUNNER\E//r . "</VirtualHost>\n",
+        '<AgentGraph>', q(each name once in a deployment, got 'agent' of 'default' at), 'httpd.conf:' ],
+    (map { [ graph('AgentModel demo') . "AgentDeployment '$_'\n", 'AgentDeployment', '1 to 63 lower case letters', "'$_'" ] }
+        'Shop', '-a', '_a', 'a.b', 'a/b', 'a b', 'a' x 64),
+    [ graph('AgentModel demo') . "<Location \"/x\">\n" . graph('AgentModel demo') =~ s/\Q$RUNNER\E//r . "</Location>\n",
+        '<AgentGraph', 'not allowed in <Location> context', '' ],
     [ $RUNNER . "<AgentGraph \"a b\">\nAgentModel demo\n</AgentGraph>\n",
         '<AgentGraph>', 'letters', 'a b' ],
     [ $RUNNER . "<AgentGraph my agent>\nAgentModel demo\n</AgentGraph>\n",
@@ -190,7 +195,7 @@ my @bad = (
     [ graph('AgentModel demo') . "AgentMultitaskDefault any\n",
         'AgentMultitaskDefault', 'reject, enqueue', 'any' ],
     [ graph('AgentModel demo') . "AgentFeedbackURL /{run_id}/{key}\n",
-        'AgentFeedbackURL', 'http or https', '/{run_id}/{key}' ],
+        'AgentFeedbackURL', 'a URL with http:// or https://', '/{run_id}/{key}' ],
     [ graph('AgentModel demo') . "AgentFeedbackURL https://x/{key}\n",
         'AgentFeedbackURL', 'with {run_id} and {key}', 'https://x/{key}' ],
     [ graph('AgentModel demo') . "AgentRunner /nowhere/agent-runner\n",
@@ -259,12 +264,12 @@ SKIP: {
     ok $ok, 'directives: AgentRunnerUser nobody is accepted' or diag $output;
     my $known = AgentTest::Server->new(config => AgentTest::Server::shared_config()
         . "AgentRunnerUser postgres\n"
-        . "AgentMaxWaiters 10\nAgentMaxWaitersPerAddress 11\n");
+        . "AgentMaxWaiters 10\nAgentMaxWaitersPerAddress 10\n");
     $known->start;
     like $known->error_log, qr/AGT0440: runners run as postgres/,
         'directives: a user known to PostgreSQL is warned of';
-    like $known->error_log, qr/AGT0442: AgentMaxWaitersPerAddress: .* the 10 requests .* got 11/,
-        'directives: AgentMaxWaitersPerAddress above AgentMaxWaiters is warned of';
+    like $known->error_log, qr/AGT0442: AgentMaxWaitersPerAddress: .* the 10 requests .* got 10/,
+        'directives: AgentMaxWaitersPerAddress not below AgentMaxWaiters is warned of';
 }
 
 {
@@ -292,9 +297,7 @@ my $thread = $client->post('/deep/threads', {})->{json}{thread_id};
 ok $thread, 'directives: AgentPrefix precedes /threads in paths';
 like $client->post('/deep%20odd/runs', { assistant_id => 'agent' })->{headers}{'content-location'},
     qr{\A/deep%20odd/runs/}, 'directives: AgentPrefix is encoded in Content-Location';
-my $run = $client->post("/deep/threads/$thread/runs",
-    { assistant_id => 'agent', input => { messages => [
-        { role => 'user', content => 'sleep 60000' } ] } });
+my $run = $client->post("/deep/threads/$thread/runs", run_body('sleep 60000'));
 is $run->{headers}{'content-location'},
     "/deep/threads/$thread/runs/$run->{json}{run_id}",
     'directives: AgentPrefix precedes paths in responses';

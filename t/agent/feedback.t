@@ -2,9 +2,8 @@
 # feedback_keys: the URLs that receive feedback about a run.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(read_events run_body);
 use AgentTest::Server;
-use Cpanel::JSON::XS;
 use Test::More;
 
 my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
@@ -14,8 +13,7 @@ my $client = AgentTest::Client->new(url => $server->url);
 
 sub body {
     my ($text, @keys) = @_;
-    return { assistant_id => 'agent', feedback_keys => \@keys,
-        input => { messages => [ { role => 'user', content => $text } ] } };
+    return run_body($text, feedback_keys => \@keys);
 }
 
 sub url { my ($run, $key) = @_; return "https://f.example.com/r/$run?k=$key" }
@@ -23,11 +21,10 @@ sub url { my ($run, $key) = @_; return "https://f.example.com/r/$run?k=$key" }
 # (event, data) of the last event of a stream.
 sub last_event {
     my ($body) = @_;
-    my ($event, $data) = (grep { /^event:/m } split /\n\n/, $body)[-1] =~ /^event: (.*)\ndata: (.*)$/m;
-    return ($event, Cpanel::JSON::XS->new->utf8->allow_nonref->decode($data));
+    return @{ (read_events($body))[-1] }{qw(event data)};
 }
 
-my $thread = $client->create_thread->{thread_id};
+my $thread = $client->new_thread;
 my $stream = $client->post("/threads/$thread/runs/stream", body('hello', 'good', "a b/\x{e4}", 'good'));
 my ($run) = $stream->{headers}{'content-location'} =~ m{([^/]+)\z};
 my %urls = (good => url($run, 'good'), "a b/\x{e4}" => url($run, 'a%20b%2F%C3%A4'));
@@ -60,7 +57,7 @@ undef $server;
 
 # ---- without the directive ----
 my $plain = AgentTest::Client->new;
-$thread = $plain->create_thread->{thread_id};
+$thread = $plain->new_thread;
 $stream = $plain->post("/threads/$thread/runs/stream", body('hello', 'good'));
 isnt +(last_event($stream->{body}))[0], 'feedback', 'feedback: without AgentFeedbackURL there is no feedback event';
 my ($record) = @{ $plain->get("/threads/$thread/runs")->{json} };

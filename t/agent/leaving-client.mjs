@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that leaves in ways that curl has not, for leaving.t. Its commands
-// come line by line on standard input.
+// A client that leaves in ways that curl cannot, for leaving.t. It reads commands
+// from standard input, one a line.
 //
 //   http2 URL   get NAME PATH: a stream; prints "NAME STATUS" at its headers
 //               reset NAME: RST_STREAM, the connection stays
 //   tls URL VERSION
 //               send JSON: a string of bytes; prints all that it receives
 //               notify: close_notify, the TCP connection stays open
-//               leave JSON: both of them at once
+//               leave JSON: both at once
 import http2 from 'node:http2';
 import net from 'node:net';
 import readline from 'node:readline';

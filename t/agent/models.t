@@ -4,7 +4,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Env qw(root build_dir);
+use AgentTest::Env qw(root build_dir write_file);
 use AgentTest::Server;
 use AgentTest::Wait;
 use File::Temp qw(tempdir);
@@ -16,19 +16,11 @@ use ModelServer;
 my $models = ModelServer->new;
 my $dir = tempdir(CLEANUP => 1);
 
-sub file {
-    my ($name, $text) = @_;
-    open my $out, '>', "$dir/$name" or die "$name: $!";
-    print {$out} $text;
-    close $out;
-    return "$dir/$name";
-}
-
 sub graph {
     my ($name, $vendor) = @_;
     my $model = $models->model($vendor);
-    my $key = file("$name.key", "$model->{key}\n");
-    my $schema = file("$name.json",
+    my $key = write_file("$dir/$name.key", "$model->{key}\n");
+    my $schema = write_file("$dir/$name.json",
         '{"type":"object","properties":{"city":{"type":"string"}}}');
     return "<AgentGraph $name>\nAgentModel $vendor:$model->{name}\n"
         . "AgentModelURL $model->{url}\nAgentModelKeyFile $key\n"
@@ -45,17 +37,17 @@ $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
 for my $graph (qw(claude gpt)) {
-    my $thread = $client->create_thread->{thread_id};
+    my $thread = $client->new_thread;
     $client->join_run($client->create_run($thread, 'Hello there',
         assistant_id => $graph));
     my @messages = @{ $client->get_state($thread)->{values}{messages} };
-    is scalar @messages, 2, "$graph: the model answers once";
+    is scalar @messages, 2, "models: $graph: the model answers once";
     like $messages[1]{content}, qr/You said: Hello there/,
-        "$graph: the answer depends on the prompt";
+        "models: $graph: the answer depends on the prompt";
     ok $messages[1]{usage_metadata}{total_tokens} > 0,
-        "$graph: the tokens are counted";
+        "models: $graph: the tokens are counted";
     ok length $messages[1]{response_metadata}{stop_reason},
-        "$graph: stop_reason is stored";
+        "models: $graph: stop_reason is stored";
 
     $client->join_run($client->create_run($thread,
         'script {"tools":[{"name":"weather","input":{"city":"Oslo"}}]}',
@@ -63,18 +55,17 @@ for my $graph (qw(claude gpt)) {
     my @types = map { $_->{type} }
         @{ $client->get_state($thread)->{values}{messages} };
     is "@types", 'human ai human ai tool ai',
-        "$graph: a tool call reaches the tool, and its result the model";
+        "models: $graph: a tool call reaches the tool, and its result the model";
 }
 
-# A refusal of the vendor is reported to the client.
-my $thread = $client->create_thread->{thread_id};
+my $thread = $client->new_thread;
 my $run = $client->create_run($thread,
     'script {"key":"overload","failures":[{"status":401}]}',
     assistant_id => 'claude');
 my $joined = $client->join_run($run);
 ok length $joined->{__error__}{message}, 'models: a refusal of the vendor ends the run in error';
 is $client->get_run($run)->{status}, 'error', 'models: the record of the refused run is error';
-wait_for('the error log to show it', sub {
+wait_for('a line in the error log', sub {
     $server->error_log =~ /AGT0349: run \Q$run->{run_id}\E ended in error/ });
 pass 'models: the error log names the refused run';
 

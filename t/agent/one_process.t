@@ -2,7 +2,7 @@
 # httpd -X: a single httpd process, for debuggers.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(run_path);
 use AgentTest::Postgres;
 use AgentTest::Process qw(descendants_of is_alive);
 use AgentTest::Server;
@@ -24,7 +24,7 @@ wait_for('httpd to answer', sub { eval { $client->get('/ok')->{status} == 200 } 
 
 my $run = $client->start_run('hello');
 is $client->join_run($run)->{messages}[-1]{type}, 'ai', 'httpd -X: a run is executed and joined';
-like $client->get(AgentTest::Client::run_path($run) . '/stream')->{body},
+like $client->get(run_path($run) . '/stream')->{body},
     qr/event: values/, 'httpd -X: a run is streamed';
 
 my @started = descendants_of($server->httpd_pid);

@@ -3,33 +3,28 @@
 # their connections end, and how requests wait where parking is impossible.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(parse_response read_to_end read_until run_body run_path);
+use AgentTest::Cost;
 use AgentTest::Database;
-use AgentTest::Env qw(slurp);
 use AgentTest::Gate;
-use AgentTest::Process qw(descendants_of);
+use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use AgentTest::Wait;
-use IO::Handle;
-use Socket qw(SHUT_WR SOL_SOCKET SO_LINGER SO_RCVBUF);
+use Socket qw(SOL_SOCKET SO_LINGER SO_RCVBUF);
 use Test::More;
-
-sub path { return AgentTest::Client::run_path($_[0]) }
-
-sub read_until { return AgentTest::Client::read_until(@_) }
 
 subtest 'parking: more requests may wait than there are threads' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client();
     my $run = $client->start_run('sleep 600000');
-    my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 100;
-    my @streams = map { $client->begin('GET', path($run) . '/stream') } 1 .. 100;
+    my @joins = map { $client->begin('GET', run_path($run) . '/join') } 1 .. 100;
+    my @streams = map { $client->begin('GET', run_path($run) . '/stream') } 1 .. 100;
     read_until($_, qr/\r\n\r\n/) for @joins;
     # The run has begun: one that never began would leave no values.
     read_until($_, qr/event: metadata/) for @streams;
     is $client->get('/ok')->{status}, 200, 'parking: other requests are answered while 200 wait';
-    is $client->post(path($run) . '/cancel')->{status}, 202,
+    is $client->post(run_path($run) . '/cancel')->{status}, 202,
         'parking: the run that 200 requests wait for can be cancelled';
-    my @ends = map { AgentTest::Client::read_to_end($_) } @joins, @streams;
+    my @ends = map { read_to_end($_) } @joins, @streams;
     is scalar(grep { /(?:\A|\n)0\r\n\r\n\z/ } @ends), 200, 'parking: all waiting requests are answered';
     is scalar(grep { /"messages"/ } @ends[0 .. 99]), 100, 'parking: all joins receive the values';
 };
@@ -38,7 +33,7 @@ subtest 'parking: the connection of a join serves the next request' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client();
     my $run = $client->start_run('sleep 300');
     my $socket = $client->connection;
-    my $join = 'GET ' . path($run) . "/join HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    my $join = 'GET ' . run_path($run) . "/join HTTP/1.1\r\nHost: localhost\r\n\r\n";
     syswrite $socket, $join;
     my $first = read_until($socket, qr/\r\n0\r\n\r\n/);
     like $first, qr/"messages"/, 'parking: a join on a persistent connection receives the values';
@@ -46,18 +41,18 @@ subtest 'parking: the connection of a join serves the next request' => sub {
     like read_until($socket, qr/"ok":true/), qr/\AHTTP\/1.1 200/, 'parking: the request after a join is answered on the same connection';
 
     my $other = $client->start_run('sleep 300');
-    syswrite $socket, 'GET ' . path($other) . "/join HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    syswrite $socket, 'GET ' . run_path($other) . "/join HTTP/1.1\r\nHost: localhost\r\n\r\n"
         . "GET /info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    my $both = AgentTest::Client::read_to_end($socket);
+    my $both = read_to_end($socket);
     like $both, qr/"messages".*"server":"mod_agent"/s,
         'parking: a request that was pipelined after a join is answered';
 };
 
-subtest 'parking: clients that disconnect' => sub {
+subtest 'parking: clients that disconnect are noticed' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client();
     for my $case (
-        [ 'join', 'GET', sub { path($_[0]) . '/join?cancel_on_disconnect=1' } ],
-        [ 'stream', 'GET', sub { path($_[0]) . '/stream?cancel_on_disconnect=true' } ],
+        [ 'join', 'GET', sub { run_path($_[0]) . '/join?cancel_on_disconnect=1' } ],
+        [ 'stream', 'GET', sub { run_path($_[0]) . '/stream?cancel_on_disconnect=true' } ],
     ) {
         my ($what, $method, $make) = @{$case};
         my $run = $client->start_run('sleep 600000');
@@ -69,10 +64,9 @@ subtest 'parking: clients that disconnect' => sub {
             "parking: a client that disconnects cancels the run of a $what with cancel_on_disconnect";
     }
     for my $what (qw(wait stream)) {
-        my $thread = $client->create_thread->{thread_id};
-        my $socket = $client->begin('POST', "/threads/$thread/runs/$what", {
-            assistant_id => 'agent', on_disconnect => 'cancel',
-            input => { messages => [ { role => 'user', content => 'sleep 600000' } ] } });
+        my $thread = $client->new_thread;
+        my $socket = $client->begin('POST', "/threads/$thread/runs/$what",
+            run_body('sleep 600000', on_disconnect => 'cancel'));
         my ($id) = read_until($socket, qr/\r\n\r\n/)
             =~ m{^Content-Location: \S+/([0-9a-f-]+)\r}m;
         close $socket;
@@ -82,32 +76,32 @@ subtest 'parking: clients that disconnect' => sub {
             "parking: a client that disconnects cancels the run of a $what with on_disconnect";
     }
     my $run = $client->start_run('sleep 600000');
-    my $gone = $client->begin('GET', path($run) . '/join');
-    my $stays = $client->begin('GET', path($run) . '/join?cancel_on_disconnect=0');
+    my $gone = $client->begin('GET', run_path($run) . '/join');
+    my $stays = $client->begin('GET', run_path($run) . '/join?cancel_on_disconnect=0');
     read_until($_, qr/\r\n\r\n/) for $gone, $stays;
     close $gone;
     close $stays;
-    my $stream = $client->begin('GET', path($run) . '/stream');
+    my $stream = $client->begin('GET', run_path($run) . '/stream');
     read_until($stream, qr/: heartbeat/);
     is $client->get_run($run)->{status}, 'pending', 'parking: a client that disconnects leaves other runs alone';
-    $client->post(path($run) . '/cancel?wait=1');
+    $client->post(run_path($run) . '/cancel?wait=1');
 };
 
 subtest 'parking: requests may wait for longer than Timeout' => sub {
     my $gate = AgentTest::Gate->new;
     my ($server, $client) = AgentTest::Server->start_with_client('Timeout 4', $gate->graph);
     my $run = $client->start_run('use gate {}', assistant_id => 'gated');
-    my $join = $client->begin('GET', path($run) . '/join');
+    my $join = $client->begin('GET', run_path($run) . '/join');
     my $cancel_waits = $client->start_run('sleep 600000');
-    # One every two seconds.
+    # Heartbeats come at half of Timeout: the third is later than Timeout.
     my $seen = read_until($join, qr/\r\n\r\n(?:1\r\n\n\r\n){3}/);
     $gate->wait_calls(1);
     $gate->open;
-    my $end = AgentTest::Client::parse_response(
-        $seen . AgentTest::Client::read_to_end($join));
+    my $end = parse_response(
+        $seen . read_to_end($join));
     like $end->{body}, qr/\A\n{3,}\{/, 'parking: heartbeats keep a join alive beyond Timeout';
     is $end->{json}{messages}[0]{content}, 'use gate {}', 'parking: a join receives the values after heartbeats';
-    is $client->post(path($cancel_waits) . '/cancel?wait=1')->{status}, 204,
+    is $client->post(run_path($cancel_waits) . '/cancel?wait=1')->{status}, 204,
         'parking: a cancel with wait=1 sends nothing before the end of the run';
 };
 
@@ -120,19 +114,19 @@ sub end_silently {
     return;
 }
 
-subtest 'parking: the end of a run without a notification' => sub {
+subtest 'parking: the end of a run is noticed without a notification' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('Timeout 2');
     my $run = $client->start_run('later', after_seconds => 3600);
-    my %waits = map { $_ => $client->begin('GET', path($run) . "/$_") } qw(join stream);
-    # Neither queries by itself from here on.
+    my %waits = map { $_ => $client->begin('GET', run_path($run) . "/$_") } qw(join stream);
+    # From here on neither queries by itself before its sixth heartbeat.
     read_until($waits{join}, qr/\r\n\r\n(?:1\r\n\n\r\n)/);
     read_until($waits{stream}, qr/: heartbeat/);
     end_silently($run);
-    my %seen = map { $_ => AgentTest::Client::read_to_end($waits{$_}) } sort keys %waits;
+    my %seen = map { $_ => read_to_end($waits{$_}) } sort keys %waits;
     like $seen{$_}, qr/0\r\n\r\n\z/, "parking: a $_ notices the end of a run without a notification" for sort keys %waits;
 };
 
-subtest 'parking: clients that do not read' => sub {
+subtest 'parking: clients that do not read hold no thread' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
 
     my $long = $client->start_run('x' x 400_000,
@@ -142,14 +136,14 @@ subtest 'parking: clients that do not read' => sub {
     for (1 .. 20) {
         my $socket = $client->connection;
         setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
-        syswrite $socket, 'GET ' . path($long)
+        syswrite $socket, 'GET ' . run_path($long)
             . "/stream HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: -1\r\n\r\n";
         push @unread, $socket;
     }
     read_until($_, qr/event: metadata/) for @unread;
     is $client->get('/ok')->{status}, 200, 'parking: other requests are answered while 20 clients do not read';
-    my $whole = AgentTest::Client::parse_response(AgentTest::Client::read_to_end(
-        $client->begin('GET', path($long) . '/stream')));
+    my $whole = parse_response(read_to_end(
+        $client->begin('GET', run_path($long) . '/stream')));
     my @late = map { read_until($_, qr/\r\n0\r\n\r\n/) } @unread;
     my $size = length $whole->{body};
     cmp_ok $size, '>', 1_000_000, 'parking: the stream is larger than a megabyte';
@@ -157,8 +151,8 @@ subtest 'parking: clients that do not read' => sub {
         'parking: clients that read late receive the whole stream';
 };
 
-# A connection on which a long stream has begun that nobody reads yet, and the
-# run, which has ended.
+# A connection on which a long stream has begun and is not read yet, and its run,
+# which has ended.
 sub begin_late_reader {
     my ($client) = @_;
     my $run = $client->start_run('x' x 400_000,
@@ -166,53 +160,42 @@ sub begin_late_reader {
     $client->join_run($run);
     my $socket = $client->connection;
     setsockopt $socket, SOL_SOCKET, SO_RCVBUF, 65_536;
-    syswrite $socket, 'GET ' . path($run)
+    syswrite $socket, 'GET ' . run_path($run)
         . "/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     return ($socket, $run);
 }
 
-subtest 'parking: a client that reads late' => sub {
+subtest 'parking: a client that reads late gets no heartbeat within the stream' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
     my ($late) = begin_late_reader($client);
     my $seen = read_until($late, qr/event: metadata/);
     # It began later: with its heartbeat, that of the other one is due as well.
     my $live = $client->start_run('sleep 600000');
-    my $other = $client->begin('GET', path($live) . '/stream');
+    my $other = $client->begin('GET', run_path($live) . '/stream');
     read_until($other, qr/: heartbeat/);
-    $seen .= AgentTest::Client::read_to_end($late);
+    $seen .= read_to_end($late);
     is substr($seen, -7), "\r\n0\r\n\r\n", 'parking: a client that reads late receives the whole stream';
     is index($seen, ': heartbeat'), -1, 'parking: a client that reads late gets no heartbeat within the stream';
-    $client->post(path($live) . '/cancel');
+    $client->post(run_path($live) . '/cancel');
 };
 
-subtest 'parking: a run that is deleted while its client reads' => sub {
+subtest 'parking: the stream of a deleted run is cut' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
     my ($late, $long) = begin_late_reader($client);
     read_until($late, qr/event: metadata/);
-    is $client->delete(path($long))->{status}, 204;
-    isnt substr(AgentTest::Client::read_to_end($late), -7), "\r\n0\r\n\r\n",
+    is $client->delete(run_path($long))->{status}, 204, 'parking: a run can be deleted while it is streamed';
+    isnt substr(read_to_end($late), -7), "\r\n0\r\n\r\n",
         'parking: the stream of a deleted run is cut';
 };
 
-# The resident memory of a server's children.
-sub count_kilobytes {
-    my ($server) = @_;
-    my $total = 0;
-    for my $child (descendants_of($server->httpd_pid)) {
-        my $status = slurp("/proc/$child/status");
-        my ($rss) = $status =~ /^VmRSS:\s+(\d+)/m;
-        $total += $rss if $status =~ /^Name:\s+(?:httpd|apache2)$/m;
-    }
-    return $total;
-}
-
-subtest 'parking: the states of a long thread, for clients that do not read' => sub {
+subtest 'parking: the states of a long thread are not held in memory' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536');
-    my $thread = $client->create_thread->{thread_id};
+    my $thread = $client->new_thread;
     for (1 .. 20) {
         $client->join_run($client->create_run($thread, 'x' x 100_000));
     }
-    my $before = count_kilobytes($server);
+    my @children = httpd_children($server->httpd_pid);
+    my $before = resident_bytes(@children);
     my @unread;
     for (1 .. 4) {
         my $socket = $client->connection;
@@ -223,53 +206,53 @@ subtest 'parking: the states of a long thread, for clients that do not read' => 
     }
     my ($seen) = map { read_until($_, qr/event: state_update/) } @unread;
     is $client->get('/ok')->{status}, 200, 'parking: other requests are answered while clients do not read the states of a thread';
-    cmp_ok count_kilobytes($server) - $before, '<', 65_536, 'parking: the states of a thread are not held in memory for clients that do not read';
+    cmp_ok resident_bytes(@children) - $before, '<', 64 << 20, 'parking: the states of a thread are not held in memory for clients that do not read';
     $seen .= read_until($unread[0], qr/^id: 21--1$/m);
     is scalar(() = $seen =~ /^event: state_update/mg), 20, 'parking: a client that reads late receives all states of a thread';
 };
 
-subtest 'parking: a client that does not read for the time of Timeout' => sub {
+subtest 'parking: a client that does not read for the time of Timeout is cut' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('SendBufferSize 65536', 'Timeout 2');
     my $run = $client->start_run('sleep 600000 ' . 'x' x 400_000,
         stream_mode => [ 'values', 'checkpoints', 'debug' ]);
     my $unread = $client->connection;
     setsockopt $unread, SOL_SOCKET, SO_RCVBUF, 65_536;
-    syswrite $unread, 'GET ' . path($run)
+    syswrite $unread, 'GET ' . run_path($run)
         . "/stream?cancel_on_disconnect=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     $client->join_run($run);
     is $client->get_run($run)->{status}, 'interrupted', 'parking: a client that does not read for the time of Timeout counts as disconnected';
-    unlike AgentTest::Client::read_to_end($unread), qr/\r\n0\r\n\r\n\z/,
+    unlike read_to_end($unread), qr/\r\n0\r\n\r\n\z/,
         'parking: the stream of a client that does not read for the time of Timeout is cut';
 };
 
-subtest 'parking: a graceful restart' => sub {
+subtest 'parking: a graceful restart cuts streams, not joins' => sub {
     my $gate = AgentTest::Gate->new;
     my ($server, $client) = AgentTest::Server->start_with_client($gate->graph);
     my $run = $client->start_run('use gate {}', assistant_id => 'gated');
-    my $join = $client->begin('GET', path($run) . '/join');
-    my $stream = $client->begin('GET', path($run) . '/stream');
+    my $join = $client->begin('GET', run_path($run) . '/join');
+    my $stream = $client->begin('GET', run_path($run) . '/stream');
     read_until($join, qr/\r\n\r\n/);
     read_until($stream, qr/event: metadata/);
     $server->graceful;
-    my $cut = AgentTest::Client::read_to_end($stream);
+    my $cut = read_to_end($stream);
     unlike $cut, qr/\r\n0\r\n\r\n\z/,
         'parking: a graceful restart cuts streams, so that clients reconnect';
     wait_for('the new generation', sub {
         eval { $client->get('/ok')->{status} == 200 } });
-    my $again = $client->begin('GET', path($run) . '/stream');
+    my $again = $client->begin('GET', run_path($run) . '/stream');
     like read_until($again, qr/event: metadata/), qr{\AHTTP/1.1 200},
         'parking: the new generation serves reconnected streams';
     $gate->wait_calls(1);
     $gate->open;
-    like AgentTest::Client::read_to_end($again), qr/event: values/, 'parking: a reconnected stream reaches the end of its run';
-    my $end = AgentTest::Client::read_to_end($join);
+    like read_to_end($again), qr/event: values/, 'parking: a reconnected stream reaches the end of its run';
+    my $end = read_to_end($join);
     like $end, qr/"messages".*\r\n0\r\n\r\n\z/s, 'parking: joins receive their values after a graceful restart';
 };
 
-subtest 'parking: AgentParking Off' => sub {
+subtest 'parking: without parking, half of the threads may wait' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('AgentParking Off');
     my $run = $client->start_run('sleep 600000');
-    my @joins = map { $client->begin('GET', path($run) . '/join') } 1 .. 3;
+    my @joins = map { $client->begin('GET', run_path($run) . '/join') } 1 .. 3;
     my @heads = map { read_until($_, qr/\r\n\r\n/) } @joins;
     is scalar(grep { m{\AHTTP/1.1 200} } @heads), 2,
         'parking: without parking, half of the threads may wait';
@@ -280,7 +263,7 @@ subtest 'parking: AgentParking Off' => sub {
         'parking: a request that may not wait creates no run';
     close $_ for @joins;
     my $next = wait_for('a free slot', sub {
-        my $socket = $client->begin('GET', path($run) . '/join?cancel_on_disconnect=1');
+        my $socket = $client->begin('GET', run_path($run) . '/join?cancel_on_disconnect=1');
         read_until($socket, qr/\r\n\r\n/) =~ m{\AHTTP/1.1 200} ? $socket : undef;
     });
     close $next;
@@ -290,25 +273,13 @@ subtest 'parking: AgentParking Off' => sub {
         'parking: without parking, a client that disconnects is noticed';
 };
 
-# Locks the table of runs until the handle is closed: the query for the first
-# events of a stream waits for so long.
-sub hold_runs {
-    open my $psql, '|-', 'psql -X -q >/dev/null' or die "psql: $!\n";
-    $psql->autoflush;
-    print {$psql} "begin; lock table agent.runs;\n";
-    wait_for('the lock', sub {
-        sql(q{select count(*) from pg_locks where mode = 'AccessExclusiveLock'
-            and granted and relation = 'agent.runs'::regclass});
-    });
-    return $psql;
-}
-
 for my $parking (qw(On Off)) {
     subtest "parking: a client that disconnects before its stream has begun, AgentParking $parking" => sub {
         my ($server, $client) = AgentTest::Server->start_with_client("AgentParking $parking");
         my $run = $client->start_run('sleep 60000');
-        my $held = hold_runs();
-        my $stream = $client->begin('GET', path($run) . '/stream?cancel_on_disconnect=1');
+        # The query for the first events of the stream waits for it.
+        my $lock = hold_lock('lock table agent.runs');
+        my $stream = $client->begin('GET', run_path($run) . '/stream?cancel_on_disconnect=1');
         wait_for('the query of the stream', sub {
             sql(q{select count(*) from pg_stat_activity
                 where wait_event_type = 'Lock' and query like '%read_events%'});
@@ -316,13 +287,13 @@ for my $parking (qw(On Off)) {
         # A reset: the next write to it fails at once.
         setsockopt $stream, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0;
         close $stream;
-        close $held;
+        close $lock;
         $client->join_run($run);
         is $client->get_run($run)->{status}, 'interrupted', "parking: a client that disconnects before its stream has begun is noticed, AgentParking $parking";
     };
 }
 
-subtest 'parking: warnings about settings of the MPM' => sub {
+subtest 'parking: insufficient settings of the MPM are warned of' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('AgentMaxWaiters 100000',
         'AsyncRequestWorkerFactor 3', 'ServerLimit 1');
     my $log = $server->error_log;
@@ -331,7 +302,7 @@ subtest 'parking: warnings about settings of the MPM' => sub {
     chomp(my $files = qx(sh -c 'ulimit -n'));
     SKIP: {
         skip "$files open files are enough", 1 if $files !~ /\A\d{1,5}\z/;
-        like $log, qr/AGT0410: AgentMaxWaiters: expected a limit of open files .* at least 400500,/,
+        like $log, qr/AGT0410: AgentMaxWaiters: expected a limit of open files .* at least 600500,/,
             'parking: a small limit of open files is warned of';
     }
     like $log, qr/AGT0411: AgentMaxWaiters: expected an AsyncRequestWorkerFactor of at least 25000/,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded: while the file that AGENT_TEST_REFUSE_FORK names exists, the
- * system has no room for another process. A signal to the process's whole group
- * makes the file of that name and ".group". */
+/*
+ * Preloaded by daemon.t: while the file that AGENT_TEST_REFUSE_FORK names
+ * exists, fork() fails, as when the system has no room for another process. A
+ * signal to the process's own group creates the file of that name and ".group".
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -17,17 +17,17 @@ my $body   = '{"assistant_id":"agent","multitask_strategy":"reject",'
 my ($good, %seen) = (0);
 
 for my $round (1 .. $ROUNDS) {
-    my $thread = $client->create_thread->{thread_id};
+    my $thread = $client->new_thread;
     my %statuses;
     $statuses{$_}++ for $storm->round('POST', "/threads/$thread/runs", $body);
     $good++ if ($statuses{200} // 0) == 1
         && ($statuses{409} // 0) == $CLIENTS - 1;
     $seen{$_} += $statuses{$_} for keys %statuses;
-    # The run would sleep for a minute and hold a slot.
+    # The run would keep its slot for a minute.
     $client->delete("/threads/$thread");
 }
 is $good, $ROUNDS,
     "reject: of 32 concurrent runs one is created, in each of $ROUNDS rounds";
-is_deeply [ sort keys %seen ], [ 200, 409 ], 'reject: the other runs are answered 409';
+is_deeply [ sort keys %seen ], [ 200, 409 ], 'reject: of concurrent runs, all that are not created are 409';
 
 done_testing;

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# A connection with large buffers is replaced by a new one. While PostgreSQL
-# accepts no new connections that holds up one request, not all, and while it
-# refuses them the old ones stay in use.
+# A connection with large buffers is replaced by a new one. While PostgreSQL does
+# not answer new connections one request waits, not all, and while it refuses them
+# the old ones stay in use.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(run_body);
 use AgentTest::Cost;
 use AgentTest::Database;
 use AgentTest::Env qw(is_sanitized);
@@ -43,7 +43,7 @@ sub together {
     return ($select, {});
 }
 
-# Reads what has come; how many answers are complete.
+# Reads available bytes; returns the number of complete answers.
 sub count_ended {
     my ($select, $text) = @_;
     while (my @ready = $select->can_read(0)) {
@@ -56,11 +56,10 @@ sub count_ended {
     return grep { !$open{$_} && $text->{$_} =~ /\AHTTP\/1\.1 200/ } keys %{$text};
 }
 
-my $thread = $client->create_thread->{thread_id};
+my $thread = $client->new_thread;
 my $runs = "/threads/$thread/runs";
-is $client->post($runs, { assistant_id => 'agent', after_seconds => 3600,
-    input => { messages => [ { role => 'user', content => 'x' x 900_000 } ] } })->{status}, 200,
-    'a run of 900 KB';
+is $client->post($runs, run_body('x' x 900_000, after_seconds => 3600))->{status}, 200,
+    'connections: a run of 900 KB is accepted';
 
 kill STOP => $postgres->postmaster_pid;
 my ($select, $text) = together("$runs?limit=1");
@@ -68,12 +67,11 @@ my $ended = eval {
     wait_for('all answers but one', sub { count_ended($select, $text) >= $READS - 1 });
     1;
 };
-ok $ended, 'one large read at most waits for a new connection';
-is $client->get("/threads/$thread")->{status}, 200, 'small reads do not wait';
+ok $ended, 'connections: one large read at most waits for a new connection';
+is $client->get("/threads/$thread")->{status}, 200, 'connections: small reads do not wait for a new connection';
 kill CONT => $postgres->postmaster_pid;
 wait_for('the last answer', sub { count_ended($select, $text) == $READS });
-pass 'all large reads are answered';
-
+pass 'connections: all large reads are answered when PostgreSQL answers again';
 
 # Sends $READS requests at once; whether all responses are 200.
 sub read_together {
@@ -83,18 +81,19 @@ sub read_together {
     return $READS == grep { /\AHTTP\/1\.1 200/ } values %{$answers};
 }
 
-subtest 'a connection that could not be replaced is replaced by a later query' => sub {
+subtest 'connections: a connection that could not be replaced is replaced by a later query' => sub {
     plan skip_all => 'a sanitizer keeps what was freed' if is_sanitized();
     my @children = httpd_children($server->httpd_pid);
-    is scalar @children, 1, 'one child has all connections';
+    is scalar @children, 1, 'connections: one child has all connections';
     read_together("/threads/$thread") for 1 .. 20;
     my $before = resident_bytes(@children);
-    $client->post($runs, { assistant_id => 'agent', after_seconds => 3600, multitask_strategy => 'enqueue',
-        input => { messages => [ { role => 'user', content => 'x' x 3_900_000 } ] } }) for 1 .. 2;
+    $client->post($runs, run_body('x' x 3_900_000, after_seconds => 3600, multitask_strategy => 'enqueue'))
+        for 1 .. 2;
     local @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($postgres->host, 'postgres', 'agent');
     sql('alter role agent connection limit 1');
-    ok read_together("$runs?limit=10"), 'large reads while PostgreSQL refuses connections' for 1 .. 3;
-    cmp_ok resident_bytes(@children), '>', 2 * $before, 'the connections keep their buffers';
+    ok read_together("$runs?limit=10"), "connections: large reads are answered while PostgreSQL refuses new ones, round $_"
+        for 1 .. 3;
+    cmp_ok resident_bytes(@children), '>', 2 * $before, 'connections: connections that could not be replaced keep their buffers';
     sql('alter role agent connection limit -1');
     my $returned = eval {
         wait_for('memory to be returned', sub {
@@ -102,7 +101,7 @@ subtest 'a connection that could not be replaced is replaced by a later query' =
             return resident_bytes(@children) < 1.2 * $before;
         });
     };
-    ok $returned, 'later queries replace them, and the memory is returned';
+    ok $returned, 'connections: the memory is returned once later queries have replaced them';
 };
 
 done_testing;

@@ -1,35 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # Streams of events that the retention has dropped: `gap` and the state replace
-# them. On a database of its own, whose partitions are dropped.
+# them. On a separate database, whose partitions are dropped.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(read_events run_path);
 use AgentTest::Database;
 use AgentTest::Server;
-use Cpanel::JSON::XS;
 use Test::More;
 
 my $server = AgentTest::Server->new;
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
-sub events {
-    my ($body) = @_;
-    return map {
-        my %event = /^(event|data|id): (.*)$/mg;
-        $event{data} = Cpanel::JSON::XS->new->utf8->allow_nonref->decode($event{data});
-        \%event;
-    } grep { /^event:/m } split /\n\n/, $body;
-}
-
 sub stream {
     my ($run, $after, $query) = @_;
-    my $answer = $client->get(AgentTest::Client::run_path($run) . '/stream' . ($query // ''),
+    my $answer = $client->get(run_path($run) . '/stream' . ($query // ''),
         undef, { defined $after ? ('Last-Event-ID' => $after) : () });
-    return events($answer->{body});
+    return read_events($answer->{body});
 }
 
-my $thread = $client->create_thread->{thread_id};
+my $thread = $client->new_thread;
 my $run = $client->create_run($thread, 'hello');
 my $values = $client->join_run($run);
 my $failed = $client->create_run($thread, 'fail');
@@ -37,7 +27,7 @@ $client->join_run($failed);
 my @whole = stream($run);
 my $last = $whole[-1]{id};
 
-# As maintenance does after the retention.
+# As the supervisor does when AgentEventRetention is over.
 my @partitions = sql('select distinct tableoid::regclass from agent.run_events');
 sql("drop table $_") for @partitions;
 

@@ -2,7 +2,7 @@
 # Create, get, list and delete run: the record and its kwargs field by field.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(run_body run_path);
 use Cpanel::JSON::XS;
 use Test::More;
 
@@ -12,15 +12,12 @@ my $TIME = qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00\z/;
 my $ASSISTANT = 'fe096781-5601-53d2-b2f6-0d3403f7e9ca';
 my $UNKNOWN = '01890000-0000-7000-8000-000000000000';
 
-my $thread = $client->create_thread->{thread_id};
+my $thread = $client->new_thread;
 is_deeply $client->get("/threads/$thread/runs")->{json}, [],
     'list runs: a new thread has none';
 
-my $answer = $client->post("/threads/$thread/runs", {
-    assistant_id => 'agent',
-    input => { messages => [ { role => 'user', content => 'hello' } ] },
-});
-is $answer->{status}, 200, 'create run: the response is 200 while the run is pending';
+my $answer = $client->post("/threads/$thread/runs", run_body('hello'));
+is $answer->{status}, 200, 'create run: the response is 200';
 my $run = $answer->{json};
 is $answer->{headers}{'content-location'},
     "/threads/$thread/runs/$run->{run_id}", 'create run: Content-Location is the path of the run';
@@ -126,7 +123,7 @@ is $client->get("/threads/$UNKNOWN/runs")->{status}, 404,
     'list runs: an unknown thread is 404';
 is $client->get("/threads/$thread/runs/$UNKNOWN")->{json}{code},
     'run_not_found', 'get run: an unknown run is run_not_found';
-my $other = $client->create_thread->{thread_id};
+my $other = $client->new_thread;
 is $client->get("/threads/$other/runs/$run->{run_id}")->{status}, 404,
     'get run: a run of another thread is 404';
 is $client->post("/threads/$UNKNOWN/runs", { assistant_id => 'agent' })
@@ -144,13 +141,13 @@ for my $id ('nobody', $UNKNOWN) {
 
 # ---- delete ----
 my $busy = $client->create_run($other, 'sleep 60000');
-is $client->delete(AgentTest::Client::run_path($busy))->{json}{code},
+is $client->delete(run_path($busy))->{json}{code},
     'run_active', 'delete run: an active run is refused with run_active';
-is $client->post(AgentTest::Client::run_path($busy) . '/cancel?wait=1')
+is $client->post(run_path($busy) . '/cancel?wait=1')
     ->{status}, 204, 'delete run: an active run can be cancelled first';
-is $client->delete(AgentTest::Client::run_path($busy))->{status}, 204,
+is $client->delete(run_path($busy))->{status}, 204,
     'delete run: a cancelled run can be deleted';
-is $client->get(AgentTest::Client::run_path($busy))->{status}, 404,
+is $client->get(run_path($busy))->{status}, 404,
     'delete run: a deleted run is 404';
 
 # ---- idempotency ----

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 no warnings 'portable';    # addresses have 64 bits
 use AgentTest::Client;
-use AgentTest::Env qw(build_dir is_root);
+use AgentTest::Env qw(build_dir is_root write_file);
 use AgentTest::Process;
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -16,17 +16,9 @@ use Test::More;
 plan skip_all => "only root reads others' memory" if !is_root();
 
 my $dir = tempdir(CLEANUP => 1);
-# Not a literal: this file's text may be in the memory of its readers.
+# Not a literal: the text of this file may be in the memory of other processes.
 my $model_key = 'sk-' . join '', map { chr 97 + ($_ * 7 + $$) % 26 } 1 .. 40;
 my $webhook_key = join '', map { chr 65 + ($_ * 11 + $$) % 26 } 1 .. 40;
-
-sub file {
-    my ($name, $text) = @_;
-    open my $out, '>', "$dir/$name" or die "$name: $!";
-    print {$out} $text;
-    close $out;
-    return "$dir/$name";
-}
 
 # Whether a text is anywhere in the writable memory of the process.
 sub has_in_memory {
@@ -46,8 +38,8 @@ sub has_in_memory {
     return 0;
 }
 
-my $key_file = file('key', "$model_key\n");
-my $secret_file = file('secret', 'whsec_' . encode_base64($webhook_key, '') . "\n");
+my $key_file = write_file("$dir/key", "$model_key\n");
+my $secret_file = write_file("$dir/secret", 'whsec_' . encode_base64($webhook_key, '') . "\n");
 my $server = AgentTest::Server->new(config =>
     qq(AgentRunner "@{[build_dir()]}/agent-runner"\n)
     . "AgentWebhookSecretFile $secret_file\n"

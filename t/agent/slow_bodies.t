@@ -3,14 +3,14 @@
 # whatever their encoding and wherever they pause.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(parse_response read_to_end read_until run_body);
 use AgentTest::Cost;
 use AgentTest::Database;
-use AgentTest::Env ();
-use AgentTest::Process qw(descendants_of httpd_children);
+use AgentTest::Process qw(count_descriptors descendants_of httpd_children);
 use AgentTest::Server;
+use AgentTest::Tls;
 use AgentTest::Wait;
-use File::Temp qw(tempdir);
+use Cpanel::JSON::XS;
 use IO::Compress::Gzip qw(gzip);
 use IO::Select;
 use IPC::Open2 qw(open2);
@@ -20,10 +20,8 @@ use Test::More;
 
 my $CONTINUE = qr{\AHTTP/1\.1 100 Continue\r\n\r\n\z};
 my $MANY_CONNECTIONS = 'AsyncRequestWorkerFactor 400';
-# Only the test of these limits depends on time.
+# Only the test of these limits may depend on time.
 my @PATIENT = ('Timeout 600', 'RequestReadTimeout body=600');
-
-sub read_until { return AgentTest::Client::read_until(@_) }
 
 sub start_patient { return AgentTest::Server->start_with_client(@PATIENT, @_) }
 
@@ -32,7 +30,8 @@ sub head {
     return join("\r\n", "$method $path HTTP/1.1", 'Host: localhost', @headers) . "\r\n\r\n";
 }
 
-# A request whose body the server waits for: 100 Continue was received.
+# The connection of a request for whose body the server waits: it has sent 100
+# Continue.
 sub begin_waiting {
     my ($client, $method, $path, @headers) = @_;
     return ask_to_wait($client->connection, $method, $path, @headers);
@@ -53,13 +52,7 @@ sub read_answer {
     my ($length) = $seen =~ /^Content-Length: (\d+)/m;
     my $end = index($seen, "\r\n\r\n") + 4 + ($length // 0);
     $seen .= read_until($socket, qr/./s) while length $seen < $end;
-    return AgentTest::Client::parse_response($seen);
-}
-
-sub count_descriptors {
-    my ($server) = @_;
-    my @open = map { glob "/proc/$_/fd/*" } descendants_of($server->httpd_pid);
-    return scalar @open;
+    return parse_response($seen);
 }
 
 # Forks a process that sends 60 bytes ten times a second on each socket.
@@ -75,10 +68,22 @@ sub trickle {
     POSIX::_exit(0);
 }
 
-subtest 'slow bodies: 300 clients that send 600 bytes a second' => sub {
+# The only child of the server finds the text on all sockets in one poll.
+sub send_at_once {
+    my ($server, $text, @sockets) = @_;
+    my ($child) = httpd_children($server->httpd_pid);
+    local $SIG{PIPE} = 'IGNORE';
+    kill STOP => $child;
+    syswrite $_, $text for @sockets;
+    kill CONT => $child;
+    wait_for('the server to read all data', sub { !$server->count_unread });
+    return;
+}
+
+subtest 'slow bodies: 300 clients that send 600 bytes a second hold no thread' => sub {
     my ($server, $client) = start_patient($MANY_CONNECTIONS, 'AgentMaxWaiters 600');
     $client->join_run($client->start_run('hello'));
-    my $before = count_descriptors($server);
+    my $before = count_descriptors(descendants_of($server->httpd_pid));
     my @paths = ('/threads', '/runs/wait', '/ok', '/nowhere');
     for my $round (1, 2) {
         my @slow = map { begin_waiting($client, 'POST', $paths[ $_ % @paths ],
@@ -91,16 +96,31 @@ subtest 'slow bodies: 300 clients that send 600 bytes a second' => sub {
         waitpid $pid, 0;
         close $_ for @slow;
         wait_for('the last connections to end', sub {
-            count_descriptors($server) <= $before + 16 });
+            count_descriptors(descendants_of($server->httpd_pid)) <= $before + 16 });
         pass "slow bodies: no descriptor stays open when 300 clients have disconnected, round $round";
     }
 };
 
-subtest 'slow bodies: more than half of AgentMaxWaiters' => sub {
+subtest 'slow bodies: parts of many bodies that arrive at once leave threads to others' => sub {
+    my ($server, $client) = start_patient($MANY_CONNECTIONS, 'AgentMaxWaiters 600');
+    my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 4000000') } 1 .. 300;
+    my $idle = $client->connection;
+    my $answered = grep {
+        send_at_once($server, ' ' x 60, @slow);
+        syswrite $idle, head('GET', '/ok');
+        eval { read_answer($idle)->{status} == 200 };
+    } 1 .. 20;
+    is $answered, 20, 'slow bodies: parts of 300 bodies that arrive at once close no idle connection';
+    syswrite $_, ' ' x (4_000_000 - 20 * 60 - 2) . '{}' for @slow[ 0, 299 ];
+    is scalar(grep { read_answer($_)->{status} == 200 } @slow[ 0, 299 ]), 2,
+        'slow bodies: bodies whose parts arrived at once are received';
+};
+
+subtest 'slow bodies: without a free slot, the client that has been silent for longest loses its slot' => sub {
     my ($server, $client) = start_patient('AgentMaxWaiters 4');
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 3;
-    is scalar @slow, 3, 'slow bodies: a further slow client gets a slot';
-    my $refused = AgentTest::Client::parse_response(AgentTest::Client::read_to_end($slow[0]));
+    is scalar @slow, 3, 'slow bodies: a third slow client gets a slot';
+    my $refused = parse_response(read_to_end($slow[0]));
     is $refused->{status}, 503, 'slow bodies: the client that has been silent for longest is answered 503';
     is $refused->{json}{code}, 'too_many_waiters', 'slow bodies: the code for a client that loses its slot is too_many_waiters';
     is $refused->{headers}{'retry-after'}, 1, 'slow bodies: a client that loses its slot gets Retry-After';
@@ -109,7 +129,7 @@ subtest 'slow bodies: more than half of AgentMaxWaiters' => sub {
         'slow bodies: clients that keep their slots are answered';
 };
 
-subtest 'slow bodies: slots per client address' => sub {
+subtest 'slow bodies: the address with the most slots loses one first' => sub {
     my ($server, $client) = start_patient('AgentMaxWaiters 8');
     my $wait_from = sub { ask_to_wait($client->connection(LocalAddr => $_[0]),
         'POST', '/threads', 'Content-Length: 2') };
@@ -163,7 +183,7 @@ sub end_large {
     return read_answer($socket)->{status};
 }
 
-subtest 'slow bodies: large bodies that pause' => sub {
+subtest 'slow bodies: without memory, the body that has paused for longest is cut' => sub {
     my ($server, $client) = start_patient($MANY_CONNECTIONS);
     my @stopped = map { begin_large($server, $client) } 1 .. 4;
     is $client->post('/threads', ' ' x 1_000_000)->{status}, 200,
@@ -186,7 +206,7 @@ subtest 'slow bodies: large bodies that pause' => sub {
         'slow bodies: the newest of 40 paused bodies are received';
 };
 
-subtest 'slow bodies: a large body that arrives slowly but steadily' => sub {
+subtest 'slow bodies: a steady body is not cut' => sub {
     my ($server, $client) = start_patient($MANY_CONNECTIONS);
     my @stopped = map { begin_large($server, $client) } 1 .. 3;
     my $steady = begin_large($server, $client);
@@ -201,7 +221,7 @@ subtest 'slow bodies: a large body that arrives slowly but steadily' => sub {
     is end_large($steady, $sent), 200, 'slow bodies: a steady body is received';
 };
 
-subtest 'slow bodies: requests after a slow body' => sub {
+subtest 'slow bodies: the connection serves further requests' => sub {
     my ($server, $client) = start_patient();
     my $socket = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
     syswrite $socket, '{';
@@ -220,30 +240,30 @@ subtest 'slow bodies: requests after a slow body' => sub {
     isnt $answer->{headers}{connection}, 'close', 'slow bodies: the connection of a body that does not wait for 100 Continue is kept';
 };
 
-subtest 'slow bodies: a run that is created by a slow body' => sub {
+subtest 'slow bodies: a slow body can create a run and wait for it' => sub {
     my ($server, $client) = start_patient();
-    my $body = '{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"hello"}]}}';
+    my $body = encode_json(run_body('hello'));
     for my $what (qw(wait stream)) {
         my @sockets = map { begin_waiting($client, 'POST', "/runs/$what", 'Connection: close',
             'Content-Length: ' . length $body) } 1 .. 8;
         is scalar @sockets, 8, "slow bodies: eight $what requests wait for their bodies in four threads";
         syswrite $_, substr $body, 0, 40 for @sockets;
         syswrite $_, substr $body, 40 for @sockets;
-        my @ends = map { AgentTest::Client::read_to_end($_) } @sockets;
+        my @ends = map { read_to_end($_) } @sockets;
         is scalar(grep { /"messages".*\r\n0\r\n\r\n\z/s } @ends), 8,
             "slow bodies: a $what with a slow body receives the values of its run";
     }
 };
 
-subtest 'slow bodies: chunked' => sub {
+subtest 'slow bodies: chunked bodies may pause anywhere' => sub {
     my ($server, $client) = start_patient();
     my @stopped = map { begin_waiting($client, 'POST', '/threads',
         'Transfer-Encoding: chunked') } 1 .. 12;
-    # Each place is that of three clients.
-    my @places = ("2\r\n{}\r\n0", "2\r\n{}\r\n000;a=b\r\n", "2\r\n{}\r\n0\r\nX-A: b\r\n",
+    # Three clients pause at each of them.
+    my @starts = ("2\r\n{}\r\n0", "2\r\n{}\r\n000;a=b\r\n", "2\r\n{}\r\n0\r\nX-A: b\r\n",
         "1\r\n{\r\n1\r\n}");
     my @rests = ("\r\n\r\n", "\r\n", "X-B: c\r\n\r\n", "\r\n0\r\n\r\n");
-    send_in_turn($server, \@stopped, @places);
+    send_in_turn($server, \@stopped, @starts);
     is $client->get('/ok')->{status}, 200, 'slow bodies: chunked bodies that pause anywhere hold no thread';
     syswrite $stopped[$_], $rests[ $_ % 4 ] for 0 .. $#stopped;
     is scalar(grep { read_answer($_)->{status} == 200 } @stopped), 12,
@@ -268,7 +288,7 @@ subtest 'slow bodies: chunked' => sub {
     is read_answer($large)->{status}, 413, 'slow bodies: a chunked body larger than AgentMaxBody is refused with 413';
 };
 
-subtest 'slow bodies: memory' => sub {
+subtest 'slow bodies: chunks take at most three times their size' => sub {
     my ($server, $client) = start_patient();
     $client->post('/threads', {});
     for my $size (1_048_576, 4_194_304) {
@@ -285,54 +305,46 @@ subtest 'slow bodies: memory' => sub {
                     syswrite $socket, $bytes // sprintf "%x\r\n%s\r\n", length $piece, $piece;
                 }
                 syswrite $socket, "0\r\n\r\n";
-                return AgentTest::Client::parse_response(
-                    AgentTest::Client::read_to_end($socket));
+                return parse_response(
+                    read_to_end($socket));
             });
-            is $cost->{result}{status}, 422, "slow bodies: $size bytes in chunks of $chunk are read to their end";
+            is $cost->{result}{status}, 422, "slow bodies: $size bytes in chunks of $chunk are read to the end";
             cmp_ok $cost->{peak_bytes}, '<', memory_scale() * (3 * $size + 1_048_576),
                 "slow bodies: $size bytes in chunks of $chunk take at most three times their size";
         }
     }
 };
 
-subtest 'slow bodies: TLS' => sub {
-    my $dir = tempdir(CLEANUP => 1);
-    chmod 0755, $dir;
-    my $made = qx(openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost \\
-        -keyout $dir/key -out $dir/cert 2>&1);
-    die "openssl: $made\n" if $?;
-    chmod 0644, "$dir/key";
-    my $port = AgentTest::Env::free_port();
-    my ($server, $client) = start_patient(
-        'LoadModule ssl_module "${MODULES}/mod_ssl.so"', "Listen 127.0.0.1:$port",
-        "<VirtualHost 127.0.0.1:$port>", 'SSLEngine on',
-        "SSLCertificateFile $dir/cert", "SSLCertificateKeyFile $dir/key", '</VirtualHost>');
+subtest 'slow bodies: bodies may pause over TLS' => sub {
+    my $tls = AgentTest::Tls->new;
+    my ($server, $client) = start_patient($tls->lines);
     my $end = ' ' x 50_000 . '{}';
-    my @talks;
+    my @clients;
     for my $version (('-tls1_2', '-tls1_3') x 4) {
         my $pid = open2(my $from, my $to, 'openssl', 's_client', '-quiet', $version,
-            '-connect', "127.0.0.1:$port", '-verify_quiet');
+            '-connect', '127.0.0.1:' . $tls->port, '-verify_quiet');
         $to->autoflush;
         print {$to} head('POST', '/threads', 'Expect: 100-continue',
             'Content-Length: ' . (60_000 + length $end));
         read_until($from, qr/100 Continue\r\n\r\n/);
         print {$to} ' ' x 60_000;
-        push @talks, [ $pid, $from, $to ];
+        push @clients, [ $pid, $from, $to ];
     }
     is $client->get('/ok')->{status}, 200, 'slow bodies: bodies that pause over TLS hold no thread';
     # The next request is in the same record as the end of the body.
-    print { $_->[2] } $end . head('GET', '/info') for @talks;
+    print { $_->[2] } $end . head('GET', '/info') for @clients;
     is scalar(grep { read_until($_->[1], qr/"server":"mod_agent"/)
-        =~ m{\AHTTP/1\.1 200.*"thread_id".*HTTP/1\.1 200}s } @talks), 8,
+        =~ m{\AHTTP/1\.1 200.*"thread_id".*HTTP/1\.1 200}s } @clients), 8,
         'slow bodies: the end of a body and a request in one TLS record are read';
-    for my $talk (@talks) {
-        close $talk->[2];
-        kill TERM => $talk->[0];
-        waitpid $talk->[0], 0;
+    for (@clients) {
+        my ($pid, undef, $to) = @{$_};
+        close $to;
+        kill TERM => $pid;
+        waitpid $pid, 0;
     }
 };
 
-subtest 'slow bodies: mod_deflate' => sub {
+subtest 'slow bodies: compressed bodies may pause' => sub {
     my ($server, $client) = start_patient(
         'LoadModule deflate_module "${MODULES}/mod_deflate.so"',
         '<Location "/">', 'SetInputFilter DEFLATE', '</Location>');
@@ -349,16 +361,16 @@ subtest 'slow bodies: mod_deflate' => sub {
         'slow bodies: compressed bodies in pieces of one byte are received';
 };
 
-subtest 'slow bodies: time limits' => sub {
+subtest 'slow bodies: Timeout and RequestReadTimeout limit them' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client('Timeout 2',
         'RequestReadTimeout body=1-2,MinRate=1000');
     my $silent = begin_waiting($client, 'POST', '/threads', 'Content-Length: 100');
-    my $answer = AgentTest::Client::parse_response(AgentTest::Client::read_to_end($silent));
+    my $answer = parse_response(read_to_end($silent));
     is $answer->{status}, 408, 'slow bodies: a client that is silent for the time of Timeout is answered 408';
     is $answer->{json}{code}, 'request_timeout', 'slow bodies: the code for a client that is silent for Timeout is request_timeout';
     my $steady = begin_waiting($client, 'POST', '/threads', 'Content-Length: 100000');
     local $SIG{PIPE} = 'IGNORE';
-    # Until mod_reqtimeout has had enough: it looks when something comes.
+    # mod_reqtimeout checks the rate when bytes arrive.
     wait_for('the answer', sub {
         syswrite $steady, ' ';
         return IO::Select->new($steady)->can_read(0.1);
@@ -368,7 +380,7 @@ subtest 'slow bodies: time limits' => sub {
     ok $next, 'slow bodies: a slot is free after clients were answered 408';
 };
 
-subtest 'slow bodies: a client that disconnects within its body' => sub {
+subtest 'slow bodies: an incomplete body has no effect' => sub {
     my ($server, $client) = start_patient('AgentMaxWaiters 4');
     my $count = sql('select count(*) from agent.threads');
     for my $reset (0, 1) {
@@ -382,7 +394,7 @@ subtest 'slow bodies: a client that disconnects within its body' => sub {
     is sql('select count(*) from agent.threads'), $count, 'slow bodies: an incomplete body has no effect';
 };
 
-subtest 'slow bodies: a graceful restart' => sub {
+subtest 'slow bodies: a graceful restart does not cut bodies' => sub {
     my ($server, $client) = start_patient();
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 8;
     my ($old) = httpd_children($server->httpd_pid);
@@ -398,19 +410,59 @@ subtest 'slow bodies: a graceful restart' => sub {
     pass 'slow bodies: the old child ends when its last body was received';
 };
 
-subtest 'slow bodies: a stop' => sub {
+subtest 'slow bodies: a stop cuts bodies' => sub {
     my ($server, $client) = start_patient();
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 8;
     $server->stop;
-    is AgentTest::Client::read_to_end($slow[0]), '', 'slow bodies: a stop closes the connections of slow clients';
+    is read_to_end($slow[0]), '', 'slow bodies: a stop closes the connections of slow clients';
 };
 
-subtest 'slow bodies: AgentParking Off' => sub {
+subtest 'slow bodies: without parking, slow bodies hold half of the threads' => sub {
     my ($server, $client) = start_patient('AgentParking Off');
-    my $slow = begin_waiting($client, 'POST', '/threads', 'Content-Length: 2');
-    is $client->get('/ok')->{status}, 200, 'slow bodies: without parking, other requests are answered';
-    syswrite $slow, '{}';
-    is read_answer($slow)->{status}, 200, 'slow bodies: without parking, a slow body is received';
+    my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 2;
+    my $refused = $client->connection;
+    syswrite $refused, head('POST', '/threads', 'Content-Length: 2');
+    my $answer = read_answer($refused);
+    is $answer->{status}, 503, 'slow bodies: without parking, one more slow body is refused with 503';
+    is $answer->{json}{code}, 'too_many_waiters', 'slow bodies: without parking, the code for one more slow body is too_many_waiters';
+    my $whole = $client->connection;
+    syswrite $whole, head('POST', '/threads', 'Content-Length: 2') . '{}';
+    is read_answer($whole)->{status}, 200, 'slow bodies: without parking, bodies that have arrived are received beside slow ones';
+    syswrite $_, '{}' for @slow;
+    is scalar(grep { read_answer($_)->{status} == 200 } @slow), 2, 'slow bodies: without parking, slow bodies are received';
+    ok begin_waiting($client, 'POST', '/threads', 'Content-Length: 2'),
+        'slow bodies: without parking, a thread is free for the next slow body';
+};
+
+# Forks a process that sends bodies of 4 MB in chunks of one byte.
+sub send_tiny_chunks {
+    my ($client) = @_;
+    my $pid = fork // die "fork: $!\n";
+    return $pid if $pid;
+    local $SIG{PIPE} = 'IGNORE';
+    my $chunks = "1\r\n \r\n" x 100_000;
+    while (1) {
+        my $socket = $client->connection;
+        syswrite $socket, head('POST', '/threads', 'Transfer-Encoding: chunked');
+        1 while syswrite $socket, $chunks;
+    }
+    POSIX::_exit(0);
+}
+
+subtest 'slow bodies: clients that send tiny chunks as fast as they can leave threads to others' => sub {
+    my ($server, $client) = start_patient($MANY_CONNECTIONS);
+    my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 2') } 1 .. 4;
+    my @senders = map { send_tiny_chunks($client) } 1 .. 8;
+    wait_for('the senders to be read', sub { $server->count_unread > 1_000_000 });
+    my $served = 0;
+    for my $slow (@slow) {
+        $served += grep { eval { $client->get('/ok')->{status} == 200 } } 1 .. 5;
+        syswrite $slow, '{}';
+        $served += eval { read_answer($slow)->{status} == 200 } ? 1 : 0;
+    }
+    is $served, 24, 'slow bodies: other requests and bodies are served beside eight that send tiny chunks';
+    kill KILL => @senders;
+    waitpid $_, 0 for @senders;
 };
 
 done_testing;

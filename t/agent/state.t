@@ -9,7 +9,7 @@ use Test::More;
 my $client = AgentTest::Client->new;
 my $TIME = qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00\z/;
 my $UUID = qr/\A[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\z/;
-my $thread = $client->create_thread->{thread_id};
+my $thread = $client->new_thread;
 
 my $empty = $client->get_state($thread);
 is_deeply $empty->{values}, {}, 'state: a new thread has empty values';
@@ -54,7 +54,7 @@ is_deeply [ map { $_->{type} } @messages ], [qw(human ai tool ai)],
     'state: a tool call gives human, ai, tool and ai messages';
 my ($human, $call, $tool, $answer) = @messages;
 my %ids = map { $_->{id} => 1 } @messages;
-is scalar keys %ids, 4, 'messages: each has its own id';
+is scalar keys %ids, 4, 'messages: each message has an id';
 
 is $human->{content}, 'use clock {}', 'messages: human: content is the text of the input';
 for my $message (@messages) {
@@ -90,12 +90,11 @@ is $tool->{name}, 'clock', 'messages: tool: name is the tool';
 is $tool->{status}, 'success', 'messages: tool: status is success';
 ok exists $tool->{artifact}, 'messages: tool: artifact is present';
 like $tool->{content}, qr/\d{4}-\d\d-\d\d/, 'messages: tool: content is the result';
-my ($time) = $tool->{content} =~ /(\d\d:\d\d:\d\d)/;
-like $answer->{content}, qr/\Q$time\E/, 'messages: the answer contains the result of the tool'
-    if $time;
+my ($time) = $tool->{content} =~ /(\d\d:\d\d:\d\d)/ or die "no time: $tool->{content}\n";
+like $answer->{content}, qr/\Q$time\E/, 'messages: the answer contains the result of the tool';
 
 my $at = $client->get("/threads/$thread/state/$state->{parent_checkpoint_id}");
-is $at->{status}, 200, 'state at a checkpoint: an earlier one is 200';
+is $at->{status}, 200, 'state at a checkpoint: an earlier checkpoint is 200';
 is scalar @{ $at->{json}{values}{messages} }, 3, 'state at a checkpoint: values are those of that step';
 is_deeply $at->{json}{next}, ['agent'], 'state at a checkpoint: next is that of that step';
 
@@ -109,14 +108,14 @@ while (defined $id) {
 }
 is_deeply \@steps, [ -1 .. 3 ], 'state at a checkpoint: a run of three steps has five checkpoints';
 is_deeply \@sources, [qw(input loop loop loop loop)],
-    'state at a checkpoint: the first is the input';
+    'state at a checkpoint: the first checkpoint is the input';
 
 my $record = $client->get("/threads/$thread")->{json};
 is_deeply $record->{values}, $state->{values},
     'get thread: values are those of the state';
 
 is $client->get("/threads/$thread/state/01890000-0000-7000-8000-000000000000")
-    ->{json}{code}, 'checkpoint_not_found', 'state at a checkpoint: an unknown one is checkpoint_not_found';
+    ->{json}{code}, 'checkpoint_not_found', 'state at a checkpoint: an unknown checkpoint is checkpoint_not_found';
 is $client->get('/threads/01890000-0000-7000-8000-000000000000/state')
     ->{json}{code}, 'thread_not_found', 'state: an unknown thread is thread_not_found';
 is $client->get("/threads/$thread/state?subgraphs=maybe")->{status}, 422,

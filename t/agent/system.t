@@ -22,16 +22,26 @@ ok $info->{json}{version}, 'GET /info has the version';
 
 subtest 'unknown operations: the detail names method and path' => sub {
     my $root = $client->get('/');
-    is $root->{status}, 404, 'GET / is 404';
-    like $root->{json}{detail}, qr{GET /ok and /info}, 'the detail of GET / names /ok and /info';
-    is $client->post("/$_/search", {})->{json}{detail}, "This server has no POST /$_/search.",
-        "POST /$_/search is named" for qw(threads assistants);
+    is $root->{status}, 404, 'unknown operations: GET / is 404';
+    like $root->{json}{detail}, qr{GET /ok and /info}, 'unknown operations: the detail of GET / names /ok and /info';
+    is $client->post("/$_", {})->{json}{detail}, "This server has no POST /$_.",
+        "unknown operations: the detail names POST /$_" for qw(threads/search assistants);
+    my %not_uuid = ('/threads/xyz' => 'thread_id', '/threads/01900000-0000-7000-8000-000000000000x/state' => 'thread_id',
+        '/threads/01900000-0000-7000-8000-000000000000/runs/7/join' => 'run_id');
+    for my $path (sort keys %not_uuid) {
+        my $answer = $client->get($path);
+        is $answer->{status}, 404, "unknown operations: GET $path is 404";
+        is $answer->{json}{detail}, "This server has no GET $path: $not_uuid{$path} must be a UUID.",
+            "unknown operations: the detail of GET $path names the parameter that is not a UUID";
+    }
+    is $client->get('/threads/xyz/none')->{json}{detail}, 'This server has no GET /threads/xyz/none.',
+        'unknown operations: the detail of a path without an operation names no parameter';
     my $state = $client->post('/threads/01900000-0000-7000-8000-000000000000/state', {});
-    is $state->{status}, 405, 'POST of a state is 405';
+    is $state->{status}, 405, 'unknown operations: POST of a state is 405';
     is $state->{json}{detail}, 'This server has no POST'
         . ' /threads/01900000-0000-7000-8000-000000000000/state, only GET, HEAD.',
-        'the detail of a 405 names the methods that exist';
-    is $client->get($_)->{json}{detail}, 'Not Found', 'a path of unsafe characters, or a long one, is not repeated in the detail'
+        'unknown operations: the detail of a 405 names the methods that exist';
+    is $client->get($_)->{json}{detail}, 'Not Found', 'unknown operations: the detail does not repeat ' . substr $_, 0, 10
         for '/%22%3Cx', '/' . 'x' x 200;
 };
 
@@ -42,8 +52,8 @@ subtest 'routes: paths of the API are not looked up below DocumentRoot' => sub {
     mkdir $folder or die "$folder: $!\n";
     chmod 0, $folder or die "$folder: $!\n";
     my $to = AgentTest::Client->new(url => $server->url);
-    is $to->post('/threads', {})->{status}, 200, 'a folder of the same name is ignored';
-    is $to->get('/threads/x/y')->{json}{code}, 'not_found', 'an unreadable folder of the same name is ignored';
+    is $to->post('/threads', {})->{status}, 200, 'routes: a folder named like a path is ignored';
+    is $to->get('/threads/x/y')->{json}{code}, 'not_found', 'routes: the permissions of a folder named like a path are ignored';
 };
 
 done_testing;

@@ -2,15 +2,11 @@
 # GET /threads/{thread_id}/stream: all runs of a thread, one after the other.
 use strict;
 use warnings;
-use AgentTest::Client;
-use Cpanel::JSON::XS;
+use AgentTest::Client qw(read_events read_to_end read_until run_path unchunk);
 use Test::More;
 
 my $client = AgentTest::Client->new;
 my $UNKNOWN = '01890000-0000-7000-8000-000000000000';
-
-sub path { return AgentTest::Client::run_path($_[0]) }
-sub new_thread { return $client->create_thread->{thread_id} }
 
 # A stream that is read event by event.
 sub open_stream {
@@ -18,7 +14,7 @@ sub open_stream {
     my $socket = $client->connection;
     syswrite $socket, "GET /threads/$thread/stream$query HTTP/1.1\r\nHost: localhost\r\n"
         . (defined $after ? "Last-Event-ID: $after\r\n" : '') . "\r\n";
-    my $stream = { socket => $socket, bytes => '', events => [] };
+    my $stream = { socket => $socket, bytes => '' };
     fill($stream) while $stream->{bytes} !~ s{\A(HTTP/1.1 200.*?\r\n\r\n)}{}s;
     $stream->{head} = $1;
     return $stream;
@@ -26,12 +22,12 @@ sub open_stream {
 
 sub fill {
     my ($stream) = @_;
-    local $SIG{ALRM} = sub { die "nothing more came after: $stream->{bytes}\n" };
+    local $SIG{ALRM} = sub { die "no further event after: $stream->{bytes}\n" };
     alarm 120;
     my $read = sysread $stream->{socket}, $stream->{bytes}, 65_536,
         length $stream->{bytes};
     alarm 0;
-    die "the stream ended: $stream->{bytes}\n" if !$read;
+    die "the stream has ended: $stream->{bytes}\n" if !$read;
     return;
 }
 
@@ -40,15 +36,10 @@ sub read_to {
     my ($stream, $name) = @_;
     my @events;
     while (1) {
-        my $text = AgentTest::Client::unchunk($stream->{bytes});
-        my @all = map {
-            my %event = /^(event|data|id): (.*)$/mg;
-            $event{event} ? \%event : ();
-        } grep { /^event:/m } $text =~ /(.*?)\n\n/gs;
+        my @all = read_events(unchunk($stream->{bytes}));
         my $taken = $stream->{taken} // 0;
         for my $i ($taken .. $#all) {
-            push @events, { %{ $all[$i] },
-                data => Cpanel::JSON::XS->new->utf8->allow_nonref->decode($all[$i]{data}) };
+            push @events, $all[$i];
             if ($all[$i]{event} eq $name) {
                 $stream->{taken} = $i + 1;
                 return @events;
@@ -61,7 +52,7 @@ sub read_to {
 
 sub names { return [ map { $_->{event} } @_ ] }
 
-my $thread = new_thread();
+my $thread = $client->new_thread;
 my $stream = open_stream($thread, '');
 like $stream->{head}, qr{^Content-Type: text/event-stream\r}m, 'thread stream: Content-Type is text/event-stream';
 like $stream->{head}, qr{^Location: /threads/$thread/stream\r}m,
@@ -94,54 +85,54 @@ for my $i (0, int(@events / 2), $#events - 1) {
 }
 
 subtest 'thread stream: stream_mode selects events' => sub {
-    my $there = new_thread();
+    my $there = $client->new_thread;
     my $life = open_stream($there, '?stream_mode=lifecycle');
     my $states = open_stream($there, '?stream_modes=state_update');
     my $both = open_stream($there, '?stream_mode=state_update&stream_mode=lifecycle');
     my $run = $client->create_run($there, 'use clock {}');
     is_deeply names(read_to($life, 'run_done')), [qw(metadata run_done)],
-        'lifecycle is the start and the end of each run';
+        'thread stream: stream_mode lifecycle has the start and the end of each run';
     my ($update) = read_to($states, 'state_update');
     is_deeply $update->{data}, $client->get_state($there),
-        'state_update is the state after each run';
+        'thread stream: stream_mode state_update has the state after each run';
     is_deeply names(read_to($both, 'run_done')), [qw(metadata state_update run_done)],
-        'several modes can be combined';
+        'thread stream: several values of stream_mode can be combined';
     is $client->get("/threads/$there/stream?stream_mode=all")->{status}, 422,
-        'an unknown mode is 422';
+        'thread stream: an unknown stream_mode is 422';
 };
 
-subtest 'thread stream: opened while a run executes' => sub {
-    my $there = new_thread();
+subtest 'thread stream: a stream opened while a run executes has the new events' => sub {
+    my $there = $client->new_thread;
     my $run = $client->create_run($there, 'sleep 60000', stream_mode => ['messages-tuple']);
-    my $before = $client->begin('GET', path($run) . '/stream');
-    AgentTest::Client::read_until($before, qr/event: messages/);
+    my $before = $client->begin('GET', run_path($run) . '/stream');
+    read_until($before, qr/event: messages/);
     my $late = open_stream($there, '');
     my @seen = read_to($late, 'messages');
     is_deeply $seen[0]{data}, { run_id => $run->{run_id} },
-        'the first event is the metadata of the run';
-    is_deeply names(@seen), [qw(metadata messages)], 'new events of the run follow';
-    $client->post(path($run) . '/cancel');
+        'thread stream: while a run executes, the first event is its metadata';
+    is_deeply names(@seen), [qw(metadata messages)], 'thread stream: while a run executes, its new events follow';
+    $client->post(run_path($run) . '/cancel');
     my @rest = read_to($late, 'run_done');
-    is $rest[-1]{data}{status}, 'interrupted', 'run_done has the final status of the run';
+    is $rest[-1]{data}{status}, 'interrupted', 'thread stream: run_done has the final status of a cancelled run';
 };
 
-subtest 'thread stream: a run is rolled back' => sub {
-    my $there = new_thread();
+subtest 'thread stream: run_done has the status deleted for a run that is rolled back' => sub {
+    my $there = $client->new_thread;
     my $life = open_stream($there, '?stream_mode=lifecycle');
     my $run = $client->create_run($there, 'sleep 600000');
     read_to($life, 'metadata');
-    $client->post(path($run) . '/cancel?action=rollback');
+    $client->post(run_path($run) . '/cancel?action=rollback');
     my ($done) = read_to($life, 'run_done');
     is_deeply $done->{data}, { run_id => $run->{run_id}, thread_id => $there,
-        status => 'deleted' }, 'run_done has the status deleted';
+        status => 'deleted' }, 'thread stream: run_done has the status deleted after a rollback';
 };
 
-subtest 'thread stream: the thread is deleted' => sub {
-    my $there = new_thread();
+subtest 'thread stream: the stream of a deleted thread ends' => sub {
+    my $there = $client->new_thread;
     my $gone = $client->begin('GET', "/threads/$there/stream");
-    my $head = AgentTest::Client::read_until($gone, qr/\r\n\r\n/);
-    is $client->delete("/threads/$there")->{status}, 204, 'the thread can be deleted while it is streamed';
-    like $head . AgentTest::Client::read_to_end($gone), qr/\r\n0\r\n\r\n\z/, 'the stream ends cleanly';
+    my $head = read_until($gone, qr/\r\n\r\n/);
+    is $client->delete("/threads/$there")->{status}, 204, 'thread stream: the thread can be deleted while it is streamed';
+    like $head . read_to_end($gone), qr/\r\n0\r\n\r\n\z/, 'thread stream: the stream of a deleted thread ends cleanly';
 };
 
 is $client->get("/threads/$UNKNOWN/stream")->{status}, 404, 'thread stream: an unknown thread is 404';

@@ -2,7 +2,7 @@
 # POST, GET and DELETE /threads: the record field by field, ids, metadata.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(run_path);
 use Cpanel::JSON::XS;
 use Test::More;
 
@@ -73,7 +73,7 @@ is $client->get("/threads/$busy->{thread_id}")->{json}{status}, 'busy',
     'get thread: status is busy while a run is active';
 is $client->delete("/threads/$busy->{thread_id}")->{status}, 204,
     'delete thread: a thread with an active run can be deleted';
-is $client->get(AgentTest::Client::run_path($run))->{status}, 404,
+is $client->get(run_path($run))->{status}, 404,
     'delete thread: its runs are deleted with it';
 
 done_testing;

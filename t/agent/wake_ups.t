@@ -3,7 +3,7 @@
 # httpd without an idle thread closes keep-alive connections.
 use strict;
 use warnings;
-use AgentTest::Client;
+use AgentTest::Client qw(read_until run_path);
 use AgentTest::Crowd;
 use AgentTest::Database;
 use AgentTest::Nginx;
@@ -25,22 +25,20 @@ MaxSpareThreads 64
 MaxRequestWorkers 64
 CONF
 
-sub path { return AgentTest::Client::run_path($_[0]) }
-
-# Clients that wait for the run and send another request on the same connection
-# after the answer; @{$through} receives the answers to that. Returns the members.
+# Clients that join the run and then send another request on the same connection;
+# @{$second} receives the answers to that. Returns the members.
 sub add_waiters {
-    my ($crowd, $run, $through) = @_;
+    my ($crowd, $run, $second) = @_;
     my @members;
     for (1 .. $WAITERS) {
         my $answers = 0;
         my $member = $crowd->add(sub {
             my ($answer) = @_;
-            push @{$through}, $answer if ++$answers == 2;
+            push @{$second}, $answer if ++$answers == 2;
             return $answers == 1 && $answer->{status} == 200
                 ? AgentTest::Crowd::request('GET', '/info') : undef;
         });
-        $crowd->ask($member, AgentTest::Crowd::request('GET', path($run) . '/join'));
+        $crowd->ask($member, AgentTest::Crowd::request('GET', run_path($run) . '/join'));
         push @members, $member;
     }
     # The head of each answer.
@@ -64,7 +62,7 @@ sub add_others {
     return;
 }
 
-# The crowd's requests go to $entry($server), the test's own to the server.
+# The crowd's requests go to $entry->($server), the test's own to the server.
 sub wake_all {
     my ($entry) = @_;
     my $server = AgentTest::Server->new(
@@ -74,37 +72,37 @@ sub wake_all {
     my $run = $client->start_run('sleep 600000');
     my $proxy = $entry->($server);
     my $crowd = AgentTest::Crowd->new(AgentTest::Client->new(url => $proxy->url));
-    my ($served, $stops, @through) = (0, 0);
-    add_waiters($crowd, $run, \@through);
+    my ($served, $stops, @second) = (0, 0);
+    add_waiters($crowd, $run, \@second);
     # The others are in the same process, so that all are served in one loop.
     add_others($crowd, AgentTest::Crowd::request('POST', '/threads', '{}'),
         \$served, \$stops);
     $crowd->run(sub { $served >= 10 * $OTHERS });
-    $client->post(path($run) . '/cancel');
-    $crowd->run(sub { @through + $crowd->{lost} >= $WAITERS });
+    $client->post(run_path($run) . '/cancel');
+    $crowd->run(sub { @second + $crowd->{lost} >= $WAITERS });
     my $before = $served;
     $crowd->run(sub { $served >= $before + 10 * $OTHERS || $crowd->{lost} });
     $stops = 1;
     $crowd->run(sub { !grep { $_->{asks} } values %{ $crowd->{members} } });
     is $crowd->{lost}, 0, 'wake-ups: no other request is lost while 500 waiters are woken';
-    is scalar(grep { $_->{status} == 200 } @through), $WAITERS,
+    is scalar(grep { $_->{status} == 200 } @second), $WAITERS,
         'wake-ups: the next request of each woken client is answered';
     is scalar(keys %{ $crowd->{members} }), $WAITERS + $OTHERS,
         'wake-ups: all connections are kept while 500 waiters are woken';
     return;
 }
 
-subtest 'wake-ups: all waiters of one run' => sub {
+subtest 'wake-ups: waking 500 clients closes no connection' => sub {
     wake_all(sub { return $_[0] });
 };
 
-subtest 'wake-ups: all waiters of one run, through nginx with keepalive' => sub {
+subtest 'wake-ups: waking 500 clients behind nginx closes no connection' => sub {
     # With fewer connections kept, it closes the others when their waits end, and
     # each close takes a thread.
     wake_all(sub { return AgentTest::Nginx->new($_[0]->url, kept => $WAITERS + $OTHERS) });
 };
 
-subtest 'wake-ups: polling while PostgreSQL is down' => sub {
+subtest 'wake-ups: polling while PostgreSQL is down closes no connection' => sub {
     my $postgres = AgentTest::Postgres->new;
     local $ENV{PGHOST} = $postgres->host;
     my $server = AgentTest::Server->new(database => $postgres->conninfo,
@@ -113,12 +111,12 @@ subtest 'wake-ups: polling while PostgreSQL is down' => sub {
     my $client = AgentTest::Client->new(url => $server->url);
     my $run = $client->start_run('sleep 600000');
     my $crowd = AgentTest::Crowd->new($client);
-    my ($served, $stops, @through) = (0, 0);
-    my @waiters = add_waiters($crowd, $run, \@through);
+    my ($served, $stops, @second) = (0, 0);
+    my @waiters = add_waiters($crowd, $run, \@second);
     add_others($crowd, AgentTest::Crowd::request('GET', '/ok'), \$served, \$stops);
     $postgres->stop;
-    my $sees_loss = sub { $server->error_log =~ /AGT0201/ };
-    $crowd->run(sub { $crowd->{lost} || ($served >= 100 * $OTHERS && $sees_loss->()) });
+    my $has_noticed = sub { $server->error_log =~ /AGT0201/ };
+    $crowd->run(sub { $crowd->{lost} || ($served >= 100 * $OTHERS && $has_noticed->()) });
     # From one heartbeat to the next each of them polls several times.
     for (1 .. 2) {
         my %length = map { $_ => length $_->{seen} } @waiters;
@@ -129,40 +127,28 @@ subtest 'wake-ups: polling while PostgreSQL is down' => sub {
     is $crowd->{lost}, 0, 'wake-ups: no request is lost while 500 waiters poll';
     $postgres->start;
     wait_for('the database', sub { $client->get('/threads/' . $run->{thread_id})->{status} == 200 });
-    $client->post(path($run) . '/cancel');
-    $crowd->run(sub { @through + $crowd->{lost} >= $WAITERS });
+    $client->post(run_path($run) . '/cancel');
+    $crowd->run(sub { @second + $crowd->{lost} >= $WAITERS });
     $stops = 1;
     $crowd->run(sub { !grep { $_->{asks} } values %{ $crowd->{members} } });
     is $crowd->{lost}, 0, 'wake-ups: no request is lost when PostgreSQL is back and the run ends';
-    is scalar(grep { $_->{status} == 200 } @through), $WAITERS, 'wake-ups: all waiters are answered when PostgreSQL is back';
+    is scalar(grep { $_->{status} == 200 } @second), $WAITERS, 'wake-ups: all waiters are answered when PostgreSQL is back';
     is scalar(keys %{ $crowd->{members} }), $WAITERS + $OTHERS, 'wake-ups: all connections are kept while PostgreSQL is down';
 };
 
-# Locks the table of threads until the handle is closed.
-sub hold_threads {
-    open my $psql, '|-', 'psql -X -q >/dev/null' or die "psql: $!\n";
-    $psql->autoflush;
-    print {$psql} "begin; lock table agent.threads;\n";
-    wait_for('the lock', sub {
-        sql(q{select count(*) from pg_locks where mode = 'AccessExclusiveLock'
-            and granted and relation = 'agent.threads'::regclass});
-    });
-    return $psql;
-}
-
-# Otherwise the thread would be counted on for turns, and its connection closed
-# with the idle ones.
-subtest 'wake-ups: a thread that continues a request after its body has arrived' => sub {
+# Otherwise waiters would get this thread for their turns, and its connection would
+# be closed with the idle ones.
+subtest 'wake-ups: a thread that continues a request counts as busy' => sub {
     my ($server, $client) = AgentTest::Server->start_with_client(
         'LoadModule status_module "${MODULES}/mod_status.so"',
         "<Location /server-status>\nSetHandler server-status\n</Location>");
-    my $held = hold_threads();
+    my $lock = hold_lock('lock table agent.threads');
     my $socket = $client->connection;
     syswrite $socket, AgentTest::Crowd::request('GET', '/ok');
-    AgentTest::Client::read_until($socket, qr/\r\n\r\n.*ok/s);
+    read_until($socket, qr/\r\n\r\n.*ok/s);
     syswrite $socket, "POST /threads HTTP/1.1\r\nHost: localhost\r\n"
         . "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n";
-    AgentTest::Client::read_until($socket, qr/100 Continue\r\n\r\n/);
+    read_until($socket, qr/100 Continue\r\n\r\n/);
     syswrite $socket, '{}';
     wait_for('the request to wait for the lock', sub {
         sql(q{select count(*) from pg_stat_activity where wait_event_type = 'Lock'});
@@ -170,8 +156,8 @@ subtest 'wake-ups: a thread that continues a request after its body has arrived'
     # Including the thread of this request.
     like $client->get('/server-status?auto')->{body}, qr/^BusyWorkers: 2$/m,
         'wake-ups: a thread that continues a request counts as busy in the scoreboard';
-    close $held;
-    like AgentTest::Client::read_until($socket, qr/thread_id/), qr{HTTP/1\.1 200},
+    close $lock;
+    like read_until($socket, qr/thread_id/), qr{HTTP/1\.1 200},
         'wake-ups: a request is answered after its body has arrived';
 };
 

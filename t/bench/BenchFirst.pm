@@ -2,7 +2,7 @@
 # Latency of a run for its client: the first event of POST .../runs/stream, the
 # end of that stream, and create -> join. Alternating rounds measure this server
 # and the JavaScript one with the same input and answer, one request after the
-# other on one connection. The latter has fewer runs: it polls at intervals.
+# other on one connection. The JavaScript server has fewer runs: it polls.
 package BenchFirst;
 use strict;
 use warnings;
@@ -19,10 +19,10 @@ my $WARM_UP = 5;
 # {ours, peer}: milliseconds, sorted: {first, stream, join}; {version} of the
 # peer, or {skipped}: the reason for which there is none.
 sub measure_first {
-    my ($site, $plan) = @_;
-    my $peer = eval { BenchPeer->new(read_answer($site->port)) };
+    my ($server, $plan) = @_;
+    my $peer = eval { BenchPeer->new(read_answer($server->port)) };
     my $why = $@;
-    my %port = (ours => $site->port, $peer ? (peer => $peer->port) : ());
+    my %port = (ours => $server->port, $peer ? (peer => $peer->port) : ());
     my @sides = sort keys %port;
     measure_round($port{$_}, $WARM_UP) for @sides;
     my %times;

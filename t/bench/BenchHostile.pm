@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# How much slower a bystander is beside one hostile client whose input is legal,
-# and whether the children's memory returns afterwards.
+# The slowdown of a bystander beside one hostile client with valid input, and the
+# children's memory afterwards.
 #
 # Each attack is a process that repeats itself until it is killed, for as long as
 # the bystander is measured. Quiet rounds and rounds beside the attack alternate;
@@ -46,14 +46,12 @@ my $LARGE_STATE_BYTES = 6_000_000;
 # As many as there are threads.
 my $WARM_UP_CLIENTS = 128;
 my $WARM_UP_ROUNDS = 20;
-# The memory must return within a minute.
-my $RETURN_SEC = 60;
-my $RETURN_LOOK_SEC = 1;
+my $RETURN_POLL_SEC = 1;
 # GET /ok before each of the bystander's runs: both are spread over the attack.
 my $REQUESTS_PER_RUN = 5;
 
-# [title, what the attack needs beforehand, the attack]. The attack calls its
-# last argument once it has begun, and is killed at the end.
+# [title, preparation, attack]. The attack gets the result of the preparation, calls
+# its last argument once it has begun, and is killed at the end.
 my @ATTACKS = (
     [ 'no client: a busy process on each processor', undef, \&spin ],
     [ 'bodies of 4 MB, one long key over many arrays', undef, sub {
@@ -76,24 +74,28 @@ my @ATTACKS = (
 sub measure_hostile {
     my (undef, $plan) = @_;
     return [ map {
-        print {*STDERR} "  beside $_->[0] ...\n";
-        measure_attack($plan, @{$_})
+        my ($title, @attack) = @{$_};
+        print {*STDERR} "  beside $title ...\n";
+        # One that fails does not discard the figures of the others.
+        my $result = eval { measure_attack($plan, @attack) } // { failed => $@ };
+        warn $result->{failed} if $result->{failed};
+        +{ %{$result}, title => $title }
     } @ATTACKS ];
 }
 
-# A server of its own, so that attacks do not affect one another.
+# A new server for each attack, so that they do not affect one another.
 sub measure_attack {
-    my ($plan, $title, $prepare, $attack) = @_;
-    my $site = BenchServer->new(config => $CONFIG);
-    my $prepared = $prepare ? $prepare->($site) : undef;
-    warm_up($site);
-    my @threads = make_threads($site,
+    my ($plan, $prepare, $attack) = @_;
+    my $server = BenchServer->new(config => $CONFIG);
+    my $prepared = $prepare ? $prepare->($server) : undef;
+    warm_up($server);
+    my @threads = make_threads($server,
         (2 * $plan->{hostile_rounds} + 1) * $plan->{hostile_runs});
     my $measure = sub {
-        bystander($site, $plan, [ splice @threads, 0, $plan->{hostile_runs} ])
+        bystander($server, $plan, [ splice @threads, 0, $plan->{hostile_runs} ])
     };
     $measure->();
-    my @children = @{ $site->processes->{httpd} };
+    my @children = @{ $server->processes->{httpd} };
     my $before = memory_kb(@children)->{private};
     my (%ratios, %quiet, %beside);
     for my $round (1 .. $plan->{hostile_rounds}) {
@@ -101,29 +103,31 @@ sub measure_attack {
         my @sides = (
             sub { %quiet = %{ $measure->() } },
             sub {
-                $pid = start_attack($site, $prepared, $attack);
-                %beside = %{ $measure->() };
+                $pid = start_attack($server, $prepared, $attack);
+                my $measured = eval { $measure->() };
+                my $error = $@;
+                # It has a copy of each of our descriptors.
                 end_attack($pid);
-                wait_for_rest($site);
+                %beside = %{ $measured // die $error };
+                wait_until_idle($server);
             },
         );
         $_->() for $round % 2 ? @sides : reverse @sides;
         push @{ $ratios{$_} }, $beside{$_} / $quiet{$_} for keys %quiet;
     }
-    my $result = { title => $title,
-        (map { $_ => median(@{ $ratios{$_} }) } keys %ratios),
-        memory => memory_after($before, @children) };
-    $site->stop;
+    my $result = { (map { $_ => median(@{ $ratios{$_} }) } keys %ratios),
+        memory => memory_after($before, $plan->{hostile_return_sec}, @children) };
+    $server->stop;
     return $result;
 }
 
-# Uses every thread and every connection to the database: memory that each keeps
-# is not the attack's.
+# Uses every thread and every connection to the database, so that the memory that
+# each keeps does not count as the attack's.
 sub warm_up {
-    my ($site) = @_;
+    my ($server) = @_;
     my $bytes = with_close(request('POST', '/threads', '{}'));
     for (1 .. $WARM_UP_ROUNDS) {
-        my @sockets = map { open_connection($site->port) } 1 .. $WARM_UP_CLIENTS;
+        my @sockets = map { open_connection($server->port) } 1 .. $WARM_UP_CLIENTS;
         syswrite $_, $bytes for @sockets;
         for my $socket (@sockets) {
             1 while sysread $socket, my $answer, 65_536;
@@ -133,10 +137,10 @@ sub warm_up {
 }
 
 # The next round must not execute runs of the attack.
-sub wait_for_rest {
-    my ($site) = @_;
+sub wait_until_idle {
+    my ($server) = @_;
     wait_for('no run to be left', sub {
-        $site->sql('select count(*) from agent.run_queue '
+        $server->sql('select count(*) from agent.run_queue '
             . 'where not_before is null') == 0
     });
     sleep 1;
@@ -145,8 +149,8 @@ sub wait_for_rest {
 
 # {ok_p50, ok_p99, run_p50, run_p99} in milliseconds.
 sub bystander {
-    my ($site, $plan, $threads) = @_;
-    my $client = BenchHttp->new($site->port);
+    my ($server, $plan, $threads) = @_;
+    my $client = BenchHttp->new($server->port);
     my %times;
     for my $thread (@{$threads}) {
         push @{ $times{ok} },
@@ -163,16 +167,16 @@ sub bystander {
     return \%figures;
 }
 
-# Ratio of resident memory to that before, once it has returned, or after a minute.
+# Ratio of resident memory to that before, once it has returned, or after some time.
 sub memory_after {
-    my ($before, @children) = @_;
+    my ($before, $sec, @children) = @_;
     my $ratio = 0;
     eval {
-        wait_for('memory to come back', sub {
-            sleep $RETURN_LOOK_SEC;
+        wait_for('memory to be returned', sub {
+            sleep $RETURN_POLL_SEC;
             $ratio = memory_kb(@children)->{private} / $before;
             return $ratio <= 1.2;
-        }, $RETURN_SEC);
+        }, $sec);
     };
     return $ratio;
 }
@@ -182,9 +186,9 @@ sub memory_after {
 my %attacks;
 
 sub start_attack {
-    my ($site, $prepared, $attack) = @_;
+    my ($server, $prepared, $attack) = @_;
     pipe my $reader, my $writer or die "pipe: $!\n";
-    my $port = $site->port;
+    my $port = $server->port;
     my $pid = fork // die "fork: $!\n";
     if (!$pid) {
         close $reader;
@@ -295,15 +299,15 @@ sub repeat_blocks {
 }
 
 sub new_thread {
-    my ($site) = @_;
-    return (make_threads($site, 1))[0];
+    my ($server) = @_;
+    return (make_threads($server, 1))[0];
 }
 
 # Due tomorrow, so that nothing executes them.
 sub make_large_runs {
-    my ($site) = @_;
-    my $thread = new_thread($site);
-    my $client = BenchHttp->new($site->port);
+    my ($server) = @_;
+    my $thread = new_thread($server);
+    my $client = BenchHttp->new($server->port);
     my $body = '{"assistant_id":"agent","multitask_strategy":"enqueue",'
         . '"after_seconds":86400,"input":{"x":"' . 'x' x $BODY_BYTES . '"}}';
     call_200($client, request('POST', "/threads/$thread/runs", $body))
@@ -313,10 +317,10 @@ sub make_large_runs {
 
 # Threads whose state has a message of this size.
 sub make_large_threads {
-    my ($site) = @_;
-    my $client = BenchHttp->new($site->port);
+    my ($server) = @_;
+    my $client = BenchHttp->new($server->port);
     my $part = '"' . 'x' x ($LARGE_STATE_BYTES / 2) . '"';
-    my @threads = make_threads($site, $LARGE_RUNS);
+    my @threads = make_threads($server, $LARGE_RUNS);
     for my $thread (@threads) {
         call_200($client, request('POST', "/threads/$thread/runs/wait",
             message_run($part)));
@@ -341,9 +345,9 @@ sub repeat_large_starts {
 }
 
 sub make_large_events {
-    my ($site) = @_;
-    my $thread = new_thread($site);
-    my $client = BenchHttp->new($site->port);
+    my ($server) = @_;
+    my $thread = new_thread($server);
+    my $client = BenchHttp->new($server->port);
     my $made = call_200($client, request('POST', "/threads/$thread/runs",
         message_run('"' . 'x' x 3_000_000 . '"')));
     my ($run) = $made->{bytes} =~ /"run_id"\s*:\s*"([0-9a-f-]{36})"/;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A cheap client: one keep-alive connection, each request in one write, answers
-# parsed only as far as needed to find their end.
+# A client that takes little processor time: one keep-alive connection, each request
+# in one write, answers parsed only to find their end.
 #
 #   my $client = BenchHttp->new($port);
 #   my $answer = $client->call(request('POST', '/threads', '{}'));
@@ -12,7 +12,7 @@ use Carp qw(croak);
 use Exporter 'import';
 use IO::Socket::INET;
 
-our @EXPORT_OK = qw(request drive);
+our @EXPORT_OK = qw(request drive wait_readable);
 
 my $TIMEOUT_SEC = 60;
 
@@ -81,7 +81,8 @@ sub is_complete {
     return $head =~ m{\AHTTP/1\.1 (?:204|304)};
 }
 
-# The time at which the first event of a stream was read, on request.
+# Sends a request and returns its answer. $on_event is called when the first event
+# of a stream was read.
 sub call {
     my ($self, $bytes, $on_event) = @_;
     my $event = qr/^event: \w+.*?^data: .*?\r?\n\r?\n/ms;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Memory of httpd's children, the supervisor and the runner after more and more
-# requests of every kind. Growth between the last two measurements is a leak:
+# Memory of httpd's children, the supervisor and the runner after a growing number
+# of requests of every kind. Growth between the last two measurements is a leak:
 # memory kept per thread or connection is allocated long before.
 package BenchMemory;
 use strict;
@@ -14,8 +14,8 @@ our @EXPORT_OK = qw(measure_memory);
 my $CONNECTIONS = 16;
 my $UNKNOWN = '01890000-0000-7000-8000-000000000000';
 
-# The life of a thread, with every operation of the API and some of its errors:
-# [the status that the answer must have, method, path, body, an id to keep].
+# The life of a thread, with every operation of the API and some errors: [expected
+# status, method, path, body, id to keep].
 my @STEPS = (
     [ 200, 'POST', '/threads', '{"metadata":{"purpose":"benchmark"}}',
         'thread_id' ],
@@ -49,27 +49,27 @@ sub run {
 # [{requests, of => {httpd => {pss, private}, ...}}, ...], one for each number
 # of requests of the plan, measured when the server is idle.
 sub measure_memory {
-    my ($site, $plan) = @_;
-    my @clients = map { BenchHttp->new($site->port) } 1 .. $CONNECTIONS;
+    my ($server, $plan) = @_;
+    my @clients = map { BenchHttp->new($server->port) } 1 .. $CONNECTIONS;
     my @lives = map { { step => 0 } } @clients;
-    my $processes = identity($site);
-    my ($done, @looks) = (0);
+    my $processes = identity($server);
+    my ($done, @samples) = (0);
     for my $target (@{ $plan->{memory_requests} }) {
         drive(\@clients, sub {
             my ($index, $answer) = @_;
             my $life = $lives[$index];
-            note_answer($life, $answer) if $answer;
+            check_answer($life, $answer) if $answer;
             return if $life->{step} == 0 && $done >= $target;
             $done++;
             return next_request($life);
         });
         wait_for('no run to be left', sub {
-            $site->sql('select count(*) from agent.run_queue') == 0
+            $server->sql('select count(*) from agent.run_queue') == 0
         });
-        identity($site) eq $processes or die "a process was replaced\n";
-        push @looks, { requests => $target, of => $site->memory };
+        identity($server) eq $processes or die "a process was replaced\n";
+        push @samples, { requests => $target, of => $server->memory };
     }
-    return \@looks;
+    return \@samples;
 }
 
 sub next_request {
@@ -79,7 +79,7 @@ sub next_request {
     return request($method, $path, $body);
 }
 
-sub note_answer {
+sub check_answer {
     my ($life, $answer) = @_;
     my ($status, $method, $path, undef, $id) = @{ $STEPS[ $life->{step} ] };
     die "$method $path was answered:\n$answer->{bytes}\n"
@@ -92,10 +92,10 @@ sub note_answer {
     return;
 }
 
-# The memory of a process that was replaced is meaningless.
+# The process ids, to detect a process that was replaced.
 sub identity {
-    my ($site) = @_;
-    my $of = $site->processes;
+    my ($server) = @_;
+    my $of = $server->processes;
     return join ' ', map { ($_, sort @{ $of->{$_} }) } qw(httpd supervisor runner);
 }
 

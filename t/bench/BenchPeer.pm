@@ -7,7 +7,7 @@
 package BenchPeer;
 use strict;
 use warnings;
-use AgentTest::Env qw(is_root root server_user slurp);
+use AgentTest::Env qw(is_root root server_user slurp write_file);
 use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
@@ -56,13 +56,10 @@ sub install {
         remove_tree($INSTALLED);
         make_path($INSTALLED);
         copy_files();
-        my $words = qx(npm install --no-save --ignore-scripts --no-audit --no-fund \\
+        my $output = qx(npm install --no-save --ignore-scripts --no-audit --no-fund \\
             --prefix $INSTALLED 2>&1);
-        die "npm does not install the peer: $words\n" if $?;
-        open my $out, '>', "$INSTALLED/installed"
-            or die "$INSTALLED/installed: $!\n";
-        print {$out} $wanted;
-        close $out or die "$INSTALLED/installed: $!\n";
+        die "npm does not install the peer: $output\n" if $?;
+        write_file("$INSTALLED/installed", $wanted);
     }
     copy_files();
     return;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The cluster of the benchmark: as the tests have it, but as durable as a real
-# one, because a commit that is not flushed costs nothing like a commit.
+# The cluster of the benchmark: that of the tests, but durable, because a commit
+# without a flush costs much less.
 package BenchPostgres;
 use strict;
 use warnings;
@@ -8,8 +8,7 @@ use parent 'AgentTest::Postgres';
 
 use AgentTest::Env qw(server_user);
 
-# The rest is PostgreSQL's default: a figure that needs tuning says so in its
-# name, and ours do not.
+# Other settings are PostgreSQL's defaults.
 my @SETTINGS = qw(fsync=on full_page_writes=on synchronous_commit=on
     max_connections=200 log_statement=none);
 

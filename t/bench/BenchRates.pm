@@ -7,7 +7,7 @@
 package BenchRates;
 use strict;
 use warnings;
-use AgentTest::Env qw(root slurp);
+use AgentTest::Env qw(root slurp write_file);
 use BenchHttp qw(request);
 use Exporter 'import';
 use File::Temp qw(tempdir);
@@ -17,16 +17,16 @@ use Time::HiRes qw(time);
 our @EXPORT_OK = qw(measure_rates get_state_case median run_wrk);
 
 my $CONNECTIONS = 32;
-my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
+my $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
 my $BODY = '{"metadata":{"purpose":"benchmark"}}';
 
 # The current load generator, which ends with this process.
 my $child;
 
 sub measure_rates {
-    my ($site, $plan) = @_;
+    my ($server, $plan) = @_;
     my $work = {
-        site => $site,
+        server => $server,
         dir  => tempdir('/tmp/agent-bench.XXXXXX', CLEANUP => 1),
         %{$plan},
     };
@@ -74,13 +74,13 @@ sub create_thread_case {
     return {
         name => 'create_thread',
         wrk  => [ '-s', root() . '/t/bench/create_thread.lua',
-            $work->{site}->url . '/threads' ],
-        # Ids as the module makes them: the time first, then something
-        # different, so that both fill the index from its end.
+            $work->{server}->url . '/threads' ],
+        # Ids as the module makes them: the time, then a unique part, so
+        # that both fill the index at its end.
         script => "\\set n :n + 1\n"
             . "\\set id 1000000000000000000 + :n * 64 + :client_id\n"
-            . statement('create_thread', ':account',
-                '(:time_part::text || :id::text)', ':if_exists', ':body'),
+            . statement('create_thread', ':deployment',
+                '(:time_part::text || :id::text)::uuid', ':if_exists', ':body'),
         define => sub { (n => 0, if_exists => 'raise', body => $BODY,
             time_part => sprintf '%012x7', time * 1000) },
     };
@@ -89,18 +89,18 @@ sub create_thread_case {
 # A run has created the thread and its state of two messages.
 sub get_state_case {
     my ($work) = @_;
-    my $client = BenchHttp->new($work->{site}->port);
+    my $client = BenchHttp->new($work->{server}->port);
     my $thread = read_id($client->call(request('POST', '/threads', $BODY)),
         'thread_id');
     my $run = read_id($client->call(request('POST', "/threads/$thread/runs",
         '{"assistant_id":"agent","input":{"messages":'
             . '[{"role":"user","content":"hello"}]}}')), 'run_id');
     $client->call(request('GET', "/threads/$thread/runs/$run/join"));
-    my $script = statement('get_state', ':account', ':thread', 'null');
-    check_state($work->{site}, $client, $thread, $script);
+    my $script = statement('get_state', ':deployment', ':thread', 'null');
+    check_state($work->{server}, $client, $thread, $script);
     return {
         name => 'get_state',
-        wrk  => [ $work->{site}->url . "/threads/$thread/state" ],
+        wrk  => [ $work->{server}->url . "/threads/$thread/state" ],
         script => $script,
         define => sub { (thread => $thread) },
     };
@@ -115,17 +115,17 @@ sub read_id {
 
 # Both sides must return the same text, with both messages.
 sub check_state {
-    my ($site, $client, $thread, $script) = @_;
+    my ($server, $client, $thread, $script) = @_;
     my $answer = $client->call(request('GET', "/threads/$thread/state"));
     my $body = substr $answer->{bytes}, $answer->{body_at};
     die "not a state of two messages: $body\n"
         if $body !~ /\A\{"values"\s*:\s*\{"messages":\[\{"type":"human",
             [^][]*(?:\[\][^][]*)*\},\{"type":"ai",/x;
-    my %value = (account => $ACCOUNT, thread => $thread);
+    my %value = (deployment => $DEPLOYMENT, thread => $thread);
     $script =~ s/(?<!:):(\w+)/'$value{$1}'/g;
     $script =~ s/;\s*\z//;
     $script =~ s/\Aselect code, body/select code || body/;
-    $site->sql($script) eq "ok$body" or die "httpd and SQL differ: $body\n";
+    $server->sql($script) eq "ok$body" or die "httpd and SQL differ: $body\n";
     return;
 }
 
@@ -145,51 +145,49 @@ sub statement {
 # --- The load generators --------------------------------------------------------
 
 # {rate, cpu}: requests per second, and the processor time of one by role.
-# {cut}: requests lost with their connections, where the case permits them.
+# {cut}: requests lost with their connections, in cases with allows_cuts.
 sub run_wrk {
     my ($work, $case) = @_;
-    my $before = $work->{site}->cpu;
+    my $before = $work->{server}->cpu;
     local $ENV{BENCH_BODY} = $BODY;
     my $output = run_tool('wrk', '-t', 2, '-c', $CONNECTIONS, '-d',
         "$work->{round_sec}s", @{ $case->{wrk} });
     my ($cut) = $output =~ /Socket errors: connect 0, read (\d+), write 0,/;
     die "requests failed:\n$output" if $output =~ /Non-2xx/
-        || ($output =~ /Socket errors/ && !($case->{bears_cuts} && $cut));
+        || ($output =~ /Socket errors/ && !($case->{allows_cuts} && $cut));
     my ($count) = $output =~ /(\d+) requests in/;
     my ($rate) = $output =~ m{Requests/sec:\s+([\d.]+)};
     die "wrk:\n$output" if !$rate;
     return { rate => $rate, cut => $cut // 0,
-        cpu => $work->{site}->cpu_usec_each($before, $count) };
+        cpu => $work->{server}->cpu_usec_each($before, $count) };
 }
 
 sub run_pgbench {
     my ($work, $case) = @_;
     my $script = "$work->{dir}/$case->{name}.sql";
-    open my $out, '>', $script or die "$script: $!\n";
-    print {$out} $case->{script};
-    close $out or die "$script: $!\n";
-    my %define = (account => $ACCOUNT, $case->{define}->());
-    my $sessions = $work->{site}->sessions;
-    my $before = $work->{site}->cpu;
+    write_file($script, $case->{script});
+    my %define = (deployment => $DEPLOYMENT, $case->{define}->());
+    my $sessions = $work->{server}->sessions;
+    my $before = $work->{server}->cpu;
     my $output = run_tool(bin('pgbench'), '--no-vacuum', '-M', 'prepared',
         '-c', $CONNECTIONS, '-j', 2, '-T', $work->{round_sec}, '-f', $script,
         (map { ('-D', "$_=$define{$_}") } sort keys %define),
-        $work->{site}->conninfo);
+        $work->{server}->conninfo);
     my ($count) = $output =~ /actually processed: (\d+)/;
     my ($rate) = $output =~ /tps = ([\d.]+)/;
     die "pgbench:\n$output"
         if !$rate || $output !~ /failed transactions: 0 /;
-    $work->{site}->wait_for_sessions($sessions);
-    my $cpu = $work->{site}->cpu_usec_each($before, $count);
-    check_rows($work->{site}, $define{time_part}, $count) if $define{time_part};
+    $work->{server}->wait_for_sessions($sessions);
+    my $cpu = $work->{server}->cpu_usec_each($before, $count);
+    check_rows($work->{server}, $define{time_part}, $count) if $define{time_part};
     return { rate => $rate, cpu => $cpu };
 }
 
 # pgbench does not check the code of the result, so its rows are counted. Only
 # its own: httpd may still serve connections that wrk has closed.
 sub check_rows {
-    my ($site, $time_part, $count) = @_;
-    my $made = $site->sql("select count(*) from agent.threads where account_id = '$ACCOUNT' "
+    my ($server, $time_part, $count) = @_;
+    my $made = $server->sql("select count(*) from agent.threads where deployment_id = '$DEPLOYMENT' "
         . "and thread_id between '${time_part}1000000000000000000' and '${time_part}1000000009999999999'");
     die "$count statements made $made threads\n" if $made != $count;
     return;

@@ -21,6 +21,7 @@ sub print_report {
         $of->{throughput} ? throughput_row($of->{throughput}) : (),
         $of->{waiting} ? waiting_rows($of->{waiting}) : (),
         $of->{memory} ? memory_rows($of->{memory}) : (),
+        $of->{restart} ? restart_rows($of->{restart}) : (),
         $of->{streams} ? stream_rows($of->{streams}) : (),
     );
     print "$about\n\n", table([ qw(figure aim measured ratio) ], @rows), "\n";
@@ -35,6 +36,20 @@ sub print_report {
         table([ '', qw(httpd PostgreSQL supervisor runner) ], @costs), "\n"
         if @costs;
     return;
+}
+
+my @RESTART = ([ alone => 'its only run' ], [ together => 'its 10 runs' ]);
+
+sub restart_rows {
+    my ($of) = @_;
+    return map {
+        my ($case, $title) = @{$_};
+        my @times = @{ $of->{$case} };
+        my $p99 = at(0.99, @times);
+        [ "kill of a runner -> next attempt of $title, p50 / p99 of " . @times,
+            'p99 <= 1000 ms', both_ms(@times),
+            sprintf '**%.2f** of the aim', $p99 / 1000 ]
+    } @RESTART;
 }
 
 sub stream_rows {
@@ -58,7 +73,9 @@ sub hostile_rows {
     my ($attacks) = @_;
     return map {
         my $of = $_;
-        [ $of->{title}, map { mark_over($of->{ $_->[0] }, $_->[1]) } @HOSTILE ]
+        [ $of->{title}, $of->{failed}
+            ? ("failed", ('') x (@HOSTILE - 1))
+            : map { mark_over($of->{ $_->[0] }, $_->[1]) } @HOSTILE ]
     } @{$attacks};
 }
 
@@ -201,13 +218,13 @@ sub skipped_row {
 }
 
 sub memory_rows {
-    my ($looks) = @_;
-    my ($before, $last) = @{$looks}[ -2, -1 ];
-    my $at = join ' / ', map { thousands($_->{requests}) } @{$looks};
+    my ($samples) = @_;
+    my ($before, $last) = @{$samples}[ -2, -1 ];
+    my $at = join ' / ', map { thousands($_->{requests}) } @{$samples};
     return map {
         my $kind = $_;
-        my @pss = map { $_->{of}{$kind}{pss} } @{$looks};
-        my @private = map { $_->{of}{$kind}{private} } @{$looks};
+        my @pss = map { $_->{of}{$kind}{pss} } @{$samples};
+        my @private = map { $_->{of}{$kind}{private} } @{$samples};
         my $slope = 1024 * ($private[-1] - $private[-2])
             / ($last->{requests} - $before->{requests});
         [ memory_name($kind) . " after $at requests", 'no growth',

@@ -12,7 +12,7 @@ use Time::HiRes qw(time);
 our @EXPORT_OK = qw(measure_latency measure_throughput at call_200
     create_and_join make_threads one_step_run timed_ms);
 
-my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
+my $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
 # One step of the graph, without tools or delays.
 my $RUN = '{"assistant_id":"agent","input":{"messages":'
     . '[{"role":"user","content":"hello"}]}}';
@@ -20,16 +20,16 @@ my $CONNECTIONS = 16;
 # Unfinished runs at which the clients pause: otherwise the queue would grow, and
 # the figure would depend on the duration.
 my $MAX_UNFINISHED = 500;
-my $LOOK_SEC = 0.1;
+my $POLL_SEC = 0.1;
 
 # --- Latency ----------------------------------------------------------------------
 
 # Milliseconds: {p50, p99, max} of create -> join, {floor} of GET /ok,
 # which includes the client, the network and httpd, but no database.
 sub measure_latency {
-    my ($site, $plan) = @_;
-    my $client = BenchHttp->new($site->port);
-    my @threads = make_threads($site, $plan->{latency_runs} + 50);
+    my ($server, $plan) = @_;
+    my $client = BenchHttp->new($server->port);
+    my @threads = make_threads($server, $plan->{latency_runs} + 50);
     create_and_join($client, $_) for splice @threads, 0, 50;
     my @floor = map { timed_ms(sub { call_200($client, request('GET', '/ok')) }) }
         1 .. @threads;
@@ -78,17 +78,17 @@ sub call_200 {
 # Created in SQL, since threads are not measured here. Ids begin with the time,
 # as the module's do.
 sub make_threads {
-    my ($site, $count) = @_;
+    my ($server, $count) = @_;
     my $time = sprintf '%012x', 1000 * time;
     my $begin = substr($time, 0, 8) . '-' . substr $time, 8;
-    my $ids = $site->sql(<<"SQL");
+    my $ids = $server->sql(<<"SQL");
 with made as materialized (
     select ('$begin-7' || lpad(to_hex(n >> 16), 3, '0') || '-8'
             || lpad(to_hex(n & 4095), 3, '0') || '-'
             || lpad(to_hex(n), 12, '0'))::uuid as id
       from generate_series(1, $count) n),
 created as materialized (
-    select id, (agent.create_thread('$ACCOUNT', id, 'raise', '{}')).code
+    select id, (agent.create_thread('$DEPLOYMENT', id, 'raise', '{}')).code
       from made)
 select string_agg(id::text, ' ' order by id) from created where code = 'ok'
 SQL
@@ -100,54 +100,54 @@ SQL
 # --- Throughput --------------------------------------------------------------------
 
 # {rate, cpu}: runs per second that became final while 16 connections created
-# one run after the other, each on a thread of its own.
+# one run after the other, each on another thread.
 sub measure_throughput {
-    my ($site, $plan) = @_;
-    my @threads = make_threads($site, $plan->{throughput_threads});
-    my @clients = map { BenchHttp->new($site->port) } 1 .. $CONNECTIONS;
+    my ($server, $plan) = @_;
+    my @threads = make_threads($server, $plan->{throughput_threads});
+    my @clients = map { BenchHttp->new($server->port) } 1 .. $CONNECTIONS;
     my $begin_at = time + $plan->{warm_up_sec};
     my $end_at = $begin_at + $plan->{throughput_sec};
-    my ($looked_at, $start, $end) = (0);
+    my ($polled_at, $start, $end) = (0);
     drive(\@clients, sub {
         my ($index, $answer) = @_;
         die "not 200: $answer->{bytes}\n" if $answer && $answer->{status} != 200;
         my $now = time;
-        if ($now > $looked_at + $LOOK_SEC) {
-            wait_unfinished($site, $MAX_UNFINISHED);
-            $looked_at = time;
+        if ($now > $polled_at + $POLL_SEC) {
+            wait_unfinished($server, $MAX_UNFINISHED);
+            $polled_at = time;
         }
-        $start //= progress($site) if $now >= $begin_at;
-        $end //= progress($site) if $now >= $end_at || !@threads;
+        $start //= progress($server) if $now >= $begin_at;
+        $end //= progress($server) if $now >= $end_at || !@threads;
         return $end ? undef
             : request('POST', '/threads/' . shift(@threads) . '/runs', $RUN);
     });
     my $runs = $end->{count} - ($start // die "too few threads\n")->{count};
-    my $cpu = $site->cpu_usec_each($start->{cpu}, $runs);
-    wait_unfinished($site, 0);
-    check_success($site);
+    my $cpu = $server->cpu_usec_each($start->{cpu}, $runs);
+    wait_unfinished($server, 0);
+    check_success($server);
     return { rate => $runs / ($end->{at} - $start->{at}), cpu => $cpu };
 }
 
 sub progress {
-    my ($site) = @_;
-    my ($count, $at) = split /\|/, $site->sql('select count(*), '
+    my ($server) = @_;
+    my ($count, $at) = split /\|/, $server->sql('select count(*), '
         . 'extract(epoch from clock_timestamp()) from agent.runs '
         . "where status <> 'pending'");
-    return { count => $count, at => $at, cpu => $site->cpu };
+    return { count => $count, at => $at, cpu => $server->cpu };
 }
 
 sub wait_unfinished {
-    my ($site, $max) = @_;
+    my ($server, $max) = @_;
     wait_for("at most $max unfinished runs", sub {
-        $site->sql('select count(*) from agent.run_queue') <= $max
+        $server->sql('select count(*) from agent.run_queue') <= $max
     }, 60);
     return;
 }
 
 # Runs that fail do not count as finished.
 sub check_success {
-    my ($site) = @_;
-    my $failed = $site->sql(
+    my ($server) = @_;
+    my $failed = $server->sql(
         "select count(*) from agent.runs where status <> 'success'");
     die "$failed runs failed\n" if $failed;
     return;

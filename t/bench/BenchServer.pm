@@ -2,9 +2,9 @@
 # The server that is measured: a cluster of its own, an httpd, its supervisor and
 # runner, with room for the connections of the load generators.
 #
-#   my $site = BenchServer->new;              # config => other than below
-#   $site->port; $site->url; $site->conninfo; $site->sql('select ...');
-#   $site->stop;
+#   my $server = BenchServer->new;              # config => other than below
+#   $server->port; $server->url; $server->conninfo; $server->sql('select ...');
+#   $server->stop;
 package BenchServer;
 use strict;
 use warnings;
@@ -13,7 +13,8 @@ use AgentTest::Process ();
 use AgentTest::Server;
 use AgentTest::Wait;
 use BenchPostgres;
-use BenchProcess qw(child_pids cpu_sec memory_kb);
+use AgentTest::Cost qw(cpu_sec);
+use BenchProcess qw(child_pids memory_kb);
 use IPC::Open2 qw(open2);
 
 # Differences from the tests' server: a fixed number of children, so that their

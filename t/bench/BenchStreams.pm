@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Many streams at once: events that a runner writes at a steady rate pass the
-# supervisor, PostgreSQL and httpd to clients that each stream one run.
+# Many streams at once: a runner writes events at a steady rate; they pass the
+# supervisor, PostgreSQL and httpd to clients that stream one run each.
 package BenchStreams;
 use strict;
 use warnings;
@@ -31,11 +31,11 @@ DBDMax 16
 AgentRunnerSlots 4000
 CONF
 
-# {streams, events, lost, rate, wanted, p50, p99, commits}: milliseconds
-# from an event's being written by the runner to its being read by the client,
-# and transactions of PostgreSQL each second.
+# {streams, events, lost, rate, wanted, p50, p99, commits}: p50 and p99 are the
+# milliseconds from the runner's write of an event to the client's read of it;
+# commits are transactions of PostgreSQL per second.
 sub measure_streams {
-    my ($site, $plan) = @_;
+    my (undef, $plan) = @_;
     my $postgres = BenchPostgres->new;
     my $config = AgentTest::Server::shared_config()
         =~ s/^AgentRunner .*$/AgentRunner "\${BUILD_DIR}\/bench\/ticker"/mr

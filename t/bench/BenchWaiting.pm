@@ -6,6 +6,7 @@ package BenchWaiting;
 use strict;
 use warnings;
 use AgentTest::Env qw(build_dir slurp);
+use AgentTest::Process qw(count_descriptors);
 use AgentTest::Wait;
 use BenchHttp qw(request drive);
 use BenchProcess qw(memory_kb);
@@ -19,13 +20,13 @@ use Time::HiRes qw(sleep);
 
 our @EXPORT_OK = qw(measure_waiting);
 
-my $ACCOUNT = '00000000-0000-0000-0000-000000000001';
+my $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
 my $RUN = '{"assistant_id":"agent","after_seconds":86400,"input":null}';
 my $CONNECTIONS = 16;
 my $THREADS = 64;
 my $MAX_WAITERS = 6000;
-# Open files of a child, as conf/agent.conf says: for each request that waits,
-# and others.
+# Open files of a child, as in conf/agent.conf: for each request that waits, and
+# others.
 my ($FILES_EACH, $FILES_OTHER) = (4, 500);
 # Each waiter has had a heartbeat.
 my $SETTLE_SEC = 6;
@@ -49,23 +50,22 @@ AgentMaxWaitersPerAddress 0
 CONF
 
 # {waiters, kb_each, one => [microseconds, sorted], all => the same,
-# rates => {ok => what summary() says, state => ...}},
-# or {skipped => why}.
+# rates => {ok => result of summary(), state => ...}}, or {skipped => reason}.
 sub measure_waiting {
     my (undef, $plan) = @_;
     my $waiters = find_waiters($plan);
     return { skipped => 'too few open files are allowed (ulimit -Hn)' }
         if $waiters <= $plan->{wakes};
-    my $site = BenchServer->new(config => $CONFIG);
-    my $work = { site => $site, %{$plan}, round_sec => $plan->{waiting_sec} };
-    my @runs = make_runs($site, $waiters + $plan->{wakes});
+    my $server = BenchServer->new(config => $CONFIG);
+    my $work = { server => $server, %{$plan}, round_sec => $plan->{waiting_sec} };
+    my @runs = make_runs($server, $waiters + $plan->{wakes});
     my @parked = @runs[ 0 .. $waiters - 1 ];
     my $result = {
         waiters => $waiters,
         rates($work, \@parked),
         wakes($work, \@runs),
     };
-    $site->stop;
+    $server->stop;
     return $result;
 }
 
@@ -82,9 +82,9 @@ sub find_waiters {
 
 # ["THREAD RUN", ...]
 sub make_runs {
-    my ($site, $count) = @_;
-    my @threads = make_threads($site, $count);
-    my @clients = map { BenchHttp->new($site->port) } 1 .. $CONNECTIONS;
+    my ($server, $count) = @_;
+    my @threads = make_threads($server, $count);
+    my @clients = map { BenchHttp->new($server->port) } 1 .. $CONNECTIONS;
     my (@asked, @runs);
     drive(\@clients, sub {
         my ($index, $answer) = @_;
@@ -107,9 +107,9 @@ sub read_run {
 my $joins;
 
 sub park {
-    my ($site, @runs) = @_;
+    my ($server, @runs) = @_;
     my $pid = open2(my $out, my $in, build_dir() . '/bench/joins',
-        $site->port, $site->conninfo, $ACCOUNT);
+        $server->port, $server->conninfo, $DEPLOYMENT);
     $joins = { pid => $pid, in => $in, out => $out };
     print {$in} map { "$_\n" } @runs, '';
     $in->flush;
@@ -129,8 +129,8 @@ sub wake {
 sub unpark {
     my ($child) = @_;
     end_joins();
-    wait_for('the child to let go of its waiters',
-        sub { open_files($child) < 500 });
+    wait_for('the child to close the connections of its waiters',
+        sub { count_descriptors($child) < $FILES_OTHER });
     return;
 }
 
@@ -143,13 +143,6 @@ sub end_joins {
     return;
 }
 
-sub open_files {
-    my ($pid) = @_;
-    opendir my $dir, "/proc/$pid/fd" or die "/proc/$pid/fd: $!\n";
-    my $count = () = readdir $dir;
-    return $count;
-}
-
 END { end_joins() }
 
 # --- Measurements -------------------------------------------------------------------
@@ -158,21 +151,21 @@ END { end_joins() }
 # allocators keep memory.
 sub rates {
     my ($work, $runs) = @_;
-    my $site = $work->{site};
-    my ($child) = @{ $site->processes->{httpd} };
+    my $server = $work->{server};
+    my ($child) = @{ $server->processes->{httpd} };
     my %case = (
-        ok => { wrk => [ $site->url . '/ok' ] },
+        ok => { wrk => [ $server->url . '/ok' ] },
         state => get_state_case($work),
     );
-    $_->{bears_cuts} = 1 for values %case;
+    $_->{allows_cuts} = 1 for values %case;
     warm_up($work, $child, \%case, $runs);
     my (%rounds, $kb_each, %result);
     my $run = sub { map { ($_ => run_wrk($work, $case{$_})) } sort keys %case };
     my @sides = (
         sub { $result{without} = { $run->() } },
         sub {
-            $kb_each //= park_and_weigh($site, $child, $runs);
-            park($site, @{$runs}) if !$joins;
+            $kb_each //= park_and_weigh($server, $child, $runs);
+            park($server, @{$runs}) if !$joins;
             $result{with} = { $run->() };
             unpark($child);
         },
@@ -187,9 +180,9 @@ sub rates {
 }
 
 sub park_and_weigh {
-    my ($site, $child, $runs) = @_;
+    my ($server, $child, $runs) = @_;
     my $before = memory_kb($child);
-    park($site, @{$runs});
+    park($server, @{$runs});
     sleep $SETTLE_SEC;
     return (memory_kb($child)->{private} - $before->{private}) / @{$runs};
 }
@@ -204,7 +197,7 @@ sub compare {
 sub warm_up {
     my ($work, $child, $case, $runs) = @_;
     run_wrk({ %{$work}, round_sec => 1 }, $case->{$_}) for qw(ok state);
-    park($work->{site}, @{$runs}[ 0 .. $THREADS - 1 ]);
+    park($work->{server}, @{$runs}[ 0 .. $THREADS - 1 ]);
     unpark($child);
     return;
 }
@@ -225,8 +218,8 @@ sub summary {
 # One after the other, then the rest together.
 sub wakes {
     my ($work, $runs) = @_;
-    my ($child) = @{ $work->{site}->processes->{httpd} };
-    park($work->{site}, @{$runs});
+    my ($child) = @{ $work->{server}->processes->{httpd} };
+    park($work->{server}, @{$runs});
     my @one = sort { $a <=> $b } map { wake('one') } 1 .. $work->{wakes};
     my @all = sort { $a <=> $b } wake('all');
     unpark($child);

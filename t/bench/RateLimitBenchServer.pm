@@ -8,8 +8,9 @@
 package RateLimitBenchServer;
 use strict;
 use warnings;
-use AgentTest::Env qw(root build_dir modules_dir httpd is_root free_port slurp);
-use BenchProcess qw(child_pids cpu_sec);
+use AgentTest::Env qw(root build_dir modules_dir httpd is_root free_port slurp write_file);
+use AgentTest::Cost qw(cpu_sec);
+use BenchProcess qw(child_pids);
 use Digest::SHA qw(sha256_hex);
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
@@ -228,7 +229,7 @@ sub start_nginx {
     return;
 }
 
-# --- Processes and files ------------------------------------------------------------
+# --- Processes ------------------------------------------------------------
 
 sub run {
     my ($self, @command) = @_;
@@ -257,14 +258,6 @@ sub give_up {
     my ($self, $what) = @_;
     die "a server $what: " . slurp("$self->{dir}/output")
         . slurp("$self->{dir}/error_log");
-}
-
-sub write_file {
-    my ($file, @text) = @_;
-    open my $out, '>', $file or die "$file: $!\n";
-    print {$out} @text;
-    close $out or die "$file: $!\n";
-    return;
 }
 
 1;

@@ -4,8 +4,9 @@
 # Markdown.
 #   t/bench/bench.pl                    everything, ten to fifteen minutes
 #   t/bench/bench.pl rates latency      some of the parts that @PARTS names
-# BENCH=quick does less of everything (three minutes); its figures are for
-# comparing with yesterday's, not for the README.
+# BENCH=quick does less of everything (three minutes); its figures are to be
+# compared with an earlier run, and not for the README. BENCH=smoke shows only
+# that each part works.
 use strict;
 use warnings;
 use FindBin;
@@ -16,6 +17,7 @@ use BenchHostile qw(measure_hostile);
 use BenchMemory qw(measure_memory);
 use BenchRates qw(measure_rates);
 use BenchReport qw(print_report);
+use BenchRestart qw(measure_restart);
 use BenchRuns qw(measure_latency measure_throughput);
 use BenchServer;
 use BenchStreams qw(measure_streams);
@@ -28,8 +30,8 @@ my %PLANS = (
         warm_up_sec => 3, throughput_sec => 20, throughput_threads => 100_000,
         waiters => 5000, wakes => 500, waiting_rounds => 9, waiting_sec => 3,
         memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
-        streams => 1000, streams_sec => 20,
-        hostile_rounds => 5, hostile_runs => 100,
+        streams => 1000, streams_sec => 20, kills => 30,
+        hostile_rounds => 5, hostile_runs => 100, hostile_return_sec => 60,
     },
     quick => {
         rounds => 3, round_sec => 2,
@@ -37,11 +39,20 @@ my %PLANS = (
         warm_up_sec => 1, throughput_sec => 6, throughput_threads => 30_000,
         waiters => 5000, wakes => 200, waiting_rounds => 3, waiting_sec => 2,
         memory_requests => [ 1_000, 5_000, 20_000 ],
-        streams => 200, streams_sec => 5,
-        hostile_rounds => 3, hostile_runs => 40,
+        streams => 200, streams_sec => 5, kills => 10,
+        hostile_rounds => 3, hostile_runs => 40, hostile_return_sec => 60,
+    },
+    smoke => {
+        rounds => 1, round_sec => 1,
+        latency_runs => 20, first_runs => { ours => 5, peer => 1 },
+        warm_up_sec => 1, throughput_sec => 1, throughput_threads => 10_000,
+        waiters => 100, wakes => 10, waiting_rounds => 1, waiting_sec => 1,
+        memory_requests => [ 100, 200, 300 ],
+        streams => 10, streams_sec => 3, kills => 1,
+        hostile_rounds => 1, hostile_runs => 3, hostile_return_sec => 1,
     },
 );
-# Latency first, while the tables are small for it as for everybody who starts.
+# Latency first, while the tables are small.
 my @PARTS = (
     [ latency    => \&measure_latency ],
     [ first      => \&measure_first ],
@@ -49,6 +60,7 @@ my @PARTS = (
     [ rates      => \&measure_rates ],
     [ waiting    => \&measure_waiting ],
     [ memory     => \&measure_memory ],
+    [ restart    => \&measure_restart ],
     [ streams    => \&measure_streams ],
     [ hostile    => \&measure_hostile ],
 );
@@ -58,7 +70,7 @@ my %known = map { $_->[0] => 1 } @PARTS;
 my @unknown = grep { !$known{$_} } sort keys %asked;
 die "unknown: @unknown; the parts are: @{[ sort keys %known ]}\n" if @unknown;
 my $mode = $ENV{BENCH} // 'full';
-my $plan = $PLANS{$mode} // die "BENCH=$mode: expected full or quick\n";
+my $plan = $PLANS{$mode} // die "BENCH=$mode: expected full, quick or smoke\n";
 
 $| = 1;
 chdir root() or die root() . ": $!\n";
@@ -68,22 +80,24 @@ $SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
 $SIG{PIPE} = 'IGNORE';
 
 my $load = load();
-my $site = BenchServer->new;
+my $server = BenchServer->new;
 my (%result, @failed);
 for my $part (grep { $asked{ $_->[0] } } @PARTS) {
     my ($name, $measure) = @{$part};
     print {*STDERR} "measuring $name ...\n";
     # A part that fails does not discard the figures of the others.
-    eval { $result{$name} = $measure->($site, $plan); 1 } or push @failed, "$name: $@";
+    eval { $result{$name} = $measure->($server, $plan); 1 } or push @failed, "$name: $@";
 }
-my $about = about($site, $load);
-$site->stop;
+my $about = about($server, $load);
+$server->stop;
 print_report($about, \%result);
+push @failed, map { "beside $_->{title}: $_->{failed}" }
+    grep { $_->{failed} } @{ $result{hostile} // [] };
 die map { "failed: $_" } @failed if @failed;
 
-END { $site->stop if $site }
+END { $server->stop if $server }
 
-# Processes that wanted to run, on average, in the last minute.
+# The load average of the last minute.
 sub load {
     open my $in, '<', '/proc/loadavg' or return 0;
     return (split ' ', readline $in)[0];

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: */
 /*
- * Joins many runs at once, each on a connection of its own, and tells how long
- * a waiting request takes to notice the end of its run.
+ * Joins many runs at once, each on its own connection, and measures how long a
+ * waiting request takes to notice the end of its run.
  *
- *   joins PORT CONNINFO ACCOUNT <commands
+ *   joins PORT CONNINFO DEPLOYMENT <commands
  *
- * The commands begin with one line "THREAD RUN" for each join and an empty
- * line; answered is "parked" when all have the head of their response. Then one
- * ends the run of the next join; prints the microseconds from the notification
- * being sent to the response having been read all   ends the runs of all others
- * together; prints the same for each The end of the commands closes the
- * connections.
+ * Reads a line "THREAD RUN" for each join and an empty line; prints "parked"
+ * when all have the head of their response. Then it reads commands:
+ *
+ * - one: ends the run of the next join; prints the microseconds from the
+ *   notification to the complete response
+ * - all: ends the runs of all other joins together; prints the same for each
+ *
+ * The end of its input closes the connections.
  */
 #include <arpa/inet.h>
 #include <stdbool.h>
@@ -26,7 +28,7 @@
 #include <libpq-fe.h>
 
 #define ID_LENGTH 36
-/* Connections that have not got the head yet: less than httpd's backlog. */
+/* Connections without the head of a response: fewer than httpd's backlog. */
 #define OPENING 64
 #define EVENTS  256
 #define OK_LINE "HTTP/1.1 200 "
@@ -46,7 +48,7 @@ typedef struct join_t {
 typedef struct bench_t {
     struct sockaddr_in address;
     PGconn *db;
-    const char *account;
+    const char *deployment;
     join_t *joins;
     size_t count;
     /* The first whose run has not ended. */
@@ -90,7 +92,7 @@ static void open_join(const bench_t *bench, join_t *join)
     }
 }
 
-static void note_tail(join_t *join, const char *bytes, size_t length)
+static void append_tail(join_t *join, const char *bytes, size_t length)
 {
     if (length >= LAST_LENGTH) {
         memcpy(join->tail, bytes + length - LAST_LENGTH, LAST_LENGTH);
@@ -120,7 +122,7 @@ static void await_head(join_t *join)
         || strstr(head, last_chunk) != NULL) {
         fail("a join does not wait", head);
     }
-    note_tail(join, head, length);
+    append_tail(join, head, length);
 }
 
 /* True when the response is complete. */
@@ -132,7 +134,7 @@ static bool read_more(join_t *join)
     if (got <= 0) {
         fail("a response was cut", join->run);
     }
-    note_tail(join, bytes, (size_t)got);
+    append_tail(join, bytes, (size_t)got);
     return memcmp(join->tail, last_chunk, LAST_LENGTH) == 0;
 }
 
@@ -189,7 +191,7 @@ static double end_runs(const bench_t *bench, const join_t *joins, size_t count)
 {
     char *threads = print_ids(joins, count, false);
     char *runs = print_ids(joins, count, true);
-    const char *values[3] = {bench->account, threads, runs};
+    const char *values[3] = {bench->deployment, threads, runs};
     const char *notified[3] = {runs};
     double start;
 
@@ -260,7 +262,7 @@ static void wake_all(bench_t *bench)
     close(epoll_fd);
 }
 
-static void obey(bench_t *bench, const char *command)
+static void execute(bench_t *bench, const char *command)
 {
     if (bench->next == bench->count) {
         fail(command, "no join is left");
@@ -306,12 +308,12 @@ int main(int argc, char **argv)
     char command[16];
 
     if (argc != 4) {
-        fail("usage", "joins PORT CONNINFO ACCOUNT");
+        fail("usage", "joins PORT CONNINFO DEPLOYMENT");
     }
     bench.address.sin_port = htons((uint16_t)strtoul(argv[1], NULL, 10));
     bench.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     bench.db = PQconnectdb(argv[2]);
-    bench.account = argv[3];
+    bench.deployment = argv[3];
     if (PQstatus(bench.db) != CONNECTION_OK) {
         fail("database", PQerrorMessage(bench.db));
     }
@@ -320,7 +322,7 @@ int main(int argc, char **argv)
     puts("parked");
     fflush(stdout);
     while (fgets(command, sizeof(command), stdin) != NULL) {
-        obey(&bench, command);
+        execute(&bench, command);
     }
     PQfinish(bench.db);
     free(bench.joins);

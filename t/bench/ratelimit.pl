@@ -4,7 +4,7 @@
 # table, beside nginx with and without limit_req and mod_qos, and how exactly
 # each of them limits. Prints one Markdown table, a row as soon as it is known.
 #   t/bench/ratelimit.pl                about ten minutes
-#   BENCH=quick t/bench/ratelimit.pl    three; for comparing with yesterday's
+#   BENCH=quick t/bench/ratelimit.pl    three; to compare with an earlier run
 # Only ratios count: rounds of all servers alternate, and a figure is the median
 # of the rounds' ratios, followed by their middle half. Rounds are short and many,
 # because the speed of the machine varies.
@@ -13,6 +13,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root build_dir httpd slurp);
+use BenchRates qw(median);
 use BenchReport ();
 use POSIX ();
 use RateLimitBenchServer qw(client_cpus);
@@ -167,13 +168,6 @@ sub ratio_text {
         (map { my $side = $_; BenchReport::thousands(
             median(map { $_->{rate} } @{$side})) } $x, $y),
         map { my $side = $_; median(map { $_->{cpu} } @{$side}) } $x, $y;
-}
-
-sub median {
-    my @sorted = sort { $a <=> $b } @_;
-    my $half = int @sorted / 2;
-    return @sorted % 2 ? $sorted[$half]
-        : ($sorted[ $half - 1 ] + $sorted[$half]) / 2;
 }
 
 # --- Load -------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- wrk: GET BENCH_PATH with a key. BENCH_KEYS is how many there are, and
--- BENCH_NAME the name of the only one; 0 makes another one for each request,
--- from BENCH_FIRST on. Limiters that know only addresses find its number as one;
--- a single key has a few, because mod_qos cannot count far enough.
+-- wrk: GET BENCH_PATH with a key. BENCH_KEYS is the number of keys, BENCH_NAME the
+-- name of a single one; 0 makes a new key for each request, from BENCH_FIRST on.
+-- Limiters by address get the number of the key as an address; a single key has
+-- eight of them, because mod_qos counts to 32767 only.
 local path = os.getenv("BENCH_PATH")
 local keys = tonumber(os.getenv("BENCH_KEYS"))
 local number = tonumber(os.getenv("BENCH_FIRST"))

@@ -25,7 +25,7 @@
 
 typedef struct stream_t {
     int fd;
-    /* The end of what was read, where a mark may have been cut. */
+    /* The last bytes read, which may have a part of a mark. */
     char rest[64];
 } stream_t;
 
@@ -85,7 +85,7 @@ static void count_event(long long at_us, long long now)
     }
 }
 
-/* Counts the marks of text; what may be the begin of one stays in rest. */
+/* Counts the marks of text; rest keeps a possible beginning of one. */
 static void count_events(stream_t *stream, const char *text, long long now)
 {
     const char *mark;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: */
 /*
- * A runner for the bench: every run says events at a steady rate, each with the
- * time at which it was written. input: {"ticks": how many, "every_ms": between
- * two of them}.
+ * A runner for the bench: every run writes events at a steady rate, each with
+ * its time. input: {"ticks": the number of events, "every_ms": the interval}.
  */
 #include <errno.h>
 #include <poll.h>
@@ -61,7 +60,7 @@ static void flush_out(void)
     out_used = 0;
 }
 
-#define SAY(...)                                                               \
+#define PRINT(...)                                                             \
     do {                                                                       \
         if (out_used > LINE_MAX - 1024) {                                      \
             flush_out();                                                       \
@@ -102,27 +101,27 @@ static void start_run(json_object *line)
 
 static void end_run(int i)
 {
-    SAY("{\"type\":\"end\",\"run_id\":\"%s\",\"epoch\":%d,"
-        "\"status\":\"success\",\"error\":null}\n",
-        runs[i].id, runs[i].epoch);
+    PRINT("{\"type\":\"end\",\"run_id\":\"%s\",\"epoch\":%d,"
+          "\"status\":\"success\",\"error\":null}\n",
+          runs[i].id, runs[i].epoch);
     runs[i] = runs[--run_count];
 }
 
-static void obey(const char *text)
+static void handle_line(const char *text)
 {
     json_object *line = json_tokener_parse(text);
     const char *type = text_of(line, "type");
 
     if (strcmp(type, "hello") == 0) {
-        SAY("{\"type\":\"ready\",\"graphs\":{\"agent\":{\"schemas\":{},"
-            "\"drawing\":{}}},\"slots\":%d}\n",
-            MAX_RUNS);
+        PRINT("{\"type\":\"ready\",\"graphs\":{\"agent\":{\"schemas\":{},"
+              "\"drawing\":{}}},\"slots\":%d}\n",
+              MAX_RUNS);
     }
     else if (strcmp(type, "start") == 0) {
         start_run(line);
     }
     else if (strcmp(type, "ping") == 0) {
-        SAY("{\"type\":\"pong\",\"id\":%s}\n", text_of(line, "id"));
+        PRINT("{\"type\":\"pong\",\"id\":%s}\n", text_of(line, "id"));
     }
     for (int i = run_count - 1; strcmp(type, "cancel") == 0 && i >= 0; i--) {
         if (strcmp(runs[i].id, text_of(line, "run_id")) == 0) {
@@ -141,10 +140,10 @@ static void tick(void)
         if (run->next_us > now) {
             continue;
         }
-        SAY("{\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%d,"
-            "\"event\":\"custom\",\"data\":{\"at\":%lld,"
-            "\"text\":\"one of the words of an answer\"}}\n",
-            run->id, run->epoch, now);
+        PRINT("{\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%d,"
+              "\"event\":\"custom\",\"data\":{\"at\":%lld,"
+              "\"text\":\"one of the words of an answer\"}}\n",
+              run->id, run->epoch, now);
         run->next_us += run->every_us;
         if (--run->left <= 0) {
             end_run(i);
@@ -152,7 +151,7 @@ static void tick(void)
     }
 }
 
-/* Reads what there is; 0 at the end. */
+/* Reads available lines; 0 at the end of the input. */
 static int read_lines(void)
 {
     static char in[8 * LINE_MAX];
@@ -168,7 +167,7 @@ static int read_lines(void)
     in[used] = '\0';
     while ((end = strchr(begin, '\n')) != NULL) {
         *end = '\0';
-        obey(begin);
+        handle_line(begin);
         begin = end + 1;
     }
     used -= (size_t)(begin - in);

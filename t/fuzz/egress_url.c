@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/egress.c core/address.c */
-/* A URL that a client names: whatever is accepted leads to a name or to a
- * public address, on an allowed port, and reads the same again. */
+/* A URL that a client names: the host of an accepted one is a name or a public
+ * address, its port is allowed, and a second reading has the same result. */
 #include "fuzz.h"
 
 #include <string.h>

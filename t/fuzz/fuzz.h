@@ -22,7 +22,7 @@
 int LLVMFuzzerInitialize(int *count, char ***words);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-/* The harness of one fuzzer: reads the input, in a pool that then goes. */
+/* The harness of one fuzzer: reads the input. pool is destroyed afterwards. */
 static void examine(const char *text, size_t length, apr_pool_t *pool);
 
 int LLVMFuzzerInitialize(int *count, char ***words)

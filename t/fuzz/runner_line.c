@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/runner/protocol.c */
 /* OBJECTS: core/ */
-/* A line from a runner, which may be anybody's code. */
+/* A line from a runner, which may be any program. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 /* OBJECTS: runners/builtin/base/raw.c runners/builtin/base/value.c */
 /* OBJECTS: runners/builtin/base/clean.c runners/builtin/base/text.c */
 /* OBJECTS: runners/builtin/base/surrogates.c core/ */
-/* JSON of models and tools that stays text: it is what json-c parses, and a
- * second reading changes nothing. */
+/* JSON of models and tools that stays text: it has the same meaning for json-c,
+ * and a second reading changes nothing. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/uuid.c */
-/* UUIDs of a path: one spelling, and what was read reads the same again. */
+/* UUIDs of a path: one spelling, which a second reading does not change. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# A function that the server calls and that collects several rows says in its
-# header how much it returns at most, and which piece of code holds that: what
-# a client asks for has a bound in bytes, not in records alone. The code stands
-# in the function itself, or in the file that is named with it.
+# The header of a function of the API that collects several rows states the most
+# that it returns, and names the code that enforces that: what a client asks for has
+# a bound in bytes, not in records alone. The code is in the function itself, or in
+# the file that is named with it.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
 use AgentTest::Source;
 use Test::More;
 
-# Everything that makes one answer of several rows.
+# Functions and return types that collect several rows.
 my $COLLECTS = join '|', qw(json_agg jsonb_agg json_object_agg jsonb_object_agg
     array_agg string_agg array_to_string array_append), 'returns table', 'returns setof';
 
@@ -21,7 +21,7 @@ for my $file (source_files(qr{\Amod_agent/(?:model|handlers|stream|wait)/.*\.c\z
     my $code = ${ without_comments($file) };
     $sent{$1} = 1 while $code =~ /\bagent\.(\w+)\(/g;
 }
-is join(' ', grep { !$api{$_} } sort keys %sent), '', 'and they are all that handlers call';
+is join(' ', grep { !$api{$_} } sort keys %sent), '', 'handlers, streams and waiters call no other function of the schema';
 
 # The error in the bound of a function, given its text; '' if there is none.
 sub fault_of {
@@ -43,12 +43,14 @@ my %samples = (
     "-- Bound:   ten.\n--          Held by `limit 10`.\n" => '',
     "-- Bound:   twenty. Held by `limit 20`.\n"            => '`limit 20` is not there',
     "-- Bound:   ten. Held by `limit 10` and\n--          `sum`.\n" => '`sum` is not there',
-    "-- Bound:   ten. Held by `# a client asks for has a bound` in t/guards/bounds.t.\n"   => '',
+    "-- Bound:   ten. Held by `# that it returns, and names the code` in t/guards/bounds.t.\n"   => '',
     "-- Bound:   ten.\n-- Locks:   none. Held by `limit 10`.\n" => 'nothing holds the bound',
     "-- Returns: rows.\n" => 'no bound',
 );
-is fault_of($_ . $FUNCTION), $samples{$_}, "the check is right about a sample: $_" for sort keys %samples;
+is fault_of($_ . $FUNCTION), $samples{$_}, 'the check is right about a sample: ' . s{\n}{ }gr
+    for sort keys %samples;
 
-is fault_of(slurp(root() . "/sql/functions/api/$_.sql")), '', $_ for sort keys %api;
+is fault_of(slurp(root() . "/sql/functions/api/$_.sql")), '',
+    "$_: its result has a bound that existing code enforces" for sort keys %api;
 
 done_testing;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tables of READMEs name files that exist: sources, SQL functions, tests. A
-# row of a table of costs says where its bound is enforced and which test holds it.
+# row of a table of costs names the code of its bound and the test of it.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -59,7 +59,7 @@ my $tables = 0;
 for my $file (grep { basename($_) eq 'README.md' } source_files()) {
     my $text = slurp(root() . "/$file");
     $tables++ while $text =~ /^\Q$COSTS\E$/mg;
-    is join("\n", faults_of($text)), '', $file;
+    is join("\n", faults_of($text)), '', "$file: its tables name existing files and have no empty costs";
 }
 cmp_ok $tables, '>', 2, 'the tables of costs are found';
 

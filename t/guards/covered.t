@@ -36,17 +36,21 @@ my %sources;
 push @{ $sources{ s{/[^/]+\z}{}r } }, s{.*/}{}r for source_files(qr{\Amod_\w+/.*\.c\z});
 
 for my $folder (sort keys %sources) {
-    my (%is_tested, @strangers);
+    my (%is_tested, @unlinked);
     for (rows_of($folder)) {
         my ($names, $tests) = @{$_};
         if (@{$tests}) { $is_tested{$_} = 1 for @{$names} }
         for my $test (grep { /\.c\z/ } @{$tests}) {
-            push @strangers, $test if !grep { is_linked("$folder/$_", $test) } @{$names};
+            push @unlinked, $test if !grep { is_linked("$folder/$_", $test) } @{$names};
         }
     }
     is join(' ', grep { !$is_tested{$_} } @{ $sources{$folder} }), '',
         "$folder: its README names an existing test for every source";
-    is join(' ', @strangers), '', "$folder: C tests link with a source of the row that names them";
+    is join(' ', @unlinked), '', "$folder: C tests link with a source of the row that names them";
 }
+
+my %floors = map { $_ => 1 } slurp(root() . '/t/coverage.pl') =~ m{^    '(mod_[\w/]+)' +=> \d+,$}gm;
+is join(' ', sort keys %floors), join(' ', sort keys %sources),
+    't/coverage.pl has a floor for each folder of sources, and for no other';
 
 done_testing;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every descriptor that a module opens is closed on exec from its first moment
-# on: what httpd starts, piped loggers and CGI scripts, gets none of them.
-# clang-tidy's android-cloexec-* says the same, but not of all of these.
+# Every descriptor that a module opens is closed on exec from the start: programs
+# that httpd executes, such as piped loggers and CGI scripts, inherit none of them.
+# clang-tidy's android-cloexec-* checks only some of these calls.
 use strict;
 use warnings;
 use AgentTest::Source;
@@ -12,8 +12,7 @@ my $OPENING = join '|', qw(open openat open64 pipe pipe2 socket socketpair accep
     inotify_init inotify_init1 memfd_create recvmsg recvmmsg mkostemp dup3
     pidfd_getfd);
 
-# In other calls the flag is in another's hands: mode "e", or no flag at all.
-# glibc's opendir() sets it.
+# Other calls take no such flag, or only mode "e". glibc's opendir() sets it.
 my $NEVER = join '|', qw(fopen freopen fdopen popen tmpfile mkstemp dup creat);
 
 # Calls that open a descriptor which a program would inherit. A call, not a
@@ -27,8 +26,8 @@ sub inheritable {
     }
     push @open, $1 while $text =~ /(?<![\w.>*])((?:$NEVER)\([^;]*);/g;
     push @open, $1 while $text =~ /(?<![\w.>*])(fcntl\([^;]*\bF_DUPFD\b[^;]*);/g;
-    # dup2() has no flag. A number, as for standard output, is what the next
-    # program is meant to inherit.
+    # dup2() has no flag. A literal number, as of standard output, is meant for the
+    # next program.
     push @open, $1 while $text =~ /(?<![\w.>*])(dup2\([^;]*?,(?!\s*\d\))[^;]*);/g;
     return @open;
 }
@@ -57,7 +56,8 @@ my %samples = (
 is join(' ', inheritable($_)), $samples{$_}, "the check is right about a sample: $_" for sort keys %samples;
 
 for my $file (source_files(qr{\Amod_\w+/.*\.[ch]\z})) {
-    is join("\n", inheritable(${ without_comments($file) })), '', $file;
+    is join("\n", inheritable(${ without_comments($file) })), '',
+        "$file: every descriptor is closed on exec";
 }
 
 done_testing;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The directives of the C tables and their reference in conf/ say the same, and
-# READMEs and examples name none that does not exist.
+# The tables of directives in C and their reference in conf/ agree, and READMEs and
+# examples name only existing directives.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -61,11 +61,11 @@ sub check_reference {
         next if $name =~ /\A</;
         my ($comment) = $reference =~ /((?:^[ ]*# .*\n)+)[ ]*#?$name\b/m;
         like $comment // '', qr/^[ ]*# Context: (?:server config|<AgentGraph>).*\.$/m,
-            "$file says the context of $name";
+            "$file states the context of $name";
         my ($default) = $help->{$name} =~ /\((default: .+|required)\)\z/;
         ok $default, "the help text of $name ends with its default";
         like last_sentence($comment // ''), qr/\A\Q$default\E(?:,|\z)/i,
-            "$file says the same default of $name";
+            "$file states the same default of $name";
     }
     return;
 }

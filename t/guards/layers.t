@@ -13,7 +13,7 @@ plan skip_all => 'no sources' if !@c_files;
 chomp(my $httpd_headers = qx(apxs -q INCLUDEDIR));
 chomp(my $apr_headers = qx(apr-1-config --includedir));
 
-# uses('what', qr/.../, qr/files that may/)
+# only_in('title', qr/.../, qr/files that may have it/)
 sub only_in {
     my ($what, $pattern, $allowed) = @_;
     my @found;
@@ -43,7 +43,7 @@ is headers_from($httpd_headers,
     grep { m{\Amod_agent/(?!(?:config|http|handlers)/|(?:db/pool|wait/(?:park\w*|output|input|turn))\.[ch]\z).*/} } @c_files), '',
     "httpd's headers only at the top, in config, http, handlers, db/pool, wait/{park*,output,input,turn}";
 
-# The limiter: what counts, and what reads rules and paths.
+# The limiter: the files that count, and those that read rules and paths.
 my $limiter = qr{\Amod_ratelimit_regional/};
 my $counting = qr{$limiter(?:counter/.*|decision/new_keys\.[ch])\z};
 my $reading = qr{${limiter}rules/};
@@ -57,7 +57,7 @@ only_in('PQ functions only in connection.c, conninfo.c, query.c and listen.c of 
 only_in('json_object_put only in core/json.c',
     qr/\bjson_object_put\b/, qr{\Amod_agent/(?:core/json\.c|runners/)});
 only_in('mod_dbd only in db/pool.c',
-    qr/<(?:mod_dbd|apr_dbd)\.h>/, qr{\Amod_agent/(?:db/pool\.c|mod_agent\.c)\z});
+    qr/<(?:mod_dbd|apr_dbd)\.h>/, qr{\Amod_agent/db/pool\.c\z});
 only_in('no malloc, free or strdup', qr/\b(?:malloc|calloc|realloc|free|strdup)\s*\(/,
     qr{\Amod_agent/runners/});
 only_in('no unchecked string functions',
@@ -123,8 +123,8 @@ my %supervisor_may = (
 is wrong_includes('mod_agent/supervisor', %supervisor_may), '',
     'supervisor: its folders depend on each other one way';
 
-# The folders of the built-in runner from top to bottom, and the headers above
-# them that they may include.
+# The folders of the built-in runner from top to bottom; each may include those below
+# it, and three headers of the runner's own folder.
 my @runner = qw(run tool model message base);
 my %rank = map { $runner[$_] => $_ } 0 .. $#runner;
 my @upward;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The folders of sql/functions say who calls a function; one function constructs each row type that others
-# take; states are words; scripts of an administrator set the search path first.
+# The folders of sql/functions name the callers of a function; one function
+# constructs each row type; states are words; advisory locks are those of
+# idempotency keys; an administrator's scripts set the search path first.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -23,17 +24,23 @@ is join(' ', grep { !$public{$_} } sort keys %called), '',
 is join(' ', grep { !$called{$_} } sort keys %public), '',
     'C calls each function of sql/functions/api and worker';
 
-# The name of a type in a cast is searched along a path that the owner of the database may have set.
+# Any role that connects could hold the lock of an upgrade or of maintenance. The
+# lock of an idempotency key has a number that only the key's owner knows.
+my @advisory = grep { slurp(root() . "/$_") =~ /pg_(?:try_)?advisory/ } source_files(qr{\Asql/.*\.sql\z});
+is "@advisory", 'sql/functions/internal/find_stored_run.sql', 'only idempotency keys are advisory locks';
+
+# The type of a cast is looked up along a search path that the owner of the database
+# may have set.
 my @casts;
 for my $file (source_files(qr{\Amod_agent/.*\.[ch]\z})) {
     push @casts, map { /::/ ? $file : () } ${ without_comments($file) } =~ /\.sql\s*=\s*((?:"[^"]*"\s*)+)/g;
 }
 is "@casts", '', 'statements of C have no casts: the functions give the types of parameters';
 
-# A positional row of one of these types breaks silently when the type changes.
+# A positional row of such a type breaks silently when the type changes.
 my %constructor = (
     run_end          => 'inline/make_end',
-    run_report       => 'inline/make_report',
+    leased_run       => 'inline/make_leased_run',
     batch_event      => 'inline/make_event',
     batch_checkpoint => 'internal/parse_batch',
     channel_content  => 'inline/split_values',

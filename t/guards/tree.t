@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The tree: nothing at the top that does not belong there, a README in each
-# folder, the licence line first, no tabs, no blanks at the end of a line.
+# The tree: the entries of the top level, a README in each folder, the licence line
+# first, no tabs, no blanks at the end of a line.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -10,12 +10,12 @@ use Test::More;
 my %top = map { $_ => 1 } qw(Makefile.apxs mod_agent mod_ratelimit_regional
     sql conf t README.md LICENSE);
 my @strangers = grep { !$top{$_} && !/\A\./ } map { m{([^/]+)\z} } glob root() . '/*';
-is "@strangers", '', 'the top level has only what the README names';
+is "@strangers", '', 'the top level has only the entries of the README';
 
 # Folders whose files belong to the folder above.
 my $data = qr{/(?:corpus|fixtures|specs|expected)(?:/|\z)|\A\.|\At/lib/|\At/\w+/lib(?:/|\z)};
 for my $folder (grep { !/$data/ } source_folders()) {
-    ok -s root() . "/$folder/README.md", "$folder/README.md says what it is for";
+    ok -s root() . "/$folder/README.md", "$folder has a README.md";
 }
 
 my $code = qr/(?:\.(?:c|h|def|sql|sh|pl|pm|t|PL|conf|py|m?js|apxs)|run)\z/;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Words: phrases that the project does not use, in any tracked file. They were
-# private words, or sentences that had to be read twice. To add one: a line in
-# @PHRASES with the word to use instead, once the tree is free of it.
+# Phrases that the project does not use in any tracked file: private words, and
+# constructions that have to be read twice. To add one: a line in @PHRASES with the
+# word to use instead, once the tree is free of it.
 use strict;
 use warnings;
 use AgentTest::Env qw(root);
@@ -40,7 +40,8 @@ my @PHRASES = (
     [ qr/\brecalls?\b/i,                'cache' ],
     [ qr/\bwould say so\b/i,            'the verb: warns, fails' ],
     [ qr/\bless exceptions\b/i,         'except for' ],
-    [ qr/\bheld_back\b|\bhold_back\b|\blet_in\b/, 'refused, allowed' ],
+    [ qr/\bheld_back\b|\bhold_back\b|\blet_in\b/, 'refused, admitted' ],
+    [ qr/(?:->|\.)allowed\b|decision=\\?"allowed/, 'admitted (in the limiter)' ],
     [ qr/"places"|_places\b/,           'slots' ],
     [ qr/\bagent_pool_t\b/,             'agent_db_pool_t' ],
     [ qr/\bagent_waits?_t\b/,           'agent_waiter_registry_t, agent_wake_reason_t' ],

@@ -22,7 +22,7 @@ begin
     delete from agent.threads;
     delete from agent.workers;
     delete from public.worker;
-    insert into public.worker select agent.register_worker('n', 'b', 1, 1, 9, 600, '{agent}');
+    insert into public.worker select worker_id from agent.register_worker('n', 'b', 1, 1, 9, 600, '{default}', '{agent}');
     perform agent.create_thread('00000000-0000-0000-0000-000000000001', public.id('a', t), 'raise', '{}')
        from generate_series(1, 2) t;
 end
@@ -57,12 +57,12 @@ $$;
 -- Numbers of the claimed runs.
 create function public.claim(p_limit integer) returns text language sql as $$
     select coalesce(string_agg(right(c.run_id::text, 1), ' ' order by c.run_id), 'none')
-      from public.worker w, agent.claim_runs(w.worker_id, '{agent}', p_limit, 0, 1000000, 16) c
+      from public.worker w, agent.claim_runs(w.worker_id, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', p_limit, 1000000, 16) c
 $$;
 
 create function public.item(p_run integer, p_message json) returns json language sql as $$
     select (p_message::jsonb || jsonb_build_object(
-               'a', '00000000-0000-0000-0000-000000000001', 'r', public.id('b', p_run), 'e', 1,
+               'd', '00000000-0000-0000-0000-000000000001', 'r', public.id('b', p_run), 'e', 1,
                's', case when p_message ->> 'type' = 'event' then 0 end))::json
 $$;
 
@@ -102,6 +102,6 @@ create view public.outcome as
            (select count(*) from agent.run_events e where e.run_id = r.run_id) as events,
            right(t.head_checkpoint_id::text, 1) as head
       from agent.threads t
-      left join agent.runs r using (account_id, thread_id)
-      left join agent.run_queue q using (account_id, run_id)
+      left join agent.runs r using (deployment_id, thread_id)
+      left join agent.run_queue q using (deployment_id, run_id)
      order by t.thread_id, r.thread_seq;

@@ -7,7 +7,7 @@
 #   my $answer = $server->ask('POST', '/runs/query', { 'x-api-key' => 'k' });
 #   $answer->{status}, {headers}{'retry-after'}, {body}, {json}
 #   my %count = $server->flood(2001, 'POST', '/runs/batch', \%headers);
-#   $count{passed}, $count{refused}, $count{first}  # the first refusal's index
+#   $count{admitted}, $count{refused}, $count{first}  # the first refusal's index
 #   %count = $server->flood_with(70_000, sub { $server->request_text(...) });
 #
 # It has a second port; ->second is the same server seen through it.
@@ -17,7 +17,7 @@ use warnings;
 use parent 'AgentTest::Server';
 
 use AgentTest::Client;
-use AgentTest::Env qw(root build_dir modules_dir is_root free_port slurp);
+use AgentTest::Env qw(root build_dir modules_dir is_root free_port slurp write_file);
 use AgentTest::Wait;
 use Carp qw(croak);
 use Digest::SHA qw(sha256_hex);
@@ -62,13 +62,10 @@ sub configure {
         PORT    => $self->{port},
         PORT_2  => $self->{port_2},
     );
-    $self->{conf} = "$self->{dir}/conf/httpd.conf";
-    open my $out, '>', $self->{conf} or die "$self->{conf}: $!\n";
-    print {$out} map { qq(Define $_ "$define{$_}"\n) } sort keys %define;
-    print {$out} map { "Define $_\n" } @{ $self->{defines} },
-        is_root() ? 'AS_ROOT' : ();
-    print {$out} qq(Include "\${ROOT}/t/conf/ratelimit.conf"\n), $config, "\n";
-    close $out or die "$self->{conf}: $!\n";
+    $self->{conf} = write_file("$self->{dir}/conf/httpd.conf",
+        (map { qq(Define $_ "$define{$_}"\n) } sort keys %define),
+        (map { "Define $_\n" } @{ $self->{defines} }, is_root() ? 'AS_ROOT' : ()),
+        qq(Include "\${ROOT}/t/conf/ratelimit.conf"\n), $config, "\n");
     return;
 }
 
@@ -90,11 +87,7 @@ sub dir { return $_[0]{dir} }
 # Writes a file to serve.
 sub put {
     my ($self, $name, $text) = @_;
-    my $file = "$self->{dir}/htdocs/$name";
-    open my $out, '>', $file or die "$file: $!\n";
-    print {$out} $text;
-    close $out or die "$file: $!\n";
-    return $file;
+    return write_file("$self->{dir}/htdocs/$name", $text);
 }
 
 # LoadModule lines of modules that the frame does not load.
@@ -162,7 +155,7 @@ sub left {
 
 # --- Many requests ----------------------------------------------------------------
 
-# Sends a request so many times on one connection and counts the responses with
+# Sends a request $count times on one connection and counts the responses with
 # 429. $result{sec} is the duration.
 sub flood {
     my ($self, $count, $method, $path, $headers, $body) = @_;
@@ -173,7 +166,7 @@ sub flood {
 # Likewise, with requests that the sub makes.
 sub flood_with {
     my ($self, $count, $make_text) = @_;
-    my %result = (passed => 0, refused => 0, index => 0);
+    my %result = (admitted => 0, refused => 0, index => 0);
     my $started = clock_gettime(CLOCK_MONOTONIC);
     my $left = $count;
     $self->{socket} = undef;
@@ -224,7 +217,7 @@ sub take_answer {
 sub count_answer {
     my ($result, $head) = @_;
     my $refused = $head =~ m{\AHTTP/1\.1 429 };
-    $result->{ $refused ? 'refused' : 'passed' }++;
+    $result->{ $refused ? 'refused' : 'admitted' }++;
     if ($refused && !defined $result->{first}) {
         $result->{first} = $result->{index};
         ($result->{wait_ms}) = $head =~ /^Retry-After-Ms: (\d+)/mi;

@@ -11,8 +11,8 @@ for my $file (source_files()) {
     next if $file !~ /\.(?:pl|pm|t|PL)\z/ && slurp($file) !~ /\A#!.*\bperl\b/;
     # A folder's own modules; those below a lib have full names.
     my ($folder) = $file =~ m{\A(.*?/lib)/} ? $1 : $file =~ m{(.*)/};
-    my $words = qx($^X -It/lib -I$folder -wc $file 2>&1);
-    is $words, "$file syntax OK\n", $file;
+    my $output = qx($^X -It/lib -I$folder -wc $file 2>&1);
+    is $output, "$file syntax OK\n", "$file compiles without a warning";
     like slurp($file), qr/^use strict;\nuse warnings;/m, "$file is strict";
 }
 

@@ -77,7 +77,7 @@ sub tool {
         method => 'POST', timeout_ms => 120_000 };
 }
 
-# Waits for so many requests of /gate/; returns their number.
+# Waits until $count requests of /gate/ have arrived; returns their number.
 sub wait_requests {
     my ($self, $count) = @_;
     while ($self->{seen} < $count) {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Drives the runner as the supervisor does: a child with the protocol on its
-# descriptors 3 and 4. Every line it sends is checked strictly; nothing waits
-# longer than TIMEOUT, and nothing sleeps.
+# descriptors 3 and 4. Each line that it sends is checked as strictly as the
+# supervisor does. A wait for it ends after TIMEOUT seconds.
 package RunnerTest;
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir is_sanitized);
+use AgentTest::Env qw(build_dir is_sanitized is_counted);
 use Encode qw(decode);
 use Exporter 'import';
 use Fcntl qw(F_DUPFD F_SETFL F_GETFL O_NONBLOCK);
@@ -63,7 +63,13 @@ sub DESTROY {
     my ($self) = @_;
     return if $$ != $self->{owner} || defined $self->{status};
     local $?;
-    kill 'KILL', $self->{pid};
+    if (is_counted()) {
+        close $_ for @{$self}{qw(out in log)};
+        kill 'CONT', $self->{pid};
+    }
+    else {
+        kill 'KILL', $self->{pid};
+    }
     waitpid $self->{pid}, 0;
     return;
 }
@@ -85,7 +91,7 @@ sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
 }
 
 # Writes all bytes, and reads while the pipe is full, so that neither side blocks
-# the other. A reply that is due during a write follows the line.
+# the other. A call during a write appends to the bytes that are being written.
 sub send_raw {
     my ($self, $bytes) = @_;
     $self->{unsent} .= $bytes;
@@ -117,8 +123,8 @@ sub go_lines {
     return join '', map { go_line($json->decode($_)) } $lines =~ /^(\{"type":"want"[^\n]*)/gm;
 }
 
-# Dies when a run sends lines without credit. Grants credit, unless the test does
-# (withhold_credit()); other lines are for the test.
+# Takes a line: dies when its run has no credit for it; grants credit, unless the
+# test does (withhold_credit()).
 sub take_line {
     my ($self, $line) = @_;
     my $run = $line->{run_id} // '';
@@ -200,8 +206,8 @@ sub take_log {
     return;
 }
 
-# Refuses what the supervisor refuses: invalid UTF-8, U+0000, unpaired
-# surrogates, numbers beyond a double, a line that is too long.
+# Decodes a line. Dies when the supervisor would refuse it: invalid UTF-8, U+0000,
+# unpaired surrogates, numbers beyond a double, a line that is too long.
 sub check_line {
     my ($text) = @_;
     die "a line of more than 8 MiB\n" if length $text > LINE_MAX;
@@ -235,7 +241,7 @@ sub expect {
     return $line;
 }
 
-# Lines until one for which the condition holds, that one included.
+# Lines up to the first one that meets the condition, which is included.
 sub lines_until {
     my ($self, $condition) = @_;
     my @lines;
@@ -246,7 +252,7 @@ sub lines_until {
     die "the runner ended too early: $self->{log_text}\n";
 }
 
-# All lines of a run, from the next one to its end; others' lines are lost.
+# All lines of a run, from the next one to its end; those of other runs are lost.
 sub lines_of_run {
     my ($self, $run_id) = @_;
     return grep { ($_->{run_id} // '') eq $run_id }
@@ -274,37 +280,15 @@ sub run_all {
     return map { $lines{ $_->{run_id} } } @starts;
 }
 
-# Reads until that many runs have ended, without looking at anything else, and
-# sends $bytes, if any; returns how many bytes were read. For amounts that Perl's
-# JSON takes long for.
-sub count_ends {
-    my ($self, $count, $bytes) = @_;
-    my ($total, $ended, $text) = (0, 0, '');
-    $bytes //= '';
-    local $SIG{PIPE} = 'IGNORE';
-    while ($ended < $count) {
-        my $sent = length $bytes ? syswrite $self->{out}, $bytes : 0;
-        substr $bytes, 0, $sent, '' if $sent;
-        $self->wait_for_io(length $bytes ? $self->{out} : undef, sub {
-            my $read = sysread $self->{in}, $text, 1 << 18, length $text;
-            die "the runner ended too early: $self->{log_text}\n" if defined $read && $read == 0;
-            $total += $read // 0;
-        });
-        my $whole = rindex $text, "\n";
-        my $lines = substr $text, 0, $whole + 1, '';
-        $ended += () = $lines =~ /^\{"type":"end"[^\n]*"status":"success"/gm;
-        $bytes .= go_lines($lines);
-    }
-    return $total;
-}
-
-# Sends lines as they are and reads until that many runs have ended, without
-# looking at anything but their ends; returns those, by run. For amounts that
-# Perl's JSON takes long for. $more, when given, returns the next lines as long as
-# there are any.
+# Sends lines as they are, and reads until $count runs have ended. Returns their
+# `end` lines, by run, and in list context the number of bytes read. Other lines
+# are not decoded, for output that would take Perl's JSON too long. $more returns
+# the next lines to send, and undef after the last ones; it gets the number of
+# runs that have ended.
 sub ends_of {
     my ($self, $bytes, $count, $more) = @_;
     my (%ends, $sent);
+    my $total = 0;
     my $text = '';
     local $SIG{PIPE} = 'IGNORE';
     while (keys %ends < $count) {
@@ -316,6 +300,7 @@ sub ends_of {
         $self->wait_for_io(length $bytes ? $self->{out} : undef, sub {
             my $read = sysread $self->{in}, $text, 1 << 18, length $text;
             die "the runner ended too early: $self->{log_text}\n" if defined $read && $read == 0;
+            $total += $read // 0;
         });
         my $lines = substr $text, 0, rindex($text, "\n") + 1, '';
         $bytes .= go_lines($lines);
@@ -324,7 +309,7 @@ sub ends_of {
             $ends{ $line->{run_id} } = { %{$line}, number => 1 + keys %ends };
         }
     }
-    return \%ends;
+    return wantarray ? (\%ends, $total) : \%ends;
 }
 
 # Waits for the process; returns its exit status as $? has it.
@@ -383,7 +368,7 @@ sub start_line {
         %fields };
 }
 
-# The fields of the next run of the thread: run(continue_from($lines), ...)
+# The fields of the next run of the thread: run(continue_from(@lines), ...)
 sub continue_from {
     my (@lines) = @_;
     my ($last) = reverse lines_of('checkpoint', @lines);

@@ -59,9 +59,9 @@ sub take_rest {
     is $lines[-1]{status}, 'success', 'want: a run with long lines ends with success';
     is join(' ', map { $_->{type} eq 'event' ? $_->{event} : $_->{type} } @lines),
         'checkpoint checkpoint values checkpoint values end', 'go: the lines of a run keep their order';
-    is scalar(messages_of(@lines)), 202, 'go: no message is lost';
+    is scalar(messages_of(@lines)), 202, 'go: the state has all messages';
     $runner->close_input;
-    is $runner->finish, 0, 'end of file: the runner exits after its runs waited for credit';
+    is $runner->finish, 0, 'end of file: a runner whose long lines waited for credit exits with 0';
 }
 
 {
@@ -114,8 +114,8 @@ sub take_rest {
     });
     cmp_ok $custom[-1]{bytes}, '<', 32 * 1024, 'progress: a tool is not read while its run waits for credit';
     my ($requests, @rest) = take_rest($runner, $custom[-1]);
-    is scalar(events_of('custom', @custom, @rest)), 4000, 'progress: no event is lost';
-    is $rest[-1]{status}, 'success', 'progress: the run ends with success';
+    is scalar(events_of('custom', @custom, @rest)), 4000, 'progress: all events of a tool that waited are sent';
+    is $rest[-1]{status}, 'success', 'progress: a run that waited for credit ends with success';
 }
 
 # The end of the time-out of another call is the event that ends the wait.
@@ -187,7 +187,7 @@ sub take_rest {
     is scalar(keys %first), 12, 'backlog: every large run has begun when the first one ends';
 }
 
-# A run whose tools have answered 60 times 66 KB, none of which is sent.
+# A run with 60 results of 66 KB, of which none is sent.
 {
     my $server = HostileServer->new;
     my $runner = RunnerTest->new(graphs => { agent => graph(tools => [ $server->tool('page') ]) });
@@ -219,7 +219,7 @@ sub take_rest {
     });
     cmp_ok $requests, '<=', 4, 'cancel: a run requests no credit for events that were not requested before';
     is $lines[-1]{status}, 'interrupted', 'cancel: a run whose backlog is dropped is interrupted';
-    cmp_ok scalar(messages_of(@lines)), '>', 40, 'cancel: the answers of tools are in the state';
+    cmp_ok scalar(messages_of(@lines)), '>', 40, 'cancel: the results of tools are in the state';
     my ($last) = reverse lines_of('checkpoint', @lines);
     my ($values) = reverse grep { ($_->{event} // '') eq 'values' } @lines;
     is $values->{checkpoint_id}, $last->{checkpoint_id}, 'cancel: the last event values names the last checkpoint';

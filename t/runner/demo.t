@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The demo model: what its answers depend on and how a prompt steers it.
+# The demo model: its answers, and the commands in a prompt. The built-in tools.
 use strict;
 use warnings;
 use utf8;
@@ -95,7 +95,7 @@ sub words { return scalar(() = shift =~ /\S+/g) }
     my @lines = run(input => human('use calculator {"expression": "(1 + 2) * 3"} and use clock {}'));
     is_deeply [ map { $_->{name} } tools(@lines) ], [qw(calculator clock)], 'use: several commands call several tools';
     is +(tools(@lines))[0]{content}, '9', 'use: a tool gets its arguments';
-    is scalar @{ (messages_of(@lines))[1]{tool_calls} }, 2, 'use: several commands are calls of one message';
+    is scalar @{ (messages_of(@lines))[1]{tool_calls} }, 2, 'use: several commands make calls in one message';
 }
 {
     my @lines = run(input => human('use clock {"a": "}{", "b": {"c": 1}} ok'));

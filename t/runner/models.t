@@ -41,16 +41,16 @@ for my $vendor (@VENDORS) {
     for my $split (0, 1, 2, 3, 5, 7, 64) {
         my @lines = run(%to, input => script(text => $TEXT, split => $split),
             stream_modes => ['messages-tuple']);
-        is last_message(@lines)->{content}, $TEXT, "$vendor: text in pieces of $split bytes";
+        is last_message(@lines)->{content}, $TEXT, "$vendor: text in pieces of $split bytes: the message has it";
         is join('', map { $_->[0]{content} } events_of('messages', @lines)), $TEXT,
-            "$vendor: text in pieces of $split bytes as tokens";
+            "$vendor: text in pieces of $split bytes: the chunks concatenate to it";
     }
     for my $end ("\r\n", "\r") {
         my @lines = run(%to, input => script(text => $TEXT, split => 1, line_end => $end));
-        is last_message(@lines)->{content}, $TEXT, "$vendor: other line ends";
+        is last_message(@lines)->{content}, $TEXT, "$vendor: lines may end with CRLF or CR";
     }
     my @lines = run(%to, input => human('How are you?'));
-    is last_message(@lines)->{content}, 'You said: How are you?', "$vendor: an answer";
+    is last_message(@lines)->{content}, 'You said: How are you?', "$vendor: the answer is that of the server";
     isnt last_message(run(%to, input => human('Hello')))->{content}, last_message(@lines)->{content},
         "$vendor: another prompt has another answer";
 
@@ -58,14 +58,14 @@ for my $vendor (@VENDORS) {
 
     @lines = run(%to, input => script(text => 'one two three'));
     my $message = last_message(@lines);
-    is $message->{response_metadata}{stop_reason}, 'end_turn', "$vendor: stop_reason";
-    is $message->{response_metadata}{stop_sequence}, undef, "$vendor: stop_sequence";
-    is $message->{response_metadata}{model_name}, "$vendor-test", "$vendor: model_name";
-    like $message->{response_metadata}{id}, qr/\A(?:msg_|chatcmpl-)/, "$vendor: the model's id";
+    is $message->{response_metadata}{stop_reason}, 'end_turn', "$vendor: the message has stop_reason";
+    is $message->{response_metadata}{stop_sequence}, undef, "$vendor: the message has stop_sequence";
+    is $message->{response_metadata}{model_name}, "$vendor-test", "$vendor: the message has model_name";
+    like $message->{response_metadata}{id}, qr/\A(?:msg_|chatcmpl-)/, "$vendor: the message has the id of the response";
     my $usage = $message->{usage_metadata};
-    is $usage->{output_tokens}, 3, "$vendor: output_tokens";
-    cmp_ok $usage->{input_tokens}, '>', 5, "$vendor: input_tokens";
-    is $usage->{total_tokens}, $usage->{input_tokens} + 3, "$vendor: total_tokens";
+    is $usage->{output_tokens}, 3, "$vendor: the message has output_tokens";
+    cmp_ok $usage->{input_tokens}, '>', 5, "$vendor: the message has input_tokens";
+    is $usage->{total_tokens}, $usage->{input_tokens} + 3, "$vendor: the message has total_tokens";
 
     # --- Tools ---------------------------------------------------------------
 
@@ -76,12 +76,12 @@ for my $vendor (@VENDORS) {
                 { name => 'calculator', args => { expression => '6*7' } } ]));
         my (undef, $asking, @rest) = messages_of(@lines);
         is_deeply [ map { $_->{args} } @{ $asking->{tool_calls} } ],
-            [ $ARGS, { expression => '6*7' } ], "$vendor: arguments in pieces of $split bytes";
+            [ $ARGS, { expression => '6*7' } ], "$vendor: arguments in pieces of $split bytes: the calls have them";
         is $asking->{response_metadata}{stop_reason}, 'tool_use', "$vendor: arguments in pieces of $split bytes: stop_reason is tool_use";
         is_deeply [ map { $_->{type} } @rest ], [qw(tool tool ai)], "$vendor: arguments in pieces of $split bytes: the tools are called";
-        is $rest[1]{content}, '42', "$vendor: arguments in pieces of $split bytes: the result of the built-in tool";
+        is $rest[1]{content}, '42', "$vendor: arguments in pieces of $split bytes: a built-in tool reads them";
         is decode_json(Encode::encode_utf8($rest[0]{content}))->{city}, $ARGS->{city},
-            "$vendor: arguments in pieces of $split bytes: the result over HTTP";
+            "$vendor: arguments in pieces of $split bytes: a tool over HTTP reads them";
         is $rest[2]{content}, "The tools said: $rest[0]{content} | 42", "$vendor: arguments in pieces of $split bytes: the model reads the results";
     }
     @lines = run(%to, input => script(text => '', tools => [ { name => 'calculator',
@@ -116,9 +116,9 @@ for my $vendor (@VENDORS) {
 
     run(%to, input => human('Hello'));
     my $call = last_call();
-    is $call->{headers}{'content-type'}, 'application/json', "$vendor: content-type";
-    is $call->{headers}{'user-agent'}, 'agent-runner', "$vendor: user-agent";
-    is $call->{headers}{expect}, undef, "$vendor: no Expect";
+    is $call->{headers}{'content-type'}, 'application/json', "$vendor: the request has Content-Type";
+    is $call->{headers}{'user-agent'}, 'agent-runner', "$vendor: the request has User-Agent";
+    is $call->{headers}{expect}, undef, "$vendor: the request has no Expect";
     ok $call->{body}{stream}, "$vendor: the request has stream";
     is scalar @{ $call->{body}{tools} }, 2, "$vendor: the request has the tools";
     run(graph_id => "$vendor-bare", input => human('Hello'));
@@ -131,8 +131,8 @@ for my $vendor (@VENDORS) {
     my @next = run(continue_from(@lines), %to, input => human('Never mind'));
     is $next[-1]{status}, 'success', "$vendor: a history with calls that were never executed is accepted";
     like encode_json(last_call()->{body}{messages}), qr/run was interrupted before this tool/,
-        "$vendor: such calls are answered with an error";
-    is scalar(grep { $_->{type} eq 'tool' } messages_of(@next)), 0, "$vendor: such answers are not in the state";
+        "$vendor: the request has an error for a call that was never executed";
+    is scalar(grep { $_->{type} eq 'tool' } messages_of(@next)), 0, "$vendor: the state has no error for a call that was never executed";
     my $calls = [ map { { name => "we ather$_", args => { a => $_ }, id => "id|$_", type => 'tool_call' } }
         1, 2 ];
     @lines = run(%to, input => { messages => [
@@ -152,34 +152,34 @@ for my $vendor (@VENDORS) {
 
 {
     my $body = (grep { $_->{path} eq '/v1/messages' } @{ $server->get('/log') })[-1]{body};
-    is_deeply $body->{system}, "$PROMPT\n\nBe brief.", 'anthropic: system texts are one prompt';
+    is_deeply $body->{system}, "$PROMPT\n\nBe brief.", 'anthropic: system messages are one prompt';
     is_deeply [ map { $_->{role} } @{ $body->{messages} } ],
         [qw(user assistant user assistant user)], 'anthropic: roles alternate';
     is_deeply $body->{messages}[0]{content}, [ { type => 'text', text => 'Look: ' },
         { type => 'image', source => { type => 'base64', media_type => 'image/png', data => 'AAAA' } },
         { type => 'image', source => { type => 'url', url => 'http://x/y.png' } } ],
-        'anthropic: images';
+        'anthropic: images are sent in its form';
     is_deeply $body->{messages}[1]{content},
         [ map { { type => 'tool_use', id => "id_$_", name => "we_ather$_", input => { a => $_ } } } 1, 2 ],
-        'anthropic: calls, with valid names and ids';
+        'anthropic: calls are sent with valid names and ids';
     is_deeply $body->{messages}[2]{content}, [
         { type => 'tool_result', tool_use_id => 'id_1', content => 'fine' },
         { type => 'tool_result', tool_use_id => 'id_2', content => 'broken', is_error => Cpanel::JSON::XS::true } ],
-        'anthropic: results';
+        'anthropic: results are sent in its form';
     run(graph_id => 'anthropic', input => human('Hello'));
     my $call = last_call();
-    is $call->{headers}{'x-api-key'}, 'test-key-anthropic', 'anthropic: x-api-key';
-    is $call->{headers}{'anthropic-version'}, '2023-06-01', 'anthropic: anthropic-version';
-    is $call->{body}{max_tokens}, 1000, 'anthropic: max_tokens';
+    is $call->{headers}{'x-api-key'}, 'test-key-anthropic', 'anthropic: the key is in x-api-key';
+    is $call->{headers}{'anthropic-version'}, '2023-06-01', 'anthropic: the request has anthropic-version';
+    is $call->{body}{max_tokens}, 1000, 'anthropic: the request has max_tokens';
     is_deeply [ sort keys %{ $call->{body}{tools}[0] } ], [qw(description input_schema name)],
-        'anthropic: a tool';
+        'anthropic: a tool is sent in its form';
     run(graph_id => 'anthropic-bare', input => human('Hello'));
     is last_call()->{body}{max_tokens}, 4096, 'anthropic: max_tokens has a default';
     ok !exists last_call()->{body}{system}, 'anthropic: without a prompt there is no member system';
     my $message = last_message(run(graph_id => 'anthropic',
         input => script(text => 'a', stop_reason => 'stop_sequence', stop_sequence => '##')));
     is_deeply [ @{ $message->{response_metadata} }{qw(stop_reason stop_sequence)} ],
-        [ 'stop_sequence', '##' ], 'anthropic: stop_sequence';
+        [ 'stop_sequence', '##' ], 'anthropic: the message has stop_reason and stop_sequence';
     my $cached = last_message(run(graph_id => 'anthropic',
         input => script(text => 'a', quirks => { cache_read => 1000 })));
     cmp_ok $cached->{usage_metadata}{input_tokens}, '>', 1000, 'anthropic: cached input is counted';
@@ -195,23 +195,23 @@ for my $vendor (@VENDORS) {
 {
     my @calls = grep { $_->{path} eq '/v1/chat/completions' } @{ $server->get('/log') };
     my $messages = $calls[-1]{body}{messages};
-    is_deeply $messages->[0], { role => 'system', content => $PROMPT }, 'openai: the system prompt';
+    is_deeply $messages->[0], { role => 'system', content => $PROMPT }, 'openai: the system prompt is the first message';
     is_deeply [ map { $_->{role} } @{$messages} ],
-        [qw(system system user assistant tool tool assistant user)], 'openai: roles';
+        [qw(system system user assistant tool tool assistant user)], 'openai: the messages keep their roles and order';
     is_deeply [ map { $_->{type} } @{ $messages->[2]{content} } ], [qw(text image_url image_url)],
-        'openai: images';
+        'openai: images are sent in its form';
     is $messages->[3]{content}, undef, 'openai: content is null with calls and without text';
     is_deeply $messages->[3]{tool_calls}[0], { id => 'id_1', type => 'function',
-        function => { name => 'we_ather1', arguments => '{"a":1}' } }, 'openai: a call';
+        function => { name => 'we_ather1', arguments => '{"a":1}' } }, 'openai: a call is sent with a valid name and id';
     is_deeply $messages->[4], { role => 'tool', tool_call_id => 'id_1', content => 'fine' },
-        'openai: a result';
+        'openai: a result is sent in its form';
     run(graph_id => 'openai', input => human('Hello'));
     my $call = last_call();
-    is $call->{headers}{authorization}, 'Bearer test-key-openai', 'openai: Authorization';
-    is_deeply $call->{body}{stream_options}, { include_usage => Cpanel::JSON::XS::true }, 'openai: usage';
-    is $call->{body}{max_tokens}, 1000, 'openai: max_tokens for a compatible server';
+    is $call->{headers}{authorization}, 'Bearer test-key-openai', 'openai: the key is in Authorization';
+    is_deeply $call->{body}{stream_options}, { include_usage => Cpanel::JSON::XS::true }, 'openai: the request asks for usage';
+    is $call->{body}{max_tokens}, 1000, 'openai: the limit for a compatible server is max_tokens';
     is_deeply [ sort keys %{ $call->{body}{tools}[0]{function} } ], [qw(description name parameters)],
-        'openai: a tool';
+        'openai: a tool is sent in its form';
     run(graph_id => 'openai-bare', input => human('Hello'));
     ok !exists last_call()->{body}{max_tokens}, 'openai: without a limit there is no member max_tokens';
     my %stop = (stop => 'end_turn', length => 'max_tokens', content_filter => 'refusal', odd => 'odd');
@@ -219,14 +219,14 @@ for my $vendor (@VENDORS) {
         my $message = last_message(run(graph_id => 'openai',
             input => script(text => 'a', stop_reason => $reason)));
         is_deeply [ @{ $message->{response_metadata} }{qw(finish_reason stop_reason)} ],
-            [ $reason, $stop{$reason} ], "openai: finish_reason $reason";
+            [ $reason, $stop{$reason} ], "openai: finish_reason $reason becomes stop_reason $stop{$reason}";
     }
     my $tools = [ { name => 'weather', args => { city => 'a' } }, { name => 'weather', args => { city => 'b' } } ];
     for my $quirk (qw(no_index no_done no_usage null_choices)) {
         my @lines = run(graph_id => 'openai',
             input => script(text => '', tools => $tools, quirks => { $quirk => 1 }));
         is_deeply [ map { $_->{args}{city} } @{ (messages_of(@lines))[1]{tool_calls} } ], [qw(a b)],
-            "openai: the calls of a server with the quirk $quirk";
+            "openai: calls are read from a server with the quirk $quirk";
         is $lines[-1]{status}, 'success', "openai: a run with the quirk $quirk ends with success";
     }
 }

@@ -36,8 +36,11 @@ sub line_of { return encode_json(shift) . "\n" }
         shop  => { kind => 'langgraph' },
         lost  => graph(model => { provider => 'nobody' }) });
     is $ready->{slots}, 100, 'ready: the default number of slots';
-    is_deeply [ sort keys %{ $ready->{graphs} } ], [qw(agent plain)],
-        'ready: has only the graphs that the runner can execute';
+    is_deeply [ sort keys %{ $ready->{graphs} } ], [qw(agent lost plain)],
+        'ready: has the graphs of the kind builtin';
+    is_deeply $ready->{graphs}{lost}, { error => { error => 'InvalidGraph', message => 'unknown model provider "nobody"' } },
+        'ready: a graph that cannot be executed has an error';
+    is $ready->{runtime}{language}, 'C', 'ready: the runtime has the language of the runner';
     my $agent = $ready->{graphs}{agent};
     is_deeply [ map { $_->{id} } @{ $agent->{drawing}{nodes} } ],
         [qw(__start__ agent tools __end__)], 'ready: the drawing has all nodes';
@@ -52,7 +55,7 @@ sub line_of { return encode_json(shift) . "\n" }
     is $lines[-1]{error}{error}, 'GraphNotFound', 'start: a run of an unknown graph ends with status error';
     $runner->send({ type => 'reply', id => 1, value => undef },
         { type => 'cancel', run_id => new_uuid(), epoch => 1 }, { type => 'ping', id => 2 });
-    is $runner->expect('pong')->{id}, 2, 'reply and a late cancel are ignored';
+    is $runner->expect('pong')->{id}, 2, 'reply, cancel: those for no run are ignored';
     $runner->finish if $runner->close_input || 1;
     like $runner->log_text, qr/graph lost cannot be served: unknown model provider "nobody"/,
         'hello: the log has the reason why a graph is not executed';
@@ -111,7 +114,7 @@ my %bad_start = (
     'a start with a bad run_id'    => { run_id => 'x' },
     'a start without thread_id'    => { thread_id => undef },
     'a start without epoch'        => { epoch => undef },
-    'a start with a text as epoch' => { epoch => '1' },
+    'a start with a string as epoch' => { epoch => '1' },
 );
 breaks('garbage', fresh(), "garbage\n", qr/protocol/);
 breaks('an empty line', fresh(), "\n", qr/protocol/);
@@ -120,7 +123,7 @@ breaks('an object without type', fresh(), "{}\n", qr/unknown type/);
 breaks('an unknown type', fresh(), line_of({ type => 'dance' }), qr/unknown type/);
 breaks('U+0000', fresh(), qq({"type":"ping","id":"\\u0000"}\n), qr/U\+0000/);
 breaks('invalid UTF-8', fresh(), qq({"type":"ping","id":"\xff"}\n), qr/UTF-8/);
-breaks('a duplicate key', fresh(), qq({"type":"ping","type":"ping"}\n), qr/twice/);
+breaks('a duplicate key', fresh(), qq({"type":"ping","type":"ping"}\n), qr/duplicate key/);
 breaks('129 levels', fresh(), '[' x 129 . ']' x 129 . "\n", qr/128 levels/);
 breaks('a second hello', fresh(),
     line_of({ type => 'hello', protocol => 1, graphs => {} }), qr/second hello/);
@@ -139,8 +142,8 @@ breaks($_, fresh(), line_of({ %{$start}, %{ $bad_start{$_} } }), qr/start withou
 {
     my $runner = fresh();
     $runner->send_raw('"' . 'x' x (8 * 1024 * 1024 + 65_536));
-    is $runner->finish >> 8, 2, 'a line of more than 8 MiB ends the runner';
-    like $runner->log_text, qr/more than 8 MiB/, 'a line of more than 8 MiB is refused before its end';
+    is $runner->finish >> 8, 2, 'a line of more than 8 MiB: the runner exits with status 2';
+    like $runner->log_text, qr/more than 8 MiB/, 'a line of more than 8 MiB: the runner refuses it before its end';
 }
 
 # --- Lines in pieces ---------------------------------------------------------
@@ -150,7 +153,7 @@ breaks($_, fresh(), line_of({ %{$start}, %{ $bad_start{$_} } }), qr/start withou
     my $text = line_of(start_line(input => human("Gr\x{fc}\x{df}e")));
     $runner->send_raw($_) for split //, $text;
     my @lines = $runner->lines_until(sub { $_[0]{type} eq 'end' });
-    is $lines[-1]{status}, 'success', 'a line may arrive in single bytes';
+    is $lines[-1]{status}, 'success', 'lines: one may arrive in single bytes';
 }
 {
     my $runner = fresh();
@@ -168,11 +171,11 @@ breaks($_, fresh(), line_of({ %{$start}, %{ $bad_start{$_} } }), qr/start withou
 
 # --- Command line ------------------------------------------------------------
 
-is fresh(arguments => [ '--slots', 7 ])->{ready}{slots}, 7, '--slots sets the number of slots';
+is fresh(arguments => [ '--slots', 7 ])->{ready}{slots}, 7, 'command line: --slots sets the number of slots';
 for my $arguments ([ '--slots', 0 ], [ '--slots', 'x' ], ['--slots'], ['--help']) {
     my $runner = RunnerTest->new(arguments => $arguments);
-    is $runner->finish >> 8, 64, "the arguments @{$arguments} are refused";
-    like $runner->log_text, qr/usage: /, "the arguments @{$arguments} print the usage";
+    is $runner->finish >> 8, 64, "command line: @{$arguments} is refused";
+    like $runner->log_text, qr/usage: /, "command line: @{$arguments} prints the usage";
 }
 
 done_testing;

@@ -36,10 +36,12 @@ my %wanted = (
     debug             => 'debug',
     custom            => '',
     events            => 'events',
+    tools             => 'tools',
+    lifecycle         => '',
 );
 for my $mode (sort keys %wanted) {
     my @lines = $runner->run(input => $TOOL, stream_modes => [$mode]);
-    is names(@lines), $wanted{$mode}, "mode $mode: only its own events are sent";
+    is names(@lines), $wanted{$mode}, "mode $mode: no events of other modes are sent";
     is $lines[-1]{status}, 'success', "mode $mode: the run ends with success";
 }
 is names($runner->run(input => $TOOL, stream_modes => [])), '', 'no mode: there are no events';
@@ -54,7 +56,7 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
     my @lines = $runner->run(input => $TOOL, stream_modes => [qw(values updates)]);
     my @events = grep { $_->{event} eq 'values' } lines_of('event', @lines);
     is_deeply [ map { $_->{checkpoint_id} } @events ], [ (ids_of(@lines))[ 1 .. 4 ] ],
-        'values: name the checkpoint of each step except the input';
+        'values: an event names the checkpoint of each step except the input';
     my %seen;
     for my $line (@lines) {
         $seen{ $line->{checkpoint_id} } = 1 if $line->{type} eq 'checkpoint';
@@ -66,7 +68,7 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
         [ { agent => { messages => [ $messages[1] ] } },
           { tools => { messages => [ $messages[2] ] } },
           { agent => { messages => [ $messages[3] ] } } ],
-        'updates: have the messages of each node';
+        'updates: an event has the messages of each node';
 }
 
 # --- messages ----------------------------------------------------------------
@@ -84,7 +86,7 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
     is $about->{run_id}, $lines[0]{run_id}, "messages/metadata: a client cannot replace the run's id";
     my @partial = map { $_->[0] } events_of('messages/partial', @lines);
     is_deeply [ sort { $a <=> $b } map { length $_->{content} } @partial ],
-        [ map { length $_->{content} } @partial ], 'messages/partial: grows';
+        [ map { length $_->{content} } @partial ], 'messages/partial: the message grows';
     is_deeply [ grep { index $messages[1]{content}, $_->{content} } @partial ], [],
         'messages/partial: is the beginning of the message';
     is_deeply [ keys %{ { map { $_->{id} => 1 } @partial } } ], [$id], 'messages/partial: has the id of the message';
@@ -141,26 +143,26 @@ is names($runner->run(input => $TOOL, stream_modes => [ 'updates', 'values', 'no
     my @messages = messages_of(@lines);
     my @checkpoints = lines_of('checkpoint', @lines);
     is_deeply [ map { $_->{name} } @tasks ], [qw(agent agent tools tools agent agent)],
-        'tasks: each node begins and ends';
+        'tasks: each node starts and ends';
     is_deeply [ map { $_->{id} } @tasks[ 0, 2, 4 ] ], [ map { $_->{id} } @tasks[ 1, 3, 5 ] ],
-        'tasks: begin and end have one id';
+        'tasks: the start and the end have the same id';
     is_deeply [ map { $_->{id} } @tasks[ 0, 2, 4 ] ],
         [ map { $_->{tasks}[0]{id} } @checkpoints[ 1 .. 3 ] ], 'tasks: the id is that of the checkpoint';
     is_deeply $tasks[0]{input}, $checkpoints[1]{values}, 'tasks: the input is the state';
-    is_deeply $tasks[0]{triggers}, ['branch:to:agent'], 'tasks: the begin has its triggers';
+    is_deeply $tasks[0]{triggers}, ['branch:to:agent'], 'tasks: the start has the triggers';
     is_deeply $tasks[1]{result}, { messages => [ $messages[1] ] }, 'tasks: the end has the result';
     is $tasks[1]{error}, undef, 'tasks: the end has no error';
     my @states = events_of('checkpoints', @lines);
     is_deeply [ map { $_->{checkpoint}{checkpoint_id} } @states ], [ ids_of(@lines) ],
-        'checkpoints: there is one for each checkpoint';
-    is_deeply [ map { $_->{$_[0] // 'values'} } @states ], [ map { $_->{values} } @checkpoints ],
-        'checkpoints: have the values';
+        'checkpoints: an event is sent for each checkpoint';
+    is_deeply [ map { $_->{values} } @states ], [ map { $_->{values} } @checkpoints ],
+        'checkpoints: the event has the values';
     is_deeply $states[1]{parent_checkpoint}{checkpoint_id}, $checkpoints[0]{checkpoint_id},
-        'checkpoints: have the parent';
+        'checkpoints: the event has the parent';
     is_deeply [ sort keys %{ $states[1] } ],
         [qw(checkpoint config metadata next parent_checkpoint parent_config tasks values)],
-        'checkpoints: have all members';
-    is $states[0]{parent_config}, undef, 'checkpoints: the first has no parent';
+        'checkpoints: the event has all members';
+    is $states[0]{parent_config}, undef, 'checkpoints: the first event has no parent';
 }
 {
     my @lines = $runner->run(input => human('fail'), stream_modes => ['tasks']);
@@ -219,28 +221,28 @@ sub outline {
         [ 'on_chain_start agent input', @agent, 'on_chain_start tools input',
           'on_tool_start clock input', 'on_tool_end clock input output',
           'on_chain_stream tools chunk', 'on_chain_end tools input output', @agent,
-          'on_chain_end agent output' ], 'events: graph, nodes, models and tools begin and end';
+          'on_chain_end agent output' ], 'events: graph, nodes, models and tools start and end';
     is_deeply [ grep { "@$_" ne 'data event metadata name parent_ids run_id tags' }
-            map { [ sort keys %$_ ] } @traced ], [], 'events: have all members';
+            map { [ sort keys %$_ ] } @traced ], [], 'events: each has all members';
     my ($graph, $node, $start) = @traced;
     is_deeply [ @{$graph}{qw(run_id parent_ids tags)} ], [ $lines[0]{run_id}, [], ['mine'] ],
         'events: the graph has the id of the run';
-    is_deeply $graph->{data}{input}, $TOOL, 'events: the graph begins with the input';
+    is_deeply $graph->{data}{input}, $TOOL, 'events: the graph starts with the input';
     is_deeply [ @{$node}{qw(parent_ids tags)} ], [ [ $graph->{run_id} ], [qw(graph:step:1 mine)] ],
         'events: the parent of a node is the graph';
     is_deeply [ @{$start}{qw(run_id parent_ids tags)} ],
         [ $messages[1]{id}, [ map { $_->{run_id} } $graph, $node ], [qw(seq:step:1 mine)] ],
         'events: the parent of a model call is the node';
-    is_deeply $start->{data}{input}, { messages => [ [ $messages[0] ] ] }, 'events: a model call begins with its input';
+    is_deeply $start->{data}{input}, { messages => [ [ $messages[0] ] ] }, 'events: a model call starts with the conversation';
     is_deeply [ map { $_->{metadata}{langgraph_node} } $graph, $node, $start ],
         [ undef, 'agent', 'agent' ], 'events: the metadata has the node';
     is_deeply [ map { $_->{metadata}{ls_provider} } $graph, $node, $start ],
         [ undef, undef, 'demo' ], 'events: the metadata has the model';
-    is_deeply [ grep { $_->{metadata}{colour} ne 'red' } @traced ], [], "events: the metadata has the client's";
+    is_deeply [ grep { $_->{metadata}{colour} ne 'red' } @traced ], [], "events: the metadata has the client's metadata";
     my ($tool, $tool_end) = grep { $_->{event} =~ /_tool_/ } @traced;
-    is $tool->{run_id}, $tool_end->{run_id}, 'events: begin and end of a tool have one id';
+    is $tool->{run_id}, $tool_end->{run_id}, 'events: the start and the end of a tool have the same id';
     is $tool->{metadata}{langgraph_node}, 'tools', 'events: a tool is in the node tools';
-    is_deeply $tool->{data}, { input => {} }, 'events: a tool begins with its arguments';
+    is_deeply $tool->{data}, { input => {} }, 'events: a tool starts with its arguments';
     is_deeply $tool_end->{data}, { input => {}, output => $messages[2] },
         'events: a tool ends with its message';
     my @answer = grep { $_->{run_id} eq $messages[3]{id} } @traced;
@@ -259,10 +261,13 @@ sub outline {
 }
 is_deeply [ (outline(events_of('events', $runner->run(input => human('fail'),
         stream_modes => ['events']))))[-1] ], ['on_chat_model_start demo input'],
-    'events: a failed call has no end';
-is +(outline(events_of('events', $runner->run(input => $TOOL, stream_modes => ['events'],
-        interrupt_before => ['tools']))))[-1], 'on_chain_end agent output',
-    'events: the graph ends at a breakpoint';
+    'events: a model call that fails has no end';
+{
+    my @events = outline(events_of('events', $runner->run(input => $TOOL, stream_modes => ['events'],
+        interrupt_before => ['tools'])));
+    is $events[-1], 'on_chain_end agent output', 'events: the graph ends at a breakpoint';
+    is grep({ $_ eq $events[-1] } @events), 1, 'events: the graph ends once at a breakpoint';
+}
 is_deeply [ grep { /_tool_/ } outline(events_of('events', $runner->run(
         input => human('use nothing {}'), stream_modes => ['events']))) ], [],
     'events: an unknown tool has no events';
@@ -270,9 +275,30 @@ is_deeply [ grep { /_tool_/ } outline(events_of('events', $runner->run(graph_id 
         stream_modes => ['events'],
         input        => script(tools => [ { name => 'weather', args => { city => 'Rome' } } ])))) ],
     [ 'on_tool_start weather input', 'on_tool_end weather input output' ],
-    'events: a tool over HTTP begins and ends';
+    'events: a tool over HTTP starts and ends';
 
-# --- in-band confusion -------------------------------------------------------
+# --- tools --------------------------------------------------------------------
+
+{
+    my @lines = $runner->run(input => $TOOL, stream_modes => ['tools']);
+    my ($call) = @{ (messages_of(@lines))[1]{tool_calls} };
+    my %about = (toolCallId => $call->{id}, name => 'clock');
+    is_deeply [ events_of('tools', @lines) ],
+        [ { %about, event => 'on_tool_start', input => {} },
+          { %about, event => 'on_tool_end', output => (messages_of(@lines))[2] } ],
+        'tools: a call starts with its arguments and ends with its message';
+}
+{
+    my @lines = $runner->run(input => human('use calculator {"expression": "1 +"}'),
+        stream_modes => ['tools']);
+    my (undef, $end) = events_of('tools', @lines);
+    is $end->{event}, 'on_tool_error', 'tools: a call that fails ends with an error';
+    is $end->{error}, (messages_of(@lines))[2]{content}, 'tools: the error is the content of the message';
+}
+is_deeply [ events_of('tools', $runner->run(input => human('use nothing {}'), stream_modes => ['tools'])) ],
+    [], 'tools: an unknown tool has no events';
+
+# --- markers in a text --------------------------------------------------------
 
 {
     my $text = qq(__interrupt__ \nevent: end\ndata: {"type":"end"}\n\n{"type":"end"} </s>);

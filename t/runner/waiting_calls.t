@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Calls of tools that are never answered, and the calls of other runs.
+# Calls of tools that never reply, and the calls of other runs.
 use strict;
 use warnings;
 use FindBin;
@@ -25,7 +25,7 @@ sub calls_of {
         tool_calls => [ map { { name => $_, args => {}, id => 'c' . ++$id } } @names ] } ] } };
 }
 
-# A runner in which runs wait for a silent tool, with half of all transfers or more.
+# A runner with runs that wait for a silent tool, with at least half of all transfers.
 sub flooded_runner {
     my ($count) = @_;
     my $runner = RunnerTest->new(graphs => \%graphs);
@@ -77,10 +77,10 @@ for my $count (16, 90) {
     $silent->wait_requests($before + 1);
     my @others = map { start_line(graph_id => 'model', input => human('Hi')) } 1 .. 3;
     is_deeply statuses_of($runner, @others), [ ('success') x 3 ],
-        'waiting calls of a silent tool: other runs end';
+        'a silent tool: other runs end while its calls wait';
     $silent->release(2000);
     my @lines = $runner->lines_of_run($start->{run_id});
-    is $lines[-1]{status}, 'success', 'waiting calls start when others have ended';
+    is $lines[-1]{status}, 'success', 'a silent tool: waiting calls start when others have ended';
     $silent->drain;
 }
 

@@ -9,7 +9,7 @@ package SdkTest;
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Env qw(root build_dir slurp);
+use AgentTest::Env qw(root slurp write_file);
 use AgentTest::Postgres;
 use AgentTest::Server;
 use Digest::SHA qw(sha256_hex);
@@ -25,8 +25,8 @@ my $INSTALLED = root() . '/.build/sdk';
 
 # --- The SDKs -----------------------------------------------------------------
 
-# install('node', 'package-lock.json', sub { ... }): calls the sub in the empty
-# folder, unless it was done with the same lock file; returns the folder.
+# install('node', 'package-lock.json', sub { ... }): calls the sub with an empty
+# folder, unless it was called for the same lock file before; returns the folder.
 sub install {
     my ($name, $lock_file, $install) = @_;
     my $folder = "$INSTALLED/$name";
@@ -38,9 +38,7 @@ sub install {
     remove_tree($folder);
     make_path($folder);
     $install->($folder);
-    open my $out, '>', "$folder/installed" or die "$folder/installed: $!\n";
-    print {$out} $wanted;
-    close $out or die "$folder/installed: $!\n";
+    write_file("$folder/installed", $wanted);
     return $folder;
 }
 
@@ -91,6 +89,16 @@ my $MOUNTED = <<'CONF';
 </Location>
 CONF
 
+# A thread for each connection of all scenarios, which are played at once: httpd
+# closes idle connections while a child has no free thread, and a request that
+# crosses the close is lost.
+my $THREADS = <<'CONF';
+ThreadLimit 160
+ThreadsPerChild 160
+MaxRequestWorkers 320
+MaxSpareThreads 320
+CONF
+
 # new(config => lines, on_ready => sub { ... }): the lines come after the shared
 # server's.
 sub new {
@@ -98,7 +106,8 @@ sub new {
     my $postgres = AgentTest::Postgres->new;
     my $server = AgentTest::Server->new(
         database => $postgres->conninfo,
-        config   => AgentTest::Server::shared_config() . $MOUNTED . ($args{config} // ''));
+        config   => join '',
+            AgentTest::Server::shared_config(), $THREADS, $MOUNTED, $args{config} // '');
     $server->start;
     return bless { postgres => $postgres, server => $server,
         on_ready => $args{on_ready} }, $class;
@@ -108,7 +117,7 @@ sub url    { return $_[0]{server}->url }
 sub server { return $_[0]{server} }
 sub client { return AgentTest::Client->new(url => $_[0]->url) }
 
-# The end of a test: what the server has logged is looked at.
+# The end of a test: stops the server, whose log is checked.
 sub finish {
     my ($self) = @_;
     delete @{$self}{qw(on_ready server)};
@@ -120,8 +129,8 @@ sub finish {
 
 # run_script(interpreter => file, arguments): each line of its TAP becomes a
 # test of this file. It gets the addresses of the server and of a proxy
-# (cut-proxy.mjs) as AGENT_TEST_URL and AGENT_TEST_PROXY. When it says
-# "ready", on_ready() is called.
+# (cut-proxy.mjs) as AGENT_TEST_URL and AGENT_TEST_PROXY. When it prints "ready",
+# on_ready() is called.
 sub run_script {
     my ($self, $interpreter, $file, @arguments) = @_;
     my $proxy = Proxy->new($self->url);
@@ -149,8 +158,8 @@ sub run_script {
         }
     }
     close $tap;
-    is $?, 0, "$file comes to its end";
-    is $planned, $played, '... with all its tests';
+    is $?, 0, "$file ends with status 0";
+    is $played, $planned, "$file prints the result of each test";
     return;
 }
 

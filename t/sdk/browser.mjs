@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a page in headless Chromium and prints what its promise
-// window.finished becomes. Takes the bundled script of the page; serves it on a
-// port of its own, so that the page's origin is not the server's.
+// Opens a page in headless Chromium and prints the value of its promise
+// window.finished. Takes the bundled script of the page and serves it on another
+// port, so that the origin of the page is not that of the server.
 import fs from 'node:fs';
 import http from 'node:http';
 import { Browser, evaluate } from './chromium.mjs';

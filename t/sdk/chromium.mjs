@@ -7,11 +7,11 @@ import os from 'node:os';
 import path from 'node:path';
 
 export class Browser {
-    // More words follow those of the command line.
+    // More arguments of the command line.
     constructor(...words) {
         this.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'agent-test-chromium.'));
-        // It is shown nothing but our own page: no sandbox, which root and
-        // containers do not have.
+        // No sandbox, which root and containers do not have: it opens only pages of
+        // the tests.
         this.process = spawn('chromium', ['--headless=new', '--remote-debugging-pipe',
             '--no-sandbox', '--no-first-run', '--disable-gpu', '--disable-dev-shm-usage',
             '--no-proxy-server', `--user-data-dir=${this.folder}`, ...words], {
@@ -45,7 +45,7 @@ export class Browser {
         }
     }
 
-    // Calls a method of the protocol; the browser's end is an error.
+    // Calls a method of the protocol; fails if the browser ends.
     call(method, params = {}, sessionId = undefined) {
         this.count += 1;
         const id = this.count;
@@ -77,7 +77,7 @@ export class Browser {
         return page;
     }
 
-    // Does what makes the page load another document, and waits for that.
+    // Waits for the document that the page loads because of the action.
     async load(action) {
         const loaded = this.event('Page.loadEventFired');
         await action();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that are cut: the SDK takes them up again by itself, and sees every
-event once and in order."""
+"""Streams that are cut: the SDK resumes them by itself and receives every event
+once and in order."""
 
 import asyncio
 
@@ -11,8 +11,8 @@ PAYLOAD = {
     "stream_mode": ["values", "messages-tuple", "updates"],
 }
 
-# In the head of the first event, inside its data, before its id, after
-# it; far into the run; twice and three times; by an end and by a reset.
+# Cuts in the head of the first event, in its data, before and after its id; far
+# into the run; two and three cuts; by an end and by a reset of the connection.
 PLANS = [
     [0], [1], [7], [60], [94], [95], [100], [101], [102], [2000], [-2000], [-1],
     [3000, 500], [-3000, 1], [500, 0], [1500, 1, -2500],
@@ -20,12 +20,12 @@ PLANS = [
 
 
 async def check(t, thread_id, parts):
-    """What was seen through cuts is what is stored."""
+    """The events received through cuts equal the stored ones."""
     run_id = parts[0].data["run_id"]
-    t.equal(ids(parts), list(range(len(parts))), "every event once and in order")
+    t.equal(ids(parts), list(range(len(parts))), "every event is received once and in order")
     stored = await collect(connect().runs.join_stream(thread_id, run_id, last_event_id="-1"))
-    t.equal(parts, stored, "... as it is stored")
-    t.equal(parts[-1].data["messages"][-1]["type"], "ai", "... up to the answer")
+    t.equal(parts, stored, "the events equal the stored ones")
+    t.equal(parts[-1].data["messages"][-1]["type"], "ai", "the last event has the answer")
 
 
 def check_plan(places):
@@ -36,12 +36,29 @@ def check_plan(places):
         parts = await collect(connect_cut(places).runs.stream(
             thread_id, "agent", **PAYLOAD, on_run_created=created.append))
         await check(t, thread_id, parts)
-        t.equal(len(created), 1, "... and one run was made")
-        t.equal(len(await connect().runs.list(thread_id)), 1, "... of one")
+        t.equal(len(created), 1, "onRunCreated is called once")
+        t.equal(len(await connect().runs.list(thread_id)), 1, "the thread has one run")
 
 
 for plan in PLANS:
     check_plan(plan)
+
+
+@scenario("stream ended by a proxy")
+async def stream_ended_by_a_proxy(t):
+    direct = connect()
+    thread_id = await new_thread(direct)
+    parts = await collect(connect_cut(["700."]).runs.stream(
+        thread_id, "agent", input=say("sleep 5000"), stream_mode=PAYLOAD["stream_mode"]))
+    await check(t, thread_id, parts)
+
+
+@scenario("creation whose response is cut")
+async def creation_whose_response_is_cut(t):
+    thread_id = await new_thread(connect())
+    await t.raises(Exception, connect_cut([0]).runs.create(thread_id, "agent", **PAYLOAD),
+                   "the call fails")
+    t.equal(len(await connect().runs.list(thread_id)), 1, "the request is not repeated")
 
 
 @scenario("join_stream cut")
@@ -53,7 +70,7 @@ async def join_stream_cut(t):
     await check(t, thread_id, parts)
     late = await collect(connect_cut([300, 900]).runs.join_stream(
         thread_id, run["run_id"], last_event_id="4"))
-    t.equal(late, parts[5:], "a replay that begins after an event goes on after the last")
+    t.equal(late, parts[5:], "a replay after an event is resumed as well")
 
 
 @scenario("sync client cut")
@@ -74,4 +91,4 @@ async def mounted_below_a_prefix(t):
         thread_id, "agent", **PAYLOAD, on_run_created=created.append))
     await check(t, thread_id, parts)
     t.equal(created, [{"run_id": parts[0].data["run_id"], "thread_id": thread_id}],
-            "on_run_created gets the ids")
+            "on_run_created receives the ids")

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the server with the published JavaScript SDK; prints TAP. Takes the
-// folder where it is installed, and the topic, else all. AGENT_TEST_ONLY: the beginning of the names of
-// the scenarios to play.
+// Tests the server with the published JavaScript SDK; prints TAP. Takes the folder
+// where it is installed and the topic, by default all. AGENT_TEST_ONLY: the
+// beginning of the names of the scenarios to play.
 import { webcrypto } from 'node:crypto';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { playAll, use } from './tap.mjs';
 
-// A browser has it; Node.js has it without being asked from version 20 on.
+// Node.js has it by default from version 20 on.
 globalThis.crypto ??= webcrypto;
 
 const { Client } = await import(pathToFileURL(
@@ -22,5 +22,5 @@ use({
 await import(`./${process.argv[3] || 'topics'}.mjs`);
 await playAll((line) => process.stdout.write(`${line}\n`),
     { names: [process.env.AGENT_TEST_ONLY || ''] });
-// Connections that are kept for a next request must not keep the process.
+// Idle connections must not keep the process alive.
 process.exit(0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page of another origin than the server's: the scenarios of the JavaScript
-// SDK, bundled for browsers, and a stream read with nothing but fetch. Its
-// address says where the server and the proxy are: ?server=URL&proxy=URL. The
-// promise window.finished becomes its TAP.
+// A page of another origin than the server's: the scenarios of the JavaScript SDK,
+// bundled for browsers, and a stream read with fetch. The query of its address
+// names the server and the proxy: ?server=URL&proxy=URL. The value of the promise
+// window.finished is its TAP.
 import { Client } from '@langchain/langgraph-sdk';
 import { playAll, say, scenario, use } from './tap.mjs';
 
@@ -30,7 +30,7 @@ scenario('fetch', async (t) => {
     t.is([response.type, response.status], ['cors', 200], 'a stream of another origin is allowed');
     const run = response.headers.get('content-location');
     t.ok(run && run.startsWith(`/threads/${threadId}/runs/`), 'the page sees Content-Location', run);
-    t.is(response.headers.get('location'), `${run}/stream`, '... and Location');
+    t.is(response.headers.get('location'), `${run}/stream`, 'the page sees Location');
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     // The text up to the pattern, or to the end.
     const readTo = async (pattern) => {
@@ -44,16 +44,18 @@ scenario('fetch', async (t) => {
         return text;
     };
     const first = await readTo(/\n\n/);
-    t.ok(/^event: metadata\n/.test(first), 'it begins with metadata', first);
-    t.is((await (await fetch(serverUrl + run)).json()).status, 'pending', '... while the run goes on');
+    t.ok(/^event: metadata\n/.test(first), 'the stream begins with metadata', first);
+    t.is((await (await fetch(serverUrl + run)).json()).status, 'pending',
+        'the first event arrives while the run executes');
     const words = await readTo(/event: messages\n/);
-    t.ok(/event: messages\n/.test(words), '... and goes on with it', words);
+    t.ok(/event: messages\n/.test(words), 'later events arrive while the run executes', words);
     await post(`${run}/cancel`, {});
     await readTo(/never/);
-    t.is((await (await fetch(serverUrl + run)).json()).status, 'interrupted', '... and ends with it');
+    t.is((await (await fetch(serverUrl + run)).json()).status, 'interrupted',
+        'the stream ends when the run is cancelled');
     const missing = await fetch(`${serverUrl}/threads/no-such-thread`);
     t.is([missing.status, typeof (await missing.json()).detail], [404, 'string'],
-        'the page sees errors too');
+        'the page sees errors');
 });
 
 window.finished = (async () => {

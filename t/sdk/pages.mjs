@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of pages of three kinds to a server, in headless Chromium: one of
-// another origin, one whose own name leads to the server (DNS rebinding: two
-// names, one address), and one of an origin that AgentAllowOrigin names. Takes
-// the address of the limiter's status page. Prints TAP.
+// Requests of three pages to a server, in headless Chromium: one of another origin,
+// one whose name resolves to the server (DNS rebinding: two names, one address), and
+// one of an origin that AgentAllowOrigin names. Takes the address of the limiter's
+// status page. Prints TAP.
 import http from 'node:http';
 import { Browser, evaluate } from './chromium.mjs';
 
@@ -13,7 +13,7 @@ const { port: statusPort } = new URL(status);
 
 // Shared by the scripts below; runs in the page.
 const PRELUDE = `
-    const told = (answer) => answer.then(
+    const resultOf = (answer) => answer.then(
         (response) => response.type === 'opaque' ? 'opaque' : response.status,
         () => 'failed');
     const makeForm = (action, enctype, fields) => {
@@ -30,7 +30,7 @@ const PRELUDE = `
     // A form of text/plain whose text is JSON.
     const makeText = (action, json) => makeForm(action, 'text/plain',
         { [JSON.stringify(json).slice(0, -1) + ',"metadata":{"a":"']: '"}}' });
-    // Sends a form and waits for what comes into a frame.
+    // Sends a form and waits for the response in a frame.
     const send = (form) => new Promise((resolve) => {
         const frame = document.createElement('iframe');
         frame.name = 'frame' + Math.random();
@@ -49,7 +49,7 @@ const PRELUDE = `
     });
     const leave = async (url) => {
         const left = new AbortController();
-        await told(fetch(url, { mode: 'no-cors', signal: left.signal }));
+        await resultOf(fetch(url, { mode: 'no-cors', signal: left.signal }));
         left.abort();
     };`;
 
@@ -66,7 +66,7 @@ function is(got, wanted, title) {
     }
 }
 
-// ---- the server, as a client other than a page sees it ----
+// ---- requests of another client than a page ----
 
 async function call(method, path, body) {
     const answer = await fetch(server + path, {
@@ -103,47 +103,57 @@ async function playForeign(browser, page, origin, { threadId, path }) {
     const target = `${server}/threads/${threadId}/runs`;
     const body = JSON.stringify(BODY);
     await browser.navigate(page, origin);
-    is(await run(page, `return send(makeText('${target}', ${body}))`), 'sent', 'a page of another origin sends a form');
-    is(await run(page, `return told(fetch('${target}', { method: 'POST', mode: 'no-cors', body: '${body}' }))`),
-        'opaque', '... and a request without CORS');
-    is(await run(page, `return navigator.sendBeacon('${target}', '${body}')`), true, '... and a beacon');
-    is(await run(page, `return told(fetch('${target}', { method: 'POST', body: '${body}',
-        headers: { 'content-type': 'application/json' } }))`), 'failed', '... but no JSON');
-    is(await run(page, `return told(fetch('${server}${path}', { method: 'DELETE' }))`), 'failed',
-        '... and no DELETE');
-    is(await run(page, `return told(fetch('${server}/info'))`), 'failed', 'it cannot read an answer');
-    is(await run(page, `return follow('${server}${path}/stream')`), 'failed', '... nor a stream');
+    is(await run(page, `return send(makeText('${target}', ${body}))`), 'sent',
+        'another origin: the browser sends a form');
+    is(await run(page, `return resultOf(fetch('${target}', { method: 'POST', mode: 'no-cors', body: '${body}' }))`),
+        'opaque', 'another origin: the browser sends a request without CORS');
+    is(await run(page, `return navigator.sendBeacon('${target}', '${body}')`), true,
+        'another origin: the browser sends a beacon');
+    is(await run(page, `return resultOf(fetch('${target}', { method: 'POST', body: '${body}',
+        headers: { 'content-type': 'application/json' } }))`), 'failed',
+        'another origin: a request with JSON fails');
+    is(await run(page, `return resultOf(fetch('${server}${path}', { method: 'DELETE' }))`), 'failed',
+        'another origin: DELETE fails');
+    is(await run(page, `return resultOf(fetch('${server}/info'))`), 'failed',
+        'another origin: no response can be read');
+    is(await run(page, `return follow('${server}${path}/stream')`), 'failed',
+        'another origin: no stream can be read');
     await run(page, `return leave('${server}${path}/stream?cancel_on_disconnect=true')`);
-    is((await call('GET', path)).status, 'pending', 'it cannot cancel a run by leaving');
+    is((await call('GET', path)).status, 'pending',
+        'another origin: a client that disconnects cancels no run');
     await browser.load(() => run(page, `makeText('${target}', ${body}).submit()`));
     is(/cross_site_request/.test(await evaluate(page, 'document.documentElement.innerText')), true,
-        'who is sent to the server by its form sees the refusal');
-    is(await countRuns(threadId), 1, 'none of it has made a run');
+        'another origin: the response to its form is the refusal');
+    is(await countRuns(threadId), 1, 'another origin: no request has created a run');
 }
 
 async function playRebound(browser, page, { threadId, path }) {
     await browser.navigate(page, `http://rebind.example:${port}/ok`);
     is(await evaluate(page, 'location.origin'), `http://rebind.example:${port}`,
-        'a page that has made its own name lead to the server');
+        'DNS rebinding: the name of a page leads to the server');
     is(await run(page, `return (await (await fetch('/threads/${threadId}/state')).json()).code`),
-        'misdirected_request', '... cannot read a thread');
-    is(await run(page, `return told(fetch('/threads/${threadId}/runs', { method: 'POST',
+        'misdirected_request', 'DNS rebinding: a thread cannot be read');
+    is(await run(page, `return resultOf(fetch('/threads/${threadId}/runs', { method: 'POST',
         body: '${JSON.stringify(BODY)}', headers: { 'content-type': 'application/json' } }))`), 421,
-        '... cannot start a run');
-    is(await run(page, `return told(fetch('/runs/cancel', { method: 'POST', body: '{"status":"all"}',
-        headers: { 'content-type': 'application/json' } }))`), 421, '... cannot cancel one');
-    is(await run(page, `return follow('${path}/stream')`), 'failed', '... cannot follow one');
+        'DNS rebinding: a run cannot be created');
+    is(await run(page, `return resultOf(fetch('/runs/cancel', { method: 'POST', body: '{"status":"all"}',
+        headers: { 'content-type': 'application/json' } }))`), 421,
+        'DNS rebinding: runs cannot be cancelled');
+    is(await run(page, `return follow('${path}/stream')`), 'failed',
+        'DNS rebinding: a stream cannot be read');
     is([await countRuns(threadId), (await call('GET', path)).status], [1, 'pending'],
-        'the runs are as they were');
+        'DNS rebinding: the runs are unchanged');
 }
 
 async function playAllowed(browser, page, origin, { threadId, path }, title) {
     await browser.navigate(page, origin);
-    is(await run(page, `return told(fetch('${server}/threads/${threadId}/runs?limit=1'))`), 200,
-        `${title} reads`);
-    is(await run(page, `return told(fetch('${server}/threads', { method: 'POST', body: '{}',
-        headers: { 'content-type': 'application/json', 'x-api-key': 'k' } }))`), 200, '... writes');
-    is(await run(page, `return follow('${server}${path}/stream')`), 'read', '... and follows a run');
+    is(await run(page, `return resultOf(fetch('${server}/threads/${threadId}/runs?limit=1'))`), 200,
+        `${title} can read`);
+    is(await run(page, `return resultOf(fetch('${server}/threads', { method: 'POST', body: '{}',
+        headers: { 'content-type': 'application/json', 'x-api-key': 'k' } }))`), 200,
+        `${title} can write`);
+    is(await run(page, `return follow('${server}${path}/stream')`), 'read',
+        `${title} can read a stream`);
 }
 
 const RESET = { action: 'reset', ip: '127.0.0.1' };
@@ -154,20 +164,21 @@ async function playStatus(browser, page, origin) {
     const query = new URLSearchParams(RESET);
     await browser.navigate(page, origin);
     await run(page, `return send(makeForm('${status}', ${form}))`);
-    await run(page, `return told(fetch('${status}', { method: 'POST', mode: 'no-cors',
+    await run(page, `return resultOf(fetch('${status}', { method: 'POST', mode: 'no-cors',
         body: new URLSearchParams(${JSON.stringify(RESET)}) }))`);
-    is(await run(page, `return told(fetch('${status}?${query}', { method: 'POST' }))`), 'failed',
-        'a page of another origin reads nothing of the status page');
-    is([before, await left()], [6, 6], '... and resets nothing');
+    is(await run(page, `return resultOf(fetch('${status}?${query}', { method: 'POST' }))`), 'failed',
+        'status page: a page of another origin cannot read it');
+    is([before, await left()], [6, 6], 'status page: a page of another origin cannot reset a key');
     await browser.navigate(page, `http://rebind.example:${statusPort}/limits`);
-    is(await run(page, `return told(fetch('/limits', { headers: { accept: 'application/json' } }))`), 421,
-        'nor does one whose name leads there read it');
-    is(await run(page, `return told(fetch('/limits', { method: 'POST',
-        body: new URLSearchParams(${JSON.stringify(RESET)}) }))`), 421, '... or reset');
-    is(await left(), 6, 'the key was not reset');
+    is(await run(page, `return resultOf(fetch('/limits', { headers: { accept: 'application/json' } }))`), 421,
+        'status page: it cannot be read by DNS rebinding');
+    is(await run(page, `return resultOf(fetch('/limits', { method: 'POST',
+        body: new URLSearchParams(${JSON.stringify(RESET)}) }))`), 421,
+        'status page: a key cannot be reset by DNS rebinding');
+    is(await left(), 6, 'status page: refused resets leave the count');
     await browser.navigate(page, `${status}?format=html`);
     await browser.load(() => run(page, `makeForm('${status}', ${form}).submit()`));
-    is(await left(), 10, 'the page itself resets it');
+    is(await left(), 10, 'status page: its own form resets a key');
 }
 
 // ----
@@ -181,7 +192,8 @@ try {
     const victim = { threadId, path: `/threads/${threadId}/runs/${runId}` };
     await playForeign(browser, page, `http://evil.example:${pages}/`, victim);
     await playRebound(browser, page, victim);
-    await playAllowed(browser, page, `http://app.example:${pages}/`, victim, 'a page of an allowed origin');
+    await playAllowed(browser, page, `http://app.example:${pages}/`, victim,
+    'a page of an allowed origin');
     await playAllowed(browser, page, `${server}/ok`, victim, 'a page of the server itself');
     await playStatus(browser, page, `http://evil.example:${pages}/`);
     await call('POST', `${victim.path}/cancel`);

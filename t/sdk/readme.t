@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# The examples of the READMEs, run as they stand there; only the address differs.
+# The examples of the READMEs, with the address of the test server.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Env qw(root slurp);
+use AgentTest::Env qw(root slurp write_file);
 use SdkTest;
 use Test::More;
 
@@ -18,22 +18,19 @@ sub example {
     my ($code) = slurp(root() . '/README.md') =~ /^```$language\n(.*?)^```$/ms;
     my $url = $sdk->url;
     is $code =~ s{http://127\.0\.0\.1:8123}{$url}g, 1,
-        "the README has an example in $language for the quick start's address";
-    open my $out, '>', $file or die "$file: $!\n";
-    print {$out} $code;
-    close $out or die "$file: $!\n";
-    return $file;
+        "README: it has an example in $language for the address of the quick start";
+    return write_file($file, $code);
 }
 
 my $folder = $modules =~ s{/node_modules\z}{}r;
-# Modules are found from where the file is.
+# Imports are resolved from the folder of the file.
 my $python_file = example(python => "$folder/readme.$$.py");
 my $js_file = example(js => "$folder/readme.$$.mjs");
 my $time = qr/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00/;
 like SdkTest::command($python, $python_file), qr/\AThe tool clock answered: $time\n\z/,
-    'the one in Python prints what it is there for';
+    'README: the example in Python prints the result of the tool';
 like SdkTest::command(node => $js_file), qr/\AI am the demo model: .* You said "Hello" \(1 words\)/,
-    'so does the one in JavaScript';
+    'README: the example in JavaScript prints the answer of the model';
 
 # The commands after each `$ ` of the first console example of a README.
 sub commands {
@@ -46,6 +43,6 @@ sub commands {
 
 like SdkTest::command(sh => -c => commands('mod_agent/README.md')),
     qr/\Aevent: metadata\n.*You said \\"Hello\\"/s,
-    "the commands of mod_agent's README create a thread and stream a run";
+    'mod_agent/README.md: the commands create a thread and stream a run';
 unlink $python_file, $js_file;
 $sdk->finish;

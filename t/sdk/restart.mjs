@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams under which the server is restarted.
+// Streams during which the server is restarted.
 import { connect, ids, newThread, say, scenario, upTo } from './tap.mjs';
 
 const STREAMS = 4;
@@ -25,12 +25,12 @@ scenario('restarted server', async (t) => {
         }
         return events;
     }));
-    t.ok(requests > STREAMS, 'breaks streams off', requests);
+    t.ok(requests > STREAMS, 'the restart cuts the streams', requests);
     t.ok(streams.every((events) => events.every((_, i) => ids(events)[i] === i)),
-        '... which go on with every event once and in order', streams.map(ids));
+        'every event is received once and in order', streams.map(ids));
     t.is(streams.map((events) => events.at(-1).data.messages.length), threads.map(() => 4),
-        '... up to the answer');
+        'the last event of each stream has the answer');
     const runs = await Promise.all(threads.map((threadId) => direct.runs.list(threadId)));
     t.is(runs.map(([run]) => run.status), threads.map(() => 'success'),
-        '... and the runs end well');
+        'the runs succeed');
 });

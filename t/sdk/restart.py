@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams under which the server is restarted."""
+"""Streams during which the server is restarted."""
 
 import asyncio
 
@@ -33,11 +33,11 @@ async def restarted_server(t):
         return parts
 
     streams = await asyncio.gather(*map(read, threads))
-    # Behind each stream the SDK asks for its run.
-    t.ok(len(requests) > 2 * STREAMS, "breaks streams off", len(requests))
+    # After each stream the SDK requests its run.
+    t.ok(len(requests) > 2 * STREAMS, "the restart cuts the streams", len(requests))
     t.equal([ids(parts) for parts in streams], [list(range(len(parts))) for parts in streams],
-            "... which go on with every event once and in order")
+            "every event is received once and in order")
     t.equal([len(parts[-1].data["messages"]) for parts in streams], [4] * STREAMS,
-            "... up to the answer")
+            "the last event of each stream has the answer")
     runs = await asyncio.gather(*map(direct.runs.list, threads))
-    t.equal([run["status"] for [run] in runs], ["success"] * STREAMS, "... and the runs end well")
+    t.equal([run["status"] for [run] in runs], ["success"] * STREAMS, "the runs succeed")

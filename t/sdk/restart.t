@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A graceful restart of the server under streams that SDKs read.
+# A graceful restart of the server while SDKs read streams.
 use strict;
 use warnings;
 use FindBin;
@@ -9,7 +9,7 @@ use AgentTest::Process qw(httpd_children is_alive);
 use AgentTest::Wait;
 use SdkTest;
 
-# The streams' runs end when the server has been restarted under all of them.
+# The runs of the streams end after the restart.
 my $STREAMS = 4;
 
 my $modules = SdkTest::node_modules();

@@ -20,22 +20,24 @@ async def background_run(t):
     run_id = run["run_id"]
     t.equal([run["status"], run["thread_id"], run["metadata"]["colour"],
              run["multitask_strategy"]],
-            ["pending", thread_id, "red", "reject"], "it is returned at once")
+            ["pending", thread_id, "red", "reject"], "create returns the pending record")
     t.equal(created, [{"run_id": run_id, "thread_id": thread_id}],
-            "on_run_created gets its ids")
+            "on_run_created receives the ids of the run")
     values = await client.runs.join(thread_id, run_id)
     t.equal(values["messages"][0]["content"], "Hello", "join returns the values")
     done = await client.runs.get(thread_id, run_id)
-    t.equal(done["status"], "success", "then the record says success")
-    t.equal(await client.runs.join(thread_id, run_id), values, "a join of it returns at once")
-    t.equal(await client.runs.list(thread_id), [done], "it is listed")
+    t.equal(done["status"], "success", "after a join the status is success")
+    t.equal(await client.runs.join(thread_id, run_id), values,
+            "join of a finished run returns the same values")
+    t.equal(await client.runs.list(thread_id), [done], "list returns the record")
     t.equal(await client.runs.list(thread_id, status="success", select=["run_id", "status"]),
             [{"run_id": run_id, "status": "success"}],
-            "... by status, with the fields asked for")
-    t.equal(await client.runs.list(thread_id, status="error"), [], "... and not by another")
-    t.equal(await client.runs.list(thread_id, offset=1), [], "... once")
+            "list filters by status and selects fields")
+    t.equal(await client.runs.list(thread_id, status="error"), [],
+            "list with another status is empty")
+    t.equal(await client.runs.list(thread_id, offset=1), [], "list with offset 1 is empty")
     await client.runs.delete(thread_id, run_id)
-    await t.raises(NotFoundError, client.runs.get(thread_id, run_id), "deleted it is gone")
+    await t.raises(NotFoundError, client.runs.get(thread_id, run_id), "a deleted run is not found")
 
 
 @scenario("cancel")
@@ -55,22 +57,23 @@ async def cancel(t):
     await begun(client, thread_id, first)
     await client.runs.cancel(thread_id, first, wait=True)
     t.equal(await status(first), "interrupted",
-            "with wait the run is interrupted when it returns")
+            "with wait, the run is interrupted when the call returns")
     t.equal((await joined)["messages"][0]["content"], "sleep 60000",
-            "a join of it returns the values")
+            "join of a cancelled run returns the values")
     second = await start()
-    t.equal(await client.runs.cancel(thread_id, second), None, "without wait it returns at once")
+    t.equal(await client.runs.cancel(thread_id, second), None,
+            "without wait, the call returns nothing")
     await client.runs.join(thread_id, second)
-    t.equal(await status(second), "interrupted", "... and the run is interrupted soon")
+    t.equal(await status(second), "interrupted", "without wait, the run is interrupted later")
     values = (await client.threads.get_state(thread_id))["values"]
     third = await start()
     await client.runs.cancel(thread_id, third, wait=True, action="rollback")
     await t.raises(NotFoundError, client.runs.get(thread_id, third),
-                   "with rollback the run is gone")
+                   "with rollback, the run is removed")
     t.equal((await client.threads.get_state(thread_id))["values"], values,
-            "... and what it had done")
+            "with rollback, the state is that before the run")
     await t.raises(NotFoundError, client.runs.cancel(thread_id, UNKNOWN),
-                   "a run that never was cannot be cancelled")
+                   "an unknown run is not found")
 
 
 @scenario("cancel many")
@@ -83,13 +86,14 @@ async def cancel_many(t):
                                        multitask_strategy="enqueue")
         run_ids.append(run["run_id"])
     t.equal(await client.runs.cancel_many(thread_id=thread_id, run_ids=run_ids[:2]), None,
-            "returns nothing")
+            "the call returns nothing")
     await client.runs.join(thread_id, run_ids[2])
     statuses = [(await client.runs.get(thread_id, run_id))["status"] for run_id in run_ids]
-    t.equal(statuses, ["interrupted", "interrupted", "success"], "cancels those runs, and no other")
+    t.equal(statuses, ["interrupted", "interrupted", "success"],
+            "the named runs are interrupted, and no other")
     await t.raises(NotFoundError,
                    client.runs.cancel_many(thread_id=thread_id, run_ids=[UNKNOWN]),
-                   "runs that never were are a NotFoundError")
+                   "unknown runs are a NotFoundError")
 
 
 @scenario("interrupt_before")
@@ -100,25 +104,34 @@ async def interrupt_before(t):
         thread_id, "agent", input=say("use clock {}"), interrupt_before=["tools"],
         stream_mode=["values", "updates"]))
     t.equal(of_kind(stopped, "values")[-1]["__interrupt__"], [],
-            "the last values tell the breakpoint")
-    t.equal(of_kind(stopped, "updates")[-1], {"__interrupt__": []}, "... and the last update")
+            "the last values have __interrupt__")
+    t.equal(of_kind(stopped, "updates")[-1], {"__interrupt__": []},
+            "the last update has __interrupt__")
     state = await client.threads.get_state(thread_id)
     t.equal([state["next"], [task["name"] for task in state["tasks"]]], [["tools"], ["tools"]],
-            "the state says what comes next")
+            "the state names the next node")
+    [run] = await client.runs.list(thread_id)
+    t.equal(run["status"], "success", "the run is success")
     t.equal((await client.threads.get(thread_id))["status"], "interrupted",
             "the thread is interrupted")
     resumed = await collect(client.runs.stream(thread_id, "agent", input=None,
                                                stream_mode="updates"))
     t.equal([next(iter(update)) for update in of_kind(resumed, "updates")], ["tools", "agent"],
-            "a run without input goes on")
-    t.equal((await client.threads.get(thread_id))["status"], "idle", "... to the end")
+            "a run without input resumes")
+    t.equal((await client.threads.get(thread_id))["status"], "idle",
+            "after the resumed run the thread is idle")
     run = await client.runs.create(thread_id, "agent", input=say("use clock {}"),
                                    interrupt_after="*")
     await client.runs.join(thread_id, run["run_id"])
+    t.equal((await client.runs.get(thread_id, run["run_id"]))["status"], "success",
+            "with interrupt_after, the run is success")
     t.equal((await client.threads.get_state(thread_id))["next"], ["tools"],
             "interrupt_after stops after a node")
     await collect(client.runs.stream(thread_id, "agent", command={"resume": "go on"}))
-    t.equal((await client.threads.get_state(thread_id))["next"], [], "a command resumes too")
+    t.equal((await client.threads.get_state(thread_id))["next"], [],
+            "a run with a command resumes as well")
+    t.equal([run["status"] for run in await client.runs.list(thread_id)], ["success"] * 4,
+            "all runs are success")
 
 
 @scenario("busy thread")
@@ -141,24 +154,28 @@ async def busy_thread(t):
             return True
 
     first = await start("sleep 60000", None)
-    error = await t.raises(ConflictError, start("no", "reject"), "reject is a ConflictError")
-    t.ok("already running" in error.message, "... that says why", error.message)
-    t.equal(len(await client.runs.list(thread_id)), 1, "... and stores no run")
+    error = await t.raises(ConflictError, start("no", "reject"),
+    "with reject, a second run is a ConflictError")
+    t.ok("already running" in error.message, "the conflict has a reason", error.message)
+    t.equal(len(await client.runs.list(thread_id)), 1, "with reject, no second run is created")
     await begun(client, thread_id, first)
     second = await start("sleep 60001", "interrupt")
     await client.runs.join(thread_id, first)
-    t.equal(await status(first), "interrupted", "interrupt stops the run before")
+    t.equal(await status(first), "interrupted", "with interrupt, the run before it is interrupted")
     third = await start("sleep 60002", "rollback")
     await until(lambda: is_gone(second))
-    t.ok(await is_gone(second), "rollback removes the run before")
+    t.ok(await is_gone(second), "with rollback, the run before it is removed")
     fourth = await start("last", "enqueue")
-    t.equal([await status(third), await status(fourth)], ["pending", "pending"], "enqueue waits")
+    t.equal([await status(third), await status(fourth)], ["pending", "pending"],
+            "with enqueue, both runs are pending")
     await begun(client, thread_id, third)
     await client.runs.cancel(thread_id, third)
     values = await client.runs.join(thread_id, fourth)
-    t.equal(await status(fourth), "success", "... until it is its turn")
+    t.equal(await status(fourth), "success",
+            "with enqueue, the run is executed after the one before it")
     t.equal([message["content"] for message in values["messages"] if message["type"] == "human"],
-            ["sleep 60000", "sleep 60002", "last"], "the thread has what was not rolled back")
+            ["sleep 60000", "sleep 60002", "last"],
+            "the thread has the inputs of all runs but the one rolled back")
 
 
 @scenario("refused")
@@ -172,22 +189,25 @@ async def refused(t):
     await t.raises(NotFoundError, create(UNKNOWN, "agent"), "an unknown thread is a NotFoundError")
     error = await t.raises(NotFoundError, create(thread_id, "nobody"),
                            "an unknown assistant is a NotFoundError")
-    t.ok(error.message.startswith('No assistant found for "nobody"'), "... and named",
+    t.ok(error.message.startswith('No assistant found for "nobody"'), "the error names the unknown assistant",
          error.message)
-    await t.raises(UnprocessableEntityError, create(thread_id, "agent", stream_mode="nonsense"),
-                   "an unknown stream mode is an UnprocessableEntityError")
+    error = await t.raises(UnprocessableEntityError,
+                           create(thread_id, "agent", stream_mode=["values", "nonsense"]),
+                           "an unknown stream mode is an UnprocessableEntityError")
+    t.ok(error.message.startswith("/stream_mode/1: "),
+         "the error of an unknown stream mode has its JSON pointer", error.message)
     error = await t.raises(UnprocessableEntityError,
                            create(thread_id, "agent", multitask_strategy="nonsense"),
-                           "an unknown strategy too")
-    t.ok("/multitask_strategy" in error.message, "... which points at the place", error.message)
+                           "an unknown strategy is an UnprocessableEntityError")
+    t.ok("/multitask_strategy" in error.message, "the error of a bad member names it", error.message)
     error = await t.raises(HTTPStatusError, client.runs.join(thread_id, UNKNOWN),
                            "a join of an unknown run is an HTTPStatusError")
-    t.equal(error.response.status_code, 404, "... with 404")
+    t.equal(error.response.status_code, 404, "a join of an unknown run is 404")
     await t.raises(NotFoundError, collect(client.runs.join_stream(thread_id, UNKNOWN)),
-                   "its stream is a NotFoundError")
+                   "a stream of an unknown run is a NotFoundError")
     await t.raises(NotFoundError, collect(client.runs.stream(thread_id, "nobody")),
-                   "so is a stream of an unknown assistant")
-    t.equal(await client.runs.list(thread_id), [], "nothing of it was stored")
+                   "a stream with an unknown assistant is a NotFoundError")
+    t.equal(await client.runs.list(thread_id), [], "refused requests create no run")
 
 
 @scenario("failing run")
@@ -195,12 +215,13 @@ async def failing_run(t):
     client = connect()
     thread_id = await new_thread(client)
     parts = await collect(client.runs.stream(thread_id, "agent", input=say("fail")))
-    t.equal(parts[-1].event, "error", "its stream ends with an error")
+    t.equal(parts[-1].event, "error", "the stream ends with an error event")
     error = parts[-1].data
     t.ok(error["error"] == "DemoError" and "told it to" in error["message"],
-         "... that says what happened", error)
+         "the error event has name and message", error)
     [run] = await client.runs.list(thread_id)
-    t.equal(run["status"], "error", "the record says so")
+    t.equal(run["status"], "error", "the status of the run is error")
     t.equal(await client.runs.join(thread_id, run["run_id"]), {"__error__": error},
-            "a join of it returns the error")
-    t.equal((await client.threads.get(thread_id))["status"], "error", "and so does the thread")
+            "join returns the error")
+    t.equal((await client.threads.get(thread_id))["status"], "error",
+            "the status of the thread is error")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs without a thread of the client's.
+// Runs on threads that the client does not name.
 import { collect, connect, connectCut, ids, kinds, say, scenario, upTo } from './tap.mjs';
 
 const client = connect();
@@ -10,21 +10,21 @@ scenario('stateless create', async (t) => {
     const run = await client.runs.create(null, 'agent', {
         input: say('sleep 300'), onRunCreated: (about) => created.push(about) });
     t.is([run.status, created.map(({ run_id: id }) => id)], ['pending', [run.run_id]],
-        'returns the run');
+        'create returns the pending run');
     const values = await client.runs.join(run.thread_id, run.run_id);
-    t.is(values.messages.length, 2, 'it can be joined');
+    t.is(values.messages.length, 2, 'the run can be joined on its thread');
     const kept = await client.runs.create(null, 'agent', { input: say('Hello'), onCompletion: 'keep' });
     await client.runs.join(kept.thread_id, kept.run_id);
     t.is((await client.threads.getState(kept.thread_id)).values.messages.length, 2,
-        'with onCompletion keep its thread can be read');
+        'with onCompletion keep, the thread can be read');
 });
 
 scenario('stateless wait', async (t) => {
     const values = await client.runs.wait(null, 'agent', { input: say('use clock {}') });
     t.is(values.messages.map(({ type }) => type), ['human', 'ai', 'tool', 'ai'],
-        'returns the values');
+        'wait returns the values');
     const error = await t.errorOf(client.runs.wait(null, 'agent', { input: say('fail') }));
-    t.ok(/^DemoError: /.test(error && error.message), 'throws the error of a run', error);
+    t.ok(/^DemoError: /.test(error && error.message), 'wait throws the error of the run', error);
     t.is(await statusOf(t, client.runs.wait(null, 'nobody', {})), 404,
         'an unknown assistant is 404');
 });
@@ -34,19 +34,20 @@ scenario('stateless stream', async (t) => {
     const events = await collect(client.runs.stream(null, 'agent', {
         input: say('use clock {}'), streamMode: ['values', 'updates', 'messages-tuple'],
         onRunCreated: (about) => created.push(about) }));
-    t.is(kinds(events), ['messages', 'metadata', 'updates', 'values'], 'has the modes asked for');
-    t.is(events[0].data.run_id, created[0].run_id, '... and begins with metadata');
-    t.is(events.at(-1).data.messages.length, 4, '... and ends with the values');
+    t.is(kinds(events), ['messages', 'metadata', 'updates', 'values'],
+        'the events are those of the requested modes');
+    t.is(events[0].data.run_id, created[0].run_id, 'the first event is metadata');
+    t.is(events.at(-1).data.messages.length, 4, 'the last event has the values');
     const failed = await collect(client.runs.stream(null, 'agent', { input: say('fail') }));
-    t.is(failed.at(-1).event, 'error', 'an error is its last event');
+    t.is(failed.at(-1).event, 'error', 'the last event of a failed run is error');
 });
 
 for (const places of [[0], [2000], [-1500, 1]]) {
     scenario(`stateless stream cut at ${places}`, async (t) => {
         const events = await collect(connectCut(places).runs.stream(null, 'agent', {
             input: say('sleep 1200'), streamMode: ['values', 'messages-tuple'] }));
-        t.is(ids(events), upTo(events.length), 'every event once and in order');
-        t.is(events.at(-1).data.messages.length, 2, '... up to the answer');
+        t.is(ids(events), upTo(events.length), 'every event is received once and in order');
+        t.is(events.at(-1).data.messages.length, 2, 'the last event has the answer');
     });
 }
 
@@ -54,12 +55,14 @@ scenario('stateless batch', async (t) => {
     const texts = upTo(5).map((i) => `Hello ${i}`);
     const runs = await client.runs.createBatch(texts.map((text) => ({
         assistantId: 'agent', input: say(text) })));
-    t.is(runs.map(({ status }) => status), texts.map(() => 'pending'), 'returns the runs');
+    t.is(runs.map(({ status }) => status), texts.map(() => 'pending'),
+        'the call returns pending runs');
     const values = await Promise.all(runs.map(
         (run) => client.runs.join(run.thread_id, run.run_id)));
-    t.is(values.map(({ messages }) => messages[0].content), texts, '... in the order of the batch');
-    t.is(new Set(runs.map((run) => run.thread_id)).size, 5, '... on threads of their own');
+    t.is(values.map(({ messages }) => messages[0].content), texts,
+        'the runs are in the order of the batch');
+    t.is(new Set(runs.map((run) => run.thread_id)).size, 5, 'each run has its own thread');
     const refused = await t.errorOf(client.runs.createBatch(
         [{ assistantId: 'agent', input: say('no') }, { assistantId: 'nobody' }]));
-    t.is(refused && refused.status, 404, 'with an unknown assistant in it nothing is created');
+    t.is(refused && refused.status, 404, 'an unknown assistant in a batch is not found');
 });

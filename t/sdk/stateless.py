@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs without a thread of the client's."""
+"""Runs on threads that the client does not name."""
 
 import asyncio
 
@@ -16,13 +16,13 @@ async def stateless_create(t):
     run = await client.runs.create(None, "agent", input=say("sleep 300"),
                                    on_run_created=created.append)
     t.equal([run["status"], [about["run_id"] for about in created]],
-            ["pending", [run["run_id"]]], "returns the run")
+            ["pending", [run["run_id"]]], "create returns the pending run")
     values = await client.runs.join(run["thread_id"], run["run_id"])
-    t.equal(len(values["messages"]), 2, "it can be joined")
+    t.equal(len(values["messages"]), 2, "the run can be joined on its thread")
     kept = await client.runs.create(None, "agent", input=say("Hello"), on_completion="keep")
     await client.runs.join(kept["thread_id"], kept["run_id"])
     t.equal(len((await client.threads.get_state(kept["thread_id"]))["values"]["messages"]), 2,
-            "with on_completion keep its thread can be read")
+            "with on_completion keep, the thread can be read")
 
 
 @scenario("stateless wait")
@@ -30,15 +30,15 @@ async def stateless_wait(t):
     client = connect()
     values = await client.runs.wait(None, "agent", input=say("use clock {}"))
     t.equal([message["type"] for message in values["messages"]], ["human", "ai", "tool", "ai"],
-            "returns the values")
+            "wait returns the values")
     error = await t.raises(Exception, client.runs.wait(None, "agent", input=say("fail")),
-                           "throws the error of a run")
-    t.ok(str(error).startswith("DemoError: "), "... which says what happened", error)
+                           "wait throws the error of the run")
+    t.ok(str(error).startswith("DemoError: "), "the error has name and message", error)
     error = await t.raises(HTTPStatusError, client.runs.wait(None, "nobody", input={}),
                            "an unknown assistant is an HTTPStatusError")
-    t.equal(error.response.status_code, 404, "... with 404")
+    t.equal(error.response.status_code, 404, "an unknown assistant is 404")
     cut = await connect_cut([20]).runs.wait(None, "agent", input=say("sleep 300"))
-    t.equal(len(cut["messages"]), 2, "cut it is taken up again")
+    t.equal(len(cut["messages"]), 2, "a wait that is cut is resumed")
 
 
 @scenario("stateless stream")
@@ -49,11 +49,11 @@ async def stateless_stream(t):
         None, "agent", input=say("use clock {}"),
         stream_mode=["values", "updates", "messages-tuple"], on_run_created=created.append))
     t.equal(kinds(parts), ["messages", "metadata", "updates", "values"],
-            "has the modes asked for")
-    t.equal(parts[0].data["run_id"], created[0]["run_id"], "... and begins with metadata")
-    t.equal(len(parts[-1].data["messages"]), 4, "... and ends with the values")
+            "the events are those of the requested modes")
+    t.equal(parts[0].data["run_id"], created[0]["run_id"], "the first event is metadata")
+    t.equal(len(parts[-1].data["messages"]), 4, "the last event has the values")
     failed = await collect(client.runs.stream(None, "agent", input=say("fail")))
-    t.equal(failed[-1].event, "error", "an error is its last event")
+    t.equal(failed[-1].event, "error", "the last event of a failed run is error")
 
 
 def check_plan(places):
@@ -61,8 +61,8 @@ def check_plan(places):
     async def one_plan(t):
         parts = await collect(connect_cut(places).runs.stream(
             None, "agent", input=say("sleep 1200"), stream_mode=["values", "messages-tuple"]))
-        t.equal(ids(parts), list(range(len(parts))), "every event once and in order")
-        t.equal(len(parts[-1].data["messages"]), 2, "... up to the answer")
+        t.equal(ids(parts), list(range(len(parts))), "every event is received once and in order")
+        t.equal(len(parts[-1].data["messages"]), 2, "the last event has the answer")
 
 
 for plan in [0], [2000], [-1500, 1]:
@@ -75,12 +75,12 @@ async def stateless_batch(t):
     texts = [f"Hello {number}" for number in range(5)]
     runs = await client.runs.create_batch(
         [{"assistant_id": "agent", "input": say(text)} for text in texts])
-    t.equal([run["status"] for run in runs], ["pending"] * 5, "returns the runs")
+    t.equal([run["status"] for run in runs], ["pending"] * 5, "the call returns pending runs")
     values = await asyncio.gather(
         *(client.runs.join(run["thread_id"], run["run_id"]) for run in runs))
     t.equal([one["messages"][0]["content"] for one in values], texts,
-            "... in the order of the batch")
-    t.equal(len({run["thread_id"] for run in runs}), 5, "... on threads of their own")
+            "the runs are in the order of the batch")
+    t.equal(len({run["thread_id"] for run in runs}), 5, "each run has its own thread")
     await t.raises(NotFoundError, client.runs.create_batch(
         [{"assistant_id": "agent", "input": say("no")}, {"assistant_id": "nobody"}]),
-        "with an unknown assistant in it nothing is created")
+        "an unknown assistant in a batch is not found")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of runs: every mode, what they hold, joining them."""
+"""Streams of runs: their modes, their events, joining them."""
 
 import asyncio
 
-from tap import collect, connect, ids, kinds, new_thread, of_kind, say, scenario
+from tap import UNKNOWN, collect, connect, ids, kinds, new_thread, of_kind, say, scenario
 
 PROMPT = 'custom {"done": 0.5} and use clock {}'
 
@@ -18,6 +18,9 @@ MODES = {
     "checkpoints": ["checkpoints"],
     "debug": ["debug"],
     "events": ["events"],
+    "tools": ["tools"],
+    # Of subgraphs, which a built-in graph has not.
+    "lifecycle": [],
 }
 
 
@@ -28,12 +31,13 @@ def check_mode(mode, events):
         thread_id = await new_thread(client)
         parts = await collect(client.runs.stream(thread_id, "agent", input=say(PROMPT),
                                                  stream_mode=mode))
-        t.equal(kinds(parts), sorted(["metadata", *events]), "its own events and metadata")
-        t.equal(parts[0].event, "metadata", "metadata comes first")
+        t.equal(kinds(parts), sorted(["metadata", *events]),
+                "the stream has metadata and the events of the mode")
+        t.equal(parts[0].event, "metadata", "the first event is metadata")
         t.equal(ids(parts), list(range(len(parts))), "ids count from 0")
         [run] = await client.runs.list(thread_id)
         t.equal(parts[0].data, {"run_id": run["run_id"], "attempt": 1}, "metadata names the run")
-        t.equal(run["status"], "success", "the stream ends with the run")
+        t.equal(run["status"], "success", "the run has succeeded when the stream ends")
 
 
 for name, kinds_of_mode in MODES.items():
@@ -49,27 +53,32 @@ async def all_modes(t):
         thread_id, "agent", input=say(PROMPT), stream_mode=list(MODES), stream_subgraphs=True,
         on_run_created=created.append))
     run_id = parts[0].data["run_id"]
-    t.equal(created, [{"run_id": run_id, "thread_id": thread_id}], "on_run_created gets the ids")
+    t.equal(created, [{"run_id": run_id, "thread_id": thread_id}],
+            "on_run_created receives the ids")
     t.equal(kinds(parts), sorted(["metadata", *sum(MODES.values(), [])]),
-            "come together, without subgraphs under their own names")
+            "one stream has the events of all modes, and none of subgraphs")
     state = await client.threads.get_state(thread_id)
     t.equal(of_kind(parts, "values")[-1], state["values"], "the last values are the state")
-    t.equal(of_kind(parts, "custom"), [{"done": 0.5}], "custom is what the graph said")
+    t.equal(of_kind(parts, "custom"), [{"done": 0.5}], "custom has the data of the graph")
     t.equal([list(update) for update in of_kind(parts, "updates")],
-            [["agent"], ["tools"], ["agent"]], "an update comes from each node")
+            [["agent"], ["tools"], ["agent"]], "updates has one event for each node")
     answer = state["values"]["messages"][-1]
     chunks = [chunk for chunk, _ in of_kind(parts, "messages") if chunk["id"] == answer["id"]]
     t.equal("".join(chunk["content"] for chunk in chunks), answer["content"],
-            "chunks add up to the answer")
-    t.equal(of_kind(parts, "messages/complete")[-1], [answer], "... which comes complete")
+            "the chunks of messages make up the answer")
+    t.equal(of_kind(parts, "messages/complete")[-1], [answer], "messages/complete has the answer")
+    call_id = state["values"]["messages"][2]["tool_call_id"]
+    t.equal([(data["event"], data["name"], data["toolCallId"]) for data in of_kind(parts, "tools")],
+            [(event, "clock", call_id) for event in ("on_tool_start", "on_tool_end")],
+            "tools has the start and the end of the call of a tool")
     t.equal(of_kind(parts, "events")[-1]["data"]["output"], state["values"],
-            "the traced graph ends with the state")
+            "the last of events has the state as its output")
     t.equal(of_kind(parts, "checkpoints")[-1]["checkpoint"]["checkpoint_id"],
             state["checkpoint_id"], "the last checkpoint is that of the state")
     t.equal(await collect(client.runs.join_stream(thread_id, run_id, last_event_id="-1")), parts,
-            "the finished run is replayed in full")
+            "a finished run is replayed in full")
     t.equal(await collect(client.runs.join_stream(thread_id, run_id, last_event_id="6")),
-            parts[7:], "... or from the event after an id")
+            parts[7:], "a finished run is replayed after an id")
 
 
 @scenario("join_stream")
@@ -81,15 +90,56 @@ async def join_stream(t):
                                    stream_resumable=True)
     one, two = await asyncio.gather(
         *(collect(client.runs.join_stream(thread_id, run["run_id"])) for _ in range(2)))
-    t.equal(ids(one), list(range(len(one))), "follows a run to its end")
-    t.equal(two, one, "... for as many as like")
-    t.equal(kinds(one), ["messages", "metadata", "values"], "... in the modes of the run")
+    t.equal(ids(one), list(range(len(one))), "the stream has all events of the run")
+    t.equal(two, one, "two streams of a run have the same events")
+    t.equal(kinds(one), ["messages", "metadata", "values"], "the stream has the modes of the run")
     t.equal((await client.runs.get(thread_id, run["run_id"]))["status"], "success",
-            "... which has ended then")
+            "the run has ended when the stream ends")
     filtered = await collect(client.runs.join_stream(
         thread_id, run["run_id"], last_event_id="-1", stream_mode=["values"]))
     t.equal(filtered, [part for part in one if part.event != "messages"],
-            "... in one of its modes")
+            "stream_mode selects some of the modes of the run")
+    t.equal(await collect(client.runs.join_stream(
+        thread_id, run["run_id"], last_event_id="-1", stream_mode=["values", "messages-tuple"])),
+            one, "stream_mode may name several modes")
+
+
+@scenario("namespace")
+async def namespace(t):
+    client = connect()
+    thread_id = await new_thread(client)
+    root = await collect(client.runs.stream(
+        thread_id, "agent", input=say("Hello"), stream_subgraphs=True, params={"namespace": [""]}))
+
+    async def join(**more):
+        return await collect(client.runs.join_stream(
+            thread_id, root[0].data["run_id"], last_event_id="-1", **more))
+
+    t.equal(await join(), root, "a stream of the root graph has all events of a graph without subgraphs")
+    t.equal(kinds(await join(params={"namespace": ["tools:1", "tools:2"]})), ["metadata"],
+            "an unknown namespace has no events")
+
+
+@scenario("join_stream after a checkpoint")
+async def join_stream_after_a_checkpoint(t):
+    client = connect()
+    thread_id = await new_thread(client)
+    parts = await collect(client.runs.stream(
+        thread_id, "agent", input=say("use clock {}"),
+        stream_mode=["values", "checkpoints", "updates"]))
+
+    async def join(checkpoint_id, last_event_id="-1"):
+        return await collect(client.runs.join_stream(
+            thread_id, parts[0].data["run_id"], last_event_id=last_event_id,
+            params={"checkpoint_id": checkpoint_id}))
+
+    # The first one, of the input, has no values event.
+    checkpoints = [data["checkpoint"]["checkpoint_id"] for data in of_kind(parts, "checkpoints")][1:]
+    places = [place for place, part in enumerate(parts) if part.event == "values"]
+    t.equal([await join(one) for one in checkpoints], [parts[place + 1:] for place in places],
+            "the stream has the events after the values of the checkpoint")
+    t.equal(await join(checkpoints[0], "7"), parts[8:], "Last-Event-ID takes precedence")
+    t.equal(await join(UNKNOWN), parts, "an unknown checkpoint has no effect")
 
 
 @scenario("version 2")
@@ -100,13 +150,13 @@ async def version_2(t):
         thread_id, "agent", input=say("use clock {}"), interrupt_before=["tools"],
         stream_mode=["values", "updates"], version="v2"))
     t.equal(sorted({part["type"] for part in parts}), ["metadata", "updates", "values"],
-            "parts have their types")
+            "each part has its type")
     t.equal([parts[-1]["type"], parts[-1]["interrupts"], parts[-1]["ns"]], ["values", [], []],
-            "... and what they need beside")
+            "the last part has interrupts and ns")
 
 
-@scenario("silence")
-async def silence(t):
+@scenario("heartbeats")
+async def heartbeats(t):
     client = connect()
     thread_id = await new_thread(client)
     run = await client.runs.create(thread_id, "agent", input=say("sleep 6500"),
@@ -116,12 +166,12 @@ async def silence(t):
         collect(client.runs.join_stream(thread_id, run["run_id"])))
     t.equal([part.event for part in parts], ["metadata", "values", "values"],
             "heartbeats are not events")
-    t.equal(ids(parts), [0, 1, 2], "... and have no ids")
-    t.equal(values, parts[-1].data, "... and no part of a join")
+    t.equal(ids(parts), [0, 1, 2], "heartbeats have no ids")
+    t.equal(values, parts[-1].data, "heartbeats are not part of the values of join")
 
 
 async def leave(client, thread_id, stream):
-    """Reads a stream until its first values, then leaves."""
+    """Reads a stream until its first values, then disconnects."""
     async for part in stream:
         if part.event == "values":
             break
@@ -140,9 +190,10 @@ async def client_that_leaves(t):
         return client.runs.stream(thread_id, "agent", input=say(f"sleep {seconds}000"), **more)
 
     t.equal(await leave(client, thread_id, stream(60, on_disconnect="cancel")), "interrupted",
-            "with on_disconnect cancel its run is cancelled")
-    t.equal(await leave(client, thread_id, stream(1)), "success", "without it the run goes on")
+            "with on_disconnect cancel, the run is cancelled")
+    t.equal(await leave(client, thread_id, stream(1)), "success",
+            "by default, the run is executed to its end")
     run = await client.runs.create(thread_id, "agent", input=say("sleep 60000"))
     joined = client.runs.join_stream(thread_id, run["run_id"], cancel_on_disconnect=True)
     t.equal(await leave(client, thread_id, joined), "interrupted",
-            "a joined stream can cancel it too")
+            "with cancel_on_disconnect, a joined stream cancels the run")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios that go on side by side and print their TAP in one piece each; and
-// the steps that most of them begin with. For Node and for browsers.
+// Scenarios that are executed concurrently, each of which prints its TAP at once;
+// and the steps that most of them begin with. For Node and for browsers.
 
 export const UNKNOWN = '01890000-0000-7000-8000-000000000000';
 
@@ -11,7 +11,7 @@ export function use(given) {
     Object.assign(setting, given);
 }
 
-// Of data that came as JSON: the order of members does not matter.
+// Compares data of JSON: the order of members does not matter.
 function same(one, other) {
     if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) {
         return one === other;
@@ -44,7 +44,7 @@ class Scenario {
         }
     }
 
-    // The error that a promise is rejected with; undefined when it is not.
+    // The error with which the promise is rejected; undefined if it is fulfilled.
     async errorOf(promise) {
         try {
             await promise;
@@ -64,13 +64,13 @@ async function play({ name, body }) {
     try {
         await body(t);
     } catch (error) {
-        t.ok(false, 'came to its end', `${error.stack.slice(0, 600)} ${error.cause || ''}`);
+        t.ok(false, 'the scenario completes', `${error.stack.slice(0, 600)} ${error.cause || ''}`);
     }
     return t.results;
 }
 
-// Plays those whose names begin with one of the words, so many at once, and
-// gives each line to print().
+// Plays the scenarios whose names begin with one of `names`, at most `atOnce` of
+// them concurrently, and passes each line to print().
 export async function playAll(print, { names = [''], atOnce = Infinity } = {}) {
     const waiting = scenarios.filter(({ name }) => names.some((word) => name.startsWith(word)));
     let count = 0;
@@ -88,14 +88,14 @@ export async function playAll(print, { names = [''], atOnce = Infinity } = {}) {
 
 // --- Steps -------------------------------------------------------------------
 
-// A client of the server; prefix is where the API is mounted.
+// A client of the server; prefix: the AgentPrefix of the API.
 export function connect({ prefix = '', ...options } = {}) {
     return new setting.Client({ apiUrl: setting.serverUrl + prefix, ...options });
 }
 
 let proxied = 0;
 
-// A client behind the proxy; its first responses are cut at those places.
+// A client behind the proxy, which cuts its first responses after that many bytes.
 export function connectCut(places, prefix = '') {
     proxied += 1;
     return connect({
@@ -124,7 +124,7 @@ export const upTo = (count) => Array.from({ length: count }, (_, i) => i);
 export const ofKind = (events, kind) => events.filter(({ event }) => event === kind)
     .map(({ data }) => data);
 
-// Until the condition holds; the server tells of no such thing by itself.
+// Polls until the condition holds; the server sends no event for it.
 export async function until(condition) {
     for (;;) {
         const value = await condition();
@@ -135,7 +135,7 @@ export async function until(condition) {
     }
 }
 
-// Until the run has saved its input: cancelled before, it would leave nothing.
+// Waits until the run has saved its input: cancelled earlier, it leaves no state.
 export function begun(client, threadId, runId) {
     return until(async () => (await client.threads.getState(threadId)).metadata.run_id === runId);
 }

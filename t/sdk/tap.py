@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios that go on side by side and print their TAP in one piece each; and
-the steps that most of them begin with."""
+"""Scenarios that are executed concurrently, each of which prints its TAP at once;
+and the steps that most of them begin with."""
 
 import asyncio
 import itertools
@@ -31,7 +31,7 @@ class Scenario:
         self.results.append((found == wanted, f"{self.name}: {title}", details))
 
     async def raises(self, kind, awaitable, title):
-        """The error, which has to be of that kind."""
+        """Returns the error, which must be of that kind."""
         try:
             await awaitable
         except Exception as error:
@@ -54,7 +54,7 @@ async def _play(name, body):
     try:
         await body(t)
     except Exception:
-        t.ok(False, "came to its end", traceback.format_exc()[-800:])
+        t.ok(False, "the scenario completes", traceback.format_exc()[-800:])
     return t.results
 
 
@@ -73,7 +73,7 @@ async def play_all():
 
 
 def connect(prefix=""):
-    """A client of the server; prefix is where the API is mounted."""
+    """A client of the server; prefix: the AgentPrefix of the API."""
     return get_client(url=SERVER_URL + prefix)
 
 
@@ -82,12 +82,12 @@ def _cut_header(places):
 
 
 def connect_cut(places, prefix=""):
-    """A client behind the proxy; its first responses are cut at those places."""
+    """A client behind the proxy, which cuts its first responses after that many bytes."""
     return get_client(url=PROXY_URL + prefix, headers=_cut_header(places))
 
 
 def connect_sync(places=None):
-    """The other client, which has no coroutines."""
+    """The synchronous client."""
     if places is None:
         return get_sync_client(url=SERVER_URL)
     return get_sync_client(url=PROXY_URL, headers=_cut_header(places))
@@ -118,14 +118,14 @@ def of_kind(parts, kind):
 
 
 async def until(condition):
-    """Until the condition holds; the server tells of no such thing by itself."""
+    """Polls until the condition holds; the server sends no event for it."""
     while not (value := await condition()):
         await asyncio.sleep(0.02)
     return value
 
 
 async def begun(client, thread_id, run_id):
-    """Until the run has saved its input: cancelled before, it would leave nothing."""
+    """Waits until the run has saved its input: cancelled earlier, it leaves no state."""
     async def is_begun():
         state = await client.threads.get_state(thread_id)
         return state["metadata"].get("run_id") == run_id

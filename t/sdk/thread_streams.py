@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of a thread: its runs one after the other, those to come included."""
+"""Streams of a thread: its runs one after the other, including later ones."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from tap import collect, connect, connect_cut, kinds, new_thread, of_kind, say, 
 
 
 async def follow(client, thread_id, runs, **options):
-    """Follows a thread until so many runs have ended."""
+    """Reads the stream of a thread until that many runs have ended."""
     parts = []
     stream = await client.threads.join_stream(thread_id, **options)
     async for part in stream:
@@ -32,15 +32,15 @@ async def thread_stream(t):
     second = await play(client, thread_id, "fail", stream_mode="custom")
     parts = await following
     t.equal(kinds(parts), ["error", "metadata", "run_done", "updates", "values"],
-            "has the events of runs that are created later")
+            "the stream has the events of runs that are created later")
     t.equal([data["run_id"] for data in of_kind(parts, "metadata")], [first, second],
-            "each begins with its metadata")
+            "each run begins with its metadata")
     t.equal([(data["run_id"], data["status"]) for data in of_kind(parts, "run_done")],
-            [(first, "success"), (second, "error")], "... and ends with its status")
+            [(first, "success"), (second, "error")], "each run ends with its status")
     t.equal(await follow(client, thread_id, 2, last_event_id="-"), parts,
-            "- shows all of it again")
+            "the event id - replays all events")
     t.equal(await follow(client, thread_id, 2, last_event_id=parts[3].id), parts[4:],
-            "... an id the events after it")
+            "an event id replays the events after it")
 
 
 @scenario("thread stream in its modes")
@@ -49,12 +49,13 @@ async def thread_stream_in_its_modes(t):
     thread_id = await new_thread(client)
     run_id = await play(client, thread_id, "Hello")
     lifecycle = await follow(client, thread_id, 1, stream_mode="lifecycle", last_event_id="-")
-    t.equal([part.event for part in lifecycle], ["metadata", "run_done"], "lifecycle")
-    t.equal(lifecycle[1].data["run_id"], run_id, "... names the run")
+    t.equal([part.event for part in lifecycle], ["metadata", "run_done"],
+            "lifecycle has the start and the end of the run")
+    t.equal(lifecycle[1].data["run_id"], run_id, "run_done names the run")
     states = await follow(client, thread_id, 1, stream_mode=["state_update", "lifecycle"],
                           last_event_id="-")
     t.equal(of_kind(states, "state_update"), [await client.threads.get_state(thread_id)],
-            "state_update is the state that a run has left")
+            "state_update is the state after the run")
 
 
 @scenario("thread stream cut")
@@ -66,10 +67,11 @@ async def thread_stream_cut(t):
     await play(client, thread_id, "sleep 300", stream_mode=["values", "messages-tuple"])
     await play(client, thread_id, "Hello again")
     t.equal(await following, await follow(client, thread_id, 2, last_event_id="-"),
-            "every event once and in order, as they are stored")
+            "every event is received once and in order")
     modes = await follow(connect_cut([300]), thread_id, 2, stream_mode="lifecycle",
                          last_event_id="-")
-    t.equal(kinds(modes), ["metadata", "run_done"], "... in the mode that was asked for")
+    t.equal(kinds(modes), ["metadata", "run_done"],
+            "after a cut, the stream has the requested mode")
 
 
 @scenario("join_stream in one mode cut")
@@ -80,4 +82,4 @@ async def join_stream_in_one_mode_cut(t):
                                    stream_mode=["values", "messages-tuple"])
     parts = await collect(connect_cut([500]).runs.join_stream(
         thread_id, run["run_id"], stream_mode="values"))
-    t.equal(kinds(parts), ["metadata", "values"], "has that mode after the cut too")
+    t.equal(kinds(parts), ["metadata", "values"], "after a cut, the stream has the requested mode")

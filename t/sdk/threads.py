@@ -14,17 +14,19 @@ async def threads(t):
     thread_id = str(uuid.uuid4())
     thread = await client.threads.create(thread_id=thread_id, metadata={"colour": "red"})
     t.equal([thread["thread_id"], thread["status"], thread["metadata"], thread["values"]],
-            [thread_id, "idle", {"colour": "red"}, None], "a new one is idle and empty")
-    t.equal(await client.threads.get(thread_id), thread, "it is there")
+            [thread_id, "idle", {"colour": "red"}, None], "a new thread is idle and has no values")
+    t.equal(await client.threads.get(thread_id), thread, "get returns the record of create")
     t.equal(await client.threads.create(thread_id=thread_id, if_exists="do_nothing"), thread,
-            "made again with do_nothing it is the same")
+            "with do_nothing, create returns the existing thread")
     error = await t.raises(ConflictError, client.threads.create(thread_id=thread_id),
-                           "made again it is a ConflictError")
-    t.equal([error.status_code, error.code], [409, "thread_exists"], "... with status and code")
+                           "an existing id is a ConflictError")
+    t.equal([error.status_code, error.code], [409, "thread_exists"],
+            "the conflict has status and code")
     await client.threads.delete(thread_id)
-    await t.raises(NotFoundError, client.threads.get(thread_id), "deleted it is a NotFoundError")
+    await t.raises(NotFoundError, client.threads.get(thread_id),
+        "a deleted thread is a NotFoundError")
     await t.raises(NotFoundError, client.threads.delete(UNKNOWN),
-                   "one that never was cannot be deleted")
+                   "an unknown thread cannot be deleted")
 
 
 @scenario("state")
@@ -32,23 +34,25 @@ async def state(t):
     client = connect()
     thread_id = await new_thread(client)
     t.equal((await client.threads.get_state(thread_id))["next"], [],
-            "an empty thread has nothing to do")
+            "next of a new thread is empty")
     run = await client.runs.create(thread_id, "agent", input=say("use clock {}"))
     values = await client.runs.join(thread_id, run["run_id"])
     now = await client.threads.get_state(thread_id)
-    t.equal(now["values"], values, "the state after a run is what its join returns")
+    t.equal(now["values"], values, "the values after a run are the result of join")
     t.equal([message["type"] for message in values["messages"]], ["human", "ai", "tool", "ai"],
-            "it has the messages")
+            "the values have the messages of the run")
     t.equal([now["next"], now["tasks"], now["metadata"]["run_id"]], [[], [], run["run_id"]],
-            "nothing is left to do")
-    t.equal(now["checkpoint"]["checkpoint_id"], now["checkpoint_id"], "a checkpoint is named")
+            "next and tasks are empty after a run")
+    t.equal(now["checkpoint"]["checkpoint_id"], now["checkpoint_id"],
+            "checkpoint names the checkpoint")
     before = await client.threads.get_state(
         thread_id, checkpoint_id=now["parent_checkpoint"]["checkpoint_id"])
     t.equal([before["next"], len(before["values"]["messages"])], [["agent"], 3],
-            "the state at the checkpoint before can be read")
+            "the state at an earlier checkpoint can be read")
     t.equal((await client.threads.get(thread_id))["values"], values,
-            "the thread has the values too")
-    await t.raises(NotFoundError, client.threads.get_state(UNKNOWN), "no thread, no state")
+            "the record of the thread has the values")
+    await t.raises(NotFoundError, client.threads.get_state(UNKNOWN),
+        "the state of an unknown thread is not found")
 
 
 @scenario("sync client")
@@ -57,8 +61,11 @@ async def sync_client(t):
     thread_id = client.threads.create()["thread_id"]
     run = client.runs.create(thread_id, "agent", input=say("Hello"))
     values = client.runs.join(thread_id, run["run_id"])
-    t.equal(client.threads.get_state(thread_id)["values"], values, "runs, joins and reads the state")
-    t.equal(client.runs.get(thread_id, run["run_id"])["status"], "success", "... and the record")
+    t.equal(client.threads.get_state(thread_id)["values"], values,
+            "join returns the values of the state")
+    t.equal(client.runs.get(thread_id, run["run_id"])["status"], "success",
+            "the status of a joined run is success")
     parts = list(client.runs.stream(thread_id, "agent", input=say("Hello again")))
-    t.equal(parts[-1].data, client.threads.get_state(thread_id)["values"], "... and streams")
+    t.equal(parts[-1].data, client.threads.get_state(thread_id)["values"],
+            "the last event of a stream has the values of the state")
     client.threads.delete(thread_id)

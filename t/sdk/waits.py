@@ -18,18 +18,18 @@ async def wait(t):
     values = await client.runs.wait(thread_id, "agent", input=say("use clock {}"),
                                     on_run_created=created.append)
     t.equal([message["type"] for message in values["messages"]], ["human", "ai", "tool", "ai"],
-            "returns the values")
+            "wait returns the values")
     [run] = await client.runs.list(thread_id)
-    t.equal(run["status"], "success", "... when the record says success")
+    t.equal(run["status"], "success", "the run has succeeded when wait returns")
     t.equal(created, [{"run_id": run["run_id"], "thread_id": thread_id}],
-            "on_run_created gets the ids")
+            "on_run_created receives the ids")
     stopped = await client.runs.wait(thread_id, "agent", input=say("use clock {}"),
                                      interrupt_before=["tools"])
     t.equal([stopped["__interrupt__"], len(stopped["messages"])], [[], 6],
-            "at a breakpoint they tell it, beside the state")
+            "at a breakpoint, the values have __interrupt__")
     resumed = await client.runs.wait(thread_id, "agent", input=None)
     t.equal(["__interrupt__" in resumed, len(resumed["messages"])], [False, 8],
-            "... and go on from it")
+            "without input, wait resumes")
 
 
 @scenario("wait cut")
@@ -39,8 +39,8 @@ async def wait_cut(t):
         thread_id = await new_thread(client)
         values = await connect_cut(places).runs.wait(thread_id, "agent", input=say("sleep 300"))
         t.equal(values, (await client.threads.get_state(thread_id))["values"],
-                f"at {places} it is taken up again")
-        t.equal(len(await client.runs.list(thread_id)), 1, "... with the same run")
+                f"a wait that is cut at {places} is resumed")
+        t.equal(len(await client.runs.list(thread_id)), 1, f"a wait that is cut at {places} creates one run")
 
 
 @scenario("wait for a failing run")
@@ -49,14 +49,14 @@ async def wait_for_a_failing_run(t):
     thread_id = await new_thread(client)
     payload = {"input": say("fail")}
     error = await t.raises(Exception, client.runs.wait(thread_id, "agent", **payload),
-                           "throws its error")
+                           "wait throws the error of the run")
     t.ok(str(error).startswith("DemoError: ") and "told it to" in str(error),
-         "... which says what happened", error)
+         "the error has name and message", error)
     values = await client.runs.wait(thread_id, "agent", **payload, raise_error=False)
-    t.equal(values["__error__"]["error"], "DemoError", "... or returns it")
+    t.equal(values["__error__"]["error"], "DemoError", "wait can return the error instead")
     error = await t.raises(HTTPStatusError, client.runs.wait(thread_id, "nobody", **payload),
                            "an unknown assistant is an HTTPStatusError")
-    t.equal(error.response.status_code, 404, "... with 404")
+    t.equal(error.response.status_code, 404, "an unknown assistant is 404")
 
 
 @scenario("wait on a busy thread")
@@ -67,13 +67,14 @@ async def wait_on_a_busy_thread(t):
     [run] = await until(lambda: client.runs.list(thread_id))
     await begun(client, thread_id, run["run_id"])
     error = await t.raises(HTTPStatusError, client.runs.wait(thread_id, "agent", input=say("no")),
-                           "is refused with reject")
-    t.equal(error.response.status_code, 409, "... with 409")
+                           "with reject, a second wait is refused")
+    t.equal(error.response.status_code, 409, "with reject, a second wait is 409")
     second = await client.runs.wait(thread_id, "agent", input=say("Hello"),
                                     multitask_strategy="interrupt")
-    t.equal(second["messages"][-1]["type"], "ai", "comes to its turn with interrupt")
+    t.equal(second["messages"][-1]["type"], "ai",
+            "with interrupt, a second wait returns its values")
     t.equal((await first)["messages"][0]["content"], "sleep 60000",
-            "... and the first wait returns")
+            "with interrupt, the first wait returns its values")
 
 
 @scenario("wait of a client that leaves")
@@ -86,31 +87,31 @@ async def wait_of_a_client_that_leaves(t):
     waiting.cancel()
     await client.runs.join(thread_id, run["run_id"])
     t.equal((await client.runs.get(thread_id, run["run_id"]))["status"], "interrupted",
-            "with on_disconnect cancel the run is cancelled")
+            "with on_disconnect cancel, the run is cancelled")
 
 
-@scenario("a thread that is not there yet")
-async def a_thread_that_is_not_there_yet(t):
+@scenario("wait on a thread that does not exist")
+async def wait_on_a_thread_that_does_not_exist(t):
     client = connect()
     thread_id = str(uuid.uuid4())
     error = await t.raises(HTTPStatusError,
                            client.runs.wait(thread_id, "agent", input=say("Hello")),
-                           "is refused")
-    t.equal(error.response.status_code, 404, "... with 404")
+                           "the run is refused by default")
+    t.equal(error.response.status_code, 404, "an unknown thread is 404")
     values = await client.runs.wait(thread_id, "agent", input=say("Hello"),
                                     if_not_exists="create")
     t.equal((await client.threads.get(thread_id))["values"], values,
-            "... or made, with if_not_exists")
+            "with if_not_exists create, the thread is created")
 
 
-@scenario("a run that is to begin later")
-async def a_run_that_is_to_begin_later(t):
+@scenario("delayed run")
+async def delayed_run(t):
     client = connect()
     thread_id = await new_thread(client)
     run = await client.runs.create(thread_id, "agent", input=say("Hello"), after_seconds=2)
     await client.runs.join(thread_id, run["run_id"])
     state = await client.threads.get_state(thread_id)
     waited = datetime.fromisoformat(state["created_at"]) - datetime.fromisoformat(run["created_at"])
-    t.ok(waited.total_seconds() >= 2, "begins after after_seconds", waited)
+    t.ok(waited.total_seconds() >= 2, "the run begins after after_seconds", waited)
     t.equal((await client.runs.get(thread_id, run["run_id"]))["status"], "success",
-            "... and ends well")
+            "the run succeeds")

@@ -16,18 +16,13 @@ my $play = AgentSQL::Play->new($db->session);
 my $session = $play->session;
 my $worker = $play->worker;
 
-sub leased {
-    my ($thread, %with) = @_;
-    $play->run($thread, %with);
-    my ($claim) = $play->claim($worker);
-    return $claim;
-}
+sub leased { return $play->leased($worker, @_) }
 
 subtest 'events come back in order, after a cursor, as the exact text of the runner' => sub {
     my $claim = leased($play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     my $data = '{"b" : 1.10,  "a":[ ]}';
-    my $item = qq({"a":"$AgentSQL::ACCOUNT","r":"$run","e":1,"s":%d,"type":"event","event":"%s","data":%s});
+    my $item = qq({"d":"$AgentSQL::DEPLOYMENT","r":"$run","e":1,"s":%d,"type":"event","event":"%s","data":%s});
     $session->query("select * from agent.save_batch($worker, '["
             . join(',', sprintf($item, 0, 'metadata', '{}'), sprintf($item, 1, 'custom', $data), sprintf($item, 2, 'custom', 'null'))
             . "]')");
@@ -35,17 +30,17 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
     is_deeply [ map { $_->[0] } $play->events($thread, $run, 0) ], [ 1, 2 ];
     is_deeply [ $play->events($thread, $run, 2) ], [];
     is_deeply [ map { $_->[0] } $session->query(
-        "select * from agent.read_events('$AgentSQL::ACCOUNT', '$thread', '$run', -1, 2)") ], [ 0, 1 ], 'limited';
+        "select * from agent.read_events('$AgentSQL::DEPLOYMENT', '$thread', '$run', -1, 2)") ], [ 0, 1 ], 'limited';
 };
 
 subtest 'members of the runner cannot override those of the supervisor, which come last' => sub {
     my ($claim, $other) = map { leased($play->thread) } 1, 2;
-    my $hostile = qq("a":["x",{"r":1}],"r":"$other->{run_id}","e":7,"s":"many");
-    my $message = '"type":"event","event":"custom","data":{"a":1,"s":2,"r":[{"e":3}]}';
-    my $ours = qq("a":"$AgentSQL::ACCOUNT","r":"$claim->{run_id}","e":1,"s":0);
+    my $hostile = qq("d":["x",{"r":1}],"r":"$other->{run_id}","e":7,"s":"many");
+    my $message = '"type":"event","event":"custom","data":{"d":1,"s":2,"r":[{"e":3}]}';
+    my $ours = qq("d":"$AgentSQL::DEPLOYMENT","r":"$claim->{run_id}","e":1,"s":0);
     is_deeply [ $session->query("select * from agent.save_batch($worker, '[{$hostile,$message,$ours}]')") ],
         [ [ $claim->{run_id}, 'saved', 'f' ] ];
-    is_deeply [ $play->events(@$claim{qw(thread_id run_id)}) ], [ [ 0, 'custom', '{"a":1,"s":2,"r":[{"e":3}]}' ] ];
+    is_deeply [ $play->events(@$claim{qw(thread_id run_id)}) ], [ [ 0, 'custom', '{"d":1,"s":2,"r":[{"e":3}]}' ] ];
     is_deeply [ $play->events(@$other{qw(thread_id run_id)}) ], [];
     $play->save($worker, map { AgentSQL::Play::finish($_) } $claim, $other);
 };
@@ -169,8 +164,8 @@ subtest 'a whole batch can be repeated, before and after the run ended' => sub {
     is_deeply $play->messages($thread), [ 1, 2 ];
     is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 2;
     is $session->value("select count(*) from agent.usage_events where run_id = '$run'"), 1;
-    is_deeply $play->save($worker, @first), { $run => [ 'saved', 't' ] }, 'an older one after the end';
-    is_deeply $play->messages($thread), [ 1, 2 ], 'does not move the head back';
+    is_deeply $play->save($worker, @first), { $run => [ 'saved', 't' ] }, 'an older batch can be repeated after the end of the run';
+    is_deeply $play->messages($thread), [ 1, 2 ], 'an older batch that is repeated does not move the head back';
 };
 
 subtest 'a batch of events of which some are stored adds the others' => sub {
@@ -191,7 +186,7 @@ subtest 'a batch of events only skips a run whose lease is lost and saves the ot
     is_deeply $play->save($worker, map { AgentSQL::Play::event($_, 0, 'custom', 1) } @claims), \%outcome;
     is_deeply [ map { scalar $play->events(@$_{qw(thread_id run_id)}) } @claims ], [ 1, 0, 1 ];
     is_deeply $play->save($worker, AgentSQL::Play::event($claims[1], 0, 'custom', 1)),
-        { $claims[1]{run_id} => [ 'fenced', 'f' ] }, 'none is held';
+        { $claims[1]{run_id} => [ 'fenced', 'f' ] }, 'a batch of events without a held lease is fenced';
     $play->save($worker, map { AgentSQL::Play::finish($_) } @claims[ 0, 2 ]);
     $play->save($worker, map { AgentSQL::Play::finish($_) } $play->claim($worker));
 };
@@ -210,14 +205,15 @@ subtest 'a repeated batch whose run was rolled back is saved, not fenced' => sub
     is_deeply $play->save($worker, AgentSQL::Play::finish($claim)), { $claim->{run_id} => [ 'saved', 't' ] } for 1, 2;
 };
 
-subtest 'one call saves runs of many threads and accounts' => sub {
+subtest 'one call saves runs of many threads and deployments' => sub {
     my $other = AgentSQL::uuid();
-    $session->query("insert into agent.accounts (account_id, name) values ('$other', 'other')");
-    my $guest = AgentSQL::Play->new($session, account => $other);
+    $session->query("insert into agent.deployments (deployment_id, account_id, name)
+        select '$other', account_id, 'other' from agent.accounts");
+    my $guest = AgentSQL::Play->new($session, deployment => $other);
     my @threads = ((map { $play->thread } 1 .. 3), $guest->thread);
     $play->run($_) for @threads[0 .. 2];
     $guest->run($threads[3]);
-    my @claims = $play->claim($worker);
+    my @claims = $play->claim($worker, deployments => [ $play->deployment, $other ]);
     is scalar(grep { $_->[0] eq 'saved' && $_->[1] eq 't' } values %{ $play->save($worker, map { (
         AgentSQL::Play::event($_, 0, 'metadata', {}),
         AgentSQL::Play::checkpoint($_, messages => [ $_->{thread_id} ]),
@@ -242,11 +238,12 @@ subtest 'usage has one row per ended run, with the status of the record' => sub 
     my @cases = ([ 'success', undef ], [ 'error', { error => 'E', message => 'm' } ], [ 'interrupted', undef ], [ 'timeout', undef ]);
     for my $case (@cases) {
         my $claim = leased($play->thread);
+        $play->api('cancel_run', @$claim{qw(thread_id run_id)}, 'interrupt') if $case->[0] eq 'interrupted';
         $play->save($worker, AgentSQL::Play::finish($claim, @$case));
         is_deeply [ $session->query("select status, attempts, epoch, worker_id, started_at is not null
             from agent.usage_events where run_id = '$claim->{run_id}'") ], [ [ $case->[0], 1, 1, $worker, 't' ] ];
     }
-    is $session->value('select count(*) from agent.usage_events u join agent.runs r using (account_id, run_id)
+    is $session->value('select count(*) from agent.usage_events u join agent.runs r using (deployment_id, run_id)
         where u.status <> r.status or u.finished_at <> r.finished_at'), 0;
     is $session->value('select count(*) from agent.runs r where r.finished_at is not null and not exists (
         select from agent.usage_events u where u.run_id = r.run_id)'), 0;

@@ -20,13 +20,6 @@ sub by_status { my ($status, $action, $before) = @_; return $play->api('cancel_r
 sub changed { return [ sort split / /, $session->extra // '' ] }
 sub queued { return $session->value('select count(*) from agent.run_queue') }
 
-sub finish_all {
-    while (my @claims = $play->claim($worker)) {
-        $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
-    }
-    return;
-}
-
 subtest 'runs of a thread are cancelled by their ids' => sub {
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1 .. 4;
@@ -39,7 +32,7 @@ subtest 'runs of a thread are cancelled by their ids' => sub {
     is $play->queue($runs[1])->{state}, 'ready', 'the blocked run that was not named is next';
     is +(by_ids($thread, 'interrupt', @runs[ 0, 2 ]))[0], 'ok', 'final runs are unchanged';
     is_deeply changed(), [];
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'run_not_found when none of the runs exists' => sub {
@@ -47,7 +40,7 @@ subtest 'run_not_found when none of the runs exists' => sub {
     my $run = $play->run($other);
     is +(by_ids($thread, 'interrupt', $run, AgentSQL::uuid()))[0], 'run_not_found', 'run_not_found for a run of another thread';
     is $play->status($other, $run), 'pending';
-    finish_all();
+    $play->finish_all($worker);
     is +(by_status('all', 'interrupt'))[0], 'run_not_found', 'run_not_found for a status without runs';
 };
 
@@ -68,8 +61,8 @@ subtest 'the status selects runs that are not leased, leased ones, or both' => s
         $play->claim($worker);
         is +(by_status($status, 'interrupt'))[0], 'ok', $status;
         is $session->value("select count(*) from agent.run_queue where cancel = 'interrupt'"), $status eq 'pending' ? 0 : 2, 'leased runs have the cancel flag';
-        is queued(), $status eq 'running' ? 4 : 2, 'left in the queue';
-        $session->query("select agent.delete_thread('$AgentSQL::ACCOUNT', '$_')") for @threads;
+        is queued(), $status eq 'running' ? 4 : 2, 'the cancelled runs have left the queue';
+        $session->query("select agent.delete_thread('$AgentSQL::DEPLOYMENT', '$_')") for @threads;
     }
 };
 
@@ -96,27 +89,27 @@ subtest 'a run created after the first batch is not cancelled' => sub {
     my $new = $play->run(my $thread = $play->thread);
     is +(by_status('all', 'interrupt', $before))[0], 'run_not_found';
     is $play->status($thread, $new), 'pending';
-    finish_all();
+    $play->finish_all($worker);
 };
 
-# Each part has sessions of its own, with transactions like the server's.
+# Each part has two sessions, with transactions like the server's.
 subtest 'concurrent writers do not deadlock, and every run ends' => sub {
     my @threads = map { $play->thread } 1 .. 6;
     my $list = "'{" . join(',', @threads) . "}'::uuid[]";
-    my $account = "'$AgentSQL::ACCOUNT'";
+    my $deployment = "'$AgentSQL::DEPLOYMENT'";
     my $rounds = 150;
     my %parts = (
-        create => "perform agent.create_run($account, ($list)[1 + random() * 5], gen_random_uuid(), '$AgentSQL::ASSISTANT', 'agent',
+        create => "perform agent.create_run($deployment, ($list)[1 + random() * 5], gen_random_uuid(), '$AgentSQL::ASSISTANT', 'agent',
             '{agent}', ('{enqueue,enqueue,interrupt,rollback}'::text[])[1 + random() * 3], null, null, null, '{}');",
-        by_status => "perform agent.cancel_runs_by_status($account, ('{pending,running,all}'::text[])[1 + random() * 2],
+        by_status => "perform agent.cancel_runs_by_status($deployment, ('{pending,running,all}'::text[])[1 + random() * 2],
             ('{interrupt,rollback}'::text[])[1 + random()], '$LAST');",
-        by_ids => "perform agent.cancel_runs($account, t.id, array(select run_id from agent.runs r where r.thread_id = t.id
+        by_ids => "perform agent.cancel_runs($deployment, t.id, array(select run_id from agent.runs r where r.thread_id = t.id
             order by random() limit 5), ('{interrupt,rollback}'::text[])[1 + random()]) from (select ($list)[1 + random() * 5] as id) t;",
-        claim => "perform agent.claim_runs($worker, '{agent}', 3, 0, 1000000, 16);",
-        finish => "perform agent.save_batch($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch,
+        claim => "perform agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', 3, 1000000, 16);",
+        finish => "perform agent.save_batch($worker, (select coalesce(json_agg(json_build_object('d', deployment_id, 'r', run_id, 'e', epoch,
             's', null, 'type', 'end', 'status', 'success')), '[]') from (select * from agent.run_queue
             where state = 'leased' order by random() limit 4) q));",
-        release => "perform agent.release_runs($worker, (select coalesce(json_agg(json_build_object('a', account_id, 'r', run_id, 'e', epoch)), '[]')
+        release => "perform agent.release_runs($worker, (select coalesce(json_agg(json_build_object('d', deployment_id, 'r', run_id, 'e', epoch)), '[]')
             from (select * from agent.run_queue where state = 'leased' order by random() limit 1) q), false, 'x', null);",
     );
     my @sessions = map { my $part = $_; map { [ $part, $db->session ] } 1, 2 } sort keys %parts;
@@ -126,12 +119,10 @@ subtest 'concurrent writers do not deadlock, and every run ends' => sub {
     }
     is $_->[1]->receive, '', $_->[0] for @sessions;
     $session->query("update agent.run_queue set not_before = null where state = 'ready'");
-    while (my @claims = $play->claim($worker)) {
-        $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
-    }
+    $play->finish_all($worker);
     $play->save($worker, map { AgentSQL::Play::finish($_) } map { AgentSQL::decode($_->[0]) }
         $session->query("select row_to_json(q) from agent.run_queue q where state = 'leased'"));
-    finish_all();
+    $play->finish_all($worker);
     is queued(), 0, 'the queue is empty';
     is $session->value("select count(*) from agent.threads where status = 'busy' and thread_id = any($list)"), 0;
     is $session->value('select count(*) from agent.runs where finished_at is null'), 0;

@@ -20,7 +20,7 @@ subtest 'each claim returns the same body, with the time of sending' => sub {
     for my $attempt (1, 2) {
         $play->at("2040-01-01T00:00:0${attempt}Z");
         my ($delivery) = $play->claim_webhooks($worker);
-        is_deeply [ @{$delivery}[ 0 .. 3 ] ], [ $AgentSQL::ACCOUNT, $run, $attempt, $AgentSQL::Outbox::URL ];
+        is_deeply [ @{$delivery}[ 0 .. 3 ] ], [ $AgentSQL::DEPLOYMENT, $run, $attempt, $AgentSQL::Outbox::URL ];
         push @bodies, AgentSQL::decode($delivery->[4]);
         is delete $bodies[-1]{webhook_sent_at}, "2040-01-01T00:00:0$attempt.000000+00:00";
         $session->query('update agent.webhook_outbox set due_at = agent.now()');
@@ -41,12 +41,12 @@ subtest 'a claimed webhook cannot be claimed again until its lease ends' => sub 
     $play->at('2040-01-01T00:00:31Z');
     my ($delivery) = $play->claim_webhooks($other);
     is $delivery->[2], 2, 'the second attempt begins after 31 s';
-    is_deeply [ $play->save_webhooks($worker, AgentSQL::Outbox::result([ $AgentSQL::ACCOUNT, $run, 1 ], 'failed')) ], [ [ $run, 'gone', '' ] ],
+    is_deeply [ $play->save_webhooks($worker, AgentSQL::Outbox::result([ $AgentSQL::DEPLOYMENT, $run, 1 ], 'failed')) ], [ [ $run, 'gone', '' ] ],
         'the former holder cannot fail it';
-    is_deeply [ $play->save_webhooks($worker, AgentSQL::Outbox::result([ $AgentSQL::ACCOUNT, $run, 2 ], 'refused')) ], [ [ $run, 'gone', '' ] ],
+    is_deeply [ $play->save_webhooks($worker, AgentSQL::Outbox::result([ $AgentSQL::DEPLOYMENT, $run, 2 ], 'refused')) ], [ [ $run, 'gone', '' ] ],
         'the former holder cannot fail the attempt of another worker';
     is [ $play->outbox ]->[0]{worker_id}, $other;
-    is_deeply [ $play->save_webhooks($worker, AgentSQL::Outbox::result([ $AgentSQL::ACCOUNT, $run, 1 ], 'delivered')) ],
+    is_deeply [ $play->save_webhooks($worker, AgentSQL::Outbox::result([ $AgentSQL::DEPLOYMENT, $run, 1 ], 'delivered')) ],
         [ [ $run, 'delivered', '' ] ],
         'the former holder can report the delivery';
     is_deeply [ $play->save_webhooks($other, AgentSQL::Outbox::result($delivery, 'failed')) ], [ [ $run, 'gone', '' ] ];
@@ -66,7 +66,7 @@ subtest 'two concurrent claims share the due webhooks, and neither waits' => sub
         is scalar @got, $i ? 10 : 6;
     }
     $_->query('commit') for @sessions;
-    is_deeply [ sort @got ], [ sort keys %runs ], 'each webhook once';
+    is_deeply [ sort @got ], [ sort keys %runs ], 'each webhook is claimed once';
     $session->query('delete from agent.webhook_outbox');
 };
 
@@ -75,7 +75,7 @@ subtest 'a claim ends with the body that reaches max_bytes' => sub {
     my $bytes = $session->value('select min(body_bytes) from agent.webhook_outbox');
     is scalar $play->claim_webhooks($worker, max_bytes => 2 * $bytes), 2;
     is scalar $play->claim_webhooks($worker, max_bytes => 1), 1, 'at least one';
-    is scalar $play->claim_webhooks($worker, max_bytes => 0), 0, 'none with 0 bytes';
+    is scalar $play->claim_webhooks($worker, max_bytes => 0), 0, 'a claim of 0 bytes gets no webhook';
     is scalar $play->claim_webhooks($worker, limit => 1), 1;
     $session->query('delete from agent.webhook_outbox');
 };
@@ -84,8 +84,8 @@ subtest 'a claim ends with the body that reaches max_bytes' => sub {
 sub fill_outbox {
     my ($count, $url, $due) = @_;
     return $session->query("insert into agent.webhook_outbox "
-        . "(account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
-        . "select '$AgentSQL::ACCOUNT', gen_random_uuid(), gen_random_uuid(), '$url', '{}', 2, "
+        . "(deployment_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
+        . "select '$AgentSQL::DEPLOYMENT', gen_random_uuid(), gen_random_uuid(), '$url', '{}', 2, "
         . "agent.now() - interval '$due' + n * interval '1 microsecond', agent.now() from generate_series(1, $count) n");
 }
 
@@ -95,19 +95,19 @@ sub claimed_urls {
     return \%urls;
 }
 
-subtest 'a receiver gets half of the room that it does not hold' => sub {
+subtest 'a receiver gets half of the slots that other receivers do not hold' => sub {
     fill_outbox(500, 'https://slow.example/a', '1 hour');
-    is scalar $play->claim_webhooks($worker, room => 64), 32, 'half of all';
-    is scalar $play->claim_webhooks($worker, room => 32), 0, 'none while it holds half';
-    is scalar $play->claim_webhooks($worker, room => 40), 4, 'more when room grows';
-    is scalar $play->claim_webhooks($worker, room => 40), 2;
+    is scalar $play->claim_webhooks($worker, free => 64), 32, 'half of all';
+    is scalar $play->claim_webhooks($worker, free => 32), 0, 'a receiver that holds half of the slots gets no more';
+    is scalar $play->claim_webhooks($worker, free => 40), 4, 'a receiver gets more when slots become free';
+    is scalar $play->claim_webhooks($worker, free => 40), 2;
     fill_outbox(500, 'https://slow.example:8443/a', '30 minutes');
-    is_deeply claimed_urls($play->claim_webhooks($worker, room => 28)), { 'https://slow.example:8443/a' => 14 },
+    is_deeply claimed_urls($play->claim_webhooks($worker, free => 28)), { 'https://slow.example:8443/a' => 14 },
         'another port is another receiver';
     fill_outbox(1, 'https://quick.example/', '1 second');
-    is_deeply claimed_urls($play->claim_webhooks($worker, room => 14)), { 'https://quick.example/' => 1 },
+    is_deeply claimed_urls($play->claim_webhooks($worker, free => 14)), { 'https://quick.example/' => 1 },
         'a backlog of others does not delay a receiver';
-    is scalar $play->claim_webhooks($play->worker, room => 1, limit => 1), 1, 'the last slot is given too';
+    is scalar $play->claim_webhooks($play->worker, free => 1, limit => 1), 1, 'the last slot is used too';
     $session->query('delete from agent.webhook_outbox');
 };
 
@@ -140,8 +140,8 @@ subtest 'each receiver is sometimes the first' => sub {
 
 subtest 'a claim finds due webhooks beside 20,000 receivers without any' => sub {
     $session->query("insert into agent.webhook_outbox "
-        . "(account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
-        . "select '$AgentSQL::ACCOUNT', gen_random_uuid(), gen_random_uuid(), 'https://down.example:' || n || '/', "
+        . "(deployment_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
+        . "select '$AgentSQL::DEPLOYMENT', gen_random_uuid(), gen_random_uuid(), 'https://down.example:' || n || '/', "
         . "'{}', 2, agent.now() + interval '1 hour', agent.now() from generate_series(1, 20000) n");
     fill_outbox(3, 'https://up.example/', '1 minute');
     $session->query('begin');
@@ -283,7 +283,7 @@ subtest 'webhooks that were given up are kept for the retention time' => sub {
     $session->query('reset agent.now');
 };
 
-subtest 'the same run id in two accounts is two webhooks' => sub {
+subtest 'the same run id in two deployments is two webhooks' => sub {
     my $run = $play->ended_run;
     my $guest = '00000000-0000-0000-0000-000000000002';
     $session->query("insert into agent.webhook_outbox select '$guest', run_id, thread_id, url, body, body_bytes,

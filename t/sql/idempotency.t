@@ -19,12 +19,12 @@ subtest 'a repeated request returns the stored run, also while the thread is bus
     my ($again, $same) = $play->try_run($thread, strategy => 'reject', key => 'k1', hash => 'h1');
     is $again, 'ok';
     is $same, $body;
-    is scalar @{ $play->body('list_runs', $thread, 10, 0, undef, undef) }, 1, 'one run';
+    is scalar @{ $play->body('list_runs', $thread, 10, 0, undef, undef) }, 1, 'the thread has one run';
 };
 
 subtest 'another request with the same key is refused' => sub {
-    is +($play->try_run($thread, key => 'k1', hash => 'h2'))[0], 'idempotency_mismatch', 'other body';
-    is +($play->try_run($play->thread, key => 'k1', hash => 'h1'))[0], 'idempotency_mismatch', 'other thread';
+    is +($play->try_run($thread, key => 'k1', hash => 'h2'))[0], 'idempotency_mismatch', 'a known key with another body is refused';
+    is +($play->try_run($play->thread, key => 'k1', hash => 'h1'))[0], 'idempotency_mismatch', 'a known key on another thread is refused';
 };
 
 subtest 'requests without a key are never the same' => sub {
@@ -37,14 +37,14 @@ subtest 'two concurrent requests with one key create one run' => sub {
     my @sessions = map { $db->session } 1, 2;
     my @runs = map { AgentSQL::uuid() } 1, 2;
     my $sql = sub {
-        "select code, body::json ->> 'run_id' from agent.create_run('$AgentSQL::ACCOUNT', '$busy', '$_[0]',
+        "select code, body::json ->> 'run_id' from agent.create_run('$AgentSQL::DEPLOYMENT', '$busy', '$_[0]',
          '$AgentSQL::ASSISTANT', 'agent', '{agent}', 'reject', null, 'k2', 'h', '{}')";
     };
     $sessions[0]->query('begin');
     is_deeply [ $sessions[0]->query($sql->($runs[0])) ], [ [ 'ok', $runs[0] ] ];
     $sessions[1]->send($sql->($runs[1]));
     $sessions[0]->query('commit');
-    is $sessions[1]->receive, "ok\x1f$runs[0]", 'the second waits and sees the first';
+    is $sessions[1]->receive, "ok\x1f$runs[0]", 'the second request waits and returns the run of the first';
 };
 
 done_testing;

@@ -21,13 +21,6 @@ sub steal {
     return $stolen;
 }
 
-sub finish_all {
-    while (my @claims = $play->claim($worker)) {
-        $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
-    }
-    return;
-}
-
 subtest 'runs are claimed in the order in which they became ready, up to the limit' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 5;
     is_deeply [ map { $_->{run_id} } $play->claim($worker, limit => 2) ], [ @runs[0, 1] ];
@@ -37,7 +30,7 @@ subtest 'runs are claimed in the order in which they became ready, up to the lim
 
 subtest 'a worker gets runs of its graphs only, the longest ready first across graphs' => sub {
     my %graph = (shop => '15e14de9-4afb-5a11-8afe-59e1e9ce4e4a', agent => $AgentSQL::ASSISTANT);
-    my @runs = map { $play->run($play->thread, graph => $_, assistant => $graph{$_}) } qw(agent shop agent shop);
+    my @runs = map { $play->run($play->thread, graph => $_, assistant => $graph{$_}, graphs => [ keys %graph ]) } qw(agent shop agent shop);
     is_deeply [ map { $_->{run_id} } $play->claim($worker, graphs => '{shop}', limit => 1) ], [ $runs[1] ];
     is_deeply [ map { $_->{run_id} } $play->claim($worker, graphs => '{shop,agent}', limit => 2) ], [ @runs[0, 2] ];
     is_deeply [ map { $_->{graph_id} } $play->claim($worker, graphs => '{agent,shop}') ], ['shop'];
@@ -100,7 +93,7 @@ subtest 'a suspect is claimed only by a worker with room for suspects' => sub {
     $play->save($other, AgentSQL::Play::finish($claim));
 };
 
-subtest 'suspects and other runs are claimed up to limits of their own' => sub {
+subtest 'suspects and other runs are claimed up to separate limits' => sub {
     my $other = $play->worker;
     my @suspects = map { $play->run($play->thread) } 1 .. 5;
     $play->session->query('update agent.run_queue set max_shared = 1');
@@ -108,11 +101,11 @@ subtest 'suspects and other runs are claimed up to limits of their own' => sub {
     my $claimed = sub { [ map { $_->{run_id} } $play->claim($other, @_) ] };
     is_deeply $claimed->(limit => 1, suspects => 0), [ $runs[0] ], 'suspects do not delay other runs';
     is_deeply $claimed->(limit => 0, suspects => 2), [ @suspects[ 0, 1 ] ], 'other runs do not delay suspects';
-    is_deeply [ sort @{ $claimed->(limit => 2, suspects => 1) } ], [ sort @runs[ 1, 2 ], $suspects[2] ], 'one claim returns both kinds';
+    is_deeply [ sort @{ $claimed->(limit => 2, suspects => 1) } ], [ sort @runs[ 1, 2 ], $suspects[2] ], 'one claim returns suspects and other runs';
     is_deeply $claimed->(limit => 0, suspects => 0), [];
     is_deeply [ sort @{ $claimed->() } ], [ sort $runs[3], @suspects[ 3, 4 ] ], 'no run is left';
     $play->session->query("select * from agent.mark_worker_dead($other, false, 100)");
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'fail_run ends a run in error, also a cancelled one' => sub {
@@ -124,22 +117,22 @@ subtest 'fail_run ends a run in error, also a cancelled one' => sub {
     is +($play->api('cancel_run', $thread, $run, 'rollback'))[0], 'ok';
     my $stranger = $play->worker;
     is_deeply [ $play->session->query("select * from agent.fail_run($stranger, null, null, null, 'x', 'y')") ], [],
-        'another worker cannot end it';
+        'another worker cannot end the run';
     is_deeply [ $play->session->query("select * from agent.fail_run($other, null, null, null, 'x', 'y')") ],
         [ [ $run, $thread, 'error' ] ];
     is_deeply $play->body('get_run', $thread, $run)->{error}, { error => 'x', message => 'y' };
-    is_deeply $play->messages($thread), ['kept'], 'its checkpoints stay';
+    is_deeply $play->messages($thread), ['kept'], 'the checkpoints of the run are kept';
 };
 
 subtest 'two workers never claim the same run' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $other = $db->session;
     $other->query('begin');
-    my @first = $other->query("select run_id from agent.claim_runs($worker, '{agent}', 2, 0, 1000000, 16)");
+    my @first = $other->query("select run_id from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', 2, 1000000, 16)");
     my @second = $play->claim($play->worker, limit => 4);
     $other->query('commit');
     is_deeply [ map { $_->[0] } @first ], [ @runs[0, 1] ];
-    is_deeply [ map { $_->{run_id} } @second ], [ @runs[2, 3] ], 'neither waits for the other';
+    is_deeply [ map { $_->{run_id} } @second ], [ @runs[2, 3] ], 'neither claim waits for the other';
 };
 
 subtest 'the reported length of a start message is that of its state' => sub {
@@ -179,11 +172,10 @@ subtest 'a first attempt starts with the input, epoch 1, attempt 1 and events fr
     is $claim->{epoch}, 1;
     is $claim->{attempt}, 1;
     is $claim->{last_event_seq}, -1;
-    is $claim->{deadline_sec}, undef;
     is AgentSQL::decode($claim->{start})->{input}, 'x';
     ok !AgentSQL::decode($claim->{start})->{stream_subgraphs};
     is AgentSQL::decode($claim->{start})->{durability}, undef;
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'the start message has the stream modes and the durability of the request' => sub {
@@ -193,7 +185,7 @@ subtest 'the start message has the stream modes and the durability of the reques
     is_deeply $start->{stream_modes}, [ 'updates', 'custom' ];
     ok $start->{stream_subgraphs};
     is $start->{durability}, 'exit';
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'a retry continues from the last checkpoint of the run, without the input, and continues the numbers of events' => sub {
@@ -213,7 +205,7 @@ subtest 'a retry continues from the last checkpoint of the run, without the inpu
     is $start->{command}, undef;
     is_deeply $start->{checkpoint}, { checkpoint_id => $id, run_id => $run, step => 0, next => ['agent'] };
     is_deeply $start->{values}, { messages => [ AgentSQL::Play::human('x') ] };
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'a retry of a run with only its input checkpoint has the input again' => sub {
@@ -224,7 +216,7 @@ subtest 'a retry of a run with only its input checkpoint has the input again' =>
     is $start->{input}, 'x';
     is_deeply $start->{checkpoint}{next}, ['__start__'];
     is $start->{checkpoint}{run_id}, $run;
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'a retry of a run without a checkpoint has the input again' => sub {
@@ -248,7 +240,7 @@ subtest 'writes of a worker that lost its lease are not stored' => sub {
     is_deeply $play->messages($thread), [];
     is $play->status($thread, $run), 'pending';
     is_deeply $play->check($worker, $claim), { $run => 'lost' };
-    is_deeply $play->release($worker, 'true', $claim), { $run => 'gone' }, 'it cannot release the run either';
+    is_deeply $play->release($worker, 'true', $claim), { $run => 'gone' }, 'a worker that lost its lease cannot release the run';
     is_deeply $play->save($new, AgentSQL::Play::finish($stolen)), { $run => [ 'saved', 't' ] };
     is $play->status($thread, $run), 'success';
 };
@@ -281,7 +273,7 @@ subtest 'a worker is fenced from a run that ended when its lease was released' =
     $play->api('cancel_run', $thread, $run, 'interrupt');
     is_deeply $play->release($worker, 'true', $claim), { $run => 'interrupted' };
     is_deeply $play->save($worker, AgentSQL::Play::finish($claim)), { $run => [ 'fenced', 'f' ] },
-        'although the run is final, this end was not saved';
+        'an end of a run that is already final is fenced';
     is $play->status($thread, $run), 'interrupted';
 };
 
@@ -296,28 +288,32 @@ subtest 'a batch waits for a concurrent release of its lease' => sub {
     $sessions[1]->send("select outcome from agent.save_batch($worker, '$event')");
     $sessions[0]->query('commit');
     is $sessions[1]->receive, 'fenced', 'the lease is checked after the wait';
-    finish_all();
+    $play->finish_all($worker);
 };
 
-subtest 'a run whose runner died is ready again after 1, 5 and 25 seconds, +-20 %' => sub {
+subtest 'a run whose runner died is ready again at once, after its second loss in 5 seconds, then in 25, +-20 %' => sub {
     my $session = $play->session;
     my $thread = $play->thread;
     my $run = $play->run($thread);
     $session->query("update agent.run_queue set max_attempts = 9 where run_id = '$run'");
     $session->query("set agent.now = '2030-01-01T00:00:00Z'");
-    for my $delay (1, 5, 25, 25) {
+    for my $delay (0, 5, 25, 25) {
         my ($claim) = $play->claim($worker);
         my $before = $play->queue($run)->{ready_seq};
         is_deeply $play->release($worker, 'true', $claim), { $run => 'requeued' };
+        cmp_ok $play->queue($run)->{ready_seq}, '>', $before, 'a released run gets a new number';
+        is $play->status($thread, $run), 'pending';
         my $waits = $session->value(
             "select extract(epoch from not_before - agent.now()) from agent.run_queue where run_id = '$run'");
+        if (!$delay) {
+            is $waits, undef, 'at once';
+            next;
+        }
         ok $waits > $delay * 0.79 && $waits < $delay * 1.21, "about $delay s";
-        cmp_ok $play->queue($run)->{ready_seq}, '>', $before, 'it gets a new number';
-        is_deeply [ $play->claim($worker) ], [], 'it cannot be claimed earlier';
-        is $play->status($thread, $run), 'pending';
+        is_deeply [ $play->claim($worker) ], [], 'a released run cannot be claimed before its delay';
         $session->query("update agent.run_queue set not_before = agent.now() where run_id = '$run'");
     }
-    finish_all();
+    $play->finish_all($worker);
     $session->query('reset agent.now');
 };
 
@@ -337,7 +333,7 @@ subtest 'a run that lost three runners ends in error with a message' => sub {
         message => 'The run was given up after 3 attempts; at the last one its runner was killed.',
     };
     is $play->queue($next)->{state}, 'ready', 'the next run of the thread is ready';
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'an uncounted release makes the run ready at once, any number of times' => sub {
@@ -348,14 +344,14 @@ subtest 'an uncounted release makes the run ready at once, any number of times' 
         is $claim->{epoch}, $n;
         $play->release($worker, 'false', $claim);
     }
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'check_leases returns no row for a run that continues' => sub {
     $play->run($play->thread);
     my ($claim) = $play->claim($worker);
     is_deeply $play->check($worker, $claim), {};
-    finish_all();
+    $play->finish_all($worker);
 };
 
 done_testing;

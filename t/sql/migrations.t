@@ -5,9 +5,11 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
+use POSIX ();
 use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
+use AgentTest::Wait;
 
 my $db = AgentSQL->new_empty;
 my @migrations = sort map { s{.*/|\.up\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/migrations/[0-9]*.up.sql";
@@ -54,7 +56,7 @@ subtest 'an installation names its migrations, and a second one changes nothing'
     my $dump = $db->dump;
     ($status, $output) = $db->file('sql/install.sql');
     is $status, 0;
-    unlike $output, qr/migration/, 'no migration twice';
+    unlike $output, qr/migration/, 'a second installation applies no migration';
     is $db->dump, $dump;
 };
 
@@ -94,6 +96,25 @@ subtest 'an installation that fails changes nothing' => sub {
     isnt $status, 0;
     is $other->dump, $empty;
     $session->close;
+};
+
+subtest 'an upgrade waits for a concurrent one' => sub {
+    my $other = $db->session;
+    $other->query('begin');
+    $other->query('lock table agent.schema_version in share row exclusive mode');
+    my $pid = open(my $upgrade, '-|') // die "fork: $!\n";
+    if (!$pid) {
+        my ($status, $output) = $db->file('sql/install.sql');
+        syswrite STDOUT, $output;
+        POSIX::_exit($status);
+    }
+    wait_for('the upgrade to wait', sub {
+        $other->value("select count(*) from pg_locks where relation = 'agent.schema_version'::regclass and not granted")
+    });
+    $other->query('commit');
+    my $output = do { local $/; <$upgrade> };
+    ok close $upgrade, 'it succeeds' or diag $output;
+    $other->close;
 };
 
 subtest 'the installed functions are those of the files' => sub {
@@ -151,13 +172,13 @@ is_deeply names("select t.oid::regtype from pg_type t join pg_class c on c.oid =
     where t.typnamespace = 'agent'::regnamespace and c.relkind = 'c' and obj_description(t.oid, 'pg_type') is null"), [],
     'every type has a comment';
 is_deeply names("select c.oid::regclass from pg_class c where c.relnamespace = 'agent'::regnamespace
-    and c.relkind in ('r', 'p') and c.relname not in ('workers', 'schema_version')
-    and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum = 1 and a.attname = 'account_id'
-    and a.attnotnull)"), [], 'every table of account data begins with account_id';
+    and c.relkind in ('r', 'p') and c.relname not in ('workers', 'schema_version', 'accounts')
+    and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum = 1 and a.attname = 'deployment_id'
+    and a.attnotnull)"), [], 'every table of deployment data begins with deployment_id';
 is_deeply names("select i.indrelid::regclass from pg_index i join pg_class c on c.oid = i.indrelid
-    where c.relnamespace = 'agent'::regnamespace and i.indisunique and c.relname not in ('workers', 'schema_version')
-    and not 1 = any (i.indkey::smallint[]) and i.indexrelid <> 'agent.accounts_name_key'::regclass"), [],
-    'every unique key contains account_id';
+    where c.relnamespace = 'agent'::regnamespace and i.indisunique and c.relname not in ('workers', 'schema_version', 'accounts')
+    and not 1 = any (i.indkey::smallint[]) and i.indexrelid <> 'agent.deployments_name_key'::regclass"), [],
+    'every unique key contains deployment_id';
 is_deeply names("select k.conname from pg_constraint k join pg_class c on c.oid = k.conrelid
     where k.connamespace = 'agent'::regnamespace and not c.relispartition
     and (k.conname !~ ('^' || c.relname || '_') or k.conname ~ '[0-9]\$')"), [],

@@ -35,11 +35,11 @@ sub install_as_superuser {
 subtest 'a superuser installs for a role without login and without rights in the cluster' => sub {
     my $db = AgentSQL->new_empty;
     install_as_superuser($db, @ARGUMENTS);
-    is owned_by_others($db, $ROLE), '', 'it owns everything in the schema';
+    is owned_by_others($db, $ROLE), '', 'the role owns everything in the schema';
     is AgentSQL::admin("select rolsuper or rolcanlogin or rolcreaterole or rolcreatedb or rolbypassrls or rolreplication
         from pg_roles where rolname = '$ROLE'"), 'f';
     is AgentSQL::admin("select has_database_privilege('$ROLE', '$db->{name}', 'create')"), 'f',
-        'it cannot create another schema';
+        'the role cannot create another schema';
     install_as_superuser($db, @ARGUMENTS);
     is owned_by_others($db, $ROLE), '', 'a second installation changes no owner';
 
@@ -149,7 +149,7 @@ subtest 'functions that run as the owner search pg_temp last' => sub {
     while (defined(my $name = shift @open)) {
         next if $seen{$name}++;
         my $config = $function{$name}{config};
-        # A function without a path of its own has its caller's.
+        # A function without a path has its caller's.
         ok $config =~ /(?:\A|;)search_path=pg_catalog, pg_temp(?:;|\z)/
             || $config !~ /search_path/ && !$function{$name}{definer}, $name;
         push @open, grep { $function{$_} } $function{$name}{body} =~ /\bagent\.(\w+)\(/g;

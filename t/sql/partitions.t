@@ -104,7 +104,7 @@ subtest 'a waiting run keeps no partition, and writes to the day of its first cl
         $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 1));
         is $session->value("select tableoid::regclass from agent.run_events where run_id = '$run'"),
             'agent.run_events_20300502';
-        is scalar $play->events($thread, $run), 1, 'its events can be read';
+        is scalar $play->events($thread, $run), 1, 'the events of the run can be read';
         $play->save($worker, AgentSQL::Play::finish($claim));
         is $play->status($thread, $run), 'success';
     }
@@ -147,6 +147,13 @@ subtest 'a lock that is not available is left to the next call' => sub {
     is maintain(), 1;
 };
 
+subtest 'maintenance takes no advisory lock, which any role could hold' => sub {
+    $session->query('begin');
+    maintain();
+    is $session->value("select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()"), 0;
+    $session->query('commit');
+};
+
 subtest 'two concurrent calls do not wait for each other' => sub {
     my $other = $db->session;
     $other->query('begin');
@@ -168,7 +175,7 @@ subtest 'a reader during maintenance does not deadlock with it' => sub {
     $other->send("select agent.maintain_partitions('2 days')");
     wait_for('it to wait for the reader',
         sub { $session->value("select cardinality(pg_blocking_pids($waiting))") });
-    is $reader->error('select count(*) from agent.run_events'), '', 'it reads the default partition too';
+    is $reader->error('select count(*) from agent.run_events'), '', 'the reader reads the default partition too';
     $reader->query('commit');
     cmp_ok $other->receive, '>', 9, 'days are created and dropped';
     $session->query("alter function agent.maintain_partitions(interval) set lock_timeout = '1s'");

@@ -12,37 +12,37 @@ use AgentSQL::Play;
 
 my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_blobs usage_events
     thread_expiries webhook_outbox);
-my $account = $AgentSQL::ACCOUNT;
+my $deployment = $AgentSQL::DEPLOYMENT;
 
 # 20,000 blocked runs in two threads, 4,000 ready ones, and the traces of 10,000 that ended.
 my $LOAD = <<"SQL";
-insert into agent.threads (account_id, thread_id, status, active_run_id, created_at, updated_at)
-select '$account', md5('t' || n)::uuid, 'busy', md5('r' || n)::uuid, now(), now() from generate_series(1, 4002) n;
-insert into agent.runs (account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
+insert into agent.threads (deployment_id, thread_id, status, active_run_id, created_at, updated_at)
+select '$deployment', md5('t' || n)::uuid, 'busy', md5('r' || n)::uuid, now(), now() from generate_series(1, 4002) n;
+insert into agent.runs (deployment_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
     metadata, config, webhook, stream_mode, stream_subgraphs, stream_resumable, events_bucket, created_at, updated_at)
-select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, '$AgentSQL::ASSISTANT',
+select '$deployment', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, '$AgentSQL::ASSISTANT',
     'agent', 'enqueue', '{}', '{"metadata": {}}', 'http://x/', '["values"]', false, false, current_date, now(), now()
 from generate_series(1, 24000) n;
-insert into agent.run_queue (account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket)
-select '$account', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, 'agent',
+insert into agent.run_queue (deployment_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket)
+select '$deployment', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::uuid, n, 'agent',
     case when n <= 4000 then 'ready' else 'blocked' end, case when n <= 4000 then n end, current_date
 from generate_series(1, 24000) n;
-insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data)
-select '$account', current_date, md5('e' || n)::uuid, 0, 1, 'custom', '1' from generate_series(1, 10000) n;
-insert into agent.checkpoints (account_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
-select '$account', md5('t' || n)::uuid, md5('c' || n)::uuid, md5('e' || n)::uuid, '{}', '[]', '[]', '{}', 2, now()
+insert into agent.run_events (deployment_id, bucket, run_id, seq, epoch, event, data)
+select '$deployment', current_date, md5('e' || n)::uuid, 0, 1, 'custom', '1' from generate_series(1, 10000) n;
+insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
+select '$deployment', md5('t' || n)::uuid, md5('c' || n)::uuid, md5('e' || n)::uuid, '{}', '[]', '[]', '{}', 2, now()
 from generate_series(1, 4000) n;
-insert into agent.checkpoint_blobs (account_id, thread_id, digest, content)
-select '$account', md5('t' || n)::uuid, md5('b' || n)::uuid, '1' from generate_series(1, 4000) n;
-insert into agent.thread_expiries (account_id, thread_id, expires_at)
-select '$account', md5('x' || n)::uuid, now() + interval '1 hour' from generate_series(1, 4000) n;
-insert into agent.usage_events (account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
+insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, content)
+select '$deployment', md5('t' || n)::uuid, md5('b' || n)::uuid, '1' from generate_series(1, 4000) n;
+insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
+select '$deployment', md5('x' || n)::uuid, now() + interval '1 hour' from generate_series(1, 4000) n;
+insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
     created_at, finished_at)
-select '$account', md5('e' || n)::uuid, md5('t' || n)::uuid, '$AgentSQL::ASSISTANT', 'agent', 'success', 1, 1, now(), now()
+select '$deployment', md5('e' || n)::uuid, md5('t' || n)::uuid, '$AgentSQL::ASSISTANT', 'agent', 'success', 1, 1, now(), now()
 from generate_series(1, 10000) n;
-insert into agent.webhook_outbox (account_id, run_id, thread_id, url, body, body_bytes, attempts, due_at, created_at,
+insert into agent.webhook_outbox (deployment_id, run_id, thread_id, url, body, body_bytes, attempts, due_at, created_at,
     last_error, dead_at, worker_id)
-select '$account', md5('e' || n)::uuid, md5('t' || n)::uuid, 'http://x/', '{}', 2, 1,
+select '$deployment', md5('e' || n)::uuid, md5('t' || n)::uuid, 'http://x/', '{}', 2, 1,
     now() + case n % 100 when 0 then '-1 minute' else '1 hour' end::interval, now(), 'why',
     case n % 10 when 1 then now() end, case n % 10 when 2 then 1000000 end
 from generate_series(1, 10000) n;
@@ -71,6 +71,7 @@ sub life {
         [ 'find_run_thread', $run ], [ 'join_run', $thread, $run ],
         [ 'list_runs', $thread, 1, 0, undef, undef ];
     $measure->('read_events', sub { $play->events($thread, $run) });
+    $measure->('find_checkpoint_event', sub { $play->api('find_checkpoint_event', $thread, $run, AgentSQL::uuid()) });
     $measure->('read_events of a run whose events are gone', sub { $play->poll($thread, $run, -2) });
     my ($other) = $claims[-1]{thread_id};
     $measure->('find_thread_end', sub { $play->api('find_thread_end', $_) }) for $thread, $other;
@@ -98,7 +99,7 @@ sub life {
     my @due = $measure->('claim_webhooks', sub {
         $session->query("select * from agent.claim_webhooks($worker, 20, 64, 1000000, 30)") });
     my $results = AgentSQL::encode([ map { {
-        a => $_->[0], r => $_->[1], n => 1, o => 'failed', t => 'why' } } @due ]);
+        d => $_->[0], r => $_->[1], n => 1, o => 'failed', t => 'why' } } @due ]);
     $measure->('save_webhooks', sub { $session->query("select * from agent.save_webhooks($worker, '$results')") });
     $measure->('sweep_webhooks', sub { $session->query("select agent.sweep_webhooks('1 day')") });
     $measure->('release_webhooks', sub { $session->query("select agent.release_webhooks($worker)") });
@@ -201,7 +202,7 @@ subtest 'the plan of a claim is index scans and a tid scan: no table scan, no ha
     $session->query($_) for split /;\n/, $LOAD;
     my $worker = AgentSQL::Play->new($session)->worker;
     $session->query('set client_min_messages = log');
-    $session->send("select count(*) from agent.claim_runs($worker, '{agent}', 50, 0, 1000000, 16)");
+    $session->send("select count(*) from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', 50, 1000000, 16)");
     my ($plan) = grep { /with claimed as/ } split /^LOG: /m, $session->receive;
     like $plan, qr/Update on run_queue/, 'the plan was logged';
     like $plan, qr/Index Scan using run_queue_ready on run_queue/;

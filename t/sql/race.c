@@ -15,7 +15,7 @@
 
 #include <libpq-fe.h>
 
-#define ACCOUNT     "00000000-0000-0000-0000-000000000001"
+#define DEPLOYMENT  "00000000-0000-0000-0000-000000000001"
 #define ASSISTANT   "fe096781-5601-53d2-b2f6-0d3403f7e9ca"
 #define CLIENTS_MAX 256
 #define CODES_MAX   8
@@ -71,7 +71,7 @@ static void create_run(client_t *client)
     static const char sql[] =
         "select code from agent.create_run($1, $2, gen_random_uuid(), $3,"
         " 'agent', '{agent}', $4, null, null, null, '{}')";
-    const char *params[4] = {ACCOUNT, thread_id, ASSISTANT, strategy};
+    const char *params[4] = {DEPLOYMENT, thread_id, ASSISTANT, strategy};
 
     query_value(client->conn, sql, 4, params, client->code,
                 sizeof(client->code));
@@ -94,7 +94,7 @@ static int compare_codes(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* "ok=1 thread_busy=31" of the present round. */
+/* "ok=1 thread_busy=31" of the current round. */
 static void describe_round(char *text, size_t size)
 {
     char codes[CLIENTS_MAX][CODE_LEN];
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 
     memset(seen, 0, sizeof(seen));
     for (int round = 0; round < rounds; round++) {
-        const char *params[2] = {ACCOUNT, thread_id};
+        const char *params[2] = {DEPLOYMENT, thread_id};
         char text[256];
         int i = 0;
 

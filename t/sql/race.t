@@ -18,7 +18,7 @@ sub wrong_threads {
     my ($unfinished) = @_;
     return $session->value("select count(*) from agent.threads t
         cross join lateral (select count(*) filter (where q.state in ('ready', 'leased')) as active, count(*) as unfinished
-            from agent.run_queue q where q.account_id = t.account_id and q.thread_id = t.thread_id) x
+            from agent.run_queue q where q.deployment_id = t.deployment_id and q.thread_id = t.thread_id) x
         where x.active <> 1 or x.unfinished <> $unfinished or t.status <> 'busy'");
 }
 

@@ -46,7 +46,7 @@ subtest 'a server role can deliver webhooks' => sub {
     my $run = $play->run($thread, request => { webhook => 'https://example.com/' });
     is +($play->api('cancel_run', $thread, $run, 'interrupt'))[0], 'ok';
     is [ $session->query("select * from agent.claim_webhooks($worker, 1, 1, 1, 30)") ]->[0][1], $run;
-    my $result = AgentSQL::encode([ { a => $AgentSQL::ACCOUNT, r => $run, n => 1, o => 'delivered' } ]);
+    my $result = AgentSQL::encode([ { d => $AgentSQL::DEPLOYMENT, r => $run, n => 1, o => 'delivered' } ]);
     is [ $session->query("select * from agent.save_webhooks($worker, '$result')") ]->[0][1], 'delivered';
     is $session->value("select agent.sweep_webhooks('1 day')"), 0;
     $session->query("select agent.mark_worker_dead($worker, true, 100)");
@@ -64,12 +64,13 @@ subtest 'a server role can call maintain_partitions, although it owns no table' 
     $session->query('reset agent.now');
 };
 
-subtest 'a server role cannot change the schema, accounts or usage' => sub {
+subtest 'a server role cannot change the schema, accounts, deployments or usage' => sub {
     for my $sql (
         'create table agent.x (i integer)', 'drop table agent.threads', 'alter table agent.runs add x integer',
         'truncate agent.threads', 'drop trigger runs_final_status on agent.runs',
         'alter table agent.runs disable trigger all', 'drop function agent.now()',
         "insert into agent.accounts (account_id, name) values (gen_random_uuid(), 'x')",
+        "update agent.deployments set name = 'x'", 'delete from agent.deployments',
         'delete from agent.usage_events', "update agent.usage_events set status = 'success'",
         "insert into agent.schema_version (version, name) values (99, 'x')",
     ) {
@@ -84,7 +85,7 @@ subtest 'another role has no privilege' => sub {
     is $other->error('select agent.schema_version()'), '42501';
     is $other->error('select count(*) from agent.threads'), '42501';
     AgentSQL::admin("grant usage on schema agent to $name", $db->{name});
-    is $other->error("select agent.maintain_partitions('1 day')"), '42501', 'even if it may use the schema';
+    is $other->error("select agent.maintain_partitions('1 day')"), '42501', 'another role may call no function, even with usage on the schema';
     AgentSQL::admin("revoke usage on schema agent from $name", $db->{name});
     $other->close;
     AgentSQL::admin("drop role $name");

@@ -35,7 +35,7 @@ subtest 'a run record has the fields of the API in their order' => sub {
     is $record->{kwargs}{$_}, undef, "$_ is null"
         for qw(webhook feedback_keys interrupt_after interrupt_before command);
     is_deeply $record->{metadata}, {};
-    my ($again, $same) = $play->session->call('get_run', $AgentSQL::ACCOUNT, $thread, $run);
+    my ($again, $same) = $play->session->call('get_run', $AgentSQL::DEPLOYMENT, $thread, $run);
     is $same, $body, 'get_run shows the same text';
 };
 
@@ -111,8 +111,8 @@ subtest 'a start message has no line break even when the input has' => sub {
 subtest 'config, context and metadata of the assistant are the base of those of the run' => sub {
     my $id = AgentSQL::uuid();
     $play->session->query("insert into agent.assistants
-        (account_id, assistant_id, graph_id, name, config, context, metadata, created_at, updated_at)
-        values ('$AgentSQL::ACCOUNT', '$id', 'agent', 'mine',
+        (deployment_id, assistant_id, graph_id, name, config, context, metadata, created_at, updated_at)
+        values ('$AgentSQL::DEPLOYMENT', '$id', 'agent', 'mine',
         '{\"tags\": [\"base\"], \"configurable\": {\"a\": 1, \"b\": 1}}', '{\"c\": 1, \"d\": 1}', '{\"e\": 1}', now(), now())");
     my $thread = $play->thread(metadata => { t => 1 });
     my $run = $play->run($thread, assistant => $id, graph => undef,
@@ -145,10 +145,10 @@ subtest 'an unknown assistant, or one of a graph that is not served, is assistan
     is +($play->try_run($thread, graph => undef, graphs => [ 'other', 'agent' ]))[0], 'ok';
 };
 
-subtest 'the first run that names a graph creates its system assistant' => sub {
+subtest 'the first run of a graph that no runner has reported creates its system assistant' => sub {
     my $id = '15e14de9-4afb-5a11-8afe-59e1e9ce4e4a';
     my $thread = $play->thread;
-    $play->run($thread, assistant => $id, graph => 'shop');
+    $play->run($thread, assistant => $id, graph => 'shop', graphs => ['shop']);
     is_deeply [ $play->session->query("select graph_id, name, version, metadata ->> 'created_by'
         from agent.assistants where assistant_id = '$id'") ], [ [ 'shop', 'shop', 1, 'system' ] ];
 };
@@ -207,7 +207,7 @@ subtest 'runs are listed newest first, by page, by status, by member' => sub {
     is_deeply $ids->(2, 1, undef, undef), [ @runs[2, 1] ];
     is_deeply $ids->(10, 0, 'success', undef), [ $runs[0] ];
     is_deeply $ids->(10, 0, 'pending', undef), [ reverse @runs[1 .. 3] ];
-    my ($code, $body) = $session->call('list_runs', $AgentSQL::ACCOUNT, $thread, 1, 0, undef, [ 'status', 'run_id' ]);
+    my ($code, $body) = $session->call('list_runs', $AgentSQL::DEPLOYMENT, $thread, 1, 0, undef, [ 'status', 'run_id' ]);
     is_deeply AgentSQL::decode($body), [ { run_id => $runs[3], status => 'pending' } ];
     is +($play->api('list_runs', AgentSQL::uuid(), 10, 0, undef, undef))[0], 'thread_not_found';
 };
@@ -255,7 +255,7 @@ subtest 'deleting a run deletes its events and checkpoints, and resets the head 
     is +($play->api('get_state', $thread, $ids[0]))[0], 'checkpoint_not_found';
     is_deeply [ $play->events($thread, $claims[0]{run_id}) ], [];
 
-    is +($play->api('delete_run', $thread, $claims[2]{run_id}))[0], 'ok', 'the last run';
+    is +($play->api('delete_run', $thread, $claims[2]{run_id}))[0], 'ok', 'the last run can be deleted';
     is_deeply $play->messages($thread), [ 0 .. 3 ];
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $ids[3];
     is $play->thread_status($thread), 'interrupted', 'the status follows the state';

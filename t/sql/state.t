@@ -13,12 +13,7 @@ my $db = AgentSQL->new;
 my $play = AgentSQL::Play->new($db->session);
 my $worker = $play->worker;
 
-sub leased {
-    my ($thread, %with) = @_;
-    $play->run($thread, %with);
-    my ($claim) = $play->claim($worker);
-    return $claim;
-}
+sub leased { return $play->leased($worker, @_) }
 
 subtest 'a thread without checkpoints has an empty state with all fields' => sub {
     my $state = $play->body('get_state', $play->thread, undef);
@@ -37,7 +32,7 @@ subtest 'a state has the members of the API, in its old and new form' => sub {
         AgentSQL::Play::checkpoint($claim, id => $ids[1], parent => $ids[0], messages => [ 'q', 'a' ], step => 0,
             next => ['tools'], tasks => [ { id => 't1', name => 'tools', error => undef, interrupts => [] } ],
             writes => { agent => { messages => ['a'] } }));
-    my ($code, $body) = $play->session->call('get_state', $AgentSQL::ACCOUNT, $thread, undef);
+    my ($code, $body) = $play->session->call('get_state', $AgentSQL::DEPLOYMENT, $thread, undef);
     my $state = AgentSQL::decode($body);
     is_deeply $state->{values}, { messages => [ map { AgentSQL::Play::human($_) } 'q', 'a' ] };
     is_deeply $state->{next}, ['tools'];
@@ -57,7 +52,7 @@ subtest 'a state has the members of the API, in its old and new form' => sub {
         ['values'], 'values come first';
 
     my $older = $play->body('get_state', $thread, $ids[0]);
-    is_deeply $older->{values}, { messages => [ AgentSQL::Play::human('q') ] }, 'an older one by its id';
+    is_deeply $older->{values}, { messages => [ AgentSQL::Play::human('q') ] }, 'an older state is found by its checkpoint';
     is $older->{parent_checkpoint}, undef;
     is +($play->api('get_state', $thread, AgentSQL::uuid()))[0], 'checkpoint_not_found';
     $play->save($worker, AgentSQL::Play::finish($claim));
@@ -68,7 +63,7 @@ subtest 'metadata of a state has each member once, whatever the runner sends' =>
     my $item = AgentSQL::Play::checkpoint($claim);
     $item->{m}{metadata}{run_id} = 'forged';
     $play->save($worker, $item, AgentSQL::Play::finish($claim));
-    my ($code, $body) = $play->session->call('get_state', $AgentSQL::ACCOUNT, $claim->{thread_id}, undef);
+    my ($code, $body) = $play->session->call('get_state', $AgentSQL::DEPLOYMENT, $claim->{thread_id}, undef);
     is_deeply [ $body =~ /"run_id" : "([^"]*)"/g ], [ $claim->{run_id} ];
 };
 
@@ -79,7 +74,7 @@ subtest 'state, thread and join show the interrupts of tasks' => sub {
     $play->save($worker,
         AgentSQL::Play::checkpoint($claim, messages => ['q'], next => ['ask'], tasks => [
             { id => 't1', name => 'ask', interrupts => [$interrupt] }, { id => 't2', name => 'other', interrupts => [] } ]),
-        AgentSQL::Play::finish($claim, 'interrupted'));
+        AgentSQL::Play::finish($claim));
     is_deeply $play->body('get_state', $thread, undef)->{interrupts}, [$interrupt];
     is_deeply $play->body('get_thread', $thread)->{interrupts}, { t1 => [$interrupt] };
     is_deeply $play->body('join_run', $thread, $run),
@@ -90,7 +85,7 @@ subtest 'join of a run at a static breakpoint has an empty __interrupt__' => sub
     my $claim = leased($play->thread);
     $play->save($worker,
         AgentSQL::Play::checkpoint($claim, values => {}, next => ['tools']),
-        AgentSQL::Play::finish($claim, 'interrupted'));
+        AgentSQL::Play::finish($claim));
     is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}), { __interrupt__ => [] };
 };
 
@@ -156,13 +151,13 @@ subtest 'join shows the feedback addresses of a run that succeeded' => sub {
 
     my $failed = leased($play->thread, @with);
     $play->save($worker, AgentSQL::Play::finish($failed, 'error'));
-    is_deeply [ $play->events(@$failed{qw(thread_id run_id)}) ], [], 'none for a run that failed';
+    is_deeply [ $play->events(@$failed{qw(thread_id run_id)}) ], [], 'a run that failed has no feedback event';
     my $plain = leased($play->thread, request => { feedback_keys => ['a'] });
     $play->save($worker, AgentSQL::Play::finish($plain));
-    is_deeply [ $play->events(@$plain{qw(thread_id run_id)}) ], [], 'none without an address';
+    is_deeply [ $play->events(@$plain{qw(thread_id run_id)}) ], [], 'a run without a feedback URL has no feedback event';
     my $empty = leased($play->thread, feedback => 'https://f/{key}', request => { feedback_keys => [] });
     $play->save($worker, AgentSQL::Play::finish($empty));
-    is_deeply [ $play->events(@$empty{qw(thread_id run_id)}) ], [], 'none without a key';
+    is_deeply [ $play->events(@$empty{qw(thread_id run_id)}) ], [], 'a run without feedback keys has no feedback event';
 };
 
 subtest 'the feedback event follows the events of the last batch, once' => sub {
@@ -231,7 +226,7 @@ subtest 'the end of a stream is known when the run is final, also after several 
     $play->save($worker, AgentSQL::Play::event($claim, $claim->{last_event_seq} + 1, 'metadata', {}));
     $play->save($worker, AgentSQL::Play::finish($claim));
     is_deeply [ $play->poll($thread, $run, 3) ], [ [ 3, '', '', 'success', 'f' ] ];
-    is_deeply [ map { $_->[0] } $play->events($thread, $run) ], [ 0 .. 3 ], 'no gap, no repeat';
+    is_deeply [ map { $_->[0] } $play->events($thread, $run) ], [ 0 .. 3 ], 'events are numbered without gap and repeat';
 
     my $silent = leased($play->thread);
     $play->save($worker, AgentSQL::Play::finish($silent));

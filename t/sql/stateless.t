@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Stateless runs: the thread of their own, its expiry and its deletion.
+# Stateless runs: their thread, its expiry and its deletion.
 use strict;
 use warnings;
 
@@ -49,7 +49,7 @@ sub executed {
 
 at('12:00:00');
 
-subtest 'a stateless run has a busy thread of its own, created in the same call' => sub {
+subtest 'a stateless run is created with a new, busy thread in one call' => sub {
     my ($code, $body, $run, $thread) = $play->try_stateless(user => 'u1', request => { input => 'q' });
     is $code, 'ok';
     my $record = AgentSQL::decode($body);
@@ -63,7 +63,7 @@ subtest 'a stateless run has a busy thread of its own, created in the same call'
     is $play->thread_status($thread), 'busy';
     is $play->body('find_run_thread', $run), $thread, 'the run names its thread';
     my ($claim) = $play->claim($worker);
-    is $claim->{run_id}, $run, 'it is claimed like any other run';
+    is $claim->{run_id}, $run, 'a stateless run is claimed like any other run';
     is AgentSQL::decode($claim->{start})->{input}, 'q';
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
@@ -111,7 +111,7 @@ subtest 'a thread with an unfinished run is kept' => sub {
     my $second = $play->run($thread);
     at('13:10:00');
     expire();
-    is thread_there($thread), 'ok', 'the second run waits';
+    is thread_there($thread), 'ok', 'the thread is kept while the second run waits';
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::finish($claim));
     at('13:11:59');
@@ -197,7 +197,7 @@ subtest 'a batch creates all of its runs, in the order of the requests' => sub {
     is $session->value("select count(*) from agent.threads where status = 'busy' and thread_id = any($list)"), 50;
     my @claims = $play->claim($worker, limit => 100);
     my %claimed = map { $_->{run_id} => 1 } @claims;
-    is_deeply [ grep { !$claimed{$_} } @$runs ], [], 'all are ready';
+    is_deeply [ grep { !$claimed{$_} } @$runs ], [], 'all runs of the batch are ready';
     $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
 };
 
@@ -230,7 +230,7 @@ subtest 'locked threads do not prevent others from being deleted' => sub {
         . join("', '", map { $_->[0] } @runs[ 0 .. 24 ]) . "') for update");
     is expire_all(), 2, 'the others are deleted, the locked ones are not returned';
     $other->query('rollback');
-    is expire_all(), 25, 'they are deleted later';
+    is expire_all(), 25, 'the locked threads are deleted later';
     $session->query('reset agent.now');
 };
 
@@ -251,13 +251,13 @@ subtest 'a thread that cannot be deleted in time does not prevent others from be
     is thread_there($_), 'thread_not_found', 'another thread is deleted' for @others;
     is thread_there($slow), 'ok', 'the slow one is there';
     is $session->value("select expires_at > agent.now() from agent.thread_expiries where thread_id = '$slow'"), 't',
-        'it is tried again later';
+        'the deletion of the slow thread is tried again later';
     $session->query('drop function agent.delete_thread(uuid, uuid);
         alter function agent.delete_thread_kept(uuid, uuid) rename to delete_thread');
     at('23:59:59');
     $session->query("update agent.thread_expiries set expires_at = agent.now() where thread_id = '$slow'");
     expire();
-    is thread_there($slow), 'thread_not_found', 'then it is deleted';
+    is thread_there($slow), 'thread_not_found', 'the slow thread is deleted in the end';
     $session->query('reset agent.now');
 };
 

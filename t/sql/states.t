@@ -13,13 +13,7 @@ my $db = AgentSQL->new;
 my $play = AgentSQL::Play->new($db->session);
 my $worker = $play->worker;
 
-sub leased {
-    my ($thread, %with) = @_;
-    my $run = $play->run($thread, %with);
-    my ($claim) = grep { $_->{run_id} eq $run } $play->claim($worker);
-    die 'not claimed' if !$claim;
-    return $claim;
-}
+sub leased { return $play->leased($worker, @_) }
 
 subtest 'a created run is pending and its record is returned at once' => sub {
     my $thread = $play->thread;
@@ -49,7 +43,7 @@ subtest 'an active prior run becomes interrupted by a new run with interrupt, st
     my $claim = leased($play->thread);
     my $thread = $claim->{thread_id};
     my $next = $play->run($thread, strategy => 'interrupt');
-    is_deeply $play->check($worker, $claim), { $claim->{run_id} => 'cancel' }, 'its worker sees the cancel';
+    is_deeply $play->check($worker, $claim), { $claim->{run_id} => 'cancel' }, 'the worker of the run sees the cancel';
     $play->save($worker,
         AgentSQL::Play::checkpoint($claim, messages => [ 'first', 'partial' ]),
         AgentSQL::Play::finish($claim, 'interrupted'));
@@ -96,13 +90,48 @@ subtest 'a run that exceeds its time is timeout, and its thread is in error' => 
     ok $play->body('get_run', $claim->{thread_id}, $claim->{run_id})->{error}{message}, 'the error has a message';
 };
 
-subtest 'a run that stops at a breakpoint leaves its thread interrupted' => sub {
-    my $claim = leased($play->thread);
-    $play->save($worker,
-        AgentSQL::Play::checkpoint($claim, messages => ['question'], next => ['tools']),
-        AgentSQL::Play::finish($claim, 'interrupted'));
-    is $play->status($claim->{thread_id}, $claim->{run_id}), 'interrupted';
+# The claim of a run whose last checkpoint has a next node.
+sub stopped {
+    my ($thread) = @_;
+    my $claim = leased($thread);
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['question'], next => ['tools']));
+    return $claim;
+}
+
+subtest 'a run that stops at a breakpoint is success, and its thread interrupted' => sub {
+    my $thread = $play->thread;
+    my $claim = stopped($thread);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    is $play->status($thread, $claim->{run_id}), 'success';
+    is $play->thread_status($thread), 'interrupted';
+    my $next = leased($thread);
+    is $play->thread_status($thread), 'busy', 'while the next run executes, the thread is busy';
+    $play->save($worker, AgentSQL::Play::checkpoint($next, messages => [ 'question', 'answer' ]),
+        AgentSQL::Play::finish($next));
+    is $play->status($thread, $next->{run_id}), 'success';
+    is $play->thread_status($thread), 'idle', 'after a run to the end of the graph, it is idle';
+};
+
+subtest 'a run without a cancel is success when its runner reports interrupted' => sub {
+    my $claim = stopped($play->thread);
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    is $play->status($claim->{thread_id}, $claim->{run_id}), 'success';
     is $play->thread_status($claim->{thread_id}), 'interrupted';
+};
+
+subtest 'a run that is cancelled before a breakpoint is interrupted' => sub {
+    my $claim = stopped($play->thread);
+    $play->api('cancel_run', @$claim{qw(thread_id run_id)}, 'interrupt');
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    is $play->status($claim->{thread_id}, $claim->{run_id}), 'interrupted';
+    is $play->thread_status($claim->{thread_id}), 'interrupted', 'its thread has a next node';
+};
+
+subtest 'a run that fails after a step is error, and so is its thread' => sub {
+    my $claim = stopped($play->thread);
+    $play->save($worker, AgentSQL::Play::finish($claim, 'error', { error => 'ModelError', message => 'refused' }));
+    is $play->status($claim->{thread_id}, $claim->{run_id}), 'error';
+    is $play->thread_status($claim->{thread_id}), 'error';
 };
 
 subtest 'a thread stays busy from one run to the next' => sub {
@@ -126,7 +155,7 @@ subtest 'a final status never changes' => sub {
     is $play->session->error(
         "update agent.runs set finished_at = now() where run_id = '$claim->{run_id}'"), 'MA001', 'finished_at never changes';
     is $play->session->error(
-        "update agent.runs set metadata = '{}' where run_id = '$claim->{run_id}'"), '', 'other columns may';
+        "update agent.runs set metadata = '{}' where run_id = '$claim->{run_id}'"), '', 'other columns of a final run may change';
 };
 
 done_testing;

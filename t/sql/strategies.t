@@ -23,13 +23,6 @@ sub busy_thread {
     return ($thread, $claim, $head, @runs);
 }
 
-sub finish_all {
-    while (my @claims = $play->claim($worker)) {
-        $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
-    }
-    return;
-}
-
 subtest 'reject is refused while a run executes, is ready or is blocked' => sub {
     my $thread = $play->thread;
     $play->run($thread);
@@ -38,8 +31,8 @@ subtest 'reject is refused while a run executes, is ready or is blocked' => sub 
     is +($play->try_run($thread, strategy => 'reject'))[0], 'thread_busy', 'executing';
     $play->run($thread);
     $play->save($worker, AgentSQL::Play::finish($claim));
-    is +($play->try_run($thread, strategy => 'reject'))[0], 'thread_busy', 'the next one is ready';
-    finish_all();
+    is +($play->try_run($thread, strategy => 'reject'))[0], 'thread_busy', 'the next run is ready';
+    $play->finish_all($worker);
 };
 
 subtest 'a refused creation assigns no transaction id' => sub {
@@ -50,7 +43,7 @@ subtest 'a refused creation assigns no transaction id' => sub {
     is +($play->try_run($thread, strategy => 'reject'))[0], 'thread_busy';
     is $session->value('select pg_current_xact_id_if_assigned() is null'), 't';
     $session->query('commit');
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'enqueue runs after all earlier runs, in the order of creation' => sub {
@@ -70,11 +63,11 @@ subtest 'interrupt ends blocked runs at once, cancels the leased one, and runs n
     my $new = $play->run($thread, strategy => 'interrupt');
     is $play->status($thread, $runs[0]), 'pending', 'the leased run ends when its worker reports the end';
     is $play->status($thread, $_), 'interrupted' for @runs[1, 2];
-    is $play->queue($new)->{state}, 'blocked', 'the new run waits';
+    is $play->queue($new)->{state}, 'blocked', 'the new run waits for the leased one';
     $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
     is $play->status($thread, $runs[0]), 'interrupted';
     is +($play->claim($worker))[0]{run_id}, $new;
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'interrupt of a ready run makes the new run ready at once' => sub {
@@ -84,7 +77,7 @@ subtest 'interrupt of a ready run makes the new run ready at once' => sub {
     is $play->status($thread, $old), 'interrupted';
     is $play->queue($new)->{state}, 'ready';
     is $play->thread_status($thread), 'busy';
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'an executing run that succeeds before it sees the interrupt stays a success' => sub {
@@ -92,7 +85,7 @@ subtest 'an executing run that succeeds before it sees the interrupt stays a suc
     $play->run($thread, strategy => 'interrupt');
     $play->save($worker, AgentSQL::Play::finish($claim, 'success'));
     is $play->status($thread, $claim->{run_id}), 'success';
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'an executing run that fails after it was interrupted is interrupted, without an error' => sub {
@@ -102,7 +95,7 @@ subtest 'an executing run that fails after it was interrupted is interrupted, wi
     my $run = $play->body('get_run', $thread, $claim->{run_id});
     is $run->{status}, 'interrupted';
     is $run->{error}, undef;
-    finish_all();
+    $play->finish_all($worker);
 };
 
 subtest 'rollback deletes every unfinished run and restores the previous state' => sub {
@@ -132,17 +125,17 @@ subtest 'rollback deletes every unfinished run and restores the previous state' 
     is +($play->join($thread, $old[0]))[0], 'run_not_found', 'join of a rolled back run is run_not_found';
     is_deeply $play->messages($thread), ['kept'], 'the head is restored';
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $base;
-    is_deeply [ $play->events($thread, $old[0]) ], [], 'its events are deleted';
+    is_deeply [ $play->events($thread, $old[0]) ], [], 'the events of a rolled back run are deleted';
     $play->session->query('select agent.sweep_blobs()');
     is $play->session->value(
-        "select count(*) from agent.checkpoint_blobs where content like '%discarded%'"), 0, 'its values too';
+        "select count(*) from agent.checkpoint_blobs where content like '%discarded%'"), 0, 'the values of a rolled back run are deleted';
     is $play->session->value("select status from agent.usage_events where run_id = '$old[0]'"), 'rolled_back',
-        'its usage is not';
+        'the usage of a rolled back run is kept';
 
     my ($next) = $play->claim($worker);
     is $next->{run_id}, $new;
-    is AgentSQL::decode($next->{start})->{checkpoint}{checkpoint_id}, $base, 'the new run starts from there';
-    finish_all();
+    is AgentSQL::decode($next->{start})->{checkpoint}{checkpoint_id}, $base, 'the new run starts from the restored head';
+    $play->finish_all($worker);
 };
 
 subtest 'rollback of a run that forked from an older checkpoint restores the head, not the fork point' => sub {
@@ -157,7 +150,7 @@ subtest 'rollback of a run that forked from an older checkpoint restores the hea
     $play->run($thread, request => { checkpoint_id => $ids[0] });
     my ($fork) = $play->claim($worker);
     my $start = AgentSQL::decode($fork->{start});
-    is $start->{checkpoint}{checkpoint_id}, $ids[0], 'it starts from the checkpoint that it named';
+    is $start->{checkpoint}{checkpoint_id}, $ids[0], 'the run starts from the checkpoint that it named';
     is $start->{config}{configurable}{checkpoint_id}, $ids[0];
     $play->save($worker, AgentSQL::Play::checkpoint($fork, parent => $ids[0], messages => [ 'a', 'c' ]));
     $play->api('cancel_run', $thread, $fork->{run_id}, 'rollback');
@@ -192,7 +185,7 @@ subtest 'a constraint prevents two active runs of a thread' => sub {
     my @runs = map { $play->run($thread) } 1, 2;
     is $play->session->error(
         "update agent.run_queue set state = 'ready', ready_seq = 0 where run_id = '$runs[1]'"), '23505';
-    finish_all();
+    $play->finish_all($worker);
 };
 
 done_testing;

@@ -19,13 +19,7 @@ sub event { return AgentSQL::Play::event(@_) }
 sub finish { return AgentSQL::Play::finish(@_) }
 sub say { my ($claim, @numbers) = @_; return $play->save($worker, map { event($claim, $_, 'custom', $_) } @numbers) }
 
-# A claimed run of a thread.
-sub leased {
-    my ($thread, %with) = @_;
-    $play->run($thread, %with);
-    my ($claim) = $play->claim($worker);
-    return $claim;
-}
+sub leased { return $play->leased($worker, @_) }
 
 # A reader of a thread: each poll returns the new rows as short texts, run numbers from the ids.
 sub reader {
@@ -57,6 +51,44 @@ subtest 'a poll of a run returns its events, and its end when it is final' => su
     is_deeply [ $play->poll($thread, $run, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'a repeated poll returns the end again';
     is_deeply [ $play->poll($thread, AgentSQL::uuid(), -1) ], [ [ '', '', '', '', 'f' ] ], 'an unknown run has no number';
     is_deeply [ $play->poll($play->thread, $run, -1) ], [ [ '', '', '', '', 'f' ] ], 'a run of another thread has no number';
+};
+
+subtest 'a poll returns the end of a run only after the commit of its final status' => sub {
+    my $reader = AgentSQL::Play->new($db->session);
+    for my $status (qw(success error interrupted)) {
+        my $thread = $play->thread;
+        my $claim = leased($thread);
+        my $run = $claim->{run_id};
+        say($claim, 0);
+        $play->api('cancel_run', $thread, $run, 'interrupt') if $status eq 'interrupted';
+        $play->save($worker, event($claim, 1, 'error', { error => 'E', message => 'm' }));
+        is_deeply [ $reader->poll($thread, $run, 1) ], [], "$status: the last event is not the end";
+        $session->query('begin');
+        $play->save($worker, finish($claim, $status));
+        is_deeply [ $reader->poll($thread, $run, 1) ], [], "$status: no end before the commit";
+        is_deeply [ map { $_->[4] } $reader->thread_events($thread, '1-1') ], [], "$status: no end in the thread's stream";
+        is +($reader->join($thread, $run))[0], 'waiting', "$status: a join waits";
+        is $reader->status($thread, $run), 'pending';
+        $session->query('commit');
+        is_deeply [ map { $_->[3] } $reader->poll($thread, $run, 1) ], [$status], "$status: the end after it";
+        is $reader->status($thread, $run), $status;
+    }
+};
+
+subtest 'a stream may begin after the values of a checkpoint' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my @ids = map { AgentSQL::uuid() } 1 .. 3;
+    my $event_of = sub { return $play->body('find_checkpoint_event', $thread, $claim->{run_id}, $_[0]) };
+    $play->save($worker, event($claim, 0, 'metadata', {}),
+        (map { (AgentSQL::Play::checkpoint($claim, id => $ids[$_], messages => [$_]),
+            AgentSQL::Play::values_event($claim, $_ + 1, $ids[$_])) } 0, 1),
+        AgentSQL::Play::checkpoint($claim, id => $ids[2], messages => [2]), event($claim, 3, 'custom', 1));
+    is_deeply [ map { $event_of->($_) } @ids ], [ 1, 2, -1 ], 'the number of its event, -1 for none';
+    is $event_of->(AgentSQL::uuid()), -1, 'an unknown checkpoint has no event';
+    is +($play->api('find_checkpoint_event', $play->thread, $claim->{run_id}, $ids[0]))[0], 'run_not_found',
+        'a run of another thread is not found';
+    $play->save($worker, finish($claim));
 };
 
 subtest 'a poll is cut off at its limit and reports more' => sub {
@@ -95,9 +127,9 @@ subtest 'events that were not requested move the cursor only' => sub {
 subtest 'a thread shows its runs in order, each with its end' => sub {
     my $thread = $play->thread;
     my $read = reader($thread, '1--1');
-    is_deeply $read->(), [], 'no run yet';
+    is_deeply $read->(), [], 'a thread without runs has no rows';
     my $first = leased($thread);
-    is_deeply $read->(), [], 'no event yet';
+    is_deeply $read->(), [], 'a run without events has no rows';
     say($first, 0, 1);
     is_deeply $read->(), [ 'custom 1-0', 'custom 1-1' ];
     my $blocked = $play->run($thread);
@@ -170,7 +202,7 @@ subtest 'a run that is rolled back is reported as deleted to readers of some of 
     is_deeply $inside->(), ['custom 1-0'];
     my $second = $play->run($thread, strategy => 'rollback');
     say($first, 1);
-    is_deeply $inside->(), ['custom 1-1'], 'it continues until its worker stops';
+    is_deeply $inside->(), ['custom 1-1'], 'the run continues until its worker stops';
     $play->save($worker, finish($first, 'interrupted'));
     is $play->status($thread, $first->{run_id}), 'run_not_found';
     is_deeply $inside->(), ['end 1 deleted'];
@@ -211,7 +243,7 @@ subtest 'the modes of a thread stream select events' => sub {
 
 subtest 'a stream may begin at the end of the thread' => sub {
     my $thread = $play->thread;
-    my $end = sub { my ($code, $body) = $session->call('find_thread_end', $AgentSQL::ACCOUNT, $thread); return ($body, $session->extra) };
+    my $end = sub { my ($code, $body) = $session->call('find_thread_end', $AgentSQL::DEPLOYMENT, $thread); return ($body, $session->extra) };
     is_deeply [ $end->() ], [ '1--1', '' ], 'the end of a thread without runs';
     my $first = leased($thread);
     is_deeply [ $end->() ], [ '1--1', $first->{run_id} ], 'the end before the first event';
@@ -255,13 +287,13 @@ subtest 'events dropped by retention are replaced by a gap event and the state' 
     my @rows = $play->poll($thread, $good->{run_id}, 0);
     is_deeply [ map { [ @$_[ 0, 1, 3 ] ] } @rows ],
         [ [ 0, 'gap', '' ], [ 0, 'values', '' ], [ 2, 'feedback', '' ], [ 2, '', 'success' ] ],
-        'only the last one moves the cursor';
+        'only the last event moves the cursor';
     is_deeply AgentSQL::decode($rows[0][2]), { run_id => $good->{run_id}, after => 0, last => 2 };
     is_deeply AgentSQL::decode($rows[1][2]), { messages => [ AgentSQL::Play::human('kept') ] };
     is_deeply AgentSQL::decode($rows[2][2]), { k => "http://f/$good->{run_id}/k" };
-    is_deeply [ $play->poll($thread, $good->{run_id}, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'no gap after the last event';
+    is_deeply [ $play->poll($thread, $good->{run_id}, 2) ], [ [ 2, '', '', 'success', 'f' ] ], 'a cursor at the last event gets no gap event';
     is_deeply [ map { $_->[1] } $play->poll($thread, $good->{run_id}, -1, events => ['custom']) ],
-        [ qw(gap values feedback), '' ], 'whichever events were requested';
+        [ qw(gap values feedback), '' ], 'the gap is sent whichever events were requested';
     is_deeply [ map { [ @$_[ 1, 2 ] ] } grep { $_->[1] eq 'error' } $play->poll($thread, $bad->{run_id}, -1) ],
         [ [ 'error', '{"error":"E","message":"m"}' ] ];
 
@@ -312,7 +344,7 @@ subtest 'a reader under load sees every event of every run once, in order' => su
     push @seen, @{ $read->() };
     my @got = map { /^custom (.*)/ ? $1 : () } @seen;
     my %kept = map { $_ => 1 } map { "$_->[0]-$_->[1]" } $session->query("select r.thread_seq, e.seq from agent.runs r
-        join agent.run_events e using (account_id, run_id) where r.thread_id = '$thread'");
+        join agent.run_events e using (deployment_id, run_id) where r.thread_id = '$thread'");
     my %written = map { $_ => 1 } @written;
     my %got;
     $got{$_}++ for @got;
@@ -337,7 +369,7 @@ subtest 'read_updates returns small events; for others a row without an event' =
         AgentSQL::Play::event($claim, 0, 'custom', 'x' x 16_000),
         AgentSQL::Play::event($claim, 1, 'custom', 'x' x 17_000));
     is_deeply [ $session->query("select seq, event, octet_length(data) from agent.read_updates(
-            array['$AgentSQL::ACCOUNT']::uuid[], array['$run']::uuid[], array[-1], 100)") ],
+            array['$AgentSQL::DEPLOYMENT']::uuid[], array['$run']::uuid[], array[-1], 100)") ],
         [ [ 0, 'custom', 16_002 ], [ 1, '', '' ] ];
     $play->save($worker, AgentSQL::Play::finish($claim));
 };

@@ -13,7 +13,7 @@ my $db = AgentSQL->new;
 my $play = AgentSQL::Play->new($db->session);
 subtest 'a new thread is idle and empty, with the fields of the API' => sub {
     my $id = AgentSQL::uuid();
-    my ($code, $body) = $play->session->call('create_thread', $AgentSQL::ACCOUNT, $id, 'raise', '{}');
+    my ($code, $body) = $play->session->call('create_thread', $AgentSQL::DEPLOYMENT, $id, 'raise', '{}');
     is $code, 'ok';
     my $record = AgentSQL::decode($body);
     is_deeply [ sort keys %$record ],
@@ -23,7 +23,7 @@ subtest 'a new thread is idle and empty, with the fields of the API' => sub {
     is_deeply $record->{$_}, {}, "$_ is an empty object" for qw(metadata config interrupts);
     is $record->{values}, undef;
     like $record->{$_}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/, $_ for qw(created_at updated_at);
-    my (undef, $same) = $play->session->call('get_thread', $AgentSQL::ACCOUNT, $id);
+    my (undef, $same) = $play->session->call('get_thread', $AgentSQL::DEPLOYMENT, $id);
     is $same, $body, 'get_thread shows the same text';
 };
 

@@ -16,40 +16,40 @@ my $worker = $play->worker;
 
 subtest 'the webhook of a successful run has the record, its times and its values' => sub {
     my $thread = $play->thread;
-    my $run = $play->hooked_run($thread);
+    my $run = $play->run_with_webhook($thread);
     my ($claim) = $play->claim($worker);
-    is_deeply [ $play->outbox ], [], 'no row before the end';
+    is_deeply [ $play->outbox ], [], 'a run has no row in the outbox before its end';
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => [ 'question', 'answer' ]),
         AgentSQL::Play::finish($claim));
     my $row = $play->only_row($run);
     is $row->{url}, $AgentSQL::Outbox::URL;
     is $row->{thread_id}, $thread;
-    is $row->{account_id}, $AgentSQL::ACCOUNT;
+    is $row->{deployment_id}, $AgentSQL::DEPLOYMENT;
     my $record = $play->body('get_run', $thread, $run);
     my %body = %{ $row->{body} };
     is_deeply [ map { $_->{content} } @{ (delete $body{values})->{messages} } ], [ 'question', 'answer' ];
     like delete $body{run_started_at}, qr/\A\d{4}-\d\d-\d\dT[\d:.]+\+00:00\z/;
     is delete $body{run_ended_at}, $record->{updated_at};
-    is_deeply \%body, $record, 'the rest is the run as the API shows it';
+    is_deeply \%body, $record, 'the other members of the body are those of the run record';
     is $body{status}, 'success';
     is $body{error}, undef;
 };
 
 subtest 'the webhook of a failed run has its error' => sub {
     for my $status (qw(error timeout)) {
-        my $run = $play->hooked_run($play->thread);
+        my $run = $play->run_with_webhook($play->thread);
         my ($claim) = $play->claim($worker);
         $play->save($worker, AgentSQL::Play::finish($claim, $status, { error => 'Kind', message => 'why' }));
         my $body = $play->only_row($run)->{body};
         is $body->{status}, $status;
         is_deeply $body->{error}, { error => 'Kind', message => 'why' };
-        is $body->{values}, undef, 'no values';
+        is $body->{values}, undef, 'the webhook of a run without a checkpoint has no values';
     }
 };
 
 subtest 'the webhook of a run cancelled before its start has no start time' => sub {
     my $thread = $play->thread;
-    my $run = $play->hooked_run($thread);
+    my $run = $play->run_with_webhook($thread);
     $play->cancel($thread, $run, 'interrupt');
     my $body = $play->only_row($run)->{body};
     is $body->{status}, 'interrupted';
@@ -58,7 +58,7 @@ subtest 'the webhook of a run cancelled before its start has no start time' => s
 
 subtest 'the webhook of a run cancelled while leased has its last values' => sub {
     my $thread = $play->thread;
-    my $run = $play->hooked_run($thread);
+    my $run = $play->run_with_webhook($thread);
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['half']));
     $play->cancel($thread, $run, 'interrupt');
@@ -70,15 +70,15 @@ subtest 'the webhook of a run cancelled while leased has its last values' => sub
 
 subtest 'a run interrupted by another one has a webhook, ready or leased' => sub {
     my $thread = $play->thread;
-    my $waiting = $play->hooked_run($thread);
+    my $waiting = $play->run_with_webhook($thread);
     my $next = $play->run($thread, strategy => 'interrupt');
     is $play->only_row($waiting)->{body}{status}, 'interrupted', 'ready';
     $play->cancel($thread, $next, 'interrupt');
 
-    my $run = $play->hooked_run($thread);
+    my $run = $play->run_with_webhook($thread);
     my ($claim) = $play->claim($worker);
     $next = $play->run($thread, strategy => 'interrupt');
-    is_deeply [ $play->outbox ], [], 'no row until its worker has stopped';
+    is_deeply [ $play->outbox ], [], 'a leased run has no row until its worker has stopped';
     $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
     is $play->only_row($run)->{body}{status}, 'interrupted', 'leased';
     $play->cancel($thread, $next, 'interrupt');
@@ -86,7 +86,7 @@ subtest 'a run interrupted by another one has a webhook, ready or leased' => sub
 
 subtest 'the webhook of a run that was rolled back has rolled_back' => sub {
     my $thread = $play->thread;
-    my $run = $play->hooked_run($thread);
+    my $run = $play->run_with_webhook($thread);
     $play->cancel($thread, $run, 'rollback');
     is $play->status($thread, $run), 'run_not_found';
     my $body = $play->only_row($run)->{body};
@@ -96,7 +96,7 @@ subtest 'the webhook of a run that was rolled back has rolled_back' => sub {
     like $body->{run_ended_at}, qr/\A\d{4}/;
     is $body->{kwargs}{input}{a}, 1;
 
-    $run = $play->hooked_run($thread);
+    $run = $play->run_with_webhook($thread);
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['half']));
     my $next = $play->run($thread, strategy => 'rollback');
@@ -111,7 +111,7 @@ subtest 'the webhook of a run that was rolled back has rolled_back' => sub {
 subtest 'a run that lost its runner or worker too often has a webhook' => sub {
     for my $how (qw(release_runs mark_worker_dead)) {
         my $thread = $play->thread;
-        my $run = $play->hooked_run($thread);
+        my $run = $play->run_with_webhook($thread);
         for my $attempt (1 .. 3) {
             is_deeply [ $play->outbox ], [], "no row before attempt $attempt";
             $session->query('update agent.run_queue set not_before = null');
@@ -129,7 +129,7 @@ subtest 'a run that lost its runner or worker too often has a webhook' => sub {
 subtest 'a cancelled run whose worker was lost has a webhook' => sub {
     for my $action (qw(interrupt rollback)) {
         my $thread = $play->thread;
-        my $run = $play->hooked_run($thread);
+        my $run = $play->run_with_webhook($thread);
         my ($claim) = $play->claim($worker);
         $play->cancel($thread, $run, $action);
         $play->release($worker, 'true', $claim);
@@ -139,7 +139,7 @@ subtest 'a cancelled run whose worker was lost has a webhook' => sub {
 
 subtest 'a webhook omits values of more than 1 MiB' => sub {
     my $thread = $play->thread;
-    my $run = $play->hooked_run($thread);
+    my $run = $play->run_with_webhook($thread);
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => [ 'x' x 1_048_600 ]),
         AgentSQL::Play::finish($claim));
@@ -173,7 +173,7 @@ subtest 'a run without a webhook inserts no row' => sub {
 };
 
 subtest 'each run of a batch inserts its own row' => sub {
-    my %runs = map { $play->hooked_run($play->thread) => 1 } 1 .. 20;
+    my %runs = map { $play->run_with_webhook($play->thread) => 1 } 1 .. 20;
     my @claims = $play->claim($worker);
     my @batch = map { AgentSQL::Play::finish($_) } @claims;
     $play->save($worker, @batch) for 1, 2;
@@ -183,7 +183,7 @@ subtest 'each run of a batch inserts its own row' => sub {
 
 subtest 'an end that is not committed inserts no row' => sub {
     my $thread = $play->thread;
-    my $run = $play->hooked_run($thread);
+    my $run = $play->run_with_webhook($thread);
     $session->query('begin');
     $play->cancel($thread, $run, 'interrupt');
     is scalar $play->outbox, 1, 'visible in its transaction';
@@ -196,7 +196,7 @@ subtest 'an end that is not committed inserts no row' => sub {
 
 subtest 'the deletion of run and thread keeps the webhook' => sub {
     my $thread = $play->thread;
-    my $run = $play->hooked_run($thread);
+    my $run = $play->run_with_webhook($thread);
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['kept']), AgentSQL::Play::finish($claim));
     is +($play->api('delete_run', $thread, $run))[0], 'ok';

@@ -24,12 +24,8 @@ sub sweep {
 }
 
 sub finish_all {
-    my $worker = $play->worker;
     $session->query("update agent.run_queue set not_before = null where state = 'ready'");
-    while (my @claims = $play->claim($worker)) {
-        $play->save($worker, map { AgentSQL::Play::finish($_) } @claims);
-    }
-    return;
+    return $play->finish_all($play->worker);
 }
 
 subtest 'list_node_workers returns the workers of a host that are not marked dead' => sub {
@@ -37,7 +33,7 @@ subtest 'list_node_workers returns the workers of a host that are not marked dea
     $play->worker(node => 'b');
     is_deeply [ $session->query("select * from agent.list_node_workers('a')") ],
         [ [ $mine[0], 'boot', 11, 7 ], [ $mine[1], 'boot', 12, 7 ] ];
-    mark_dead($mine[0], "true");
+    mark_dead($mine[0], 'true');
     is_deeply [ map { $_->[0] } $session->query("select * from agent.list_node_workers('a')") ], [ $mine[1] ];
 };
 
@@ -52,7 +48,7 @@ subtest 'a renewal extends the lease by the database\'s clock' => sub {
 subtest 'a dead worker is fenced: it can neither renew nor claim' => sub {
     my $worker = $play->worker;
     my $run = $play->run($play->thread);
-    mark_dead($worker, "true");
+    mark_dead($worker, 'true');
     is $session->value("select agent.renew_worker($worker, 20, false)"), 'fenced';
     is_deeply [ $play->claim($worker) ], [];
     is $session->value('select agent.renew_worker(0, 20, false)'), 'fenced', 'an unknown worker is fenced';
@@ -78,9 +74,9 @@ subtest 'mark_worker_dead releases the runs of the worker, counted or not' => su
         my $worker = $play->worker;
         my @runs = map { $play->run($play->thread) } 1 .. 3;
         $play->claim($worker);
-        is mark_dead($worker, "$counted"), 3;
+        is mark_dead($worker, $counted), 3;
         is_deeply [ $session->query("select distinct state, attempts, not_before is null from agent.run_queue") ],
-            [ [ 'ready', $counted eq 'true' ? 1 : 0, $counted eq 'true' ? 'f' : 't' ] ], "counted $counted";
+            [ [ 'ready', $counted eq 'true' ? 1 : 0, 't' ] ], "counted $counted";
         finish_all();
     }
 };
@@ -89,7 +85,7 @@ subtest 'mark_worker_dead releases runs up to its limit and can be called again'
     my $worker = $play->worker;
     $play->run($play->thread) for 1 .. 205;
     is scalar $play->claim($worker, limit => 300), 205;
-    is_deeply [ map { mark_dead($worker, "true") } 1 .. 4 ], [ 100, 100, 5, 0 ];
+    is_deeply [ map { mark_dead($worker, 'true') } 1 .. 4 ], [ 100, 100, 5, 0 ];
     finish_all();
 };
 
@@ -100,7 +96,7 @@ subtest 'a run lost with its worker three times ends in error worker_lost' => su
         my $worker = $play->worker(node => 'host7');
         $session->query('update agent.run_queue set not_before = null');
         is scalar $play->claim($worker), 1;
-        mark_dead($worker, "true");
+        mark_dead($worker, 'true');
     }
     my $error = $play->body('get_run', $thread, $run)->{error};
     is $error->{error}, 'worker_lost';
@@ -142,7 +138,7 @@ subtest 'sweeps release a large backlog in batches, also after an interrupted re
     my $worker = $play->worker;
     $play->run($play->thread) for 1 .. 250;
     $play->claim($worker, limit => 300);
-    mark_dead($worker, "true");
+    mark_dead($worker, 'true');
     my @released;
     push @released, sweep() while !@released || $released[-1];
     is_deeply \@released, [ 100, 50, 0 ];
@@ -151,7 +147,7 @@ subtest 'sweeps release a large backlog in batches, also after an interrupted re
 
 subtest 'dead workers are deleted after a week' => sub {
     my $worker = $play->worker;
-    mark_dead($worker, "true");
+    mark_dead($worker, 'true');
     sweep();
     is $session->value("select count(*) from agent.workers where worker_id = $worker"), 1;
     $session->query("update agent.workers set dead_at = dead_at - interval '8 days' where worker_id = $worker");
@@ -164,7 +160,7 @@ subtest 'mark_worker_dead waits for a claim and releases the claimed runs' => su
     my $run = $play->run($play->thread);
     my @sessions = map { $db->session } 1, 2;
     $sessions[0]->query('begin');
-    is scalar $sessions[0]->query("select run_id from agent.claim_runs($worker, '{agent}', 9, 0, 1000000, 16)"), 1;
+    is scalar $sessions[0]->query("select run_id from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', 9, 1000000, 16)"), 1;
     $sessions[1]->send("select outcome from agent.mark_worker_dead($worker, false, 100)");
     $sessions[0]->query('commit');
     is $sessions[1]->receive, 'requeued';

@@ -19,7 +19,7 @@
 
 #include <libpq-fe.h>
 
-#define ACCOUNT      "00000000-0000-0000-0000-000000000001"
+#define DEPLOYMENT   "00000000-0000-0000-0000-000000000001"
 #define ASSISTANT    "fe096781-5601-53d2-b2f6-0d3403f7e9ca"
 #define THREAD_COUNT 40
 #define CLAIM_MAX    6
@@ -27,7 +27,7 @@
 #define THIEF_COUNT  3
 #define BATCH_BYTES  65536
 
-/* A run as one attempt of it sees it. */
+/* One attempt of a run, as its worker knows it. */
 typedef struct attempt_t {
     char run_id[37];
     int epoch;
@@ -104,11 +104,12 @@ static void pause_at_random(unsigned *seed)
 static void claim_runs(worker_t *worker)
 {
     const char *params[1] = {worker->worker_id};
-    PGresult *result = query(
-        worker->conn,
-        "select run_id, epoch, last_event_seq"
-        " from agent.claim_runs($1, '{agent}', 6, 0, 1000000, 16)",
-        1, params);
+    PGresult *result = query(worker->conn,
+                             "select run_id, epoch, last_event_seq"
+                             " from agent.claim_runs($1, '{" DEPLOYMENT
+                             "}', '{agent}', '{0}', 6,"
+                             " 1000000, 16)",
+                             1, params);
 
     worker->count = PQntuples(result);
     for (int i = 0; i < worker->count; i++) {
@@ -136,7 +137,7 @@ static void add_item(worker_t *worker, const attempt_t *attempt, long seq,
     }
     worker->used += (size_t)snprintf(
         worker->batch + worker->used, sizeof(worker->batch) - worker->used,
-        "%s{%s,\"a\":\"" ACCOUNT "\",\"r\":\"%s\",\"e\":%d,\"s\":%s}",
+        "%s{%s,\"d\":\"" DEPLOYMENT "\",\"r\":\"%s\",\"e\":%d,\"s\":%s}",
         worker->used > 1 ? "," : "", message, attempt->run_id, attempt->epoch,
         seq_text);
     if (worker->used >= sizeof(worker->batch) - 2) {
@@ -145,8 +146,8 @@ static void add_item(worker_t *worker, const attempt_t *attempt, long seq,
 }
 
 /*
- * Two events with tokens of their own, in one batch of two a checkpoint, and
- * the end when due. A batch of events only is protected by the queue row alone.
+ * Two events with new tokens, in every second batch a checkpoint, and the end
+ * when due. A batch of events only is protected by the queue row alone.
  */
 static long add_step(worker_t *worker, attempt_t *attempt)
 {
@@ -176,8 +177,8 @@ static long add_step(worker_t *worker, attempt_t *attempt)
     return token;
 }
 
-static void log_answer(worker_t *worker, const attempt_t *attempt, long token,
-                       const char *outcome)
+static void log_outcome(worker_t *worker, const attempt_t *attempt, long token,
+                        const char *outcome)
 {
     char line[256];
 
@@ -218,7 +219,7 @@ static void save_steps(worker_t *worker)
 
             if (attempt->open
                 && !strcmp(attempt->run_id, PQgetvalue(result, row, 0))) {
-                log_answer(worker, attempt, token[i], outcome);
+                log_outcome(worker, attempt, token[i], outcome);
                 attempt->next_seq += 2;
                 attempt->open = !strcmp(outcome, "saved")
                     && *PQgetvalue(result, row, 2) == 'f';
@@ -259,10 +260,10 @@ static void start_worker(worker_t *worker, unsigned seed)
     worker->seed = seed;
     worker->conn = connect_database();
     worker->log = connect_database();
-    result = query(
-        worker->conn,
-        "select agent.register_worker('n', 'b', 1, 1, 6, 600, '{agent}')", 0,
-        NULL);
+    result = query(worker->conn,
+                   "select worker_id from agent.register_worker('n', 'b', 1, "
+                   "1, 6, 600, '{default}', '{agent}')",
+                   0, NULL);
     snprintf(worker->worker_id, sizeof(worker->worker_id), "%s",
              PQgetvalue(result, 0, 0));
     PQclear(result);
@@ -298,14 +299,14 @@ static void create_runs(PGconn *conn)
 
     for (int i = 0; i < THREAD_COUNT; i++) {
         snprintf(sql, sizeof(sql),
-                 "select agent.create_thread('" ACCOUNT "',"
+                 "select agent.create_thread('" DEPLOYMENT "',"
                  " md5('%d')::uuid, 'raise', '{}')",
                  i);
         PQclear(query(conn, sql, 0, NULL));
     }
     for (int i = 0; i < run_count; i++) {
         snprintf(sql, sizeof(sql),
-                 "select agent.create_run('" ACCOUNT "', md5('%d')::uuid,"
+                 "select agent.create_run('" DEPLOYMENT "', md5('%d')::uuid,"
                  " gen_random_uuid(), '" ASSISTANT "', 'agent', '{agent}',"
                  " 'enqueue', null, null, null,"
                  " '{\"webhook\":\"http://x/\"}')",
@@ -319,11 +320,11 @@ static void *run_thief(void *data)
 {
     static const char steal[] =
         "select count(*) filter (where r.outcome = 'requeued')"
-        " from (select worker_id, account_id, run_id, epoch"
+        " from (select worker_id, deployment_id, run_id, epoch"
         "         from agent.run_queue where state = 'leased'"
         "        order by random() limit 1) q,"
         " lateral agent.release_runs(q.worker_id, json_build_array("
-        "     json_build_object('a', q.account_id, 'r', q.run_id, 'e', "
+        "     json_build_object('d', q.deployment_id, 'r', q.run_id, 'e', "
         "q.epoch)),"
         "     false, 'stolen', null) r";
     PGconn *conn = connect_database();

@@ -39,7 +39,7 @@ none("agent.threads where status <> 'idle'", 'every thread is idle again');
 none('agent.runs r where (select count(*) from agent.usage_events u where u.run_id = r.run_id) <> 1',
     'every run ended once');
 none("agent.runs r where not exists (select from agent.webhook_outbox o
-    where o.run_id = r.run_id and o.body::json ->> 'status' = r.status)", 'and has its webhook');
+    where o.run_id = r.run_id and o.body::json ->> 'status' = r.status)", 'every ended run has its webhook');
 none("stress_log l where outcome = 'saved' and not exists (
     select from agent.run_events e where e.run_id = l.run_id and e.epoch = l.epoch and e.data = l.token::text)",
     'every acknowledged event is stored');

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A proxy between a supervisor and PostgreSQL. On request it breaks the
-# connection at one call of a function: before the server receives it, or after
-# it was committed, but before the supervisor receives the result.
+# connection at one call of a function: before the server receives the call, or
+# before the supervisor receives the result.
 package TestProxy;
 use strict;
 use warnings;
@@ -23,7 +23,7 @@ sub new {
     chmod 0777, $path or croak "$path: $!";
     $self->{pid} = fork // croak "fork: $!";
     if (!$self->{pid}) {
-        # Nothing of the test's own may be cleaned up by this process.
+        # Without the cleanup that the test does at its end.
         eval { forward($listener, $pg->host . '/.s.PGSQL.5432', "$dir/lose") };
         warn $@ if $@;
         POSIX::_exit(0);
@@ -33,8 +33,8 @@ sub new {
 
 sub conninfo { return "host=$_[0]{dir} user=agent dbname=agent connect_timeout=30" }
 
-# lose('answer' | 'request', NAME, sub { what causes the call }): loses that of
-# the next call of agent.NAME; returns when it was.
+# lose('request' | 'result', NAME, sub { causes the call }): loses that part of
+# the next call of agent.NAME, and returns then.
 sub lose {
     my ($self, $part, $name, $cause) = @_;
     open my $out, '>', "$self->{dir}/lose.new" or croak "$self->{dir}: $!";
@@ -63,7 +63,7 @@ sub forward {
             my $got = sysread $socket, my $bytes, 65536;
             my $cut = $is_lost{$socket};
             if ($got && $is_client{$socket} && $bytes =~ /agent\.(\w+)\(/) {
-                $is_lost{$peer} = 1 if wanted($lose) eq "answer $1";
+                $is_lost{$peer} = 1 if wanted($lose) eq "result $1";
                 $cut = 1 if wanted($lose) eq "request $1";
             }
             if (!$got || $cut) {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# A supervisor of its own for a test, on a private cluster, its runner the
-# scripted one of this folder.
+# Starts a supervisor for a test, on a private cluster and with the scripted
+# runner of this folder; creates runs and waits for them.
 package TestSupervisor;
 use strict;
 use warnings;
 use AgentTest::Database;
-use AgentTest::Env qw(root variant build_dir is_root is_sanitized server_user slurp);
+use AgentTest::Env qw(root variant build_dir is_root is_sanitized is_counted server_user slurp);
 use AgentTest::Postgres;
 use AgentTest::Process qw(children_of descendants_of);
 use AgentTest::Wait;
@@ -21,16 +21,17 @@ use POSIX qw(WNOHANG mkfifo);
 use Socket qw(SOCK_DGRAM);
 
 our @EXPORT = qw(start_cluster create_thread create_run create_each create_all create_runs run_field
-    status_of quoted wait_status wait_final wait_all_final wait_events events_of make_gate open_gate uuid build
-    program fast_timing start_listener listen_once);
+    status_of error_of attempts_of quoted wait_status wait_final wait_all_final wait_events events_of
+    make_gate open_gate release_lock wait_blocked uuid build program fast_timing start_listener
+    listen_once);
 
-our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
+our $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
 
 # The user of runners, when the tests are run by root.
 my $RUNNER_USER = 'nobody';
 my %running;
 
-# The logs of a file are kept when a test of it fails or a wait gives up.
+# All logs are kept when a test of the file fails or wait_for gives up.
 my $has_failed;
 my $say_error = $SIG{__DIE__};
 $SIG{__DIE__} = sub {
@@ -40,7 +41,7 @@ $SIG{__DIE__} = sub {
 };
 
 sub has_failed {
-    # Test::More is gone then; END has asked it.
+    # Test::More is gone then; END has called this before.
     return $has_failed if ${^GLOBAL_PHASE} eq 'DESTRUCT';
     $has_failed ||= !Test::More->builder->is_passing;
     return $has_failed;
@@ -50,14 +51,14 @@ sub has_failed {
 
 sub program { return build_dir() . "/supervisor/$_[0]" }
 
-# Brings the programs of this folder up to date.
+# Builds programs of this folder that are not up to date.
 sub build {
     my @programs = map { ".build/" . variant() . "/supervisor/$_" } @_;
-    # Not a sub-make of the one that may have started the tests.
+    # The tests may have been started by make: this is not a sub-make of it.
     local @ENV{qw(MAKEFLAGS MAKELEVEL)};
     my @command = ('make', '-s', '-f', 'Makefile.apxs', 'VARIANT=' . variant(), @programs);
     chdir root() or croak root() . ": $!";
-    # Test files run at the same time; make must not.
+    # Several test files may run at the same time, but only one make.
     make_path(build_dir());
     open my $lock, '>>', build_dir() . '/supervisor.lock' or croak "supervisor.lock: $!";
     flock $lock, LOCK_EX or croak "flock: $!";
@@ -84,8 +85,9 @@ sub start_cluster {
 
 # ---- the supervisor ----
 
-# start($cluster, more of its configuration): within => words of a command that
-# executes the rest of its command line.
+# start($cluster, members of standalone.c's configuration ...), and
+# life_pipe => [read end, write end]; within => [words of a command that
+# executes the rest of its command line].
 sub start {
     my ($class, $pg, %config) = @_;
     my $dir = tempdir('/tmp/agent-test-sv.XXXXXX', CLEANUP => 0);
@@ -145,6 +147,12 @@ sub wait_ready {
     return $self->wait_log(qr/AGT0320/);
 }
 
+# Waits until so many runners have become ready since the start.
+sub wait_runners {
+    my ($self, $count) = @_;
+    return wait_for("$count runners to be ready", sub { $count <= (() = $self->log_text =~ /AGT0330/g) });
+}
+
 sub spawner_pid { my ($pid) = children_of($_[0]{pid}); return $pid }
 
 sub runner_pids {
@@ -159,6 +167,29 @@ sub wake {
     my $socket = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $self->{wake})
         or croak "$self->{wake}: $!";
     return $socket->send($byte // 'R');
+}
+
+# Creates runs as create_each does, and waits until each has sent an event; the
+# first one is `metadata`, which the supervisor writes.
+sub start_runs {
+    my ($self, $count, @run) = @_;
+    my @runs = create_each($count, @run);
+    $self->wake;
+    wait_events('all runs to begin', 2, @runs);
+    return @runs;
+}
+
+sub start_run {
+    my ($self, @run) = @_;
+    return ($self->start_runs(1, @run))[0];
+}
+
+# Cancels runs, with the action interrupt.
+sub cancel {
+    my ($self, @runs) = @_;
+    sql("select x.code from agent.runs r cross join lateral agent.cancel_run('$DEPLOYMENT', r.thread_id, r.run_id, "
+        . "'interrupt') x where r.run_id in (" . quoted(@runs) . ')');
+    return $self->wake('C');
 }
 
 sub signal {
@@ -198,6 +229,7 @@ sub DESTROY {
     my ($self) = @_;
     return if $self->{owner} != $$;
     local ($?, $@, $!);
+    end_counted($self) if is_counted() && !$self->{ended};
     if (!$self->{ended}) {
         kill_all($self->{pid});
         waitpid $self->{pid}, 0;
@@ -213,6 +245,15 @@ sub DESTROY {
     return;
 }
 
+# Ends as a stop of httpd ends it.
+sub end_counted {
+    my ($self) = @_;
+    kill CONT => $self->{pid}, descendants_of($self->{pid});
+    $self->signal('TERM');
+    eval { $self->wait_exit(10) };
+    return;
+}
+
 # A sanitizer's report fails the test that caused it.
 sub report_sanitizer {
     my ($self) = @_;
@@ -224,7 +265,8 @@ sub report_sanitizer {
     return;
 }
 
-# With their processes: one that a test has stopped would not end by itself.
+# Kills their runners and spawners too: one that a test has stopped would not
+# end by itself.
 sub kill_all {
     my (@supervisors) = @_;
     return kill KILL => map { ($_, descendants_of($_)) } @supervisors;
@@ -247,12 +289,12 @@ sub uuid {
 
 sub create_thread {
     my ($thread) = @_;
-    return sql("select code from agent.create_thread('$ACCOUNT', '$thread', 'raise', '{}')");
+    return sql("select code from agent.create_thread('$DEPLOYMENT', '$thread', 'raise', '{}')");
 }
 
 # create_run({ do => ... } [, thread => id, strategy => ..., webhook => url]):
-# the run's id. pad => N makes the input that much longer, objects => N gives it
-# so many empty ones; request => {...} has more fields of the request.
+# the run's id. pad => N makes the input N bytes longer, objects => N adds N empty
+# objects to it; request => {...} adds fields to the request.
 sub create_run { return create_each(1, @_) }
 
 # Creates that many runs, each on a thread of its own; returns their ids.
@@ -261,13 +303,13 @@ sub create_each {
     return create_all(map { [@run] } 1 .. $count);
 }
 
-# Arguments of create_run in each: creates these runs one after the other.
+# create_all([arguments of create_run], ...): creates these runs in this order.
 sub create_all {
     my (@runs, @statements);
     for (@_) {
         my ($input, %args) = @{$_};
         my $thread = $args{thread} // uuid();
-        push @statements, "select code from agent.create_thread('$ACCOUNT', '$thread', 'raise', '{}')" if !$args{thread};
+        push @statements, "select code from agent.create_thread('$DEPLOYMENT', '$thread', 'raise', '{}')" if !$args{thread};
         push @runs, uuid();
         push @statements, create_statement($runs[-1], $thread, $input, %args);
     }
@@ -289,11 +331,12 @@ sub create_statement {
         . ($args{pad} // 0) . '))::json';
     my $strategy = $args{strategy} // 'reject';
     my $graph = $args{graph} // 'agent';
-    return "select code from agent.create_run('$ACCOUNT', '$thread', '$run', '" . uuid()
+    return "select code from agent.create_run('$DEPLOYMENT', '$thread', '$run', '" . uuid()
         . "', '$graph', array['$graph'], '$strategy', '', null, null, $request)";
 }
 
-# Many runs at once, each on its own thread, in one transaction.
+# Creates many runs, each on its own thread, in one transaction; returns their
+# number.
 sub create_runs {
     my ($count, $input) = @_;
     my $request = literal(encode_json({ input => $input }));
@@ -303,10 +346,10 @@ sub create_runs {
               from generate_series(1, $count)
         ), c as materialized (
             select k.*, x.code
-              from k cross join lateral agent.create_thread('$ACCOUNT', k.t, 'raise', '{}') x
+              from k cross join lateral agent.create_thread('$DEPLOYMENT', k.t, 'raise', '{}') x
         )
         select count(*)
-          from c cross join lateral agent.create_run('$ACCOUNT', c.t, c.r, c.a, 'agent',
+          from c cross join lateral agent.create_run('$DEPLOYMENT', c.t, c.r, c.a, 'agent',
                    array['agent'], 'reject', case when c.code = 'ok' then '' end, null, null,
                    $request) x
          where x.code = 'ok'
@@ -319,6 +362,10 @@ sub run_field {
 }
 
 sub status_of { return run_field($_[0], 'status') }
+sub error_of  { return run_field($_[0], "error->>'error'") }
+
+# The counted attempts of runs that have ended: those of the one with most.
+sub attempts_of { return sql('select max(attempts) from agent.usage_events where run_id in (' . quoted(@_) . ')') }
 
 sub wait_final {
     my ($run, $seconds) = @_;
@@ -331,12 +378,12 @@ sub wait_final {
 sub wait_status {
     my ($run, $status, $seconds) = @_;
     my $got = wait_final($run, $seconds);
-    return Test::More::is($got, $status, "the run ends as $status");
+    return Test::More::is($got, $status, "the run ends with status $status");
 }
 
 sub quoted { return join ', ', map { "'$_'" } @_ }
 
-# Waits until each of the runs has so many events, with one query for all.
+# Waits until each of the runs has $count events, with one query for all.
 sub wait_events {
     my ($what, $count, @runs) = @_;
     my $list = quoted(@runs);
@@ -347,7 +394,7 @@ sub wait_events {
     return;
 }
 
-# Waits until all of the runs have ended as $status.
+# Waits until all of the runs have ended, and tests that they have this status.
 sub wait_all_final {
     my ($status, @runs) = @_;
     my $list = quoted(@runs);
@@ -355,7 +402,7 @@ sub wait_all_final {
         sql("select count(*) from agent.runs where finished_at is not null and run_id in ($list)") == @runs;
     }, 600);
     return Test::More::is(sql("select count(*) from agent.runs where status = '$status' and run_id in ($list)"),
-        scalar @runs, "all runs end as $status");
+        scalar @runs, "all runs end with status $status");
 }
 
 # [event, data] pairs in order; dies when a number is missing.
@@ -368,6 +415,22 @@ sub events_of {
         push @events, [ $event, length $data ? Cpanel::JSON::XS->new->allow_nonref->decode($data) : undef ];
     }
     return @events;
+}
+
+# ---- locks and gates ----
+
+# Ends what hold_lock() began.
+sub release_lock {
+    my ($lock) = @_;
+    return close($lock) || croak 'psql failed';
+}
+
+# Waits until a statement that calls agent.NAME waits for a lock.
+sub wait_blocked {
+    my ($name) = @_;
+    return wait_for("$name to wait for a lock", sub {
+        sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%agent.$name(%'");
+    });
 }
 
 # A gate: a run with { do => 'gate', path => ... } ends when it is opened.

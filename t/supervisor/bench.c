@@ -3,16 +3,15 @@
 /*
  * Measures a running supervisor against the database alone, without HTTP.
  *
- *   bench CONNINFO WAKE latency COUNT INPUT   create -> notified that it is
- * final bench CONNINFO WAKE rate COUNT INPUT      COUNT runs made, then
- * executed
+ *   bench CONNINFO WAKE latency|rate COUNT INPUT
  *
- * INPUT is the run's input, JSON without apostrophes: {"do":"noop"} for the
- * scripted runner of this folder.
+ * INPUT is the input of the runs, JSON without apostrophes: {"do":"noop"} for
+ * the scripted runner of this folder.
  *
- * latency runs one after the other and prints p50, p90, p99 and the longest.
- * rate makes all runs first and wakes the supervisor then; its figure is runs
- * a second from that moment to the last final status.
+ * latency creates one run after the other and prints p50, p90, p99 and the
+ * longest time from its creation to the notification of its end. rate creates
+ * all runs, wakes the supervisor then, and prints the runs that end in a
+ * second.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@
 
 #include <libpq-fe.h>
 
-#define ACCOUNT "00000000-0000-0000-0000-000000000001"
+#define DEPLOYMENT "00000000-0000-0000-0000-000000000001"
 
 static double now_ms(void)
 {
@@ -74,12 +73,12 @@ static int open_wake(const char *path)
 static void wake(int fd)
 {
     if (send(fd, "R", 1, MSG_DONTWAIT) < 0) {
-        /* The claim each second finds it. */
+        /* The claim of each second finds the run. */
         return;
     }
 }
 
-/* Makes a thread and a run; the run's id in out. */
+/* Creates a thread and a run; out: the id of the run. */
 static void create_run(PGconn *conn, const char *input, char out[40])
 {
     char sql[2048];
@@ -89,9 +88,9 @@ static void create_run(PGconn *conn, const char *input, char out[40])
              "with k as materialized (select gen_random_uuid() as t, "
              "gen_random_uuid() as r, gen_random_uuid() as a), "
              "c as materialized (select x.code from k, "
-             "agent.create_thread('" ACCOUNT "', k.t, 'raise', '{}') x) "
+             "agent.create_thread('" DEPLOYMENT "', k.t, 'raise', '{}') x) "
              "select k.r, x.code from k, c, lateral (select * from "
-             "agent.create_run('" ACCOUNT "', k.t, k.r, k.a, 'agent', "
+             "agent.create_run('" DEPLOYMENT "', k.t, k.r, k.a, 'agent', "
              "array['agent'], 'reject', case when c.code = 'ok' then '' end, "
              "null, null, '{\"input\":%s}')) x",
              input);
@@ -112,7 +111,7 @@ static int is_final(PGconn *conn, const char *run_id)
 
     snprintf(sql, sizeof(sql),
              "select finished_at is not null from agent.runs "
-             "where account_id = '" ACCOUNT "' and run_id = '%s'",
+             "where deployment_id = '" DEPLOYMENT "' and run_id = '%s'",
              run_id);
     result = query(conn, sql);
     final = PQgetvalue(result, 0, 0)[0] == 't';
@@ -120,7 +119,7 @@ static int is_final(PGconn *conn, const char *run_id)
     return final;
 }
 
-/* As a joining request does: query, wait for a notification, query again. */
+/* Waits as a join does: queries, waits for a notification, queries again. */
 static void join(PGconn *conn, PGconn *listener, const char *run_id)
 {
     while (!is_final(conn, run_id)) {
@@ -194,7 +193,7 @@ static void measure_rate(const char *conninfo, int wake_fd, int count,
     char run_id[40];
     double begun, took;
 
-    /* In one transaction, so that nothing can be claimed before all exist. */
+    /* In one transaction: no run is claimed before all exist. */
     PQclear(query(conn, "begin"));
     for (int i = 0; i < count; i++) {
         create_run(conn, input, run_id);

@@ -12,89 +12,80 @@ use TestSupervisor;
 my $pg = start_cluster();
 my $sv = TestSupervisor->start($pg, timing_ms => fast_timing());
 $sv->wait_ready;
-my $account = $TestSupervisor::ACCOUNT;
-
-sub start_run {
-    my (@args) = @_;
-    my $run = create_run(@args);
-    $sv->wake;
-    wait_for('it to run', sub { events_of($run) == 2 });
-    return $run;
-}
+my $deployment = $TestSupervisor::DEPLOYMENT;
 
 sub cancel_run {
     my ($run, $action) = @_;
     my $thread = run_field($run, 'thread_id');
-    my $code = sql("select code from agent.cancel_run('$account', '$thread', '$run', '$action')");
+    my $code = sql("select code from agent.cancel_run('$deployment', '$thread', '$run', '$action')");
     $sv->wake('C');
     return $code;
 }
 
 subtest 'cancel: a run ends as interrupted and keeps its checkpoints' => sub {
-    my $run = start_run({ do => 'hang' });
-    is cancel_run($run, 'interrupt'), 'ok', 'is accepted';
+    my $run = $sv->start_run({ do => 'hang' });
+    is cancel_run($run, 'interrupt'), 'ok', 'the cancellation is accepted';
     wait_status($run, 'interrupted');
-    is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'its checkpoint is kept';
+    is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'the checkpoint of the cancelled run is kept';
 };
 
-subtest 'cancel: it takes effect without a datagram' => sub {
-    my $run = start_run({ do => 'hang' });
+subtest 'cancel: takes effect without a datagram' => sub {
+    my $run = $sv->start_run({ do => 'hang' });
     my $thread = run_field($run, 'thread_id');
-    sql("select code from agent.cancel_run('$account', '$thread', '$run', 'interrupt')");
+    sql("select code from agent.cancel_run('$deployment', '$thread', '$run', 'interrupt')");
     wait_status($run, 'interrupted');
 };
 
-subtest 'cancel: rollback deletes the run' => sub {
-    my $run = start_run({ do => 'hang' });
-    is cancel_run($run, 'rollback'), 'ok', 'is accepted';
+subtest 'cancel: the action rollback deletes the run' => sub {
+    my $run = $sv->start_run({ do => 'hang' });
+    is cancel_run($run, 'rollback'), 'ok', 'the rollback is accepted';
     wait_for('the run to be gone', sub { sql("select count(*) from agent.runs where run_id = '$run'") == 0 });
-    pass 'the run is gone';
+    pass 'the run is deleted';
 };
 
-subtest 'cancel: a run that ignores it ends as interrupted, its runner is replaced' => sub {
-    my $run = start_run({ do => 'stuck' });
-    my $other = start_run({ do => 'hang' });
+subtest 'cancel: the runner of a run that ignores it is replaced' => sub {
+    my $run = $sv->start_run({ do => 'stuck' });
+    my $other = $sv->start_run({ do => 'hang' });
     cancel_run($run, 'interrupt');
     wait_status($run, 'interrupted');
     $sv->wait_log(qr/AGT0342: runner \d+ did not end run $run/);
-    is sql("select count(*) from agent.run_queue where run_id = '$run'"), 0, 'it is not attempted again';
-    wait_for('the runner to be replaced, its other run to continue on another runner',
-        sub { events_of($other) >= 3 });
+    is sql("select count(*) from agent.run_queue where run_id = '$run'"), 0, 'the cancelled run is not attempted again';
+    wait_for('the other run to continue on another runner', sub { events_of($other) >= 3 });
     is sql("select attempts from agent.run_queue where run_id = '$other'"), 1,
-        'which does not count as an attempt';
+        'the attempt of the other run is not counted';
     cancel_run($other, 'interrupt');
     wait_status($other, 'interrupted');
 };
 
 subtest 'cancel: a run whose runner dies is not attempted again' => sub {
-    my $run = start_run({ do => 'stuck' });
+    my $run = $sv->start_run({ do => 'stuck' });
     my ($pid) = map { $_->[1]{pid} } (events_of($run))[1];
     cancel_run($run, 'interrupt');
     kill KILL => $pid;
     wait_status($run, 'interrupted');
-    is sql("select attempts from agent.usage_events where run_id = '$run'"), 1, 'one attempt';
+    is attempts_of($run), 1, 'the cancelled run has one attempt';
 };
 
-subtest 'strategy interrupt: the new run interrupts the running one' => sub {
-    my $run = start_run({ do => 'hang' });
+subtest 'strategy interrupt: a new run interrupts the one that executes' => sub {
+    my $run = $sv->start_run({ do => 'hang' });
     my $next = create_run({ do => 'noop' }, thread => run_field($run, 'thread_id'), strategy => 'interrupt');
     $sv->wake('C');
     wait_status($run, 'interrupted');
     wait_status($next, 'success');
 };
 
-subtest 'delete thread: its running run ends, its runner goes on' => sub {
-    my $run = start_run({ do => 'hang' });
+subtest 'delete thread: its run ends, its runner continues' => sub {
+    my $run = $sv->start_run({ do => 'hang' });
     my $thread = run_field($run, 'thread_id');
     my $before = $sv->log_text;
-    is sql("select code from agent.delete_thread('$account', '$thread')"), 'ok', 'deleted';
+    is sql("select code from agent.delete_thread('$deployment', '$thread')"), 'ok', 'the thread is deleted';
     $sv->wake('C');
     $sv->wait_log(qr/AGT0343: run $run .* is no longer leased to this worker/);
     my $after = create_run({ do => 'noop' });
     $sv->wake;
     wait_status($after, 'success');
-    unlike substr($sv->log_text, length $before), qr/AGT033[12]/, 'the runner was not killed';
-    is sql("select count(*) from agent.run_events where run_id = '$run'"), 0, 'no event of it is left';
+    unlike substr($sv->log_text, length $before), qr/AGT033[12]/, 'the runner is not killed';
+    is sql("select count(*) from agent.run_events where run_id = '$run'"), 0, 'no event of the run is left';
 };
 
 is $sv->stop, 0, 'the supervisor exits with status 0';

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Killed processes: their runs are soon executed by others.
+# Killed processes: other ones soon execute their runs.
 use strict;
 use warnings;
 use FindBin;
@@ -17,138 +17,123 @@ sub pipes_of {
     return scalar grep { (readlink($_) // '') =~ /^pipe:/ } glob "/proc/$pid/fd/*";
 }
 
-subtest 'kill -9 of a runner: its runs are executed by others' => sub {
+subtest 'kill -9 of a runner: other runners execute its runs' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2);
     $sv->wait_ready;
-    wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
+    $sv->wait_runners(2);
     my $gate = make_gate();
-    my @runs = create_each(4, { do => 'gate', path => $gate });
-    $sv->wake;
-    wait_events('all to run', 2, @runs);
+    my @runs = $sv->start_runs(4, { do => 'gate', path => $gate });
     my ($victim) = map { $_->[1]{pid} } grep { $_->[0] eq 'custom' } events_of($runs[0]);
     my @lost = grep { (events_of($_))[1][1]{pid} == $victim } @runs;
-    cmp_ok scalar @lost, '<', 4, 'the runs are distributed';
+    cmp_ok scalar @lost, '<', 4, 'each runner executes some of the runs';
     kill KILL => $victim;
     wait_for('its runs to be ready again', sub {
         sql("select count(*) from agent.run_queue where state = 'ready' or epoch > 1") == @lost;
     });
-    wait_events('their second attempts', 4, @lost);
+    wait_events('the lost runs to begin again', 4, @lost);
     open_gate($gate);
     wait_all_final('success', @runs);
     my %attempts = map { split /\t/ } sql('select run_id, attempts from agent.usage_events');
     is_deeply [ map { $attempts{$_} } @lost ], [ map { @lost > 1 ? 1 : 2 } @lost ],
-        'an attempt is counted for a run that was alone on it';
+        'an attempt is counted only for a run that was alone on the runner';
     is scalar(grep { $_ == 1 } @attempts{ grep { my $run = $_; !grep { $_ eq $run } @lost } @runs }), 4 - @lost,
-        'and for none of the others';
+        'no attempt is counted for the runs of the other runner';
     is_deeply [ map { $_->[0] } events_of($lost[0]) ], [qw(metadata custom metadata custom)],
-        'each attempt begins with metadata and numbers go on';
+        'each attempt begins with metadata, and event numbers continue';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'kill -9 of a runner: runs that were claimed for its slots are requeued' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2, slots => 2, lease_sec => 240);
     $sv->wait_ready;
-    wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
+    $sv->wait_runners(2);
     # The claim waits for this lock.
-    open my $lock, '|-', 'psql', '-Xq', '-o', '/dev/null' or die "psql: $!\n";
-    print {$lock} "begin; select 1 from agent.workers for update;\n";
-    $lock->flush;
-    wait_for('the lock', sub { sql("select count(*) from pg_stat_activity "
-        . "where state = 'idle in transaction' and query like '%workers for update%'") });
+    my $lock = hold_lock('select from agent.workers for update');
     my $gate = make_gate();
     my @runs = create_each(4, { do => 'gate', path => $gate });
     $sv->wake;
-    wait_for('the claim to wait', sub { sql("select count(*) from pg_stat_activity "
-        . "where wait_event_type = 'Lock' and query like '%claim_runs%'") });
+    wait_blocked('claim_runs');
     my ($victim, $other) = $sv->runner_pids;
     my ($spawner, $pipes) = ($sv->spawner_pid, pipes_of($sv->pid));
-    # No other runner is started for now.
+    # A stopped spawner starts no other runner.
     kill STOP => $spawner;
     kill KILL => $victim;
-    wait_for('the supervisor to make another', sub { pipes_of($sv->pid) > $pipes });
-    close $lock or die "psql failed\n";
-    wait_for('those without a slot to be released', sub { 2 == (() = $sv->log_text =~ /AGT0346.*requeued/g) });
+    wait_for('the supervisor to request another one', sub { pipes_of($sv->pid) > $pipes });
+    release_lock($lock);
+    wait_for('the runs without a slot to be released', sub { 2 == (() = $sv->log_text =~ /AGT0346.*requeued/g) });
     kill CONT => $spawner;
-    wait_events('all to run', 2, @runs);
+    wait_events('all runs to begin', 2, @runs);
     my %runs_of;
     $runs_of{ (events_of($_))[1][1]{pid} }++ for @runs;
     is $runs_of{$other}, 2, 'the other runner gets no more runs than it has slots';
     open_gate($gate);
     wait_all_final('success', @runs);
-    is sql("select max(attempts) from agent.usage_events where run_id in ('" . join("', '", @runs) . "')"), 1,
-        'and no attempt is counted';
+    is attempts_of(@runs), 1, 'each run ends at its first attempt';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'runs do not wait for a killed runner whose end is not reported' => sub {
     my $sv = TestSupervisor->start($pg, runners => 2);
     $sv->wait_ready;
-    wait_for('both runners', sub { 2 == (() = $sv->log_text =~ /AGT0330/g) });
-    my $run = create_run({ do => 'hang', once => 1 });
-    $sv->wake;
-    wait_for('it to run', sub { events_of($run) == 2 });
+    $sv->wait_runners(2);
+    my $run = $sv->start_run({ do => 'hang', once => 1 });
     my $spawner = $sv->spawner_pid;
     kill STOP => $spawner;
     kill KILL => (events_of($run))[1][1]{pid};
     wait_status($run, 'success');
-    is sql("select attempts from agent.usage_events where run_id = '$run'"), 2, 'by the other one';
+    is attempts_of($run), 2, 'the run succeeds at its second attempt, on the other runner';
     kill CONT => $spawner;
     $sv->wait_log(qr/AGT0331/);
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'kill -9 of the supervisor: its processes end, the next one executes its runs' => sub {
-    # With so long a lease only the next supervisor of the host releases the run.
+subtest 'kill -9 of the supervisor: its processes end, the next supervisor executes its runs' => sub {
+    # A lease that does not expire: only the next supervisor of the host can
+    # release the run.
     my $sv = TestSupervisor->start($pg, lease_sec => 600);
     $sv->wait_ready;
-    my $run = create_run({ do => 'child', once => 1 });
-    $sv->wake;
-    wait_for('it to run', sub { events_of($run) == 2 });
-    my @family = ($sv->spawner_pid, $sv->runner_pids, (events_of($run))[1][1]{pid});
-    is scalar @family, 3, 'there are a spawner, a runner and a process that it started';
+    my $run = $sv->start_run({ do => 'child', once => 1 });
+    my @processes = ($sv->spawner_pid, $sv->runner_pids, (events_of($run))[1][1]{pid});
+    is scalar @processes, 3, 'there are a spawner, a runner and a process that the runner started';
     $sv->stop('KILL');
-    wait_for('all to end', sub { !grep { is_alive($_) } @family });
+    wait_for('all processes to end', sub { !grep { is_alive($_) } @processes });
     is sql('select state from agent.run_queue'), 'leased', 'the run is still leased';
     $sv->launch;
     $sv->{ended} = 0;
     $sv->wait_log(qr/AGT0321: worker \d+ of this host/);
     wait_status($run, 'success');
-    is sql("select attempts from agent.usage_events where run_id = '$run'"), 2, 'by the next supervisor';
+    is attempts_of($run), 2, 'the run succeeds at its second attempt';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
 subtest 'processes that a runner started end with it' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
-    my $run = create_run({ do => 'child', once => 1 });
-    $sv->wake;
-    wait_for('it to run', sub { events_of($run) == 2 });
+    my $run = $sv->start_run({ do => 'child', once => 1 });
     my $child = (events_of($run))[1][1]{pid};
     kill KILL => $sv->runner_pids;
-    wait_for('its child to end', sub { !is_alive($child) });
+    wait_for('the child of the runner to end', sub { !is_alive($child) });
     wait_status($run, 'success');
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'kill -9 of the spawner: the supervisor exits with 1, runs are released' => sub {
+subtest 'kill -9 of the spawner: the supervisor exits with status 1, runs are released' => sub {
     my ($sv, $run);
     # Repeated when the machine stalls during the final writes (AGT0353).
     for my $try (1 .. 10) {
         sql('delete from agent.run_queue');
         $sv = TestSupervisor->start($pg);
         $sv->wait_ready;
-        $run = create_run({ do => 'hang' });
-        $sv->wake;
-        wait_for('it to run', sub { events_of($run) == 2 });
+        $run = $sv->start_run({ do => 'hang' });
         my @runners = $sv->runner_pids;
         kill KILL => $sv->spawner_pid;
-        is $sv->wait_exit >> 8, 1, 'the supervisor asks to be started again';
+        is $sv->wait_exit >> 8, 1, 'the supervisor exits with status 1';
         wait_for('the runner to end', sub { !grep { is_alive($_) } @runners });
         last if $sv->log_text !~ /AGT0353/;
     }
     is sql("select state || ' ' || attempts from agent.run_queue where run_id = '$run'"), 'ready 0',
         'the run is ready again, the attempt is not counted';
-    like $sv->log_text, qr/AGT0305/, 'the log says why';
+    like $sv->log_text, qr/AGT0305/, 'the end of the spawner is logged';
 };
 
 subtest 'a supervisor does not mark a living worker of its host dead' => sub {
@@ -156,7 +141,7 @@ subtest 'a supervisor does not mark a living worker of its host dead' => sub {
     $one->wait_ready;
     my $two = TestSupervisor->start($pg);
     $two->wait_ready;
-    unlike $two->log_text, qr/AGT0321/, 'no other worker was taken for dead';
+    unlike $two->log_text, qr/AGT0321/, 'no worker is marked dead';
     is $_->stop, 0, 'the supervisor exits with status 0' for $one, $two;
 };
 
@@ -164,13 +149,13 @@ subtest 'two machines of one name do not mark each other dead in turn' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
     my $own = sql("select max(worker_id) from agent.workers where state = 'live'");
-    my $twin = sql("select agent.register_worker('node-1', 'another boot', 1, 1, 10, 600, '{agent}')");
-    # As the other one would do: it takes our worker for a dead predecessor.
+    my $twin = sql("select worker_id from agent.register_worker('node-1', 'another boot', 1, 1, 10, 600, '{default}', '{agent}')");
+    # As the other one does, which takes this worker for a dead predecessor.
     sql("select agent.mark_worker_dead($own, true, 100)");
     $sv->wait_log(qr/AGT0322/);
     $sv->wait_log(qr/AGT0320.*AGT0320/s);
-    is sql("select state from agent.workers where worker_id = $twin"), 'live', 'the other one is alive';
-    like $sv->log_text, qr/AGT0327: worker $twin is of another machine/, 'and the log says what to do';
+    is sql("select state from agent.workers where worker_id = $twin"), 'live', 'the worker of the other machine is not marked dead';
+    like $sv->log_text, qr/AGT0327: worker $twin is of another machine/, 'the log names the other worker';
     is $sv->stop, 0, 'the supervisor exits with status 0';
     sql("delete from agent.workers where worker_id = $twin");
 };
@@ -179,29 +164,27 @@ subtest 'a worker that was declared dead stops at once and registers again' => s
     my $sv = TestSupervisor->start($pg, lease_sec => 8);
     $sv->wait_ready;
     sql('delete from agent.run_queue');
-    my $run = create_run({ do => 'hang', once => 1 });
-    $sv->wake;
-    wait_for('it to run', sub { events_of($run) == 2 });
+    my $run = $sv->start_run({ do => 'hang', once => 1 });
     my ($runner) = $sv->runner_pids;
     sql("select agent.mark_worker_dead(max(worker_id), true, 100) from agent.workers where state = 'live'");
     $sv->wait_log(qr/AGT0322/);
     wait_for('its runner to end', sub { !is_alive($runner) });
     wait_status($run, 'success');
-    is sql("select count(distinct epoch) from agent.run_events where run_id = '$run'"), 2, 'in a new lease';
+    is sql("select count(distinct epoch) from agent.run_events where run_id = '$run'"), 2, 'the run is executed again under a new lease';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'runs that end with their worker are notified' => sub {
+subtest 'runs that end because their worker was lost are notified' => sub {
     my $listener = start_listener();
-    my $lost = sql("select agent.register_worker('elsewhere', 'boot', 1, 1, 10, -60, '{agent}')");
+    my $lost = sql("select worker_id from agent.register_worker('elsewhere', 'boot', 1, 1, 10, -60, '{default}', '{agent}')");
     my $run = create_run({ do => 'noop' });
     my $thread = run_field($run, 'thread_id');
-    sql("select count(*) from agent.claim_runs($lost, '{agent}', 1, 0, 1000000, 16)");
-    sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '$thread', '$run', 'interrupt')");
+    sql("select count(*) from agent.claim_runs($lost, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', 1, 1000000, 16)");
+    sql("select code from agent.cancel_run('$TestSupervisor::DEPLOYMENT', '$thread', '$run', 'interrupt')");
     my $sv = TestSupervisor->start($pg);
     wait_status($run, 'interrupted');
-    wait_for('notifications of both', sub { my $ids = listen_once($listener); $ids =~ /$run/ && $ids =~ /$thread/ });
-    pass 'run and thread';
+    wait_for('notifications of run and thread', sub { my $ids = listen_once($listener); $ids =~ /$run/ && $ids =~ /$thread/ });
+    pass 'the run and its thread are notified';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

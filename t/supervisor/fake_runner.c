@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: */
 /*
- * A runner for tests: it does what a run's input tells it to, well or badly.
+ * A scripted runner for tests: the input of a run names its action.
  *
  * input.do: noop, step, stream (count, bytes), report, hang (ends when
- * cancelled), stuck (ignores that), gate (ends, perhaps with bytes, when the
- * FIFO `path` was opened and closed; unasked: without asking for credit), child
- * (hangs with a process of its own), and the hostile ones: see `actions` below.
- * input.once: only under the first lease, later ones are noop.
+ * cancelled), stuck (ignores that), gate (ends, perhaps after count and bytes,
+ * when the FIFO `path` was opened and closed), child (hangs, and starts a
+ * process), and the hostile ones: see `actions` below.
+ * input.without_credit: sends its bytes without requesting credit.
+ * input.once: later attempts are noop.
  * hello.graphs.*.start: never_ready or exit, for a runner that cannot start.
  */
 #include <errno.h>
@@ -23,6 +24,7 @@
 
 #include <json-c/json.h>
 
+#include "fake_graphs.h"
 #include "fake_process.h"
 
 #define IN_FD    3
@@ -41,8 +43,7 @@ typedef struct run_t {
     /* Polled until it hangs up; -1: none. */
     int gate;
     int stuck;
-    /* It sends long lines without credit. */
-    int is_unasked;
+    int without_credit;
 } run_t;
 
 static run_t runs[MAX_RUNS];
@@ -75,25 +76,6 @@ static void say(const char *format, ...)
     text[length] = '\n';
     put(text, (size_t)length + 1);
     free(text);
-}
-
-static const char *get(json_object *object, const char *key)
-{
-    json_object *value = NULL;
-
-    if (object != NULL) {
-        json_object_object_get_ex(object, key, &value);
-    }
-    return json_object_get_string(value);
-}
-
-static int get_int(json_object *object, const char *key, int fallback)
-{
-    json_object *value = NULL;
-
-    return json_object_object_get_ex(object, key, &value)
-        ? json_object_get_int(value)
-        : fallback;
 }
 
 /* ---- lines to the supervisor ---- */
@@ -150,11 +132,11 @@ static void say_bytes(run_t *run)
 
 static void pass_gate(run_t *run)
 {
-    if (run->bytes <= LONG_LINE / 2 || run->is_unasked) {
+    if (run->bytes <= LONG_LINE / 2 || run->without_credit) {
         say_bytes(run);
         return;
     }
-    /* 256: more than the rest of the line. */
+    /* 256 bytes are enough for the other members of the line. */
     say("{\"type\":\"want\",\"run_id\":\"%s\",\"epoch\":%d,\"bytes\":%d}",
         run->id, run->epoch, run->bytes + 256);
     if (run->gate >= 0) {
@@ -213,7 +195,7 @@ static void do_gate(run_t *run, json_object *input)
     do_hang(run, input);
 }
 
-/* Hangs with a child that watches nothing. */
+/* Hangs, with a child that does not end by itself. */
 static void do_child(run_t *run, json_object *input)
 {
     char data[64];
@@ -296,14 +278,25 @@ static void do_after_end(run_t *run, json_object *input)
     event(&copy, "custom", "1");
 }
 
-/* Sets the supervisor's own members, with space at the end of the line. */
+/* Sets the members that the supervisor adds, and ends the line with space. */
 static void do_imitate(run_t *run, json_object *input)
 {
-    say("{\"a\":[1,{\"r\":2}],\"r\":\"%s\",\"e\":9,\"s\":\"x\",\"m\":{},"
+    say("{\"d\":[1,{\"r\":2}],\"r\":\"%s\",\"e\":9,\"s\":\"x\",\"m\":{},"
         "\"type\":\"event\",\"run_id\":\"%s\",\"epoch\":%d,"
-        "\"event\":\"custom\",\"data\":{\"a\":1,\"s\":2} } \t\r",
+        "\"event\":\"custom\",\"data\":{\"d\":1,\"s\":2} } \t\r",
         get(input, "other"), run->id, run->epoch);
     end(run, "success");
+}
+
+static void do_ready_again(run_t *run, json_object *input)
+{
+    say("{\"type\":\"ready\",\"graphs\":{},\"slots\":1,"
+        "\"runtime\":{\"language\":\"c\"}}");
+}
+
+static void do_bad_pong(run_t *run, json_object *input)
+{
+    say("{\"type\":\"pong\",\"id\":\"1\"}");
 }
 
 typedef struct action_t {
@@ -311,6 +304,7 @@ typedef struct action_t {
     void (*act)(run_t *run, json_object *input);
 } action_t;
 
+/* Hangs with shared memory, which RLIMIT_DATA does not count. */
 static void do_share(run_t *run, json_object *input)
 {
     size_t size = (size_t)get_int(input, "bytes", 0);
@@ -338,9 +332,11 @@ static const action_t actions[] = {
     {"close", do_close},
     {"mute", do_mute},
     {"stderr", do_stderr},
-    {"share", do_share}, /* memory that no limit of its own counts; hangs */
+    {"share", do_share},
     {"after_end", do_after_end},
     {"imitate", do_imitate},
+    {"ready_again", do_ready_again},
+    {"bad_pong", do_bad_pong},
 };
 
 /* ---- lines from the supervisor ---- */
@@ -361,7 +357,13 @@ static void handle_hello(json_object *line)
         exit(3);
     }
     if (start == NULL || strcmp(start, "never_ready") != 0) {
-        say("{\"type\":\"ready\",\"graphs\":{},\"slots\":%d}", MAX_RUNS);
+        json_object *reports = describe_graphs(graphs);
+
+        say("{\"type\":\"ready\",\"graphs\":%s,\"slots\":%d,"
+            "\"runtime\":{\"language\":\"c\"}}",
+            json_object_to_json_string_ext(reports, JSON_C_TO_STRING_PLAIN),
+            MAX_RUNS);
+        json_object_put(reports);
     }
 }
 
@@ -378,7 +380,7 @@ static void handle_start(json_object *line)
     json_object_object_get_ex(line, "input", &input);
     run->bytes = get_int(input, "bytes", 0);
     run->count = get_int(input, "count", 0);
-    run->is_unasked = get(input, "unasked") != NULL;
+    run->without_credit = get(input, "without_credit") != NULL;
     if (get(input, "do") != NULL
         && (get(input, "once") == NULL || run->epoch == 1)) {
         action = get(input, "do");

@@ -18,32 +18,32 @@ sub wait_empty {
     return wait_for('all runs to end', sub { sql('select count(*) from agent.run_queue') == 0 }, $seconds);
 }
 
-subtest 'ten supervisors execute each run once' => sub {
+subtest 'many supervisors: each run is executed once' => sub {
     my @all = map { TestSupervisor->start($pg, node => "node-$_", slots => 20) } 1 .. 10;
     $_->wait_ready for @all;
-    # As many runs as there are slots.
+    # As many runs as the ten supervisors have slots.
     my $gate = make_gate();
     my $held = create_runs(200, { do => 'gate', path => $gate });
     $_->wake for @all;
     wait_for('all slots to be taken', sub { sql('select count(distinct run_id) from agent.run_events where seq = 1') == $held });
-    is sql('select count(distinct worker_id) from agent.run_queue'), 10, 'each of them executes runs';
+    is sql('select count(distinct worker_id) from agent.run_queue'), 10, 'many supervisors: each of the ten executes runs';
     open_gate($gate);
     create_runs(1000, { do => 'step' }) for 1 .. 2;
     $_->wake for @all;
-    # One of them is killed while runs execute.
-    wait_for('some to run', sub { sql('select count(*) from agent.usage_events') > 300 });
+    # One supervisor is killed while runs execute.
+    wait_for('some runs to end', sub { sql('select count(*) from agent.usage_events') > 300 });
     $all[0]->stop('KILL');
     $all[0]->launch;
     $all[0]{ended} = 0;
     wait_empty(300);
     is sql("select count(*) from agent.runs where status = 'success'"), 2200, 'all runs succeed';
-    is sql('select count(*) from agent.usage_events'), 2200, 'each ends once';
+    is sql('select count(*) from agent.usage_events'), 2200, 'each run ends once';
     is sql("select count(*) from (select run_id from agent.run_events group by run_id "
-        . "having max(seq) + 1 <> count(*)) x"), 0, 'no number is missing or used twice';
+        . "having max(seq) + 1 <> count(*)) x"), 0, 'no event number is missing or used twice';
     is $_->stop, 0, 'the supervisor exits with status 0' for @all;
 };
 
-subtest 'memory does not grow over 20,000 runs' => sub {
+subtest 'memory: it does not grow over 20,000 runs' => sub {
     my $rounds = is_sanitized() ? 4 : 20;
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
@@ -55,10 +55,10 @@ subtest 'memory does not grow over 20,000 runs' => sub {
         push @kb, $sv->memory;
     }
     note "private memory after each 1,000 runs: @kb KB";
-    # The first rounds fill the free lists. A single round may need more than
-    # others; a leak shows in all later ones.
+    # The first rounds fill the free lists. A single round may need more memory
+    # than others; a leak shows in all later rounds.
     my ($first, $last) = (max(@kb[ 0 .. @kb / 4 ]), min(@kb[ -@kb / 4 .. -1 ]));
-    cmp_ok $last, '<=', $first + 768, 'no growth' if !is_sanitized();
+    cmp_ok $last, '<=', $first + 768, 'private memory does not grow' if !is_sanitized();
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };

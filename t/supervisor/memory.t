@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The memory limit of a runner: allocations, and resident memory. Its runs are
-# executed again; others are not lost.
+# The memory limit of a runner: allocations, and resident memory.
 use strict;
 use warnings;
 use FindBin;
@@ -15,7 +14,7 @@ use constant MB => 1024 * 1024;
 
 my $pg = start_cluster();
 
-subtest 'a runner that allocates more than AgentRunnerMemory logs it and ends' => sub {
+subtest 'a runner that allocates more than AgentRunnerMemory logs that and exits' => sub {
     plan skip_all => 'a sanitizer takes more than any limit' if is_sanitized();
     my $sv = TestSupervisor->start($pg, runner => build_dir() . '/agent-runner',
         runner_memory => 20 * MB, timing_ms => fast_timing(),
@@ -24,11 +23,10 @@ subtest 'a runner that allocates more than AgentRunnerMemory logs it and ends' =
     my $large = create_run({ messages => [ { role => 'user', content => [ ('a') x 25_000 ] } ] });
     $sv->wake;
     wait_status($large, 'error');
-    is sql("select error->>'error' from agent.runs where run_id = '$large'"), 'poison',
-        'the run that needs it ends after three attempts';
+    is error_of($large), 'poison', 'the run that needs the memory ends in error after its attempts';
     like $sv->log_text, qr/AGT0347: .*out of memory: \d+ bytes more .* of 20 MB \(AgentRunnerMemory\)/,
-        'the runner logs the reason';
-    like $sv->log_text, qr/AGT0331: runner \d+ ended \(exit status 71\)/, 'its status is 71';
+        'the runner logs that it is out of memory';
+    like $sv->log_text, qr/AGT0331: runner \d+ ended \(exit status 71\)/, 'the runner exits with status 71';
     my $small = create_run({ messages => [ { role => 'user', content => 'Hello' } ] });
     $sv->wake;
     wait_status($small, 'success');
@@ -43,23 +41,22 @@ subtest 'a runner whose resident memory is above the limit is killed' => sub {
     $sv->wake;
     $sv->wait_log(qr/AGT0386: runner \d+ takes more memory than the 64 MB of AgentRunnerMemory/);
     wait_status($run, 'success');
-    is sql("select attempts from agent.usage_events where run_id = '$run'"), 2,
-        'its run is executed again, and the attempt counts';
+    is attempts_of($run), 2, 'the attempt of its run is counted, and the run is executed again';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'without a limit a runner takes what it needs' => sub {
+subtest 'without AgentRunnerMemory no runner is killed for its memory' => sub {
     my $sv = TestSupervisor->start($pg, node => 'node-3', timing_ms => fast_timing());
     $sv->wait_ready;
     my $run = create_run({ do => 'share', bytes => 80 * MB });
     $sv->wake;
     wait_for('the run to begin', sub { events_of($run) >= 1 });
     my ($runner) = $sv->runner_pids;
-    wait_for('the runner to have it', sub {
+    wait_for('the runner to have 80 MB', sub {
         my ($kb) = `cat /proc/$runner/status` =~ /^VmRSS:\s+(\d+)/m;
         return $kb > 80 * 1024;
     });
-    unlike $sv->log_text, qr/AGT0386/, 'it is not killed';
+    unlike $sv->log_text, qr/AGT0386/, 'the runner is not killed';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes the place of the resolver in a program of the tests. A name under
- * .test says itself what it resolves to, one address a label and in their
- * order: a.10-0-0-1.127-0-0-1.test has 10.0.0.1 and 127.0.0.1; without any
- * it does not exist. Other names are looked up as usual.
+ * A getaddrinfo() for programs of the tests. A name under .test contains its
+ * addresses, one a label and in this order: a.10-0-0-1.127-0-0-1.test has
+ * 10.0.0.1 and 127.0.0.1. A name without any does not exist. Names outside of
+ * .test are resolved as usual.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ static lookup_t *find_resolver(void)
     return resolver;
 }
 
-/* The resolver allocates the list, so that the caller can free it. */
+/* The C library allocates the list, so that the caller can free it. */
 static int look_up_labels(char *name, const char *service,
                           const struct addrinfo *hints, struct addrinfo **out)
 {

@@ -4,8 +4,8 @@
 /* OBJECTS: core/ db/query.c db/connection.c db/array.c */
 /* OBJECTS: ../t/supervisor/names.c */
 /*
- * The supervisor without httpd: `standalone CONFIG.json`. For tests, and an
- * example for people who run it under a service manager of their own.
+ * The supervisor without httpd: `standalone CONFIG.json`. For tests, and as an
+ * example of how to run it under another service manager.
  *
  * Members of the file: conninfo, node, runner, graphs (object), runners, slots,
  * runner_memory (bytes), lease_sec, retention_days, run_timeout_ms,
@@ -69,20 +69,28 @@ static apr_interval_time_t get_ms(json_object *config, const char *key,
     return apr_time_from_msec(agent_json_integer(config, key, fallback));
 }
 
-/* The keys of an object, NULL-terminated. */
-static const char *const *get_keys(json_object *object, apr_pool_t *pool)
+/* The keys of hello's graphs: "graph" or "deployment/graph". */
+static void fill_executed(agent_supervisor_config_t *config,
+                          json_object *graphs, apr_pool_t *pool)
 {
-    const char **keys = apr_pcalloc(
-        pool, sizeof(*keys) * ((size_t)json_object_object_length(object) + 1));
+    agent_executed_graph_t *executed = apr_pcalloc(
+        pool, sizeof(*executed) * (size_t)json_object_object_length(graphs));
     int count = 0;
 
-    json_object_object_foreach(object, key, value)
+    json_object_object_foreach(graphs, key, value)
     {
-        if (value != NULL) {
-            keys[count++] = key;
+        const char *slash = strchr(key, '/');
+
+        if (value == NULL) {
+            continue;
         }
+        executed[count].deployment = slash
+            ? apr_pstrmemdup(pool, key, (size_t)(slash - key))
+            : "default";
+        executed[count++].graph_id = slash ? slash + 1 : key;
     }
-    return keys;
+    config->executed = executed;
+    config->executed_count = count;
 }
 
 static int open_wake(const char *path)
@@ -103,16 +111,16 @@ static int open_wake(const char *path)
     return fd;
 }
 
-/* Calls the rule with each text of an array. */
-static void tell_rule(agent_egress_t *rule,
-                      bool (*tell)(agent_egress_t *, const char *),
+/* Adds each text of an array to the rule. */
+static void fill_rule(agent_egress_t *rule,
+                      bool (*add)(agent_egress_t *, const char *),
                       json_object *texts)
 {
     for (size_t i = 0; texts && i < json_object_array_length(texts); i++) {
         const char *text = json_object_get_string(
             json_object_array_get_idx(texts, i));
 
-        if (!tell(rule, text)) {
+        if (!add(rule, text)) {
             fail("webhooks", text);
         }
     }
@@ -124,9 +132,9 @@ static void fill_webhooks(agent_webhook_config_t *config, json_object *json,
     agent_egress_t *rule = agent_egress_make(pool);
     const char *key = agent_json_string(json, "key", NULL);
 
-    tell_rule(rule, agent_egress_allow, agent_json_get(json, "allow"));
-    tell_rule(rule, agent_egress_deny, agent_json_get(json, "deny"));
-    tell_rule(rule, agent_egress_allow_ports, agent_json_get(json, "ports"));
+    fill_rule(rule, agent_egress_allow, agent_json_get(json, "allow"));
+    fill_rule(rule, agent_egress_deny, agent_json_get(json, "deny"));
+    fill_rule(rule, agent_egress_allow_ports, agent_json_get(json, "ports"));
     config->is_on = json != NULL;
     config->egress = rule;
     config->timeout = get_ms(json, "timeout_ms", 0);
@@ -150,7 +158,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->runner_uid = (uid_t)agent_json_integer(json, "runner_uid", -1);
     config->runner_gid = (gid_t)agent_json_integer(json, "runner_gid", -1);
     config->graphs = agent_json_print(graphs, pool);
-    config->graph_ids = get_keys(graphs, pool);
+    fill_executed(config, graphs, pool);
     config->runners = (int)agent_json_integer(json, "runners", 1);
     config->slots = (int)agent_json_integer(json, "slots", 100);
     config->runner_memory = agent_json_integer(json, "runner_memory", 0);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Statements of one run that always take too long end that run, no other.
+# Statements that always take too long because of one run end that run, no other.
 use strict;
 use warnings;
 use FindBin;
@@ -12,10 +12,10 @@ use TestSupervisor;
 
 my $pg = start_cluster();
 
-# Statements that always take too long are given up soon.
+# A statement is cancelled after a second.
 my @short_statements = (lease_sec => 20, timing_ms => { %{ fast_timing() }, statement => 1000 });
 
-# Makes every rollback take longer than a statement may.
+# Makes every rollback take longer than that.
 sub break_rollback {
     sql('alter function agent.discard_run(uuid, uuid, uuid) rename to discard_run_kept');
     return sql('create function agent.discard_run(uuid, uuid, uuid) returns uuid language plpgsql as '
@@ -27,6 +27,7 @@ sub mend_rollback {
     return sql('alter function agent.discard_run_kept(uuid, uuid, uuid) rename to discard_run');
 }
 
+# The same for the start line of one run.
 my $START_TYPES = 'uuid, uuid, uuid, text, integer, smallint';
 
 sub break_start {
@@ -46,15 +47,14 @@ sub mend_start {
 sub roll_back {
     my ($run) = @_;
     my $thread = run_field($run, 'thread_id');
-    return is sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '$thread', '$run', 'rollback')"),
-        'ok', 'its rollback is asked for';
+    return is sql("select code from agent.cancel_run('$TestSupervisor::DEPLOYMENT', '$thread', '$run', 'rollback')"),
+        'ok', 'the rollback is accepted';
 }
 
-subtest 'a rollback that always takes too long ends its own run in error, no other' => sub {
+subtest 'a run whose rollback always takes too long ends in error, no other run does' => sub {
     my $sv = TestSupervisor->start($pg, @short_statements);
     $sv->wait_ready;
-    my $run = start_run($sv, { do => 'hang' });
-    my $other = start_run($sv, { do => 'hang' });
+    my ($run, $other) = $sv->start_runs(2, { do => 'hang' });
     break_rollback();
     roll_back($run);
     my @small;
@@ -67,32 +67,32 @@ subtest 'a rollback that always takes too long ends its own run in error, no oth
         }
         wait_status($run, 'error', 180);
     });
-    is_linear($cost, 0, 'the supervisor waits, it does not spin');
-    is run_field($run, "error->>'error'"), 'output_timeout', 'which says why';
-    cmp_ok last_end(@small), '<', last_end($run), 'others end before it';
-    is status_of($other), 'pending', 'another run continues';
-    is sql("select attempts from agent.run_queue where run_id = '$other'"), 1, 'at its first attempt';
+    is_linear($cost, 0, 'the supervisor does not spin while the rollback waits');
+    is error_of($run), 'output_timeout', 'the error of the run is output_timeout';
+    cmp_ok last_end(@small), '<', last_end($run), 'runs that were created later end before it';
+    is status_of($other), 'pending', 'another run of the runner continues';
+    is sql("select attempts from agent.run_queue where run_id = '$other'"), 1, 'the other run is at its first attempt';
     mend_rollback();
     is $sv->stop, 0, 'the supervisor exits with status 0';
     sql('delete from agent.run_queue');
 };
 
-subtest 'a state that always takes too long to read ends its own run in error, no other' => sub {
+subtest 'a run whose state always takes too long to read ends in error, no other run does' => sub {
     my ($slow, @others) = create_large_runs(3, 150, { do => 'noop' });
     break_start($slow);
     my $sv = TestSupervisor->start($pg, @short_statements);
     $sv->wait_ready;
     wait_status($_, 'success', 60) for @others;
     wait_status($slow, 'error', 180);
-    is run_field($slow, "error->>'error'"), 'start_timeout', 'which says why';
+    is error_of($slow), 'start_timeout', 'the error of the run is start_timeout';
     mend_start();
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'the next supervisor of a host executes runs though one of its predecessor cannot be released' => sub {
+subtest 'a run of a dead worker that cannot be released ends in error, and delays no other' => sub {
     my $sv = TestSupervisor->start($pg, @short_statements);
     $sv->wait_ready;
-    my $run = start_run($sv, { do => 'hang' });
+    my $run = $sv->start_run({ do => 'hang' });
     break_rollback();
     $sv->stop('KILL');
     roll_back($run);
@@ -101,9 +101,9 @@ subtest 'the next supervisor of a host executes runs though one of its predecess
     my $small = create_run({ do => 'noop' });
     wait_status($small, 'success');
     wait_status($run, 'error', 180);
-    is run_field($run, "error->>'error'"), 'release_timeout', 'the run that cannot be released ends in error';
-    cmp_ok last_end($small), '<', last_end($run), 'after runs that came later';
-    like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be released in time/, 'the log says so';
+    is error_of($run), 'release_timeout', 'the error of the run is release_timeout';
+    cmp_ok last_end($small), '<', last_end($run), 'a run that was created later ends before it';
+    like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be released in time/, 'the failure is logged';
     mend_rollback();
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };

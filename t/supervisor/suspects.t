@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Suspects: runs whose runner died while it executed several. Each is tried on
-# a runner of its own kind, in a bounded number of processes, with pauses.
+# Suspects: runs whose runner died while it executed several. They are tried on a
+# limited number of runners for suspects, with pauses after failed starts.
 use strict;
 use warnings;
 use FindBin;
@@ -14,8 +14,8 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $pg = start_cluster();
 
-# A runner that ends at once while the file `broken` is there, but for the
-# first one that finds it.
+# A runner that exits at once while the file `broken` exists; only the first one
+# that finds the file starts.
 sub make_runner {
     my $dir = tempdir('/tmp/agent-test-runner.XXXXXX', CLEANUP => 1);
     my $program = program('fake_runner');
@@ -42,15 +42,13 @@ sub repair_runner {
     return unlink "$dir/broken";
 }
 
-subtest 'runners for suspects that cannot start are started after growing pauses' => sub {
+subtest 'runners for suspects: the pauses after failed starts double' => sub {
     my $dir = make_runner();
     my $sv = TestSupervisor->start($pg, node => 'node-1', runner => "$dir/runner", graphs => { broken => {} },
         timing_ms => fast_timing());
     $sv->wait_ready;
     my $gate = make_gate();
-    my @others = create_each(8, { do => 'gate', path => $gate }, graph => 'broken');
-    $sv->wake;
-    wait_events('the others to run', 2, @others);
+    my @others = $sv->start_runs(8, { do => 'gate', path => $gate }, graph => 'broken');
     my $count_ends = sub { return scalar(() = $sv->log_text =~ /AGT0331/g) };
     # The next ordinary runner starts, those for suspects do not.
     break_runner($dir);
@@ -58,15 +56,15 @@ subtest 'runners for suspects that cannot start are started after growing pauses
     my $poison = create_run({ do => 'abort' }, graph => 'broken');
     $sv->wake;
     $sv->wait_log(qr/AGT0337: 4 runners in a row/);
-    pass 'a failure is counted where no run was begun';
+    pass 'a runner for suspects that ends without a run is a failed start';
     my $plain = create_run({ do => 'noop' }, graph => 'broken');
     $sv->wake;
     wait_status($plain, 'success');
-    # And the ordinary one that died with all runs.
-    wait_for('six of them to end', sub { $count_ends->() >= 7 });
+    # The seventh is the ordinary runner that died with all runs.
+    wait_for('six runners for suspects to end', sub { $count_ends->() >= 7 });
     cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '>=', 0.1 + 0.2 + 0.4 + 0.8 + 1.6,
-        'the pauses between them double';
-    is sql("select max(attempts) from agent.run_queue where graph_id = 'broken'"), 0, 'nothing of it counts as an attempt';
+        'the pauses between failed starts double';
+    is sql("select max(attempts) from agent.run_queue where graph_id = 'broken'"), 0, 'a failed start counts as no attempt';
     repair_runner($dir);
     wait_status($poison, 'error');
     open_gate($gate);
@@ -74,28 +72,22 @@ subtest 'runners for suspects that cannot start are started after growing pauses
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-sub wait_runs {
-    my ($what, @runs) = @_;
-    wait_for($what, sub { !grep { events_of($_) < 2 } @runs });
-    return;
-}
-
-# Makes suspects.
+# Creates suspects that may share a runner with $max_shared.
 sub make_suspects {
     my ($graph, $count, $max_shared, $input) = @_;
     my @runs = create_each($count, $input, graph => $graph);
-    sql("update agent.run_queue set max_shared = $max_shared where run_id in ('" . join("', '", @runs) . "')");
+    sql("update agent.run_queue set max_shared = $max_shared where run_id in (" . quoted(@runs) . ')');
     return @runs;
 }
 
-# The runs of a list that ended, "epoch attempts" of each.
+# "epoch attempts" of those of the runs that have ended.
 sub ended {
     my (@runs) = @_;
-    my @ended = sql("select epoch, attempts from agent.usage_events where run_id in ('" . join("', '", @runs) . "')");
+    my @ended = sql("select epoch, attempts from agent.usage_events where run_id in (" . quoted(@runs) . ')');
     return @ended;
 }
 
-# A run that is asked to stop stores a checkpoint, and from there it ends.
+# A run that is asked to stop sends a checkpoint; at its next attempt it ends.
 subtest 'each suspect is tried, however long others take' => sub {
     my $gate = make_gate();
     my @long = make_suspects('full', 20, 1, { do => 'gate', path => $gate });
@@ -104,71 +96,69 @@ subtest 'each suspect is tried, however long others take' => sub {
         timing_ms => { %{ fast_timing() }, trial => 500 });
     wait_status($short, 'success');
     $sv->wait_log(qr/AGT0388: runner \d+ has executed 1 suspects long enough/);
-    wait_runs('all others to be tried', @long);
-    wait_for('some of those before it to continue beside others', sub { ended(@long) >= 5 });
-    is_deeply [ grep { $_ ne "2\t1" } ended(@long) ], [], 'which does not count as an attempt';
-    cmp_ok scalar($sv->runner_pids), '<=', 1 + 16, 'no more than 16 runners are there for suspects';
+    wait_events('all other suspects to be tried', 2, @long);
+    wait_for('five cleared runs to end', sub { ended(@long) >= 5 });
+    is_deeply [ grep { $_ ne "2\t1" } ended(@long) ], [], 'the trial of a cleared run counts as no attempt';
+    cmp_ok scalar($sv->runner_pids), '<=', 1 + 16, 'there are at most 16 runners for suspects';
     open_gate($gate);
     wait_all_final('success', @long);
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'suspects keep their runners to the end where no others wait' => sub {
+subtest 'suspects keep their runners to the end while no others wait' => sub {
     my $gate = make_gate();
     my @long = make_suspects('calm', 3, 1, { do => 'gate', path => $gate });
     my $sv = TestSupervisor->start($pg, node => 'node-3', graphs => { calm => {} },
         timing_ms => { %{ fast_timing() }, trial => 1 });
-    wait_runs('them to run', @long);
+    wait_events('all runs to begin', 2, @long);
     # Trials are checked each second.
     wait_status((make_suspects('calm', 1, 1, { do => 'noop' }))[0], 'success') for 1 .. 3;
-    wait_for('their runners to end', sub { $sv->runner_pids == 1 + @long });
+    wait_for('the runners of the ended suspects to end', sub { $sv->runner_pids == 1 + @long });
     open_gate($gate);
     wait_all_final('success', @long);
-    is_deeply [ ended(@long) ], [ ("1\t1") x 3 ], 'to the end';
+    is_deeply [ ended(@long) ], [ ("1\t1") x 3 ], 'each run ends under its first lease';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a run that was cleared is tried longer the next time' => sub {
+subtest 'a run that was cleared is tried longer than one that was not' => sub {
     my $gate = make_gate();
     my @long = make_suspects('again', 16, 1, { do => 'gate', path => $gate });
     sql("update agent.run_queue set times_cleared = 7 where graph_id = 'again' and run_id <> '$long[9]'");
     my $sv = TestSupervisor->start($pg, node => 'node-4', graphs => { again => {} },
         timing_ms => { %{ fast_timing() }, trial => 500 });
-    wait_runs('all to be tried', @long);
+    wait_events('all runs to begin', 2, @long);
     wait_status($long[9], 'success');
-    is_deeply [ ended(@long) ], ["2\t1"], 'the one that was never cleared is the first to be';
+    is_deeply [ ended(@long) ], ["2\t1"], 'the run that was never cleared is cleared first';
     wait_status((make_suspects('again', 1, 1, { do => 'noop' }))[0], 'success');
     open_gate($gate);
     wait_all_final('success', @long);
-    is_deeply [ sort { $a cmp $b } ended(@long) ], [ ("1\t1") x 15, "2\t1" ], 'the others are not';
+    is_deeply [ sort { $a cmp $b } ended(@long) ], [ ("1\t1") x 15, "2\t1" ], 'the runs that were cleared before keep their runners';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'at most as many runners leave as are configured' => sub {
+subtest 'at most AgentRunners runners leave at the same time' => sub {
     my $sv = TestSupervisor->start($pg, node => 'node-5', graphs => { left => {} },
         timing_ms => { %{ fast_timing() }, cancel_grace => 200, recycle_grace => 600_000 });
     my $gate = make_gate();
     my @long;
     for my $round (1 .. 3) {
-        $sv->wait_log(qr/(?:AGT0330(?:.*\n)*.*){$round}/);
+        $sv->wait_runners($round);
         my ($run, $stuck) = map { create_run({ do => $_, path => $gate }, graph => 'left') } qw(gate stuck);
         $sv->wake;
-        wait_runs('both to run', $run, $stuck);
-        cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'there are no more';
-        sql("select code from agent.cancel_run('$TestSupervisor::ACCOUNT', '" . run_field($stuck, 'thread_id')
-            . "', '$stuck', 'interrupt')");
-        $sv->wake('C');
+        wait_events('both runs to begin', 2, $run, $stuck);
+        cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'one runner executes and at most one leaves';
+        $sv->cancel($stuck);
         wait_status($stuck, 'interrupted');
         push @long, $run;
     }
-    $sv->wait_log(qr/(?:AGT0330(?:.*\n)*.*){4}/);
-    cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'nor are there more after the last round';
+    $sv->wait_runners(4);
+    cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'there are no more runners after the last round';
     wait_for('the first run to continue on another runner', sub { sql("select epoch from agent.run_queue where run_id = '$long[0]'") > 1 });
-    wait_for('all to run', sub { sql("select count(*) from agent.run_queue where graph_id = 'left' and state = 'leased'") == 3 });
-    wait_for('all to hold the gate', sub { !grep { (events_of($_))[-1][0] ne 'custom' } @long });
+    wait_for('all runs to be leased', sub { sql("select count(*) from agent.run_queue where graph_id = 'left' and state = 'leased'") == 3 });
+    wait_for('all runs to wait for the gate', sub { !grep { (events_of($_))[-1][0] ne 'custom' } @long });
     open_gate($gate);
     wait_all_final('success', @long);
-    is_deeply [ grep { !/\t1$/ } ended(@long) ], [], 'and no attempt of theirs counts';
+    is_deeply [ grep { !/\t1$/ } ended(@long) ], [], 'runs of a runner that is replaced lose no attempt';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

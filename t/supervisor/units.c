@@ -35,7 +35,7 @@ static const char *read_line(agent_line_t *line, const char *text)
     return agent_protocol_read(line, text, strlen(text));
 }
 
-static void good_lines_are_read(void **state)
+static void a_line_of_each_type_is_parsed(void **state)
 {
     agent_line_t line;
 
@@ -62,11 +62,16 @@ static void good_lines_are_read(void **state)
     assert_null(
         read_line(&line, "{\"type\":\"ready\",\"graphs\":{},\"slots\":7}"));
     assert_int_equal(line.slots, 7);
+    assert_null(line.runtime);
+    assert_null(read_line(&line,
+                          "{\"type\":\"ready\",\"graphs\":{},\"slots\":7,"
+                          "\"runtime\":{\"language\":\"c\"}}"));
+    assert_int_equal(line.runtime_length, strlen("{\"language\":\"c\"}"));
     assert_null(read_line(&line, "{\"type\":\"pong\",\"id\":12}"));
     assert_int_equal(line.ping_id, 12);
 }
 
-static void bad_lines_are_refused(void **state)
+static void lines_that_break_the_protocol_are_refused(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -86,6 +91,7 @@ static void bad_lines_are_refused(void **state)
         "{\"type\":\"ready\",\"graphs\":[],\"slots\":1}",
         "{\"type\":\"ready\",\"graphs\":{},\"slots\":0}",
         "{\"type\":\"ready\",\"graphs\":{},\"slots\":10001}",
+        "{\"type\":\"ready\",\"graphs\":{},\"slots\":1,\"runtime\":1}",
         "{\"type\":\"event\"," RUN ",\"event\":\"x\"}",
         "{\"type\":\"event\"," RUN ",\"event\":\"\",\"data\":1}",
         "{\"type\":\"event\"," RUN ",\"event\":\"a b\",\"data\":1}",
@@ -121,8 +127,7 @@ static void bad_lines_are_refused(void **state)
     }
 }
 
-/* Members of nested values are not members of the line. */
-static void nested_members_do_not_count(void **state)
+static void members_of_nested_values_are_ignored(void **state)
 {
     agent_line_t line;
 
@@ -136,8 +141,7 @@ static void nested_members_do_not_count(void **state)
         read_line(&line, "{\"data\":{\"type\":\"pong\",\"id\":1}}"));
 }
 
-/* Damaged and cut lines are read within their bounds. */
-static void damaged_lines_are_survived(void **state)
+static void damaged_lines_are_read_within_their_bounds(void **state)
 {
     size_t length = strlen(CHECKPOINT);
     agent_line_t line;
@@ -145,8 +149,8 @@ static void damaged_lines_are_survived(void **state)
     srand(1);
     for (int i = 0; i < 200000; i++) {
         size_t cut = (size_t)rand() % (length + 1);
-        /* Exactly as long as the line, so that a sanitizer sees one byte
-         * more; the newline that follows a line stands for its end. */
+        /* As long as the line and its newline, so that a sanitizer reports a
+         * read beyond them. */
         char *text = malloc(cut + 1);
 
         memcpy(text, CHECKPOINT, cut);
@@ -159,7 +163,7 @@ static void damaged_lines_are_survived(void **state)
     }
 }
 
-static void lines_of_the_supervisor_are_good_lines(void **state)
+static void lines_that_the_supervisor_makes_are_valid(void **state)
 {
     apr_pool_t *pool = *state;
     agent_lease_key_t key = {.epoch = 3};
@@ -210,8 +214,7 @@ static void a_pid_that_is_reused_is_another_process(void **state)
 
 /* ---- descriptors ---- */
 
-/* Makes two system calls fail, as a seccomp profile does that does not know
- * them. */
+/* Makes two system calls fail with ENOSYS, as an old seccomp profile does. */
 static void deny_calls(unsigned one, unsigned other)
 {
     struct sock_filter filter[] = {
@@ -229,8 +232,9 @@ static void deny_calls(unsigned one, unsigned other)
     }
 }
 
-/* In a child: 0 when only the kept descriptors stay open, 1 when others do, 2
- * when that is reported. */
+/* Closes descriptors in a child without these system calls. Returns 0 when only
+ * the kept ones stay open, 1 when others do, 2 when that is reported, 3 when an
+ * error is reported though none does. */
 static int close_without(unsigned one, unsigned other)
 {
     pid_t pid = fork();
@@ -290,13 +294,13 @@ static const agent_operation_t test_operation = {.name = "test",
 static agent_supervisor_t *make_supervisor(apr_pool_t *pool)
 {
     agent_supervisor_t *sv = apr_pcalloc(pool, sizeof(*sv));
-    agent_database_use_t use = {0};
+    agent_database_settings_t settings = {0};
 
     sv->context = apr_pcalloc(pool, sizeof(*sv->context));
     sv->context->pool = pool;
     sv->context->mode = AGENT_MODE_RUNNING;
-    agent_database_init(&sv->database, sv->context, &use);
-    agent_database_init(&sv->bulk, sv->context, &use);
+    agent_database_init(&sv->database, sv->context, &settings);
+    agent_database_init(&sv->bulk, sv->context, &settings);
     sv->worker.context = sv->context;
     sv->worker.bulk = &sv->bulk;
     agent_worker_init(&sv->worker);
@@ -316,7 +320,7 @@ static void an_operation_fails_when_its_connection_is_closed(void **state)
         assert_int_equal(databases[i]->state, AGENT_DATABASE_DOWN);
         assert_int_equal(losses, 1);
         assert_int_equal(last_failure, AGENT_FAILURE_RETRY);
-        /* Its result, or its loss, was received before. */
+        /* It fails once only. */
         agent_database_close(databases[i], AGENT_FAILURE_RETRY);
         databases[i]->state = AGENT_DATABASE_IDLE;
         agent_database_close(databases[i], AGENT_FAILURE_RETRY);
@@ -326,8 +330,8 @@ static void an_operation_fails_when_its_connection_is_closed(void **state)
 
 /* ---- leaving ---- */
 
-/* A worker that can release the runs of a dead one neither together nor alone.
- */
+/* A worker that failed to release the runs of a dead one, together and one by
+ * one. */
 static agent_supervisor_t *make_failing_worker(apr_pool_t *pool)
 {
     agent_supervisor_t *sv = make_supervisor(pool);
@@ -346,7 +350,7 @@ static const char *get_dead_id(const agent_supervisor_t *sv, int index)
     return APR_ARRAY_IDX(sv->worker.dead, index, agent_dead_t).id;
 }
 
-static void a_worker_that_leaves_ends_no_run_of_its_own(void **state)
+static void a_worker_that_leaves_releases_only_its_own_runs(void **state)
 {
     agent_supervisor_t *sv = make_failing_worker(*state);
 
@@ -370,7 +374,7 @@ static void a_dead_worker_in_flight_stays_first(void **state)
     assert_string_equal(get_dead_id(sv, 1), "7");
     assert_true(sv->worker.is_failing_run);
     assert_int_equal(sv->worker.dead_limit.current, 1);
-    /* A lost connection makes it send the same statement again. */
+    /* After the loss of the connection the same statement is sent again. */
     agent_database_close(&sv->bulk, AGENT_FAILURE_RETRY);
     assert_string_equal(get_dead_id(sv, 0), "5");
     assert_true(sv->worker.is_failing_run);
@@ -378,8 +382,8 @@ static void a_dead_worker_in_flight_stays_first(void **state)
 
 /* ---- start lines ---- */
 
-/* A killed runner may hang in a system call; the others get start lines all the
- * same. */
+/* A killed runner may hang in a system call; start lines for other runners must
+ * not wait for it. */
 static void unread_input_of_a_killed_runner_does_not_count(void **state)
 {
     agent_supervisor_t *sv = apr_pcalloc(*state, sizeof(*sv));
@@ -403,17 +407,17 @@ static void unread_input_of_a_killed_runner_does_not_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(good_lines_are_read),
-        CHECK_TEST(bad_lines_are_refused),
-        CHECK_TEST(nested_members_do_not_count),
-        CHECK_TEST(damaged_lines_are_survived),
-        CHECK_TEST(lines_of_the_supervisor_are_good_lines),
+        CHECK_TEST(a_line_of_each_type_is_parsed),
+        CHECK_TEST(lines_that_break_the_protocol_are_refused),
+        CHECK_TEST(members_of_nested_values_are_ignored),
+        CHECK_TEST(damaged_lines_are_read_within_their_bounds),
+        CHECK_TEST(lines_that_the_supervisor_makes_are_valid),
         CHECK_TEST(a_pid_that_is_reused_is_another_process),
         CHECK_TEST(descriptors_are_closed_without_close_range),
         CHECK_TEST(descriptors_that_cannot_be_closed_are_reported),
         CHECK_TEST(the_memory_of_a_process_is_read),
         CHECK_TEST(an_operation_fails_when_its_connection_is_closed),
-        CHECK_TEST(a_worker_that_leaves_ends_no_run_of_its_own),
+        CHECK_TEST(a_worker_that_leaves_releases_only_its_own_runs),
         CHECK_TEST(a_dead_worker_in_flight_stays_first),
         CHECK_TEST(unread_input_of_a_killed_runner_does_not_count),
     };

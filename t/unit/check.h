@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included by every unit test: cmocka in its order, a pool for each test,
- * and TAP as the output. */
+/* Included by every unit test: cmocka and the headers that it needs before it,
+ * a pool for each test, and TAP as the output. */
 #ifndef AGENT_T_UNIT_CHECK_H
 #define AGENT_T_UNIT_CHECK_H
 

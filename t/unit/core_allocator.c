@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_agent/core/allocator.c */
-/* Pools that several threads use. */
+/* OBJECTS: core/allocator.c */
+/* Private pools: each can be used by another thread than its parent. */
 #include "check.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 enum { ROUNDS = 2000, PIECES = 40, PIECE = 1000 };
 
-static void a_pool_apart_has_an_allocator_of_its_own(void **state)
+static void a_private_pool_has_a_new_allocator(void **state)
 {
     apr_pool_t *parent = *state;
     apr_pool_t *first = agent_allocator_make_private(parent);
@@ -22,7 +22,8 @@ static void a_pool_apart_has_an_allocator_of_its_own(void **state)
     assert_ptr_equal(apr_allocator_owner_get(allocator), first);
 }
 
-/* Takes and gives back, and looks whether others wrote into it. */
+/* Allocates, and checks that no other thread has written there; NULL: one has.
+ */
 static void *use_pool(void *pool)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -42,7 +43,7 @@ static void *use_pool(void *pool)
     return pool;
 }
 
-static void pools_apart_are_used_by_two_threads_at_once(void **state)
+static void private_pools_can_be_used_by_two_threads_at_once(void **state)
 {
     apr_allocator_t *unlocked;
     apr_pool_t *child;
@@ -70,8 +71,8 @@ static void pools_apart_are_used_by_two_threads_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_pool_apart_has_an_allocator_of_its_own),
-        CHECK_TEST(pools_apart_are_used_by_two_threads_at_once),
+        CHECK_TEST(a_private_pool_has_a_new_allocator),
+        CHECK_TEST(private_pools_can_be_used_by_two_threads_at_once),
     };
 
     return CHECK_RUN(tests);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_agent/core/backoff.c */
+/* OBJECTS: core/backoff.c */
 /* The delay before the next attempt. */
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/egress.c core/address.c */
-/* URLs that clients name: what is understood, and where they may lead. */
+/* URLs that clients name: their notation, and the hosts that may be called. */
 #include "check.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/error.c */
-/* The one table of errors: SQLSTATEs, codes, statuses. */
+/* The table of errors: SQLSTATEs, codes, statuses. */
 #include "check.h"
 
 #include <string.h>
@@ -37,26 +37,32 @@ static void an_exact_sqlstate_precedes_its_class(void **state)
     assert_int_equal(agent_error_from_sqlstate("57P01"), AGENT_E_UNAVAILABLE);
 }
 
-static void what_the_database_cannot_do_now_is_503_and_bad_data_422(
-    void **state)
+static void check_http(const char *const *states, size_t count, int status)
 {
-    static const char *const later[] = {"08006", "25006", "40001", "40P01",
-                                        "53100", "53200", "53300", "55P03",
-                                        "57014", "57P01", "57P03"};
-    static const char *const never[] = {"22003", "22021", "22P02",
-                                        "22P05", "54000", "54001"};
-
-    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
-        assert_int_equal(agent_error_http(agent_error_from_sqlstate(later[i])),
-                         503);
-    }
-    for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
-        assert_int_equal(agent_error_http(agent_error_from_sqlstate(never[i])),
-                         422);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(agent_error_http(agent_error_from_sqlstate(states[i])),
+                         status);
     }
 }
 
-static void an_error_carries_its_own_text_or_the_default(void **state)
+static void sqlstates_of_passing_failures_are_503(void **state)
+{
+    static const char *const states[] = {"08006", "25006", "40001", "40P01",
+                                         "53100", "53200", "53300", "55P03",
+                                         "57014", "57P01", "57P03"};
+
+    check_http(states, sizeof(states) / sizeof(states[0]), 503);
+}
+
+static void sqlstates_of_bad_data_are_422(void **state)
+{
+    static const char *const states[] = {"22003", "22021", "22P02",
+                                         "22P05", "54000", "54001"};
+
+    check_http(states, sizeof(states) / sizeof(states[0]), 422);
+}
+
+static void an_error_has_its_own_detail_or_that_of_its_code(void **state)
 {
     agent_error_t *err = NULL;
 
@@ -76,8 +82,9 @@ int main(void)
         CHECK_TEST(every_code_maps_to_its_error),
         CHECK_TEST(an_unknown_code_or_sqlstate_is_an_internal_error),
         CHECK_TEST(an_exact_sqlstate_precedes_its_class),
-        CHECK_TEST(what_the_database_cannot_do_now_is_503_and_bad_data_422),
-        CHECK_TEST(an_error_carries_its_own_text_or_the_default)};
+        CHECK_TEST(sqlstates_of_passing_failures_are_503),
+        CHECK_TEST(sqlstates_of_bad_data_are_422),
+        CHECK_TEST(an_error_has_its_own_detail_or_that_of_its_code)};
 
     return CHECK_RUN(tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_agent/core/id_list.c */
+/* OBJECTS: core/id_list.c */
 /* Lists of ids, separated by spaces. */
 #include "check.h"
 

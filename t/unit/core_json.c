@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/ */
-/* json-c after the strict scan: errors with their position, duplicate keys. */
+/* JSON of bodies: errors with their position, duplicate keys, members. */
 #include "check.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static json_object *parse_good(const char *text, apr_pool_t *pool)
     return object;
 }
 
-static void what_is_not_json_is_400_with_its_byte(void **state)
+static void text_that_is_not_json_is_400_with_its_byte(void **state)
 {
     agent_error_t *err = parse_bad("{\"a\": nope}", *state);
 
@@ -43,17 +43,17 @@ static void a_nul_character_is_422_with_its_pointer(void **state)
     assert_non_null(strstr(err->detail, "/a/0:"));
 }
 
-static void a_key_that_stands_twice_is_422_with_its_object(void **state)
+static void a_duplicate_key_is_422_with_its_pointer(void **state)
 {
     agent_error_t *err = parse_bad("{\"a\":1,\"a\":2}", *state);
 
     assert_int_equal(err->id, AGENT_E_INVALID);
-    assert_string_equal(err->detail, "/a: stands twice in its object.");
+    assert_string_equal(err->detail, "/a: is a duplicate key.");
     err = parse_bad("{\"x\":[0,{\"y\":{\"k\":{},\"z\":1,\"k\":[]}}]}", *state);
-    assert_string_equal(err->detail, "/x/1/y/k: stands twice in its object.");
+    assert_string_equal(err->detail, "/x/1/y/k: is a duplicate key.");
     /* The same key in another spelling. */
     err = parse_bad("{\"a\":1,\"\\u0061\":2}", *state);
-    assert_string_equal(err->detail, "/\\u0061: stands twice in its object.");
+    assert_string_equal(err->detail, "/\\u0061: is a duplicate key.");
 }
 
 static void equal_keys_of_different_objects_are_accepted(void **state)
@@ -93,9 +93,9 @@ static void quoting_escapes_special_characters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(what_is_not_json_is_400_with_its_byte),
+        CHECK_TEST(text_that_is_not_json_is_400_with_its_byte),
         CHECK_TEST(a_nul_character_is_422_with_its_pointer),
-        CHECK_TEST(a_key_that_stands_twice_is_422_with_its_object),
+        CHECK_TEST(a_duplicate_key_is_422_with_its_pointer),
         CHECK_TEST(equal_keys_of_different_objects_are_accepted),
         CHECK_TEST(scalars_parse_as_well_as_objects),
         CHECK_TEST(members_are_read_with_a_fallback),

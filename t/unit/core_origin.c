@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/origin.c */
-/* Origins of web pages: what is one, and which ones a pattern allows. */
+/* Origins of web pages: their notation, and those that a pattern allows. */
 #include "check.h"
 
 #include <string.h>

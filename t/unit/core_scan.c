@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/ */
-/* Not under valgrind: it measures what malloc() took. */
-/* The strict JSON scan: what passes, what does not, and where it stopped. */
+/* Not under valgrind: it measures the memory of malloc(). */
+/* The strict JSON scan: accepted and refused texts, and the pointers of errors.
+ */
 #include "check.h"
 
 #include <malloc.h>
@@ -107,7 +108,7 @@ static void invalid_json_is_refused(void **state)
     CHECK(samples);
 }
 
-static void what_is_not_utf8_is_refused(void **state)
+static void text_that_is_not_utf8_is_refused(void **state)
 {
     static const sample_t samples[] = {
         {"\"\xff\"", AGENT_SCAN_UTF8, NULL},
@@ -180,8 +181,8 @@ static void a_request_within_its_limits_is_valid_as_a_part_of_a_record(
     assert_int_equal(scanner->depth, AGENT_SCAN_REQUEST_DEPTH);
 }
 
-/* The pointer of the key that stands twice; NULL when there is none. */
-static const char *find_twice(const char *text, apr_pool_t *pool)
+/* The pointer of the duplicate key; NULL if there is none. */
+static const char *find_duplicate(const char *text, apr_pool_t *pool)
 {
     agent_scan_t *state = apr_pcalloc(pool, sizeof(*state));
 
@@ -210,15 +211,14 @@ static void a_duplicate_key_is_named(void **state)
         "{\"\\u0061a\":1,\"\\u0061b\":2,\"\\u00e9\":3,\"\\u00ea\":4}"};
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_string_equal(find_twice(bad[i][0], *state), bad[i][1]);
+        assert_string_equal(find_duplicate(bad[i][0], *state), bad[i][1]);
     }
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        assert_null(find_twice(good[i], *state));
+        assert_null(find_duplicate(good[i], *state));
     }
 }
 
-/* An object with that many members, whose keys have that length; the last key
- * is last. */
+/* An object whose keys have that length, and after them the key `last`. */
 static const char *make_object(int members, int length, const char *last,
                                apr_pool_t *pool)
 {
@@ -241,18 +241,20 @@ static void a_duplicate_key_is_found_among_many(void **state)
 
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
         assert_null(
-            find_twice(make_object(members[i], 6, "none", *state), *state));
+            find_duplicate(make_object(members[i], 6, "none", *state), *state));
         assert_string_equal(
-            find_twice(make_object(members[i], 6, "000007", *state), *state),
+            find_duplicate(make_object(members[i], 6, "000007", *state),
+                           *state),
             "/000007");
         assert_string_equal(
-            find_twice(make_object(members[i], 6, "0000\\u0030\\u0037", *state),
-                       *state),
+            find_duplicate(
+                make_object(members[i], 6, "0000\\u0030\\u0037", *state),
+                *state),
             "/0000\\u0030\\u0037");
     }
     /* Longer than the blocks in which a key is hashed. */
-    assert_null(find_twice(make_object(20, 1000, "none", *state), *state));
-    assert_non_null(find_twice(
+    assert_null(find_duplicate(make_object(20, 1000, "none", *state), *state));
+    assert_non_null(find_duplicate(
         make_object(20, 1000, apr_psprintf(*state, "\\u0030%0999d", 5), *state),
         *state));
 }
@@ -283,7 +285,7 @@ static void a_text_that_would_take_too_much_memory_is_refused(void **state)
     assert_string_equal(agent_scan_pointer(scanner, *state), "/a/4");
 }
 
-/* A sanitizer's malloc tells nothing of this kind. */
+/* A sanitizer's malloc has no mallinfo2(). */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static const char *make_list(const char *item, int count, apr_pool_t *pool)
 {
@@ -328,8 +330,8 @@ static void the_weight_estimates_the_memory_of_json_c(void **state)
         "\"text of some thirty bytes, say\"",
         "{\"a\":null}",
         "{\"role\":\"user\",\"content\":\"What is the weather like?\"}",
-        "{\"a\":0,\"b\":1,\"c\":2,\"d\":3,\"e\":4,\"f\":5,\"g\":6,\"h\":7,"
-        "\"i\":8,\"j\":9,\"k\":10,\"l\":11}"};
+        ("{\"a\":0,\"b\":1,\"c\":2,\"d\":3,\"e\":4,\"f\":5,\"g\":6,\"h\":7,"
+         "\"i\":8,\"j\":9,\"k\":10,\"l\":11}")};
 
     for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
         const char *text = make_list(items[i], 20000, *state);
@@ -352,7 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(json_is_accepted),
         CHECK_TEST(invalid_json_is_refused),
-        CHECK_TEST(what_is_not_utf8_is_refused),
+        CHECK_TEST(text_that_is_not_utf8_is_refused),
         CHECK_TEST(values_that_cannot_be_stored_are_named_with_their_pointer),
         CHECK_TEST(nesting_stops_at_128_levels),
         CHECK_TEST(a_request_within_its_limits_is_valid_as_a_part_of_a_record),

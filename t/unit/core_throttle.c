@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_agent/core/throttle.c */
+/* OBJECTS: core/throttle.c */
 /* Which of many equal log lines are written. */
 #include "check.h"
 
@@ -7,7 +7,7 @@
 
 #define START apr_time_from_sec(7)
 
-static void the_first_line_passes_whatever_the_clock_says(void **state)
+static void the_first_line_is_written_at_any_time(void **state)
 {
     agent_throttle_t throttle = {0};
     unsigned suppressed = 7;
@@ -48,7 +48,7 @@ static void the_count_starts_again_after_each_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(the_first_line_passes_whatever_the_clock_says),
+        CHECK_TEST(the_first_line_is_written_at_any_time),
         CHECK_TEST(lines_within_a_minute_are_suppressed_and_counted),
         CHECK_TEST(the_count_starts_again_after_each_line)};
 

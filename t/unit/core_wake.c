@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: core/wake.c */
-/* Datagrams to the supervisor. */
+/* Datagrams to the supervisor: no, one or many ids. */
 #include "check.h"
 
 #include <string.h>
@@ -17,8 +17,7 @@ static int ends[2];
 
 static int open_socket(void **state)
 {
-    return check_make_pool(state)
-        || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends);
+    return check_make_pool(state) || socketpair(AF_UNIX, SOCK_DGRAM, 0, ends);
 }
 
 static int close_socket(void **state)
@@ -32,12 +31,12 @@ static int close_socket(void **state)
 static const char *receive(apr_pool_t *pool)
 {
     char text[AGENT_WAKE_BYTES + 1];
-    ssize_t length = recv(ends[0], text, sizeof(text), 0);
+    ssize_t length = recv(ends[0], text, sizeof(text), MSG_DONTWAIT);
 
     return length >= 0 ? apr_pstrndup(pool, text, (apr_size_t)length) : NULL;
 }
 
-static void each_hint_is_a_datagram(void **state)
+static void each_wake_up_is_one_datagram(void **state)
 {
     agent_wake_ready(ends[1], NULL);
     agent_wake_cancel(ends[1], ID);
@@ -47,7 +46,7 @@ static void each_hint_is_a_datagram(void **state)
     assert_null(receive(*state));
 }
 
-static void no_ids_send_nothing(void **state)
+static void without_ids_nothing_is_sent(void **state)
 {
     agent_wake_changed(ends[1], NULL);
     agent_wake_changed(ends[1], "");
@@ -55,7 +54,7 @@ static void no_ids_send_nothing(void **state)
     assert_null(receive(*state));
 }
 
-static void many_ids_are_split_between_ids(void **state)
+static void many_ids_are_split_into_datagrams_of_whole_ids(void **state)
 {
     const char *changed = ID;
 
@@ -88,12 +87,13 @@ static void a_full_socket_does_not_block(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_hint_is_a_datagram, open_socket,
-                                        close_socket),
-        cmocka_unit_test_setup_teardown(no_ids_send_nothing, open_socket,
-                                        close_socket),
-        cmocka_unit_test_setup_teardown(many_ids_are_split_between_ids,
+        cmocka_unit_test_setup_teardown(each_wake_up_is_one_datagram,
                                         open_socket, close_socket),
+        cmocka_unit_test_setup_teardown(without_ids_nothing_is_sent,
+                                        open_socket, close_socket),
+        cmocka_unit_test_setup_teardown(
+            many_ids_are_split_into_datagrams_of_whole_ids, open_socket,
+            close_socket),
         cmocka_unit_test_setup_teardown(a_full_socket_does_not_block,
                                         open_socket, close_socket)};
 

@@ -15,7 +15,7 @@ static void a_word_is_found_by_its_text(void **state)
     assert_ptr_equal(agent_word_find(text, words), words[1]);
 }
 
-static void any_other_text_is_no_word(void **state)
+static void any_other_text_is_not_found(void **state)
 {
     assert_null(agent_word_find("", words));
     assert_null(agent_word_find("Reject", words));
@@ -35,7 +35,7 @@ static void words_are_printed_as_a_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {CHECK_TEST(a_word_is_found_by_its_text),
-                                       CHECK_TEST(any_other_text_is_no_word),
+                                       CHECK_TEST(any_other_text_is_not_found),
                                        CHECK_TEST(words_are_printed_as_a_list)};
 
     return CHECK_RUN(tests);

@@ -5,8 +5,8 @@
 /* OBJECTS: runners/builtin/base/text.c */
 /* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/problem.c */
 /*
- * Reads random bodies and query strings, each twice, with one of its dimensions
- * doubled two times over; for growth.t, which runs this under callgrind and
+ * Reads random bodies and query strings, each twice: the second time with one
+ * of its dimensions multiplied by four. growth.t runs this under callgrind and
  * compares.
  *
  *   growth SEED CASES
@@ -34,7 +34,7 @@
 
 static size_t allocated;
 
-/* A sanitizer has a malloc of its own. */
+/* Not with a sanitizer, which replaces malloc(). */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -121,7 +121,7 @@ static unsigned draw(unsigned below)
     return (unsigned)((state * 2685821657736338717ULL) >> 33) % below;
 }
 
-/* Small items stand often. */
+/* Small items are repeated more often. */
 static unsigned count_items(const body_t *body)
 {
     switch (body->item) {
@@ -326,7 +326,7 @@ static char *print_query(const query_t *query)
     return text;
 }
 
-/* httpd's, which a program by itself does not have; escapes are well-formed. */
+/* Replaces httpd's function; escapes are well-formed. */
 int ap_unescape_urlencoded(char *text)
 {
     char *out = text;

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reading what a client sends takes time and memory in proportion to it: random
-# bodies and query strings, of each of which one dimension is doubled two times
-# over. growth.c makes and reads them; callgrind counts instructions, so other
-# load makes no difference.
+# Time and memory to read input of clients are proportional to its length: random
+# bodies and query strings, of each of which one dimension is multiplied by four.
+# growth.c makes and reads them; callgrind counts instructions, so that other load
+# makes no difference.
 #   AGENT_GROWTH_SEED=N AGENT_GROWTH_CASES=N perl -It/lib t/unit/growth.t
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir is_sanitized slurp);
+use AgentTest::Env qw(build_dir is_counted is_sanitized slurp);
 use File::Temp qw(tempdir);
 use Test::More;
 
 my $seed = $ENV{AGENT_GROWTH_SEED} // 1;
 my $cases = $ENV{AGENT_GROWTH_CASES} // 60;
+# Other builds only read the texts: sanitizers and counts have costs too.
+my $IS_MEASURED = !is_sanitized() && !is_counted();
 
-# Growth at most, 2.5 for each doubling, and what it may be besides: a block of
-# a pool, a table. Over two doublings, since tables grow in steps: one that is
-# just full doubles at the next member, whatever the member takes.
+# The largest growth, 2.5 for each doubling, plus a constant for a block of a pool or
+# a table. Two doublings, since tables grow in steps: a full one doubles at the next
+# member.
 my $TIMES = 2.5**2;
 my %SLACK = (bytes => 40_000, instructions => 60_000);
-# For each byte of text, at most. json-c's tree is what scan.h says it is.
+# The most for each byte of text; core/scan.h has the size of json-c's tree.
 my %MOST = (
     request  => { bytes => 4, instructions => 200 },
     line     => { bytes => 300, instructions => 1200 },
@@ -30,13 +32,13 @@ my %MOST = (
 # .1, .2 and so on.
 sub measure {
     my $dir = tempdir(CLEANUP => 1);
-    my @tool = is_sanitized() ? () : ('valgrind', '--tool=callgrind', '-q',
+    my @tool = !$IS_MEASURED ? () : ('valgrind', '--tool=callgrind', '-q',
         '--collect-atstart=no', "--callgrind-out-file=$dir/out");
     open my $reader, '-|', @tool, build_dir() . '/unit/growth', $seed, $cases
         or die "valgrind: $!\n";
     my @lines = <$reader>;
     close $reader;
-    is $?, 0, 'every text is read' or diag @lines[ -1 .. -1 ];
+    is $?, 0, 'growth: every text is read' or diag @lines[ -1 .. -1 ];
     my $number = 0;
     return map { read_line($_, $dir, ++$number) } @lines;
 }
@@ -45,7 +47,7 @@ sub read_line {
     my ($line, $dir, $number) = @_;
     my %cost;
     @cost{qw(case function dimension grown text bytes)} = split ' ', $line;
-    return \%cost if is_sanitized();
+    return \%cost if !$IS_MEASURED;
     ($cost{instructions}) = slurp("$dir/out.$number") =~ /^(?:summary|totals): (\d+)/m;
     return \%cost;
 }
@@ -75,13 +77,12 @@ my %titles = (
     messages => 'a list of messages',
     query    => 'a query string',
 );
-# A sanitizer's build shows that all are read; it counts otherwise.
-for my $function (is_sanitized() ? () : sort keys %titles) {
+for my $function ($IS_MEASURED ? sort keys %titles : ()) {
     my @all = values %{ $pairs{$function} };
     my @wrong = map { "case $_->[0]{case}: " . join '; ', errors_of(@{$_}) }
         grep { errors_of(@{$_}) } @all;
     ok @all && !@wrong,
-        "reading $titles{$function} takes time and memory linear in its length"
+        "growth: reading $titles{$function} takes time and memory linear in its length"
         or diag join "\n", "seed $seed", @wrong;
 }
 done_testing;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: model/schema.c model/check.c core/ */
-/* Schemas of request bodies: values on both sides of each rule. */
+/* Schemas of request bodies: accepted and refused values of each member. */
 #include "check.h"
 
 #include <string.h>
@@ -9,6 +9,9 @@
 
 #include "../../mod_agent/core/json.h"
 #include "../../mod_agent/model/schema.h"
+
+#define ID       "\"018f2d6e-7c4b-7abc-9def-0123456789ab\""
+#define UPPER_ID "\"018F2D6E-7C4B-7ABC-9DEF-0123456789AB\""
 
 typedef apr_status_t (*schema_t)(const agent_fields_t **, agent_raw_t,
                                  agent_error_t **, apr_pool_t *);
@@ -78,6 +81,7 @@ static void good_members_of_a_run_are_accepted(void **state)
          "\"configurable\":{\"x\":1}}"),
         "\"stream_mode\":\"values\"",
         "\"stream_mode\":[\"values\",\"messages-tuple\"]",
+        "\"stream_mode\":[\"tools\",\"lifecycle\"]",
         "\"stream_mode\":[]",
         "\"interrupt_before\":\"*\"",
         "\"interrupt_after\":[\"tools\"]",
@@ -86,6 +90,13 @@ static void good_members_of_a_run_are_accepted(void **state)
         "\"feedback_keys\":[\"a\"]",
         "\"if_not_exists\":\"create\"",
         "\"webhook\":\"https://example.com/x\"",
+        "\"langsmith_tracer\":{\"project_name\":\"p\"}",
+        "\"checkpoint_during\":false",
+        "\"checkpoint_during\":false,\"durability\":\"exit\"",
+        "\"checkpoint_during\":true,\"durability\":\"async\"",
+        ("\"checkpoint\":{\"thread_id\":" ID ",\"checkpoint_id\":" ID
+         ",\"checkpoint_ns\":\"\",\"checkpoint_map\":{ }},"
+         "\"config\":{\"configurable\":{\"checkpoint_id\":" UPPER_ID "}}"),
         "\"a_field_of_tomorrow\":[1,2]"};
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -93,7 +104,7 @@ static void good_members_of_a_run_are_accepted(void **state)
     }
 }
 
-static void bad_members_of_a_run_are_named(void **state)
+static void the_detail_names_a_bad_member_of_a_run(void **state)
 {
     static const char *const bad[][2] = {
         {"\"multitask_strategy\":\"maybe\"", "/multitask_strategy"},
@@ -103,6 +114,8 @@ static void bad_members_of_a_run_are_named(void **state)
         {"\"config\":1", "/config"},
         {"\"config\":{\"tags\":[1]}", "/config/tags/0"},
         {"\"config\":{\"recursion_limit\":0}", "/config/recursion_limit"},
+        {"\"config\":{\"recursion_limit\":1.0}", "/config/recursion_limit"},
+        {"\"config\":{\"recursion_limit\":10008}", "/config/recursion_limit"},
         {"\"config\":{\"recursion_limit\":\"5\"}", "/config/recursion_limit"},
         {"\"config\":{\"configurable\":[]}", "/config/configurable"},
         {"\"context\":\"x\"", "/context"},
@@ -111,9 +124,23 @@ static void bad_members_of_a_run_are_named(void **state)
         {"\"interrupt_before\":\"tools\"", "/interrupt_before"},
         {"\"interrupt_after\":[3]", "/interrupt_after/0"},
         {"\"after_seconds\":-1", "/after_seconds"},
+        {"\"after_seconds\":31536001", "/after_seconds"},
         {"\"after_seconds\":\"1\"", "/after_seconds"},
         {"\"checkpoint_id\":\"x\"", "/checkpoint_id"},
         {"\"checkpoint\":{\"checkpoint_id\":5}", "/checkpoint/checkpoint_id"},
+        {"\"checkpoint\":{\"thread_id\":\"x\"}", "/checkpoint/thread_id"},
+        {"\"checkpoint\":{\"checkpoint_ns\":\"a\"}",
+         "/checkpoint/checkpoint_ns"},
+        {"\"checkpoint\":{\"checkpoint_map\":{\"a\":1}}",
+         "/checkpoint/checkpoint_map"},
+        {"\"config\":{\"configurable\":{\"checkpoint_id\":\"\"}}",
+         "/config/configurable/checkpoint_id"},
+        {"\"config\":{\"configurable\":{\"checkpoint_ns\":\"a\"}}",
+         "/config/configurable/checkpoint_ns"},
+        {("\"checkpoint_id\":" ID ",\"checkpoint\":{\"checkpoint_id\":"
+          "\"018f2d6e-7c4b-7abc-9def-000000000000\"}"),
+         "/checkpoint/checkpoint_id"},
+        {"\"strict_resume\":true", "/strict_resume"},
         {"\"webhook\":\"\"", "/webhook"},
         {"\"webhook\":5", "/webhook"},
         {"\"webhook\":\"/relative\"", "/webhook"},
@@ -134,6 +161,84 @@ static void bad_members_of_a_run_are_named(void **state)
     }
 }
 
+static void checkpoint_during_agrees_with_durability(void **state)
+{
+    const char *during = "/checkpoint_during: expected the same as durability "
+                         "says, or none.";
+
+    assert_string_equal(
+        check_run("\"durability\":\"sync\"", *state),
+        "/durability: expected async or exit: sync is not supported yet.");
+    assert_string_equal(
+        check_run("\"durability\":\"exit\",\"checkpoint_during\":true", *state),
+        during);
+    assert_string_equal(
+        check_run("\"durability\":\"async\",\"checkpoint_during\":false",
+                  *state),
+        during);
+}
+
+/* Not null, which is the same as absent. */
+static void an_unsupported_member_may_have_its_default(void **state)
+{
+    static const char *const defaults[] = {"false", "\"\"", "[]",
+                                           "[ ]",   "{}",   "{ }"};
+    static const char *const others[] = {
+        "true", "0", "5", "\"a\"", "[1]", "[[]]", "[null]", "{\"a\":null}"};
+
+    for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
+        assert_null(check(agent_schema_thread,
+                          apr_psprintf(*state, "{\"ttl\":%s}", defaults[i]),
+                          *state));
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        assert_string_equal(
+            check(agent_schema_thread,
+                  apr_psprintf(*state, "{\"ttl\":%s}", others[i]), *state),
+            "/ttl: expected none: it is not supported yet.");
+    }
+}
+
+/* The detail of agent_schema_endpoint() for a run with these members; NULL if
+ * it is accepted. */
+static const char *check_endpoint(const char *members, const char *thread_id,
+                                  bool is_awaited, apr_pool_t *pool)
+{
+    const char *text = apr_pstrcat(pool, "{\"assistant_id\":\"agent\",",
+                                   members, "}", NULL);
+    const agent_fields_t *run;
+    agent_error_t *err = NULL;
+
+    assert_int_equal(agent_schema_run(&run, agent_raw_read(text), &err, pool),
+                     APR_SUCCESS);
+    return agent_schema_endpoint(run, thread_id, is_awaited, &err, pool)
+            == APR_SUCCESS
+        ? NULL
+        : err->detail;
+}
+
+static void some_members_are_honoured_by_some_endpoints(void **state)
+{
+    const char *thread_id = "018f2d6e-7c4b-7abc-9def-0123456789ab";
+    const char *other_id = "018f2d6e-7c4b-7abc-9def-000000000000";
+    const char *checkpoint = "\"checkpoint\":{\"thread_id\":" UPPER_ID "}";
+    const char *leaves = "\"on_disconnect\":\"cancel\"";
+    const char *ends = "\"on_completion\":\"delete\"";
+
+    assert_null(check_endpoint(checkpoint, thread_id, true, *state));
+    assert_non_null(check_endpoint(checkpoint, other_id, true, *state));
+    assert_null(check_endpoint(leaves, thread_id, true, *state));
+    assert_non_null(check_endpoint(leaves, thread_id, false, *state));
+    assert_null(check_endpoint(ends, NULL, false, *state));
+    assert_non_null(check_endpoint(ends, thread_id, false, *state));
+    assert_null(
+        check_endpoint("\"checkpoint_id\":" ID, thread_id, true, *state));
+    assert_string_equal(
+        check_endpoint("\"checkpoint_id\":" ID, NULL, true, *state),
+        "/checkpoint_id: expected none: a stateless run begins on a new "
+        "thread.");
+}
+
 static const char *make_metadata(int keys, int key_bytes, int value_bytes,
                                  apr_pool_t *pool)
 {
@@ -149,7 +254,7 @@ static const char *make_metadata(int keys, int key_bytes, int value_bytes,
     return apr_pstrcat(pool, text, "}}", NULL);
 }
 
-static void metadata_is_bounded(void **state)
+static void metadata_is_limited(void **state)
 {
     assert_null(
         check(agent_schema_thread, make_metadata(64, 64, 512, *state), *state));
@@ -161,7 +266,7 @@ static void metadata_is_bounded(void **state)
         check(agent_schema_thread, make_metadata(1, 5, 513, *state), *state));
 }
 
-static void a_thread_may_have_an_id_of_the_client(void **state)
+static void the_client_may_choose_the_id_of_a_thread(void **state)
 {
     assert_null(check(agent_schema_thread,
                       "{\"thread_id\":\"018F2D6E-7C4B-7ABC-9DEF-0123456789AB\","
@@ -175,7 +280,7 @@ static void a_thread_may_have_an_id_of_the_client(void **state)
         "/if_exists: expected raise or do_nothing.");
 }
 
-static void feedback_keys_are_bounded(void **state)
+static void feedback_keys_are_limited(void **state)
 {
     const char *keys = "\"k\"";
 
@@ -206,6 +311,34 @@ static const char *make_array(const char *item, int count, apr_pool_t *pool)
     return text;
 }
 
+static const char *check_assistant(int bytes, apr_pool_t *pool)
+{
+    return check(agent_schema_run,
+                 apr_psprintf(pool, "{\"assistant_id\":\"%0*d\"}", bytes, 0),
+                 pool);
+}
+
+static const char *check_stream_mode(int count, apr_pool_t *pool)
+{
+    return check_run(apr_pstrcat(pool, "\"stream_mode\":",
+                                 make_array("\"values\"", count, pool), NULL),
+                     pool);
+}
+
+static void an_assistant_has_at_most_64_bytes(void **state)
+{
+    assert_null(check_assistant(64, *state));
+    assert_string_equal(check_assistant(65, *state),
+                        "/assistant_id: expected a string of 1 to 64 bytes.");
+}
+
+static void a_run_has_at_most_64_stream_modes(void **state)
+{
+    assert_null(check_stream_mode(64, *state));
+    assert_string_equal(check_stream_mode(65, *state),
+                        "/stream_mode: expected at most 64 elements.");
+}
+
 static void a_batch_is_an_array_of_runs(void **state)
 {
     const char *run = "{\"assistant_id\":\"agent\"}";
@@ -226,8 +359,6 @@ static void a_batch_is_an_array_of_runs(void **state)
               *state),
         "/0/config/tags/0: expected a string.");
 }
-
-#define ID "\"018f2d6e-7c4b-7abc-9def-0123456789ab\""
 
 static void a_cancel_names_a_status_or_runs_of_a_thread(void **state)
 {
@@ -311,10 +442,15 @@ int main(void)
         CHECK_TEST(a_run_needs_an_assistant),
         CHECK_TEST(a_body_is_an_object),
         CHECK_TEST(good_members_of_a_run_are_accepted),
-        CHECK_TEST(bad_members_of_a_run_are_named),
-        CHECK_TEST(metadata_is_bounded),
-        CHECK_TEST(a_thread_may_have_an_id_of_the_client),
-        CHECK_TEST(feedback_keys_are_bounded),
+        CHECK_TEST(the_detail_names_a_bad_member_of_a_run),
+        CHECK_TEST(checkpoint_during_agrees_with_durability),
+        CHECK_TEST(an_unsupported_member_may_have_its_default),
+        CHECK_TEST(some_members_are_honoured_by_some_endpoints),
+        CHECK_TEST(metadata_is_limited),
+        CHECK_TEST(the_client_may_choose_the_id_of_a_thread),
+        CHECK_TEST(feedback_keys_are_limited),
+        CHECK_TEST(an_assistant_has_at_most_64_bytes),
+        CHECK_TEST(a_run_has_at_most_64_stream_modes),
         CHECK_TEST(a_batch_is_an_array_of_runs),
         CHECK_TEST(fields_are_found_under_escaped_names),
         CHECK_TEST(lengths_are_those_of_the_decoded_text),

@@ -17,7 +17,7 @@ static segment_t attach_again(const segment_t *segment)
     segment_t next = *segment;
 
     assert_int_equal(rlr_segment_attach(&next.table, next.memory, next.size,
-                                        segment_rules, 3, next.rules),
+                                        segment_rows, 3, next.rows),
                      RLR_TABLE_OK);
     next.clock.baton = segment->clock.baton;
     return next;
@@ -27,7 +27,7 @@ static uint32_t use_up(segment_t *segment, uint64_t key, rlr_limit_t limit)
 {
     uint32_t admitted = 0;
 
-    while (segment_ask(segment, key, limit).window.admitted) {
+    while (segment_admit(segment, key, limit).window.admitted) {
         admitted++;
     }
     return admitted;
@@ -44,13 +44,13 @@ static void windows_and_counters_persist_over_a_restart(void **state)
     next = attach_again(&segment);
     assert_int_equal(use_up(&next, 1, five), 0);
     assert_int_equal(use_up(&segment, 1, five), 0);
-    rlr_walk_counters(&next.table, next.rules[0], &counters);
-    assert_int_equal(counters.allowed, 5);
+    rlr_walk_counters(&next.table, next.rows[0], &counters);
+    assert_int_equal(counters.admitted, 5);
     assert_int_equal(counters.refused, 3);
     segment_drop(&segment);
 }
 
-static void a_larger_limit_admits_the_difference(void **state)
+static void a_larger_limit_admits_the_difference_to_the_old_one(void **state)
 {
     segment_t segment;
     segment_t next;
@@ -65,21 +65,21 @@ static void a_larger_limit_admits_the_difference(void **state)
 
 static void a_smaller_limit_refuses_until_enough_expired(void **state)
 {
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     segment_t segment;
     segment_t next;
 
     segment_make(&segment, 64, 3);
     for (int i = 0; i < 5; i++) {
-        segment_ask(&segment, 1, five);
+        segment_admit(&segment, 1, five);
         segment.time.us += 1000000;
     }
     next = attach_again(&segment);
-    answer = segment_ask(&next, 1, three);
-    assert_false(answer.window.admitted);
+    decision = segment_admit(&next, 1, three);
+    assert_false(decision.window.admitted);
     /* Of those at 0, 1, 2, 3, 4 s the one at 2 s must have expired; it is 5
      * s. */
-    assert_int_equal(answer.window.wait_ms, 7000);
+    assert_int_equal(decision.window.wait_ms, 7000);
     segment_drop(&segment);
 }
 
@@ -95,8 +95,8 @@ static void the_newer_limit_applies_to_children_of_both(void **state)
 
         /* Both decide in turn, the older one first. */
         for (int i = 0; i < 20; i++) {
-            admitted += segment_ask(&segment, 1, eight).window.admitted;
-            admitted += segment_ask(&next, 1, three).window.admitted;
+            admitted += segment_admit(&segment, 1, eight).window.admitted;
+            admitted += segment_admit(&next, 1, three).window.admitted;
         }
         assert_int_equal(admitted, 3);
         /* A key that only the older children use keeps their limit. */
@@ -109,27 +109,26 @@ static void the_newer_limit_applies_to_children_of_both(void **state)
 
 /* Fills all slots for ten seconds, by another rule. Five seconds later the
  * newer configuration uses up its limit for key 1, in an overflow window. */
-static void charge_without_a_place(segment_t *segment, segment_t *next,
-                                   rlr_limit_t newer)
+static void charge_without_a_slot(segment_t *segment, segment_t *next,
+                                  rlr_limit_t newer)
 {
     uint32_t keys[3];
 
     for (uint64_t key = 0; key < 1000; key++) {
         rlr_table_request_t request = segment_request(segment, &key, five);
-        rlr_table_decision_t answer;
+        rlr_table_decision_t decision;
 
-        request.row = segment->rules[1];
-        rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
+        request.row = segment->rows[1];
+        rlr_table_admit(&segment->table, &request, &segment->clock, &decision);
     }
     assert_int_equal(
-        rlr_walk_live_keys(&segment->table, keys, 3, NULL, &segment->clock),
-        16);
+        rlr_walk_live_keys(&segment->table, keys, 3, &segment->clock), 16);
     segment->time.us += 5000000;
     for (uint32_t i = 0; i < newer.count; i++) {
-        rlr_table_decision_t answer = segment_ask(next, 1, newer);
+        rlr_table_decision_t decision = segment_admit(next, 1, newer);
 
-        assert_true(answer.overflow);
-        assert_true(answer.window.admitted);
+        assert_true(decision.overflow);
+        assert_true(decision.window.admitted);
     }
 }
 
@@ -139,23 +138,23 @@ static void verify_older_first(rlr_limit_t older, rlr_limit_t newer,
                                uint64_t before_us)
 {
     uint64_t over_us = newer.interval_sec * 1000000ULL;
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     segment_t segment;
     segment_t next;
 
     segment_make(&segment, 16, 12);
     next = attach_again(&segment);
-    charge_without_a_place(&segment, &next, newer);
+    charge_without_a_slot(&segment, &next, newer);
     segment.time.us += before_us;
-    answer = segment_ask(&segment, 1, older);
-    assert_false(answer.window.admitted);
-    assert_true(answer.window.wait_ms > 0);
+    decision = segment_admit(&segment, 1, older);
+    assert_false(decision.window.admitted);
+    assert_true(decision.window.wait_ms > 0);
     assert_int_equal(use_up(&next, 1, newer), 0);
     assert_int_equal(use_up(&segment, 1, older), 0);
     segment.time.us += over_us - before_us;
-    answer = segment_ask(&segment, 1, older);
-    assert_true(answer.window.admitted);
-    assert_false(answer.overflow);
+    decision = segment_admit(&segment, 1, older);
+    assert_true(decision.window.admitted);
+    assert_false(decision.overflow);
     assert_int_equal(use_up(&next, 1, newer), newer.count - 1);
     segment_drop(&segment);
 }
@@ -174,21 +173,22 @@ static void a_slot_claimed_by_older_children_keeps_a_longer_interval(
 }
 
 /* A count within their own limit is kept. */
-static void older_children_still_claim_slots(void **state)
+static void older_children_claim_slots_for_counts_within_their_limit(
+    void **state)
 {
     static const rlr_limit_t two = {2, 10};
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     segment_t segment;
     segment_t next;
 
     segment_make(&segment, 16, 13);
     next = attach_again(&segment);
-    charge_without_a_place(&segment, &next, two);
+    charge_without_a_slot(&segment, &next, two);
     segment.time.us += 5500000;
-    answer = segment_ask(&segment, 1, three);
-    assert_true(answer.window.admitted);
-    assert_false(answer.overflow);
-    assert_int_equal(answer.window.remaining, 0);
+    decision = segment_admit(&segment, 1, three);
+    assert_true(decision.window.admitted);
+    assert_false(decision.overflow);
+    assert_int_equal(decision.window.remaining, 0);
     segment_drop(&segment);
 }
 
@@ -223,7 +223,7 @@ static void fill_some(segment_t *segment, uint64_t keys)
 {
     for (uint64_t key = 0; key < keys; key++) {
         for (uint64_t i = 0; i <= key % 7; i++) {
-            segment_ask(segment, key, get_limit(key));
+            segment_admit(segment, key, get_limit(key));
         }
         segment->time.us += 1000;
     }
@@ -248,8 +248,8 @@ static void windows_and_counters_are_carried_to_a_larger_table(void **state)
     assert_int_equal(
         rlr_carry_over(&next.table, &segment.table, &segment.clock),
         RLR_TABLE_OK);
-    rlr_walk_counters(&segment.table, segment.rules[0], &before);
-    rlr_walk_counters(&next.table, next.rules[0], &after);
+    rlr_walk_counters(&segment.table, segment.rows[0], &before);
+    rlr_walk_counters(&next.table, next.rows[0], &after);
     assert_memory_equal(&before, &after, sizeof(before));
     for (uint64_t key = 0; key < 300; key++) {
         rlr_window_decision_t old = segment_peek(&segment, key, get_limit(key))
@@ -266,12 +266,12 @@ static void windows_and_counters_are_carried_to_a_larger_table(void **state)
     segment_drop(&next);
 }
 
-static void a_smaller_table_admits_no_more(void **state)
+static void a_smaller_table_admits_no_more_than_the_old_one(void **state)
 {
     segment_t segment;
     segment_t next;
     uint32_t keys[3];
-    uint32_t in_place = 0;
+    uint32_t with_slot = 0;
 
     segment_make(&segment, 512, 7);
     fill_some(&segment, 350);
@@ -279,17 +279,16 @@ static void a_smaller_table_admits_no_more(void **state)
     assert_int_equal(
         rlr_carry_over(&next.table, &segment.table, &segment.clock),
         RLR_TABLE_OK);
-    assert_true(rlr_walk_live_keys(&next.table, keys, 3, NULL, &next.clock)
-                > 50);
+    assert_true(rlr_walk_live_keys(&next.table, keys, 3, &next.clock) > 50);
     for (uint64_t key = 0; key < 350; key++) {
         rlr_window_decision_t old = segment_peek(&segment, key, get_limit(key))
                                         .window;
         rlr_table_decision_t new = segment_peek(&next, key, get_limit(key));
 
         assert_true(new.window.remaining <= old.remaining);
-        in_place += !new.overflow;
+        with_slot += !new.overflow;
     }
-    assert_in_range(in_place, 51, 64);
+    assert_in_range(with_slot, 51, 64);
     segment_drop(&segment);
     segment_drop(&next);
 }
@@ -301,7 +300,7 @@ static void overflow_windows_are_carried_over(void **state)
 
     segment_make(&segment, 16, 8);
     for (uint64_t key = 0; key < 10000; key++) {
-        segment_ask(&segment, key, five);
+        segment_admit(&segment, key, five);
     }
     make_next(&next, &segment, 4096);
     assert_int_equal(
@@ -329,11 +328,11 @@ static void rows_without_a_counterpart_are_not_carried_over(void **state)
 
     segment_make(&segment, 64, 9);
     for (uint32_t rule = 0; rule < 3; rule++) {
-        rlr_table_decision_t answer;
+        rlr_table_decision_t decision;
 
         request = segment_request(&segment, &key, five);
-        request.row = segment.rules[rule];
-        rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
+        request.row = segment.rows[rule];
+        rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
     }
     memset(&next, 0, sizeof(next));
     next.size = rlr_segment_size(64, 2);
@@ -348,8 +347,8 @@ static void rows_without_a_counterpart_are_not_carried_over(void **state)
     assert_int_equal(
         rlr_carry_over(&next.table, &segment.table, &segment.clock),
         RLR_TABLE_OK);
-    assert_int_equal(
-        rlr_walk_live_keys(&next.table, keys, 2, NULL, &segment.clock), 1);
+    assert_int_equal(rlr_walk_live_keys(&next.table, keys, 2, &segment.clock),
+                     1);
     assert_int_equal(keys[rules[0]], 1);
     segment_drop(&segment);
     segment_drop(&next);
@@ -373,15 +372,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(windows_and_counters_persist_over_a_restart),
-        CHECK_TEST(a_larger_limit_admits_the_difference),
+        CHECK_TEST(a_larger_limit_admits_the_difference_to_the_old_one),
         CHECK_TEST(a_smaller_limit_refuses_until_enough_expired),
         CHECK_TEST(the_newer_limit_applies_to_children_of_both),
         CHECK_TEST(a_slot_claimed_by_older_children_keeps_a_larger_count),
         CHECK_TEST(a_slot_claimed_by_older_children_keeps_a_longer_interval),
-        CHECK_TEST(older_children_still_claim_slots),
+        CHECK_TEST(older_children_claim_slots_for_counts_within_their_limit),
         CHECK_TEST(a_limit_may_change_repeatedly),
         CHECK_TEST(windows_and_counters_are_carried_to_a_larger_table),
-        CHECK_TEST(a_smaller_table_admits_no_more),
+        CHECK_TEST(a_smaller_table_admits_no_more_than_the_old_one),
         CHECK_TEST(overflow_windows_are_carried_over),
         CHECK_TEST(rows_without_a_counterpart_are_not_carried_over),
         CHECK_TEST(tables_with_different_secrets_are_refused)};

@@ -70,7 +70,7 @@ static segment_t copy_of_dead(const segment_t *segment, void *memory, pid_t pid)
     memcpy(memory, segment->memory, segment->size);
     left.memory = memory;
     assert_int_equal(rlr_segment_attach(&left.table, memory, left.size,
-                                        segment_rules, 3, left.rules),
+                                        segment_rows, 3, left.rows),
                      RLR_TABLE_OK);
     /* The child's view, not that of a later configuration. */
     left.table.generation = segment->table.generation;

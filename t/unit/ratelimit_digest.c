@@ -35,7 +35,7 @@ static void a_written_digest_is_parsed(void **state)
     }
 }
 
-static void anything_else_is_refused(void **state)
+static void a_text_that_is_not_a_digest_is_refused(void **state)
 {
     static const char *const bad[] = {"",
                                       "sha256:",
@@ -67,7 +67,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_digest_is_half_of_the_sha256),
         CHECK_TEST(a_written_digest_is_parsed),
-        CHECK_TEST(anything_else_is_refused),
+        CHECK_TEST(a_text_that_is_not_a_digest_is_refused),
         CHECK_TEST(different_keys_have_different_digests)};
 
     int failed;

@@ -38,7 +38,7 @@ static void units_are_case_insensitive(void **state)
     check_ms("1MIN", 60000);
 }
 
-static void anything_else_is_refused(void **state)
+static void a_text_that_is_not_a_duration_is_refused(void **state)
 {
     static const char *const bad[] = {"",    "s",   "-1",  "+1",   " 1",
                                       "1 s", "1x",  "1ss", "1.5s", "1s1",
@@ -65,7 +65,7 @@ int main(void)
         CHECK_TEST(a_bare_number_is_in_seconds),
         CHECK_TEST(units_are_milliseconds_to_days),
         CHECK_TEST(units_are_case_insensitive),
-        CHECK_TEST(anything_else_is_refused),
+        CHECK_TEST(a_text_that_is_not_a_duration_is_refused),
         CHECK_TEST(a_number_of_more_than_eleven_digits_is_refused)};
 
     return CHECK_RUN(tests);

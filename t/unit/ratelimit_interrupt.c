@@ -91,7 +91,7 @@ static const char *verify_by_log(fixture_t *fixture)
 }
 
 /* All marks in use, the older half expired. */
-static void prepare_half_over(fixture_t *fixture)
+static void prepare_half_expired(fixture_t *fixture)
 {
     build(fixture, 64);
     for (int i = 0; i < 64; i++) {
@@ -116,7 +116,7 @@ static const char *verify_admitted(fixture_t *fixture)
 
 static void marks_of_later_requests_do_not_refuse_a_request(void **state)
 {
-    test_interrupted(prepare_half_over, admit, admit_ten, verify_admitted,
+    test_interrupted(prepare_half_expired, admit, admit_ten, verify_admitted,
                      false);
 }
 
@@ -212,9 +212,9 @@ static void an_old_clock_reading_is_not_published(void **state)
 }
 
 /* Tables: the request is for key 7. */
-static void ask_table(fixture_t *fixture)
+static void admit_new(fixture_t *fixture)
 {
-    fixture->decision = segment_ask(&fixture->segment, 7, five).window;
+    fixture->decision = segment_admit(&fixture->segment, 7, five).window;
 }
 
 static void make_table(fixture_t *fixture)
@@ -227,13 +227,13 @@ static uint32_t use_up(fixture_t *fixture, uint64_t key)
 {
     uint32_t admitted = 0;
 
-    while (segment_ask(&fixture->segment, key, five).window.admitted) {
+    while (segment_admit(&fixture->segment, key, five).window.admitted) {
         admitted++;
     }
     return admitted;
 }
 
-static void prepare_known_and_over(fixture_t *fixture)
+static void prepare_expired_key(fixture_t *fixture)
 {
     make_table(fixture);
     use_up(fixture, 7);
@@ -241,14 +241,14 @@ static void prepare_known_and_over(fixture_t *fixture)
 }
 
 /* Other keys claim all slots and use up their limits. */
-static void take_all_slots(fixture_t *fixture)
+static void claim_all_slots(fixture_t *fixture)
 {
     for (uint64_t key = 100; !fixture_is_locked(fixture) && key < 160; key++) {
         use_up(fixture, key);
     }
 }
 
-static const char *verify_taken(fixture_t *fixture)
+static const char *verify_claimed(fixture_t *fixture)
 {
     DEMAND(use_up(fixture, 7) + fixture->decision.admitted <= 5);
     for (uint64_t key = 100; key < 160; key++) {
@@ -269,13 +269,13 @@ static const char *verify_taken(fixture_t *fixture)
 
 static void a_slot_of_another_key_is_not_charged(void **state)
 {
-    test_interrupted(prepare_known_and_over, ask_table, take_all_slots,
-                     verify_taken, true);
+    test_interrupted(prepare_expired_key, admit_new, claim_all_slots,
+                     verify_claimed, true);
 }
 
 /* Another process claims a slot for the same key first and uses up its
  * limit. */
-static void place_first(fixture_t *fixture)
+static void claim_first(fixture_t *fixture)
 {
     if (!fixture_is_locked(fixture)) {
         fixture->admitted = use_up(fixture, 7);
@@ -292,20 +292,20 @@ static const char *verify_once(fixture_t *fixture)
 
 static void a_key_that_gets_a_slot_concurrently_is_found(void **state)
 {
-    test_interrupted(make_table, ask_table, place_first, verify_once, true);
+    test_interrupted(make_table, admit_new, claim_first, verify_once, true);
 }
 
-static void prepare_all_over(fixture_t *fixture)
+static void prepare_expired_keys(fixture_t *fixture)
 {
     make_table(fixture);
     for (uint64_t key = 100; key < 300; key++) {
-        segment_ask(&fixture->segment, key, five);
+        segment_admit(&fixture->segment, key, five);
     }
     fixture->segment.time.us += 11000000;
 }
 
 /* Dead keys become live, without a lock, while slots are searched. */
-static void wake_all(fixture_t *fixture)
+static void revive_all(fixture_t *fixture)
 {
     const rlr_table_t *table = &fixture->segment.table;
 
@@ -346,21 +346,21 @@ static const char *verify_all_count(fixture_t *fixture)
 
 static void a_key_that_becomes_live_keeps_its_slot(void **state)
 {
-    test_interrupted(prepare_all_over, ask_table, wake_all, verify_all_count,
-                     true);
+    test_interrupted(prepare_expired_keys, admit_new, revive_all,
+                     verify_all_count, true);
 }
 
 static void prepare_other_limit(fixture_t *fixture)
 {
     make_table(fixture);
     for (int i = 0; i < 3; i++) {
-        segment_ask(&fixture->segment, 7, five);
+        segment_admit(&fixture->segment, 7, five);
     }
 }
 
-static void ask_with_new_limit(fixture_t *fixture)
+static void admit_with_new_limit(fixture_t *fixture)
 {
-    fixture->decision = segment_ask(&fixture->segment, 7, eight).window;
+    fixture->decision = segment_admit(&fixture->segment, 7, eight).window;
 }
 
 static const char *verify_new_limit(fixture_t *fixture)
@@ -375,21 +375,21 @@ static const char *verify_new_limit(fixture_t *fixture)
 
 static void a_changed_limit_loses_no_admission(void **state)
 {
-    /* Processes with the old limit continue until the new one is in place. */
-    test_interrupted(prepare_other_limit, ask_with_new_limit, wake_all,
+    /* Processes with the old limit continue until the new one is set. */
+    test_interrupted(prepare_other_limit, admit_with_new_limit, revive_all,
                      verify_new_limit, true);
 }
 
 /* ---- Reclaimed slots ---- */
 
 /* The address has its share of four slots, all with dead keys. */
-static void prepare_share_over(fixture_t *fixture)
+static void prepare_expired_share(fixture_t *fixture)
 {
     segment_make(&fixture->segment, 64, 3);
     fixture->segment.clock.baton = &fixture->segment.time;
     fixture->segment.holder = 1;
     for (uint64_t key = 1000; key < 1004; key++) {
-        segment_ask(&fixture->segment, key, five);
+        segment_admit(&fixture->segment, key, five);
     }
     fixture->segment.time.us += 11000000;
 }
@@ -399,7 +399,7 @@ static void sweep_first(fixture_t *fixture)
 {
     if (!fixture_is_locked(fixture)) {
         for (uint64_t key = 2000; key < 2006; key++) {
-            fixture->admitted += segment_ask(&fixture->segment, key, five)
+            fixture->admitted += segment_admit(&fixture->segment, key, five)
                                      .window.admitted;
         }
     }
@@ -418,13 +418,13 @@ static const char *verify_shares(fixture_t *fixture)
 
 static void two_sweeps_reclaim_a_slot_once(void **state)
 {
-    test_interrupted(prepare_share_over, ask_table, sweep_first, verify_shares,
-                     true);
+    test_interrupted(prepare_expired_share, admit_new, sweep_first,
+                     verify_shares, true);
 }
 
 /* Slots of dead keys are claimed by another address after the sweep has seen
  * them. */
-static void take_for_another(fixture_t *fixture)
+static void claim_for_another(fixture_t *fixture)
 {
     if (!fixture_is_locked(fixture)) {
         fixture->segment.holder = 2;
@@ -449,19 +449,19 @@ static const char *verify_another(fixture_t *fixture)
 
 static void a_slot_claimed_by_another_address_is_not_reclaimed(void **state)
 {
-    test_interrupted(prepare_share_over, ask_table, take_for_another,
+    test_interrupted(prepare_expired_share, admit_new, claim_for_another,
                      verify_another, true);
 }
 
 static void a_key_that_becomes_live_is_not_reclaimed(void **state)
 {
-    test_interrupted(prepare_share_over, ask_table, wake_all, verify_all_count,
-                     true);
+    test_interrupted(prepare_expired_share, admit_new, revive_all,
+                     verify_all_count, true);
 }
 
-static void ask_known(fixture_t *fixture)
+static void admit_known(fixture_t *fixture)
 {
-    fixture->decision = segment_ask(&fixture->segment, 1000, five).window;
+    fixture->decision = segment_admit(&fixture->segment, 1000, five).window;
 }
 
 static const char *verify_known(fixture_t *fixture)
@@ -474,8 +474,8 @@ static const char *verify_known(fixture_t *fixture)
 
 static void a_key_whose_slot_is_reclaimed_concurrently_is_counted(void **state)
 {
-    test_interrupted(prepare_share_over, ask_known, sweep_first, verify_known,
-                     false);
+    test_interrupted(prepare_expired_share, admit_known, sweep_first,
+                     verify_known, false);
 }
 
 int main(void)

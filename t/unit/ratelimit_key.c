@@ -19,7 +19,7 @@ static void each_key_is_found_by_its_word(void **state)
     assert_int_equal(key, RLR_KEY_IP);
 }
 
-static void an_unknown_word_is_no_key(void **state)
+static void an_unknown_word_is_not_a_key(void **state)
 {
     rlr_key_t key;
 
@@ -86,7 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(each_key_is_found_by_its_word),
-        CHECK_TEST(an_unknown_word_is_no_key),
+        CHECK_TEST(an_unknown_word_is_not_a_key),
         CHECK_TEST(rows_are_complete),
         CHECK_TEST(words_are_unique),
         CHECK_TEST(a_key_covers_itself),

@@ -24,11 +24,11 @@ static const rlr_limit_t five = {5, 10};
 typedef void (*part_t)(segment_t *segment);
 
 /* All slots belong to four addresses with four keys each, all dead. */
-static void prepare_over(segment_t *segment)
+static void prepare_expired(segment_t *segment)
 {
     for (segment->holder = 1; segment->holder <= 4; segment->holder++) {
         for (uint64_t key = 0; key < 4; key++) {
-            segment_ask(segment, segment->holder * 1000 + key, five);
+            segment_admit(segment, segment->holder * 1000 + key, five);
         }
     }
     segment->time.us += 11000000;
@@ -44,13 +44,13 @@ static void sweep(segment_t *segment)
 }
 
 /* An earlier process died between a slot and its counter. */
-static void prepare_wrong(segment_t *segment)
+static void prepare_damaged(segment_t *segment)
 {
-    prepare_over(segment);
+    prepare_expired(segment);
     for (uint32_t i = 0; i < 64; i += 3) {
         segment->table.shares[i] += 2;
     }
-    rlr_segment_mark_damaged(&segment->table);
+    rlr_repair_request(&segment->table);
 }
 
 static void repair(segment_t *segment)
@@ -65,10 +65,10 @@ static void verify_death_of(segment_t *segment)
 
     assert_true(segment_least_excess(table) >= 0);
     for (segment->holder = 1; segment->holder <= 6; segment->holder++) {
-        rlr_table_decision_t answer = segment_ask(
+        rlr_table_decision_t decision = segment_admit(
             segment, segment->holder * 1000 + 500, five);
 
-        assert_true(answer.window.admitted);
+        assert_true(decision.window.admitted);
         assert_true(segment_least_excess(table) >= 0);
     }
     for (uint32_t lock = 0; lock < RLR_SET_LOCKS; lock++) {
@@ -76,7 +76,7 @@ static void verify_death_of(segment_t *segment)
         rlr_unlock_set(table, lock);
     }
     repair(segment);
-    assert_false(rlr_segment_is_damaged(table));
+    assert_false(rlr_repair_is_pending(table));
     assert_int_equal(segment_least_excess(table), 0);
     assert_int_equal(segment_excess(table), 0);
 }
@@ -140,12 +140,12 @@ static void kill_everywhere(part_t prepare, part_t work, unsigned step)
 
 static void a_process_may_die_at_any_instruction_of_a_sweep(void **state)
 {
-    kill_everywhere(prepare_over, sweep, get_width(35));
+    kill_everywhere(prepare_expired, sweep, get_width(35));
 }
 
 static void a_process_may_die_at_any_instruction_of_a_repair(void **state)
 {
-    kill_everywhere(prepare_wrong, repair, get_width(2025));
+    kill_everywhere(prepare_damaged, repair, get_width(2025));
 }
 
 /* ---- More than one lock ---- */
@@ -157,7 +157,7 @@ static void two_locks_of_a_dead_owner_are_recovered(void **state)
     int status;
 
     segment_make(&segment, 64, 3);
-    prepare_over(&segment);
+    prepare_expired(&segment);
     if (fork() == 0) {
         rlr_lock_set(&segment.table, 2);
         rlr_lock_set(&segment.table, 5);
@@ -166,7 +166,7 @@ static void two_locks_of_a_dead_owner_are_recovered(void **state)
     wait(&status);
     assert_true(WIFSIGNALED(status));
     sweep(&segment);
-    assert_true(rlr_segment_is_damaged(&segment.table));
+    assert_true(rlr_repair_is_pending(&segment.table));
     verify_death_of(&segment);
     segment_drop(&segment);
 }
@@ -280,7 +280,7 @@ static void a_stopped_owner_does_not_stop_other_processes(void **state)
     pid_t pid;
 
     segment_make(&segment, 16, 3);
-    assert_true(segment_ask(&segment, 1, five).window.admitted);
+    assert_true(segment_admit(&segment, 1, five).window.admitted);
     pid = fork();
     if (pid == 0) {
         rlr_lock_set(&segment.table, 0);
@@ -290,16 +290,17 @@ static void a_stopped_owner_does_not_stop_other_processes(void **state)
     }
     assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
     assert_true(WIFSTOPPED(status));
-    assert_true(segment_ask(&segment, 1, five).window.admitted);
+    assert_true(segment_admit(&segment, 1, five).window.admitted);
     if (HAS_TRAPS) {
-        rlr_window_decision_t decision = segment_ask(&segment, 2, five).window;
+        rlr_window_decision_t decision = segment_admit(&segment, 2, five)
+                                             .window;
 
         assert_false(decision.admitted);
         assert_int_equal(decision.wait_ms, 1000);
     }
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(segment_ask(&segment, 2, five).window.admitted);
+    assert_true(segment_admit(&segment, 2, five).window.admitted);
     segment_drop(&segment);
 }
 

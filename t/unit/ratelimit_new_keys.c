@@ -14,15 +14,15 @@ static const rlr_limit_t two = {2, 86400};
 static const rlr_limit_t hour = {1, 3600};
 
 static bool try_key(segment_t *segment, uint64_t key, uint64_t address,
-                    bool dry_run, rlr_new_keys_count_t *count)
+                    bool dry_run, rlr_table_decide_t *decide)
 {
     rlr_table_request_t known = segment_request(segment, &key, two);
     rlr_table_request_t fresh = segment_request(segment, &address, two);
 
-    fresh.row = segment->rules[1];
+    fresh.row = segment->rows[1];
     fresh.dry_run = dry_run;
     return rlr_new_keys_admit(&segment->table, &known, &fresh, &segment->clock,
-                              count);
+                              decide);
 }
 
 static bool is_admitted(segment_t *segment, uint64_t key, uint64_t address)
@@ -35,10 +35,10 @@ static void crowd(segment_t *segment)
 {
     for (uint64_t key = 100; key < 400; key++) {
         rlr_table_request_t request = segment_request(segment, &key, hour);
-        rlr_table_decision_t answer;
+        rlr_table_decision_t decision;
 
-        request.row = segment->rules[2];
-        rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
+        request.row = segment->rows[2];
+        rlr_table_admit(&segment->table, &request, &segment->clock, &decision);
     }
 }
 

@@ -31,12 +31,13 @@ static void d3_27_the_remaining_quota_has_the_time_until_it_grows(void **state)
 {
     rlr_quota_t quota = make(15, 10, *state);
 
-    assert_string_equal(rlr_quota_left(&quota, 0, 0, *state),
+    assert_string_equal(rlr_quota_remaining(&quota, 0, 0, *state),
                         "\"run-query\";r=0;t=0");
-    assert_string_equal(rlr_quota_left(&quota, 14, 10, *state),
+    assert_string_equal(rlr_quota_remaining(&quota, 14, 10, *state),
                         "\"run-query\";r=14;t=10");
-    assert_string_equal(rlr_quota_left(&quota, UINT32_MAX, UINT32_MAX, *state),
-                        "\"run-query\";r=4294967295;t=4294967295");
+    assert_string_equal(
+        rlr_quota_remaining(&quota, UINT32_MAX, UINT32_MAX, *state),
+        "\"run-query\";r=4294967295;t=4294967295");
 }
 
 /* Checks the detail of the refusal, and the length of the body. */
@@ -45,9 +46,9 @@ static void check_detail(uint32_t count, uint32_t interval_sec,
                          apr_pool_t *pool)
 {
     rlr_quota_t quota = make(count, interval_sec, pool);
-    rlr_part_t problem = rlr_quota_problem(&quota, wait_sec, pool);
+    rlr_text_t problem = rlr_quota_problem(&quota, wait_sec, pool);
     const char *begin = strstr(
-        apr_pstrmemdup(pool, problem.text, problem.length), "\"detail\":\"");
+        apr_pstrmemdup(pool, problem.bytes, problem.length), "\"detail\":\"");
 
     assert_non_null(begin);
     begin += strlen("\"detail\":\"");

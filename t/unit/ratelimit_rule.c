@@ -40,12 +40,17 @@ static void an_interval_may_have_a_unit(void **state)
     assert_int_equal(rlr_rule_limit(rule, "af")->interval_sec, 86400);
 }
 
-static void regions_need_no_declaration_and_the_category_is_optional(
-    void **state)
+static void regions_need_no_declaration(void **state)
 {
     const rlr_rule_t *rule = line_parse("a * key=ip ap-south_2=7/3600", *state);
 
     assert_int_equal(rlr_rule_limit(rule, "ap-south_2")->count, 7);
+}
+
+static void the_category_is_optional(void **state)
+{
+    const rlr_rule_t *rule = line_parse("a * key=ip us=7/3600", *state);
+
     assert_string_equal(rule->category, "");
 }
 
@@ -169,7 +174,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_rule_is_parsed),
         CHECK_TEST(an_interval_may_have_a_unit),
-        CHECK_TEST(regions_need_no_declaration_and_the_category_is_optional),
+        CHECK_TEST(regions_need_no_declaration),
+        CHECK_TEST(the_category_is_optional),
         CHECK_TEST(an_invalid_rule_gets_an_error_with_what_was_expected),
         CHECK_TEST(a_name_has_at_most_64_characters),
         CHECK_TEST(limits_may_be_as_large_as_a_window_can_count),

@@ -21,19 +21,19 @@
 /* The bits of a mutex's word with its owner. */
 #define OWNER_MASK 0x3fffffff
 
-/* A view of a segment, its clock, and the rows of the rules below. */
+/* A view of a segment, its clock, and the rows of the names below. */
 typedef struct segment_t {
     rlr_table_t table;
     void *memory;
     size_t size;
     sim_time_t time;
     rlr_clock_t clock;
-    uint32_t rules[3];
+    uint32_t rows[3];
     uint64_t holder; /* who sends the keys; 0: no holder */
 } segment_t;
 
-static const char *const segment_rules[3] = {"us/first/api", "us/second/ip",
-                                             "eu/first/api"};
+static const char *const segment_rows[3] = {"us/first/api", "us/second/ip",
+                                            "eu/first/api"};
 
 static inline void *segment_map(size_t size)
 {
@@ -57,8 +57,8 @@ static inline void segment_make_with(segment_t *segment, uint32_t slots,
         rlr_segment_create(segment->memory, segment->size, slots, 3, secret),
         RLR_TABLE_OK);
     assert_int_equal(rlr_segment_attach(&segment->table, segment->memory,
-                                        segment->size, segment_rules, 3,
-                                        segment->rules),
+                                        segment->size, segment_rows, 3,
+                                        segment->rows),
                      RLR_TABLE_OK);
 }
 
@@ -84,7 +84,7 @@ static inline rlr_table_request_t segment_request(const segment_t *segment,
                                                   const uint64_t *key,
                                                   rlr_limit_t limit)
 {
-    rlr_table_request_t request = {.row = segment->rules[0],
+    rlr_table_request_t request = {.row = segment->rows[0],
                                    .identity = key,
                                    .identity_length = sizeof(*key),
                                    .limit = limit};
@@ -98,24 +98,25 @@ static inline rlr_table_request_t segment_request(const segment_t *segment,
 }
 
 /* Requests one admission for a key that is a number. */
-static inline rlr_table_decision_t segment_ask(segment_t *segment, uint64_t key,
-                                               rlr_limit_t limit)
+static inline rlr_table_decision_t segment_admit(segment_t *segment,
+                                                 uint64_t key,
+                                                 rlr_limit_t limit)
 {
     rlr_table_request_t request = segment_request(segment, &key, limit);
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
 
-    rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
-    return answer;
+    rlr_table_admit(&segment->table, &request, &segment->clock, &decision);
+    return decision;
 }
 
 static inline rlr_table_decision_t segment_peek(segment_t *segment,
                                                 uint64_t key, rlr_limit_t limit)
 {
     rlr_table_request_t request = segment_request(segment, &key, limit);
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
 
-    rlr_table_peek(&segment->table, &request, &segment->clock, &answer);
-    return answer;
+    rlr_table_peek(&segment->table, &request, &segment->clock, &decision);
+    return decision;
 }
 
 #endif

@@ -17,8 +17,8 @@ static const rlr_limit_t hour = {5, 3600};
 
 /* Results of keys with one request each. */
 typedef struct spray_t {
-    uint32_t seated; /* got a slot */
-    uint32_t shared; /* admitted without one */
+    uint32_t with_slot;    /* got a slot */
+    uint32_t without_slot; /* admitted without one */
 } spray_t;
 
 /* One request for each key, sent by `holder`. */
@@ -29,10 +29,10 @@ static spray_t spray(segment_t *segment, uint64_t holder, uint64_t first,
 
     segment->holder = holder;
     for (uint64_t key = first; key < first + count; key++) {
-        rlr_table_decision_t answer = segment_ask(segment, key, limit);
+        rlr_table_decision_t decision = segment_admit(segment, key, limit);
 
-        result.seated += !answer.overflow;
-        result.shared += answer.overflow && answer.window.admitted;
+        result.with_slot += !decision.overflow;
+        result.without_slot += decision.overflow && decision.window.admitted;
     }
     return result;
 }
@@ -45,26 +45,26 @@ static void finish(segment_t *segment)
 
 static void an_address_gets_at_most_a_sixteenth_of_the_slots(void **state)
 {
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     segment_t segment;
     spray_t result;
 
     segment_make(&segment, SLOTS, 1);
     result = spray(&segment, 1, 1000, 10000, five);
-    assert_int_equal(result.seated, SHARE);
-    assert_int_equal(result.shared, 5);
-    answer = segment_ask(&segment, 999, five);
-    assert_true(answer.overflow && answer.at_share);
-    assert_false(answer.window.admitted);
+    assert_int_equal(result.with_slot, SHARE);
+    assert_int_equal(result.without_slot, 5);
+    decision = segment_admit(&segment, 999, five);
+    assert_true(decision.overflow && decision.at_share);
+    assert_false(decision.window.admitted);
     /* Another address is not affected. */
     result = spray(&segment, 2, 50000, SHARE, five);
-    assert_int_equal(result.seated, SHARE);
+    assert_int_equal(result.with_slot, SHARE);
     finish(&segment);
 }
 
 static void keys_beyond_the_share_are_counted_per_rule_and_address(void **state)
 {
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     rlr_table_request_t request;
     segment_t segment;
     uint64_t key = 99999;
@@ -72,13 +72,13 @@ static void keys_beyond_the_share_are_counted_per_rule_and_address(void **state)
     segment_make(&segment, SLOTS, 2);
     spray(&segment, 1, 1000, 1000, five);
     request = segment_request(&segment, &key, five);
-    request.row = segment.rules[1];
-    rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
-    assert_true(answer.overflow);
-    assert_int_equal(answer.window.remaining, 4);
+    request.row = segment.rows[1];
+    rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
+    assert_true(decision.overflow);
+    assert_int_equal(decision.window.remaining, 4);
     spray(&segment, 2, 5000, 1000, five);
     /* Both have used up the counter of the first rule. */
-    assert_false(segment_ask(&segment, 100000, five).window.admitted);
+    assert_false(segment_admit(&segment, 100000, five).window.admitted);
     finish(&segment);
 }
 
@@ -93,11 +93,11 @@ static void a_shared_counter_admits_no_more_than_the_limit(void **state)
     sim_log_make(&log, 64);
     spray(&segment, 1, 0, 4, hour);
     for (uint64_t key = 100; key < 20000; key++) {
-        rlr_table_decision_t answer = segment_ask(&segment, key, five);
+        rlr_table_decision_t decision = segment_admit(&segment, key, five);
         uint64_t now = segment.time.us;
 
-        assert_true(answer.overflow);
-        if (answer.window.admitted) {
+        assert_true(decision.overflow);
+        if (decision.window.admitted) {
             assert_true(log.total < five.count
                         || now - sim_log_at(&log, five.count - 1) >= 10000000);
             sim_log_add(&log, now);
@@ -112,23 +112,23 @@ static void a_shared_counter_admits_no_more_than_the_limit(void **state)
 static void a_key_that_gets_a_slot_keeps_the_count_of_the_shared_counter(
     void **state)
 {
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     segment_t segment;
 
     segment_make(&segment, SLOTS, 4);
     spray(&segment, 1, 1000, SHARE, five);
     segment.time.us += 5000000;
     for (int i = 0; i < 3; i++) {
-        assert_true(segment_ask(&segment, 7, five).overflow);
+        assert_true(segment_admit(&segment, 7, five).overflow);
     }
     segment.time.us += 5500000;
     /* The keys of the share are dead, the three are live. */
-    answer = segment_ask(&segment, 7, five);
-    for (int i = 0; answer.overflow && i < 1000; i++) {
-        answer = segment_ask(&segment, 7, (rlr_limit_t){1, 10});
-        assert_false(answer.window.admitted);
+    decision = segment_admit(&segment, 7, five);
+    for (int i = 0; decision.overflow && i < 1000; i++) {
+        decision = segment_admit(&segment, 7, (rlr_limit_t){1, 10});
+        assert_false(decision.window.admitted);
     }
-    assert_false(answer.overflow);
+    assert_false(decision.overflow);
     assert_true(segment_peek(&segment, 7, five).window.remaining <= 1);
     finish(&segment);
 }
@@ -142,7 +142,7 @@ static void slots_of_dead_keys_are_reclaimed_for_new_ones(void **state)
     for (uint64_t round = 0; round < 50; round++) {
         result = spray(&segment, 1, round * 1000, 2 * (uint64_t)SHARE, five);
         /* Each key searches eight of the 128 sets. */
-        assert_in_range(result.seated, SHARE - 16, 2 * SHARE);
+        assert_in_range(result.with_slot, SHARE - 16, 2 * SHARE);
         assert_null(rlr_walk_validate(&segment.table, &segment.clock));
         segment.time.us += 11000000;
     }
@@ -161,31 +161,29 @@ static void returning_keys_do_not_exceed_the_share(void **state)
         segment.time.us += 11000000;
     }
     spray(&segment, 1, 0, 10 * (uint64_t)SHARE, five);
-    assert_true(
-        rlr_walk_live_keys(&segment.table, keys, 3, NULL, &segment.clock)
-        <= SHARE + 1);
+    assert_true(rlr_walk_live_keys(&segment.table, keys, 3, &segment.clock)
+                <= SHARE + 1);
     finish(&segment);
 }
 
 static void long_intervals_leave_slots_for_short_ones(void **state)
 {
     uint32_t keys[3];
-    uint32_t seated = 0;
+    uint32_t with_slot = 0;
     segment_t segment;
 
     segment_make(&segment, SLOTS, 7);
     for (uint64_t holder = 1; holder <= 40; holder++) {
         spray(&segment, holder, holder * 1000, 100, hour);
     }
-    assert_in_range(
-        rlr_walk_live_keys(&segment.table, keys, 3, NULL, &segment.clock),
-        SLOTS / 8 * 5, SLOTS / 8 * 5 + 40);
+    assert_in_range(rlr_walk_live_keys(&segment.table, keys, 3, &segment.clock),
+                    SLOTS / 8 * 5, SLOTS / 8 * 5 + 40);
     for (uint64_t holder = 100; holder < 164; holder++) {
-        seated += spray(&segment, holder, holder * 1000, 1,
-                        (rlr_limit_t){5, 60})
-                      .seated;
+        with_slot += spray(&segment, holder, holder * 1000, 1,
+                           (rlr_limit_t){5, 60})
+                         .with_slot;
     }
-    assert_int_equal(seated, 64);
+    assert_int_equal(with_slot, 64);
     finish(&segment);
 }
 
@@ -200,9 +198,9 @@ static void in_a_full_table_each_address_has_its_own_counters(void **state)
     for (uint64_t holder = 100; holder < 140; holder++) {
         spray_t result = spray(&segment, holder, holder * 1000, 10, hour);
 
-        assert_int_equal(result.seated, 0);
-        assert_int_equal(result.shared, 5);
-        assert_false(segment_ask(&segment, 1, hour).at_share);
+        assert_int_equal(result.with_slot, 0);
+        assert_int_equal(result.without_slot, 5);
+        assert_false(segment_admit(&segment, 1, hour).at_share);
     }
     finish(&segment);
 }
@@ -217,7 +215,7 @@ static void addresses_without_counters_share_the_overflow_windows(void **state)
     for (uint64_t holder = 1; holder <= 1000; holder++) {
         spray_t result = spray(&segment, holder, holder * 10, 10, five);
 
-        admitted += result.seated + result.shared;
+        admitted += result.with_slot + result.without_slot;
     }
     /* 64 slots and 16 windows, of five admissions each at most. */
     assert_in_range(admitted, 64, (64 + 16) * 5);
@@ -236,7 +234,7 @@ static void a_reset_key_keeps_its_slot_and_is_counted(void **state)
     assert_true(rlr_table_reset(&segment.table, &request, &segment.clock));
     assert_int_equal(segment_excess(&segment.table), 0);
     /* It is dead now, and its slot is reclaimed for another key. */
-    assert_int_equal(spray(&segment, 1, 5000, 100, hour).seated, 1);
+    assert_int_equal(spray(&segment, 1, 5000, 100, hour).with_slot, 1);
     finish(&segment);
 }
 
@@ -249,7 +247,7 @@ static void a_peek_claims_no_slot(void **state)
     for (uint64_t key = 0; key < 1000; key++) {
         assert_int_equal(segment_peek(&segment, key, five).window.remaining, 5);
     }
-    assert_int_equal(spray(&segment, 1, 0, SHARE, five).seated, SHARE);
+    assert_int_equal(spray(&segment, 1, 0, SHARE, five).with_slot, SHARE);
     assert_true(segment_peek(&segment, 5000, five).window.admitted);
     spray(&segment, 1, 5000, 5, five);
     assert_false(segment_peek(&segment, 6000, five).window.admitted);
@@ -259,12 +257,12 @@ static void a_peek_claims_no_slot(void **state)
 /* Counters that are too high after deaths. */
 static void damage(segment_t *segment)
 {
-    uint32_t slots = rlr_walk_capacity(&segment->table);
+    uint32_t slots = rlr_walk_slots(&segment->table);
 
     for (uint32_t i = 0; i < slots; i += 7) {
         segment->table.shares[i] += 3;
     }
-    rlr_segment_mark_damaged(&segment->table);
+    rlr_repair_request(&segment->table);
 }
 
 static void wrong_counters_are_repaired(void **state)
@@ -278,7 +276,7 @@ static void wrong_counters_are_repaired(void **state)
     damage(&segment);
     spray(&segment, 6, 90000, 8, five);
     assert_int_equal(segment_excess(&segment.table), 0);
-    assert_false(rlr_segment_is_damaged(&segment.table));
+    assert_false(rlr_repair_is_pending(&segment.table));
     finish(&segment);
 }
 
@@ -286,7 +284,7 @@ static void wrong_counters_are_repaired(void **state)
 static uint64_t get_progress(const segment_t *segment)
 {
     const rlr_segment_t *header = segment->table.segment;
-    uint64_t slots = rlr_walk_capacity(&segment->table);
+    uint64_t slots = rlr_walk_slots(&segment->table);
 
     switch ((rlr_repair_phase_t)header->repair) {
     case RLR_REPAIR_RESET:
@@ -317,13 +315,14 @@ static void a_repair_delays_no_request(void **state)
     spray(&segment, 1, 1000, 3000, five);
     damage(&segment);
     segment.holder = 2;
-    while (rlr_segment_is_damaged(&segment.table)) {
+    while (rlr_repair_is_pending(&segment.table)) {
         uint64_t last = progress;
 
-        assert_true(segment_ask(&segment, 50000 + keys, five).window.admitted);
+        assert_true(
+            segment_admit(&segment, 50000 + keys, five).window.admitted);
         progress = get_progress(&segment);
         assert_in_range(progress - last, 1, RLR_REPAIR_WORK + 8);
-        assert_true(segment_ask(&segment, 1000 + keys, five).window.admitted);
+        assert_true(segment_admit(&segment, 1000 + keys, five).window.admitted);
         assert_int_equal(get_progress(&segment), progress);
         keys++;
     }
@@ -343,13 +342,13 @@ static void a_repair_counts_slots_that_change_owners(void **state)
     segment_make(&segment, 8192, 15);
     for (int round = 0; round < 20; round++) {
         damage(&segment);
-        while (rlr_segment_is_damaged(&segment.table)) {
+        while (rlr_repair_is_pending(&segment.table)) {
             for (int i = 0; i < 20; i++) {
                 spray(&segment, 1 + sim_random(&seed) % 12,
                       sim_random(&seed) % 20000, 20, five);
             }
             if (++keys % 40 == 0) {
-                rlr_segment_mark_damaged(&segment.table);
+                rlr_repair_request(&segment.table);
             }
             segment.time.us += sim_random(&seed) % 4000000;
         }
@@ -383,7 +382,7 @@ static void shares_are_carried_to_a_table_of_another_size(void **state)
             assert_true(segment_peek(&next, key, hour).window.remaining <= 4);
         }
         for (uint64_t key = SHARE; key < 2 * SHARE; key++) {
-            admitted += segment_ask(&next, key, hour).window.admitted;
+            admitted += segment_admit(&next, key, hour).window.admitted;
         }
         assert_int_equal(admitted, 0);
         finish(&segment);

@@ -8,9 +8,9 @@
 /* Repairs until the shares are correct, or a needed lock is held. */
 static inline void segment_repair(const rlr_table_t *table)
 {
-    uint32_t calls = 3 * rlr_walk_capacity(table) / RLR_REPAIR_WORK + 8;
+    uint32_t calls = 3 * rlr_walk_slots(table) / RLR_REPAIR_WORK + 8;
 
-    while (rlr_segment_is_damaged(table) && calls-- > 0) {
+    while (rlr_repair_is_pending(table) && calls-- > 0) {
         rlr_repair_step(table);
     }
 }
@@ -18,7 +18,7 @@ static inline void segment_repair(const rlr_table_t *table)
 /* The number of counted slots above the actual one. */
 static inline int64_t segment_excess(const rlr_table_t *table)
 {
-    uint32_t slots = rlr_walk_capacity(table);
+    uint32_t slots = rlr_walk_slots(table);
     int64_t excess = 0;
 
     for (uint32_t i = 0; i < slots; i++) {
@@ -31,7 +31,7 @@ static inline int64_t segment_excess(const rlr_table_t *table)
 /* The smallest excess of a counter; negative if one is too low. */
 static inline int64_t segment_least_excess(const rlr_table_t *table)
 {
-    uint32_t slots = rlr_walk_capacity(table);
+    uint32_t slots = rlr_walk_slots(table);
     uint32_t *held = calloc(slots, sizeof(*held));
     int64_t least = INT64_MAX;
 

@@ -19,13 +19,13 @@ static void seven_tenths_of_the_slots_can_be_used(void **state)
 
         segment_make(&segment, slots, (unsigned char)i);
         for (uint64_t key = 0; key < slots * 7ULL / 10; key++) {
-            rlr_table_decision_t answer = segment_ask(&segment, key, five);
+            rlr_table_decision_t decision = segment_admit(&segment, key, five);
 
-            assert_false(answer.overflow);
-            assert_int_equal(answer.window.remaining, 4);
+            assert_false(decision.overflow);
+            assert_int_equal(decision.window.remaining, 4);
         }
         assert_int_equal(
-            rlr_walk_live_keys(&segment.table, keys, 3, NULL, &segment.clock),
+            rlr_walk_live_keys(&segment.table, keys, 3, &segment.clock),
             slots * 7ULL / 10);
         segment_drop(&segment);
     }
@@ -41,12 +41,12 @@ static void slots_are_reused_at_a_steady_load_of_seven_tenths(void **state)
 
     segment_make(&segment, slots, 1);
     for (uint64_t key = 0; key < slots * 10ULL; key++) {
-        rlr_table_decision_t answer = segment_ask(&segment, key, five);
+        rlr_table_decision_t decision = segment_admit(&segment, key, five);
 
-        assert_true(answer.window.admitted);
+        assert_true(decision.window.admitted);
         segment.time.us += 10000000 / live + 1;
     }
-    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
+    rlr_walk_counters(&segment.table, segment.rows[0], &counters);
     assert_int_equal(counters.overflow, 0);
     segment_drop(&segment);
 }
@@ -54,22 +54,23 @@ static void slots_are_reused_at_a_steady_load_of_seven_tenths(void **state)
 static void a_live_key_is_never_evicted(void **state)
 {
     static const rlr_limit_t one_an_hour = {1, 3600};
-    bool seated[100] = {false};
+    bool with_slot[100] = {false};
     segment_t segment;
 
     segment_make(&segment, 128, 2);
     for (uint64_t key = 0; key < 100; key++) {
-        seated[key] = !segment_ask(&segment, key, one_an_hour).overflow;
+        with_slot[key] = !segment_admit(&segment, key, one_an_hour).overflow;
     }
     for (uint64_t key = 1000; key < 200000; key++) {
-        segment_ask(&segment, key, five);
+        segment_admit(&segment, key, five);
         segment.time.us += 10000;
     }
     for (uint64_t key = 0; key < 100; key++) {
-        rlr_table_decision_t answer = segment_ask(&segment, key, one_an_hour);
+        rlr_table_decision_t decision = segment_admit(&segment, key,
+                                                      one_an_hour);
 
-        assert_false(answer.window.admitted);
-        assert_int_equal(answer.overflow, !seated[key]);
+        assert_false(decision.window.admitted);
+        assert_int_equal(decision.overflow, !with_slot[key]);
     }
     segment_drop(&segment);
 }
@@ -81,24 +82,22 @@ static void a_live_key_is_never_evicted(void **state)
 static void fill_by(segment_t *segment, uint32_t rule, rlr_limit_t limit)
 {
     uint32_t keys[3];
-    uint32_t capacity;
-    uint32_t live;
 
     for (uint64_t key = 0; key < FILL; key++) {
         rlr_table_request_t request = segment_request(segment, &key, limit);
-        rlr_table_decision_t answer;
+        rlr_table_decision_t decision;
 
         request.row = rule;
-        rlr_table_admit(&segment->table, &request, &segment->clock, &answer);
+        rlr_table_admit(&segment->table, &request, &segment->clock, &decision);
     }
-    live = rlr_walk_live_keys(&segment->table, keys, 3, &capacity,
-                              &segment->clock);
-    assert_int_equal(live, capacity);
+    assert_int_equal(
+        rlr_walk_live_keys(&segment->table, keys, 3, &segment->clock),
+        rlr_walk_slots(&segment->table));
 }
 
 static void fill(segment_t *segment, rlr_limit_t limit)
 {
-    fill_by(segment, segment->rules[0], limit);
+    fill_by(segment, segment->rows[0], limit);
 }
 
 static void keys_without_a_slot_share_the_overflow_of_their_rule(void **state)
@@ -113,36 +112,36 @@ static void keys_without_a_slot_share_the_overflow_of_their_rule(void **state)
     segment.time.us += 61000000;
     fill(&segment, minute);
     for (uint64_t key = 200000; key < 201000; key++) {
-        rlr_table_decision_t answer = segment_ask(&segment, key, minute);
+        rlr_table_decision_t decision = segment_admit(&segment, key, minute);
 
-        assert_true(answer.overflow);
-        admitted += answer.window.admitted;
+        assert_true(decision.overflow);
+        admitted += decision.window.admitted;
         assert_true(segment_peek(&segment, key, minute).overflow);
     }
     /* The fill has used up the sixteen windows. */
     assert_int_equal(admitted, 0);
-    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
+    rlr_walk_counters(&segment.table, segment.rows[0], &counters);
     assert_int_equal(counters.overflow, 2 * (FILL - 16) + 1000);
     /* Two times 16 keys of their own, 16 windows of 5. */
-    assert_int_equal(counters.allowed, 2 * (16 + 16 * 5));
+    assert_int_equal(counters.admitted, 2 * (16 + 16 * 5));
     segment_drop(&segment);
 }
 
 static void rules_have_separate_overflow_windows(void **state)
 {
     uint64_t key = 200000;
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     rlr_table_request_t request;
     segment_t segment;
 
     segment_make(&segment, 16, 4);
     fill(&segment, five);
-    assert_false(segment_ask(&segment, key, five).window.admitted);
+    assert_false(segment_admit(&segment, key, five).window.admitted);
     request = segment_request(&segment, &key, five);
-    request.row = segment.rules[1];
-    rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
-    assert_true(answer.overflow);
-    assert_int_equal(answer.window.remaining, 4);
+    request.row = segment.rows[1];
+    rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
+    assert_true(decision.overflow);
+    assert_int_equal(decision.window.remaining, 4);
     assert_false(rlr_table_knows(&segment.table, &request));
     assert_false(rlr_table_reset(&segment.table, &request, &segment.clock));
     segment_drop(&segment);
@@ -150,7 +149,7 @@ static void rules_have_separate_overflow_windows(void **state)
 
 static void a_key_that_gets_a_slot_keeps_its_charges(void **state)
 {
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     segment_t segment;
     uint64_t key = 500000;
 
@@ -163,27 +162,27 @@ static void a_key_that_gets_a_slot_keeps_its_charges(void **state)
         rlr_table_request_t request = segment_request(&segment, &known, five);
 
         if (rlr_table_knows(&segment.table, &request)) {
-            segment_ask(&segment, old, five);
+            segment_admit(&segment, old, five);
         }
     }
     segment.time.us += 2000000;
     /* The overflow windows have expired, the sixteen keys have not. */
     for (int i = 0; i < 5; i++) {
-        answer = segment_ask(&segment, key, five);
-        assert_true(answer.overflow);
-        assert_int_equal(answer.window.remaining, 4 - i);
+        decision = segment_admit(&segment, key, five);
+        assert_true(decision.overflow);
+        assert_int_equal(decision.window.remaining, 4 - i);
         segment.time.us += 200000;
     }
-    assert_false(segment_ask(&segment, key, five).window.admitted);
+    assert_false(segment_admit(&segment, key, five).window.admitted);
     segment.time.us += 7500000;
     /* Slots are free now; the key's five have not expired. */
-    answer = segment_peek(&segment, key, five);
-    assert_false(answer.window.admitted);
-    answer = segment_ask(&segment, key, five);
-    assert_false(answer.overflow);
-    assert_false(answer.window.admitted);
-    segment.time.us += answer.window.wait_ms * 1000ULL;
-    assert_true(segment_ask(&segment, key, five).window.admitted);
+    decision = segment_peek(&segment, key, five);
+    assert_false(decision.window.admitted);
+    decision = segment_admit(&segment, key, five);
+    assert_false(decision.overflow);
+    assert_false(decision.window.admitted);
+    segment.time.us += decision.window.wait_ms * 1000ULL;
+    assert_true(segment_admit(&segment, key, five).window.admitted);
     segment_drop(&segment);
 }
 
@@ -198,13 +197,13 @@ static void keys_with_different_limits_share_an_overflow_window(void **state)
     fill(&segment, (rlr_limit_t){1, 40});
     segment.time.us += 39000000;
     for (uint64_t key = 200000; key < 200400; key++) {
-        admitted += segment_ask(&segment, key, large).window.admitted;
-        assert_false(segment_ask(&segment, key, five).window.remaining > 4);
+        admitted += segment_admit(&segment, key, large).window.admitted;
+        assert_false(segment_admit(&segment, key, five).window.remaining > 4);
     }
     assert_true(admitted >= 16 && admitted <= 400);
     /* A longer interval keeps the count for longer. */
-    assert_false(segment_ask(&segment, 200001, longer).window.admitted
-                 && segment_ask(&segment, 200001, five).window.remaining > 4);
+    assert_false(segment_admit(&segment, 200001, longer).window.admitted
+                 && segment_admit(&segment, 200001, five).window.remaining > 4);
     segment_drop(&segment);
 }
 
@@ -212,20 +211,20 @@ static void keys_with_different_limits_share_an_overflow_window(void **state)
 static void an_empty_overflow_window_is_rebuilt_for_the_limit(void **state)
 {
     static const rlr_limit_t large = {200, 10};
-    rlr_table_decision_t answer = {.overflow = false};
+    rlr_table_decision_t decision = {.overflow = false};
     segment_t segment;
 
     segment_make(&segment, 16, 8);
-    fill_by(&segment, segment.rules[1], (rlr_limit_t){1, 60});
-    assert_true(segment_ask(&segment, 200000, large).overflow);
+    fill_by(&segment, segment.rows[1], (rlr_limit_t){1, 60});
+    assert_true(segment_admit(&segment, 200000, large).overflow);
     segment.time.us += 11000000;
     for (int i = 0; i < 6; i++) {
-        answer = segment_ask(&segment, 200000, five);
+        decision = segment_admit(&segment, 200000, five);
         segment.time.us += 1000000;
     }
-    assert_true(answer.overflow);
-    assert_false(answer.window.admitted);
-    assert_int_equal(answer.window.wait_ms, 5000);
+    assert_true(decision.overflow);
+    assert_false(decision.window.admitted);
+    assert_int_equal(decision.window.wait_ms, 5000);
     segment_drop(&segment);
 }
 
@@ -239,23 +238,23 @@ typedef struct tracked_t {
     uint64_t overflow;
 } tracked_t;
 
-static void ask_tracked(segment_t *segment, tracked_t *tracked, uint64_t key,
-                        bool exact)
+static void admit_tracked(segment_t *segment, tracked_t *tracked, uint64_t key,
+                          bool exact)
 {
     rlr_limit_t limit = {tracked->counts[key], 10};
-    rlr_table_decision_t answer = segment_ask(segment, key, limit);
+    rlr_table_decision_t decision = segment_admit(segment, key, limit);
     uint64_t now = segment->time.us;
     sim_log_t *log = &tracked->logs[key];
 
-    tracked->overflow += answer.overflow;
-    if (answer.window.admitted) {
+    tracked->overflow += decision.overflow;
+    if (decision.window.admitted) {
         assert_true(log->total < limit.count
                     || now - sim_log_at(log, limit.count - 1) >= 10000000);
         sim_log_add(log, now);
         return;
     }
     tracked->refused++;
-    assert_true(answer.window.wait_ms > 0);
+    assert_true(decision.window.wait_ms > 0);
     if (exact) {
         assert_true(sim_log_has(log, limit.count, now - 10002000));
     }
@@ -273,10 +272,10 @@ static void flood(segment_t *segment, tracked_t *tracked, uint64_t requests,
 
         segment->time.us += random % (2 * step_us + 1);
         if (random >> 60 == 0) {
-            ask_tracked(segment, tracked, (random >> 40) % TRACKED, exact);
+            admit_tracked(segment, tracked, (random >> 40) % TRACKED, exact);
         }
         else {
-            segment_ask(segment, random | 1ULL << 63, one);
+            segment_admit(segment, random | 1ULL << 63, one);
         }
     }
 }
@@ -306,7 +305,7 @@ static void ten_million_random_keys_exceed_no_limit(void **state)
         flood(&segment, &tracked, half / 60, 20000, false, &seed);
         assert_null(rlr_walk_validate(&segment.table, &segment.clock));
     }
-    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
+    rlr_walk_counters(&segment.table, segment.rows[0], &counters);
     assert_true(counters.overflow > half / 10);
     assert_true(tracked.overflow > 100);
     assert_true(tracked.refused > 100);

@@ -46,7 +46,7 @@ static void memory_without_a_segment_is_not_attached(void **state)
 
     segment_make(&segment, 64, 1);
     assert_int_equal(rlr_segment_attach(&table, segment.memory,
-                                        segment.size - 1, segment_rules, 1,
+                                        segment.size - 1, segment_rows, 1,
                                         &slot),
                      RLR_TABLE_INVALID);
     for (size_t i = 0; i < 24; i++) {
@@ -56,7 +56,7 @@ static void memory_without_a_segment_is_not_attached(void **state)
         *byte ^= 0x40;
         if (i < 20) {
             assert_int_equal(rlr_segment_attach(&table, segment.memory,
-                                                segment.size, segment_rules, 1,
+                                                segment.size, segment_rows, 1,
                                                 &slot),
                              RLR_TABLE_INVALID);
         }
@@ -78,9 +78,9 @@ static void a_row_is_found_by_its_name(void **state)
     assert_int_equal(rlr_segment_attach(&table, segment.memory, segment.size,
                                         other_order, 3, slots),
                      RLR_TABLE_OK);
-    assert_int_equal(slots[0], segment.rules[2]);
-    assert_int_equal(slots[1], segment.rules[0]);
-    assert_int_equal(slots[2], segment.rules[2]);
+    assert_int_equal(slots[0], segment.rows[2]);
+    assert_int_equal(slots[1], segment.rows[0]);
+    assert_int_equal(slots[2], segment.rows[2]);
     assert_int_equal(rlr_segment_attach(&table, segment.memory, segment.size,
                                         too_many, 1, slots),
                      RLR_TABLE_ROWS_FULL);
@@ -95,18 +95,19 @@ static void each_key_of_each_rule_has_its_own_counter(void **state)
     for (uint32_t rule = 0; rule < 3; rule++) {
         for (uint64_t key = 0; key < 100; key++) {
             rlr_table_request_t request = segment_request(&segment, &key, five);
-            rlr_table_decision_t answer;
+            rlr_table_decision_t decision;
 
-            request.row = segment.rules[rule];
+            request.row = segment.rows[rule];
             for (uint32_t i = 0; i < 5; i++) {
                 rlr_table_admit(&segment.table, &request, &segment.clock,
-                                &answer);
-                assert_true(answer.window.admitted);
-                assert_int_equal(answer.window.remaining, 4 - i);
-                assert_false(answer.overflow);
+                                &decision);
+                assert_true(decision.window.admitted);
+                assert_int_equal(decision.window.remaining, 4 - i);
+                assert_false(decision.overflow);
             }
-            rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
-            assert_false(answer.window.admitted);
+            rlr_table_admit(&segment.table, &request, &segment.clock,
+                            &decision);
+            assert_false(decision.window.admitted);
         }
     }
     segment_drop(&segment);
@@ -115,7 +116,7 @@ static void each_key_of_each_rule_has_its_own_counter(void **state)
 static void identities_differ_by_every_byte_and_by_length(void **state)
 {
     static const char *const identities[] = {"a", "b", "ab", "ba", "aa", ""};
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     segment_t segment;
 
     segment_make(&segment, 1024, 3);
@@ -124,8 +125,8 @@ static void identities_differ_by_every_byte_and_by_length(void **state)
 
         request.identity = identities[i];
         request.identity_length = strlen(identities[i]);
-        rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
-        assert_int_equal(answer.window.remaining, 4);
+        rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
+        assert_int_equal(decision.window.remaining, 4);
     }
     segment_drop(&segment);
 }
@@ -133,7 +134,7 @@ static void identities_differ_by_every_byte_and_by_length(void **state)
 static void identities_are_not_stored(void **state)
 {
     static const char identity[] = "lsv2_pt_0123456789abcdef0123456789abcdef";
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     segment_t segment;
     rlr_table_request_t request;
 
@@ -141,7 +142,7 @@ static void identities_are_not_stored(void **state)
     request = segment_request(&segment, NULL, five);
     request.identity = identity;
     request.identity_length = sizeof(identity) - 1;
-    rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
+    rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
     for (size_t i = 0; i + 8 <= sizeof(identity) - 1; i++) {
         assert_null(memmem(segment.memory, segment.size, identity + i, 8));
     }
@@ -150,34 +151,34 @@ static void identities_are_not_stored(void **state)
 
 static void a_peek_charges_nothing(void **state)
 {
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     rlr_counters_t counters;
     segment_t segment;
 
     segment_make(&segment, 64, 5);
     for (int i = 0; i < 3; i++) {
-        answer = segment_peek(&segment, 7, five);
-        assert_true(answer.window.admitted);
-        assert_int_equal(answer.window.remaining, 5);
-        assert_int_equal(answer.window.reset_ms, 0);
-        assert_false(answer.overflow);
+        decision = segment_peek(&segment, 7, five);
+        assert_true(decision.window.admitted);
+        assert_int_equal(decision.window.remaining, 5);
+        assert_int_equal(decision.window.reset_ms, 0);
+        assert_false(decision.overflow);
     }
     for (int i = 0; i < 5; i++) {
-        segment_ask(&segment, 7, five);
+        segment_admit(&segment, 7, five);
     }
-    answer = segment_peek(&segment, 7, five);
-    assert_false(answer.window.admitted);
-    assert_int_equal(answer.window.wait_ms, 10000);
-    assert_false(answer.first_refusal);
-    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
-    assert_int_equal(counters.allowed, 5);
+    decision = segment_peek(&segment, 7, five);
+    assert_false(decision.window.admitted);
+    assert_int_equal(decision.window.wait_ms, 10000);
+    assert_false(decision.first_refusal);
+    rlr_walk_counters(&segment.table, segment.rows[0], &counters);
+    assert_int_equal(counters.admitted, 5);
     assert_int_equal(counters.refused, 0);
     segment_drop(&segment);
 }
 
 static void outcomes_are_counted_per_rule(void **state)
 {
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     rlr_counters_t counters;
     segment_t segment;
 
@@ -187,17 +188,17 @@ static void outcomes_are_counted_per_rule(void **state)
         rlr_table_request_t request = segment_request(&segment, &key, five);
 
         request.dry_run = i >= 12;
-        rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
+        rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
     }
-    rlr_walk_counters(&segment.table, segment.rules[0], &counters);
-    assert_int_equal(counters.allowed, 5);
+    rlr_walk_counters(&segment.table, segment.rows[0], &counters);
+    assert_int_equal(counters.admitted, 5);
     assert_int_equal(counters.refused, 7);
     assert_int_equal(counters.would_refuse, 8);
     assert_int_equal(counters.overflow, 0);
-    rlr_walk_counters(&segment.table, segment.rules[1], &counters);
-    assert_int_equal(counters.allowed, 0);
+    rlr_walk_counters(&segment.table, segment.rows[1], &counters);
+    assert_int_equal(counters.admitted, 0);
     rlr_walk_counters(&segment.table, RLR_TABLE_ROWS_MAX + 5, &counters);
-    assert_int_equal(counters.allowed, 0);
+    assert_int_equal(counters.admitted, 0);
     segment_drop(&segment);
 }
 
@@ -209,10 +210,10 @@ static void the_first_refusal_of_a_key_and_interval_is_marked(void **state)
     segment_make(&segment, 64, 7);
     /* 100 seconds, one request each 10 ms: refused from the sixth. */
     for (int i = 0; i < 10000; i++) {
-        rlr_table_decision_t answer = segment_ask(&segment, 1, five);
+        rlr_table_decision_t decision = segment_admit(&segment, 1, five);
 
-        assert_false(answer.first_refusal && answer.window.admitted);
-        marked += answer.first_refusal;
+        assert_false(decision.first_refusal && decision.window.admitted);
+        marked += decision.first_refusal;
         segment.time.us += 10000;
     }
     assert_int_equal(marked, 10);
@@ -225,12 +226,12 @@ static void of_two_refusals_out_of_order_one_is_marked(void **state)
 
     segment_make(&segment, 64, 7);
     for (int i = 0; i < 5; i++) {
-        segment_ask(&segment, 1, five);
+        segment_admit(&segment, 1, five);
     }
     segment.time.us += 2000;
-    assert_true(segment_ask(&segment, 1, five).first_refusal);
+    assert_true(segment_admit(&segment, 1, five).first_refusal);
     segment.time.us -= 1000;
-    assert_false(segment_ask(&segment, 1, five).first_refusal);
+    assert_false(segment_admit(&segment, 1, five).first_refusal);
     segment_drop(&segment);
 }
 
@@ -244,16 +245,16 @@ static void a_reset_empties_the_window_of_one_key(void **state)
     request = segment_request(&segment, &key, five);
     assert_false(rlr_table_reset(&segment.table, &request, &segment.clock));
     for (int i = 0; i < 6; i++) {
-        segment_ask(&segment, 1, five);
-        segment_ask(&segment, 2, five);
+        segment_admit(&segment, 1, five);
+        segment_admit(&segment, 2, five);
     }
     assert_true(rlr_table_reset(&segment.table, &request, &segment.clock));
-    assert_int_equal(segment_ask(&segment, 1, five).window.remaining, 4);
-    assert_false(segment_ask(&segment, 2, five).window.admitted);
+    assert_int_equal(segment_admit(&segment, 1, five).window.remaining, 4);
+    assert_false(segment_admit(&segment, 2, five).window.admitted);
     for (int i = 0; i < 4; i++) {
-        segment_ask(&segment, 1, five);
+        segment_admit(&segment, 1, five);
     }
-    assert_true(segment_ask(&segment, 1, five).first_refusal);
+    assert_true(segment_admit(&segment, 1, five).first_refusal);
     segment_drop(&segment);
 }
 
@@ -264,21 +265,21 @@ static void an_undecidable_request_is_refused(void **state)
                                       {RLR_LIMIT_COUNT_MAX + 1, 10},
                                       {5, RLR_LIMIT_INTERVAL_SEC_MAX + 1}};
     uint64_t key = 1;
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     rlr_table_request_t request;
     segment_t segment;
 
     segment_make(&segment, 64, 10);
     for (size_t i = 0; i < 4; i++) {
-        assert_false(segment_ask(&segment, 1, bad[i]).window.admitted);
-        answer = segment_peek(&segment, 1, bad[i]);
-        assert_false(answer.window.admitted);
-        assert_int_equal(answer.window.wait_ms, 1000);
+        assert_false(segment_admit(&segment, 1, bad[i]).window.admitted);
+        decision = segment_peek(&segment, 1, bad[i]);
+        assert_false(decision.window.admitted);
+        assert_int_equal(decision.window.wait_ms, 1000);
     }
     request = segment_request(&segment, &key, five);
     request.row = 3;
-    rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
-    assert_false(answer.window.admitted);
+    rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
+    assert_false(decision.window.admitted);
     assert_false(rlr_table_knows(&segment.table, &request));
     assert_false(rlr_table_reset(&segment.table, &request, &segment.clock));
     segment_drop(&segment);
@@ -287,31 +288,29 @@ static void an_undecidable_request_is_refused(void **state)
 static void live_keys_are_counted_per_rule(void **state)
 {
     uint32_t keys[3];
-    uint32_t capacity;
     segment_t segment;
 
     segment_make(&segment, 1024, 11);
     for (uint64_t key = 0; key < 90; key++) {
         rlr_table_request_t request = segment_request(&segment, &key, five);
-        rlr_table_decision_t answer;
+        rlr_table_decision_t decision;
 
-        request.row = segment.rules[key % 3 == 0 ? 2 : 0];
-        rlr_table_admit(&segment.table, &request, &segment.clock, &answer);
+        request.row = segment.rows[key % 3 == 0 ? 2 : 0];
+        rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
         segment.time.us += 100000;
     }
     assert_int_equal(
-        rlr_walk_live_keys(&segment.table, keys, 3, &capacity, &segment.clock),
-        90);
-    assert_int_equal(capacity, 1024);
-    assert_int_equal(keys[segment.rules[0]], 60);
-    assert_int_equal(keys[segment.rules[1]], 0);
-    assert_int_equal(keys[segment.rules[2]], 30);
+        rlr_walk_live_keys(&segment.table, keys, 3, &segment.clock), 90);
+    assert_int_equal(rlr_walk_slots(&segment.table), 1024);
+    assert_int_equal(keys[segment.rows[0]], 60);
+    assert_int_equal(keys[segment.rows[1]], 0);
+    assert_int_equal(keys[segment.rows[2]], 30);
     segment.time.us += 4000000;
     assert_int_equal(
-        rlr_walk_live_keys(&segment.table, keys, 3, NULL, &segment.clock), 59);
+        rlr_walk_live_keys(&segment.table, keys, 3, &segment.clock), 59);
     segment.time.us += 10000000;
     assert_int_equal(
-        rlr_walk_live_keys(&segment.table, keys, 1, NULL, &segment.clock), 0);
+        rlr_walk_live_keys(&segment.table, keys, 1, &segment.clock), 0);
     segment_drop(&segment);
 }
 

@@ -56,7 +56,7 @@ static shared_t *make_shared(uint32_t slots, uint32_t keys, rlr_limit_t limit,
     for (int i = 0; i < 2; i++) {
         shared->limits[i] = limit;
         assert_int_equal(rlr_segment_attach(&shared->views[i], memory, size,
-                                            segment_rules, 1, &shared->rule),
+                                            segment_rows, 1, &shared->rule),
                          RLR_TABLE_OK);
     }
     return shared;
@@ -78,22 +78,22 @@ static void drop_shared(shared_t *shared)
                + sizeof(admission_t) * WORKERS * (size_t)shared->each);
 }
 
-static rlr_table_decision_t ask(shared_t *shared, int view, uint64_t key)
+static rlr_table_decision_t admit(shared_t *shared, int view, uint64_t key)
 {
     rlr_clock_t clock = get_clock(shared);
     rlr_table_request_t request = {.row = shared->rule,
                                    .identity = &key,
                                    .identity_length = sizeof(key),
                                    .limit = shared->limits[view]};
-    rlr_table_decision_t answer;
+    rlr_table_decision_t decision;
     uint64_t holder = shared->holders > 0 ? key % shared->holders : 0;
 
     if (shared->holders > 0) {
         request.holder = &holder;
         request.holder_length = sizeof(holder);
     }
-    rlr_table_admit(&shared->views[view], &request, &clock, &answer);
-    return answer;
+    rlr_table_admit(&shared->views[view], &request, &clock, &decision);
+    return decision;
 }
 
 /* All keys in the same order, so that first requests coincide. */
@@ -103,7 +103,7 @@ static void touch_all(void *baton, int worker)
 
     for (uint64_t key = 0; key < shared->keys; key++) {
         for (int i = 0; i < 3; i++) {
-            shared->admitted[key] += ask(shared, worker % 2, key)
+            shared->admitted[key] += admit(shared, worker % 2, key)
                                          .window.admitted;
         }
     }
@@ -125,9 +125,8 @@ static void touch_together(bool threads)
     for (int key = 0; key < KEYS_MAX; key++) {
         assert_int_equal(shared->admitted[key], 5);
     }
-    assert_int_equal(
-        rlr_walk_live_keys(&shared->views[0], &keys, 1, NULL, &clock),
-        KEYS_MAX);
+    assert_int_equal(rlr_walk_live_keys(&shared->views[0], &keys, 1, &clock),
+                     KEYS_MAX);
     drop_shared(shared);
 }
 
@@ -144,7 +143,7 @@ static void concurrent_first_requests_of_threads_claim_one_slot(void **state)
 /* Random keys in advancing time, every admission logged. Each request has
  * either configuration, so that both decide in every interval: if workers wait
  * for a processor, a single one runs for many intervals. */
-static void ask_at_random(void *baton, int worker)
+static void admit_at_random(void *baton, int worker)
 {
     shared_t *shared = baton;
     admission_t *log = &shared->log[(size_t)worker * shared->each];
@@ -153,22 +152,22 @@ static void ask_at_random(void *baton, int worker)
     while (shared->done[worker] < shared->each) {
         uint64_t key = sim_random(&seed) % shared->keys;
         int view = (int)(sim_random(&seed) >> 63);
-        rlr_table_decision_t answer;
+        rlr_table_decision_t decision;
 
         atomic_fetch_add(&shared->clock.us,
                          sim_random(&seed) % (shared->step_us + 1));
-        answer = ask(shared, view, key);
+        decision = admit(shared, view, key);
         shared->done[worker]++;
-        if (answer.window.admitted) {
-            admission_t admission = {key, answer.window.at_ms};
+        if (decision.window.admitted) {
+            admission_t admission = {key, decision.window.at_ms};
 
             log[shared->logged[worker]] = admission;
             shared->logged[worker]++;
         }
-        else if (answer.window.wait_ms == 0) {
+        else if (decision.window.wait_ms == 0) {
             _exit(4);
         }
-        if (answer.overflow) {
+        if (decision.overflow) {
             shared->overflow++;
         }
     }
@@ -217,8 +216,8 @@ static uint32_t get_share(void)
 
 static const rlr_limit_t three = {3, 10};
 
-/* More keys than slots, each with so many requests in an interval, and unused
- * for longer at times. */
+/* More keys than slots; each makes `times` requests in an interval on average,
+ * and is unused for longer at times. */
 static shared_t *make_busy_with(uint32_t keys, uint32_t times)
 {
     shared_t *shared = make_shared(64, keys, three, get_share());
@@ -236,7 +235,7 @@ static void reused_slots_mix_no_counts_between_processes(void **state)
 {
     shared_t *shared = make_busy();
 
-    assert_int_equal(workers_run_processes(ask_at_random, shared, 0, 1), 0);
+    assert_int_equal(workers_run_processes(admit_at_random, shared, 0, 1), 0);
     assert_true(shared->overflow > 1000);
     verify(shared, three);
     drop_shared(shared);
@@ -246,7 +245,7 @@ static void reused_slots_mix_no_counts_between_threads(void **state)
 {
     shared_t *shared = make_busy();
 
-    workers_run_threads(ask_at_random, shared);
+    workers_run_threads(admit_at_random, shared);
     assert_true(shared->overflow > 1000);
     verify(shared, three);
     drop_shared(shared);
@@ -265,7 +264,7 @@ static void addresses_do_not_exceed_their_shares_between_threads(void **state)
 {
     shared_t *shared = make_crowded();
 
-    workers_run_threads(ask_at_random, shared);
+    workers_run_threads(admit_at_random, shared);
     assert_true(shared->overflow > 1000);
     verify(shared, three);
     assert_int_equal(segment_excess(&shared->views[0]), 0);
@@ -277,12 +276,12 @@ static void shares_are_repaired_after_processes_were_killed(void **state)
     int kills = (int)(200 * sim_effort()) + 20;
     shared_t *shared = make_crowded();
 
-    assert_true(workers_run_processes(ask_at_random, shared, kills, 1)
+    assert_true(workers_run_processes(admit_at_random, shared, kills, 1)
                 > kills / 20);
     verify(shared, three);
     /* The last death left locks to recover. */
     for (uint64_t key = 10000; key < 10100; key++) {
-        ask(shared, 1, key);
+        admit(shared, 1, key);
     }
     assert_int_equal(segment_excess(&shared->views[0]), 0);
     drop_shared(shared);
@@ -297,7 +296,7 @@ static void bring_new_keys(void *baton, int worker)
 
     for (uint32_t i = 0; i < shared->each / 8; i++) {
         atomic_fetch_add(&shared->clock.us, sim_random(&seed) % 100000);
-        if (ask(shared, 0, sim_random(&seed)).overflow) {
+        if (admit(shared, 0, sim_random(&seed)).overflow) {
             shared->overflow++;
         }
         shared->done[worker]++;
@@ -336,15 +335,15 @@ static shared_t *make_sweeping(void)
 /* More slots were reclaimed than there are, and each is counted once. */
 static void verify_sweeps(shared_t *shared)
 {
-    uint64_t asked = 0;
+    uint64_t requests = 0;
 
     for (int i = 0; i < WORKERS; i++) {
-        asked += shared->done[i];
+        requests += shared->done[i];
     }
     assert_true(shared->overflow > 100);
-    assert_true(asked - shared->overflow > 1000);
+    assert_true(requests - shared->overflow > 1000);
     for (uint64_t key = 10000; key < 10100; key++) {
-        ask(shared, 1, key);
+        admit(shared, 1, key);
     }
     assert_int_equal(segment_excess(&shared->views[0]), 0);
     drop_shared(shared);
@@ -384,7 +383,7 @@ static void windows_that_expire_at_once_exceed_no_limit(void **state)
     shared_t *shared = make_shared(64, 256, three, get_share());
 
     shared->step_us = 3000000;
-    workers_run_threads(ask_at_random, shared);
+    workers_run_threads(admit_at_random, shared);
     verify(shared, three);
     drop_shared(shared);
 }
@@ -398,7 +397,7 @@ static void two_concurrent_configurations_do_not_exceed_the_larger_limit(
     shared_t *shared = make_busy_with(80, 8);
 
     shared->limits[1] = eight;
-    workers_run_threads(ask_at_random, shared);
+    workers_run_threads(admit_at_random, shared);
     assert_true(shared->overflow > 1000);
     verify(shared, eight);
     drop_shared(shared);
@@ -413,17 +412,17 @@ static void killed_processes_lose_no_admission_and_no_lock(void **state)
         shared_t *shared = make_busy();
 
         shared->limits[0] = four;
-        assert_true(workers_run_processes(ask_at_random, shared, kills, i)
+        assert_true(workers_run_processes(admit_at_random, shared, kills, i)
                     > kills / 20);
         verify(shared, four);
         /* Every set can be locked, and every key gets its limit again. */
         shared->clock.us += 30000000;
         for (uint64_t key = 0; key < 32; key++) {
-            rlr_table_decision_t answer = ask(shared, 1, key);
+            rlr_table_decision_t decision = admit(shared, 1, key);
 
-            assert_true(answer.window.admitted);
-            assert_false(answer.overflow);
-            assert_int_equal(answer.window.remaining, 2);
+            assert_true(decision.window.admitted);
+            assert_false(decision.overflow);
+            assert_int_equal(decision.window.remaining, 2);
         }
         drop_shared(shared);
     }

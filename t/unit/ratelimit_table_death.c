@@ -21,10 +21,10 @@ static const rlr_limit_t sixty_four = {64, 10};
 static uint64_t child_key = 7;
 
 /* A decision without a time is that of a failed lock or window. */
-static rlr_window_decision_t ask(segment_t *segment, uint64_t key,
-                                 rlr_limit_t limit)
+static rlr_window_decision_t admit(segment_t *segment, uint64_t key,
+                                   rlr_limit_t limit)
 {
-    rlr_window_decision_t decision = segment_ask(segment, key, limit).window;
+    rlr_window_decision_t decision = segment_admit(segment, key, limit).window;
 
     assert_int_not_equal(decision.at_ms, 0);
     return decision;
@@ -34,25 +34,26 @@ static uint32_t use_up(segment_t *segment, uint64_t key, rlr_limit_t limit)
 {
     uint32_t admitted = 0;
 
-    while (ask(segment, key, limit).admitted) {
+    while (admit(segment, key, limit).admitted) {
         admitted++;
     }
     return admitted;
 }
 
-static void ask_five(segment_t *segment)
+/* The child's request, with each of the limits. */
+static void admit_five(segment_t *segment)
 {
-    segment_ask(segment, child_key, five);
+    segment_admit(segment, child_key, five);
 }
 
-static void ask_sixty_four(segment_t *segment)
+static void admit_sixty_four(segment_t *segment)
 {
-    segment_ask(segment, child_key, sixty_four);
+    segment_admit(segment, child_key, sixty_four);
 }
 
-static void ask_eight(segment_t *segment)
+static void admit_eight(segment_t *segment)
 {
-    segment_ask(segment, child_key, eight);
+    segment_admit(segment, child_key, eight);
 }
 
 /* All other keys have used up their five. */
@@ -84,33 +85,28 @@ static void verify_former_keys(segment_t *segment)
 
     memcpy(left, segment->memory, segment->size);
     for (uint64_t key = 1000; key < 1016; key++) {
-        ask(segment, key, five);
+        admit(segment, key, five);
         memcpy(segment->memory, left, segment->size);
     }
     free(left);
 }
 
-static void death_while_a_new_key_is_placed(segment_t *segment)
-{
-    prepare_neighbours(segment);
-}
-
 /* All slots claimed, all but a few by dead keys. */
-static void death_while_a_place_is_used_again(segment_t *segment)
+static void prepare_dead_keys(segment_t *segment)
 {
     for (uint64_t key = 1000; key < 2000; key++) {
-        segment_ask(segment, key, five);
+        segment_admit(segment, key, five);
     }
     segment->time.us += 11000000;
     prepare_neighbours(segment);
 }
 
-static void death_of_a_known_keys_request(segment_t *segment)
+static void prepare_known_key(segment_t *segment)
 {
     prepare_neighbours(segment);
-    segment_ask(segment, child_key, eight);
-    segment_ask(segment, child_key, eight);
-    segment_ask(segment, child_key, eight);
+    segment_admit(segment, child_key, eight);
+    segment_admit(segment, child_key, eight);
+    segment_admit(segment, child_key, eight);
 }
 
 static void verify_known_key(segment_t *segment)
@@ -120,10 +116,10 @@ static void verify_known_key(segment_t *segment)
 }
 
 /* All marks are in use, the older half expired. */
-static void death_of_a_key_that_was_full(segment_t *segment)
+static void prepare_expired_marks(segment_t *segment)
 {
     for (int i = 0; i < 64; i++) {
-        segment_ask(segment, child_key, sixty_four);
+        segment_admit(segment, child_key, sixty_four);
         segment->time.us += 100000;
     }
     segment->time.us += 6750000;
@@ -135,30 +131,30 @@ static void verify_full_key(segment_t *segment)
 }
 
 /* All slots have live keys; no overflow window has been built. */
-static void death_while_an_overflow_window_is_built(segment_t *segment)
+static void prepare_full_table(segment_t *segment)
 {
     for (uint64_t key = 100;
-         rlr_walk_live_keys(&segment->table, (uint32_t[3]){0}, 3, NULL,
+         rlr_walk_live_keys(&segment->table, (uint32_t[3]){0}, 3,
                             &segment->clock)
          < 16;
          key++) {
-        segment_ask(segment, key, five);
+        segment_admit(segment, key, five);
     }
     segment->time.us += 9000000;
     for (uint64_t key = 100; key < 2000; key++) {
         rlr_table_request_t request = segment_request(segment, &key, five);
 
         if (rlr_table_knows(&segment->table, &request)) {
-            segment_ask(segment, key, five);
+            segment_admit(segment, key, five);
         }
     }
     segment->time.us += 2000000;
 }
 
 /* It was built for eight and counts five of this key. */
-static void death_while_an_overflow_window_is_widened(segment_t *segment)
+static void prepare_overflow_window(segment_t *segment)
 {
-    death_while_an_overflow_window_is_built(segment);
+    prepare_full_table(segment);
     assert_int_equal(use_up(segment, child_key, five), 5);
 }
 
@@ -174,39 +170,39 @@ static void verify_overflow(segment_t *segment)
 }
 
 /* Charged to the overflow window; then slots become free. */
-static void death_while_an_overflow_key_is_placed(segment_t *segment)
+static void prepare_overflow_key(segment_t *segment)
 {
-    death_while_an_overflow_window_is_built(segment);
+    prepare_full_table(segment);
     for (int i = 0; i < 3; i++) {
-        assert_true(segment_ask(segment, child_key, five).overflow);
+        assert_true(segment_admit(segment, child_key, five).overflow);
     }
     segment->time.us += 8500000;
 }
 
-static void verify_placed(segment_t *segment)
+static void verify_overflow_key(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, five), 1, 2);
 }
 
 /* The limit has changed from five to eight, and five are used. */
-static void death_while_a_limit_is_changed(segment_t *segment)
+static void prepare_old_limit(segment_t *segment)
 {
     prepare_neighbours(segment);
     use_up(segment, child_key, five);
 }
 
-static void verify_changed(segment_t *segment)
+static void verify_changed_limit(segment_t *segment)
 {
     assert_in_range(use_up(segment, child_key, eight), 2, 3);
     verify_others(segment, 100, 108);
 }
 
 /* All slots belonged to other addresses, one each. */
-static void death_while_an_address_takes_anothers_slot(segment_t *segment)
+static void prepare_slots_of_others(segment_t *segment)
 {
     for (uint64_t key = 1000; key < 2000; key++) {
         segment->holder = key;
-        segment_ask(segment, key, five);
+        segment_admit(segment, key, five);
     }
     segment->time.us += 11000000;
     segment->holder = 1;
@@ -215,11 +211,11 @@ static void death_while_an_address_takes_anothers_slot(segment_t *segment)
 
 /* The address has its share of dead keys: one must be reclaimed for a new
  * one. */
-static void death_while_a_slot_is_taken_back(segment_t *segment)
+static void prepare_dead_share(segment_t *segment)
 {
     segment->holder = 1;
     for (uint64_t key = 1000; key < 1020; key++) {
-        segment_ask(segment, key, five);
+        segment_admit(segment, key, five);
     }
     segment->time.us += 11000000;
     assert_true(rlr_share_is_full(
@@ -229,20 +225,20 @@ static void death_while_a_slot_is_taken_back(segment_t *segment)
 
 /* The address has its share of live keys: the new one uses the shared
  * counter. */
-static void death_while_an_addresss_counter_is_placed(segment_t *segment)
+static void prepare_live_share(segment_t *segment)
 {
     segment->holder = 1;
     for (uint64_t key = 1000; key < 1004; key++) {
-        segment_ask(segment, key, five);
+        segment_admit(segment, key, five);
     }
 }
 
 /* Another process has died before. */
-static void death_while_shares_are_counted(segment_t *segment)
+static void prepare_damaged_shares(segment_t *segment)
 {
-    death_while_an_address_takes_anothers_slot(segment);
+    prepare_slots_of_others(segment);
     segment->table.shares[5] += 2;
-    rlr_segment_mark_damaged(&segment->table);
+    rlr_repair_request(&segment->table);
 }
 
 /* A recovered lock makes the next new keys repair the counters. */
@@ -254,12 +250,12 @@ static void verify_shares(segment_t *segment)
         rlr_unlock_set(&segment->table, set);
     }
     segment->holder = 2;
-    segment_ask(segment, 3000, five);
+    segment_admit(segment, 3000, five);
     segment_repair(&segment->table);
     assert_int_equal(segment_excess(&segment->table), 0);
 }
 
-static void test_interrupted(const death_t *death)
+static void test_death(const death_t *death)
 {
     unsigned steps = 0;
     unsigned deaths = 0;
@@ -291,124 +287,127 @@ static void test_interrupted(const death_t *death)
     segment_drop(&segment);
 }
 
-static void death_at_a_new_key(void **state)
+static void a_process_may_die_while_a_new_key_gets_a_slot(void **state)
 {
-    static const death_t death = {64, death_while_a_new_key_is_placed, ask_five,
+    static const death_t death = {64, prepare_neighbours, admit_five,
                                   verify_new_key};
 
     /* Some get a slot in the first of their sets, some in another. */
     for (child_key = 1; child_key <= 7; child_key++) {
-        test_interrupted(&death);
+        test_death(&death);
     }
     child_key = 7;
 }
 
-static void death_at_a_reused_slot(void **state)
+static void a_process_may_die_while_a_slot_is_reused(void **state)
 {
-    static const death_t scenes[] = {
-        {16, death_while_a_place_is_used_again, ask_five, verify_new_key},
-        {16, death_while_a_place_is_used_again, ask_five, verify_former_keys}};
+    static const death_t deaths[] = {
+        {16, prepare_dead_keys, admit_five, verify_new_key},
+        {16, prepare_dead_keys, admit_five, verify_former_keys}};
 
-    test_interrupted(&scenes[0]);
-    test_interrupted(&scenes[1]);
+    test_death(&deaths[0]);
+    test_death(&deaths[1]);
 }
 
-static void death_at_a_known_key(void **state)
+static void a_process_may_die_while_a_known_key_is_charged(void **state)
 {
-    static const death_t death = {64, death_of_a_known_keys_request, ask_eight,
+    static const death_t death = {64, prepare_known_key, admit_eight,
                                   verify_known_key};
 
-    test_interrupted(&death);
+    test_death(&death);
 }
 
-static void death_at_a_key_with_expired_marks(void **state)
+static void a_process_may_die_while_expired_marks_are_dropped(void **state)
 {
-    static const death_t death = {64, death_of_a_key_that_was_full,
-                                  ask_sixty_four, verify_full_key};
+    static const death_t death = {64, prepare_expired_marks, admit_sixty_four,
+                                  verify_full_key};
 
-    test_interrupted(&death);
+    test_death(&death);
 }
 
-static void death_at_a_changed_limit(void **state)
+static void a_process_may_die_while_a_limit_is_changed(void **state)
 {
-    static const death_t death = {64, death_while_a_limit_is_changed, ask_eight,
-                                  verify_changed};
+    static const death_t death = {64, prepare_old_limit, admit_eight,
+                                  verify_changed_limit};
 
-    test_interrupted(&death);
+    test_death(&death);
 }
 
-static void death_at_a_first_overflow(void **state)
+static void a_process_may_die_while_an_overflow_window_is_built(void **state)
 {
-    static const death_t death = {16, death_while_an_overflow_window_is_built,
-                                  ask_five, verify_overflow};
+    static const death_t death = {16, prepare_full_table, admit_five,
+                                  verify_overflow};
 
-    test_interrupted(&death);
+    test_death(&death);
 }
 
-static void death_at_a_wider_overflow(void **state)
+static void a_process_may_die_while_an_overflow_window_is_widened(void **state)
 {
-    static const death_t death = {16, death_while_an_overflow_window_is_widened,
-                                  ask_eight, verify_widened};
+    static const death_t death = {16, prepare_overflow_window, admit_eight,
+                                  verify_widened};
 
-    test_interrupted(&death);
+    test_death(&death);
 }
 
-static void death_at_a_key_that_leaves_the_overflow(void **state)
+static void a_process_may_die_while_an_overflow_key_gets_a_slot(void **state)
 {
-    static const death_t death = {16, death_while_an_overflow_key_is_placed,
-                                  ask_five, verify_placed};
+    static const death_t death = {16, prepare_overflow_key, admit_five,
+                                  verify_overflow_key};
 
-    test_interrupted(&death);
+    test_death(&death);
 }
 
-static void death_at_a_slot_of_another_address(void **state)
+static void a_process_may_die_while_a_slot_of_another_address_is_claimed(
+    void **state)
 {
-    static const death_t death = {64,
-                                  death_while_an_address_takes_anothers_slot,
-                                  ask_five, verify_shares};
-
-    test_interrupted(&death);
-}
-
-static void death_at_a_reclaimed_slot(void **state)
-{
-    static const death_t death = {64, death_while_a_slot_is_taken_back,
-                                  ask_five, verify_shares};
-
-    test_interrupted(&death);
-}
-
-static void death_at_a_counter_of_an_address(void **state)
-{
-    static const death_t death = {64, death_while_an_addresss_counter_is_placed,
-                                  ask_five, verify_shares};
-
-    test_interrupted(&death);
-}
-
-static void death_at_a_repair(void **state)
-{
-    static const death_t death = {64, death_while_shares_are_counted, ask_five,
+    static const death_t death = {64, prepare_slots_of_others, admit_five,
                                   verify_shares};
 
-    test_interrupted(&death);
+    test_death(&death);
+}
+
+static void a_process_may_die_while_a_slot_is_reclaimed(void **state)
+{
+    static const death_t death = {64, prepare_dead_share, admit_five,
+                                  verify_shares};
+
+    test_death(&death);
+}
+
+static void a_process_may_die_while_the_counter_of_an_address_gets_a_slot(
+    void **state)
+{
+    static const death_t death = {64, prepare_live_share, admit_five,
+                                  verify_shares};
+
+    test_death(&death);
+}
+
+static void a_process_may_die_while_shares_are_repaired(void **state)
+{
+    static const death_t death = {64, prepare_damaged_shares, admit_five,
+                                  verify_shares};
+
+    test_death(&death);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(death_at_a_new_key),
-        CHECK_TEST(death_at_a_reused_slot),
-        CHECK_TEST(death_at_a_known_key),
-        CHECK_TEST(death_at_a_key_with_expired_marks),
-        CHECK_TEST(death_at_a_changed_limit),
-        CHECK_TEST(death_at_a_first_overflow),
-        CHECK_TEST(death_at_a_wider_overflow),
-        CHECK_TEST(death_at_a_key_that_leaves_the_overflow),
-        CHECK_TEST(death_at_a_slot_of_another_address),
-        CHECK_TEST(death_at_a_reclaimed_slot),
-        CHECK_TEST(death_at_a_counter_of_an_address),
-        CHECK_TEST(death_at_a_repair)};
+        CHECK_TEST(a_process_may_die_while_a_new_key_gets_a_slot),
+        CHECK_TEST(a_process_may_die_while_a_slot_is_reused),
+        CHECK_TEST(a_process_may_die_while_a_known_key_is_charged),
+        CHECK_TEST(a_process_may_die_while_expired_marks_are_dropped),
+        CHECK_TEST(a_process_may_die_while_a_limit_is_changed),
+        CHECK_TEST(a_process_may_die_while_an_overflow_window_is_built),
+        CHECK_TEST(a_process_may_die_while_an_overflow_window_is_widened),
+        CHECK_TEST(a_process_may_die_while_an_overflow_key_gets_a_slot),
+        CHECK_TEST(
+            a_process_may_die_while_a_slot_of_another_address_is_claimed),
+        CHECK_TEST(a_process_may_die_while_a_slot_is_reclaimed),
+        CHECK_TEST(
+            a_process_may_die_while_the_counter_of_an_address_gets_a_slot),
+        CHECK_TEST(a_process_may_die_while_shares_are_repaired)};
 
     return CHECK_RUN(tests);
 }

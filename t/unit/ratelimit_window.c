@@ -17,7 +17,7 @@ typedef struct run_t {
     rlr_clock_t clock;
     sim_log_t log;
     uint64_t seed;
-    uint32_t told_wait_ms; /* 0 after an admission */
+    uint32_t wait_ms; /* 0 after an admission */
 } run_t;
 
 static void start_run(run_t *run, uint32_t count, uint32_t interval_sec,
@@ -71,7 +71,7 @@ static bool request(run_t *run)
     assert_int_equal(rlr_window_admit(&run->window, SIM_OWNER, run->limit,
                                       run->limit.count, &run->clock, &decision),
                      RLR_WINDOW_DECIDED);
-    run->told_wait_ms = decision.wait_ms;
+    run->wait_ms = decision.wait_ms;
     if (decision.admitted) {
         assert_true(run->log.total < run->limit.count
                     || now - oldest >= get_interval_us(run));
@@ -170,9 +170,9 @@ static uint64_t arrive_in_random_bursts(run_t *run, uint64_t index)
 }
 
 /* Returns after the wait, to the millisecond, else at once. */
-static uint64_t arrive_when_told(run_t *run, uint64_t index)
+static uint64_t arrive_after_the_wait(run_t *run, uint64_t index)
 {
-    return run->told_wait_ms * 1000ULL;
+    return run->wait_ms * 1000ULL;
 }
 
 static uint64_t arrive_in_half_windows(run_t *run, uint64_t index)
@@ -198,7 +198,7 @@ static const arrivals_t patterns[] = {arrive_at_three_times_the_rate,
                                       arrive_at_once_then_refill,
                                       arrive_at_random,
                                       arrive_in_random_bursts,
-                                      arrive_when_told,
+                                      arrive_after_the_wait,
                                       arrive_in_half_windows,
                                       arrive_once_an_interval};
 

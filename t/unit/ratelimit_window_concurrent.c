@@ -12,12 +12,12 @@
 #define START_US 1000000000ULL
 
 /* A decision with the times of the call and the return. */
-typedef struct answer_t {
+typedef struct call_t {
     uint64_t call_us;
     uint64_t at_ms; /* 0: none, the worker was killed */
     uint64_t return_us;
     bool admitted;
-} answer_t;
+} call_t;
 
 typedef struct shared_t {
     rlr_window_t window;
@@ -27,31 +27,31 @@ typedef struct shared_t {
     bool admissions_only; /* in the log */
     uint32_t each;        /* decisions that a worker logs before it ends */
     _Atomic uint32_t logged[WORKERS];
-    answer_t answers[];
+    call_t calls[];
 } shared_t;
 
-static void ask_in_a_crowd(void *baton, int worker)
+static void admit_concurrently(void *baton, int worker)
 {
     shared_t *shared = baton;
     rlr_clock_t clock = {workers_read, &shared->clock};
-    answer_t *answers = &shared->answers[(size_t)worker * shared->each];
+    call_t *calls = &shared->calls[(size_t)worker * shared->each];
     uint64_t seed = (uint64_t)worker * 77 + 1;
     rlr_window_decision_t decision;
 
     /* A worker that replaces a killed one continues after its decisions. */
     while (shared->logged[worker] < shared->each) {
-        answer_t *answer = &answers[shared->logged[worker]];
+        call_t *call = &calls[shared->logged[worker]];
 
-        answer->call_us = atomic_fetch_add(
+        call->call_us = atomic_fetch_add(
             &shared->clock.us, sim_random(&seed) % (shared->step_us + 1));
         if (rlr_window_admit(&shared->window, SIM_OWNER, shared->limit,
                              shared->limit.count, &clock, &decision)
             != RLR_WINDOW_DECIDED) {
             _exit(3);
         }
-        answer->admitted = decision.admitted;
-        answer->return_us = atomic_load(&shared->clock.us);
-        answer->at_ms = decision.at_ms;
+        call->admitted = decision.admitted;
+        call->return_us = atomic_load(&shared->clock.us);
+        call->at_ms = decision.at_ms;
         shared->logged[worker] += decision.admitted || !shared->admissions_only;
     }
 }
@@ -65,7 +65,7 @@ static shared_t *make_shared(rlr_limit_t limit, uint32_t each)
 
     each = each > 4 * limit.count ? each : 4 * limit.count;
     shared = workers_share(sizeof(shared_t)
-                           + sizeof(answer_t) * WORKERS * (size_t)each);
+                           + sizeof(call_t) * WORKERS * (size_t)each);
     clock.baton = &shared->clock;
     shared->clock.us = START_US;
     shared->limit = limit;
@@ -78,8 +78,7 @@ static shared_t *make_shared(rlr_limit_t limit, uint32_t each)
 static void drop_shared(shared_t *shared)
 {
     munmap(shared,
-           sizeof(shared_t)
-               + sizeof(answer_t) * WORKERS * (size_t)shared->each);
+           sizeof(shared_t) + sizeof(call_t) * WORKERS * (size_t)shared->each);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -99,10 +98,10 @@ static uint64_t *sort_admissions(const shared_t *shared, size_t field,
 
     *count = 0;
     for (size_t i = 0; i < all; i++) {
-        const answer_t *answer = &shared->answers[i];
+        const call_t *call = &shared->calls[i];
 
-        if (answer->at_ms != 0 && answer->admitted) {
-            memcpy(&sorted[(*count)++], (const char *)answer + field,
+        if (call->at_ms != 0 && call->admitted) {
+            memcpy(&sorted[(*count)++], (const char *)call + field,
                    sizeof(*sorted));
         }
     }
@@ -135,8 +134,7 @@ static void verify_admissions(const shared_t *shared)
     size_t limit = shared->limit.count;
     size_t over = 0;
     size_t count;
-    uint64_t *times = sort_admissions(shared, offsetof(answer_t, at_ms),
-                                      &count);
+    uint64_t *times = sort_admissions(shared, offsetof(call_t, at_ms), &count);
 
     assert_true(count > 3 * limit);
     for (size_t i = limit; i < count; i++) {
@@ -151,11 +149,11 @@ static void verify_admissions(const shared_t *shared)
 static void verify_times(const shared_t *shared)
 {
     for (size_t i = 0; i < (size_t)shared->each * WORKERS; i++) {
-        const answer_t *answer = &shared->answers[i];
+        const call_t *call = &shared->calls[i];
 
-        if (answer->at_ms != 0) {
-            assert_true(answer->at_ms >= answer->call_us / 1000);
-            assert_true(answer->at_ms <= answer->return_us / 1000 + 1);
+        if (call->at_ms != 0) {
+            assert_true(call->at_ms >= call->call_us / 1000);
+            assert_true(call->at_ms <= call->return_us / 1000 + 1);
         }
     }
 }
@@ -169,25 +167,25 @@ static void verify_refusals(const shared_t *shared)
     size_t refusals = 0;
     size_t false_refusals = 0;
     size_t count;
-    uint64_t *returns = sort_admissions(shared, offsetof(answer_t, return_us),
-                                        &count);
-    uint64_t *calls = sort_admissions(shared, offsetof(answer_t, call_us),
-                                      &count);
+    uint64_t *return_times = sort_admissions(
+        shared, offsetof(call_t, return_us), &count);
+    uint64_t *call_times = sort_admissions(shared, offsetof(call_t, call_us),
+                                           &count);
 
     for (size_t i = 0; i < (size_t)shared->each * WORKERS; i++) {
-        const answer_t *answer = &shared->answers[i];
+        const call_t *call = &shared->calls[i];
 
-        if (!answer->admitted) {
-            size_t held = count_above(returns, count,
-                                      answer->call_us - interval_us - 2000)
-                - count_above(calls, count, answer->return_us);
+        if (!call->admitted) {
+            size_t held = count_above(return_times, count,
+                                      call->call_us - interval_us - 2000)
+                - count_above(call_times, count, call->return_us);
 
             refusals++;
             false_refusals += held < shared->limit.count - (group - 1);
         }
     }
-    free(returns);
-    free(calls);
+    free(return_times);
+    free(call_times);
     assert_true(refusals > 100);
     assert_int_equal(false_refusals, 0);
 }
@@ -207,7 +205,7 @@ static void threads_together_get_exactly_the_limit(void **state)
     for (size_t i = 0; i < LIMITS; i++) {
         shared_t *shared = make_shared(limits[i], get_share());
 
-        workers_run_threads(ask_in_a_crowd, shared);
+        workers_run_threads(admit_concurrently, shared);
         verify_times(shared);
         verify_admissions(shared);
         verify_refusals(shared);
@@ -220,8 +218,8 @@ static void processes_together_get_exactly_the_limit(void **state)
     for (size_t i = 0; i < LIMITS; i++) {
         shared_t *shared = make_shared(limits[i], get_share());
 
-        assert_int_equal(workers_run_processes(ask_in_a_crowd, shared, 0, i),
-                         0);
+        assert_int_equal(
+            workers_run_processes(admit_concurrently, shared, 0, i), 0);
         verify_times(shared);
         verify_admissions(shared);
         verify_refusals(shared);
@@ -236,8 +234,8 @@ static void a_stopped_clock_admits_the_limit_once(void **state)
         size_t count;
 
         shared->step_us = 0;
-        workers_run_threads(ask_in_a_crowd, shared);
-        free(sort_admissions(shared, offsetof(answer_t, at_ms), &count));
+        workers_run_threads(admit_concurrently, shared);
+        free(sort_admissions(shared, offsetof(call_t, at_ms), &count));
         assert_int_equal(count, limits[i].count);
         drop_shared(shared);
     }
@@ -253,8 +251,9 @@ static void killed_processes_admit_no_more_than_the_limit(void **state)
         rlr_window_decision_t decision;
 
         shared->admissions_only = true;
-        assert_true(workers_run_processes(ask_in_a_crowd, shared, kills, i + 1)
-                    > kills / 20);
+        assert_true(
+            workers_run_processes(admit_concurrently, shared, kills, i + 1)
+            > kills / 20);
         verify_times(shared);
         verify_admissions(shared);
         assert_null(rlr_window_validate(&shared->window, &clock));

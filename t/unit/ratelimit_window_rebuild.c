@@ -11,7 +11,7 @@
 
 /* A window whose limit changes, and the log of the admissions that it must
  * count. */
-typedef struct subject_t {
+typedef struct run_t {
     rlr_window_t window;
     rlr_limit_t limit;
     sim_time_t time;
@@ -19,76 +19,72 @@ typedef struct subject_t {
     sim_log_t log;
     uint64_t seed;
     uint64_t exact_from_us; /* no mark of an earlier limit counts from here */
-} subject_t;
+} run_t;
 
-static void start(subject_t *subject, rlr_limit_t limit, uint64_t seed)
+static void start(run_t *run, rlr_limit_t limit, uint64_t seed)
 {
-    memset(subject, 0, sizeof(*subject));
-    subject->limit = limit;
-    subject->time.us = DAY_US + seed;
-    subject->clock.read = sim_read;
-    subject->clock.baton = &subject->time;
-    subject->seed = seed * 2654435761U + 1;
-    sim_log_make(&subject->log, 4096);
-    sim_build(&subject->window, limit, &subject->clock);
+    memset(run, 0, sizeof(*run));
+    run->limit = limit;
+    run->time.us = DAY_US + seed;
+    run->clock.read = sim_read;
+    run->clock.baton = &run->time;
+    run->seed = seed * 2654435761U + 1;
+    sim_log_make(&run->log, 4096);
+    sim_build(&run->window, limit, &run->clock);
 }
 
-static bool admit(subject_t *subject, rlr_window_decision_t *decision)
+static bool admit(run_t *run, rlr_window_decision_t *decision)
 {
-    assert_int_equal(rlr_window_admit(&subject->window, SIM_OWNER,
-                                      subject->limit, subject->limit.count,
-                                      &subject->clock, decision),
+    assert_int_equal(rlr_window_admit(&run->window, SIM_OWNER, run->limit,
+                                      run->limit.count, &run->clock, decision),
                      RLR_WINDOW_DECIDED);
     return decision->admitted;
 }
 
-static void change_limit(subject_t *subject, rlr_limit_t limit)
+static void change_limit(run_t *run, rlr_limit_t limit)
 {
     rlr_window_copy_t copy;
 
-    rlr_window_close(&copy, &subject->window, limit.interval_sec, false,
-                     &subject->clock);
+    rlr_window_close(&copy, &run->window, limit.interval_sec, false,
+                     &run->clock);
     rlr_window_copy_fit(&copy, NULL, limit);
-    rlr_window_begin(&subject->window, &copy, &subject->clock);
-    rlr_window_finish(&subject->window, SIM_OWNER, limit, &copy);
-    subject->limit = limit;
+    rlr_window_begin(&run->window, &copy, &run->clock);
+    rlr_window_finish(&run->window, SIM_OWNER, limit, &copy);
+    run->limit = limit;
 }
 
 /* Drops from the log what the window drops: admissions that had expired under
  * the old limit, and those beyond the new one. */
-static void forget_older(subject_t *subject, uint64_t interval_us,
-                         uint32_t count)
+static void forget_older(run_t *run, uint64_t interval_us, uint32_t count)
 {
     uint64_t kept = 0;
 
     while (kept < count
-           && sim_log_has(&subject->log, kept + 1,
-                          subject->time.us - interval_us)) {
+           && sim_log_has(&run->log, kept + 1, run->time.us - interval_us)) {
         kept++;
     }
     for (uint64_t i = 0; i < kept; i++) {
         /* In place: between two changes the log does not wrap. */
-        subject->log.times[i] = sim_log_at(&subject->log, kept - 1 - i);
+        run->log.times[i] = sim_log_at(&run->log, kept - 1 - i);
     }
-    subject->log.total = kept;
+    run->log.total = kept;
 }
 
-static void ask_and_judge(subject_t *subject)
+static void request_and_check(run_t *run)
 {
-    uint32_t count = subject->limit.count;
+    uint32_t count = run->limit.count;
     uint32_t group = (count + 63) / 64;
-    uint64_t interval_us = subject->limit.interval_sec * 1000000ULL;
-    uint64_t now = subject->time.us;
+    uint64_t interval_us = run->limit.interval_sec * 1000000ULL;
+    uint64_t now = run->time.us;
     rlr_window_decision_t decision;
 
-    if (admit(subject, &decision)) {
-        assert_true(subject->log.total < count
-                    || now - sim_log_at(&subject->log, count - 1)
-                        >= interval_us);
-        sim_log_add(&subject->log, now);
+    if (admit(run, &decision)) {
+        assert_true(run->log.total < count
+                    || now - sim_log_at(&run->log, count - 1) >= interval_us);
+        sim_log_add(&run->log, now);
     }
-    else if (now >= subject->exact_from_us) {
-        assert_true(sim_log_has(&subject->log, count - (group - 1),
+    else if (now >= run->exact_from_us) {
+        assert_true(sim_log_has(&run->log, count - (group - 1),
                                 now - interval_us - 2000));
     }
 }
@@ -107,26 +103,25 @@ static void a_changed_limit_admits_no_more_than_the_new_count(void **state)
     int runs = (int)(400 * sim_effort());
 
     for (int i = 0; i < runs; i++) {
-        subject_t subject;
+        run_t run;
         uint64_t seed = (uint64_t)i + 7;
 
-        start(&subject, choose_limit(&seed), (uint64_t)i);
+        start(&run, choose_limit(&seed), (uint64_t)i);
         for (int change = 0; change < 12; change++) {
-            rlr_limit_t next = choose_limit(&subject.seed);
-            uint64_t step = subject.limit.interval_sec * 1000000ULL
-                / (subject.limit.count * (1 + sim_random(&subject.seed) % 4));
+            rlr_limit_t next = choose_limit(&run.seed);
+            uint64_t step = run.limit.interval_sec * 1000000ULL
+                / (run.limit.count * (1 + sim_random(&run.seed) % 4));
 
             for (int j = 0; j < 400; j++) {
-                subject.time.us += sim_random(&subject.seed) % (2 * step + 1);
-                ask_and_judge(&subject);
+                run.time.us += sim_random(&run.seed) % (2 * step + 1);
+                request_and_check(&run);
             }
-            forget_older(&subject, subject.limit.interval_sec * 1000000ULL,
-                         next.count);
-            change_limit(&subject, next);
-            assert_null(rlr_window_validate(&subject.window, &subject.clock));
-            subject.exact_from_us = subject.time.us + 120 * 1000000ULL;
+            forget_older(&run, run.limit.interval_sec * 1000000ULL, next.count);
+            change_limit(&run, next);
+            assert_null(rlr_window_validate(&run.window, &run.clock));
+            run.exact_from_us = run.time.us + 120 * 1000000ULL;
         }
-        sim_log_drop(&subject.log);
+        sim_log_drop(&run.log);
     }
 }
 
@@ -136,21 +131,21 @@ static void a_new_count_with_marks_of_the_same_size_keeps_every_time(
     static const rlr_limit_t before = {15, 10};
     static const rlr_limit_t after = {20, 10};
     rlr_window_decision_t decision;
-    subject_t subject;
+    run_t run;
 
-    start(&subject, before, 1);
+    start(&run, before, 1);
     for (int i = 0; i < 15; i++) {
-        assert_true(admit(&subject, &decision));
-        subject.time.us += 100000;
+        assert_true(admit(&run, &decision));
+        run.time.us += 100000;
     }
-    change_limit(&subject, after);
+    change_limit(&run, after);
     for (int i = 0; i < 5; i++) {
-        assert_true(admit(&subject, &decision));
+        assert_true(admit(&run, &decision));
     }
-    assert_false(admit(&subject, &decision));
+    assert_false(admit(&run, &decision));
     /* The first was 1.5 s ago; microsecond 1 was rounded up to a ms. */
     assert_in_range(decision.wait_ms, 8500, 8501);
-    sim_log_drop(&subject.log);
+    sim_log_drop(&run.log);
 }
 
 static void a_smaller_limit_waits_for_the_youngest_that_fit(void **state)
@@ -158,21 +153,21 @@ static void a_smaller_limit_waits_for_the_youngest_that_fit(void **state)
     static const rlr_limit_t before = {10, 10};
     static const rlr_limit_t after = {4, 10};
     rlr_window_decision_t decision;
-    subject_t subject;
+    run_t run;
 
-    start(&subject, before, 0);
+    start(&run, before, 0);
     for (int i = 0; i < 10; i++) {
-        assert_true(admit(&subject, &decision));
-        subject.time.us += 500000;
+        assert_true(admit(&run, &decision));
+        run.time.us += 500000;
     }
-    change_limit(&subject, after);
-    assert_false(admit(&subject, &decision));
+    change_limit(&run, after);
+    assert_false(admit(&run, &decision));
     /* Four are left, made at 3, 3.5, 4 and 4.5 s; it is 5 s. */
     assert_int_equal(decision.wait_ms, 8000);
-    subject.time.us += 8000000;
-    assert_true(admit(&subject, &decision));
-    assert_false(admit(&subject, &decision));
-    sim_log_drop(&subject.log);
+    run.time.us += 8000000;
+    assert_true(admit(&run, &decision));
+    assert_false(admit(&run, &decision));
+    sim_log_drop(&run.log);
 }
 
 /* The time of the admission with `younger` ones after it. */
@@ -223,84 +218,82 @@ static void a_fitted_copy_covers_both_for_every_number_of_admissions(
 }
 
 /* A full window that the test closes and leaves at some step. */
-static void make_full(subject_t *subject)
+static void make_full(run_t *run)
 {
     static const rlr_limit_t limit = {100, 10};
     rlr_window_decision_t decision;
 
-    start(subject, limit, 3);
+    start(run, limit, 3);
     for (int i = 0; i < 100; i++) {
-        assert_true(admit(subject, &decision));
-        subject->time.us += 10000;
+        assert_true(admit(run, &decision));
+        run->time.us += 10000;
     }
 }
 
-static void assert_full_until_its_time(subject_t *subject, uint32_t longest_ms)
+static void assert_full_until_its_time(run_t *run, uint32_t longest_ms)
 {
     rlr_window_decision_t decision;
 
-    assert_null(rlr_window_validate(&subject->window, &subject->clock));
-    assert_false(admit(subject, &decision));
+    assert_null(rlr_window_validate(&run->window, &run->clock));
+    assert_false(admit(run, &decision));
     assert_in_range(decision.wait_ms, 9000, longest_ms);
-    subject->time.us += decision.wait_ms * 1000ULL;
-    assert_true(admit(subject, &decision));
-    sim_log_drop(&subject->log);
+    run->time.us += decision.wait_ms * 1000ULL;
+    assert_true(admit(run, &decision));
+    sim_log_drop(&run->log);
 }
 
 static void a_closed_window_does_not_decide_and_is_live(void **state)
 {
     rlr_window_copy_t copy;
     rlr_window_decision_t decision;
-    subject_t subject;
+    run_t run;
 
-    make_full(&subject);
-    rlr_window_close(&copy, &subject.window, 0, false, &subject.clock);
+    make_full(&run);
+    rlr_window_close(&copy, &run.window, 0, false, &run.clock);
     assert_int_equal(copy.count, 100);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(rlr_window_admit(&subject.window, SIM_OWNER,
-                                          subject.limit, 100, &subject.clock,
-                                          &decision),
+        assert_int_equal(rlr_window_admit(&run.window, SIM_OWNER, run.limit,
+                                          100, &run.clock, &decision),
                          RLR_WINDOW_CHANGED);
-        assert_int_equal(rlr_window_peek(&subject.window, SIM_OWNER,
-                                         subject.limit, 100, &subject.clock,
-                                         &decision),
+        assert_int_equal(rlr_window_peek(&run.window, SIM_OWNER, run.limit, 100,
+                                         &run.clock, &decision),
                          RLR_WINDOW_CHANGED);
-        assert_false(rlr_window_reset(&subject.window, SIM_OWNER));
-        assert_true(rlr_window_is_live(&subject.window, &subject.clock));
-        rlr_window_begin(&subject.window, &copy, &subject.clock);
+        assert_false(rlr_window_reset(&run.window, SIM_OWNER));
+        assert_true(rlr_window_is_live(&run.window, &run.clock));
+        rlr_window_begin(&run.window, &copy, &run.clock);
     }
-    assert_false(rlr_window_copy(&copy, &subject.window, 0, &subject.clock));
+    assert_false(rlr_window_copy(&copy, &run.window, 0, &run.clock));
     assert_int_equal(copy.count, 0);
-    sim_log_drop(&subject.log);
+    sim_log_drop(&run.log);
 }
 
 static void death_after_close_changes_nothing(void **state)
 {
     rlr_window_copy_t copy;
-    subject_t subject;
+    run_t run;
 
-    make_full(&subject);
-    rlr_window_close(&copy, &subject.window, 0, false, &subject.clock);
-    rlr_window_repair(&subject.window);
-    assert_full_until_its_time(&subject, 9031);
+    make_full(&run);
+    rlr_window_close(&copy, &run.window, 0, false, &run.clock);
+    rlr_window_repair(&run.window);
+    assert_full_until_its_time(&run, 9031);
 }
 
 static void death_while_writing_keeps_every_admission(void **state)
 {
     rlr_window_copy_t copy;
-    subject_t subject;
+    run_t run;
 
     for (int written = 0; written < 50; written++) {
-        make_full(&subject);
-        rlr_window_close(&copy, &subject.window, 0, false, &subject.clock);
-        rlr_window_begin(&subject.window, &copy, &subject.clock);
+        make_full(&run);
+        rlr_window_close(&copy, &run.window, 0, false, &run.clock);
+        rlr_window_begin(&run.window, &copy, &run.clock);
         for (int i = 0; i < written; i++) {
-            subject.window.marks[i] = copy.marks[i];
+            run.window.marks[i] = copy.marks[i];
         }
-        subject.time.us += 50000;
-        rlr_window_repair(&subject.window);
+        run.time.us += 50000;
+        rlr_window_repair(&run.window);
         /* All of them at the time of the youngest. */
-        assert_full_until_its_time(&subject, 9951);
+        assert_full_until_its_time(&run, 9951);
     }
 }
 
@@ -308,55 +301,52 @@ static void death_between_two_limits_keeps_every_admission(void **state)
 {
     static const rlr_limit_t smaller = {20, 10};
     rlr_window_copy_t copy;
-    subject_t subject;
+    run_t run;
 
-    make_full(&subject);
-    rlr_window_close(&copy, &subject.window, 0, false, &subject.clock);
+    make_full(&run);
+    rlr_window_close(&copy, &run.window, 0, false, &run.clock);
     rlr_window_copy_fit(&copy, NULL, smaller);
-    rlr_window_begin(&subject.window, &copy, &subject.clock);
-    subject.window.limit = (uint64_t)smaller.interval_sec << 32 | smaller.count;
-    subject.limit = smaller;
-    rlr_window_repair(&subject.window);
-    assert_full_until_its_time(&subject, 9991);
+    rlr_window_begin(&run.window, &copy, &run.clock);
+    run.window.limit = (uint64_t)smaller.interval_sec << 32 | smaller.count;
+    run.limit = smaller;
+    rlr_window_repair(&run.window);
+    assert_full_until_its_time(&run, 9991);
 }
 
 static void a_window_closed_by_a_death_weeks_ago_is_empty(void **state)
 {
     rlr_window_decision_t decision;
     rlr_window_copy_t copy;
-    subject_t subject;
+    run_t run;
 
     for (int begun = 0; begun < 2; begun++) {
-        make_full(&subject);
-        rlr_window_close(&copy, &subject.window, 0, false, &subject.clock);
+        make_full(&run);
+        rlr_window_close(&copy, &run.window, 0, false, &run.clock);
         if (begun) {
-            rlr_window_begin(&subject.window, &copy, &subject.clock);
+            rlr_window_begin(&run.window, &copy, &run.clock);
         }
-        subject.time.us += (1ULL << 32) * 1000;
-        rlr_window_repair(&subject.window);
-        assert_false(rlr_window_is_live(&subject.window, &subject.clock));
-        assert_true(admit(&subject, &decision));
+        run.time.us += (1ULL << 32) * 1000;
+        rlr_window_repair(&run.window);
+        assert_false(rlr_window_is_live(&run.window, &run.clock));
+        assert_true(admit(&run, &decision));
         assert_int_equal(decision.remaining, 99);
-        sim_log_drop(&subject.log);
+        sim_log_drop(&run.log);
     }
 }
 
 static void a_live_window_is_not_closed_for_another_owner(void **state)
 {
     rlr_window_copy_t copy;
-    subject_t subject;
+    run_t run;
 
-    make_full(&subject);
-    assert_false(
-        rlr_window_close(&copy, &subject.window, 0, true, &subject.clock));
-    subject.time.us += 9989000;
-    assert_false(
-        rlr_window_close(&copy, &subject.window, 0, true, &subject.clock));
-    subject.time.us += 2000;
-    assert_true(
-        rlr_window_close(&copy, &subject.window, 0, true, &subject.clock));
+    make_full(&run);
+    assert_false(rlr_window_close(&copy, &run.window, 0, true, &run.clock));
+    run.time.us += 9989000;
+    assert_false(rlr_window_close(&copy, &run.window, 0, true, &run.clock));
+    run.time.us += 2000;
+    assert_true(rlr_window_close(&copy, &run.window, 0, true, &run.clock));
     assert_int_equal(copy.count, 0);
-    sim_log_drop(&subject.log);
+    sim_log_drop(&run.log);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/http.c runners/builtin/schedule.c core/clock.c */
-/* One transfer: the reply, refused headers, cancelling. */
+/* One transfer: its reply, a malformed header, a cancel. */
 #include "check.h"
 
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ static int slow_pipe[2];
 typedef int resolve_t(const char *node, const char *service,
                       const struct addrinfo *hints, struct addrinfo **result);
 
-/* Replaces that of the C library. */
+/* Replaces the function of the C library. */
 int getaddrinfo(const char *restrict node, const char *restrict service,
                 const struct addrinfo *restrict hints,
                 struct addrinfo **restrict result)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/run/output.c runners/builtin/wire.c core/buffer.c */
-/* Flow control of a run's output: which lines need credit, and what a request
- * and a grant cover. */
+/* Flow control of a run's output: the lines that need credit, and those of a
+ * request and a grant. */
 #include "check.h"
 
 #include <string.h>
@@ -154,7 +154,7 @@ static void large_runs_are_blocked_while_all_backlogs_are_full(void **state)
     assert_false(runner_output_is_blocked(&fixture->output, RUNNER_LINE_LONG));
 }
 
-static void a_cut_keeps_what_was_requested_and_what_is_not_optional(
+static void a_cancel_keeps_requested_lines_and_those_that_are_not_optional(
     void **state)
 {
     fixture_t *fixture = make_fixture(*state);
@@ -166,7 +166,7 @@ static void a_cut_keeps_what_was_requested_and_what_is_not_optional(
     add_event(fixture, 'd', 1);
     runner_output_request(&fixture->output);
     take_unsent(fixture, *state);
-    runner_output_cut(&fixture->output);
+    runner_output_cancel(&fixture->output);
     assert_int_equal(backlog_of(fixture), RUNNER_LINE_LONG + 4);
     assert_int_equal(fixture->wire.backlog, RUNNER_LINE_LONG + 4);
     runner_output_grant(&fixture->output);
@@ -177,21 +177,21 @@ static void a_cut_keeps_what_was_requested_and_what_is_not_optional(
     assert_int_equal(fixture->wire.backlog, 0);
 }
 
-static void a_cut_without_a_request_drops_every_optional_line(void **state)
+static void a_cancel_without_a_request_drops_every_optional_line(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
     add_event(fixture, 'a', RUNNER_LINE_LONG + 1);
-    runner_output_cut(&fixture->output);
+    runner_output_cancel(&fixture->output);
     assert_false(runner_output_has_backlog(&fixture->output));
     assert_int_equal(fixture->wire.backlog, 0);
 }
 
-static void after_a_cut_no_event_follows_one_without_credit(void **state)
+static void after_a_cancel_no_event_follows_one_without_credit(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
-    runner_output_cut(&fixture->output);
+    runner_output_cancel(&fixture->output);
     add_event(fixture, 'a', 1);
     add_event(fixture, 'b', RUNNER_LINE_LONG + 1);
     add_event(fixture, 'c', 1);
@@ -211,9 +211,10 @@ int main(void)
         CHECK_TEST(an_empty_backlog_requests_nothing),
         CHECK_TEST(a_grant_sends_the_requested_and_the_short_lines_after_them),
         CHECK_TEST(large_runs_are_blocked_while_all_backlogs_are_full),
-        CHECK_TEST(a_cut_keeps_what_was_requested_and_what_is_not_optional),
-        CHECK_TEST(a_cut_without_a_request_drops_every_optional_line),
-        CHECK_TEST(after_a_cut_no_event_follows_one_without_credit),
+        CHECK_TEST(
+            a_cancel_keeps_requested_lines_and_those_that_are_not_optional),
+        CHECK_TEST(a_cancel_without_a_request_drops_every_optional_line),
+        CHECK_TEST(after_a_cancel_no_event_follows_one_without_credit),
     };
 
     return CHECK_RUN(tests);

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/run/pending.c core/clock.c */
-/* Which runs may receive more text while there is too much of it. */
+/* Which runs may receive more text, and which may begin nodes, while memory is
+ * short. */
 #include "check.h"
 
 #include "core/clock.h"
 #include "runners/builtin/run/pending.h"
 
-/* The time of all that happens before a pause ends. */
 #define NOW ((apr_time_t)1000)
+/* Memory that runs may take together when they begin: steps are limited from
+ * 10 nodes on, and nodes may take 14. */
+#define MEMORY (8 * RUNNER_PENDING_NODE)
+
+/* Sets the memory that runs take to a value that leaves room for `nodes` nodes,
+ * at most 4. */
+static bool set_room(runner_pending_t *pending, int nodes)
+{
+    return runner_pending_set_memory(
+        pending, (14 - (size_t)nodes) * RUNNER_PENDING_NODE, MEMORY);
+}
 
 static void below_the_limit_every_run_receives(void **state)
 {
@@ -43,7 +54,7 @@ static void above_the_limit_one_run_receives_until_it_is_done(void **state)
 static void one_run_receives_while_memory_is_short(void **state)
 {
     runner_pending_t pending = {.bytes_max = 10 * RUNNER_PENDING_SMALL,
-                                .is_memory_short = true};
+                                .limits_receiving = true};
     size_t first = 0;
     size_t second = 0;
 
@@ -51,7 +62,7 @@ static void one_run_receives_while_memory_is_short(void **state)
     runner_pending_set(&pending, &second, RUNNER_PENDING_SMALL + 1, NOW);
     assert_false(runner_pending_is_paused(&pending, &first, NOW));
     assert_true(runner_pending_is_paused(&pending, &second, NOW));
-    pending.is_memory_short = false;
+    pending.limits_receiving = false;
     assert_false(runner_pending_is_paused(&pending, &second, NOW));
 }
 
@@ -101,56 +112,56 @@ static void no_receiver_is_replaced_at_twice_the_limit(void **state)
     assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
 }
 
-static void runs_begin_nodes_one_after_the_other_when_memory_is_scarce(
+static void while_steps_are_limited_runs_begin_nodes_one_after_the_other(
     void **state)
 {
-    runner_pending_t pending = {.is_memory_scarce = false};
+    runner_pending_t pending = {.limits_steps = false};
     size_t first = 0;
     size_t second = 0;
 
     assert_true(runner_pending_may_step(&pending, &second, NOW));
-    pending.is_memory_scarce = true;
+    pending.limits_steps = true;
     assert_true(runner_pending_may_step(&pending, &first, NOW));
     assert_false(runner_pending_may_step(&pending, &second, NOW));
     assert_true(runner_pending_may_step(&pending, &first, NOW));
-    assert_false(runner_pending_end(&pending, &second));
-    assert_true(runner_pending_end(&pending, &first));
+    assert_false(runner_pending_end_run(&pending, &second));
+    assert_true(runner_pending_end_run(&pending, &first));
     assert_true(runner_pending_may_step(&pending, &second, NOW));
 }
 
 static void a_second_run_begins_nodes_while_there_is_memory_for_them(
     void **state)
 {
-    runner_pending_t pending = {.is_memory_scarce = true};
+    runner_pending_t pending = {.limits_steps = true};
     size_t first = 0;
     size_t second = 0;
     size_t third = 0;
 
-    runner_pending_set_room(&pending, 2 * RUNNER_PENDING_NODE);
+    set_room(&pending, 2);
     assert_true(runner_pending_may_step(&pending, &first, NOW));
     runner_pending_begin_node(&pending);
     assert_true(runner_pending_may_step(&pending, &second, NOW));
     assert_false(runner_pending_may_step(&pending, &third, NOW));
     runner_pending_begin_node(&pending);
     assert_false(runner_pending_may_step(&pending, &second, NOW));
-    assert_false(runner_pending_set_room(&pending, 2 * RUNNER_PENDING_NODE));
+    assert_false(set_room(&pending, 2));
     runner_pending_end_node(&pending);
-    assert_true(runner_pending_set_room(&pending, 2 * RUNNER_PENDING_NODE));
-    assert_false(runner_pending_set_room(&pending, 2 * RUNNER_PENDING_NODE));
+    assert_true(set_room(&pending, 2));
+    assert_false(set_room(&pending, 2));
     assert_true(runner_pending_may_step(&pending, &second, NOW));
-    assert_true(runner_pending_end(&pending, &second));
+    assert_true(runner_pending_end_run(&pending, &second));
     assert_true(runner_pending_may_step(&pending, &third, NOW));
 }
 
 static void a_second_run_without_progress_is_replaced(void **state)
 {
-    runner_pending_t pending = {.is_memory_scarce = true};
+    runner_pending_t pending = {.limits_steps = true};
     apr_time_t later = NOW + RUNNER_PENDING_IDLE;
     size_t first = 0;
     size_t second = 0;
     size_t third = 0;
 
-    runner_pending_set_room(&pending, 3 * RUNNER_PENDING_NODE);
+    set_room(&pending, 3);
     assert_true(runner_pending_may_step(&pending, &first, NOW));
     assert_true(runner_pending_may_step(&pending, &second, NOW));
     assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
@@ -165,16 +176,49 @@ static void a_second_run_without_progress_is_replaced(void **state)
 
 static void without_memory_only_the_first_run_begins_nodes(void **state)
 {
-    runner_pending_t pending = {.is_memory_scarce = true};
+    runner_pending_t pending = {.limits_steps = true};
     size_t first = 0;
     size_t second = 0;
 
     runner_pending_begin_node(&pending);
     runner_pending_begin_node(&pending);
-    runner_pending_set_room(&pending, RUNNER_PENDING_NODE);
+    set_room(&pending, 1);
     assert_int_equal(pending.nodes_free, -1);
     assert_true(runner_pending_may_step(&pending, &first, NOW));
     assert_false(runner_pending_may_step(&pending, &second, NOW));
+}
+
+static void limits_follow_the_memory_of_all_runs(void **state)
+{
+    runner_pending_t pending = {.bytes_max = 1};
+
+    runner_pending_set_memory(&pending, MEMORY - 1, MEMORY);
+    assert_false(pending.limits_receiving);
+    runner_pending_set_memory(&pending, MEMORY, MEMORY);
+    assert_true(pending.limits_receiving);
+    runner_pending_set_memory(&pending, MEMORY / 4 * 5 - 1, MEMORY);
+    assert_false(pending.limits_steps);
+    runner_pending_set_memory(&pending, MEMORY / 4 * 5, MEMORY);
+    assert_true(pending.limits_steps);
+    assert_int_equal(pending.nodes_free, 4);
+    runner_pending_set_memory(&pending, 20 * RUNNER_PENDING_NODE, MEMORY);
+    assert_int_equal(pending.nodes_free, 0);
+}
+
+static void once_steps_are_not_limited_any_run_may_begin_them(void **state)
+{
+    runner_pending_t pending = {.bytes_max = 1};
+    size_t first = 0;
+    size_t second = 0;
+
+    set_room(&pending, 0);
+    assert_true(runner_pending_may_step(&pending, &first, NOW));
+    assert_false(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_set_memory(&pending, 0, MEMORY));
+    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    set_room(&pending, 0);
+    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_false(runner_pending_may_step(&pending, &first, NOW));
 }
 
 int main(void)
@@ -186,10 +230,13 @@ int main(void)
         CHECK_TEST(a_receiver_without_progress_is_replaced),
         CHECK_TEST(a_receiver_with_progress_is_not_replaced),
         CHECK_TEST(no_receiver_is_replaced_at_twice_the_limit),
-        CHECK_TEST(runs_begin_nodes_one_after_the_other_when_memory_is_scarce),
+        CHECK_TEST(
+            while_steps_are_limited_runs_begin_nodes_one_after_the_other),
         CHECK_TEST(a_second_run_begins_nodes_while_there_is_memory_for_them),
         CHECK_TEST(a_second_run_without_progress_is_replaced),
         CHECK_TEST(without_memory_only_the_first_run_begins_nodes),
+        CHECK_TEST(limits_follow_the_memory_of_all_runs),
+        CHECK_TEST(once_steps_are_not_limited_any_run_may_begin_them),
     };
 
     return CHECK_RUN(tests);

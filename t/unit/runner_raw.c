@@ -42,7 +42,7 @@ static void a_value_is_cleaned(void **state)
                         "[\"\\ufffd\xef\xbf\xbd\"]");
 }
 
-static void what_json_c_would_change_is_refused(void **state)
+static void json_that_json_c_would_change_is_refused(void **state)
 {
     assert_null(read_text("", *state));
     assert_null(read_text("{", *state));
@@ -107,7 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_value_loses_its_white_space),
         CHECK_TEST(a_value_is_cleaned),
-        CHECK_TEST(what_json_c_would_change_is_refused),
+        CHECK_TEST(json_that_json_c_would_change_is_refused),
         CHECK_TEST(a_value_is_nested_64_levels_at_most),
         CHECK_TEST(a_raw_value_prints_as_its_text_in_other_values),
         CHECK_TEST(arguments_are_an_object_within_the_weight),

@@ -9,7 +9,7 @@
 
 #include "runners/builtin/schedule.h"
 
-/* As by default: runs of a process, and its transfers at once. */
+/* The defaults: runs of a process, and its transfers at once. */
 #define RUNS  100
 #define SLOTS 256
 /* Transfers of a run that are not over (RUNNER_TOOL_ACTIVE_MAX). */
@@ -57,7 +57,7 @@ static bool is_active(const runner_schedule_entry_t *entry)
     return entry->queue == NULL;
 }
 
-/* Ends a transfer; the one that starts after it. */
+/* Ends a transfer; returns the one that starts then. */
 static runner_schedule_entry_t *end(const fixture_t *fixture,
                                     runner_schedule_entry_t *entry)
 {
@@ -72,7 +72,7 @@ static runner_schedule_entry_t *end(const fixture_t *fixture,
     return next;
 }
 
-/* Makes runs with CALLS calls to a host; the number of active ones. */
+/* Makes runs with CALLS calls to a host; returns the number of active calls. */
 static int flood(const fixture_t *fixture, int runs, const char *host)
 {
     int active = 0;
@@ -217,7 +217,6 @@ static void a_waiting_call_may_be_removed(void **state)
     assert_null(end(&fixture, entries[3]));
 }
 
-/* Whatever the order of the calls, all of them are executed. */
 static void every_call_starts(void **state)
 {
     runner_schedule_entry_t *entries[RUNS * CALLS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/model/sse.c core/buffer.c */
-/* Parsing server-sent events, whatever the pieces of the input. */
+/* Parsing server-sent events, from input in pieces of any size. */
 #include "check.h"
 
 #include <string.h>

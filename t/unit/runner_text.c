@@ -165,14 +165,14 @@ static void words_concatenate_to_the_text(void **state)
         const char *rest = texts[i];
         int pieces = 0;
 
-        for (; *rest != '\0'; rest += runner_text_word(rest)) {
-            assert_true(runner_text_word(rest) > 0);
+        for (; *rest != '\0'; rest += runner_text_measure_word(rest)) {
+            assert_true(runner_text_measure_word(rest) > 0);
             pieces++;
         }
-        assert_int_equal(runner_text_count(texts[i]), counts[i]);
+        assert_int_equal(runner_text_count_words(texts[i]), counts[i]);
         assert_int_equal(pieces, counts[i] ? counts[i] : *texts[i] != '\0');
     }
-    assert_int_equal(runner_text_count(NULL), 0);
+    assert_int_equal(runner_text_count_words(NULL), 0);
 }
 
 static void a_long_text_is_cut_between_characters(void **state)

@@ -23,7 +23,7 @@ static void add_long(const fixture_t *fixture, int run)
     add(fixture, run, AGENT_BATCH_LONG_LINE + 1);
 }
 
-/* Of each batch: its lines, and whether it is a lane. */
+/* Kind and number of lines of each batch: " s3 l1", shared and lane. */
 static const char *describe(const fixture_t *fixture)
 {
     apr_pool_t *pool = fixture->runs->context->pool;
@@ -48,8 +48,7 @@ static void short_lines_share_a_batch(void **state)
     assert_string_equal(describe(fixture), " s3");
 }
 
-static void a_long_line_has_a_lane_and_so_have_later_lines_of_its_run(
-    void **state)
+static void a_long_line_and_later_lines_of_its_run_use_a_lane(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
@@ -60,7 +59,7 @@ static void a_long_line_has_a_lane_and_so_have_later_lines_of_its_run(
     assert_string_equal(describe(fixture), " s2 l2");
 }
 
-static void a_lane_does_not_wait_for_the_interval_of_earlier_lines(void **state)
+static void a_lane_makes_earlier_lines_of_its_run_due_at_once(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
@@ -76,7 +75,7 @@ static void a_lane_does_not_wait_for_the_interval_of_earlier_lines(void **state)
                      runs->context->now);
 }
 
-static void a_batch_has_at_most_500_lines_and_1_mb(void **state)
+static void a_shared_batch_has_at_most_500_lines_and_1_mb(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
@@ -90,8 +89,7 @@ static void a_batch_has_at_most_500_lines_and_1_mb(void **state)
     assert_string_equal(describe(fixture), " s500 s16 s1");
 }
 
-static void output_that_was_refused_is_split_into_a_lane_for_each_run(
-    void **state)
+static void a_split_makes_a_lane_for_each_run(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -108,7 +106,7 @@ static void output_that_was_refused_is_split_into_a_lane_for_each_run(
     assert_string_equal(describe(fixture), " l2 l2 s1");
 }
 
-static void the_queue_is_full_at_32_mb_of_short_lines(void **state)
+static void the_queue_is_full_at_32_mb_of_short_lines_or_96_mb(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -116,7 +114,7 @@ static void the_queue_is_full_at_32_mb_of_short_lines(void **state)
     batches->shared_bytes = AGENT_BATCH_MAX_SHARED - 1;
     batches->lane_bytes = AGENT_BATCH_MAX_LANES;
     assert_false(agent_batch_is_full(batches));
-    /* A split moves them into lanes, and makes no room. */
+    /* A split moves lines into lanes and makes no room. */
     batches->shared_bytes -= 1000;
     batches->lane_bytes += 1000;
     assert_false(agent_batch_is_full(batches));
@@ -127,7 +125,7 @@ static void the_queue_is_full_at_32_mb_of_short_lines(void **state)
     assert_true(agent_batch_is_full(batches));
 }
 
-static void unsent_output_of_a_run_is_forgotten_under_all_leases(void **state)
+static void unsent_output_of_a_run_is_dropped_under_all_leases(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -146,7 +144,7 @@ static void unsent_output_of_a_run_is_forgotten_under_all_leases(void **state)
     assert_int_equal(batches->lane_bytes, 0);
 }
 
-static void output_in_flight_is_not_forgotten(void **state)
+static void output_in_flight_is_not_dropped(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -157,7 +155,7 @@ static void output_in_flight_is_not_forgotten(void **state)
     assert_true(agent_batch_has_run(batches, fixture->leases[0]->key.run_id));
 }
 
-static void dropped_batches_count_no_bytes(void **state)
+static void dropped_batches_are_not_counted(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -176,14 +174,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(short_lines_share_a_batch),
-        CHECK_TEST(a_long_line_has_a_lane_and_so_have_later_lines_of_its_run),
-        CHECK_TEST(a_lane_does_not_wait_for_the_interval_of_earlier_lines),
-        CHECK_TEST(a_batch_has_at_most_500_lines_and_1_mb),
-        CHECK_TEST(output_that_was_refused_is_split_into_a_lane_for_each_run),
-        CHECK_TEST(the_queue_is_full_at_32_mb_of_short_lines),
-        CHECK_TEST(unsent_output_of_a_run_is_forgotten_under_all_leases),
-        CHECK_TEST(output_in_flight_is_not_forgotten),
-        CHECK_TEST(dropped_batches_count_no_bytes),
+        CHECK_TEST(a_long_line_and_later_lines_of_its_run_use_a_lane),
+        CHECK_TEST(a_lane_makes_earlier_lines_of_its_run_due_at_once),
+        CHECK_TEST(a_shared_batch_has_at_most_500_lines_and_1_mb),
+        CHECK_TEST(a_split_makes_a_lane_for_each_run),
+        CHECK_TEST(the_queue_is_full_at_32_mb_of_short_lines_or_96_mb),
+        CHECK_TEST(unsent_output_of_a_run_is_dropped_under_all_leases),
+        CHECK_TEST(output_in_flight_is_not_dropped),
+        CHECK_TEST(dropped_batches_are_not_counted),
     };
 
     return CHECK_RUN(tests);

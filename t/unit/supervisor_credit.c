@@ -19,8 +19,8 @@ static void credit_is_given_in_the_order_of_requests(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    ask_all(fixture);
-    assert_false(agent_credit_ask(&runs->credits, fixture->leases[8], 1));
+    request_all(fixture);
+    assert_false(agent_credit_request(&runs->credits, fixture->leases[8], 1));
     agent_credit_step(&runs->credits);
     assert_int_equal(count_go(fixture), 2);
     assert_int_equal(fixture->leases[1]->credit.granted, BIG);
@@ -40,11 +40,11 @@ static void a_line_without_credit_leaves_the_next_room_to_runs_that_wait(
     agent_runs_t *runs = fixture->runs;
 
     runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG / 2;
-    assert_true(agent_credit_takes(&runs->credits, fixture->other, BIG));
+    assert_true(agent_credit_allows(&runs->credits, fixture->other, BIG));
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
     assert_int_equal(agent_credit_wanted(&fixture->runner->group), BIG);
-    assert_false(agent_credit_takes(&runs->credits, fixture->other, BIG));
+    assert_false(agent_credit_allows(&runs->credits, fixture->other, BIG));
 }
 
 static void a_run_that_waits_for_its_own_output_takes_no_room(void **state)
@@ -56,7 +56,7 @@ static void a_run_that_waits_for_its_own_output_takes_no_room(void **state)
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
     assert_int_equal(agent_credit_wanted(&fixture->runner->group), 0);
-    assert_true(agent_credit_takes(&runs->credits, fixture->other, BIG));
+    assert_true(agent_credit_allows(&runs->credits, fixture->other, BIG));
 }
 
 static void a_runner_does_not_wait_for_credit_that_another_does_not_use(
@@ -65,12 +65,12 @@ static void a_runner_does_not_wait_for_credit_that_another_does_not_use(
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    ask_all(fixture);
+    request_all(fixture);
     agent_credit_step(&runs->credits);
-    assert_true(agent_credit_takes(&runs->credits, fixture->other, BIG));
+    assert_true(agent_credit_allows(&runs->credits, fixture->other, BIG));
     request(fixture, fixture->other, BIG);
     assert_int_equal(fixture->other->credit.granted, BIG);
-    assert_int_equal(agent_credit_wanted(&fixture->other->runner->group), 0);
+    assert_int_equal(agent_credit_wanted(fixture->other->group), 0);
 }
 
 static void a_line_of_1_mb_does_not_wait_for_longer_ones(void **state)
@@ -79,7 +79,7 @@ static void a_line_of_1_mb_does_not_wait_for_longer_ones(void **state)
     agent_runs_t *runs = fixture->runs;
     agent_lease_t *lease = add_lease(runs, fixture->runner, 'a');
 
-    ask_all(fixture);
+    request_all(fixture);
     request(fixture, lease, AGENT_CREDIT_MEDIUM);
     assert_int_equal(lease->credit.granted, AGENT_CREDIT_MEDIUM);
 }
@@ -91,7 +91,7 @@ static void runners_take_turns(void **state)
 
     /* Room for one at a time. */
     runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG;
-    ask_all(fixture);
+    request_all(fixture);
     request(fixture, fixture->other, BIG);
     assert_int_equal(count_go(fixture), 1);
     agent_credit_spend(&runs->credits, fixture->leases[0], BIG);
@@ -103,7 +103,7 @@ static void runners_take_turns(void **state)
     assert_int_equal(fixture->leases[1]->credit.granted, BIG);
 }
 
-static void a_run_does_not_ask_before_it_read_go(void **state)
+static void a_run_may_not_request_credit_before_it_read_go(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
@@ -113,7 +113,7 @@ static void a_run_does_not_ask_before_it_read_go(void **state)
                                            : AGENT_LEASE_GONE;
         request(fixture, fixture->leases[i], 1000);
         assert_false(
-            agent_credit_ask(&runs->credits, fixture->leases[i], 1000));
+            agent_credit_request(&runs->credits, fixture->leases[i], 1000));
         assert_int_equal(count_go(fixture), 1);
         request(fixture, fixture->leases[i], 1000);
         assert_int_equal(count_go(fixture), 1);
@@ -134,7 +134,7 @@ static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
     assert_int_equal(agent_credit_wanted(&fixture->runner->group), 0);
     assert_int_equal(agent_credit_used(&runs->credits), AGENT_BATCH_MAX_LANES);
     fixture->leases[0]->state = AGENT_LEASE_GONE;
-    assert_true(agent_credit_ask(&runs->credits, fixture->leases[0], BIG));
+    assert_true(agent_credit_request(&runs->credits, fixture->leases[0], BIG));
     assert_int_equal(count_go(fixture), 1);
 }
 
@@ -161,7 +161,7 @@ static void a_run_goes_on_when_what_it_sent_is_saved(void **state)
 
     add_lines(fixture, loud, AGENT_CREDIT_UNSAVED * 4);
     assert_true(loud->credit.unsaved >= AGENT_CREDIT_UNSAVED * 4);
-    agent_credit_ask(&runs->credits, loud, 1000);
+    agent_credit_request(&runs->credits, loud, 1000);
     request(fixture, fixture->leases[1], 1000);
     assert_int_equal(count_go(fixture), 1);
     assert_int_equal(fixture->leases[1]->credit.wanted, 0);
@@ -178,12 +178,12 @@ static void a_run_with_512_kb_unsaved_needs_credit(void **state)
     agent_lease_t *loud = fixture->leases[0];
 
     add_lines(fixture, loud, AGENT_BATCH_MAX_RUN / 2);
-    assert_true(agent_credit_takes(&runs->credits, loud, 1000));
+    assert_true(agent_credit_allows(&runs->credits, loud, 1000));
     add_lines(fixture, loud, AGENT_BATCH_MAX_RUN / 2);
-    assert_false(agent_credit_takes(&runs->credits, loud, 1000));
-    assert_true(agent_credit_takes(&runs->credits, fixture->leases[1], 1000));
+    assert_false(agent_credit_allows(&runs->credits, loud, 1000));
+    assert_true(agent_credit_allows(&runs->credits, fixture->leases[1], 1000));
     loud->credit.granted = 2000;
-    assert_true(agent_credit_takes(&runs->credits, loud, 1000));
+    assert_true(agent_credit_allows(&runs->credits, loud, 1000));
 }
 
 #define RUN_ID "00000000-0000-0000-0000-000000000000"
@@ -228,7 +228,7 @@ static void short_lines_into_a_lane_are_bounded_for_each_run(void **state)
     agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, line, length);
     add_lines(fixture, lease, AGENT_BATCH_MAX_LANES);
     assert_true(runs->batches.lane_bytes > AGENT_BATCH_MAX_LANES);
-    assert_false(agent_credit_takes(&runs->credits, lease, 1000));
+    assert_false(agent_credit_allows(&runs->credits, lease, 1000));
 }
 
 static void short_lines_do_not_wait_for_the_lanes(void **state)
@@ -266,7 +266,7 @@ static void output_under_the_epoch_of_a_lost_claim_is_dropped(void **state)
     assert_false(agent_batch_has_run(&runs->batches, key.run_id));
 }
 
-static void a_run_that_asks_in_time_is_never_held(void **state)
+static void a_run_that_requests_credit_in_time_is_never_held(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
@@ -275,14 +275,14 @@ static void a_run_that_asks_in_time_is_never_held(void **state)
                        "\"data\":{\"token\":1}}";
     apr_size_t length = strlen(line);
 
-    memcpy(fixture->leases[0]->account_id, RUN_ID, 37);
+    memcpy(fixture->leases[0]->deployment_id, RUN_ID, 37);
     /* Bytes that may be uncommitted at a `go`, and may be sent until the next.
      */
     for (apr_size_t said = 0;
          said + length + 1 <= AGENT_CREDIT_UNSAVED + (apr_size_t)256 * 1024;
          said += length + 1) {
         assert_true(
-            agent_credit_takes(&runs->credits, fixture->leases[0], length));
+            agent_credit_allows(&runs->credits, fixture->leases[0], length));
         agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_EVENT,
                         line, length);
     }
@@ -319,7 +319,7 @@ int main(void)
         CHECK_TEST(a_runner_does_not_wait_for_credit_that_another_does_not_use),
         CHECK_TEST(a_line_of_1_mb_does_not_wait_for_longer_ones),
         CHECK_TEST(runners_take_turns),
-        CHECK_TEST(a_run_does_not_ask_before_it_read_go),
+        CHECK_TEST(a_run_may_not_request_credit_before_it_read_go),
         CHECK_TEST(a_run_that_is_no_longer_held_does_not_wait_for_credit),
         CHECK_TEST(a_run_goes_on_when_what_it_sent_is_saved),
         CHECK_TEST(a_run_with_512_kb_unsaved_needs_credit),
@@ -328,7 +328,7 @@ int main(void)
         CHECK_TEST(short_lines_do_not_wait_for_the_lanes),
         CHECK_TEST(output_of_an_older_lease_does_not_count),
         CHECK_TEST(output_under_the_epoch_of_a_lost_claim_is_dropped),
-        CHECK_TEST(a_run_that_asks_in_time_is_never_held),
+        CHECK_TEST(a_run_that_requests_credit_in_time_is_never_held),
         CHECK_TEST(a_line_that_waits_for_room_is_not_parsed_again),
     };
 

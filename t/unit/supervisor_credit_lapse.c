@@ -34,7 +34,8 @@ static void credit_lapses_sooner_where_it_lapsed_before(void **state)
 
     for (int i = 0; i < 400 * RUNS; i++) {
         if (fixture->leases[i % RUNS]->credit.granted == 0) {
-            agent_credit_ask(&runs->credits, fixture->leases[i % RUNS], BIG);
+            agent_credit_request(&runs->credits, fixture->leases[i % RUNS],
+                                 BIG);
         }
         runs->context->now += apr_time_from_msec(100) / RUNS;
         agent_credit_step(&runs->credits);
@@ -46,11 +47,11 @@ static void credit_lapses_sooner_where_it_lapsed_before(void **state)
         agent_credit_forget(&runs->credits, fixture->leases[i]);
     }
     for (int i = 0; i < RUNS; i++) {
-        agent_credit_ask(&runs->credits, fixture->leases[i], BIG);
+        agent_credit_request(&runs->credits, fixture->leases[i], BIG);
         agent_credit_step(&runs->credits);
         agent_credit_spend(&runs->credits, fixture->leases[i], BIG);
     }
-    assert_int_equal(fixture->runner->group.turns[1].lapses, 0);
+    assert_int_equal(fixture->runner->group.classes[1].lapses, 0);
 }
 
 static void credit_does_not_lapse_while_the_supervisor_is_stopped(void **state)
@@ -140,7 +141,7 @@ static void a_runner_without_credit_gets_what_six_others_do_not_use(
 
     /* However long credit may be kept otherwise. */
     runs->context->timing.credit = apr_time_from_sec(3600);
-    agent_credit_ask(&runs->credits, crowd->seventh, BIG);
+    agent_credit_request(&runs->credits, crowd->seventh, BIG);
     pass(crowd, apr_time_from_sec(1));
     assert_int_equal(crowd->seventh->credit.granted, 0);
     assert_int_equal(agent_credit_step(&runs->credits),
@@ -150,7 +151,7 @@ static void a_runner_without_credit_gets_what_six_others_do_not_use(
     /* Of the oldest, and no more than it needs. */
     assert_int_equal(crowd->silent[0]->credit.granted, 0);
     assert_int_equal(crowd->silent[1]->credit.granted, BIG);
-    assert_int_equal(crowd->silent[0]->group->turns[1].lapses, 1);
+    assert_int_equal(crowd->silent[0]->group->classes[1].lapses, 1);
 }
 
 static void credit_is_kept_where_giving_it_up_makes_no_room(void **state)
@@ -159,7 +160,7 @@ static void credit_is_kept_where_giving_it_up_makes_no_room(void **state)
     agent_runs_t *runs = crowd->runs;
 
     runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG / 2;
-    agent_credit_ask(&runs->credits, crowd->seventh, BIG);
+    agent_credit_request(&runs->credits, crowd->seventh, BIG);
     for (int i = 0; i < 5; i++) {
         pass(crowd, apr_time_from_sec(1));
     }
@@ -172,21 +173,21 @@ static void a_line_after_its_credit_lapsed_takes_its_turn(void **state)
     agent_runs_t *runs = crowd->runs;
     agent_lease_t *late = crowd->silent[0];
 
-    agent_credit_ask(&runs->credits, crowd->seventh, BIG);
+    agent_credit_request(&runs->credits, crowd->seventh, BIG);
     pass(crowd, apr_time_from_sec(2));
-    assert_false(agent_credit_takes(&runs->credits, late, BIG - 1));
+    assert_false(agent_credit_allows(&runs->credits, late, BIG - 1));
     agent_credit_hold(&runs->credits, late, BIG - 1);
-    late->runner->is_held = true;
-    read_go(late->runner);
+    late->group->runner->is_held = true;
+    read_go(late->group->runner);
     for (int i = 1; i < 8; i++) {
         agent_credit_spend(&runs->credits, crowd->silent[i], BIG);
     }
     agent_credit_step(&runs->credits);
-    assert_true(agent_credit_takes(&runs->credits, late, BIG - 1));
-    /* Still so in the next turn of the loop, and without another `go`. */
+    assert_true(agent_credit_allows(&runs->credits, late, BIG - 1));
+    /* Still so in the next iteration of the loop, and without another `go`. */
     agent_credit_step(&runs->credits);
-    assert_true(agent_credit_takes(&runs->credits, late, BIG - 1));
-    assert_int_equal(read_go(late->runner), 0);
+    assert_true(agent_credit_allows(&runs->credits, late, BIG - 1));
+    assert_int_equal(read_go(late->group->runner), 0);
     agent_credit_spend(&runs->credits, late, BIG);
     assert_int_equal(agent_credit_used(&runs->credits), BIG);
 }
@@ -199,31 +200,31 @@ static void a_held_line_of_a_run_that_is_gone_waits_for_nothing(void **state)
     agent_credit_hold(&runs->credits, crowd->seventh, BIG - 1);
     agent_credit_release(&runs->credits, crowd->seventh);
     assert_int_equal(crowd->seventh->credit.wanted, 0);
-    assert_int_equal(read_go(crowd->seventh->runner), 0);
+    assert_int_equal(read_go(crowd->seventh->group->runner), 0);
 }
 
 static void a_request_before_credit_is_used_counts_as_a_lapse(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    const agent_credit_turn_t *turn = &fixture->runner->group.turns[1];
+    const agent_credit_class_t *class = &fixture->runner->group.classes[1];
 
     for (int i = 0; i < 3; i++) {
         request(fixture, fixture->leases[0], BIG);
         read_go(fixture->runner);
     }
-    assert_int_equal(turn->lapses, 2);
+    assert_int_equal(class->lapses, 2);
     /* The rest of a short line was used. */
     agent_credit_spend(&fixture->runs->credits, fixture->leases[0],
                        BIG - AGENT_BATCH_LONG_LINE);
     request(fixture, fixture->leases[0], BIG);
-    assert_int_equal(turn->lapses, 2);
+    assert_int_equal(class->lapses, 2);
 }
 
 static void a_run_that_ends_without_using_credit_lets_it_lapse(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
-    const agent_credit_turn_t *turn = &fixture->runner->group.turns[1];
+    const agent_credit_class_t *class = &fixture->runner->group.classes[1];
 
     for (int i = 0; i < 2; i++) {
         request(fixture, fixture->leases[i], BIG);
@@ -232,7 +233,7 @@ static void a_run_that_ends_without_using_credit_lets_it_lapse(void **state)
                                            : AGENT_CAUSE_REQUEST;
         agent_credit_release(&runs->credits, fixture->leases[i]);
         assert_int_equal(agent_credit_used(&runs->credits), 0);
-        assert_int_equal(turn->lapses, 1);
+        assert_int_equal(class->lapses, 1);
     }
 }
 

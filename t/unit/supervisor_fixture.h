@@ -10,8 +10,9 @@
 #include "../../mod_agent/supervisor/runner/io.h"
 #include "../../mod_agent/supervisor/runs.h"
 
+/* Bytes of a long line. */
 #define BIG ((apr_size_t)8 * 1024 * 1024)
-
+/* Runs of the first runner. */
 #define RUNS 9
 
 typedef struct fixture_t {
@@ -19,7 +20,7 @@ typedef struct fixture_t {
     agent_runner_io_t *io;
     agent_runner_t *runner;
     agent_lease_t *leases[RUNS];
-    /* Of another runner. */
+    /* The only run of a second runner. */
     agent_lease_t *other;
 } fixture_t;
 
@@ -70,7 +71,7 @@ static inline fixture_t *make_fixture(apr_pool_t *pool)
     return fixture;
 }
 
-/* Lines `go` that a runner reads. */
+/* Reads all input of a runner; returns the number of lines, each a `go`. */
 static inline int read_go(agent_runner_t *runner)
 {
     agent_buffer_t *input = &runner->input;
@@ -89,16 +90,16 @@ static inline int read_go(agent_runner_t *runner)
 static inline void request(const fixture_t *fixture, agent_lease_t *lease,
                            apr_size_t bytes)
 {
-    assert_true(agent_credit_ask(&fixture->runs->credits, lease, bytes));
+    assert_true(agent_credit_request(&fixture->runs->credits, lease, bytes));
     agent_credit_step(&fixture->runs->credits);
 }
 
 /* The runs of the first runner request long lines. */
-static inline void ask_all(const fixture_t *fixture)
+static inline void request_all(const fixture_t *fixture)
 {
     for (int i = 0; i < RUNS; i++) {
-        assert_true(
-            agent_credit_ask(&fixture->runs->credits, fixture->leases[i], BIG));
+        assert_true(agent_credit_request(&fixture->runs->credits,
+                                         fixture->leases[i], BIG));
     }
 }
 

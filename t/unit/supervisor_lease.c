@@ -39,7 +39,7 @@ static void a_lease_lives_until_both_sides_have_ended(void **state)
     }
 }
 
-static void leases_are_counted_while_they_are_held_and_wait(void **state)
+static void held_leases_and_waiting_leases_are_counted(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_lease_table_t *table = &fixture->runs->leases;
@@ -58,7 +58,7 @@ static void leases_are_counted_while_they_are_held_and_wait(void **state)
     assert_int_equal(table->held, RUNS - 1);
 }
 
-static void a_group_counts_start_lines_of_runs_that_have_started(void **state)
+static void a_group_sums_the_start_lines_of_its_started_runs(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_lease_table_t *table = &fixture->runs->leases;
@@ -72,13 +72,13 @@ static void a_group_counts_start_lines_of_runs_that_have_started(void **state)
     assert_int_equal(group->started_bytes, 2000);
     assert_int_equal(group->active, RUNS);
     agent_lease_detach(table, fixture->leases[0]);
-    /* It had not started. */
+    /* This run has not started. */
     agent_lease_detach(table, fixture->leases[2]);
     assert_int_equal(group->started_bytes, 1000);
     assert_int_equal(group->active, RUNS - 2);
 }
 
-static void memory_of_an_ended_lease_is_used_again(void **state)
+static void the_memory_of_an_ended_lease_is_reused(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_lease_table_t *table = &fixture->runs->leases;
@@ -92,29 +92,23 @@ static void memory_of_an_ended_lease_is_used_again(void **state)
     assert_int_equal(lease->key.run_id[0], 'z');
 }
 
-static void the_shorter_time_limit_applies(void **state)
+static void the_time_limit_begins_when_the_run_starts(void **state)
 {
-    static const struct {
-        int all_sec;
-        int own_sec;
-        int expected_sec;
-    } cases[] = {{0, 5, 5}, {5, 0, 5}, {5, 9, 5}, {9, 5, 5}};
     fixture_t *fixture = make_fixture(*state);
     agent_supervisor_config_t config = {.run_timeout = 0};
+    agent_context_t *context = fixture->runs->context;
 
-    fixture->runs->context->config = &config;
-    agent_lease_start(&fixture->runs->leases, fixture->leases[8]);
-    assert_true(fixture->leases[8]->deadline == AGENT_CLOCK_NEVER);
-    for (int i = 0; i < 4; i++) {
-        config.run_timeout = apr_time_from_sec(cases[i].all_sec);
-        fixture->leases[i]->limit_sec = cases[i].own_sec;
-        agent_lease_start(&fixture->runs->leases, fixture->leases[i]);
-        assert_int_equal(fixture->leases[i]->deadline,
-                         apr_time_from_sec(cases[i].expected_sec));
-    }
+    context->config = &config;
+    agent_lease_start(&fixture->runs->leases, fixture->leases[0]);
+    assert_true(fixture->leases[0]->deadline == AGENT_CLOCK_NEVER);
+    config.run_timeout = apr_time_from_sec(5);
+    context->now = apr_time_from_sec(100);
+    assert_true(fixture->leases[1]->deadline == AGENT_CLOCK_NEVER);
+    agent_lease_start(&fixture->runs->leases, fixture->leases[1]);
+    assert_int_equal(fixture->leases[1]->deadline, apr_time_from_sec(105));
 }
 
-static void each_trial_is_six_times_as_long(void **state)
+static void each_trial_is_six_times_as_long_as_the_one_before(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
@@ -132,11 +126,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_lease_is_found_by_run_and_epoch),
         CHECK_TEST(a_lease_lives_until_both_sides_have_ended),
-        CHECK_TEST(leases_are_counted_while_they_are_held_and_wait),
-        CHECK_TEST(a_group_counts_start_lines_of_runs_that_have_started),
-        CHECK_TEST(memory_of_an_ended_lease_is_used_again),
-        CHECK_TEST(the_shorter_time_limit_applies),
-        CHECK_TEST(each_trial_is_six_times_as_long),
+        CHECK_TEST(held_leases_and_waiting_leases_are_counted),
+        CHECK_TEST(a_group_sums_the_start_lines_of_its_started_runs),
+        CHECK_TEST(the_memory_of_an_ended_lease_is_reused),
+        CHECK_TEST(the_time_limit_begins_when_the_run_starts),
+        CHECK_TEST(each_trial_is_six_times_as_long_as_the_one_before),
     };
 
     return CHECK_RUN(tests);

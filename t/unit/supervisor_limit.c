@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/limit.c */
-/* How many rows a statement asks for after others failed or succeeded. */
+/* How many rows a statement may ask for; see supervisor/limit.h. */
 #include "check.h"
 
 #include "../../mod_agent/supervisor/limit.h"
@@ -15,7 +15,7 @@ static void the_first_statement_asks_for_the_maximum(void **state)
     assert_int_equal(limit.current, 50);
 }
 
-static void each_failure_halves_it_down_to_one(void **state)
+static void a_failure_halves_the_limit_down_to_one(void **state)
 {
     static const int expected[] = {25, 12, 6, 3, 1, 1, 1};
     agent_limit_t limit;
@@ -27,8 +27,7 @@ static void each_failure_halves_it_down_to_one(void **state)
     }
 }
 
-/* A statement with fewer rows than allowed failed too: allow half of those. */
-static void a_failure_halves_what_was_asked_for(void **state)
+static void the_limit_is_half_of_the_rows_that_failed(void **state)
 {
     agent_limit_t limit;
 
@@ -39,7 +38,7 @@ static void a_failure_halves_what_was_asked_for(void **state)
     assert_int_equal(limit.current, 1);
 }
 
-static void each_success_doubles_it_up_to_the_maximum(void **state)
+static void a_success_doubles_the_limit_up_to_the_maximum(void **state)
 {
     static const int expected[] = {2, 4, 8, 16, 32, 64, 100, 100};
     agent_limit_t limit;
@@ -52,7 +51,7 @@ static void each_success_doubles_it_up_to_the_maximum(void **state)
     }
 }
 
-static void a_maximum_of_one_stays_one(void **state)
+static void a_maximum_of_one_row_never_changes(void **state)
 {
     agent_limit_t limit;
 
@@ -67,10 +66,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_first_statement_asks_for_the_maximum),
-        CHECK_TEST(each_failure_halves_it_down_to_one),
-        CHECK_TEST(a_failure_halves_what_was_asked_for),
-        CHECK_TEST(each_success_doubles_it_up_to_the_maximum),
-        CHECK_TEST(a_maximum_of_one_stays_one),
+        CHECK_TEST(a_failure_halves_the_limit_down_to_one),
+        CHECK_TEST(the_limit_is_half_of_the_rows_that_failed),
+        CHECK_TEST(a_success_doubles_the_limit_up_to_the_maximum),
+        CHECK_TEST(a_maximum_of_one_row_never_changes),
     };
 
     return CHECK_RUN(tests);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_agent/wait/budget.c */
-/* OBJECTS: ../mod_agent/wait/body_slot.c */
-/* OBJECTS: ../mod_agent/wait/client_socket.c */
-/* OBJECTS: ../mod_agent/wait/client_address.c */
-/* OBJECTS: ../mod_agent/core/allocator.c */
+/* OBJECTS: wait/budget.c */
+/* OBJECTS: wait/body_slot.c */
+/* OBJECTS: wait/client_socket.c */
+/* OBJECTS: wait/client_address.c */
+/* OBJECTS: core/allocator.c */
 /* Who is cut when slow clients hold too much, or take too many slots. */
 #include "check.h"
 
@@ -20,239 +20,240 @@
 #define NOW 1000000
 
 /* Connections: [0] is the child's end, [1] the client's. */
-typedef struct crowd_t {
+typedef struct clients_t {
     apr_pool_t *pool;
     int sockets[CLIENTS][2];
-    agent_client_socket_t *clients[CLIENTS];
+    agent_client_socket_t *copies[CLIENTS];
     int dropped[CLIENTS];
     agent_share_t *shares[CLIENTS];
-} crowd_t;
+} clients_t;
 
 static void drop(void *baton)
 {
     ++*(int *)baton;
 }
 
-static void open_crowd(crowd_t *crowd)
+static void open_clients(clients_t *clients)
 {
-    *crowd = (crowd_t){NULL};
-    apr_pool_create(&crowd->pool, NULL);
+    *clients = (clients_t){NULL};
+    apr_pool_create(&clients->pool, NULL);
     for (int i = 0; i < CLIENTS; i++) {
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-                                    crowd->sockets[i]),
+                                    clients->sockets[i]),
                          0);
-        assert_int_equal(agent_client_socket_create(&crowd->clients[i],
-                                                    crowd->sockets[i][0],
-                                                    crowd->pool),
+        assert_int_equal(agent_client_socket_create(&clients->copies[i],
+                                                    clients->sockets[i][0],
+                                                    clients->pool),
                          APR_SUCCESS);
     }
 }
 
-static void close_crowd(crowd_t *crowd)
+static void close_clients(clients_t *clients)
 {
-    apr_pool_destroy(crowd->pool);
+    apr_pool_destroy(clients->pool);
     for (int i = 0; i < CLIENTS; i++) {
-        close(crowd->sockets[i][0]);
-        close(crowd->sockets[i][1]);
+        close(clients->sockets[i][0]);
+        close(clients->sockets[i][1]);
     }
 }
 
 /* Whether the child's end reads the end of the client's input. */
-static bool is_shut(const crowd_t *crowd, int i)
+static bool is_shut(const clients_t *clients, int i)
 {
-    struct pollfd fd = {crowd->sockets[i][0], POLLIN, 0};
+    struct pollfd fd = {clients->sockets[i][0], POLLIN, 0};
 
     return poll(&fd, 1, 0) == 1;
 }
 
-static void share_budget(crowd_t *crowd, apr_size_t bytes)
+static void share_budget(clients_t *clients, apr_size_t bytes)
 {
     agent_budget_t *budget;
 
-    open_crowd(crowd);
-    assert_int_equal(agent_budget_create(&budget, bytes, crowd->pool),
+    open_clients(clients);
+    assert_int_equal(agent_budget_create(&budget, bytes, clients->pool),
                      APR_SUCCESS);
     for (int i = 0; i < CLIENTS; i++) {
-        const agent_share_cut_t cut = {drop, &crowd->dropped[i], SHUT_RD};
+        const agent_share_cut_t cut = {drop, &clients->dropped[i], SHUT_RD};
 
-        crowd->shares[i] = agent_share_add(budget, &cut, crowd->pool);
+        clients->shares[i] = agent_share_add(budget, &cut, clients->pool);
     }
 }
 
-static void hold(crowd_t *crowd, int i, apr_size_t bytes, apr_time_t at)
+static void hold(clients_t *clients, int i, apr_size_t bytes, apr_time_t at)
 {
-    agent_share_set(crowd->shares[i], bytes, at);
-    agent_share_wait(crowd->shares[i], crowd->clients[i], at);
+    agent_share_set(clients->shares[i], bytes, at);
+    agent_share_wait(clients->shares[i], clients->copies[i], at);
 }
 
 static void the_largest_waiting_share_is_cut(void **state)
 {
-    crowd_t crowd;
+    clients_t clients;
 
-    share_budget(&crowd, 200);
+    share_budget(&clients, 200);
     /* Waits a little longer than the large one. */
-    hold(&crowd, 0, 1, NOW);
-    hold(&crowd, 1, 100, NOW + 1);
-    hold(&crowd, 2, 1, NOW + 1);
-    assert_int_equal(crowd.dropped[1], 0);
-    agent_share_set(crowd.shares[3], 198, NOW + 2);
-    assert_int_equal(crowd.dropped[1], 1);
-    assert_true(is_shut(&crowd, 1));
-    assert_false(agent_share_resume(crowd.shares[1]));
-    assert_true(agent_share_resume(crowd.shares[1]));
-    assert_true(agent_share_resume(crowd.shares[0]));
-    assert_true(agent_share_resume(crowd.shares[2]));
-    assert_int_equal(crowd.dropped[0] + crowd.dropped[2] + crowd.dropped[3], 0);
-    close_crowd(&crowd);
+    hold(&clients, 0, 1, NOW);
+    hold(&clients, 1, 100, NOW + 1);
+    hold(&clients, 2, 1, NOW + 1);
+    assert_int_equal(clients.dropped[1], 0);
+    agent_share_set(clients.shares[3], 198, NOW + 2);
+    assert_int_equal(clients.dropped[1], 1);
+    assert_true(is_shut(&clients, 1));
+    assert_false(agent_share_resume(clients.shares[1]));
+    assert_true(agent_share_resume(clients.shares[1]));
+    assert_true(agent_share_resume(clients.shares[0]));
+    assert_true(agent_share_resume(clients.shares[2]));
+    assert_int_equal(
+        clients.dropped[0] + clients.dropped[2] + clients.dropped[3], 0);
+    close_clients(&clients);
 }
 
 static void the_share_without_progress_for_longest_is_cut(void **state)
 {
-    crowd_t crowd;
+    clients_t clients;
 
-    share_budget(&crowd, 100);
-    hold(&crowd, 0, 50, NOW);
-    hold(&crowd, 1, 50, NOW);
-    assert_true(agent_share_resume(crowd.shares[0]));
-    agent_share_progress(crowd.shares[0], NOW + 1);
-    agent_share_wait(crowd.shares[0], crowd.clients[0], NOW + 1);
-    agent_share_set(crowd.shares[2], 10, NOW + 1);
-    assert_int_equal(crowd.dropped[0], 0);
-    assert_int_equal(crowd.dropped[1], 1);
-    close_crowd(&crowd);
+    share_budget(&clients, 100);
+    hold(&clients, 0, 50, NOW);
+    hold(&clients, 1, 50, NOW);
+    assert_true(agent_share_resume(clients.shares[0]));
+    agent_share_progress(clients.shares[0], NOW + 1);
+    agent_share_wait(clients.shares[0], clients.copies[0], NOW + 1);
+    agent_share_set(clients.shares[2], 10, NOW + 1);
+    assert_int_equal(clients.dropped[0], 0);
+    assert_int_equal(clients.dropped[1], 1);
+    close_clients(&clients);
 }
 
 static void a_share_weighs_its_bytes_after_the_clock_was_set_back(void **state)
 {
-    crowd_t crowd;
+    clients_t clients;
 
-    share_budget(&crowd, 100);
-    hold(&crowd, 0, 60, NOW);
-    hold(&crowd, 1, 40, 0);
-    agent_share_set(crowd.shares[2], 10, 0);
-    assert_int_equal(crowd.dropped[0], 1);
-    assert_int_equal(crowd.dropped[1], 0);
-    close_crowd(&crowd);
+    share_budget(&clients, 100);
+    hold(&clients, 0, 60, NOW);
+    hold(&clients, 1, 40, 0);
+    agent_share_set(clients.shares[2], 10, 0);
+    assert_int_equal(clients.dropped[0], 1);
+    assert_int_equal(clients.dropped[1], 0);
+    close_clients(&clients);
 }
 
 static void shares_in_use_are_never_cut(void **state)
 {
-    crowd_t crowd;
+    clients_t clients;
 
-    share_budget(&crowd, 100);
-    agent_share_set(crowd.shares[0], 90, NOW);
-    agent_share_set(crowd.shares[1], 90, NOW);
-    assert_int_equal(crowd.dropped[0] + crowd.dropped[1], 0);
+    share_budget(&clients, 100);
+    agent_share_set(clients.shares[0], 90, NOW);
+    agent_share_set(clients.shares[1], 90, NOW);
+    assert_int_equal(clients.dropped[0] + clients.dropped[1], 0);
     /* The first that waits is too much beside the other. */
-    agent_share_wait(crowd.shares[0], crowd.clients[0], NOW);
-    assert_int_equal(crowd.dropped[0], 1);
-    agent_share_wait(crowd.shares[1], crowd.clients[1], NOW);
-    assert_int_equal(crowd.dropped[1], 0);
-    assert_true(agent_share_resume(crowd.shares[1]));
-    close_crowd(&crowd);
+    agent_share_wait(clients.shares[0], clients.copies[0], NOW);
+    assert_int_equal(clients.dropped[0], 1);
+    agent_share_wait(clients.shares[1], clients.copies[1], NOW);
+    assert_int_equal(clients.dropped[1], 0);
+    assert_true(agent_share_resume(clients.shares[1]));
+    close_clients(&clients);
 }
 
 static void the_address_with_most_slots_loses_one(void **state)
 {
-    crowd_t crowd;
+    clients_t clients;
     agent_body_slots_t *slots;
     agent_body_slot_t *taken[CLIENTS];
     /* The first is another client's, and waits longest. */
     const apr_uint64_t addresses[CLIENTS] = {2, 1, 1, 1};
 
-    open_crowd(&crowd);
-    assert_int_equal(agent_body_slots_create(&slots, 3, crowd.pool),
+    open_clients(&clients);
+    assert_int_equal(agent_body_slots_create(&slots, 3, clients.pool),
                      APR_SUCCESS);
     for (int i = 0; i < 3; i++) {
-        taken[i] = agent_body_slot_take(slots, addresses[i], crowd.clients[i],
-                                        crowd.pool);
+        taken[i] = agent_body_slot_take(slots, addresses[i], clients.copies[i],
+                                        clients.pool);
     }
     agent_body_slot_progress(taken[1]);
-    taken[3] = agent_body_slot_take(slots, addresses[3], crowd.clients[3],
-                                    crowd.pool);
-    assert_true(is_shut(&crowd, 2));
+    taken[3] = agent_body_slot_take(slots, addresses[3], clients.copies[3],
+                                    clients.pool);
+    assert_true(is_shut(&clients, 2));
     assert_false(agent_body_slot_return(taken[2]));
     assert_true(agent_body_slot_return(taken[0]));
     assert_true(agent_body_slot_return(taken[1]));
     assert_true(agent_body_slot_return(taken[3]));
-    assert_false(is_shut(&crowd, 0) || is_shut(&crowd, 1));
-    close_crowd(&crowd);
+    assert_false(is_shut(&clients, 0) || is_shut(&clients, 1));
+    close_clients(&clients);
 }
 
 static void an_address_takes_no_slot_of_an_address_with_fewer(void **state)
 {
-    crowd_t crowd;
+    clients_t clients;
     agent_body_slots_t *slots;
     agent_body_slot_t *taken[CLIENTS];
     const apr_uint64_t addresses[CLIENTS] = {2, 1, 1, 3};
 
-    open_crowd(&crowd);
-    assert_int_equal(agent_body_slots_create(&slots, 2, crowd.pool),
+    open_clients(&clients);
+    assert_int_equal(agent_body_slots_create(&slots, 2, clients.pool),
                      APR_SUCCESS);
     for (int i = 0; i < CLIENTS; i++) {
-        taken[i] = agent_body_slot_take(slots, addresses[i], crowd.clients[i],
-                                        crowd.pool);
+        taken[i] = agent_body_slot_take(slots, addresses[i], clients.copies[i],
+                                        clients.pool);
         /* With one slot each, a second one costs its own address. */
-        assert_int_equal(is_shut(&crowd, 1), i >= 2);
-        assert_int_equal(is_shut(&crowd, 0), i >= 3);
+        assert_int_equal(is_shut(&clients, 1), i >= 2);
+        assert_int_equal(is_shut(&clients, 0), i >= 3);
     }
     for (int i = 0; i < CLIENTS; i++) {
         assert_int_equal(agent_body_slot_return(taken[i]), i >= 2);
     }
-    close_crowd(&crowd);
+    close_clients(&clients);
 }
 
 static void a_returned_slot_leaves_the_share_its_socket(void **state)
 {
-    crowd_t crowd;
+    clients_t clients;
     agent_body_slots_t *slots;
 
-    share_budget(&crowd, 100);
-    assert_int_equal(agent_body_slots_create(&slots, 1, crowd.pool),
+    share_budget(&clients, 100);
+    assert_int_equal(agent_body_slots_create(&slots, 1, clients.pool),
                      APR_SUCCESS);
-    hold(&crowd, 0, 50, NOW);
+    hold(&clients, 0, 50, NOW);
     assert_true(agent_body_slot_return(
-        agent_body_slot_take(slots, 1, crowd.clients[0], crowd.pool)));
-    agent_share_set(crowd.shares[1], 60, NOW);
-    assert_int_equal(crowd.dropped[0], 1);
-    assert_true(is_shut(&crowd, 0));
-    assert_false(agent_share_resume(crowd.shares[0]));
-    close_crowd(&crowd);
+        agent_body_slot_take(slots, 1, clients.copies[0], clients.pool)));
+    agent_share_set(clients.shares[1], 60, NOW);
+    assert_int_equal(clients.dropped[0], 1);
+    assert_true(is_shut(&clients, 0));
+    assert_false(agent_share_resume(clients.shares[0]));
+    close_clients(&clients);
 }
 
 static void a_cut_does_not_affect_another_socket_with_the_same_descriptor(
     void **state)
 {
-    crowd_t crowd;
+    clients_t clients;
     int number;
 
-    share_budget(&crowd, 100);
-    hold(&crowd, 0, 50, NOW);
-    number = crowd.sockets[0][0];
+    share_budget(&clients, 100);
+    hold(&clients, 0, 50, NOW);
+    number = clients.sockets[0][0];
     close(number);
-    assert_int_equal(dup2(crowd.sockets[1][0], number), number);
-    agent_share_set(crowd.shares[2], 60, NOW);
-    assert_int_equal(crowd.dropped[0], 1);
-    assert_false(is_shut(&crowd, 0) || is_shut(&crowd, 1));
-    assert_false(agent_share_resume(crowd.shares[0]));
-    close_crowd(&crowd);
+    assert_int_equal(dup2(clients.sockets[1][0], number), number);
+    agent_share_set(clients.shares[2], 60, NOW);
+    assert_int_equal(clients.dropped[0], 1);
+    assert_false(is_shut(&clients, 0) || is_shut(&clients, 1));
+    assert_false(agent_share_resume(clients.shares[0]));
+    close_clients(&clients);
 }
 
 static void a_share_without_client_socket_is_dropped(void **state)
 {
-    crowd_t crowd;
+    clients_t clients;
     agent_client_socket_t *client;
 
-    share_budget(&crowd, 100);
-    assert_int_not_equal(agent_client_socket_create(&client, -1, crowd.pool),
+    share_budget(&clients, 100);
+    assert_int_not_equal(agent_client_socket_create(&client, -1, clients.pool),
                          APR_SUCCESS);
     assert_null(client);
-    agent_share_set(crowd.shares[0], 60, NOW);
-    agent_share_wait(crowd.shares[0], client, NOW);
-    agent_share_set(crowd.shares[1], 60, NOW);
-    assert_int_equal(crowd.dropped[0], 1);
-    assert_false(agent_share_resume(crowd.shares[0]));
-    close_crowd(&crowd);
+    agent_share_set(clients.shares[0], 60, NOW);
+    agent_share_wait(clients.shares[0], client, NOW);
+    agent_share_set(clients.shares[1], 60, NOW);
+    assert_int_equal(clients.dropped[0], 1);
+    assert_false(agent_share_resume(clients.shares[0]));
+    close_clients(&clients);
 }
 
 int main(void)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fake database for the waiters' tests: the test sets the result of queries.
- */
+/* A fake database for wait_*.c: the test sets the result of queries. */
 #ifndef WAIT_FAKE_DATABASE_H
 #define WAIT_FAKE_DATABASE_H
 
@@ -12,7 +11,7 @@ struct agent_db_result_t {
     const char *cells[8][4];
 };
 
-static agent_db_result_t answer;
+static agent_db_result_t next_result;
 static bool query_fails;
 static int queries;
 
@@ -22,7 +21,7 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  const char *const *params, agent_error_t **err,
                                  apr_pool_t *pool)
 {
-    *result = &answer;
+    *result = &next_result;
     queries++;
     return query_fails
         ? agent_error_set(err, AGENT_E_UNAVAILABLE, NULL, NULL, pool)

@@ -101,18 +101,19 @@ static inline void make_idle(agent_waiter_t *waiter)
     }
 }
 
-static inline agent_waiter_t *enter(const fixture_t *fixture, const char *key,
-                                    int fd, bool is_stream)
+static inline agent_waiter_t *register_parked(const fixture_t *fixture,
+                                              const char *key, int fd,
+                                              bool is_stream)
 {
-    const agent_waiter_params_t entry = {.key = key,
-                                         .account_id = OTHER,
-                                         .client_fd = fd,
-                                         .parked = true,
-                                         .is_stream = is_stream};
+    const agent_waiter_params_t params = {.key = key,
+                                          .deployment_id = OTHER,
+                                          .client_fd = fd,
+                                          .parked = true,
+                                          .is_stream = is_stream};
     agent_waiter_t *waiter = NULL;
     agent_error_t *err;
 
-    if (agent_waiter_register(&waiter, fixture->registry, &entry, &err,
+    if (agent_waiter_register(&waiter, fixture->registry, &params, &err,
                               fixture->pool)
         != APR_SUCCESS) {
         return NULL;

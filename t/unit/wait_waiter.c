@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_agent/wait/registry.c */
-/* OBJECTS: ../mod_agent/wait/waiter.c */
-/* OBJECTS: ../mod_agent/wait/table.c */
-/* OBJECTS: ../mod_agent/wait/dispatch.c */
-/* OBJECTS: ../mod_agent/wait/dispatch_queue.c */
-/* OBJECTS: ../mod_agent/wait/listen.c */
-/* OBJECTS: ../mod_agent/wait/updates.c */
-/* OBJECTS: ../mod_agent/wait/watch.c */
-/* OBJECTS: ../mod_agent/wait/timer.c */
-/* OBJECTS: ../mod_agent/wait/client_address.c */
-/* OBJECTS: ../mod_agent/core/allocator.c */
-/* OBJECTS: ../mod_agent/core/id_list.c */
-/* OBJECTS: ../mod_agent/core/throttle.c */
-/* OBJECTS: ../mod_agent/db/array.c */
-/* OBJECTS: ../mod_agent/core/error.c */
+/* OBJECTS: wait/registry.c */
+/* OBJECTS: wait/waiter.c */
+/* OBJECTS: wait/table.c */
+/* OBJECTS: wait/dispatch.c */
+/* OBJECTS: wait/dispatch_queue.c */
+/* OBJECTS: wait/listen.c */
+/* OBJECTS: wait/updates.c */
+/* OBJECTS: wait/watch.c */
+/* OBJECTS: wait/timer.c */
+/* OBJECTS: wait/client_address.c */
+/* OBJECTS: core/allocator.c */
+/* OBJECTS: core/id_list.c */
+/* OBJECTS: core/thread.c */
+/* OBJECTS: core/throttle.c */
+/* OBJECTS: db/array.c */
+/* OBJECTS: core/error.c */
 /* Waiters and their wake reasons, with a fake database. */
 #include "wait_fixture.h"
 
@@ -23,15 +24,14 @@
 
 #include "../../mod_agent/wait/updates.h"
 
-/* The same for a waiter whose turn ends at once and which becomes idle again.
- */
+/* Takes the reason of a waiter whose turn ends at once; it becomes idle. */
 static agent_wake_reason_t take_and_idle(agent_waiter_t *waiter)
 {
-    agent_wake_reason_t why = take(waiter);
+    agent_wake_reason_t reason = take(waiter);
 
     agent_waiter_end_turn(waiter);
     make_idle(waiter);
-    return why;
+    return reason;
 }
 
 /* The number of heartbeats so far. */
@@ -56,11 +56,11 @@ static void notify(const fixture_t *fixture, const char *payload)
     events->drained(events->baton);
 }
 
-static void set_answer(int rows, const char *const cells[][4])
+static void set_result(int rows, const char *const cells[][4])
 {
-    answer.rows = rows;
+    next_result.rows = rows;
     for (int i = 0; i < rows; i++) {
-        memcpy(answer.cells[i], cells[i], sizeof(answer.cells[i]));
+        memcpy(next_result.cells[i], cells[i], sizeof(next_result.cells[i]));
     }
 }
 
@@ -70,28 +70,28 @@ static void waiters_are_registered_up_to_the_limit(void **state)
     agent_waiter_t *first;
 
     open_fixture(&fixture, apr_time_from_sec(3600));
-    first = enter(&fixture, RUN, -1, false);
+    first = register_parked(&fixture, RUN, -1, false);
     assert_non_null(first);
-    assert_non_null(enter(&fixture, RUN, -1, false));
-    assert_null(enter(&fixture, OTHER, -1, false));
+    assert_non_null(register_parked(&fixture, RUN, -1, false));
+    assert_null(register_parked(&fixture, OTHER, -1, false));
     agent_waiter_unregister(first);
     agent_waiter_unregister(first);
-    assert_non_null(enter(&fixture, OTHER, -1, false));
-    assert_null(enter(&fixture, OTHER, -1, false));
+    assert_non_null(register_parked(&fixture, OTHER, -1, false));
+    assert_null(register_parked(&fixture, OTHER, -1, false));
     apr_pool_destroy(fixture.pool);
 }
 
-static bool enters_from(const fixture_t *fixture, bool parked)
+static bool registers_from(const fixture_t *fixture, bool parked)
 {
-    const agent_waiter_params_t entry = {.key = RUN,
-                                         .account_id = OTHER,
-                                         .address = 1,
-                                         .client_fd = -1,
-                                         .parked = parked};
+    const agent_waiter_params_t params = {.key = RUN,
+                                          .deployment_id = OTHER,
+                                          .address = 1,
+                                          .client_fd = -1,
+                                          .parked = parked};
     agent_waiter_t *waiter;
     agent_error_t *err;
 
-    return agent_waiter_register(&waiter, fixture->registry, &entry, &err,
+    return agent_waiter_register(&waiter, fixture->registry, &params, &err,
                                  fixture->pool)
         == APR_SUCCESS;
 }
@@ -109,11 +109,11 @@ static void parked_and_blocked_waiters_of_an_address_have_separate_limits(
         .heartbeat = apr_time_from_sec(3600)};
 
     open_fixture_with(&fixture, &limits);
-    assert_true(enters_from(&fixture, true));
-    assert_true(enters_from(&fixture, false));
-    assert_true(enters_from(&fixture, true));
-    assert_false(enters_from(&fixture, true));
-    assert_false(enters_from(&fixture, false));
+    assert_true(registers_from(&fixture, true));
+    assert_true(registers_from(&fixture, false));
+    assert_true(registers_from(&fixture, true));
+    assert_false(registers_from(&fixture, true));
+    assert_false(registers_from(&fixture, false));
     apr_pool_destroy(fixture.pool);
 }
 
@@ -124,7 +124,7 @@ static void the_first_reason_of_the_enum_is_reported_and_all_are_taken(
     agent_waiter_t *waiter;
 
     open_fixture(&fixture, apr_time_from_sec(3600));
-    waiter = enter(&fixture, RUN, -1, false);
+    waiter = register_parked(&fixture, RUN, -1, false);
     apr_thread_mutex_lock(fixture.registry->mutex);
     agent_dispatch_wake_locked(waiter, AGENT_REASON_QUERY);
     agent_dispatch_wake_locked(waiter, AGENT_REASON_HEARTBEAT_QUERY);
@@ -149,7 +149,7 @@ static void a_client_that_disconnects_wakes_its_waiter(void **state)
 
     open_fixture(&fixture, apr_time_from_sec(3600));
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
-    waiter = enter(&fixture, RUN, sockets[0], false);
+    waiter = register_parked(&fixture, RUN, sockets[0], false);
     close(sockets[1]);
     assert_int_equal(take(waiter), AGENT_REASON_CLIENT_GONE);
     agent_waiter_unregister(waiter);
@@ -163,7 +163,7 @@ static void every_sixth_heartbeat_polls(void **state)
     agent_waiter_t *waiter;
 
     open_fixture(&fixture, apr_time_from_msec(5));
-    waiter = enter(&fixture, RUN, -1, false);
+    waiter = register_parked(&fixture, RUN, -1, false);
     for (unsigned last = 0; last < 12;) {
         unsigned heartbeats;
         bool polls = false;
@@ -171,14 +171,14 @@ static void every_sixth_heartbeat_polls(void **state)
         /* A slow test takes several reasons together. */
         wait_for_wake(waiter);
         do {
-            agent_wake_reason_t why;
+            agent_wake_reason_t reason;
 
             heartbeats = count_heartbeats(&fixture, waiter);
-            while ((why = agent_waiter_take_or_idle(waiter, false))
+            while ((reason = agent_waiter_take_or_idle(waiter, false))
                    != AGENT_REASON_NONE) {
-                assert_true(why == AGENT_REASON_HEARTBEAT_QUERY
-                            || why == AGENT_REASON_HEARTBEAT);
-                polls = polls || why == AGENT_REASON_HEARTBEAT_QUERY;
+                assert_true(reason == AGENT_REASON_HEARTBEAT_QUERY
+                            || reason == AGENT_REASON_HEARTBEAT);
+                polls = polls || reason == AGENT_REASON_HEARTBEAT_QUERY;
                 agent_waiter_end_turn(waiter);
             }
         } while (count_heartbeats(&fixture, waiter) != heartbeats);
@@ -189,8 +189,7 @@ static void every_sixth_heartbeat_polls(void **state)
 }
 
 /* Whether the query of the listen thread makes the waiter query for itself. */
-static bool is_sent_to_query(const fixture_t *fixture,
-                             const agent_waiter_t *waiter)
+static bool has_to_query(const fixture_t *fixture, const agent_waiter_t *waiter)
 {
     const agent_listener_events_t *events = &fixture->registry->listener
                                                  ->events;
@@ -210,17 +209,17 @@ static void ends_without_notification_are_polled_with_one_query(void **state)
     agent_waiter_t *waiter;
 
     open_fixture(&fixture, apr_time_from_msec(5));
-    waiter = enter(&fixture, RUN, -1, false);
+    waiter = register_parked(&fixture, RUN, -1, false);
     agent_waiter_subscribe_end(waiter);
-    set_answer(0, NULL);
+    set_result(0, NULL);
     queries = 0;
     while (queries == 0) {
         assert_int_equal(take_and_idle(waiter), AGENT_REASON_HEARTBEAT);
-        assert_false(is_sent_to_query(&fixture, waiter));
+        assert_false(has_to_query(&fixture, waiter));
     }
     assert_true(count_heartbeats(&fixture, waiter) >= 6);
-    set_answer(1, ended);
-    while (!is_sent_to_query(&fixture, waiter)) {
+    set_result(1, ended);
+    while (!has_to_query(&fixture, waiter)) {
         assert_int_equal(take_and_idle(waiter), AGENT_REASON_HEARTBEAT);
     }
     /* Until it has queried, each poll is a query of its own. */
@@ -235,13 +234,13 @@ static void streams_stop_at_once_and_other_waiters_after_the_grace(void **state)
     agent_waiter_t *join;
 
     open_fixture(&fixture, apr_time_from_sec(3600));
-    stream = enter(&fixture, RUN, -1, true);
-    join = enter(&fixture, RUN, -1, false);
+    stream = register_parked(&fixture, RUN, -1, true);
+    join = register_parked(&fixture, RUN, -1, false);
     agent_waiter_registry_stop(fixture.registry, apr_time_from_sec(3600));
     assert_int_equal(take(stream), AGENT_REASON_STOPPING);
     assert_false(is_dispatched(join));
     agent_waiter_unregister(stream);
-    assert_null(enter(&fixture, RUN, -1, false));
+    assert_null(register_parked(&fixture, RUN, -1, false));
     agent_waiter_registry_stop(fixture.registry, 0);
     assert_int_equal(take(join), AGENT_REASON_STOPPING);
     apr_pool_destroy(fixture.pool);
@@ -254,8 +253,8 @@ static void a_notification_wakes_the_waiters_of_its_ids(void **state)
     agent_waiter_t *other;
 
     open_fixture(&fixture, apr_time_from_sec(3600));
-    first = enter(&fixture, RUN, -1, false);
-    other = enter(&fixture, OTHER, -1, false);
+    first = register_parked(&fixture, RUN, -1, false);
+    other = register_parked(&fixture, OTHER, -1, false);
     notify(&fixture, RUN);
     assert_int_equal(take_and_idle(first), AGENT_REASON_QUERY);
     assert_false(is_dispatched(other));
@@ -276,11 +275,11 @@ static void events_are_delivered_to_subscribed_waiters(void **state)
     agent_waiter_t *late;
 
     open_fixture(&fixture, apr_time_from_sec(3600));
-    stream = enter(&fixture, RUN, -1, true);
-    late = enter(&fixture, RUN, -1, true);
+    stream = register_parked(&fixture, RUN, -1, true);
+    late = register_parked(&fixture, RUN, -1, true);
     agent_waiter_subscribe(stream, 6);
     agent_waiter_subscribe(late, 7);
-    set_answer(2, rows);
+    set_result(2, rows);
     notify(&fixture, RUN);
     assert_int_equal(take(stream), AGENT_REASON_UPDATES);
     updates = agent_waiter_updates(stream);
@@ -307,13 +306,13 @@ static void events_that_were_queried_are_not_delivered(void **state)
     agent_waiter_t *waiter;
 
     open_fixture(&fixture, apr_time_from_sec(3600));
-    waiter = enter(&fixture, RUN, -1, true);
+    waiter = register_parked(&fixture, RUN, -1, true);
     agent_waiter_subscribe(waiter, 6);
-    set_answer(1, seven);
+    set_result(1, seven);
     notify(&fixture, RUN);
     agent_waiter_subscribe(waiter, 9);
     assert_int_equal(agent_waiter_take_reason(waiter), AGENT_REASON_NONE);
-    set_answer(1, ten);
+    set_result(1, ten);
     notify(&fixture, RUN);
     agent_waiter_subscribe(waiter, 9);
     assert_int_equal(agent_waiter_take_reason(waiter), AGENT_REASON_UPDATES);
@@ -331,13 +330,13 @@ static void streams_query_for_themselves_after_a_gap_or_an_error(void **state)
     agent_waiter_t *stream;
 
     open_fixture(&fixture, apr_time_from_sec(3600));
-    stream = enter(&fixture, RUN, -1, true);
+    stream = register_parked(&fixture, RUN, -1, true);
     agent_waiter_subscribe(stream, 6);
-    set_answer(1, gap);
+    set_result(1, gap);
     notify(&fixture, RUN);
     assert_int_equal(take_and_idle(stream), AGENT_REASON_QUERY);
     agent_waiter_subscribe(stream, 6);
-    set_answer(2, without_event);
+    set_result(2, without_event);
     notify(&fixture, RUN);
     assert_int_equal(take_and_idle(stream), AGENT_REASON_QUERY);
     assert_null(agent_waiter_updates(stream));

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "core/json.h"
 #include "graph_read.h"
 #include "runners/builtin/base/log.h"
@@ -13,6 +15,8 @@
 #include "runners/builtin/run/start.h"
 
 #define PROTOCOL_VERSION 1
+/* The name of the built-in deployment. */
+#define DEPLOYMENT_DEFAULT "default"
 /* The exit code after a breach of the protocol. */
 #define EXIT_BREACH 2
 
@@ -26,21 +30,38 @@ void runner_command_refuse(runner_t *runner, const char *reason)
 static void read_graphs(runner_t *runner, json_object *given)
 {
     runner->graphs = apr_hash_make(runner->pool);
-    json_object_object_foreach(given, name, value)
+    runner->problems = apr_hash_make(runner->pool);
+    json_object_object_foreach(given, key, value)
     {
+        const char *slash = strchr(key, '/');
+        const char *name = slash != NULL ? slash + 1 : key;
         runner_graph_t *graph;
         runner_problem_t *problem = NULL;
 
         if (runner_graph_read(&graph, name, value, &problem, runner->pool)
             == APR_SUCCESS) {
-            apr_hash_set(runner->graphs, graph->name, APR_HASH_KEY_STRING,
-                         graph);
+            apr_hash_set(runner->graphs, apr_pstrdup(runner->pool, key),
+                         APR_HASH_KEY_STRING, graph);
         }
         else {
-            runner_log_write(NULL, "graph %s cannot be served: %s", name,
+            runner_log_write(NULL, "graph %s cannot be served: %s", key,
                              problem->message);
+            if (strcmp(agent_json_string(value, "kind", ""), "builtin") == 0) {
+                apr_hash_set(runner->problems, apr_pstrdup(runner->pool, key),
+                             APR_HASH_KEY_STRING, problem);
+            }
         }
     }
+}
+
+/* The report about a graph that cannot be executed: {error}. */
+static json_object *describe_problem(const runner_problem_t *problem)
+{
+    json_object *error = json_object_new_object();
+
+    runner_value_add_text(error, "error", problem->name);
+    runner_value_add_text(error, "message", problem->message);
+    return runner_value_wrap("error", error);
 }
 
 static void send_ready(runner_t *runner)
@@ -52,11 +73,19 @@ static void send_ready(runner_t *runner)
     for (; index != NULL; index = apr_hash_next(index)) {
         runner_graph_t *graph = apr_hash_this_val(index);
 
-        runner_value_add(graphs, graph->name, runner_graph_describe(graph));
+        runner_value_add(graphs, apr_hash_this_key(index),
+                         runner_graph_describe(graph));
+    }
+    index = apr_hash_first(runner->scratch, runner->problems);
+    for (; index != NULL; index = apr_hash_next(index)) {
+        runner_value_add(graphs, apr_hash_this_key(index),
+                         describe_problem(apr_hash_this_val(index)));
     }
     runner_wire_begin(&runner->wire, "{\"type\":\"ready\",\"graphs\":");
     runner_wire_add_json(&runner->wire, graphs);
-    runner_wire_add(&runner->wire, ",\"slots\":%d}", runner->slots);
+    runner_wire_add(&runner->wire,
+                    ",\"slots\":%d,\"runtime\":{\"language\":\"C\"}}",
+                    runner->slots);
     runner_wire_end(&runner->wire);
 }
 
@@ -80,17 +109,29 @@ static void take_hello(runner_t *runner, json_object *message)
     send_ready(runner);
 }
 
+/* The graph of a start, whose key in hello names the deployment, too, unless it
+ * is the built-in one; NULL if there is none. */
+static const runner_graph_t *find_graph(const runner_t *runner,
+                                        json_object *message, apr_pool_t *pool)
+{
+    const char *deployment = agent_json_string(message, "deployment",
+                                               DEPLOYMENT_DEFAULT);
+    const char *key = agent_json_string(message, "graph_id", "");
+
+    if (strcmp(deployment, DEPLOYMENT_DEFAULT) != 0) {
+        key = apr_pstrcat(pool, deployment, "/", key, NULL);
+    }
+    return apr_hash_get(runner->graphs, key, APR_HASH_KEY_STRING);
+}
+
 /* message belongs to pool, which becomes the pool of the run. */
 static void take_start(runner_t *runner, json_object *message, apr_pool_t *pool)
 {
-    const char *name = agent_json_string(message, "graph_id", "");
     const char *reason = NULL;
     runner_run_t *run;
 
-    if (runner_start_read(
-            &run, message, &runner->wire, runner->http,
-            apr_hash_get(runner->graphs, name, APR_HASH_KEY_STRING), &reason,
-            pool)
+    if (runner_start_read(&run, message, &runner->wire, runner->http,
+                          find_graph(runner, message, pool), &reason, pool)
         != APR_SUCCESS) {
         runner_command_refuse(runner, reason);
     }

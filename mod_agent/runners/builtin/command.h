@@ -5,8 +5,8 @@
 
 #include "runner_state.h"
 
-/* Executes a message, which belongs to pool; takes pool: it becomes that of the
- * run, or is destroyed. */
+/* Executes a message, which belongs to pool. Takes pool: it becomes the pool of
+ * the run that the message starts, or is destroyed. */
 void runner_command_execute(runner_t *runner, json_object *message,
                             apr_pool_t *pool);
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "runners/builtin/base/value.h"
 
 const runner_tool_t *runner_graph_find_tool(const runner_graph_t *graph,
@@ -17,6 +19,20 @@ const runner_tool_t *runner_graph_find_tool(const runner_graph_t *graph,
         }
     }
     return NULL;
+}
+
+const char *runner_graph_list_tools(const runner_graph_t *graph,
+                                    apr_pool_t *pool)
+{
+    const char *names = "";
+
+    /* Bounded: the tools of the configuration. */
+    for (int i = 0; i < graph->tools->nelts; i++) {
+        names = apr_pstrcat(
+            pool, names, i == 0 ? "" : ", ",
+            APR_ARRAY_IDX(graph->tools, i, runner_tool_t *)->name, NULL);
+    }
+    return names;
 }
 
 static json_object *make_schema(const char *type)

@@ -15,7 +15,7 @@ typedef struct runner_model_t {
     /* As in the configuration: "demo", "anthropic:NAME". */
     const char *label;
     const char *name;
-    /* Without a slash at its end; NULL for the provider's own address. */
+    /* Without a slash at its end; NULL for the vendor's own service. */
     const char *url;
     /* NULL: no key is sent. Never logged, never a part of a message. */
     const char *key;
@@ -52,6 +52,11 @@ typedef struct runner_graph_t {
 /* The tool of that name; NULL when the graph has none. */
 const runner_tool_t *runner_graph_find_tool(const runner_graph_t *graph,
                                             const char *name);
+
+/* The names of the tools, separated by ", ", in pool; "" when there are none.
+ */
+const char *runner_graph_list_tools(const runner_graph_t *graph,
+                                    apr_pool_t *pool);
 
 /* The graph in `ready`: {schemas, drawing}; one reference. */
 json_object *runner_graph_describe(const runner_graph_t *graph);

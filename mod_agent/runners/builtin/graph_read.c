@@ -15,7 +15,7 @@
 #define MAX_STEPS_DEFAULT        25
 #define MODEL_TIMEOUT_DEFAULT_MS 60000
 #define TOOL_TIMEOUT_DEFAULT_MS  10000
-/* Longer than any run may take. */
+/* A day: longer than any run may take. */
 #define TIMEOUT_MAX_MS 86400000
 
 static const char *copy_member(json_object *object, const char *key,
@@ -119,10 +119,7 @@ static apr_status_t read_tools(runner_graph_t *graph, json_object *given,
                                runner_problem_t **problem, apr_pool_t *pool)
 {
     graph->tools = apr_array_make(pool, 4, sizeof(runner_tool_t *));
-    if (!json_object_is_type(given, json_type_array)) {
-        return APR_SUCCESS;
-    }
-    for (size_t i = 0; i < json_object_array_length(given); i++) {
+    for (size_t i = 0; i < runner_value_count(given); i++) {
         apr_status_t rv = read_tool(graph, json_object_array_get_idx(given, i),
                                     problem, pool);
 

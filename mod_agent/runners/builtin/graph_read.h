@@ -6,8 +6,8 @@
 #include "graph.h"
 #include "runners/builtin/base/problem.h"
 
-/* Reads a graph; everything is copied to pool. APR_EGENERAL: this runner cannot
- * execute it, *problem is the reason. */
+/* Reads a graph into pool. APR_EGENERAL: this runner cannot execute it,
+ * *problem is the reason. */
 apr_status_t runner_graph_read(runner_graph_t **out, const char *name,
                                json_object *given, runner_problem_t **problem,
                                apr_pool_t *pool);

@@ -12,8 +12,8 @@
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define REDIRECT_NONE      0L
-/* The bytes received at once of a transfer that can be paused: one byte may
- * become hundreds of output. */
+/* The size of a piece of a transfer that can be paused: each byte may become
+ * hundreds of bytes of output. */
 #define PIECE_BYTES 1024L
 
 struct runner_transfer_t {
@@ -24,12 +24,14 @@ struct runner_transfer_t {
     runner_request_t request;
     CURL *easy;
     struct curl_slist *headers;
-    /* In one of the two rings. */
-    bool is_active;
+    /* It is in one of the rings of http, active or waiting. */
+    bool is_open;
     bool is_paused;
-    bool has_been_refused;
-    /* The end of the time-out, later by each pause; the start of the pause. */
+    /* on_bytes ended the transfer. */
+    bool was_refused;
+    /* The end of the time-out, moved by the length of each pause. */
     apr_time_t expires_at;
+    /* The start of the current pause. */
     apr_time_t paused_at;
     char failure[CURL_ERROR_SIZE];
 };
@@ -39,9 +41,9 @@ typedef APR_RING_HEAD(transfer_ring_t, runner_transfer_t) transfer_ring_t;
 struct runner_http_t {
     CURLM *multi;
     runner_schedule_t *schedule;
-    /* The active transfers, and the waiting ones. */
-    transfer_ring_t transfers;
+    transfer_ring_t active;
     transfer_ring_t waiting;
+    /* The number of paused transfers, which are active. */
     int paused;
     /* No transfer expires before this time. */
     apr_time_t expires_at;
@@ -73,8 +75,8 @@ static apr_status_t close_http(void *baton)
     while (!APR_RING_EMPTY(&http->waiting, runner_transfer_t, link)) {
         runner_http_cancel(APR_RING_FIRST(&http->waiting));
     }
-    while (!APR_RING_EMPTY(&http->transfers, runner_transfer_t, link)) {
-        runner_http_cancel(APR_RING_FIRST(&http->transfers));
+    while (!APR_RING_EMPTY(&http->active, runner_transfer_t, link)) {
+        runner_http_cancel(APR_RING_FIRST(&http->active));
     }
     curl_multi_cleanup(http->multi);
     curl_global_cleanup();
@@ -98,7 +100,7 @@ runner_http_t *runner_http_open(int runs_max, apr_pool_t *pool)
     /* Idle connections are descriptors too. */
     curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)active_max);
     http->expires_at = AGENT_CLOCK_NEVER;
-    APR_RING_INIT(&http->transfers, runner_transfer_t, link);
+    APR_RING_INIT(&http->active, runner_transfer_t, link);
     APR_RING_INIT(&http->waiting, runner_transfer_t, link);
     apr_pool_cleanup_register(pool, http, close_http, apr_pool_cleanup_null);
     return http;
@@ -133,7 +135,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *baton)
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
     if (!transfer->request.on_bytes(transfer->request.baton, (int)status, bytes,
                                     length)) {
-        transfer->has_been_refused = true;
+        transfer->was_refused = true;
         return length + 1;
     }
     return length;
@@ -147,19 +149,18 @@ const char *runner_http_content_type(runner_transfer_t *transfer)
     return type;
 }
 
-/* The first paused transfer after previous, NULL for the first of all, whose
- * receiver has room again; NULL when there is none. */
+/* The first transfer after previous that is paused and need not be; NULL when
+ * there is none. previous may be NULL. */
 static runner_transfer_t *find_resumable(const runner_http_t *http,
                                          const runner_transfer_t *previous)
 {
     runner_transfer_t *transfer = previous != NULL
         ? APR_RING_NEXT(previous, link)
-        : APR_RING_FIRST(&http->transfers);
+        : APR_RING_FIRST(&http->active);
 
-    while (
-        http->paused > 0
-        && transfer
-            != APR_RING_SENTINEL(&http->transfers, runner_transfer_t, link)) {
+    while (http->paused > 0
+           && transfer
+               != APR_RING_SENTINEL(&http->active, runner_transfer_t, link)) {
         if (transfer->is_paused && !is_full(transfer)) {
             return transfer;
         }
@@ -241,10 +242,10 @@ void runner_http_cancel(runner_transfer_t *transfer)
 {
     runner_http_t *http = transfer->http;
 
-    if (!transfer->is_active) {
+    if (!transfer->is_open) {
         return;
     }
-    transfer->is_active = false;
+    transfer->is_open = false;
     if (transfer->is_paused) {
         http->paused--;
     }
@@ -290,8 +291,7 @@ static void start_waiting(runner_http_t *http)
         }
         runner_schedule_start(http->schedule, entry);
         APR_RING_REMOVE(transfer, link);
-        APR_RING_INSERT_TAIL(&http->transfers, transfer, runner_transfer_t,
-                             link);
+        APR_RING_INSERT_TAIL(&http->active, transfer, runner_transfer_t, link);
         set_expiry(transfer,
                    transfer->request.timeout > 0
                        ? agent_clock_now() + transfer->request.timeout
@@ -306,7 +306,7 @@ static void add_waiting(runner_http_t *http, runner_transfer_t *transfer)
     transfer->entry.host = runner_schedule_find_host(http->schedule,
                                                      transfer->request.host);
     runner_schedule_add(http->schedule, &transfer->entry);
-    transfer->is_active = true;
+    transfer->is_open = true;
     APR_RING_INSERT_TAIL(&http->waiting, transfer, runner_transfer_t, link);
 }
 
@@ -391,10 +391,9 @@ static void finish_transfer(runner_transfer_t *transfer, CURLcode code)
     reply.retry_after = find_header(transfer, "retry-after");
     reply.is_final = is_final_failure(code);
     reply.has_timed_out = code == CURLE_OPERATION_TIMEDOUT;
-    /* A transfer that on_bytes ended did not fail. */
-    reply.failure = transfer->has_been_refused
-        ? NULL
-        : describe_failure(transfer, code);
+    /* The caller knows why on_bytes has ended the transfer. */
+    reply.failure = transfer->was_refused ? NULL
+                                          : describe_failure(transfer, code);
     runner_http_cancel(transfer);
     apr_pool_cleanup_kill(transfer->pool, transfer, end_with_pool);
     transfer->request.on_end(transfer->request.baton, &reply);
@@ -406,8 +405,8 @@ bool runner_http_is_ready(const runner_http_t *http)
         || find_resumable(http, NULL) != NULL;
 }
 
-/* libcurl delivers the bytes that it has kept at once, which may pause the
- * transfer again. */
+/* libcurl delivers the bytes that it has kept during curl_easy_pause(), which
+ * may pause the transfer again. */
 static void resume_paused(runner_http_t *http)
 {
     runner_transfer_t *transfer = NULL;
@@ -424,8 +423,8 @@ static void resume_paused(runner_http_t *http)
     }
 }
 
-/* The first transfer that has expired; without one updates http->expires_at. A
- * paused transfer does not expire. */
+/* The first transfer that has expired; when there is none, NULL, and updates
+ * http->expires_at. A paused transfer does not expire. */
 static runner_transfer_t *find_expired(runner_http_t *http, apr_time_t now)
 {
     apr_time_t first = AGENT_CLOCK_NEVER;
@@ -434,7 +433,7 @@ static runner_transfer_t *find_expired(runner_http_t *http, apr_time_t now)
     if (now < http->expires_at) {
         return NULL;
     }
-    APR_RING_FOREACH(transfer, &http->transfers, runner_transfer_t, link)
+    APR_RING_FOREACH(transfer, &http->active, runner_transfer_t, link)
     {
         if (!transfer->is_paused && transfer->expires_at <= now) {
             return transfer;
@@ -465,7 +464,7 @@ void runner_http_perform(runner_http_t *http)
 
     /* Cancelled transfers have left room. */
     start_waiting(http);
-    if (APR_RING_EMPTY(&http->transfers, runner_transfer_t, link)) {
+    if (APR_RING_EMPTY(&http->active, runner_transfer_t, link)) {
         return;
     }
     resume_paused(http);

@@ -15,10 +15,9 @@
 
 #include "schedule.h"
 
-/* Transfers that are active at once, if the process may open three descriptors
- * for each and 32 others; the others wait, in the order of schedule.h. A
- * waiting transfer has 6 KB of memory, but neither a descriptor nor a time-out.
- */
+/* The most active transfers, if the process may open three descriptors for each
+ * and 32 others. Further transfers wait, in the order of schedule.h; they take
+ * 6 KB of memory, but no descriptor, and their time-out does not run. */
 #define RUNNER_HTTP_ACTIVE_MAX 256
 
 typedef struct runner_http_t runner_http_t;
@@ -56,10 +55,10 @@ typedef struct runner_request_t {
     apr_interval_time_t timeout;
     /* True pauses the transfer until it returns false; NULL: never paused. */
     bool (*is_full)(void *baton);
-    /* The request is never sent twice: on a new connection, since libcurl
+    /* The request is never sent twice. It gets a new connection, since libcurl
      * repeats a request when a reused connection turns out to be closed. */
     bool is_once;
-    /* A piece of the body; status is that of the reply. False ends the
+    /* Takes a piece of the body of a reply with that status. False ends the
      * transfer. Must not call runner_http_cancel(). */
     bool (*on_bytes)(void *baton, int status, const char *bytes, size_t length);
     /* The transfer is over; it must not be used after this. */
@@ -67,7 +66,7 @@ typedef struct runner_request_t {
     void *baton;
 } runner_request_t;
 
-/* Opens the client for transfers of at most runs_max runs at once; it is closed
+/* Opens the client, which serves at most runs_max runs at once; it is closed
  * with pool. NULL: libcurl failed. */
 runner_http_t *runner_http_open(int runs_max, apr_pool_t *pool);
 

@@ -22,7 +22,7 @@
 /* Memory of ended runs that is kept for the next ones. */
 #define POOL_KEPT ((apr_size_t)4 * 1024 * 1024)
 
-/* Reads the command line: nothing, or "--slots N"; 0 when malformed. */
+/* Reads the command line, which is empty or "--slots N"; 0 when malformed. */
 static int read_slots(int argc, char **argv)
 {
     apr_int64_t slots;

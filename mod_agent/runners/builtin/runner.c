@@ -19,11 +19,11 @@
 
 /* The longest wait for the supervisor, a transfer or a run. */
 #define WAIT_LONGEST_MS 60000
-/* Of lines of this size and larger, one is executed in a turn. */
+/* At most one line of this size or larger is executed in an iteration. */
 #define LINE_LARGE ((size_t)256 * 1024)
 /* Freed memory is returned to the system after a run of this weight. */
 #define TRIM_WEIGHT ((size_t)16 * 1024 * 1024)
-/* The part of the runs' memory that text not in a state yet may take. */
+/* Pending text may take 1/8 of the runs' memory. */
 #define PENDING_SHARE 8
 
 static void stop_runner(runner_t *runner, int exit_code)
@@ -32,15 +32,16 @@ static void stop_runner(runner_t *runner, int exit_code)
     runner->exit_code = exit_code;
 }
 
-/* Memory that the allocator keeps counts towards the process's limit. */
+/* The allocator is trimmed, since memory that it keeps counts towards the
+ * process's limit. */
 static void remove_run(runner_t *runner, runner_run_t *run)
 {
     size_t weight = runner_runs_weigh(run);
 
     APR_RING_REMOVE(run, link);
     runner->used--;
-    runner->has_room |= runner_pending_end(&runner->pending,
-                                           &run->pending_size);
+    runner->has_room |= runner_pending_end_run(&runner->pending,
+                                               &run->pending_size);
     apr_pool_destroy(run->pool);
     if (weight > TRIM_WEIGHT) {
         malloc_trim(0);
@@ -49,22 +50,9 @@ static void remove_run(runner_t *runner, runner_run_t *run)
 
 static void measure_memory(runner_t *runner)
 {
-    runner_pending_t *pending = &runner->pending;
-    size_t most = runner->queue.memory_max;
-    size_t used = runner_runs_measure(&runner->runs);
-    size_t last = most + most / 4 * 3;
-    bool was_scarce = pending->is_memory_scarce;
-
-    pending->is_memory_short = used >= most;
-    pending->is_memory_scarce = used >= most + most / 4;
-    runner->has_room |= runner_pending_set_room(pending,
-                                                used < last ? last - used : 0);
-    if (was_scarce && !pending->is_memory_scarce) {
-        pending->stepper = NULL;
-        pending->second = NULL;
-        pending->is_step_refused = false;
-        runner->has_room = true;
-    }
+    runner->has_room |= runner_pending_set_memory(
+        &runner->pending, runner_runs_weigh_all(&runner->runs),
+        runner->queue.memory_max);
 }
 
 static void read_line(runner_t *runner, const char *text, size_t length,
@@ -93,7 +81,7 @@ static void take_line(runner_t *runner, const char *text, size_t length)
 
     if (!is_json
         || runner_queue_admits(&runner->queue,
-                               runner_runs_measure(&runner->runs), weight)) {
+                               runner_runs_weigh_all(&runner->runs), weight)) {
         read_line(runner, text, length, weight);
     }
     else if (runner->used + runner->queue.count == runner->slots) {
@@ -104,9 +92,9 @@ static void take_line(runner_t *runner, const char *text, size_t length)
     }
 }
 
-/* Whether no input may be read: there is no room for the output it causes, or
- * for another start. The supervisor sends at most half of the starts that the
- * queue holds, so that `go` is always read. */
+/* Whether no input may be read: there is no room for the output that it causes,
+ * or for another start. The supervisor sends at most half of the starts that
+ * the queue holds, so that `go` is always read. */
 static bool is_input_blocked(const runner_t *runner)
 {
     return runner_wire_is_full(&runner->wire)
@@ -119,7 +107,7 @@ static void take_lines(runner_t *runner)
     char *line;
 
     while (!runner->is_over && !is_input_blocked(runner) && length < LINE_LARGE
-           && (line = runner_wire_line(&runner->wire, &length)) != NULL) {
+           && (line = runner_wire_next_line(&runner->wire, &length)) != NULL) {
         take_line(runner, line, length);
     }
 }
@@ -133,11 +121,11 @@ static void start_queued(runner_t *runner, runner_queue_entry_t *entry)
     apr_pool_destroy(entry->pool);
 }
 
-/* Starts at most one queued run in a turn, since its line is large. */
+/* Starts at most one queued run in an iteration, since its line is large. */
 static void admit_next(runner_t *runner)
 {
     runner_queue_entry_t *entry = runner_queue_find(
-        &runner->queue, runner_runs_measure(&runner->runs));
+        &runner->queue, runner_runs_weigh_all(&runner->runs));
 
     if (entry != NULL) {
         start_queued(runner, entry);
@@ -179,8 +167,8 @@ static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
         || runner_output_has_backlog(&run->output);
 }
 
-/* Executes all runs that are due, but only one of the heavy ones: lines are
- * read between two of them. Returns when the next run is due. */
+/* Executes all runs that are due, but only one heavy run, so that lines are
+ * read between two of them. Returns the time at which the next run is due. */
 static apr_time_t advance_runs(runner_t *runner)
 {
     apr_time_t now = agent_clock_now();
@@ -213,13 +201,14 @@ static int get_timeout_ms(const runner_t *runner, apr_time_t wake_at)
     apr_time_t replace_at = runner_pending_wake_at(&runner->pending, now);
 
     wake_at = replace_at < wake_at ? replace_at : wake_at;
-    /* Only the pipe ends the wait of a full wire. */
+    /* Nothing can be done before the pipe accepts output. */
     if (runner_wire_is_full(&runner->wire)) {
         return WAIT_LONGEST_MS;
     }
     if (wake_at <= now || runner->has_room
         || (runner_wire_has_lines(&runner->wire) && !is_input_blocked(runner))
-        || runner_queue_find(&runner->queue, runner_runs_measure(&runner->runs))
+        || runner_queue_find(&runner->queue,
+                             runner_runs_weigh_all(&runner->runs))
             != NULL
         || runner_http_is_ready(runner->http)) {
         return 0;
@@ -249,7 +238,7 @@ static void wait_for_work(runner_t *runner, apr_time_t wake_at)
                      get_timeout_ms(runner, wake_at));
 }
 
-static void turn(runner_t *runner)
+static void iterate(runner_t *runner)
 {
     apr_time_t wake_at;
 
@@ -257,7 +246,7 @@ static void turn(runner_t *runner)
     runner->has_room = false;
     measure_memory(runner);
     runner_http_perform(runner->http);
-    /* First, so that the run begins in this turn. */
+    /* Before advance_runs(), so that the run begins in this iteration. */
     admit_next(runner);
     wake_at = advance_runs(runner);
     measure_memory(runner);
@@ -296,7 +285,7 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
         return 1;
     }
     while (!runner->is_over) {
-        turn(runner);
+        iterate(runner);
     }
     return runner->exit_code;
 }

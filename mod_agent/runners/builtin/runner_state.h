@@ -18,18 +18,22 @@ typedef struct runner_t {
     runner_http_t *http;
     /* name -> runner_graph_t; NULL before hello. */
     apr_hash_t *graphs;
-    /* The most runs at once, and their number. */
+    /* name -> runner_problem_t: built-in graphs that cannot be executed. */
+    apr_hash_t *problems;
+    /* The most runs at once. */
     int slots;
+    /* The number of runs. */
     int used;
     runner_run_ring_t runs;
     /* Starts that wait for memory. */
     runner_queue_t queue;
     runner_pending_t pending;
-    /* The line that is executed: it was queued, so it arrived before a drain;
-     * its weight. */
+    /* The line that is executed was queued: it arrived before any drain. */
     bool was_queued;
+    /* The weight of that line. */
     runner_weight_t weight;
-    /* Runs that waited for memory may continue: the next turn is due. */
+    /* Runs that waited for memory may continue: the next iteration is due now.
+     */
     bool has_room;
     bool is_draining;
     bool is_over;

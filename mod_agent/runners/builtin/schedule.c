@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting transfers in queues, one for each run and host. A host has the queues
- * of runs without an active transfer apart from those of other runs, at two
- * levels. Of each level the hosts are sorted by the number of their active
- * transfers: if the host with the fewest must wait, all of them must.
+ * Waiting transfers in queues, one for each run and host. A host has two levels
+ * of queues: those of runs without an active transfer, and those of other runs.
+ * At each level the hosts are sorted by the number of their active transfers:
+ * if the host with the fewest must wait, all of them must.
  */
 #include "schedule.h"
 
@@ -33,8 +33,9 @@ struct runner_schedule_host_t {
 };
 
 struct runner_schedule_queue_t {
-    /* At its level of the host, or free; in run->queues. */
+    /* In level->queues, or in schedule->free_queues. */
     APR_RING_ENTRY(runner_schedule_queue_t) link;
+    /* In run->queues. */
     APR_RING_ENTRY(runner_schedule_queue_t) run_link;
     host_level_t *level;
     APR_RING_HEAD(entries_t, runner_schedule_entry_t) entries;
@@ -43,9 +44,9 @@ struct runner_schedule_queue_t {
 struct runner_schedule_t {
     apr_pool_t *pool;
     int active_max;
-    /* The most slots that are kept for runs without an active transfer; whether
-     * there is one for each run. */
+    /* The most slots that are kept for runs without an active transfer. */
     int kept_max;
+    /* There is such a slot for each run. */
     bool is_kept_for_all;
     int active;
     /* Runs that have an active transfer. */
@@ -113,7 +114,7 @@ static bool has_queues(const host_level_t *level)
     return !APR_RING_EMPTY(&level->queues, runner_schedule_queue_t, link);
 }
 
-static void sort_host(runner_schedule_t *schedule, host_level_t *level)
+static void insert_host(runner_schedule_t *schedule, host_level_t *level)
 {
     int active = level->host->active;
     int *fewest = &schedule->fewest[level->level];
@@ -130,12 +131,12 @@ static void count_host(runner_schedule_t *schedule,
     for (int i = 0; i < LEVELS; i++) {
         if (has_queues(&host->levels[i])) {
             APR_RING_REMOVE(&host->levels[i], link);
-            sort_host(schedule, &host->levels[i]);
+            insert_host(schedule, &host->levels[i]);
         }
     }
 }
 
-/* Puts a queue last at the level of its run. */
+/* Puts a queue last at a level of its host. */
 static void insert_queue(runner_schedule_t *schedule,
                          runner_schedule_queue_t *queue,
                          runner_schedule_host_t *host, level_t number)
@@ -146,11 +147,11 @@ static void insert_queue(runner_schedule_t *schedule,
     queue->level = level;
     APR_RING_INSERT_TAIL(&level->queues, queue, runner_schedule_queue_t, link);
     if (!is_sorted) {
-        sort_host(schedule, level);
+        insert_host(schedule, level);
     }
 }
 
-static void take_queue(runner_schedule_queue_t *queue)
+static void remove_queue(runner_schedule_queue_t *queue)
 {
     APR_RING_REMOVE(queue, link);
     if (!has_queues(queue->level)) {
@@ -168,7 +169,7 @@ static void move_queue(runner_schedule_t *schedule,
 {
     runner_schedule_host_t *host = queue->level->host;
 
-    take_queue(queue);
+    remove_queue(queue);
     insert_queue(schedule, queue, host, level);
 }
 
@@ -227,7 +228,7 @@ static void leave_queue(runner_schedule_t *schedule,
     entry->queue = NULL;
     APR_RING_REMOVE(entry, link);
     if (APR_RING_EMPTY(&queue->entries, runner_schedule_entry_t, link)) {
-        take_queue(queue);
+        remove_queue(queue);
         APR_RING_REMOVE(queue, run_link);
         APR_RING_INSERT_TAIL(&schedule->free_queues, queue,
                              runner_schedule_queue_t, link);

@@ -8,7 +8,7 @@
  *   a run never waits. A model call is always the first: no other call of its
  *   run is open at that time.
  * - For hosts: a host has at most three times as many active transfers as there
- *   are slots left, without those that are kept. One silent host takes three
+ *   are free slots that are not kept for runs. One silent host takes three
  *   quarters of the slots at most, the next one three quarters of the others.
  *   First transfers that never wait are counted, but not limited.
  *
@@ -59,19 +59,19 @@ runner_schedule_t *runner_schedule_make(int active_max, int runs_max,
 
 void runner_schedule_init_run(runner_schedule_run_t *run);
 
-/* The host of that name. Hosts are never freed: the configuration names them.
- */
+/* The host of that name, which is added if it is new. Hosts are never freed:
+ * the configuration has a bounded number. */
 runner_schedule_host_t *runner_schedule_find_host(runner_schedule_t *schedule,
                                                   const char *name);
 
-/* Adds a waiting transfer, which has baton, run and host. */
+/* Adds a waiting transfer, whose baton, run and host are set. */
 void runner_schedule_add(runner_schedule_t *schedule,
                          runner_schedule_entry_t *entry);
 
 /* The transfer that may start now; NULL when none waits or may. */
 runner_schedule_entry_t *runner_schedule_next(runner_schedule_t *schedule);
 
-/* That transfer is active. */
+/* The transfer that runner_schedule_next() returned is active now. */
 void runner_schedule_start(runner_schedule_t *schedule,
                            runner_schedule_entry_t *entry);
 

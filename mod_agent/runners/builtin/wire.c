@@ -85,7 +85,7 @@ bool runner_wire_has_lines(const runner_wire_t *wire)
     return wire->in_searched < agent_buffer_length(&wire->in);
 }
 
-char *runner_wire_line(runner_wire_t *wire, size_t *length)
+char *runner_wire_next_line(runner_wire_t *wire, size_t *length)
 {
     char *text = agent_buffer_text(&wire->in);
     char *line = text + wire->in_taken;
@@ -187,19 +187,19 @@ apr_status_t runner_wire_end(runner_wire_t *wire)
     return APR_SUCCESS;
 }
 
-size_t runner_wire_last(const runner_wire_t *wire)
+size_t runner_wire_last_length(const runner_wire_t *wire)
 {
     return agent_buffer_length(&wire->out) - wire->line_start - 1;
 }
 
-void runner_wire_move(runner_wire_t *wire, agent_buffer_t *to)
+void runner_wire_move_last(runner_wire_t *wire, agent_buffer_t *to)
 {
     agent_buffer_append(to, agent_buffer_text(&wire->out) + wire->line_start,
                         agent_buffer_length(&wire->out) - wire->line_start);
     runner_wire_drop(wire);
 }
 
-void runner_wire_put(runner_wire_t *wire, const char *lines, size_t length)
+void runner_wire_append(runner_wire_t *wire, const char *lines, size_t length)
 {
     agent_buffer_append(&wire->out, lines, length);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines over the two pipes to the supervisor, never blocking. Unsent output is
+ * Lines over the two non-blocking pipes to the supervisor. Unsent output is
  * bounded: while runner_wire_is_full() the caller produces no more output and
  * reads no more input. runners/PROTOCOL.md specifies the lines.
  */
@@ -23,8 +23,9 @@ typedef struct runner_wire_t {
     int in_fd;
     int out_fd;
     agent_buffer_t in;
-    /* Bytes of in already returned as lines; bytes searched for a newline. */
+    /* Bytes of in that were returned as lines. */
     size_t in_taken;
+    /* Bytes of in that were searched for a newline. */
     size_t in_searched;
     agent_buffer_t out;
     /* Where the unfinished line begins in out. */
@@ -47,7 +48,7 @@ apr_status_t runner_wire_read(runner_wire_t *wire);
  * Returns the next complete line, NUL-terminated without its newline, valid
  * until the next read; NULL when there is none.
  */
-char *runner_wire_line(runner_wire_t *wire, size_t *length);
+char *runner_wire_next_line(runner_wire_t *wire, size_t *length);
 
 /* Whether the input may hold another complete line. */
 bool runner_wire_has_lines(const runner_wire_t *wire);
@@ -58,28 +59,29 @@ apr_status_t runner_wire_flush(runner_wire_t *wire);
 
 /* Bytes that are not written yet. */
 size_t runner_wire_unsent(const runner_wire_t *wire);
+/* Whether more than RUNNER_WIRE_MAX bytes are not written yet. */
 bool runner_wire_is_full(const runner_wire_t *wire);
 
-/*
- * A line is begun with a printf-style text, extended, and ended or dropped.
- * The texts are not escaped and have at most 511 bytes each. add_json returns
- * the number of bytes it appended. end returns APR_ENOSPC and drops the line
- * when it is longer than RUNNER_LINE_MAX.
- */
+/* Begin a line, and add to it, with a printf-style text of at most 511 bytes,
+ * which is not escaped. */
 void runner_wire_begin(runner_wire_t *wire, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void runner_wire_add(runner_wire_t *wire, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Adds a value to the line; returns the number of bytes. */
 size_t runner_wire_add_json(runner_wire_t *wire, json_object *value);
+/* Ends the line; APR_ENOSPC: it was longer than RUNNER_LINE_MAX and dropped. */
 apr_status_t runner_wire_end(runner_wire_t *wire);
+/* Drops the line that was begun last, ended or not. */
 void runner_wire_drop(runner_wire_t *wire);
 
-/* Both act on the line that was ended last, before any flush: its length
- * without the newline; moving it, newline included, to the end of a buffer. */
-size_t runner_wire_last(const runner_wire_t *wire);
-void runner_wire_move(runner_wire_t *wire, agent_buffer_t *to);
+/* The length, without the newline, of the line that was ended last. Not valid
+ * after a flush. */
+size_t runner_wire_last_length(const runner_wire_t *wire);
+/* Moves that line, with its newline, to the end of a buffer. */
+void runner_wire_move_last(runner_wire_t *wire, agent_buffer_t *to);
 
-/* Appends a copy of complete lines, newlines included. */
-void runner_wire_put(runner_wire_t *wire, const char *lines, size_t length);
+/* Appends a copy of complete lines with their newlines. */
+void runner_wire_append(runner_wire_t *wire, const char *lines, size_t length);
 
 #endif

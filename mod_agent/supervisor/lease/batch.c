@@ -36,7 +36,7 @@ bool agent_batch_is_full(const agent_batch_queue_t *queue)
         >= AGENT_BATCH_MAX_SHARED + AGENT_BATCH_MAX_LANES;
 }
 
-/* The sum to which a batch adds. */
+/* The sum that counts the bytes of a batch. */
 static apr_size_t *find_sum(agent_batch_queue_t *queue,
                             const agent_batch_t *batch)
 {
@@ -98,7 +98,8 @@ static agent_batch_t *make_lane(agent_batch_queue_t *queue, const char *run_id,
 
 static void enter_lane(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
-    /* The key is allocated in the batch: set both. */
+    /* The hash keeps the first key it gets, and the key lives in the batch:
+     * remove the entry before setting the new one. */
     apr_hash_set(queue->lanes, batch->lane_key, 36, NULL);
     apr_hash_set(queue->lanes, batch->lane_key, 36, batch);
 }
@@ -149,7 +150,7 @@ static agent_batch_t *last_shared(const agent_batch_queue_t *queue)
     return NULL;
 }
 
-/* The lane waits for earlier lines of its run, so these are sent now. */
+/* The lane waits for earlier lines of its run, so these become due now. */
 static agent_batch_t *open_lane(agent_batch_queue_t *queue, const char *run_id)
 {
     agent_batch_t *shared = last_shared(queue);
@@ -261,14 +262,14 @@ static apr_time_t due_of(const agent_batch_queue_t *queue,
 static void append_item(agent_batch_t *batch, const agent_lease_t *lease,
                         const char *seq, const char *line, apr_size_t length)
 {
-    /* An object that is not empty, perhaps followed by space. */
+    /* The line is an object with members, perhaps followed by white space. */
     while (line[length - 1] != '}') {
         length--;
     }
     agent_buffer_append(&batch->text, line, length - 1);
     agent_buffer_print(
-        &batch->text, ",\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d,\"s\":%s}",
-        lease->account_id, lease->key.run_id, (int)lease->key.epoch, seq);
+        &batch->text, ",\"d\":\"%s\",\"r\":\"%.36s\",\"e\":%d,\"s\":%s}",
+        lease->deployment_id, lease->key.run_id, (int)lease->key.epoch, seq);
 }
 
 void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,

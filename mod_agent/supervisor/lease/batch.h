@@ -31,7 +31,7 @@
 #define AGENT_BATCH_MAX_LANES  ((apr_size_t)64 * 1024 * 1024)
 
 typedef enum agent_item_kind_t {
-    /* Not urgent: it is sent at the start of each run. */
+    /* The first event of each attempt: not urgent. */
     AGENT_ITEM_METADATA,
     AGENT_ITEM_EVENT,
     AGENT_ITEM_CHECKPOINT,
@@ -46,7 +46,7 @@ typedef struct agent_batch_run_t {
     /* Bytes of its lines as the runner sent them, newlines included. */
     apr_size_t line_bytes;
     bool has_end;
-    /* Its items were dropped. */
+    /* Its items were dropped: they are not sent. */
     bool is_dead;
     /* While a batch is split: where this run's items go. */
     struct agent_batch_t *part;
@@ -74,9 +74,11 @@ typedef struct agent_batch_t {
     /* Of one run, over the second connection; that run's id, not terminated. */
     bool is_lane;
     const char *lane_key;
+    /* No more items are added. */
     bool is_sealed;
     /* It is in flight. */
     bool is_sent;
+    /* Items of some run were dropped. */
     bool has_dead;
     /* Failures that were not transient. */
     int failures;
@@ -124,11 +126,11 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
 /* Takes a batch out of the queue and frees it. */
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch);
 
-/* Replaces each shared batch by a lane for each of its runs, and sends later
- * lines of runs with lanes after them. */
+/* Replaces each shared batch by a lane for each of its runs. Later lines of
+ * these runs go into their lanes too. */
 void agent_batch_split_all(agent_batch_queue_t *queue);
 
-/* Drops all: the worker's lease is lost. Nothing may be in flight. */
+/* Drops all batches: the worker's lease is lost. None may be in flight. */
 void agent_batch_clear(agent_batch_queue_t *queue);
 
 #endif

@@ -17,42 +17,42 @@ APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);
 typedef struct agent_credit_ring_t agent_credit_ring_t;
 
 /* Requests for credit of the runs of one runner, of one size class. */
-typedef struct agent_credit_turn_t {
-    /* In the ring of turns, while a run waits. */
-    APR_RING_ENTRY(agent_credit_turn_t) link;
+typedef struct agent_credit_class_t {
+    /* In the queue, while a run waits. */
+    APR_RING_ENTRY(agent_credit_class_t) link;
     /* Oldest first. */
     agent_credit_ring_t waiting;
-    /* Found in each step: the first lease that waits only for room in the
-     * lanes, and the bytes that all such leases requested. */
+    /* Found by agent_credit_step(): the first lease that waits only for room
+     * in the lanes, and the bytes that all such leases requested. */
     agent_lease_t *next;
     apr_size_t wanted;
     /* Credit that is not used yet. */
     apr_size_t granted;
     /* Incremented when credit lapses unused, decremented when it is used. */
     int lapses;
-} agent_credit_turn_t;
+} agent_credit_class_t;
 
-/* Lines of up to 1 MB, and longer ones: apart, so that a run with little output
- * does not wait for one with much. */
-#define AGENT_CREDIT_TURNS  2
-#define AGENT_CREDIT_MEDIUM ((apr_size_t)1024 * 1024)
+/* Lines of up to 1 MB take turns separately from longer ones, so that a run
+ * with little output does not wait for one with much. */
+#define AGENT_CREDIT_CLASSES 2
+#define AGENT_CREDIT_MEDIUM  ((apr_size_t)1024 * 1024)
 
 typedef struct agent_credit_t {
-    /* In its turn while wanted is not 0; in the ring of given credit while
+    /* In its class while wanted is not 0; in the ring of holders while
      * granted is not 0. */
     APR_RING_ENTRY(agent_lease_t) link;
-    agent_credit_turn_t *turn;
+    agent_credit_class_t *class;
     /* Requested; 0: the run does not wait. */
     apr_size_t wanted;
     /* Its runner is not read until this line, which came without credit, has
      * room: no `go` is sent. */
     bool has_line;
-    /* Reserved in the lanes, not after lapse_at; not after yield_at while a
-     * runner without credit waits for the room. */
+    /* Reserved in the lanes until lapse_at; until yield_at when a runner
+     * without credit waits for the room. */
     apr_size_t granted;
     apr_time_t lapse_at;
     apr_time_t yield_at;
-    /* Sent and not committed. */
+    /* Received from the runner and not committed. */
     apr_size_t unsaved;
     /* Requests since the run was cancelled. */
     int requests;

@@ -22,8 +22,8 @@ void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner)
     memset(group, 0, sizeof(*group));
     group->runner = runner;
     APR_RING_INIT(&group->leases, agent_lease_t, link);
-    for (int i = 0; i < AGENT_CREDIT_TURNS; i++) {
-        APR_RING_INIT(&group->turns[i].waiting, agent_lease_t, credit.link);
+    for (int i = 0; i < AGENT_CREDIT_CLASSES; i++) {
+        APR_RING_INIT(&group->classes[i].waiting, agent_lease_t, credit.link);
     }
 }
 
@@ -43,7 +43,6 @@ static void attach(agent_lease_table_t *table, agent_lease_t *lease,
                    agent_lease_group_t *group)
 {
     lease->group = group;
-    lease->runner = group->runner;
     APR_RING_INSERT_TAIL(&group->leases, lease, agent_lease_t, link);
     group->active++;
     table->waiting++;
@@ -82,31 +81,27 @@ bool agent_lease_waits(const agent_lease_t *lease)
 
 static void drop_if_over(agent_lease_table_t *table, agent_lease_t *lease)
 {
-    if (lease->state != AGENT_LEASE_GONE || lease->runner != NULL) {
+    if (lease->state != AGENT_LEASE_GONE || lease->group != NULL) {
         return;
     }
     apr_hash_set(table->by_key, &lease->key, sizeof(lease->key), NULL);
     APR_RING_INSERT_TAIL(&table->unused, lease, agent_lease_t, link);
 }
 
-/* Its start line is no longer awaited. */
-static void stop_waiting(agent_lease_table_t *table, const agent_lease_t *lease)
+/* Takes the lease out of the count of those that wait for their start line. */
+static void uncount_waiting(agent_lease_table_t *table,
+                            const agent_lease_t *lease)
 {
-    if (agent_lease_waits(lease) && lease->runner != NULL) {
+    if (agent_lease_waits(lease) && lease->group != NULL) {
         table->waiting--;
     }
 }
 
-static apr_time_t deadline_of(const agent_context_t *context,
-                              apr_int64_t limit_sec)
+static apr_time_t deadline_of(const agent_context_t *context)
 {
-    apr_interval_time_t own = apr_time_from_sec(limit_sec);
-    apr_interval_time_t all = context->config->run_timeout;
+    apr_interval_time_t limit = context->config->run_timeout;
 
-    if (own <= 0 || (all > 0 && all < own)) {
-        own = all;
-    }
-    return own > 0 ? context->now + own : AGENT_CLOCK_NEVER;
+    return limit > 0 ? context->now + limit : AGENT_CLOCK_NEVER;
 }
 
 /* Longer each time, so that a run that kills its runners only later can be
@@ -126,24 +121,23 @@ void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease)
 {
     const agent_context_t *context = table->context;
 
-    stop_waiting(table, lease);
+    uncount_waiting(table, lease);
     lease->is_started = true;
     lease->group->is_used = true;
     lease->group->started_bytes += lease->start_bytes;
-    lease->deadline = deadline_of(context, lease->limit_sec);
+    lease->deadline = deadline_of(context);
     lease->trial_end = context->now + trial_of(context, lease->times_cleared);
 }
 
 void agent_lease_detach(agent_lease_table_t *table, agent_lease_t *lease)
 {
     if (lease->group != NULL) {
-        stop_waiting(table, lease);
+        uncount_waiting(table, lease);
         APR_RING_REMOVE(lease, link);
         lease->group->active--;
         lease->group->started_bytes -= lease->is_started ? lease->start_bytes
                                                          : 0;
         lease->group = NULL;
-        lease->runner = NULL;
         drop_if_over(table, lease);
     }
 }
@@ -152,7 +146,7 @@ void agent_lease_set_state(agent_lease_table_t *table, agent_lease_t *lease,
                            agent_lease_state_t state)
 {
     if (lease->state == AGENT_LEASE_HELD && state != AGENT_LEASE_HELD) {
-        stop_waiting(table, lease);
+        uncount_waiting(table, lease);
         table->held--;
     }
     lease->state = state;
@@ -160,9 +154,9 @@ void agent_lease_set_state(agent_lease_table_t *table, agent_lease_t *lease,
 }
 
 void agent_lease_print(agent_buffer_t *items, const agent_lease_key_t *key,
-                       const char *account_id)
+                       const char *deployment_id)
 {
-    agent_buffer_print(items, "%s{\"a\":\"%s\",\"r\":\"%.36s\",\"e\":%d}",
-                       agent_buffer_length(items) > 0 ? "," : "[", account_id,
-                       key->run_id, (int)key->epoch);
+    agent_buffer_print(items, "%s{\"d\":\"%s\",\"r\":\"%.36s\",\"e\":%d}",
+                       agent_buffer_length(items) > 0 ? "," : "[",
+                       deployment_id, key->run_id, (int)key->epoch);
 }

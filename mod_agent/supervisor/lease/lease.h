@@ -4,7 +4,7 @@
  *
  * A lease has two sides that end independently: the database's (its end is
  * committed, or it is released or lost) and the runner's (it sends `end` or
- * dies). ../run_end.h decides.
+ * dies). ../run_end.h ends them.
  */
 #ifndef AGENT_SUPERVISOR_LEASE_H
 #define AGENT_SUPERVISOR_LEASE_H
@@ -43,9 +43,13 @@ typedef enum agent_lease_state_t {
 /* Why the runner was asked to end the run. */
 typedef enum agent_lease_cause_t {
     AGENT_CAUSE_NONE,
+    /* It was cancelled. */
     AGENT_CAUSE_REQUEST,
+    /* It exceeded its time limit. */
     AGENT_CAUSE_DEADLINE,
+    /* It is to continue under another lease: a drain, the end of a trial. */
     AGENT_CAUSE_DRAIN,
+    /* The lease is lost, or its output is not stored. */
     AGENT_CAUSE_LOST
 } agent_lease_cause_t;
 
@@ -55,51 +59,50 @@ typedef struct agent_lease_ring_t agent_lease_ring_t;
 typedef struct agent_lease_group_t {
     agent_runner_t *runner;
     agent_lease_ring_t leases;
-    /* Leases in the ring; bytes of the start lines that were handed over. */
+    /* Leases in the ring; bytes of their start lines that were handed over. */
     int active;
     apr_size_t started_bytes;
-    /* A start line was handed over. */
+    /* A start line was ever handed over. */
     bool is_used;
-    agent_credit_turn_t turns[AGENT_CREDIT_TURNS];
+    agent_credit_class_t classes[AGENT_CREDIT_CLASSES];
 } agent_lease_group_t;
 
 struct agent_lease_t {
     /* In its group's ring, or in the ring of unused leases. */
     APR_RING_ENTRY(agent_lease_t) link;
     agent_lease_key_t key;
-    char account_id[AGENT_UUID_SIZE];
+    char deployment_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     int attempt;
+    /* Number of its graph (runner/graphs.h). */
+    int graph;
     /* Length of its start line, an estimate until it is started; failures to
      * compose this line alone. */
     apr_size_t start_bytes;
     int start_failures;
-    /* The statement in flight composes that line; the runner was given it. */
+    /* The statement in flight composes the line; the runner was given it. */
     bool is_start_sent;
     bool is_started;
-    /* Runs that may share its next runner: 0: as many as before;
-     * AGENT_SHARED_BY_ANY: it is no longer a suspect. */
+    /* How many runs may share its next runner. 0: as many as before;
+     * AGENT_SHARED_BY_ANY: any number, since it is no longer a suspect. */
     int next_max_shared;
     /* Trials that it has passed (runner/trial.h). */
     int times_cleared;
-    /* Its time limit in seconds; 0: only AgentRunTimeout applies. */
-    apr_int64_t limit_sec;
     /* The database refused its output once. */
     bool is_refused;
     agent_lease_state_t state;
     agent_lease_cause_t cause;
-    /* Both NULL once the runner's side has ended. */
-    agent_runner_t *runner;
+    /* Of its runner; NULL once the runner's side has ended. */
     agent_lease_group_t *group;
     /* Number of the next event; last number known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
     agent_credit_t credit;
-    /* Times of core/clock.h, or AGENT_CLOCK_NEVER. A suspect can be cleared. */
+    /* When a suspect can be cleared (core/clock.h, or AGENT_CLOCK_NEVER). */
     apr_time_t trial_end;
-    /* The run exceeds its time limit. */
+    /* When the run exceeds AgentRunTimeout. */
     apr_time_t deadline;
-    /* A run that was asked to end must have ended. */
+    /* When a run that was asked to end must have ended. */
     apr_time_t grace_at;
 };
 
@@ -108,8 +111,7 @@ typedef struct agent_lease_table_t {
     apr_hash_t *by_key;
     /* Memory of ended leases, used again. */
     agent_lease_ring_t unused;
-    /* Leases in state HELD, and those among them that wait for their start
-     * line. */
+    /* HELD leases, and those of them that wait for their start line. */
     int held;
     int waiting;
 } agent_lease_table_t;
@@ -119,12 +121,12 @@ void agent_lease_init(agent_lease_table_t *table,
 
 void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner);
 
-/* A new lease, HELD, of that group (may be NULL). */
+/* Adds a lease, HELD. group: that of its runner, or NULL. */
 agent_lease_t *agent_lease_add(agent_lease_table_t *table,
                                const agent_lease_key_t *key,
                                agent_lease_group_t *group);
 
-/* NULL when there is no such lease. */
+/* NULL: there is none. */
 agent_lease_t *agent_lease_find(const agent_lease_table_t *table,
                                 const agent_lease_key_t *key);
 
@@ -135,13 +137,14 @@ bool agent_lease_waits(const agent_lease_t *lease);
 void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease);
 
 /* End the runner's side; set the state of the database's side. The lease is
- * freed when both have ended. */
+ * freed when the runner's side has ended and it is GONE. */
 void agent_lease_detach(agent_lease_table_t *table, agent_lease_t *lease);
 void agent_lease_set_state(agent_lease_table_t *table, agent_lease_t *lease,
                            agent_lease_state_t state);
 
-/* Appends a lease to the JSON array of a statement, but no closing bracket. */
+/* Appends a lease to a JSON array for a statement; items is empty before the
+ * first one. The caller appends the closing bracket. */
 void agent_lease_print(agent_buffer_t *items, const agent_lease_key_t *key,
-                       const char *account_id);
+                       const char *deployment_id);
 
 #endif

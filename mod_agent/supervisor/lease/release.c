@@ -36,7 +36,7 @@ static agent_release_t *add_release(agent_release_queue_t *queue,
     }
     memset(release, 0, sizeof(*release));
     release->key = lease->key;
-    memcpy(release->account_id, lease->account_id, AGENT_UUID_SIZE);
+    memcpy(release->deployment_id, lease->deployment_id, AGENT_UUID_SIZE);
     release->reason = reason;
     APR_RING_INSERT_TAIL(&queue->waiting, release, agent_release_t, link);
     return release;

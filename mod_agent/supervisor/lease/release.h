@@ -13,10 +13,10 @@
 typedef struct agent_release_t {
     APR_RING_ENTRY(agent_release_t) link;
     agent_lease_key_t key;
-    char account_id[AGENT_UUID_SIZE];
-    /* Its attempt counts. */
+    char deployment_id[AGENT_UUID_SIZE];
+    /* Whether the attempt counts. */
     bool is_counted;
-    /* As the lease's next_max_shared. */
+    /* The lease's next_max_shared. */
     int max_shared;
     const char *reason;
     /* Not NULL: the run is not requeued but ends in error, with this code and
@@ -24,7 +24,9 @@ typedef struct agent_release_t {
     const char *error;
     /* Failures of a statement with this release alone. */
     int failures;
+    /* Not sent again before (core/clock.h). */
     apr_time_t retry_at;
+    /* It is in flight. */
     bool is_sent;
 } agent_release_t;
 
@@ -35,7 +37,7 @@ typedef struct agent_release_queue_t {
     const agent_context_t *context;
     agent_release_ring_t waiting;
     agent_release_ring_t unused;
-    /* Runs of the next statement; those of the one in flight. */
+    /* Runs that one statement may release, and those of the one in flight. */
     agent_limit_t limit;
     int in_flight;
 } agent_release_queue_t;
@@ -43,7 +45,8 @@ typedef struct agent_release_queue_t {
 void agent_release_init(agent_release_queue_t *queue,
                         const agent_context_t *context);
 
-/* Requeues the run of the lease; counted: as an attempt. reason: a constant. */
+/* Requeues the run of the lease. counted: whether the attempt counts; reason: a
+ * constant. */
 void agent_release_add(agent_release_queue_t *queue, const agent_lease_t *lease,
                        bool counted, const char *reason);
 
@@ -58,7 +61,8 @@ bool agent_release_is_empty(const agent_release_queue_t *queue);
 void agent_release_remove(agent_release_queue_t *queue,
                           agent_release_t *release);
 
-/* Drops all: the worker's lease is lost, others have released the runs. */
+/* Drops all releases: this worker is dead, or is about to be marked dead, which
+ * releases its runs. */
 void agent_release_clear(agent_release_queue_t *queue);
 
 #endif

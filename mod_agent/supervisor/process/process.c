@@ -72,8 +72,7 @@ static void open_null(void)
     }
 }
 
-/* The listing includes the directory's own descriptor, which closedir() closes.
- */
+/* Skips the descriptor of the listing, which closedir() closes. */
 static bool close_listed(unsigned first, unsigned last)
 {
     DIR *directory = opendir("/proc/self/fd");
@@ -240,7 +239,7 @@ bool agent_process_is_gone(const char *own_boot, const char *boot, pid_t pid,
         return true;
     }
     if (strcmp(own_boot, boot) != 0) {
-        /* Another container of this host, with pids of its own. */
+        /* A container of this host, whose processes cannot be seen here. */
         return false;
     }
     if (kill(pid, 0) != 0 && errno == ESRCH) {

@@ -26,8 +26,8 @@ void agent_process_reset_signals(void);
  */
 int agent_process_signal_fd(const int *signals);
 
-/* A build with a sanitizer takes several times the memory, and most of the
- * address space. */
+/* Whether this build has a sanitizer, which takes several times the memory and
+ * most of the address space. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define AGENT_PROCESS_IS_SANITIZED 1
 #else
@@ -63,14 +63,16 @@ void agent_process_name(const char *name);
  */
 bool agent_process_boot_id(char out[AGENT_PROCESS_BOOT_SIZE]);
 
-/* Field 22 of /proc/PID/stat: clock ticks from boot to start; -1: unknown. */
+/* When a process started: clock ticks since boot (field 22 of /proc/PID/stat);
+ * -1: unknown. */
 apr_int64_t agent_process_start_time(pid_t pid);
 
 /* Resident memory of a process in bytes; -1: unknown. Needs no privilege, even
  * for a process that is not dumpable. */
 apr_int64_t agent_process_resident(pid_t pid);
 
-/* Whether two boot ids are of the same boot of the same machine. */
+/* Whether two boot ids are of the same boot of one machine, in any pid name
+ * space. */
 bool agent_process_same_boot(const char *one, const char *other);
 
 /*

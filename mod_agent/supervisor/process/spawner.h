@@ -39,18 +39,18 @@ typedef struct agent_spawner_t {
     pid_t pid;
 } agent_spawner_t;
 
-/* Forks the spawner; called before privileges are dropped. */
+/* Opens the runner's program and forks the spawner; called before privileges
+ * are dropped. */
 apr_status_t agent_spawner_start(agent_spawner_t *spawner,
                                  const agent_supervisor_config_t *config);
 
-/*
- * Requests a runner with that id; fds are copied. STARTED or REFUSED follows.
- */
+/* Requests a runner with that id. The spawner gets copies of fds. STARTED or
+ * REFUSED follows. */
 apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
                                  apr_uint32_t id,
                                  const int fds[AGENT_SPAWNER_FDS]);
 
-/* Signals the runner and the processes of its group, if it still runs. */
+/* Signals the runner and its process group, if it still runs. */
 apr_status_t agent_spawner_kill(const agent_spawner_t *spawner, apr_uint32_t id,
                                 int number);
 

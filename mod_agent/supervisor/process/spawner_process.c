@@ -215,8 +215,7 @@ void agent_spawner_serve(int fd, int runner_fd,
         _exit(1);
     }
     agent_process_reset_signals();
-    /* The spawner ends only with the supervisor: signals are read and ignored.
-     */
+    /* It ends only with the supervisor: signals are read and ignored. */
     s.signal_fd = agent_process_signal_fd(signals);
     fds[0] = (struct pollfd){.fd = fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = s.signal_fd, .events = POLLIN};

@@ -4,16 +4,17 @@
 
 #include "protocol.h"
 
-/* Credit lapses after timing.credit, or after this time when it takes the room
- * that a runner without credit waits for: long enough for a line of 8 MB on a
- * busy machine. Both are halved for each credit that was not used before. */
+/* Credit lapses after timing.credit, or after this time when a runner without
+ * credit waits for its room: long enough for a line of 8 MB on a busy machine.
+ * Both are halved for each credit that was not used before. */
 #define YIELD_TIME  apr_time_from_sec(2)
 #define MAX_HALVING 6
-/* After a `pong`: the lines of a runner that was stopped follow its input. */
+/* Time after a `pong` for the lines that follow it: a runner that was stopped
+ * reads its input first. */
 #define ANSWER_TIME apr_time_from_sec(1)
-/* The loop turns each second. A longer time, in which this process was stopped,
- * is not counted. */
-#define LONGEST_TURN apr_time_from_sec(2)
+/* An iteration of the loop begins at least each second. After a longer one this
+ * process was stopped, and the time is not counted. */
+#define LONGEST_ITERATION apr_time_from_sec(2)
 
 void agent_credit_init(agent_credit_queue_t *queue,
                        const agent_context_t *context,
@@ -23,8 +24,8 @@ void agent_credit_init(agent_credit_queue_t *queue,
     queue->context = context;
     queue->batches = batches;
     queue->runners = runners;
-    APR_RING_INIT(&queue->turns, agent_credit_turn_t, link);
-    APR_RING_INIT(&queue->given, agent_lease_t, credit.link);
+    APR_RING_INIT(&queue->classes, agent_credit_class_t, link);
+    APR_RING_INIT(&queue->holders, agent_lease_t, credit.link);
 }
 
 apr_size_t agent_credit_used(const agent_credit_queue_t *queue)
@@ -36,8 +37,8 @@ apr_size_t agent_credit_wanted(const agent_lease_group_t *group)
 {
     apr_size_t bytes = 0;
 
-    for (int i = 0; i < AGENT_CREDIT_TURNS; i++) {
-        bytes += group->turns[i].wanted;
+    for (int i = 0; i < AGENT_CREDIT_CLASSES; i++) {
+        bytes += group->classes[i].wanted;
     }
     return bytes;
 }
@@ -47,8 +48,8 @@ apr_size_t agent_credit_load(const agent_credit_queue_t *queue,
 {
     apr_size_t bytes = queue->batches->lane_bytes;
 
-    for (int i = 0; i < AGENT_CREDIT_TURNS; i++) {
-        bytes += group->turns[i].wanted + group->turns[i].granted;
+    for (int i = 0; i < AGENT_CREDIT_CLASSES; i++) {
+        bytes += group->classes[i].wanted + group->classes[i].granted;
     }
     return bytes;
 }
@@ -59,8 +60,8 @@ bool agent_credit_has_room(const agent_credit_queue_t *queue)
         && agent_credit_used(queue) < AGENT_BATCH_MAX_LANES;
 }
 
-bool agent_credit_takes(const agent_credit_queue_t *queue,
-                        const agent_lease_t *lease, apr_size_t length)
+bool agent_credit_allows(const agent_credit_queue_t *queue,
+                         const agent_lease_t *lease, apr_size_t length)
 {
     if (length < lease->credit.granted) {
         return true;
@@ -80,7 +81,7 @@ void agent_credit_save(agent_lease_t *lease, apr_size_t bytes)
 
 /* ---- waiting ---- */
 
-/* Whether it requested credit for a line that goes into a lane. */
+/* Whether it waits with a line that goes into a lane. */
 static bool needs_room(const agent_lease_t *lease)
 {
     return lease->credit.wanted > AGENT_BATCH_LONG_LINE + 1;
@@ -90,25 +91,26 @@ static void start_waiting(agent_credit_queue_t *queue, agent_lease_t *lease,
                           apr_size_t bytes)
 {
     int size = bytes > AGENT_CREDIT_MEDIUM ? 1 : 0;
-    agent_credit_turn_t *turn = &lease->group->turns[size];
+    agent_credit_class_t *class = &lease->group->classes[size];
 
-    if (APR_RING_EMPTY(&turn->waiting, agent_lease_t, credit.link)) {
-        APR_RING_INSERT_TAIL(&queue->turns, turn, agent_credit_turn_t, link);
+    if (APR_RING_EMPTY(&class->waiting, agent_lease_t, credit.link)) {
+        APR_RING_INSERT_TAIL(&queue->classes, class, agent_credit_class_t,
+                             link);
     }
-    lease->credit.turn = turn;
+    lease->credit.class = class;
     lease->credit.wanted = bytes;
-    APR_RING_INSERT_TAIL(&turn->waiting, lease, agent_lease_t, credit.link);
+    APR_RING_INSERT_TAIL(&class->waiting, lease, agent_lease_t, credit.link);
 }
 
 static void stop_waiting(agent_lease_t *lease)
 {
-    agent_credit_turn_t *turn = lease->credit.turn;
+    agent_credit_class_t *class = lease->credit.class;
 
     APR_RING_REMOVE(lease, credit.link);
     lease->credit.wanted = 0;
-    if (APR_RING_EMPTY(&turn->waiting, agent_lease_t, credit.link)) {
-        APR_RING_REMOVE(turn, link);
-        turn->wanted = 0;
+    if (APR_RING_EMPTY(&class->waiting, agent_lease_t, credit.link)) {
+        APR_RING_REMOVE(class, link);
+        class->wanted = 0;
     }
 }
 
@@ -120,30 +122,30 @@ static void expect_lapse(agent_credit_queue_t *queue, apr_time_t at)
 static void start_lapse(const agent_credit_queue_t *queue, agent_lease_t *lease)
 {
     const agent_context_t *context = queue->context;
-    int lapses = lease->credit.turn->lapses;
+    int lapses = lease->credit.class->lapses;
 
     lease->credit.lapse_at = context->now + (context->timing.credit >> lapses);
     lease->credit.yield_at = context->now + (YIELD_TIME >> lapses);
 }
 
-static void give(agent_credit_queue_t *queue, agent_lease_t *lease,
-                 apr_size_t bytes)
+static void grant(agent_credit_queue_t *queue, agent_lease_t *lease,
+                  apr_size_t bytes)
 {
-    agent_credit_turn_t *turn = lease->credit.turn;
+    agent_credit_class_t *class = lease->credit.class;
 
     lease->credit.granted = bytes;
     start_lapse(queue, lease);
     expect_lapse(queue, lease->credit.lapse_at);
-    turn->granted += bytes;
+    class->granted += bytes;
     queue->granted += bytes;
-    APR_RING_INSERT_TAIL(&queue->given, lease, agent_lease_t, credit.link);
+    APR_RING_INSERT_TAIL(&queue->holders, lease, agent_lease_t, credit.link);
 }
 
 static void use(agent_credit_queue_t *queue, agent_lease_t *lease,
                 apr_size_t bytes)
 {
     lease->credit.granted -= bytes;
-    lease->credit.turn->granted -= bytes;
+    lease->credit.class->granted -= bytes;
     queue->granted -= bytes;
     if (lease->credit.granted == 0) {
         APR_RING_REMOVE(lease, credit.link);
@@ -157,19 +159,19 @@ static void take_back(agent_credit_queue_t *queue, agent_lease_t *lease)
     }
 }
 
-/* Credit counts as used when less than a long line of it is left. */
+/* Credit counts as used when what is left of it is less than a long line. */
 static void lapse(agent_credit_queue_t *queue, agent_lease_t *lease)
 {
-    agent_credit_turn_t *turn = lease->credit.turn;
+    agent_credit_class_t *class = lease->credit.class;
 
     if (lease->credit.granted > AGENT_BATCH_LONG_LINE
-        && turn->lapses < MAX_HALVING) {
-        turn->lapses++;
+        && class->lapses < MAX_HALVING) {
+        class->lapses++;
     }
     take_back(queue, lease);
 }
 
-/* Its line no longer waits for room. */
+/* The line that came without credit no longer waits. */
 static void forget_line(agent_lease_t *lease)
 {
     if (lease->credit.has_line && lease->credit.wanted > 0) {
@@ -199,24 +201,24 @@ void agent_credit_spend(agent_credit_queue_t *queue, agent_lease_t *lease,
         use(queue, lease, bytes);
         return;
     }
-    lease->credit.turn->lapses -= lease->credit.turn->lapses > 0;
+    lease->credit.class->lapses -= lease->credit.class->lapses > 0;
     take_back(queue, lease);
 }
 
 static void write_go(agent_lease_t *lease)
 {
-    agent_runner_t *runner = lease->runner;
+    agent_runner_t *runner = lease->group->runner;
 
     agent_protocol_go(&runner->input, &lease->key);
     lease->credit.go_end = runner->written
         + agent_buffer_length(&runner->input);
 }
 
-bool agent_credit_ask(agent_credit_queue_t *queue, agent_lease_t *lease,
-                      apr_size_t bytes)
+bool agent_credit_request(agent_credit_queue_t *queue, agent_lease_t *lease,
+                          apr_size_t bytes)
 {
     if (lease->credit.wanted > 0
-        || lease->credit.go_end > lease->runner->written) {
+        || lease->credit.go_end > lease->group->runner->written) {
         return false;
     }
     lapse(queue, lease);
@@ -252,14 +254,14 @@ void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease)
     }
 }
 
-/* ---- each turn of the loop ---- */
+/* ---- each iteration of the loop ---- */
 
 /* Whether the credit cannot be used: its runner was killed, or is not read
  * because a line of another run waits, perhaps for the room of this credit. */
 static bool is_out_of_use(const agent_lease_t *lease)
 {
-    return lease->runner->state >= AGENT_RUNNER_KILLED
-        || (lease->runner->is_held && !lease->credit.has_line);
+    return lease->group->runner->state >= AGENT_RUNNER_KILLED
+        || (lease->group->runner->is_held && !lease->credit.has_line);
 }
 
 /* Credit lapses when the runner has been read, so a line that was sent in time
@@ -267,7 +269,7 @@ static bool is_out_of_use(const agent_lease_t *lease)
 static void move_lapse(const agent_credit_queue_t *queue, agent_lease_t *lease,
                        apr_interval_time_t missed)
 {
-    const agent_runner_t *runner = lease->runner;
+    const agent_runner_t *runner = lease->group->runner;
     apr_time_t answered = queue->context->now + ANSWER_TIME;
 
     lease->credit.lapse_at += missed;
@@ -284,7 +286,7 @@ static void move_lapse(const agent_credit_queue_t *queue, agent_lease_t *lease,
 static void lapse_all(agent_credit_queue_t *queue)
 {
     apr_time_t now = queue->context->now;
-    apr_interval_time_t missed = now - queue->stepped_at > LONGEST_TURN
+    apr_interval_time_t missed = now - queue->stepped_at > LONGEST_ITERATION
         ? now - queue->stepped_at
         : 0;
     agent_lease_t *lease;
@@ -292,7 +294,8 @@ static void lapse_all(agent_credit_queue_t *queue)
 
     queue->stepped_at = now;
     queue->lapse_at = AGENT_CLOCK_NEVER;
-    AGENT_RING_EACH_SAFE(lease, next, &queue->given, agent_lease_t, credit.link)
+    AGENT_RING_EACH_SAFE(lease, next, &queue->holders, agent_lease_t,
+                         credit.link)
     {
         move_lapse(queue, lease, missed);
         if (is_out_of_use(lease)) {
@@ -313,7 +316,7 @@ static void send_go(agent_credit_queue_t *queue, agent_lease_t *lease)
 
     stop_waiting(lease);
     if (bytes > 0) {
-        give(queue, lease, bytes);
+        grant(queue, lease, bytes);
     }
     if (!lease->credit.has_line) {
         write_go(lease);
@@ -324,32 +327,33 @@ static void send_go(agent_credit_queue_t *queue, agent_lease_t *lease)
 static bool is_saved(const agent_lease_t *lease)
 {
     return lease->credit.unsaved <= AGENT_CREDIT_UNSAVED
-        && lease->runner->state < AGENT_RUNNER_KILLED;
+        && lease->group->runner->state < AGENT_RUNNER_KILLED;
 }
 
 /* Whether it waits only for room in the lanes. */
 static bool waits_for_room(const agent_lease_t *lease)
 {
     return needs_room(lease) && is_saved(lease)
-        && (!lease->runner->is_held || lease->credit.has_line);
+        && (!lease->group->runner->is_held || lease->credit.has_line);
 }
 
-/* Finds the leases of a turn that wait for room; sends `go` to others that may
- * continue. */
-static void begin_turn(agent_credit_queue_t *queue, agent_credit_turn_t *turn)
+/* Finds the first lease of a class that waits for room, and the bytes that all
+ * such leases want; sends `go` to the others that may continue. */
+static void prepare_class(agent_credit_queue_t *queue,
+                          agent_credit_class_t *class)
 {
     bool is_full = agent_batch_is_full(queue->batches);
     agent_lease_t *lease;
     agent_lease_t *next;
 
-    turn->next = NULL;
-    turn->wanted = 0;
-    AGENT_RING_EACH_SAFE(lease, next, &turn->waiting, agent_lease_t,
+    class->next = NULL;
+    class->wanted = 0;
+    AGENT_RING_EACH_SAFE(lease, next, &class->waiting, agent_lease_t,
                          credit.link)
     {
         if (waits_for_room(lease)) {
-            turn->next = turn->next != NULL ? turn->next : lease;
-            turn->wanted += lease->credit.wanted;
+            class->next = class->next != NULL ? class->next : lease;
+            class->wanted += lease->credit.wanted;
         }
         else if (!is_full && !needs_room(lease) && is_saved(lease)) {
             send_go(queue, lease);
@@ -357,38 +361,38 @@ static void begin_turn(agent_credit_queue_t *queue, agent_credit_turn_t *turn)
     }
 }
 
-/* Whether the next lease of the turn may have credit: always while the turn has
- * none, else up to a third of the room that others leave. */
+/* Whether the next lease of the class may have credit: always while the class
+ * has none, else up to a third of the room that the others leave. */
 static bool has_share(const agent_credit_queue_t *queue,
-                      const agent_credit_turn_t *turn)
+                      const agent_credit_class_t *class)
 {
-    apr_size_t bytes = turn->next->credit.wanted;
+    apr_size_t bytes = class->next->credit.wanted;
     apr_size_t used = agent_credit_used(queue) + bytes;
 
-    return turn->granted == 0
+    return class->granted == 0
         || (used < AGENT_BATCH_MAX_LANES
-            && turn->granted + bytes <= (AGENT_BATCH_MAX_LANES - used) / 2);
+            && class->granted + bytes <= (AGENT_BATCH_MAX_LANES - used) / 2);
 }
 
-static agent_credit_turn_t *find_turn(const agent_credit_queue_t *queue)
+static agent_credit_class_t *find_class(const agent_credit_queue_t *queue)
 {
-    agent_credit_turn_t *turn;
+    agent_credit_class_t *class;
 
-    AGENT_RING_EACH(turn, &queue->turns, agent_credit_turn_t, link)
+    AGENT_RING_EACH(class, &queue->classes, agent_credit_class_t, link)
     {
-        if (turn->next != NULL && has_share(queue, turn)) {
-            return turn;
+        if (class->next != NULL && has_share(queue, class)) {
+            return class;
         }
     }
     return NULL;
 }
 
-static agent_lease_t *find_next(const agent_credit_turn_t *turn)
+static agent_lease_t *find_next(const agent_credit_class_t *class)
 {
-    agent_lease_t *lease = turn->next;
+    agent_lease_t *lease = class->next;
 
     while ((lease = APR_RING_NEXT(lease, credit.link))
-           != APR_RING_SENTINEL(&turn->waiting, agent_lease_t, credit.link)) {
+           != APR_RING_SENTINEL(&class->waiting, agent_lease_t, credit.link)) {
         if (waits_for_room(lease)) {
             return lease;
         }
@@ -396,14 +400,14 @@ static agent_lease_t *find_next(const agent_credit_turn_t *turn)
     return NULL;
 }
 
-static void serve(agent_credit_queue_t *queue, agent_credit_turn_t *turn)
+static void serve(agent_credit_queue_t *queue, agent_credit_class_t *class)
 {
-    agent_lease_t *lease = turn->next;
+    agent_lease_t *lease = class->next;
 
-    turn->next = find_next(turn);
-    turn->wanted -= lease->credit.wanted;
-    APR_RING_REMOVE(turn, link);
-    APR_RING_INSERT_TAIL(&queue->turns, turn, agent_credit_turn_t, link);
+    class->next = find_next(class);
+    class->wanted -= lease->credit.wanted;
+    APR_RING_REMOVE(class, link);
+    APR_RING_INSERT_TAIL(&queue->classes, class, agent_credit_class_t, link);
     send_go(queue, lease);
 }
 
@@ -412,14 +416,15 @@ static bool fits(const agent_credit_queue_t *queue, apr_size_t bytes)
     return agent_credit_used(queue) + bytes <= AGENT_BATCH_MAX_LANES;
 }
 
-/* A runner without credit waits for room: takes back credit that was not used
- * in time, oldest first. */
+/* Makes room for a runner without credit: lets credit lapse that was not used
+ * within YIELD_TIME, oldest first. */
 static void reclaim(agent_credit_queue_t *queue, apr_size_t bytes)
 {
     agent_lease_t *lease;
     agent_lease_t *next;
 
-    AGENT_RING_EACH_SAFE(lease, next, &queue->given, agent_lease_t, credit.link)
+    AGENT_RING_EACH_SAFE(lease, next, &queue->holders, agent_lease_t,
+                         credit.link)
     {
         if (fits(queue, bytes)) {
             return;
@@ -433,12 +438,12 @@ static void reclaim(agent_credit_queue_t *queue, apr_size_t bytes)
     }
 }
 
-static void give_room(agent_credit_queue_t *queue)
+static void grant_room(agent_credit_queue_t *queue)
 {
-    agent_credit_turn_t *turn;
+    agent_credit_class_t *class;
 
-    while ((turn = find_turn(queue)) != NULL) {
-        apr_size_t bytes = turn->next->credit.wanted;
+    while ((class = find_class(queue)) != NULL) {
+        apr_size_t bytes = class->next->credit.wanted;
 
         if (queue->batches->lane_bytes + bytes <= AGENT_BATCH_MAX_LANES) {
             reclaim(queue, bytes);
@@ -447,23 +452,24 @@ static void give_room(agent_credit_queue_t *queue)
             queue->is_room_taken = true;
             return;
         }
-        serve(queue, turn);
+        serve(queue, class);
     }
 }
 
 apr_time_t agent_credit_step(agent_credit_queue_t *queue)
 {
-    agent_credit_turn_t *turn;
-    agent_credit_turn_t *next;
+    agent_credit_class_t *class;
+    agent_credit_class_t *next;
 
     lapse_all(queue);
     queue->is_room_taken = false;
-    AGENT_RING_EACH_SAFE(turn, next, &queue->turns, agent_credit_turn_t, link)
+    AGENT_RING_EACH_SAFE(class, next, &queue->classes, agent_credit_class_t,
+                         link)
     {
-        begin_turn(queue, turn);
+        prepare_class(queue, class);
     }
     if (!agent_batch_is_full(queue->batches)) {
-        give_room(queue);
+        grant_room(queue);
     }
     return queue->lapse_at;
 }

@@ -6,10 +6,10 @@
 #include "../runs.h"
 #include "leave.h"
 
-/* The runner did not end a run that it was asked to end. */
+/* grace_at has passed: ends the run without its runner, which is replaced. */
 static void give_up_waiting(agent_runs_t *runs, agent_lease_t *lease)
 {
-    agent_runner_t *runner = lease->runner;
+    agent_runner_t *runner = lease->group->runner;
 
     lease->grace_at = AGENT_CLOCK_NEVER;
     agent_report_write(runs->context, AGENT_LOG_WARNING, "AGT0342", 0,
@@ -37,7 +37,7 @@ static void check_lease(const agent_runner_table_t *table, agent_runs_t *runs,
     if (lease->grace_at != AGENT_CLOCK_NEVER
         && ((lease->credit.wanted > 0
              && lease->credit.requests <= AGENT_CREDIT_LAST_REQUESTS)
-            || !agent_runner_may_answer(table, lease->runner))) {
+            || !agent_runner_may_answer(table, lease->group->runner))) {
         lease->grace_at = now + runs->context->timing.cancel_grace;
     }
     else if (lease->grace_at <= now) {

@@ -5,7 +5,10 @@
 
 #include "runner.h"
 
-/* Called each second. */
+/* Called each second: cancels runs whose time limit has passed, and replaces
+ * runners that did not end a run within cancel_grace. That time starts again
+ * while the runner is stopped or not read, or the run waits for credit (at most
+ * AGENT_CREDIT_LAST_REQUESTS times). */
 void agent_runner_tick_deadlines(const agent_runner_table_t *table,
                                  agent_runs_t *runs);
 

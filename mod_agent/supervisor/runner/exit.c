@@ -19,7 +19,7 @@ static int group_size(int suspects)
     return (suspects + 3) / 4;
 }
 
-/* Counts runs that were started, in any state: each may be the cause. */
+/* Counts the runs that were started, in any state: each may be the cause. */
 static int count_started(const agent_runner_t *runner)
 {
     const agent_lease_t *lease;
@@ -99,10 +99,10 @@ static void describe_status(char *text, size_t size, int status)
 }
 
 /*
- * Whether the next runner is started later because of this one. A runner for
- * suspects is expected to die of its runs; only one that has executed none is a
- * failure: its runs are requeued uncounted, and would be claimed for a new
- * runner without a pause.
+ * Delays the next runner if this one failed to start, and ends the delays if it
+ * lived long enough. A runner for suspects is expected to die of its runs; only
+ * one that has executed none is a failure: its runs are requeued uncounted, and
+ * would be claimed for a new runner without a pause.
  */
 static void adjust_pause(agent_runner_table_t *table,
                          const agent_runner_t *runner)
@@ -121,7 +121,8 @@ static void adjust_pause(agent_runner_table_t *table,
 static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        int status)
 {
-    bool wanted = runner->loss != AGENT_LOSS_COUNTED || runner->max_shared > 0;
+    bool is_expected = runner->loss != AGENT_LOSS_COUNTED
+        || runner->max_shared > 0;
     char how[64];
 
     if (runner->state == AGENT_RUNNER_DEAD) {
@@ -130,7 +131,8 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
     /* It may have sent `end` before it ended. */
     agent_runner_read_rest(io, runner);
     describe_status(how, sizeof(how), status);
-    agent_report_write(io->context, wanted ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
+    agent_report_write(io->context,
+                       is_expected ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
                        "AGT0331", 0, "runner %d ended (%s) with %d runs",
                        (int)runner->pid, how, runner->group.active);
     agent_runner_release_runs(io->runs, runner);

@@ -5,19 +5,21 @@
 
 #include "io.h"
 
-/* Handles all updates of the spawner: runners started, refused, ended. False
- * when the spawner itself has ended. */
+/* Handles all updates of the spawner: runners that were started, were refused
+ * or have ended. Returns false when the spawner itself has ended. */
 bool agent_runner_take_updates(agent_runner_io_t *io);
 
 /*
- * Requeues the runs of a runner that is no longer read. With
- * AGENT_LOSS_COUNTED, the attempt of a run counts if the runner executed only
- * that one. Several runs are suspects: they are tried again, uncounted, a
- * quarter of them together, until one is alone.
+ * Takes the runs from a runner that is no longer read, and requeues them as
+ * runner->loss says. With AGENT_LOSS_COUNTED, the attempt of a run counts if
+ * the runner executed only that one. Several runs become suspects: they are
+ * tried again, uncounted, in groups of a quarter, until one is alone. A run
+ * that exceeded its time limit ends as timeout.
  */
 void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner);
 
-/* Kills all runners; their runs are treated as `loss` says at once. */
+/* Kills all runners; their runs are treated as `loss` says at once, not when
+ * the runners have ended. reason: a constant. */
 void agent_runner_kill_all(agent_runner_table_t *table, agent_runs_t *runs,
                            agent_loss_t loss, const char *reason);
 

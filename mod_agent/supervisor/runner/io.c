@@ -12,10 +12,11 @@
 #include "log.h"
 #include "protocol.h"
 
-/* Bytes of one read: a runner must not delay the others. */
+/* Bytes of one read, few enough that a runner does not delay the others. */
 #define READ_SIZE ((apr_size_t)256 * 1024)
 #define LOG_SIZE  4096
-/* Reads of each pipe of a runner that has ended. */
+/* Reads of each pipe of a runner that has ended: more than a pipe holds, but
+ * not without end, since a child of the runner may still write. */
 #define MAX_LAST_READS 64
 
 static void hold(agent_runner_io_t *io, agent_runner_t *runner)
@@ -23,8 +24,8 @@ static void hold(agent_runner_io_t *io, agent_runner_t *runner)
     runner->is_held = true;
     agent_report_repeat(
         io->context, AGENT_LOG_WARNING, "AGT0354", 0,
-        "%d KB of output wait for the database, credit for %d KB is given: "
-        "runner %d sent a line for which it has no credit (want) and is not "
+        "%d KB of output wait for the database, credit for %d KB is granted: "
+        "runner %d sent a line for which it has no credit and is not "
         "read until there is room",
         (int)((io->runs->batches.shared_bytes + io->runs->batches.lane_bytes)
               / 1024),
@@ -90,10 +91,8 @@ static bool read_output(agent_runner_io_t *io, agent_runner_t *runner,
     return false;
 }
 
-/*
- * The end of its output is the end of the runner, whether it exits or not: a
- * kill changes nothing for a process that is exiting.
- */
+/* A runner that has closed its output is killed: if it is exiting already, that
+ * changes nothing. */
 static void on_output(void *part, void *item)
 {
     agent_runner_io_t *io = part;
@@ -125,7 +124,8 @@ static void on_input(void *part, void *item)
         runner->written += (apr_uint64_t)put;
     }
     else if (put < 0 && errno != EAGAIN && errno != EINTR) {
-        /* It has closed its input: it is about to end, or will miss a ping. */
+        /* It has closed its input: it is about to exit, or will not answer the
+         * next ping. */
         close(runner->in_fd);
         runner->in_fd = -1;
     }
@@ -162,8 +162,6 @@ void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner)
 {
     runner->is_held = false;
     split_lines(io, runner, true);
-    /* No more than the pipes hold now: a child of the runner may write for
-     * ever. */
     for (int i = 0; i < MAX_LAST_READS && read_output(io, runner, true); i++) {
     }
     for (int i = 0; i < MAX_LAST_READS && read_log(io, runner); i++) {

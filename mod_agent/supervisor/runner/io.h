@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pipes of runners: non-blocking, and read only while there is room for
- * output. */
+ * their output. */
 #ifndef AGENT_SUPERVISOR_RUNNER_IO_H
 #define AGENT_SUPERVISOR_RUNNER_IO_H
 
@@ -16,6 +16,8 @@ typedef struct agent_runner_io_t {
     /* A claim is due when a runner becomes ready. */
     agent_schedule_t *schedule;
     agent_poll_t *poll;
+    /* Takes the graphs that runners report. */
+    agent_graph_table_t *graphs;
 } agent_runner_io_t;
 
 /* Adds the pipes of all runners to the poll set. */
@@ -24,7 +26,7 @@ void agent_runner_poll(agent_runner_io_t *io);
 /* Handles the lines of held runners for which there is room now. */
 void agent_runner_resume(agent_runner_io_t *io);
 
-/* Reads what the pipes of a runner that ends still hold. */
+/* Reads the rest of a runner's output and log when it has ended. */
 void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner);
 
 #endif

@@ -40,7 +40,6 @@ void agent_runner_drain_all(agent_runner_table_t *table, agent_runs_t *runs)
     AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         if (runner->state <= AGENT_RUNNER_READY) {
-            /* agent_drain_t has the time limits. */
             drain(runs, runner, AGENT_CLOCK_NEVER);
         }
     }

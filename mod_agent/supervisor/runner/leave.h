@@ -5,12 +5,12 @@
 
 #include "runner.h"
 
-/* Gives it no more runs; it is killed when its runs have ended, or after
- * recycle_grace. agent_runner_recycle() also logs that. */
+/* Gives the runner no more runs; it is killed when its runs have ended, or
+ * after recycle_grace. agent_runner_recycle() also logs that. */
 void agent_runner_leave(agent_runs_t *runs, agent_runner_t *runner);
 void agent_runner_recycle(agent_runs_t *runs, agent_runner_t *runner);
 
-/* All runners finish their runs and end. */
+/* The same for all runners, without a time limit: agent_drain_t has it. */
 void agent_runner_drain_all(agent_runner_table_t *table, agent_runs_t *runs);
 
 #endif

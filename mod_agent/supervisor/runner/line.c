@@ -2,18 +2,45 @@
 /* Protocol lines of runners; see line.h. */
 #include "line.h"
 
+#include <stdio.h>
+
 #include "../run_end.h"
 #include "../runs.h"
 #include "protocol.h"
 
+/* Suspects are assigned to a runner before it reports its graphs. The attempt
+ * counts, so that one that never finds its graph ends. */
+static void refuse_other_graphs(agent_runs_t *runs, agent_runner_t *runner)
+{
+    agent_lease_t *lease;
+    agent_lease_t *next;
+
+    AGENT_RING_EACH_SAFE(lease, next, &runner->group.leases, agent_lease_t,
+                         link)
+    {
+        if (agent_lease_waits(lease) && !runner->set->has[lease->graph]) {
+            agent_run_end_release(runs, lease, true,
+                                  "its runner did not report the graph");
+            agent_run_end_detach(runs, lease);
+        }
+    }
+}
+
 static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
                        const agent_line_t *line)
 {
+    const char *wrong;
+
     if (runner->state != AGENT_RUNNER_STARTING) {
         /* `ready` may cross our `drain`. */
         if (runner->state == AGENT_RUNNER_READY) {
-            agent_runner_breach(io->runners, runner, "it said ready twice");
+            agent_runner_breach(io->runners, runner, "it sent ready twice");
         }
+        return;
+    }
+    wrong = agent_graphs_take(io->graphs, &runner->set, line);
+    if (wrong != NULL) {
+        agent_runner_breach(io->runners, runner, wrong);
         return;
     }
     runner->state = AGENT_RUNNER_READY;
@@ -25,10 +52,11 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
     agent_report_write(io->context, AGENT_LOG_INFO, "AGT0330", 0,
                        "runner %d is ready for %d runs at once",
                        (int)runner->pid, runner->slots);
+    refuse_other_graphs(io->runs, runner);
     agent_schedule_claim(io->schedule);
 }
 
-/* One pong for each ping: each costs a turn of the loop. */
+/* Only one pong for each ping, since each costs an iteration of the loop. */
 static void take_pong(agent_runner_io_t *io, agent_runner_t *runner,
                       const agent_line_t *line)
 {
@@ -60,8 +88,8 @@ static void report_failure(const agent_context_t *context,
     }
 }
 
-/* Ends the runner's side. The reason for which the run was asked to end decides
- * its status. */
+/* Ends the runner's side. If the run was asked to end, the reason decides its
+ * status. */
 static void take_end(agent_runs_t *runs, agent_lease_t *lease,
                      const agent_line_t *line, const char *text,
                      apr_size_t length)
@@ -90,15 +118,16 @@ static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
     agent_runs_t *runs = io->runs;
     agent_lease_t *lease = agent_lease_find(&runs->leases, &line->key);
 
-    if (lease == NULL || lease->runner != runner) {
+    if (lease == NULL || lease->group != &runner->group) {
         agent_runner_breach(io->runners, runner,
                             "it named a run that it does not execute");
         return;
     }
     if (line->type == AGENT_LINE_WANT) {
-        if (!agent_credit_ask(&runs->credits, lease, line->wanted)) {
+        if (!agent_credit_request(&runs->credits, lease, line->wanted)) {
             agent_runner_breach(io->runners, runner,
-                                "a run asked again before it read go");
+                                "a run requested credit again before it "
+                                "read go");
         }
         return;
     }
@@ -120,16 +149,29 @@ bool agent_runner_has_room(const agent_runs_t *runs,
 {
     const agent_lease_t *lease = agent_lease_find(&runs->leases, key);
 
-    return lease == NULL || lease->runner != runner
+    return lease == NULL || lease->group != &runner->group
         || lease->state != AGENT_LEASE_HELD
-        || agent_credit_takes(&runs->credits, lease, length);
+        || agent_credit_allows(&runs->credits, lease, length);
 }
 
-/* Lines of a run, but not its requests, are stored. */
+/* Whether the line is output of a run: a request (`want`) is not stored. */
 static bool is_stored(const agent_line_t *line)
 {
     return line->type != AGENT_LINE_READY && line->type != AGENT_LINE_PONG
         && line->type != AGENT_LINE_WANT;
+}
+
+/* wrong: what the line is or has, for the log. */
+static void refuse_line(agent_runner_io_t *io, agent_runner_t *runner,
+                        const char *wrong, apr_size_t length)
+{
+    char what[128];
+
+    agent_report_write(io->context, AGENT_LOG_DEBUG, "AGT0339", 0,
+                       "refused line of runner %d, %lu bytes", (int)runner->pid,
+                       (unsigned long)length);
+    snprintf(what, sizeof(what), "its line %s", wrong);
+    agent_runner_breach(io->runners, runner, what);
 }
 
 bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
@@ -139,10 +181,7 @@ bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
     const char *wrong = agent_protocol_read(&line, text, length);
 
     if (wrong != NULL) {
-        agent_report_write(io->context, AGENT_LOG_DEBUG, "AGT0339", 0,
-                           "refused line of runner %d, %lu bytes",
-                           (int)runner->pid, (unsigned long)length);
-        agent_runner_breach(io->runners, runner, wrong);
+        refuse_line(io, runner, wrong, length);
     }
     else if (!is_last && is_stored(&line)
              && !agent_runner_has_room(io->runs, runner, &line.key, length)) {

@@ -5,14 +5,16 @@
 
 #include "io.h"
 
-/* Whether there is room for a line of that length of that run. */
+/* Whether a line of that length (without its newline) can be handled now. True
+ * also for a run that the runner does not execute. */
 bool agent_runner_has_room(const agent_runs_t *runs,
                            const agent_runner_t *runner,
                            const agent_lease_key_t *key, apr_size_t length);
 
-/* Handles a line without its newline. False: there is no room for it;
- * runner->held_key is set to its run; call again later with the same line. With
- * is_last it is always handled. */
+/* Handles a line, given without its newline; kills the runner if the line
+ * breaks the protocol. Returns false when there is no room for it:
+ * runner->held_key is set to its run, and the line is to be passed again later.
+ * With is_last it is always handled. */
 bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
                             const char *text, apr_size_t length, bool is_last);
 

@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+/* Bytes of a line that are logged. */
 #define MAX_LINE 8000
 /* Lines of one runner within one interval. */
 #define MAX_LINES 100

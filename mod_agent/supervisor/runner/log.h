@@ -8,12 +8,12 @@
 
 #include "runner.h"
 
-/* Takes output of the runner, in pieces of any length. */
+/* Adds output of the runner (copied), in pieces of any length. */
 void agent_runner_take_log(const agent_context_t *context,
                            agent_runner_t *runner, const char *bytes,
                            apr_size_t length);
 
-/* Reports omitted lines, every 10 s. */
+/* Reports omitted lines. Called each second; it acts each 10 s. */
 void agent_runner_tick_log(const agent_context_t *context,
                            agent_runner_t *runner);
 

@@ -10,7 +10,7 @@
 #include "../../core/raw.h"
 #include "../../core/scan.h"
 
-/* Longest name of an event; it becomes a line of an event stream. */
+/* Longest name of an event, which is a line of an event stream. */
 #define MAX_EVENT_NAME 128
 #define MAX_SLOTS      10000
 
@@ -30,6 +30,7 @@ typedef enum field_t {
     FIELD_STATUS,
     FIELD_ERROR,
     FIELD_GRAPHS,
+    FIELD_RUNTIME,
     FIELD_SLOTS,
     FIELD_ID,
     FIELD_BYTES,
@@ -37,9 +38,9 @@ typedef enum field_t {
 } field_t;
 
 static const char *const field_names[FIELD_COUNT] = {
-    "type",   "run_id", "epoch", "event", "data",     "checkpoint_id",
-    "parent", "values", "next",  "tasks", "metadata", "status",
-    "error",  "graphs", "slots", "id",    "bytes"};
+    "type",   "run_id", "epoch",   "event", "data",     "checkpoint_id",
+    "parent", "values", "next",    "tasks", "metadata", "status",
+    "error",  "graphs", "runtime", "slots", "id",       "bytes"};
 
 typedef struct text_t {
     /* NULL: the member is absent. */
@@ -155,6 +156,7 @@ static const char *read_key(agent_line_t *line, const fields_t *fields)
 
 static const char *read_ready(agent_line_t *line, const fields_t *fields)
 {
+    char runtime = kind_of(fields, FIELD_RUNTIME);
     apr_int64_t slots;
 
     line->type = AGENT_LINE_READY;
@@ -165,7 +167,17 @@ static const char *read_ready(agent_line_t *line, const fields_t *fields)
         || slots < 1) {
         return "has no valid slots";
     }
+    if (runtime != '\0' && runtime != 'n' && runtime != '{') {
+        return "has a runtime that is not an object";
+    }
     line->slots = (int)slots;
+    line->graphs = fields->value[FIELD_GRAPHS].at;
+    line->runtime = NULL;
+    line->runtime_length = 0;
+    if (runtime == '{') {
+        line->runtime = fields->value[FIELD_RUNTIME].at;
+        line->runtime_length = fields->value[FIELD_RUNTIME].length;
+    }
     return NULL;
 }
 
@@ -299,8 +311,7 @@ const char *agent_protocol_read(agent_line_t *line, const char *text,
             return wrong;
         }
     }
-    wrong = read_by_type(line, &fields);
-    return wrong;
+    return read_by_type(line, &fields);
 }
 
 void agent_protocol_hello(agent_buffer_t *out, const char *graphs)

@@ -3,9 +3,9 @@
  * Lines of the runner protocol, parsed and made; ../../runners/PROTOCOL.md
  * specifies them.
  *
- * Runners are not trusted: every line passes the strict scan and is checked
- * member by member. It is stored byte for byte, so only the outer object is
- * parsed here.
+ * Runners are not trusted: every line passes the strict scan (core/scan.h), and
+ * its outer members are checked. Nested values are stored byte for byte and not
+ * parsed.
  */
 #ifndef AGENT_SUPERVISOR_PROTOCOL_H
 #define AGENT_SUPERVISOR_PROTOCOL_H
@@ -36,6 +36,11 @@ typedef struct agent_line_t {
     agent_lease_key_t key;
     /* READY: runs at once. */
     int slots;
+    /* READY, borrowed from the line: the object of graphs; the object of the
+     * runtime, NULL for none. */
+    const char *graphs;
+    const char *runtime;
+    apr_size_t runtime_length;
     /* PONG. */
     apr_int64_t ping_id;
     /* WANT: bytes of the lines to come, newlines included; at least 1. */
@@ -48,20 +53,21 @@ typedef struct agent_line_t {
     apr_size_t failure_length;
 } agent_line_t;
 
-/* Parses a line without its newline. NULL: it is valid; else the reason, a
- * constant half sentence. */
+/* Parses a line, given without its newline. Returns NULL if it is valid, else
+ * the reason, a constant such as "has no valid epoch". */
 const char *agent_protocol_read(agent_line_t *line, const char *text,
                                 apr_size_t length);
 
-/* Appends a line for a runner to out, newline included. */
+/* Append a line for a runner to out, newline included. graphs: a JSON object.
+ */
 void agent_protocol_hello(agent_buffer_t *out, const char *graphs);
 void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key);
 void agent_protocol_go(agent_buffer_t *out, const agent_lease_key_t *key);
 void agent_protocol_ping(agent_buffer_t *out, apr_int64_t id);
 void agent_protocol_drain(agent_buffer_t *out);
 
-/* Lines that the supervisor stores for a runner, without newline, in pool.
- * error is the name of the failure, message a sentence. */
+/* Lines that the supervisor stores in place of a runner, without newline, in
+ * pool. error is the name of the failure, message a sentence. */
 const char *agent_protocol_metadata(const agent_lease_key_t *key, int attempt,
                                     apr_pool_t *pool);
 const char *agent_protocol_error(const agent_lease_key_t *key,

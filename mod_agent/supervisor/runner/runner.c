@@ -15,13 +15,11 @@
 
 #include "protocol.h"
 
-/* Size of the pipe to a runner: a long start line is read in a few turns. */
+/* Size of the pipe to a runner: a long start line takes a few writes. */
 #define PIPE_BYTES (1024 * 1024)
-#define FIRST_WAIT apr_time_from_msec(100)
-#define MAX_WAIT   apr_time_from_sec(5)
-/* After this time a killed runner loses its runs even if its exit is not
- * reported. */
-#define KILL_TIMEOUT apr_time_from_sec(5)
+/* Pauses after runners that failed to start. */
+#define FIRST_PAUSE apr_time_from_msec(100)
+#define MAX_PAUSE   apr_time_from_sec(5)
 
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context)
 {
@@ -33,15 +31,12 @@ void agent_runner_init(agent_runner_table_t *table, agent_context_t *context)
 
 /* Which runners are counted. */
 typedef enum count_t {
-    /* All in the table. */
     COUNT_ALL,
-    /* Ordinary ones that have not ended, those of them that are starting or
-     * ready, and those that are ready. */
+    /* Ordinary ones: not dead; starting or ready; ready. */
     COUNT_ORDINARY,
     COUNT_USEFUL,
     COUNT_READY,
-    /* Those for suspects that have not ended, and those of them that are
-     * starting. */
+    /* Those for suspects: not dead; starting. */
     COUNT_SUSPECT,
     COUNT_SUSPECT_STARTING
 } count_t;
@@ -76,7 +71,8 @@ static int count_runners(const agent_runner_table_t *table, count_t what)
     return count;
 }
 
-int agent_runner_free_slots(const agent_runner_table_t *table)
+int agent_runner_free_slots(const agent_runner_table_t *table,
+                            const agent_graph_set_t *set)
 {
     agent_runner_t *runner;
     int count = 0;
@@ -84,14 +80,22 @@ int agent_runner_free_slots(const agent_runner_table_t *table)
     AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
-            && runner->slots > runner->group.active) {
+            && runner->set == set && runner->slots > runner->group.active) {
             count += runner->slots - runner->group.active;
         }
     }
     return count;
 }
 
-agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table)
+/* Whether the runner can execute the graph; until it is ready, whether it may.
+ */
+static bool may_execute(const agent_runner_t *runner, int graph)
+{
+    return runner->set == NULL || runner->set->has[graph];
+}
+
+agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table,
+                                          int graph)
 {
     agent_runner_t *runner;
     agent_runner_t *best = NULL;
@@ -99,6 +103,7 @@ agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table)
     AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
+            && may_execute(runner, graph)
             && runner->group.active < runner->slots
             && (best == NULL || runner->group.active < best->group.active)) {
             best = runner;
@@ -112,9 +117,9 @@ agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table)
 static int count_startable(const agent_runner_table_t *table)
 {
     const agent_runner_pause_t *pause = &table->suspects;
-    int own = AGENT_RUNNERS_SUSPECT - count_runners(table, COUNT_SUSPECT);
-    int all = AGENT_RUNNERS_MAX - count_runners(table, COUNT_ALL);
-    int count = own < all ? own : all;
+    int of_kind = AGENT_RUNNERS_SUSPECT - count_runners(table, COUNT_SUSPECT);
+    int of_all = AGENT_RUNNERS_MAX - count_runners(table, COUNT_ALL);
+    int count = of_kind < of_all ? of_kind : of_all;
 
     if (table->context->mode != AGENT_MODE_RUNNING
         || pause->start_at > table->context->now || count <= 0) {
@@ -200,7 +205,7 @@ void agent_runner_count_failure(agent_runner_table_t *table, int max_shared)
     agent_runner_pause_t *pause = find_pause(table, max_shared);
 
     pause->start_at = table->context->now
-        + agent_backoff_delay(pause->failures++, FIRST_WAIT, MAX_WAIT);
+        + agent_backoff_delay(pause->failures++, FIRST_PAUSE, MAX_PAUSE);
     if (pause->failures > 3) {
         agent_report_repeat(table->context, AGENT_LOG_ERR, "AGT0337", 0,
                             "%d runners in a row ended right after their "
@@ -214,7 +219,7 @@ void agent_runner_count_success(agent_runner_table_t *table, int max_shared)
     find_pause(table, max_shared)->failures = 0;
 }
 
-/* Returns NULL when it could not be started. */
+/* NULL when it could not be started, which is logged. */
 static agent_runner_t *start_runner(agent_runner_table_t *table, int max_shared)
 {
     int pipes[AGENT_SPAWNER_FDS][2];
@@ -246,14 +251,14 @@ static agent_runner_t *start_runner(agent_runner_table_t *table, int max_shared)
 }
 
 agent_runner_t *agent_runner_for_suspect(agent_runner_table_t *table,
-                                         int max_shared)
+                                         int max_shared, int graph)
 {
     agent_runner_t *runner;
 
     AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         if (runner->max_shared == max_shared
-            && runner->state <= AGENT_RUNNER_READY
+            && runner->state <= AGENT_RUNNER_READY && may_execute(runner, graph)
             && runner->group.active < max_shared
             && (runner->slots == 0 || runner->group.active < runner->slots)) {
             return runner;
@@ -275,7 +280,7 @@ void agent_runner_kill(agent_runner_table_t *table, agent_runner_t *runner,
     agent_buffer_consume(&runner->input, agent_buffer_length(&runner->input));
     runner->loss = loss;
     runner->reason = reason;
-    runner->limit_at = table->context->now + KILL_TIMEOUT;
+    runner->limit_at = table->context->now + AGENT_RUNNER_KILL_TIMEOUT;
     agent_spawner_kill(&table->spawner, runner->id, SIGKILL);
 }
 
@@ -290,9 +295,9 @@ void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
                       "the runner broke the protocol");
 }
 
-/* Kills the ordinary runner that began to leave first, unless one that was
- * killed is about to end. At most AgentRunners may be leaving, since each takes
- * memory. */
+/* Kills the ordinary runner that began to leave first, unless another one was
+ * killed and is about to end. At most AgentRunners may be leaving, since each
+ * takes memory. */
 static void make_room(agent_runner_table_t *table)
 {
     agent_runner_t *first = NULL;
@@ -381,6 +386,7 @@ void agent_runner_free_dead(agent_runner_table_t *table)
     {
         if (runner->state == AGENT_RUNNER_DEAD) {
             close_pipes(runner);
+            agent_graphs_release(runner->set);
             APR_RING_REMOVE(runner, link);
             apr_pool_destroy(runner->pool);
         }

@@ -10,34 +10,35 @@
 #include "../context.h"
 #include "../lease/lease.h"
 #include "../process/spawner.h"
+#include "graphs.h"
 
 typedef enum agent_runner_state_t {
-    /* It has not sent `ready` yet. */
-    AGENT_RUNNER_STARTING,
+    AGENT_RUNNER_STARTING, /* it has not sent `ready` yet */
     AGENT_RUNNER_READY,
     /* It gets no more runs, and ends when it is idle or is killed. */
     AGENT_RUNNER_LEAVING,
-    /* Its output is not read. */
-    AGENT_RUNNER_KILLED,
+    AGENT_RUNNER_KILLED, /* its output is not read */
     AGENT_RUNNER_DEAD
 } agent_runner_state_t;
 
-/* Runners for suspects: enough for four groups of each of three sizes. */
+/* The most runners for suspects. */
 #define AGENT_RUNNERS_SUSPECT 16
+/* From the kill of a runner to the loss of its runs, if its exit is not
+ * reported. */
+#define AGENT_RUNNER_KILL_TIMEOUT apr_time_from_sec(5)
 
 /* How the runs of a runner that ends are treated. */
 typedef enum agent_loss_t {
     AGENT_LOSS_COUNTED,
     AGENT_LOSS_UNCOUNTED,
-    /* The runs are leased to other workers: forgotten. */
-    AGENT_LOSS_FORGET
+    AGENT_LOSS_FORGET /* they are leased to other workers */
 } agent_loss_t;
 
-/* Limits the lines that a runner writes to the log. */
+/* Standard output and error of a runner (log.h). */
 typedef struct agent_runner_log_t {
-    agent_buffer_t text;
-    /* The rest of a line that was too long is skipped. */
-    bool is_skipping;
+    agent_buffer_t text; /* the line that is not complete yet */
+    bool is_skipping;    /* the rest of a line that was too long */
+    /* Begin of this interval; lines written and omitted in it. */
     apr_time_t since;
     int lines;
     unsigned dropped;
@@ -54,30 +55,31 @@ struct agent_runner_t {
     int in_fd;
     int out_fd;
     int log_fd;
-    /* To be written to it, and bytes written so far; read from it. */
+    /* To be written to it; bytes written so far. */
     agent_buffer_t input;
     apr_uint64_t written;
+    /* Read from it; bytes of that which contain no newline. */
     agent_buffer_t output;
-    /* Bytes of output that are known to contain no newline. */
     apr_size_t scanned;
-    /* Not read: its first line, of run held_key, waits for room. */
+    /* It is not read: the first line of output, of run held_key, waits. */
     bool is_held;
     agent_lease_key_t held_key;
     agent_runner_log_t log;
     agent_lease_group_t group;
-    int slots;
-    agent_loss_t loss;
-    const char *reason;
+    int slots;              /* 0 until it is ready */
+    agent_graph_set_t *set; /* NULL until it is ready */
+    agent_loss_t loss;      /* how its runs are treated at its end */
+    const char *reason;     /* why, a constant */
     apr_time_t started_at;
     /* When it must be ready, or must have ended. */
     apr_time_t limit_at;
+    /* When the next ping or the pong is due, or AGENT_CLOCK_NEVER. */
     apr_time_t ping_at;
-    /* AGENT_CLOCK_NEVER while no pong is due. */
     apr_time_t pong_by;
     apr_int64_t ping_id;
 };
 
-/* Failed starts in a row, and when the next one may begin. */
+/* Failed starts in a row; when the next one may begin. */
 typedef struct agent_runner_pause_t {
     int failures;
     apr_time_t start_at;
@@ -93,51 +95,49 @@ typedef struct agent_runner_table_t {
     /* Separate: a run that kills its runner at once delays no others. */
     agent_runner_pause_t ordinary;
     agent_runner_pause_t suspects;
-    /* No runner is read: too much output is not committed. */
-    bool is_full;
-    /* All are stopped (SIGSTOP): the worker's lease was not renewed. */
-    bool is_stopped;
+    bool is_full;    /* none is read: too much output is not committed */
+    bool is_stopped; /* all are (SIGSTOP): the lease was not renewed */
 } agent_runner_table_t;
 
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context);
 
-/* Starts missing runners; returns when to be called again at the latest. */
+/* Starts missing runners; returns when to call it again at the latest. */
 apr_time_t agent_runner_replenish(agent_runner_table_t *table);
 
-/* Free slots of ordinary runners. */
-int agent_runner_free_slots(const agent_runner_table_t *table);
+/* Free slots of ordinary runners that reported this set of graphs. */
+int agent_runner_free_slots(const agent_runner_table_t *table,
+                            const agent_graph_set_t *set);
 
-/* The ordinary runner with the fewest runs; NULL: none has a free slot. */
-agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table);
+/* The ordinary runner with the fewest runs that has that graph (its number) and
+ * a free slot; NULL if there is none. */
+agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table,
+                                          int graph);
 
-/* A runner for at most max_shared suspects, perhaps a new one that is not ready
- * yet; NULL: none. */
+/* A runner for at most max_shared suspects with that graph and a free slot, or
+ * a new one that is not ready yet; NULL if none can be started. */
 agent_runner_t *agent_runner_for_suspect(agent_runner_table_t *table,
-                                         int max_shared);
+                                         int max_shared, int graph);
 
-/* Runners for suspects that can be started; 0 while no other is ready. */
+/* Runners for suspects that can be started; 0 if no ordinary one is ready. */
 int agent_runner_free_suspect_runners(const agent_runner_table_t *table);
 
-/* NULL: none. */
 agent_runner_t *agent_runner_find(const agent_runner_table_t *table,
                                   apr_uint32_t id);
 
-/* Kills it; its runs are treated as `loss` says at its end, or after 5 s. */
+/* Kills it; its runs are treated as `loss` says at its end. */
 void agent_runner_kill(agent_runner_table_t *table, agent_runner_t *runner,
                        agent_loss_t loss, const char *reason);
 
-/* Kills a runner that broke the protocol; its runs count the attempt. */
+/* Kills a runner that broke the protocol, as _COUNTED; what: for the log. */
 void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
                          const char *what);
 
 /* Signals all runners that have not ended. */
 void agent_runner_signal_all(agent_runner_table_t *table, int number);
 
-/* A runner could not be started, or ended too soon: the next one of its kind
- * is started after 0.1 s, doubled to 5 s. */
+/* A runner could not be started or ended too soon: the next one of its kind
+ * starts after 0.1 s, doubled to 5 s. After a success it starts at once. */
 void agent_runner_count_failure(agent_runner_table_t *table, int max_shared);
-
-/* One lived long enough: the next one of its kind starts at once. */
 void agent_runner_count_success(agent_runner_table_t *table, int max_shared);
 
 /* Frees runners that have ended. No handler of the poll set may call it. */

@@ -6,7 +6,7 @@
 #include "../runs.h"
 #include "leave.h"
 
-/* Runners that leave at once, so that several suspects can be tried. */
+/* Most runners that leave at the same time. */
 #define MOST_LEAVING 4
 
 static bool is_tried(const agent_lease_t *lease)
@@ -14,7 +14,7 @@ static bool is_tried(const agent_lease_t *lease)
     return lease->state == AGENT_LEASE_HELD && lease->is_started;
 }
 
-/* When all runs of a runner can be cleared; AGENT_CLOCK_NEVER: it executes
+/* When all runs of a runner can be cleared; AGENT_CLOCK_NEVER if it executes
  * none. */
 static apr_time_t trial_end(const agent_runner_t *runner)
 {

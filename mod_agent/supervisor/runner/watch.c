@@ -9,7 +9,7 @@
 #include "log.h"
 #include "protocol.h"
 
-/* A build with a sanitizer may use this many times as much. */
+/* A build with a sanitizer may use this many times as much memory. */
 #define SANITIZER_FACTOR 4
 
 static int count_held(const agent_runner_t *runner)
@@ -42,10 +42,10 @@ static void exceed_limit(agent_runner_table_t *table, agent_runs_t *runs,
         break;
     default:
         /* It was killed, but its exit was not reported: it may hang in a system
-         * call. Its runs are requeued, and it is killed again. */
+         * call. */
         agent_runner_release_runs(runs, runner);
         agent_spawner_kill(&table->spawner, runner->id, SIGKILL);
-        runner->limit_at = table->context->now + apr_time_from_sec(5);
+        runner->limit_at = table->context->now + AGENT_RUNNER_KILL_TIMEOUT;
     }
 }
 

@@ -8,6 +8,8 @@
 
 #define INTERVAL apr_time_from_sec(1)
 
+enum { COL_RUN, COL_OUTCOME };
+
 static apr_time_t due_check(void *part)
 {
     const agent_check_t *check = part;
@@ -39,7 +41,7 @@ static apr_status_t send_check(void *part, agent_database_t *database,
         AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
         {
             if (lease->state == AGENT_LEASE_HELD) {
-                agent_lease_print(&items, &lease->key, lease->account_id);
+                agent_lease_print(&items, &lease->key, lease->deployment_id);
             }
         }
     }
@@ -78,12 +80,13 @@ static void receive_check(void *part, const agent_db_result_t *result)
     agent_check_t *check = part;
 
     for (int row = 0; row < agent_db_rows(result); row++) {
-        agent_lease_t *lease = find_held(check, agent_db_value(result, row, 0));
+        agent_lease_t *lease = find_held(check,
+                                         agent_db_value(result, row, COL_RUN));
 
         if (lease == NULL) {
             continue;
         }
-        if (strcmp(agent_db_value(result, row, 1), "cancel") != 0) {
+        if (strcmp(agent_db_value(result, row, COL_OUTCOME), "cancel") != 0) {
             agent_run_end_lose(check->runs, lease);
         }
         else if (lease->cause == AGENT_CAUSE_NONE) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection and its turns; see database.h. */
+/* A connection and its operations; see database.h. */
 #include "database.h"
 
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 #define LONGEST_BACKOFF apr_time_from_sec(5)
 
 void agent_database_init(agent_database_t *database, agent_context_t *context,
-                         const agent_database_use_t *use)
+                         const agent_database_settings_t *settings)
 {
     database->context = context;
-    database->use = *use;
+    database->settings = *settings;
     apr_pool_create(&database->scratch, context->pool);
     apr_pool_create(&database->pool, context->pool);
 }
@@ -59,7 +59,7 @@ apr_time_t agent_database_retry_at(const agent_context_t *context,
     }
 }
 
-/* Closes the connection, without an effect on its operation. */
+/* Closes the connection without failing its operation. */
 static void disconnect(agent_database_t *database)
 {
     if (database->db != NULL) {
@@ -118,7 +118,7 @@ static void finish_connect(agent_database_t *database, const char *unsafe)
     database->events = POLLIN;
     database->failed_connects = 0;
     database->was_connected = true;
-    database->use.on_connected(database->use.part, is_first, unsafe);
+    database->settings.on_connected(database->settings.part, is_first, unsafe);
 }
 
 static const agent_statement_t set_limits = {
@@ -141,11 +141,11 @@ static void send_limits(agent_database_t *database)
     agent_error_t *err = NULL;
     const char *params[] = {
         apr_psprintf(database->scratch, "%" APR_TIME_T_FMT,
-                     apr_time_as_msec(database->use.statement_limit))};
+                     apr_time_as_msec(database->settings.statement_limit))};
 
     database->operation = NULL;
     database->state = AGENT_DATABASE_BUSY;
-    database->deadline = database->context->now + database->use.timeout;
+    database->deadline = database->context->now + database->settings.timeout;
     if (agent_db_send(database->db, &set_limits, params, &err,
                       database->scratch)
         != APR_SUCCESS) {
@@ -168,7 +168,6 @@ static bool is_one_of(const char *state, const char *const *states)
 
 static agent_failure_t classify(const agent_database_t *database)
 {
-    /* The schema or rights to it are missing: not installed, or not yet. */
     static const char *const setup[] = {"3F000", "42883", "42P01", "42501",
                                         NULL};
     static const char *const data[] = {"21", "22", "23", "54",
@@ -209,7 +208,7 @@ static void fail_statement(agent_database_t *database, const agent_error_t *err)
     bool is_closing = strncmp(agent_db_sqlstate(database->db), "57P", 3) == 0;
 
     if (database->operation == NULL) {
-        fail_connect(database, "its limits could not be set");
+        fail_connect(database, reason_of(err));
         return;
     }
     if (is_closing || !agent_db_alive(database->db)) {
@@ -267,7 +266,7 @@ static void send_operation(agent_database_t *database,
     database->operation = entry->operation;
     database->part = entry->part;
     database->state = AGENT_DATABASE_BUSY;
-    database->deadline = database->context->now + database->use.timeout;
+    database->deadline = database->context->now + database->settings.timeout;
     if (entry->operation->send(entry->part, database, &err) == APR_SUCCESS) {
         step_receive(database);
         return;
@@ -282,14 +281,15 @@ static bool precedes(const agent_database_entry_t *entry,
     if (entry->operation->is_urgent != other->operation->is_urgent) {
         return entry->operation->is_urgent;
     }
-    return entry->turn < other->turn;
+    return entry->last_statement < other->last_statement;
 }
 
 /*
  * The next operation: an urgent one that is due, else the due one that was sent
- * longest ago, so that none waits for more than one turn of each other although
- * save_batch may be due all the time. Between equals the order in which they
- * were added decides. *next: when the first of those that are not due is.
+ * longest ago, so that none waits for more than one statement of each other
+ * operation although save_batch may be due all the time. Between equals the
+ * order in which they were added decides. *next: when the first of those that
+ * are not due is.
  */
 static const agent_database_entry_t *choose(agent_database_t *database,
                                             apr_time_t *next)
@@ -309,7 +309,7 @@ static const agent_database_entry_t *choose(agent_database_t *database,
         }
     }
     if (best != NULL) {
-        best->turn = ++database->last_turn;
+        best->last_statement = ++database->last_statement;
     }
     return best;
 }
@@ -363,7 +363,7 @@ static void start_connect(agent_database_t *database)
         return;
     }
     database->deadline = database->context->now
-        + agent_db_connect_timeout_per_host(database->db, CONNECT_TIMEOUT);
+        + agent_db_host_timeout(database->db, CONNECT_TIMEOUT);
 }
 
 /* False when the time for all hosts is over. */
@@ -372,9 +372,9 @@ static bool try_next_host(agent_database_t *database)
     if (database->connect_until <= database->context->now) {
         return false;
     }
-    agent_db_next_host(database->db);
+    agent_db_skip_host(database->db);
     database->deadline = database->context->now
-        + agent_db_connect_timeout_per_host(database->db, CONNECT_TIMEOUT);
+        + agent_db_host_timeout(database->db, CONNECT_TIMEOUT);
     return true;
 }
 

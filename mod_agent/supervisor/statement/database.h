@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection to the database: reconnected for ever, with one statement in
+ * A connection to the database: it reconnects for ever and has one statement in
  * flight. Of the operations that are due, an urgent one is sent first, then the
- * one that was sent longest ago. The connection knows no statement; instance.c
- * adds the operations.
+ * one that was sent longest ago. It knows none of them: instance.c adds them.
  */
 #ifndef AGENT_SUPERVISOR_DATABASE_H
 #define AGENT_SUPERVISOR_DATABASE_H
@@ -44,7 +43,9 @@ typedef struct agent_operation_t {
     /* Sends its statement; temporary memory is database->scratch. */
     apr_status_t (*send)(void *part, agent_database_t *database,
                          agent_error_t **err);
+    /* Takes the result, which lives until it returns. */
     void (*receive)(void *part, const agent_db_result_t *result);
+    /* The statement was not sent, or failed: sets when it is due again. */
     void (*fail)(void *part, agent_failure_t failure);
     /* Sent before all others of its connection. */
     bool is_urgent;
@@ -60,31 +61,31 @@ typedef enum agent_database_state_t {
     AGENT_DATABASE_BUSY
 } agent_database_state_t;
 
-/* The use of a connection. */
-typedef struct agent_database_use_t {
+/* Settings of a connection. */
+typedef struct agent_database_settings_t {
     /* Time until the database cancels a statement, and until the connection is
      * given up. The latter is longer: a statement that was cancelled is known
-     * not to be executed. */
+     * not to have been executed. */
     apr_interval_time_t statement_limit;
     apr_interval_time_t timeout;
     /* Called when it is connected, for the first time or again. unsafe:
      * settings with which a crash of the database loses commits; NULL: none. */
     void (*on_connected)(void *part, bool is_first, const char *unsafe);
     void *part;
-} agent_database_use_t;
+} agent_database_settings_t;
 
 /* An operation of a connection. */
 typedef struct agent_database_entry_t {
     const agent_operation_t *operation;
     /* The struct of its statement. */
     void *part;
-    /* When it was sent last, counted in statements. */
-    apr_uint64_t turn;
+    /* Number of the statement that it sent last; 0: none. */
+    apr_uint64_t last_statement;
 } agent_database_entry_t;
 
 struct agent_database_t {
     agent_context_t *context;
-    agent_database_use_t use;
+    agent_database_settings_t settings;
     /* In the order in which they were added. */
     agent_database_entry_t entries[AGENT_OPERATION_MAX];
     int count;
@@ -100,23 +101,25 @@ struct agent_database_t {
      * connection are set. */
     const agent_operation_t *operation;
     void *part;
-    apr_uint64_t last_turn;
+    /* Number of the last statement. */
+    apr_uint64_t last_statement;
     /* When the connection or the statement is given up (core/clock.h, as all
      * times here). */
     apr_time_t deadline;
     /* While connecting: when all hosts are given up. */
     apr_time_t connect_until;
+    /* While down: when to connect. */
     apr_time_t connect_at;
     int failed_connects;
     bool was_connected;
 };
 
 void agent_database_init(agent_database_t *database, agent_context_t *context,
-                         const agent_database_use_t *use);
+                         const agent_database_settings_t *settings);
 
-/* Adds an operation. Of those that were never sent the first one is sent first.
- * part: the struct of its statement, passed to its functions. At most
- * AGENT_OPERATION_MAX. */
+/* Adds an operation, at most AGENT_OPERATION_MAX. Of those that were never
+ * sent, the one that was added first is sent first. part: the struct of its
+ * statement, passed to its functions. */
 void agent_database_add(agent_database_t *database,
                         const agent_operation_t *operation, void *part);
 
@@ -124,7 +127,7 @@ void agent_database_add(agent_database_t *database,
  * again at the latest. */
 apr_time_t agent_database_step(agent_database_t *database);
 
-/* The socket is ready. */
+/* Continues when the socket is ready. */
 void agent_database_ready(agent_database_t *database);
 
 /* The descriptor to poll; -1: none. */
@@ -134,11 +137,13 @@ int agent_database_fd(const agent_database_t *database);
  * The operation in flight fails with failure. */
 void agent_database_close(agent_database_t *database, agent_failure_t failure);
 
-/* When to try again after a failure. */
+/* When to send a statement again after a failure: now if the connection was
+ * lost, else after 50 ms (RETRY) or 1 s. */
 apr_time_t agent_database_retry_at(const agent_context_t *context,
                                    agent_failure_t failure);
 
-/* A time from now, 20 % sooner or later, so that nodes do not act in step. */
+/* Now plus the interval, up to 20 % sooner or later at random, so that hosts do
+ * not act in step. */
 apr_time_t agent_database_after(const agent_context_t *context,
                                 apr_interval_time_t interval);
 

@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expire_threads, sweep_blobs and sweep_events; see expire.h. */
+/* expire_threads, maintain_partitions, sweep_blobs and sweep_events; see
+ * expire.h. */
 #include "expire.h"
 
 #include <string.h>
 
-#define INTERVAL apr_time_from_sec(10)
-/* Between two sweeps, which lock a thread or take a fifth of a second. */
+#include <apr_strings.h>
+
+#define INTERVAL            apr_time_from_sec(10)
+#define PARTITIONS_INTERVAL apr_time_from_sec(6 * 3600)
+#define PARTITIONS_RETRY    apr_time_from_sec(60)
+/* Between two sweeps, which lock a thread or take half a second. */
 #define SWEEP_PAUSE apr_time_from_msec(100)
-/* After a sweep that took too long. */
-#define BLOB_LONG_PAUSE apr_time_from_sec(600)
+/* After a sweep that took too long: the next one would too. */
+#define SWEEP_LONG_PAUSE apr_time_from_sec(600)
+/* Events are kept for ever when no retention is configured. */
+#define FOR_EVER_DAYS 36500
+
+static apr_time_t due_if_live(const agent_worker_t *worker, apr_time_t at)
+{
+    return agent_worker_is_live(worker) ? at : AGENT_CLOCK_NEVER;
+}
+
+/* ---- threads ---- */
 
 static apr_time_t due_expire(void *part)
 {
     const agent_expire_t *expire = part;
 
-    return agent_worker_is_live(expire->worker) ? expire->due_at
-                                                : AGENT_CLOCK_NEVER;
+    return due_if_live(expire->worker, expire->threads_at);
 }
 
 static const agent_statement_t expire_threads = {
@@ -28,8 +41,8 @@ static apr_status_t send_expire(void *part, agent_database_t *database,
 {
     agent_expire_t *expire = part;
 
-    expire->due_at = agent_database_after(expire->context, INTERVAL);
-    expire->sent_at = expire->context->now;
+    expire->threads_at = agent_database_after(database->context, INTERVAL);
+    expire->sent_at = database->context->now;
     return agent_db_send(database->db, &expire_threads, NULL, err,
                          database->scratch);
 }
@@ -37,13 +50,14 @@ static apr_status_t send_expire(void *part, agent_database_t *database,
 static void receive_expire(void *part, const agent_db_result_t *result)
 {
     agent_expire_t *expire = part;
+    apr_time_t now = expire->worker->context->now;
 
     for (int row = 0; row < agent_db_rows(result); row++) {
         agent_notify_relay(expire->notify, agent_db_value(result, row, 0));
     }
-    /* Others use the connection for as long as this did. */
+    /* The connection is left to others for as long as this took. */
     if (agent_db_rows(result) > 0) {
-        expire->due_at = 2 * expire->context->now - expire->sent_at;
+        expire->threads_at = now + (now - expire->sent_at);
     }
 }
 
@@ -51,18 +65,73 @@ static void fail_expire(void *part, agent_failure_t failure)
 {
     agent_expire_t *expire = part;
 
-    expire->due_at = agent_database_after(expire->context, INTERVAL);
+    expire->threads_at = agent_database_after(expire->worker->context,
+                                              INTERVAL);
 }
 
 const agent_operation_t agent_expire_operation = {
     "expire_threads", due_expire, send_expire, receive_expire, fail_expire};
 
-static apr_time_t due_blobs(void *part)
+/* ---- partitions ---- */
+
+const char *agent_expire_retention(const agent_context_t *context,
+                                   apr_pool_t *pool)
+{
+    int days = context->config->event_retention_days;
+
+    return apr_psprintf(pool, "%d days", days > 0 ? days : FOR_EVER_DAYS);
+}
+
+static apr_time_t due_partitions(void *part)
 {
     const agent_expire_t *expire = part;
 
-    return agent_worker_is_live(expire->worker) ? expire->blobs_at
-                                                : AGENT_CLOCK_NEVER;
+    return due_if_live(expire->worker, expire->partitions_at);
+}
+
+static const agent_statement_t maintain_partitions = {
+    .name = "agent_maintain_partitions",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select agent.maintain_partitions($1)"};
+
+static apr_status_t send_partitions(void *part, agent_database_t *database,
+                                    agent_error_t **err)
+{
+    agent_expire_t *expire = part;
+    const char *params[] = {
+        agent_expire_retention(database->context, database->scratch)};
+
+    expire->partitions_at = agent_database_after(database->context,
+                                                 PARTITIONS_INTERVAL);
+    return agent_db_send(database->db, &maintain_partitions, params, err,
+                         database->scratch);
+}
+
+static void receive_partitions(void *part, const agent_db_result_t *result)
+{
+    /* The number of changed partitions is not used. */
+}
+
+static void fail_partitions(void *part, agent_failure_t failure)
+{
+    agent_expire_t *expire = part;
+
+    expire->partitions_at = agent_database_after(expire->worker->context,
+                                                 PARTITIONS_RETRY);
+}
+
+const agent_operation_t agent_partitions_operation = {
+    "maintain_partitions", due_partitions, send_partitions, receive_partitions,
+    fail_partitions};
+
+/* ---- sweeps: functions that return 0 when nothing is left ---- */
+
+static apr_time_t due_sweep(void *part)
+{
+    const agent_sweep_t *sweep = part;
+
+    return due_if_live(sweep->worker, sweep->due_at);
 }
 
 static const agent_statement_t sweep_blobs = {
@@ -70,76 +139,52 @@ static const agent_statement_t sweep_blobs = {
     .is_repeatable = true,
     .sql = "select agent.sweep_blobs()"};
 
-static apr_status_t send_blobs(void *part, agent_database_t *database,
-                               agent_error_t **err)
-{
-    agent_expire_t *expire = part;
-
-    expire->blobs_at = agent_database_after(expire->context, INTERVAL);
-    return agent_db_send(database->db, &sweep_blobs, NULL, err,
-                         database->scratch);
-}
-
-static void receive_blobs(void *part, const agent_db_result_t *result)
-{
-    agent_expire_t *expire = part;
-
-    if (strcmp(agent_db_value(result, 0, 0), "0") != 0) {
-        expire->blobs_at = agent_database_after(expire->context, SWEEP_PAUSE);
-    }
-}
-
-static void fail_blobs(void *part, agent_failure_t failure)
-{
-    agent_expire_t *expire = part;
-
-    /* It would take too long again. */
-    expire->blobs_at = agent_database_after(
-        expire->context,
-        failure == AGENT_FAILURE_TIMEOUT ? BLOB_LONG_PAUSE : INTERVAL);
-}
-
-const agent_operation_t agent_blob_operation = {
-    "sweep_blobs", due_blobs, send_blobs, receive_blobs, fail_blobs};
-
-static apr_time_t due_events(void *part)
-{
-    const agent_expire_t *expire = part;
-
-    return agent_worker_is_live(expire->worker) ? expire->events_at
-                                                : AGENT_CLOCK_NEVER;
-}
-
 static const agent_statement_t sweep_events = {
     .name = "agent_sweep_events",
     .is_repeatable = true,
     .sql = "select agent.sweep_events()"};
 
+static apr_status_t send_sweep(agent_sweep_t *sweep,
+                               const agent_statement_t *statement,
+                               agent_database_t *database, agent_error_t **err)
+{
+    sweep->due_at = agent_database_after(database->context, INTERVAL);
+    return agent_db_send(database->db, statement, NULL, err, database->scratch);
+}
+
+static apr_status_t send_blobs(void *part, agent_database_t *database,
+                               agent_error_t **err)
+{
+    return send_sweep(part, &sweep_blobs, database, err);
+}
+
 static apr_status_t send_events(void *part, agent_database_t *database,
                                 agent_error_t **err)
 {
-    agent_expire_t *expire = part;
-
-    expire->events_at = agent_database_after(expire->context, INTERVAL);
-    return agent_db_send(database->db, &sweep_events, NULL, err,
-                         database->scratch);
+    return send_sweep(part, &sweep_events, database, err);
 }
 
-static void receive_events(void *part, const agent_db_result_t *result)
+static void receive_sweep(void *part, const agent_db_result_t *result)
 {
-    agent_expire_t *expire = part;
+    agent_sweep_t *sweep = part;
 
     if (strcmp(agent_db_value(result, 0, 0), "0") != 0) {
-        expire->events_at = agent_database_after(expire->context, SWEEP_PAUSE);
+        sweep->due_at = agent_database_after(sweep->worker->context,
+                                             SWEEP_PAUSE);
     }
 }
 
-static void fail_events(void *part, agent_failure_t failure)
+static void fail_sweep(void *part, agent_failure_t failure)
 {
-    agent_expire_t *expire = part;
+    agent_sweep_t *sweep = part;
 
-    expire->events_at = agent_database_after(expire->context, INTERVAL);
+    sweep->due_at = agent_database_after(
+        sweep->worker->context,
+        failure == AGENT_FAILURE_TIMEOUT ? SWEEP_LONG_PAUSE : INTERVAL);
 }
 
+const agent_operation_t agent_blob_operation = {
+    "sweep_blobs", due_sweep, send_blobs, receive_sweep, fail_sweep};
+
 const agent_operation_t agent_event_operation = {
-    "sweep_events", due_events, send_events, receive_events, fail_events};
+    "sweep_events", due_sweep, send_events, receive_sweep, fail_sweep};

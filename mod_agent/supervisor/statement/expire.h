@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deletes expired threads, unused values, and events of deleted runs, in short
- * transactions. */
+/* Deletes what is no longer needed, in short transactions: expired threads,
+ * values that no checkpoint uses, events of deleted runs, partitions of old
+ * events. Creates the partitions of the next days. */
 #ifndef AGENT_SUPERVISOR_EXPIRE_H
 #define AGENT_SUPERVISOR_EXPIRE_H
 
@@ -8,19 +9,32 @@
 #include "worker.h"
 
 typedef struct agent_expire_t {
-    agent_context_t *context;
     const agent_worker_t *worker;
     agent_notify_t *notify;
-    apr_time_t due_at;
+    /* expire_threads: when it is due, and when it was sent last. */
+    apr_time_t threads_at;
     apr_time_t sent_at;
-    /* When values that no checkpoint uses are deleted. */
-    apr_time_t blobs_at;
-    /* When events of deleted runs are. */
-    apr_time_t events_at;
+    /* When maintain_partitions is due. */
+    apr_time_t partitions_at;
 } agent_expire_t;
 
+/* A statement that deletes a part of what it finds: it is repeated soon while
+ * it finds more. */
+typedef struct agent_sweep_t {
+    const agent_worker_t *worker;
+    apr_time_t due_at;
+} agent_sweep_t;
+
+/* part: an agent_expire_t. */
 extern const agent_operation_t agent_expire_operation;
+extern const agent_operation_t agent_partitions_operation;
+/* part: an agent_sweep_t for each. */
 extern const agent_operation_t agent_blob_operation;
 extern const agent_operation_t agent_event_operation;
+
+/* The retention of events as an interval of PostgreSQL, in pool; 100 years when
+ * none is configured. */
+const char *agent_expire_retention(const agent_context_t *context,
+                                   apr_pool_t *pool);
 
 #endif

@@ -6,7 +6,12 @@
 
 #include "../../db/statement.h"
 
-/* Parameters: worker, account, run, epoch, error, reason. */
+/* The error and the message of such a run. */
+#define AGENT_FAIL_RUN_ERROR "release_timeout"
+#define AGENT_FAIL_RUN_MESSAGE                                                 \
+    "The run could not be given back to the queue in time."
+
+/* Parameters: worker, deployment, run, epoch, error, message. */
 extern const agent_statement_t agent_fail_run;
 
 #endif

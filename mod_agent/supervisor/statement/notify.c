@@ -2,10 +2,9 @@
 /* The queue of notifications, and notify_runs; see notify.h. */
 #include "notify.h"
 
-#include <string.h>
-
 #include <apr_strings.h>
 
+#include "../../core/id_list.h"
 #include "../../core/uuid.h"
 
 #define INTERVAL apr_time_from_msec(2)
@@ -47,19 +46,19 @@ void agent_notify_add(agent_notify_t *notify, const char *run_id,
 
 void agent_notify_relay(agent_notify_t *notify, const char *ids)
 {
-    while (*ids != '\0') {
-        size_t length = strcspn(ids, " ");
+    const char *found;
+    apr_size_t length;
+
+    while (agent_id_list_next(&ids, &found, &length)) {
         char text[AGENT_UUID_SIZE];
         char id[AGENT_UUID_SIZE];
 
         if (length == sizeof(text) - 1) {
-            apr_cpystrn(text, ids, sizeof(text));
+            apr_cpystrn(text, found, sizeof(text));
             if (agent_uuid_parse(id, text)) {
                 add_id(notify, id, notify->context->now);
             }
         }
-        ids += length;
-        ids += strspn(ids, " ");
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Notifies waiting requests of changed runs and threads: one notification for
- * many of them, in a transaction of its own, after the change is committed.
+ * many of them, in a separate transaction after the changes are committed.
  */
 #ifndef AGENT_SUPERVISOR_NOTIFY_H
 #define AGENT_SUPERVISOR_NOTIFY_H
@@ -20,6 +20,7 @@ typedef struct agent_notify_t {
     /* Ids of the statement in flight. */
     apr_pool_t *sent_pool;
     apr_hash_t *sent_ids;
+    /* When the next statement is due, and when the last one was sent. */
     apr_time_t due_at;
     apr_time_t sent_at;
 } agent_notify_t;
@@ -28,7 +29,8 @@ extern const agent_operation_t agent_notify_operation;
 
 void agent_notify_init(agent_notify_t *notify, const agent_context_t *context);
 
-/* Queues a run and its thread (may be NULL). With ended it is sent at once. */
+/* Queues a run and its thread (may be NULL): at once if the run ended, else 2
+ * ms after the last statement. */
 void agent_notify_add(agent_notify_t *notify, const char *run_id,
                       const char *thread_id, bool ended);
 
@@ -36,6 +38,7 @@ void agent_notify_add(agent_notify_t *notify, const char *run_id,
  * changed; invalid ids are skipped. */
 void agent_notify_relay(agent_notify_t *notify, const char *ids);
 
+/* Whether no id waits to be sent. */
 bool agent_notify_is_empty(const agent_notify_t *notify);
 
 #endif

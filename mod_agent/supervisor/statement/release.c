@@ -10,9 +10,9 @@
 #include "../run_end.h"
 #include "fail_run.h"
 
-/* After so many failures alone a run ends in error. */
+/* After this many failures alone a run ends in error. */
 #define MAX_FAILURES 3
-/* Longest pause between two attempts to end it. */
+/* Longest pause between two attempts to end it in error. */
 #define MAX_PAUSE apr_time_from_sec(60)
 
 /* Columns of the statements that release runs. */
@@ -63,24 +63,25 @@ static apr_time_t due_release(void *part)
 }
 
 /* Whether a release can be in the same statement as the first one. */
-static bool goes_along(const agent_runs_t *runs, const agent_release_t *first,
-                       const agent_release_t *release)
+static bool can_join(const agent_runs_t *runs, const agent_release_t *first,
+                     const agent_release_t *release)
 {
     return release->error == NULL && release->is_counted == first->is_counted
         && release->max_shared == first->max_shared
         && strcmp(release->reason, first->reason) == 0 && is_due(runs, release);
 }
 
-static apr_status_t send_end(agent_release_runs_t *statement,
-                             agent_release_t *release,
-                             agent_database_t *database, agent_error_t **err)
+static apr_status_t send_fail_run(agent_release_runs_t *statement,
+                                  agent_release_t *release,
+                                  agent_database_t *database,
+                                  agent_error_t **err)
 {
     const char *params[6];
 
     release->is_sent = true;
     statement->runs->releases.in_flight = 1;
     params[0] = statement->worker->id;
-    params[1] = release->account_id;
+    params[1] = release->deployment_id;
     params[2] = apr_pstrmemdup(database->scratch, release->key.run_id, 36);
     params[3] = apr_itoa(database->scratch, (int)release->key.epoch);
     params[4] = release->error;
@@ -111,9 +112,9 @@ static apr_status_t send_several(agent_release_runs_t *statement,
     AGENT_RING_EACH(release, &queue->waiting, agent_release_t, link)
     {
         release->is_sent = count < queue->limit.current
-            && goes_along(statement->runs, first, release);
+            && can_join(statement->runs, first, release);
         if (release->is_sent) {
-            agent_lease_print(&items, &release->key, release->account_id);
+            agent_lease_print(&items, &release->key, release->deployment_id);
             count++;
         }
     }
@@ -140,7 +141,7 @@ static apr_status_t send_release(void *part, agent_database_t *database,
         /* due_release() has found one. */
         abort();
     }
-    return first->error != NULL ? send_end(statement, first, database, err)
+    return first->error != NULL ? send_fail_run(statement, first, database, err)
                                 : send_several(statement, first, database, err);
 }
 
@@ -186,11 +187,10 @@ static void receive_release(void *part, const agent_db_result_t *result)
         }
         agent_release_remove(queue, release);
     }
-    agent_schedule_claim(statement->schedule);
+    agent_schedule_claim_requeued(statement->schedule);
 }
 
-/* A release failed alone in its statement; it is tried again after the others.
- */
+/* A release that failed alone is tried again after the others. */
 static void count_failure(agent_runs_t *runs, agent_release_t *release)
 {
     agent_release_ring_t *ring = &runs->releases.waiting;
@@ -200,9 +200,8 @@ static void count_failure(agent_runs_t *runs, agent_release_t *release)
                            "run %.36s could not be released in time: it ends "
                            "in error",
                            release->key.run_id);
-        release->error = "release_timeout";
-        release->reason = "The run could not be given back to the queue in "
-                          "time.";
+        release->error = AGENT_FAIL_RUN_ERROR;
+        release->reason = AGENT_FAIL_RUN_MESSAGE;
         release->failures = 0;
     }
     else if (release->error != NULL) {

@@ -17,8 +17,8 @@ typedef struct agent_release_runs_t {
 
 extern const agent_operation_t agent_release_operation;
 
-/* Adds notifications for those of the released runs (of any statement) that are
- * final. */
+/* Notifies of the runs that ended instead of being requeued. released: the
+ * result of release_runs, mark_worker_dead or fail_run. */
 void agent_release_notify(agent_notify_t *notify, agent_schedule_t *schedule,
                           const agent_db_result_t *released);
 

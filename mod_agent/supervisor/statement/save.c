@@ -10,27 +10,22 @@
 
 #include "../run_end.h"
 
-/* After so many failures of any kind the data is assumed to be the cause. */
+/* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
 
-/* Whether no earlier batch has output of its run. */
+enum { COL_RUN, COL_OUTCOME };
+
+/* Whether no earlier batch has output of the lane's run. */
 static bool is_next_of_run(const agent_batch_queue_t *queue,
                            const agent_batch_t *lane)
 {
-    const agent_batch_run_t *run = APR_ARRAY_IDX(lane->items, 0, agent_item_t)
-                                       .run;
-    const agent_batch_t *batch;
+    const agent_batch_t *batch = APR_RING_FIRST(&queue->waiting);
 
-    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
-    {
-        const agent_batch_run_t *same = batch == lane
-            ? NULL
-            : apr_hash_get(batch->runs, run->key.run_id, 36);
+    for (; batch != lane; batch = APR_RING_NEXT(batch, link)) {
+        const agent_batch_run_t *run = apr_hash_get(batch->runs, lane->lane_key,
+                                                    36);
 
-        if (batch == lane) {
-            return true;
-        }
-        if (same != NULL && !same->is_dead) {
+        if (run != NULL && !run->is_dead) {
             return false;
         }
     }
@@ -120,7 +115,7 @@ static const agent_statement_t save_batch = {
     .name = "agent_save_batch",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select run_id, outcome, finished from agent.save_batch($1, $2)"};
+    .sql = "select run_id, outcome from agent.save_batch($1, $2)"};
 
 static apr_status_t send_any(const agent_worker_t *worker, agent_batch_t *batch,
                              agent_database_t *database, agent_error_t **err)
@@ -195,6 +190,7 @@ static void settle_fenced(agent_runs_t *runs, const agent_batch_run_t *run)
     }
 }
 
+/* The batch in flight on one of the connections; there is one. */
 static agent_batch_t *find_sent(const agent_batch_queue_t *queue, bool is_lane)
 {
     agent_batch_t *batch = APR_RING_FIRST(&queue->waiting);
@@ -211,8 +207,8 @@ static void receive_any(agent_save_t *save, bool is_lane,
     agent_batch_t *batch = find_sent(&save->runs->batches, is_lane);
 
     for (int row = 0; row < agent_db_rows(result); row++) {
-        const char *run_id = agent_db_value(result, row, 0);
-        const char *outcome = agent_db_value(result, row, 1);
+        const char *run_id = agent_db_value(result, row, COL_RUN);
+        const char *outcome = agent_db_value(result, row, COL_OUTCOME);
         const agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
 
         if (run == NULL || run->is_dead) {
@@ -238,7 +234,7 @@ static void receive_lane(void *part, const agent_db_result_t *result)
     receive_any(part, true, result);
 }
 
-/* Why the output of a run cannot be stored. */
+/* Why the output of a run cannot be stored: the error in which it ends. */
 typedef struct refusal_t {
     const char *code;
     const char *message;
@@ -270,7 +266,7 @@ static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
     }
     lease->is_refused = true;
     lease->next_seq = lease->saved_seq + 1;
-    if (lease->runner != NULL) {
+    if (lease->group != NULL) {
         agent_run_end_cancel(runs, lease, AGENT_CAUSE_LOST);
     }
     agent_run_end_fail(runs, lease, "error", why->code, why->message);

@@ -14,7 +14,7 @@ typedef struct agent_save_t {
     agent_schedule_t *schedule;
 } agent_save_t;
 
-/* For shared batches, and for lanes (../lease/batch.h); both take an
+/* For shared batches, and for lanes (../lease/batch.h). part: the same
  * agent_save_t. */
 extern const agent_operation_t agent_batch_operation;
 extern const agent_operation_t agent_lane_operation;

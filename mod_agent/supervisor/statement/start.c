@@ -11,7 +11,7 @@
 #include "../runner/protocol.h"
 
 #define MAX_STARTS 50
-/* After so many failures to compose its line alone a run ends in error. */
+/* A run ends in error when composing its line alone has failed this often. */
 #define MAX_FAILURES 3
 
 enum { COL_RUN, COL_EPOCH, COL_START };
@@ -45,16 +45,16 @@ apr_size_t agent_start_claim_bytes(const agent_runner_table_t *table)
     return AGENT_START_CLAIM_BYTES;
 }
 
-/* Whether a sum of `most` bytes has room for `more`; an empty one has room for
- * any number. */
+/* Whether `more` bytes can be added to a sum that is at most `most`; to 0, any
+ * number can. */
 static bool has_room(apr_size_t sum, apr_size_t more, apr_size_t most)
 {
     return sum == 0 || sum + more <= most;
 }
 
 /*
- * Whether a runner with `own` bytes of unread input, of `all` at all runners,
- * may get `more`. It may have a third of the room that the others leave, so
+ * Whether a runner with `own` bytes of unread input may get `more`; `all`: that
+ * of all runners. It may have a third of the room that the others leave, so
  * that one that does not read delays no run of another. One that has read all
  * may always get a line.
  */
@@ -80,13 +80,15 @@ static apr_size_t started_max(const agent_context_t *context)
 static bool is_small(const agent_context_t *context, const agent_lease_t *lease)
 {
     return lease->start_bytes
-        <= started_max(context) / (apr_size_t)lease->runner->slots;
+        <= started_max(context) / (apr_size_t)lease->group->runner->slots;
 }
 
-/* Whether its runner, which has start lines of `started` bytes, has room for
- * it, and half of the lanes is free, counting the credit that the runner's own
- * runs reserved and requested: a run writes checkpoints as large as the state
- * from which it starts. */
+/*
+ * Whether a run that is not small may start now: its runner, which has start
+ * lines of `started` bytes, has room for another one, and half of the lanes is
+ * free, counting the credit that this runner's runs reserved and requested. A
+ * run writes checkpoints as large as the state from which it starts.
+ */
 static bool fits(const agent_runs_t *runs, apr_size_t started,
                  const agent_lease_t *lease)
 {
@@ -112,7 +114,7 @@ static const agent_lease_t *find_first_large(const agent_context_t *context,
 
 bool agent_start_fits_now(const agent_runs_t *runs, const agent_lease_t *lease)
 {
-    const agent_runner_t *runner = lease->runner;
+    const agent_runner_t *runner = lease->group->runner;
 
     if (lease->start_bytes > AGENT_START_SMALL_BYTES
         && agent_buffer_length(&runner->input) > AGENT_START_RUNNER_BYTES) {
@@ -127,17 +129,19 @@ bool agent_start_fits_now(const agent_runs_t *runs, const agent_lease_t *lease)
 
 /* The waiting runs whose lines one statement composes. */
 typedef struct portion_t {
-    /* Of agent_lease_t *; NULL: they are only counted. */
+    /* Of agent_lease_t *; NULL: the runs are only counted. */
     apr_array_header_t *leases;
     int count;
     apr_size_t bytes;
-    /* Bytes that wait for all runners. */
+    /* Unread input of all runners, these lines included. */
     apr_size_t input;
 } portion_t;
 
-/* Bytes of a runner, those of the portion included. */
+/* Bytes of one runner, the chosen lines included. */
 typedef struct load_t {
+    /* Its unread input. */
     apr_size_t input;
+    /* The start lines of its unfinished runs. */
     apr_size_t started;
     /* A run waits for others to end; later ones must not take the room that
      * becomes free. */
@@ -157,7 +161,7 @@ static bool must_wait(load_t *load, const agent_runs_t *runs,
     return load->is_full;
 }
 
-/* Whether the statement and the pipes have room for it. Lines of more than
+/* Whether the statement and the pipe have room for a line. Lines of more than
  * AGENT_START_SMALL_BYTES keep their order; shorter ones may overtake them. */
 static bool can_pass(const portion_t *portion, load_t *load, apr_size_t bytes)
 {
@@ -198,7 +202,7 @@ static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
     }
 }
 
-/* In the order in which they came to each runner. */
+/* Each runner's runs are taken in the order in which it got them. */
 static void choose_portion(portion_t *portion, const agent_start_queue_t *queue,
                            apr_array_header_t *leases)
 {
@@ -251,7 +255,7 @@ static apr_status_t send_start(void *part, agent_database_t *database,
                                              agent_lease_t *);
 
         lease->is_start_sent = true;
-        agent_lease_print(&items, &lease->key, lease->account_id);
+        agent_lease_print(&items, &lease->key, lease->deployment_id);
     }
     agent_buffer_append(&items, "]", 2);
     queue->in_flight = portion.count;
@@ -324,7 +328,7 @@ static void announce(agent_runs_t *runs, agent_lease_t *lease)
 void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
                            const char *start)
 {
-    agent_buffer_t *input = &lease->runner->input;
+    agent_buffer_t *input = &lease->group->runner->input;
     apr_size_t length = strlen(start);
 
     announce(runs, lease);
@@ -342,7 +346,7 @@ void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
 
 typedef void visit_t(agent_runs_t *runs, agent_lease_t *lease);
 
-/* Visits the leases of the statement in flight that still wait. */
+/* Calls visit for the leases of the last statement that still wait. */
 static void for_each_sent(const agent_start_queue_t *queue, visit_t *visit)
 {
     agent_runner_t *runner;
@@ -377,13 +381,12 @@ static void receive_start(void *part, const agent_db_result_t *result)
         memcpy(key.run_id, agent_db_value(result, row, COL_RUN),
                sizeof(key.run_id));
         lease = agent_lease_find(&runs->leases, &key);
-        if (lease != NULL && lease->runner != NULL
-            && agent_lease_waits(lease)) {
+        if (lease != NULL && lease->group != NULL && agent_lease_waits(lease)) {
             agent_start_hand_over(runs, lease,
                                   agent_db_value(result, row, COL_START));
         }
     }
-    /* A lease without a row in the result is lost. */
+    /* Leases without a row in the result are lost. */
     for_each_sent(queue, agent_run_end_lose);
     agent_limit_raise(&queue->limit);
 }
@@ -391,7 +394,7 @@ static void receive_start(void *part, const agent_db_result_t *result)
 /* Lets the other runs of its runner be tried first. */
 static void postpone(agent_lease_t *lease)
 {
-    agent_lease_ring_t *ring = &lease->runner->group.leases;
+    agent_lease_ring_t *ring = &lease->group->leases;
 
     APR_RING_REMOVE(lease, link);
     APR_RING_INSERT_TAIL(ring, lease, agent_lease_t, link);

@@ -2,8 +2,8 @@
 /*
  * compose_starts: the lines that start runs. A claim returns those of runs with
  * little state. The others are composed later, when their runner has room for
- * them: no row is locked while the database composes a large line, and memory
- * does not depend on the size of states.
+ * them: no row is locked while the database composes a large line, and the
+ * memory of this process does not depend on the size of states.
  */
 #ifndef AGENT_SUPERVISOR_START_H
 #define AGENT_SUPERVISOR_START_H
@@ -19,8 +19,8 @@
 /* With more unread input than this a runner gets no line that is longer than
  * AGENT_START_SMALL_BYTES: such a line delays those after it. */
 #define AGENT_START_RUNNER_BYTES 1000000
-/* Unread input of all runners together. Of it a runner has a third of what the
- * others leave; one line exceeds it at each runner that had read all. */
+/* Unread input of all runners together. A runner may have a third of what the
+ * others leave; one that has read all may get a line beyond that. */
 #define AGENT_START_ALL_BYTES 48000000
 /*
  * A runner keeps the state of a run, as text or as a tree many times as large,
@@ -33,7 +33,7 @@
 /* Used instead of AgentRunnerMemory when that is 0 (no limit). */
 #define AGENT_START_MEMORY_DEFAULT ((apr_size_t)1024 * 1024 * 1024)
 #define AGENT_START_SMALL_BYTES    ((apr_size_t)64 * 1024)
-/* Bytes of memory that the JSON tree of one start line may take in its runner
+/* Bytes of memory that one start line may take in its runner as a JSON tree
  * (core/scan.h). The built-in graph allows a state of 256 MB and an input of
  * 96 MB; the rest is a margin. */
 #define AGENT_START_WEIGHT ((size_t)384 * 1024 * 1024)
@@ -42,9 +42,10 @@ typedef struct agent_start_queue_t {
     const agent_worker_t *worker;
     const agent_runner_table_t *runners;
     agent_runs_t *runs;
-    /* Runs that the next statement, and the one in flight, may compose. */
+    /* Lines that one statement may compose, and those of the one in flight. */
     agent_limit_t limit;
     int in_flight;
+    /* No statement is sent before. */
     apr_time_t retry_at;
 } agent_start_queue_t;
 
@@ -53,7 +54,7 @@ extern const agent_operation_t agent_start_operation;
 /* The pointers must be set. */
 void agent_start_init(agent_start_queue_t *queue);
 
-/* Bytes of start lines that a claim may compose now. */
+/* How many bytes of start lines a claim may compose now. */
 apr_size_t agent_start_claim_bytes(const agent_runner_table_t *table);
 
 /* Whether the line of a lease that was just claimed can be handed over at once:

@@ -10,16 +10,15 @@
 #include "../run_end.h"
 #include "../runner/exit.h"
 
-#define SWEEP_INTERVAL      apr_time_from_sec(10)
-#define PARTITIONS_INTERVAL apr_time_from_sec(6 * 3600)
-/* Events are kept for ever when no retention is configured. */
-#define FOR_EVER_DAYS 36500
+#define SWEEP_AFTER_CONNECT apr_time_from_sec(10)
+#define SWEEP_RETRY         apr_time_from_sec(1)
 
 /* Other workers may have lost the database too: they renew their leases before
  * this one sweeps those that have expired. */
 static void delay_sweep(agent_worker_t *worker)
 {
-    worker->sweep_at = agent_database_after(worker->context, SWEEP_INTERVAL);
+    worker->sweep_at = agent_database_after(worker->context,
+                                            SWEEP_AFTER_CONNECT);
 }
 
 void agent_worker_on_connected(void *part, bool is_first, const char *unsafe)
@@ -82,8 +81,7 @@ static apr_status_t send_renew(void *part, agent_database_t *database,
                          database->scratch);
 }
 
-/* Other workers may have all our runs: kills the runners and registers again.
- */
+/* Other workers may have all runs: kills the runners and registers again. */
 static void become_fenced(agent_worker_t *worker)
 {
     agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0322", 0,
@@ -135,8 +133,6 @@ const agent_operation_t agent_renew_operation = {
 
 /* ---- without a renewal ---- */
 
-/* Without a renewal, runners are stopped after 13/20 of the lease and killed
- * after all of it. */
 static apr_time_t stop_time(const agent_worker_t *worker)
 {
     return worker->renewed_at + worker->context->timing.stop;
@@ -155,7 +151,7 @@ apr_time_t agent_worker_next_tick(const agent_worker_t *worker)
     return worker->runners->is_stopped ? kill_time(worker) : stop_time(worker);
 }
 
-static void fence_ourselves(agent_worker_t *worker)
+static void fence_self(agent_worker_t *worker)
 {
     if (!worker->runners->is_stopped) {
         agent_report_write(
@@ -216,7 +212,7 @@ static void resolve_doubt(agent_worker_t *worker)
 void agent_worker_tick(agent_worker_t *worker)
 {
     if (agent_worker_next_tick(worker) <= worker->context->now) {
-        fence_ourselves(worker);
+        fence_self(worker);
     }
     if (worker->is_in_doubt && agent_worker_is_live(worker)
         && worker->context->mode == AGENT_MODE_RUNNING) {
@@ -224,7 +220,7 @@ void agent_worker_tick(agent_worker_t *worker)
     }
 }
 
-/* ---- maintenance ---- */
+/* ---- workers whose lease has expired ---- */
 
 static apr_time_t due_sweep(void *part)
 {
@@ -242,7 +238,9 @@ static apr_status_t send_sweep(void *part, agent_database_t *database,
                                agent_error_t **err)
 {
     agent_worker_t *worker = part;
-    worker->sweep_at = agent_database_after(worker->context, SWEEP_INTERVAL);
+
+    worker->sweep_at = agent_database_after(worker->context,
+                                            AGENT_SWEEP_INTERVAL);
     return agent_db_send(database->db, &sweep_workers, NULL, err,
                          database->scratch);
 }
@@ -250,6 +248,7 @@ static apr_status_t send_sweep(void *part, agent_database_t *database,
 static void receive_sweep(void *part, const agent_db_result_t *result)
 {
     agent_worker_t *worker = part;
+
     for (int row = 0; row < agent_db_rows(result); row++) {
         agent_worker_add_dead(worker, agent_db_value(result, row, 0), true);
     }
@@ -259,61 +258,8 @@ static void fail_sweep(void *part, agent_failure_t failure)
 {
     agent_worker_t *worker = part;
 
-    worker->sweep_at = agent_database_after(worker->context,
-                                            apr_time_from_sec(1));
+    worker->sweep_at = agent_database_after(worker->context, SWEEP_RETRY);
 }
 
 const agent_operation_t agent_sweep_operation = {
     "sweep_workers", due_sweep, send_sweep, receive_sweep, fail_sweep};
-
-const char *agent_worker_retention(const agent_context_t *context,
-                                   apr_pool_t *pool)
-{
-    int days = context->config->event_retention_days;
-
-    return apr_psprintf(pool, "%d days", days > 0 ? days : FOR_EVER_DAYS);
-}
-
-static apr_time_t due_partitions(void *part)
-{
-    const agent_worker_t *worker = part;
-
-    return agent_worker_is_live(worker) ? worker->partitions_at
-                                        : AGENT_CLOCK_NEVER;
-}
-
-static const agent_statement_t maintain_partitions = {
-    .name = "agent_maintain_partitions",
-    .params = 1,
-    .is_repeatable = true,
-    .sql = "select agent.maintain_partitions($1)"};
-
-static apr_status_t send_partitions(void *part, agent_database_t *database,
-                                    agent_error_t **err)
-{
-    agent_worker_t *worker = part;
-    const char *params[] = {
-        agent_worker_retention(worker->context, database->scratch)};
-
-    worker->partitions_at = agent_database_after(worker->context,
-                                                 PARTITIONS_INTERVAL);
-    return agent_db_send(database->db, &maintain_partitions, params, err,
-                         database->scratch);
-}
-
-static void receive_partitions(void *part, const agent_db_result_t *result)
-{
-    /* The number of changed partitions is not used. */
-}
-
-static void fail_partitions(void *part, agent_failure_t failure)
-{
-    agent_worker_t *worker = part;
-
-    worker->partitions_at = agent_database_after(worker->context,
-                                                 apr_time_from_sec(60));
-}
-
-const agent_operation_t agent_partitions_operation = {
-    "maintain_partitions", due_partitions, send_partitions, receive_partitions,
-    fail_partitions};

@@ -17,6 +17,15 @@
 #include "../schedule.h"
 #include "notify.h"
 
+/*
+ * Between two sweeps of workers whose lease has expired, up to 20 % sooner or
+ * later. The runs of a host that dies begin again on another one within 30 s:
+ * AGENT_SUPERVISOR_LEASE_SEC, 5 s in which a late renewal still succeeds
+ * (agent.sweep_workers), a sweep, and a claim of the other host
+ * (AGENT_CLAIM_INTERVAL).
+ */
+#define AGENT_SWEEP_INTERVAL apr_time_from_sec(2)
+
 typedef enum agent_worker_state_t {
     /* Not registered; predecessors were not listed yet. */
     AGENT_WORKER_NEW,
@@ -28,7 +37,7 @@ typedef enum agent_worker_state_t {
     AGENT_WORKER_LEFT
 } agent_worker_state_t;
 
-/* The next sweep finds further ones. */
+/* Dead workers in the list; the next sweep finds further ones. */
 #define AGENT_DEAD_MAX 64
 
 /* A worker to be marked dead: its id in the database, as text. */
@@ -41,11 +50,12 @@ typedef struct agent_dead_t {
 
 typedef struct agent_worker_t {
     agent_context_t *context;
+    agent_graph_table_t *graphs;
     agent_runner_table_t *runners;
     agent_runs_t *runs;
     agent_notify_t *notify;
     agent_schedule_t *schedule;
-    /* The connection of mark_worker_dead. */
+    /* The second connection, which sends mark_worker_dead. */
     agent_database_t *bulk;
     agent_worker_state_t state;
     /* Its id in the database, as text. */
@@ -54,18 +64,21 @@ typedef struct agent_worker_t {
     /* Workers to be marked dead, one after the other, in any state of this one;
      * at most AGENT_DEAD_MAX of agent_dead_t. */
     apr_array_header_t *dead;
-    /* Runs that the next statement releases; when it may be sent; whether it
-     * ends a run that cannot be released. */
+    /* Runs that one mark_worker_dead releases. */
     agent_limit_t dead_limit;
+    /* When the next statement about a dead worker is due. */
     apr_time_t dead_at;
+    /* That statement is fail_run, for a run that cannot be released. */
     bool is_failing_run;
-    /* When the last successful renewal was sent. */
-    apr_time_t renewed_at;
+    /* When the last registration or renewal was sent, and when the last one
+     * that succeeded. */
     apr_time_t sent_at;
+    apr_time_t renewed_at;
+    /* When these are due: renew_worker; list_node_workers and register_worker;
+     * sweep_workers. */
     apr_time_t renew_at;
     apr_time_t retry_at;
     apr_time_t sweep_at;
-    apr_time_t partitions_at;
     /*
      * The result of a claim was lost: runs may be leased to this worker that it
      * does not know. The runs it knows may end until doubt_until; then all are
@@ -80,15 +93,9 @@ extern const agent_operation_t agent_mark_dead_operation;
 extern const agent_operation_t agent_register_operation;
 extern const agent_operation_t agent_renew_operation;
 extern const agent_operation_t agent_sweep_operation;
-extern const agent_operation_t agent_partitions_operation;
 
 /* The pointers must be set. */
 void agent_worker_init(agent_worker_t *worker);
-
-/* The retention of events as an interval, in pool; very long when none is
- * configured. */
-const char *agent_worker_retention(const agent_context_t *context,
-                                   apr_pool_t *pool);
 
 /* Registered and not known to be fenced. */
 static inline bool agent_worker_is_live(const agent_worker_t *worker)
@@ -96,8 +103,9 @@ static inline bool agent_worker_is_live(const agent_worker_t *worker)
     return worker->state == AGENT_WORKER_LIVE;
 }
 
-/* Called when the first connection, or the second one, is up again: a renewal
- * is due at once. */
+/* Called when the first connection, or the second one, is up. On the first one
+ * a renewal, a check and a claim are due at once. After a reconnect of either
+ * the sweep is delayed. */
 void agent_worker_on_connected(void *part, bool is_first, const char *unsafe);
 void agent_worker_on_bulk_connected(void *part, bool is_first,
                                     const char *unsafe);
@@ -108,16 +116,16 @@ void agent_worker_tick(agent_worker_t *worker);
 /* When agent_worker_tick() must be called at the latest. */
 apr_time_t agent_worker_next_tick(const agent_worker_t *worker);
 
-/* The result of a claim was lost: no more claims; registers again when the runs
- * that it knows have ended. */
+/* The result of a claim was lost: no more claims; the worker registers again
+ * when the runs that it knows have ended. */
 void agent_worker_doubt(agent_worker_t *worker);
 
-/* Adds a worker to be marked dead, unless it is in the list. */
+/* Adds a worker to be marked dead, unless it is listed or the list is full. */
 void agent_worker_add_dead(agent_worker_t *worker, const char *worker_id,
                            bool is_swept);
 
-/* Deregisters this worker; its runs are requeued and the attempt is not
- * counted. */
+/* Deregisters this worker, if it is registered: its runs are requeued, and the
+ * attempt does not count. */
 void agent_worker_leave(agent_worker_t *worker);
 
 #endif

@@ -14,9 +14,9 @@
 #include "fail_run.h"
 #include "release.h"
 
-/* Runs released by one statement; fewer after one that took too long. */
+/* Runs that one statement releases at most. */
 #define MAX_RELEASED 100
-/* After so many failures a dead worker is left to the next sweep. */
+/* After this many failures a dead worker is left to the next sweep. */
 #define MAX_FAILURES 3
 
 void agent_worker_init(agent_worker_t *worker)
@@ -62,15 +62,18 @@ static apr_time_t due_dead(void *part)
     return worker->dead->nelts > 0 ? worker->dead_at : AGENT_CLOCK_NEVER;
 }
 
-/* Ends the run that mark_worker_dead would release first. */
+/* Without a run, fail_run ends the one that mark_worker_dead would release
+ * first. */
 static apr_status_t send_fail_run(const agent_dead_t *dead,
                                   agent_database_t *database,
                                   agent_error_t **err)
 {
-    static const char message[] =
-        "The run could not be given back to the queue in time.";
-    const char *params[6] = {dead->id,          NULL,   NULL, NULL,
-                             "release_timeout", message};
+    const char *params[6] = {dead->id,
+                             NULL,
+                             NULL,
+                             NULL,
+                             AGENT_FAIL_RUN_ERROR,
+                             AGENT_FAIL_RUN_MESSAGE};
 
     return agent_db_send(database->db, &agent_fail_run, params, err,
                          database->scratch);
@@ -129,7 +132,7 @@ static void receive_dead(void *part, const agent_db_result_t *result)
     int count = agent_db_rows(result);
 
     agent_release_notify(worker->notify, worker->schedule, result);
-    agent_schedule_claim(worker->schedule);
+    agent_schedule_claim_requeued(worker->schedule);
     if (worker->is_failing_run) {
         worker->is_failing_run = false;
         return;

@@ -11,6 +11,8 @@
 
 #include <apr_strings.h>
 
+enum { COL_WORKER, COL_BOOT, COL_PID, COL_PID_START };
+
 static apr_time_t due_list(void *part)
 {
     const agent_worker_t *worker = part;
@@ -63,12 +65,12 @@ static void receive_list(void *part, const agent_db_result_t *result)
     agent_worker_t *worker = part;
 
     for (int row = 0; row < agent_db_rows(result); row++) {
-        const char *id = agent_db_value(result, row, 0);
-        const char *boot = agent_db_value(result, row, 1);
-        pid_t pid = (pid_t)agent_db_integer(result, row, 2, 0);
+        const char *id = agent_db_value(result, row, COL_WORKER);
+        const char *boot = agent_db_value(result, row, COL_BOOT);
+        pid_t pid = (pid_t)agent_db_integer(result, row, COL_PID, 0);
 
         if (is_predecessor(worker, id, boot, pid,
-                           agent_db_integer(result, row, 3, 0))) {
+                           agent_db_integer(result, row, COL_PID_START, 0))) {
             agent_report_write(worker->context, AGENT_LOG_NOTICE, "AGT0321", 0,
                                "worker %s of this host (process %d) is gone: "
                                "releasing its runs",
@@ -101,8 +103,9 @@ static apr_time_t due_register(void *part)
 
 static const agent_statement_t register_worker = {
     .name = "agent_register_worker",
-    .params = 7,
-    .sql = "select agent.register_worker($1, $2, $3, $4, $5, $6, $7)"};
+    .params = 8,
+    .sql = "select worker_id, deployment_id from "
+           "agent.register_worker($1, $2, $3, $4, $5, $6, $7, $8)"};
 
 static apr_status_t send_register(void *part, agent_database_t *database,
                                   agent_error_t **err)
@@ -110,7 +113,7 @@ static apr_status_t send_register(void *part, agent_database_t *database,
     agent_worker_t *worker = part;
     const agent_supervisor_config_t *config = worker->context->config;
     apr_pool_t *pool = database->scratch;
-    const char *params[7];
+    const char *params[8];
 
     worker->sent_at = worker->context->now;
     params[0] = config->node_name;
@@ -120,15 +123,29 @@ static apr_status_t send_register(void *part, agent_database_t *database,
                              agent_process_start_time(getpid()));
     params[4] = apr_itoa(pool, config->runners * config->slots);
     params[5] = apr_itoa(pool, config->lease_sec);
-    params[6] = worker->context->graph_ids;
+    params[6] = worker->context->deployments;
+    params[7] = worker->context->graph_ids;
     return agent_db_send(database->db, &register_worker, params, err, pool);
+}
+
+/* They change only when another database has taken the place of the first. */
+static void keep_deployments(const agent_worker_t *worker,
+                             const agent_db_result_t *result)
+{
+    for (int i = 0; i < agent_db_rows(result); i++) {
+        agent_graph_t *graph = &worker->graphs->graphs[i];
+
+        apr_cpystrn(graph->deployment_id, agent_db_value(result, i, 1),
+                    sizeof(graph->deployment_id));
+    }
 }
 
 static void receive_register(void *part, const agent_db_result_t *result)
 {
     agent_worker_t *worker = part;
-    const char *id = agent_db_rows(result) == 1 ? agent_db_value(result, 0, 0)
-                                                : NULL;
+    const char *id = agent_db_rows(result) == worker->graphs->count
+        ? agent_db_value(result, 0, 0)
+        : NULL;
 
     if (id == NULL) {
         worker->retry_at = agent_database_after(worker->context,
@@ -136,11 +153,11 @@ static void receive_register(void *part, const agent_db_result_t *result)
         return;
     }
     apr_cpystrn(worker->id, id, sizeof(worker->id));
+    keep_deployments(worker, result);
     worker->state = AGENT_WORKER_LIVE;
     worker->renewed_at = worker->sent_at;
     worker->renew_at = worker->sent_at + worker->context->timing.renew;
     worker->sweep_at = worker->context->now;
-    worker->partitions_at = worker->context->now;
     agent_report_write(worker->context, AGENT_LOG_NOTICE, "AGT0320", 0,
                        "registered as worker %s of host %s", worker->id,
                        worker->context->config->node_name);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define TIMEOUT apr_time_from_sec(10)
+#define DEFAULT_TIMEOUT apr_time_from_sec(10)
 
 void agent_delivery_init(agent_delivery_table_t *table,
                          agent_context_t *context, struct agent_poll_t *poll)
@@ -28,20 +28,20 @@ apr_interval_time_t agent_delivery_timeout(const agent_delivery_table_t *table)
 {
     apr_interval_time_t timeout = table->context->config->webhooks.timeout;
 
-    return timeout > 0 ? timeout : TIMEOUT;
+    return timeout > 0 ? timeout : DEFAULT_TIMEOUT;
 }
 
 agent_delivery_t *agent_delivery_find(agent_delivery_ring_t *ring,
                                       const char *run_id,
-                                      const char *account_id)
+                                      const char *deployment_id)
 {
     agent_delivery_t *delivery;
 
     AGENT_RING_EACH(delivery, ring, agent_delivery_t, link)
     {
         if (strcmp(delivery->run_id, run_id) == 0
-            && (account_id == NULL
-                || strcmp(delivery->account_id, account_id) == 0)) {
+            && (deployment_id == NULL
+                || strcmp(delivery->deployment_id, deployment_id) == 0)) {
             return delivery;
         }
     }

@@ -15,8 +15,8 @@
 #include "../ring.h"
 #include "outcome.h"
 
-/* Deliveries at once, including those whose outcome is not saved yet, and the
- * sum of their bodies at which no more are claimed. */
+/* The most deliveries at once, those whose outcome is not saved yet included.
+ * While their bodies have this many bytes, no more are claimed. */
 #define AGENT_WEBHOOK_SLOTS     64
 #define AGENT_WEBHOOK_MAX_BYTES ((apr_size_t)16 * 1024 * 1024)
 /* Sockets: for each delivery two connections that race (IPv6, IPv4), and one
@@ -29,25 +29,29 @@ typedef struct agent_delivery_t {
     APR_RING_ENTRY(agent_delivery_t) link;
     agent_delivery_table_t *table;
     apr_pool_t *pool;
-    char account_id[AGENT_UUID_SIZE];
+    char deployment_id[AGENT_UUID_SIZE];
     char run_id[AGENT_UUID_SIZE];
     int attempt;
     const char *url;
     agent_egress_target_t target;
     const char *body;
     apr_size_t length;
-    /* NULL before it is sent and after. */
+    /* The transfer and its headers; NULL before it begins and after it ended.
+     */
     CURL *easy;
     struct curl_slist *headers;
+    /* libcurl's message about a failure. */
     char failure[CURL_ERROR_SIZE];
-    /* Of head and body of the response. */
+    /* Bytes received: head and body of the response. */
     apr_size_t response_bytes;
-    /* An address of its host that AgentWebhookAllow does not permit. */
+    /* An address of its host that AgentWebhookAllow does not permit; NULL when
+     * none was found. */
     const char *denied;
+    /* A permitted address was found. */
     bool has_connected;
-    /* Set when it has ended; is_sent: the outcome is being saved. */
+    /* Set when it has ended; the statement in flight saves it. */
     agent_webhook_outcome_t outcome;
-    bool is_sent;
+    bool is_saving;
 } agent_delivery_t;
 
 APR_RING_HEAD(agent_delivery_ring_t, agent_delivery_t);
@@ -62,19 +66,21 @@ typedef struct agent_webhook_socket_t {
 struct agent_delivery_table_t {
     agent_context_t *context;
     struct agent_poll_t *poll;
+    /* Being sent; ended, with an outcome that is not saved yet. */
     agent_delivery_ring_t sending;
     agent_delivery_ring_t ended;
+    /* Deliveries in both rings, and bytes of their bodies. */
     int count;
     apr_size_t bytes;
     /* Created for the first delivery. */
     CURLM *multi;
     agent_webhook_socket_t sockets[AGENT_WEBHOOK_SOCKETS];
-    /* When libcurl is to be called. */
+    /* When libcurl is to be called (core/clock.h). */
     apr_time_t timer_at;
-    /* This host's addresses, and when they were read. */
-    apr_array_header_t *own;
-    apr_pool_t *own_pool;
-    apr_time_t own_at;
+    /* This host's addresses, their pool, and when they were read. */
+    apr_array_header_t *host_addresses;
+    apr_pool_t *host_pool;
+    apr_time_t host_read_at;
 };
 
 void agent_delivery_init(agent_delivery_table_t *table,
@@ -86,11 +92,11 @@ bool agent_delivery_is_idle(const agent_delivery_table_t *table);
 /* Time limit of an attempt. */
 apr_interval_time_t agent_delivery_timeout(const agent_delivery_table_t *table);
 
-/* Finds a delivery in a ring; account_id NULL: of any account. Returns NULL
- * when there is none. */
+/* Finds a delivery in a ring, of any deployment if deployment_id is NULL.
+ * Returns NULL when there is none. */
 agent_delivery_t *agent_delivery_find(agent_delivery_ring_t *ring,
                                       const char *run_id,
-                                      const char *account_id);
+                                      const char *deployment_id);
 
 /* Adds it to the deliveries that are being sent. */
 void agent_delivery_add(agent_delivery_t *delivery);
@@ -99,15 +105,15 @@ void agent_delivery_add(agent_delivery_t *delivery);
 void agent_delivery_end(agent_delivery_t *delivery,
                         const agent_webhook_response_t *response);
 
-/* Ends its transfer, if it has one. */
+/* Ends its transfer and closes its connection, if it has one. */
 void agent_delivery_disconnect(agent_delivery_t *delivery);
 
 /* Free one delivery, or all of a ring. */
 void agent_delivery_free(agent_delivery_t *delivery);
 void agent_delivery_free_all(agent_delivery_ring_t *ring);
 
-/* Aborts deliveries that are being sent: they are due again once this worker is
- * deregistered. */
+/* Frees the deliveries that are being sent: they are due again once this worker
+ * is deregistered. */
 void agent_delivery_abort(agent_delivery_table_t *table);
 
 #endif

@@ -33,7 +33,7 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *baton,
         slot = find_socket(table, -1);
     }
     if (slot == NULL) {
-        /* Its transfer ends with its time-out. */
+        /* Not watched: the transfer ends with its time-out. */
         return 0;
     }
     slot->fd = what == CURL_POLL_REMOVE ? -1 : fd;
@@ -46,8 +46,8 @@ static int set_timer(CURLM *multi, long timeout_ms, void *baton)
 {
     agent_delivery_table_t *table = baton;
 
-    /* One millisecond more: libcurl rounds down, and ignores a call that is too
-     * early. */
+    /* One millisecond later: libcurl rounds down, and ignores a call that comes
+     * too early. */
     table->timer_at = timeout_ms < 0
         ? AGENT_CLOCK_NEVER
         : agent_clock_now() + apr_time_from_msec(timeout_ms + 1);
@@ -61,7 +61,7 @@ static bool open_multi(agent_delivery_table_t *table)
     if (table->multi != NULL) {
         return true;
     }
-    /* Not at start: only a process that sends webhooks needs it. */
+    /* Only a process that sends webhooks needs libcurl. */
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         return false;
     }
@@ -117,7 +117,7 @@ void agent_webhook_close(agent_delivery_table_t *table)
     }
 }
 
-/* ---- turns ---- */
+/* ---- iterations ---- */
 
 static void finish(agent_delivery_t *delivery, CURLcode code)
 {
@@ -145,11 +145,11 @@ static void collect_ends(agent_delivery_table_t *table)
     }
 }
 
-static void act(agent_delivery_table_t *table, curl_socket_t fd)
+static void call_curl(agent_delivery_table_t *table, curl_socket_t fd)
 {
     int running;
 
-    /* 0: libcurl finds out what the descriptor is ready for. */
+    /* With 0, libcurl checks which events the descriptor is ready for. */
     curl_multi_socket_action(table->multi, fd, 0, &running);
     collect_ends(table);
 }
@@ -159,9 +159,9 @@ static void on_socket(void *part, void *item)
     agent_delivery_table_t *table = part;
     const agent_webhook_socket_t *slot = item;
 
-    /* An earlier handler of this turn may have ended it. */
+    /* An earlier handler of this iteration may have ended it. */
     if (table->multi != NULL && slot->fd >= 0) {
-        act(table, slot->fd);
+        call_curl(table, slot->fd);
     }
 }
 
@@ -172,7 +172,7 @@ apr_time_t agent_webhook_step(agent_delivery_table_t *table)
     }
     if (table->timer_at <= table->context->now) {
         table->timer_at = table->context->now + LONGEST_PAUSE;
-        act(table, CURL_SOCKET_TIMEOUT);
+        call_curl(table, CURL_SOCKET_TIMEOUT);
     }
     return table->timer_at;
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl's multi interface in the poll loop: libcurl gives the sockets to poll
- * and a timer, and is called when one is ready or due.
+ * libcurl's multi interface in the poll loop: libcurl names the sockets to poll
+ * and sets a timer, and is called when one of them is ready or due.
  */
 #ifndef AGENT_SUPERVISOR_WEBHOOK_LOOP_H
 #define AGENT_SUPERVISOR_WEBHOOK_LOOP_H
 
 #include "delivery.h"
 
-/* Starts to send a delivery of the table. It ends at once when its URL is not
- * permitted or libcurl fails. */
+/* Starts to send a delivery of the table. When its URL is not permitted or
+ * libcurl fails, the delivery ends at once. */
 void agent_webhook_send(agent_delivery_t *delivery);
 
-/* Calls libcurl when its timer is due; returns when to be called again. */
+/* Calls libcurl if its timer is due; returns when to call this again. */
 apr_time_t agent_webhook_step(agent_delivery_table_t *table);
 
 /* Adds libcurl's descriptors to the poll set. */
 void agent_webhook_poll(agent_delivery_table_t *table);
 
-/* Aborts deliveries and ends libcurl. */
+/* Aborts the deliveries that are being sent, and frees libcurl. */
 void agent_webhook_close(agent_delivery_table_t *table);
 
 #endif

@@ -14,7 +14,8 @@ static bool is_worth_another_try(int status)
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-/* An error message may quote the receiver's certificate. */
+/* Cuts the text and replaces bytes that are not printable: an error message may
+ * quote the receiver's certificate. */
 static const char *print_failure(const char *failure, apr_pool_t *pool)
 {
     char *text = apr_pstrndup(pool, failure, REASON_BYTES);

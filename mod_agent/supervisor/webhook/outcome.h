@@ -11,17 +11,17 @@
 typedef struct agent_webhook_response_t {
     /* HTTP status; 0 when none arrived. */
     int status;
-    /* Without a status: the reason, which may quote the receiver. */
+    /* Without a status: the reason, which may quote the receiver; or NULL. */
     const char *failure;
-    /* Without a status: a further attempt cannot succeed. */
+    /* Without a status: another attempt cannot succeed. */
     bool is_final;
-    /* Seconds of its Retry-After; 0: it has none. */
+    /* Seconds of its Retry-After; 0 without one. */
     int retry_after;
 } agent_webhook_response_t;
 
 /* The outcome as agent.save_webhooks takes it. */
 typedef struct agent_webhook_outcome_t {
-    /* delivered, failed (to be tried again) or refused (not again). */
+    /* delivered, failed (tried again) or refused (not tried again). */
     const char *result;
     /* Why, in printable ASCII; NULL when delivered. */
     const char *reason;
@@ -30,8 +30,9 @@ typedef struct agent_webhook_outcome_t {
 } agent_webhook_outcome_t;
 
 /*
- * A status of 2xx: delivered. 408, 425, 429 and 5xx, and no status: failed.
- * Any other status: refused, redirects among them, which are not followed.
+ * delivered: a status of 2xx. failed: 408, 425, 429, 5xx, or no status unless
+ * is_final. refused: anything else, redirects too, since they are not followed.
+ * The reason is in pool.
  */
 agent_webhook_outcome_t agent_webhook_outcome(
     const agent_webhook_response_t *response, apr_pool_t *pool);

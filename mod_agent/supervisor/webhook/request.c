@@ -11,14 +11,13 @@
 #include "../../core/address.h"
 #include "sign.h"
 
-/* Limit of head and body of the response; beyond it the connection is closed.
- */
+/* Head and body of a response together; beyond it the connection is closed. */
 #define RESPONSE_BYTES 65536
 
-/* How long this host's addresses are kept. */
-#define OWN_AGE apr_time_from_sec(1)
+/* This host's addresses are read again after this time. */
+#define HOST_MAX_AGE apr_time_from_sec(1)
 
-/* ---- the connect function ---- */
+/* ---- permitted addresses ---- */
 
 static const char *print_address(const struct sockaddr *address,
                                  apr_pool_t *pool)
@@ -34,27 +33,25 @@ static const char *print_address(const struct sockaddr *address,
     return apr_pstrdup(pool, text);
 }
 
-/* This host's addresses, read again at times since interfaces change. Services
- * on this host may trust connections from them (`Require local`). */
-static const apr_array_header_t *find_own(agent_delivery_table_t *table)
+/* This host's addresses, which may change. Services on this host may trust
+ * connections from them (`Require local`). */
+static const apr_array_header_t *find_host_addresses(
+    agent_delivery_table_t *table)
 {
-    apr_array_header_t *own;
-
-    if (table->own_pool == NULL) {
-        apr_pool_create(&table->own_pool, table->context->pool);
+    if (table->host_pool == NULL) {
+        apr_pool_create(&table->host_pool, table->context->pool);
     }
-    else if (table->context->now - table->own_at < OWN_AGE) {
-        return table->own;
+    else if (table->context->now - table->host_read_at < HOST_MAX_AGE) {
+        return table->host_addresses;
     }
-    apr_pool_clear(table->own_pool);
-    own = agent_address_list_own(table->own_pool);
-    table->own = own;
-    table->own_at = table->context->now;
-    return own;
+    apr_pool_clear(table->host_pool);
+    table->host_addresses = agent_address_list_own(table->host_pool);
+    table->host_read_at = table->context->now;
+    return table->host_addresses;
 }
 
-/* Checked here, since libcurl connects to this address next; the name may have
- * resolved to another one before. */
+/* The address is checked here because libcurl connects to it next; an earlier
+ * check of the name may have resolved it to another one. */
 static curl_socket_t open_socket(void *baton, curlsocktype purpose,
                                  struct curl_sockaddr *address)
 {
@@ -62,8 +59,8 @@ static curl_socket_t open_socket(void *baton, curlsocktype purpose,
     int fd;
 
     if (!agent_egress_permits(delivery->table->context->config->webhooks.egress,
-                              find_own(delivery->table), &delivery->target,
-                              &address->addr)) {
+                              find_host_addresses(delivery->table),
+                              &delivery->target, &address->addr)) {
         delivery->denied = print_address(&address->addr, delivery->pool);
         return CURL_SOCKET_BAD;
     }
@@ -137,8 +134,8 @@ static void set_headers(agent_delivery_t *delivery)
     const agent_webhook_message_t message = {delivery->run_id, timestamp,
                                              delivery->body, delivery->length};
 
-    /* Without it libcurl sends `Expect: 100-continue` with a large body, and
-     * waits. */
+    /* Otherwise libcurl sends `Expect: 100-continue` before a large body, and
+     * waits for the response. */
     add_header(delivery, "Expect", "");
     add_header(delivery, "Content-Type", " application/json");
     add_header(delivery, "webhook-id",
@@ -198,8 +195,8 @@ static void set_request(agent_delivery_t *delivery)
     curl_easy_setopt(easy, CURLOPT_PRIVATE, delivery);
 }
 
-/* The run may have been created under other rules: earlier ones, or those of
- * another server. */
+/* Needed although the URL was checked when the run was created: that was under
+ * earlier rules, or those of another server. */
 const char *agent_webhook_request_check(agent_delivery_t *delivery)
 {
     const char *expected = agent_egress_read_url(&delivery->target,
@@ -208,7 +205,8 @@ const char *agent_webhook_request_check(agent_delivery_t *delivery)
     if (expected == NULL) {
         expected = agent_egress_check(
             delivery->table->context->config->webhooks.egress,
-            find_own(delivery->table), &delivery->target, delivery->pool);
+            find_host_addresses(delivery->table), &delivery->target,
+            delivery->pool);
     }
     return expected != NULL
         ? apr_pstrcat(delivery->pool, "refused: expected ", expected, NULL)

@@ -14,7 +14,7 @@ static bool add_text(EVP_MD_CTX *context, const char *text)
     return EVP_DigestSignUpdate(context, text, strlen(text)) == 1;
 }
 
-/* In pieces, since a body may be too large to be copied. */
+/* Hashes the parts one by one, so that a large body is not copied. */
 static bool compute(unsigned char *mac, size_t *size,
                     const agent_webhook_message_t *message, EVP_MD_CTX *context,
                     EVP_PKEY *key)

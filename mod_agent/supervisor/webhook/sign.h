@@ -15,8 +15,8 @@ typedef struct agent_webhook_message_t {
 } agent_webhook_message_t;
 
 /*
- * The signature as it stands in the header, "v1," and base64 of HMAC-SHA256,
- * in pool; NULL when the cryptographic library cannot compute it.
+ * The value of the header webhook-signature, in pool: "v1," and base64 of
+ * HMAC-SHA256. NULL when OpenSSL cannot compute it. length: bytes of the key.
  */
 const char *agent_webhook_sign(const agent_webhook_message_t *message,
                                const unsigned char *key, apr_size_t length,

@@ -7,16 +7,22 @@
 #include <apr_strings.h>
 
 #include "../../core/json.h"
+#include "../statement/expire.h"
 #include "loop.h"
 
-/* Between two claims without a request. */
-#define INTERVAL    apr_time_from_sec(1)
-#define SWEEP_PAUSE apr_time_from_sec(3600)
-#define CLAIM_MOST  16
-/* A lease is this much longer than an attempt: time to save the outcome. */
+/* Between two claims that nothing requested (agent_schedule_webhooks). */
+#define CLAIM_INTERVAL apr_time_from_sec(1)
+/* Most rows of a claim. */
+#define CLAIM_MOST 16
+/* Between two sweeps, and after one that failed. */
+#define SWEEP_INTERVAL apr_time_from_sec(3600)
+#define SWEEP_RETRY    apr_time_from_sec(60)
+/* A lease is longer than an attempt by this time, in which the outcome is
+ * saved. */
 #define LEASE_MARGIN_SEC 30
 
-enum { COL_ACCOUNT, COL_RUN, COL_ATTEMPT, COL_URL, COL_BODY };
+enum { COL_DEPLOYMENT, COL_RUN, COL_ATTEMPT, COL_URL, COL_BODY };
+enum { SAVED_RUN, SAVED_OUTCOME, SAVED_NEXT_SEC };
 
 /* ---- claiming ---- */
 
@@ -37,7 +43,7 @@ static apr_time_t due_claim(void *part)
 static const agent_statement_t claim_webhooks = {
     .name = "agent_claim_webhooks",
     .params = 5,
-    .sql = "select account_id, run_id, attempt, url, body from "
+    .sql = "select deployment_id, run_id, attempt, url, body from "
            "agent.claim_webhooks($1, $2, $3, $4, $5)"};
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
@@ -73,8 +79,9 @@ static agent_delivery_t *read_delivery(agent_delivery_table_t *table,
     delivery = apr_pcalloc(pool, sizeof(*delivery));
     delivery->table = table;
     delivery->pool = pool;
-    apr_cpystrn(delivery->account_id, agent_db_value(result, row, COL_ACCOUNT),
-                sizeof(delivery->account_id));
+    apr_cpystrn(delivery->deployment_id,
+                agent_db_value(result, row, COL_DEPLOYMENT),
+                sizeof(delivery->deployment_id));
     apr_cpystrn(delivery->run_id, agent_db_value(result, row, COL_RUN),
                 sizeof(delivery->run_id));
     delivery->attempt = (int)apr_atoi64(
@@ -90,11 +97,11 @@ static void take_delivery(agent_delivery_table_t *table,
 {
     agent_delivery_t *delivery = read_delivery(table, result, row);
     agent_delivery_t *same = agent_delivery_find(
-        &table->sending, delivery->run_id, delivery->account_id);
+        &table->sending, delivery->run_id, delivery->deployment_id);
 
     if (same != NULL) {
-        /* Its lease expired and it was claimed again: the attempt under way is
-         * enough. */
+        /* Its lease expired and it was claimed again: the attempt in progress
+         * is enough. */
         same->attempt = delivery->attempt;
         apr_pool_destroy(delivery->pool);
         return;
@@ -110,15 +117,14 @@ static void receive_claim(void *part, const agent_db_result_t *result)
     int rows = agent_db_rows(result);
     apr_time_t next = rows == webhook->claim_limit
         ? webhook->context->now
-        : agent_database_after(webhook->context, INTERVAL);
+        : agent_database_after(webhook->context, CLAIM_INTERVAL);
 
-    /* A request that came since then may be for a row that this claim missed.
-     */
+    /* Keeps an earlier time: a run that ended during the claim requested the
+     * next one. */
     if (next < webhook->schedule->webhooks_at) {
         webhook->schedule->webhooks_at = next;
     }
-    /* They are not sent once this worker leaves: mark_worker_dead releases
-     * them. */
+    /* Not sent while this worker leaves: mark_worker_dead releases them. */
     for (int row = 0;
          webhook->context->mode == AGENT_MODE_RUNNING && row < rows; row++) {
         take_delivery(table, result, row);
@@ -150,6 +156,7 @@ static apr_time_t due_save(void *part)
         : AGENT_CLOCK_NEVER;
 }
 
+/* An item as agent.save_webhooks takes it. */
 static void print_item(agent_buffer_t *items, const agent_delivery_t *delivery,
                        apr_pool_t *pool)
 {
@@ -157,9 +164,9 @@ static void print_item(agent_buffer_t *items, const agent_delivery_t *delivery,
 
     agent_buffer_print(
         items,
-        "%s{\"a\":\"%s\",\"r\":\"%s\",\"n\":%d,\"o\":\"%s\","
+        "%s{\"d\":\"%s\",\"r\":\"%s\",\"n\":%d,\"o\":\"%s\","
         "\"t\":%s,\"s\":%s}",
-        agent_buffer_length(items) > 0 ? "," : "[", delivery->account_id,
+        agent_buffer_length(items) > 0 ? "," : "[", delivery->deployment_id,
         delivery->run_id, delivery->attempt, outcome->result,
         agent_json_quote(outcome->reason, pool),
         outcome->wait > 0 ? apr_itoa(pool, outcome->wait) : "null");
@@ -185,7 +192,7 @@ static apr_status_t send_save(void *part, agent_database_t *database,
                     link)
     {
         print_item(&items, delivery, pool);
-        delivery->is_sent = true;
+        delivery->is_saving = true;
     }
     agent_buffer_append(&items, "]", 2);
     params[0] = webhook->worker->id;
@@ -193,8 +200,8 @@ static apr_status_t send_save(void *part, agent_database_t *database,
     return agent_db_send(database->db, &save_webhooks, params, err, pool);
 }
 
-/* The first failure of a delivery is a warning. Later ones have level info:
- * there are too many while a receiver is down. */
+/* The first failure of a delivery is a warning. Later ones have level info,
+ * since there are many while a receiver is down. */
 static void report_failure(const agent_delivery_t *delivery, const char *host,
                            const char *next_sec)
 {
@@ -248,21 +255,20 @@ static void receive_save(void *part, const agent_db_result_t *result)
     agent_delivery_t *next;
 
     for (int row = 0; row < agent_db_rows(result); row++) {
-        delivery = agent_delivery_find(&table->ended,
-                                       agent_db_value(result, row, 0), NULL);
+        delivery = agent_delivery_find(
+            &table->ended, agent_db_value(result, row, SAVED_RUN), NULL);
         if (delivery != NULL) {
-            report_end(delivery, agent_db_value(result, row, 1),
-                       agent_db_value(result, row, 2));
+            report_end(delivery, agent_db_value(result, row, SAVED_OUTCOME),
+                       agent_db_value(result, row, SAVED_NEXT_SEC));
         }
     }
     AGENT_RING_EACH_SAFE(delivery, next, &table->ended, agent_delivery_t, link)
     {
-        if (delivery->is_sent) {
+        if (delivery->is_saving) {
             agent_delivery_free(delivery);
         }
     }
-    /* Their receivers may have further webhooks, which had to wait for these
-     * slots. */
+    /* Other webhooks of their receivers may have waited for these slots. */
     webhook->schedule->webhooks_at = webhook->context->now;
 }
 
@@ -272,8 +278,8 @@ static void fail_save(void *part, agent_failure_t failure)
 
     webhook->save_at = agent_database_retry_at(webhook->context, failure);
     if (failure == AGENT_FAILURE_DATA) {
-        /* It would fail again; the deliveries are due again after their leases.
-         */
+        /* The same items would fail again. The deliveries are due again after
+         * their leases. */
         agent_delivery_free_all(&webhook->deliveries->ended);
     }
 }
@@ -302,9 +308,9 @@ static apr_status_t send_sweep(void *part, agent_database_t *database,
 {
     agent_webhook_t *webhook = part;
     const char *params[] = {
-        agent_worker_retention(database->context, database->scratch)};
+        agent_expire_retention(database->context, database->scratch)};
 
-    webhook->sweep_at = agent_database_after(webhook->context, SWEEP_PAUSE);
+    webhook->sweep_at = agent_database_after(webhook->context, SWEEP_INTERVAL);
     return agent_db_send(database->db, &sweep_webhooks, params, err,
                          database->scratch);
 }
@@ -325,8 +331,7 @@ static void fail_sweep(void *part, agent_failure_t failure)
 {
     agent_webhook_t *webhook = part;
 
-    webhook->sweep_at = agent_database_after(webhook->context,
-                                             apr_time_from_sec(60));
+    webhook->sweep_at = agent_database_after(webhook->context, SWEEP_RETRY);
 }
 
 const agent_operation_t agent_webhook_sweep_operation = {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The statements about webhooks: claim_webhooks, save_webhooks,
- * sweep_webhooks. */
+/*
+ * The statements about webhooks. claim_webhooks leases due deliveries, which
+ * are sent at once; save_webhooks stores their outcomes; sweep_webhooks deletes
+ * those that were given up long ago.
+ */
 #ifndef AGENT_SUPERVISOR_WEBHOOK_H
 #define AGENT_SUPERVISOR_WEBHOOK_H
 
@@ -12,8 +15,9 @@ typedef struct agent_webhook_t {
     agent_delivery_table_t *deliveries;
     const agent_worker_t *worker;
     agent_schedule_t *schedule;
-    /* Rows that the claim in flight asked for. */
+    /* Most rows of the claim in flight. */
     int claim_limit;
+    /* When outcomes may be saved, and when the next sweep is due. */
     apr_time_t save_at;
     apr_time_t sweep_at;
 } agent_webhook_t;

@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /threads/{thread_id}/runs/{run_id}/cancel.
--- p_action: interrupt or rollback.
--- Returns: ok with {"status": interrupted | rolled_back | cancelling}; cancelling: a worker holds the run and
---          will stop it; run_not_found; run_finished. changed: thread and run when this call ended the run.
+-- POST /threads/{thread_id}/runs/{run_id}/cancel. A run that no worker holds ends at once; a leased one gets
+-- the cancel flag and ends when its worker has stopped it. p_action: interrupt or rollback.
+-- Returns: ok, changed: thread and run when this call ended the run, else null; run_not_found; run_finished.
 -- Locks:   the thread, then the queue row, then the record; none when the run is final.
 create or replace function agent.cancel_run(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     p_action text,
@@ -24,7 +23,7 @@ begin
     select r.status into v_status
       from agent.runs r
      where r.run_id = p_run_id
-       and r.account_id is not distinct from p_account_id
+       and r.deployment_id is not distinct from p_deployment_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         code := 'run_not_found';
@@ -36,20 +35,20 @@ begin
     end if;
 
     perform from agent.threads t
-      where t.account_id = p_account_id
+      where t.deployment_id = p_deployment_id
         and t.thread_id = p_thread_id
         for no key update;
     select q.* into v_row
       from agent.run_queue q
      where q.run_id = p_run_id
-       and q.account_id is not distinct from p_account_id
+       and q.deployment_id is not distinct from p_deployment_id
        for update;
     if not found then
         -- It ended while this waited for the locks.
         select r.status into v_status
           from agent.runs r
          where r.run_id = p_run_id
-           and r.account_id is not distinct from p_account_id;
+           and r.deployment_id is not distinct from p_deployment_id;
         code := case when found then 'run_finished' else 'run_not_found' end;
         body := case when found then 'Run is already ' || v_status end;
         return;
@@ -60,18 +59,14 @@ begin
         update agent.run_queue q
            set cancel = agent.stronger_cancel(q.cancel, p_action)
          where q.run_id = p_run_id
-           and q.account_id is not distinct from p_account_id;
-        body := '{"status":"cancelling"}';
+           and q.deployment_id is not distinct from p_deployment_id;
         return;
     end if;
     changed := p_thread_id || ' ' || p_run_id;
     if p_action = 'rollback' then
         perform agent.rollback_run(null, v_row);
-        body := '{"status":"rolled_back"}';
     else
-        perform agent.finalize_runs(
-            null, array[agent.make_end(v_row, 'interrupted', p_cancelled => true)]);
-        body := '{"status":"interrupted"}';
+        perform agent.finalize_runs(null, array[agent.make_end(v_row, 'interrupted')]);
     end if;
 end
 $function$;

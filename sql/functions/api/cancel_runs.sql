@@ -7,7 +7,7 @@
 --          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h.
 -- Locks:   the thread, then the queue rows, then the records.
 create or replace function agent.cancel_runs(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_ids uuid[],
     p_action text,
@@ -28,7 +28,7 @@ begin
             select x.run_id
               from agent.runs x
              where x.run_id = k.run_id
-               and x.account_id is not distinct from p_account_id
+               and x.deployment_id is not distinct from p_deployment_id
                and x.thread_id is not distinct from p_thread_id
              limit 1
            ) r;
@@ -37,7 +37,7 @@ begin
         return;
     end if;
     code := 'ok';
-    changed := agent.apply_cancels(p_account_id, array[p_thread_id], v_run_ids, p_action);
+    changed := agent.apply_cancels(p_deployment_id, array[p_thread_id], v_run_ids, p_action);
 end
 $function$;
 

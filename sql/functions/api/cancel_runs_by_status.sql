@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /runs/cancel with a status: up to 100 unfinished runs of the account, newest first, so that the end of
+-- POST /runs/cancel with a status: up to 100 unfinished runs of the deployment, newest first, so that the end of
 -- a run does not promote one that is also to be cancelled. The caller continues with the returned id as
 -- p_before, in another transaction. p_status: pending = not leased, running = leased, all = both. p_action:
 -- interrupt or rollback.
@@ -8,7 +8,7 @@
 -- Bound:   ids of 100 runs and their threads. Held by `limit 100`.
 -- Locks:   the threads, then the queue rows, each in the order of their keys, then the records.
 create or replace function agent.cancel_runs_by_status(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_status text,
     p_action text,
     p_before uuid,
@@ -29,7 +29,7 @@ begin
             select q.thread_id, q.run_id
               from agent.run_queue q
              where q.run_id < p_before
-               and q.account_id is not distinct from p_account_id
+               and q.deployment_id is not distinct from p_deployment_id
                and (p_status = 'all' or (p_status = 'running') = (q.state = 'leased'))
              order by q.run_id desc
              limit 100
@@ -40,7 +40,7 @@ begin
     end if;
     code := 'ok';
     body := v_run_ids[cardinality(v_run_ids)];
-    changed := agent.apply_cancels(p_account_id, v_thread_ids, v_run_ids, p_action);
+    changed := agent.apply_cancels(p_deployment_id, v_thread_ids, v_run_ids, p_action);
 end
 $function$;
 

@@ -5,15 +5,15 @@
 --          thread_not_found, assistant_not_found, checkpoint_not_found, thread_busy,
 --          idempotency_mismatch. changed: the thread and the runs that this call ended, null for none.
 -- Bound:   one run record, and 37 bytes for each unfinished run of one thread, whose number is not limited.
---          Held by `agent.preempt_runs(p_account_id, p_thread_id, p_strategy)`.
+--          Held by `agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy)`.
 -- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.
 create or replace function agent.create_run(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     p_assistant_id uuid,
     p_graph_id text,
-    p_graph_ids text[],
+    p_known_graph_ids text[],
     p_strategy text,
     p_user_id text,
     p_idempotency_key text,
@@ -36,7 +36,7 @@ declare
 begin
     if p_idempotency_key is not null then
         select s.code, s.body into code, body
-          from agent.find_stored_run(p_account_id, p_thread_id, p_idempotency_key, p_request_hash) s;
+          from agent.find_stored_run(p_deployment_id, p_thread_id, p_idempotency_key, p_request_hash) s;
         if code is not null then
             return;
         end if;
@@ -45,7 +45,7 @@ begin
     v_request := json_populate_record(null::agent.run_request, p_request);
     select t.* into v_thread
       from agent.threads t
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
     if not found and v_request.if_not_exists is distinct from 'create' then
         code := 'thread_not_found';
@@ -56,17 +56,19 @@ begin
         return;
     end if;
 
-    v_assistant := agent.find_assistant(p_account_id, p_assistant_id, p_graph_id, p_graph_ids);
+    v_assistant := agent.find_assistant(p_deployment_id, p_assistant_id, p_graph_id, p_known_graph_ids);
     if v_assistant.assistant_id is null then
         code := 'assistant_not_found';
+        body := agent.explain_no_assistant(p_assistant_id, p_graph_id);
         return;
     end if;
 
     v_checkpoint := coalesce(
-        v_request.checkpoint_id, (v_request.checkpoint ->> 'checkpoint_id')::uuid);
+        v_request.checkpoint_id, (v_request.checkpoint ->> 'checkpoint_id')::uuid,
+        (v_request.config #>> '{configurable,checkpoint_id}')::uuid);
     if v_checkpoint is not null then
         perform from agent.checkpoints c
-          where c.account_id = p_account_id
+          where c.deployment_id = p_deployment_id
             and c.thread_id = p_thread_id
             and c.checkpoint_id = v_checkpoint;
         if not found then
@@ -76,13 +78,13 @@ begin
     end if;
 
     if v_thread.thread_id is null then
-        insert into agent.threads (account_id, thread_id, created_at, updated_at)
-        values (p_account_id, p_thread_id, agent.now(), agent.now())
-            on conflict (account_id, thread_id) do nothing;
+        insert into agent.threads (deployment_id, thread_id, created_at, updated_at)
+        values (p_deployment_id, p_thread_id, agent.now(), agent.now())
+            on conflict (deployment_id, thread_id) do nothing;
     end if;
 
     if p_strategy in ('interrupt', 'rollback') then
-        v_ended := agent.preempt_runs(p_account_id, p_thread_id, p_strategy);
+        v_ended := agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy);
         if v_ended <> '{}' then
             changed := array_to_string(p_thread_id || v_ended, ' ');
         end if;
@@ -97,13 +99,13 @@ begin
            metadata = t.metadata || jsonb_build_object(
                'graph_id', v_assistant.graph_id, 'assistant_id', v_assistant.assistant_id),
            updated_at = agent.now()
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        and (p_strategy <> 'reject' or t.status <> 'busy')
     returning t.* into v_thread;
     if not found then
         perform from agent.threads t
-          where t.account_id = p_account_id
+          where t.deployment_id = p_deployment_id
             and t.thread_id = p_thread_id;
         code := case when found then 'thread_busy' else 'thread_not_found' end;
         return;

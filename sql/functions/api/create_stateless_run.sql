@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /runs: a run on a new thread of its own. The thread is temporary, unless on_completion of the request
+-- POST /runs: a run on a new thread. The thread is temporary, unless on_completion of the request
 -- is keep: it is deleted agent.expiry_delay() after the end of the run.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          assistant_not_found, idempotency_mismatch.
 -- Locks:   the idempotency key (advisory), then the new rows.
 create or replace function agent.create_stateless_run(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     p_assistant_id uuid,
     p_graph_id text,
-    p_graph_ids text[],
+    p_known_graph_ids text[],
     p_user_id text,
     p_idempotency_key text,
     p_request_hash text,
@@ -27,20 +27,21 @@ declare
 begin
     if p_idempotency_key is not null then
         select s.code, s.body into code, body
-          from agent.find_stored_run(p_account_id, null, p_idempotency_key, p_request_hash) s;
+          from agent.find_stored_run(p_deployment_id, null, p_idempotency_key, p_request_hash) s;
         if code is not null then
             return;
         end if;
     end if;
 
-    v_assistant := agent.find_assistant(p_account_id, p_assistant_id, p_graph_id, p_graph_ids);
+    v_assistant := agent.find_assistant(p_deployment_id, p_assistant_id, p_graph_id, p_known_graph_ids);
     if v_assistant.assistant_id is null then
         code := 'assistant_not_found';
+        body := agent.explain_no_assistant(p_assistant_id, p_graph_id);
         return;
     end if;
     code := 'ok';
     body := agent.enqueue_stateless_run(
-        p_account_id, p_thread_id, p_run_id, v_assistant, coalesce(p_user_id, ''),
+        p_deployment_id, p_thread_id, p_run_id, v_assistant, coalesce(p_user_id, ''),
         p_idempotency_key, p_request_hash, p_feedback_url,
         json_populate_record(null::agent.run_request, p_request));
 end

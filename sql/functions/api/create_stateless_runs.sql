@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /runs/batch: all runs of p_requests, each on a new thread of its own, or none. The arrays have one
--- element per request; in p_graph_ids '' stands for a stored assistant; p_known_graph_ids are the graphs
--- that the server executes.
+-- POST /runs/batch: all runs of p_requests, each on a new thread, or none. The arrays have one
+-- element per request; in p_graph_ids '' stands for an assistant that was requested by its id; p_known_graph_ids
+-- are the graphs that the server executes.
 -- Returns: ok with the array of run records in the order of the requests; assistant_not_found.
 -- Bound:   the bytes of p_requests and 2 KB a request, of which the server accepts 1,000.
 --          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h.
 -- Locks:   the new rows; those of new assistants first, in the order of their keys.
 create or replace function agent.create_stateless_runs(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_ids uuid[],
     p_run_ids uuid[],
     p_assistant_ids uuid[],
@@ -28,15 +28,18 @@ declare
     v_row       record;
 begin
     for v_row in
-        select distinct a.assistant_id, nullif(a.graph_id, '') as graph_id
-          from unnest(p_assistant_ids, p_graph_ids) a (assistant_id, graph_id)
+        select a.assistant_id, nullif(a.graph_id, '') as graph_id, min(a.pos) as pos
+          from unnest(p_assistant_ids, p_graph_ids) with ordinality a (assistant_id, graph_id, pos)
+         group by 1, 2
          order by 1
     loop
         v_assistant := agent.find_assistant(
-            p_account_id, v_row.assistant_id, v_row.graph_id, p_known_graph_ids);
+            p_deployment_id, v_row.assistant_id, v_row.graph_id, p_known_graph_ids);
         if v_assistant.assistant_id is null then
             code := 'assistant_not_found';
-            body := format('No assistant found for "%s".', v_row.assistant_id);
+            body := format(
+                '/%s: %s', v_row.pos - 1,
+                agent.explain_no_assistant(v_row.assistant_id, v_row.graph_id));
             return;
         end if;
     end loop;
@@ -47,10 +50,10 @@ begin
          order by r.pos
     loop
         v_assistant := agent.find_assistant(
-            p_account_id, p_assistant_ids[v_row.pos], nullif(p_graph_ids[v_row.pos], ''),
+            p_deployment_id, p_assistant_ids[v_row.pos], nullif(p_graph_ids[v_row.pos], ''),
             p_known_graph_ids);
         v_records := v_records || agent.enqueue_stateless_run(
-            p_account_id, p_thread_ids[v_row.pos], p_run_ids[v_row.pos], v_assistant,
+            p_deployment_id, p_thread_ids[v_row.pos], p_run_ids[v_row.pos], v_assistant,
             coalesce(p_user_id, ''), null, null, p_feedback_url,
             json_populate_record(null::agent.run_request, v_row.request))::text;
     end loop;

@@ -3,7 +3,7 @@
 -- Returns: ok with the thread record; thread_exists when the id is taken and p_if_exists is raise.
 -- Locks:   the new row; none on an existing one.
 create or replace function agent.create_thread(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_if_exists text,
     p_request json,
@@ -17,19 +17,19 @@ as $function$
 declare
     v_now timestamptz := agent.now();
 begin
-    insert into agent.threads as t (account_id, thread_id, metadata, created_at, updated_at)
+    insert into agent.threads as t (deployment_id, thread_id, metadata, created_at, updated_at)
     values (
-        p_account_id, p_thread_id,
+        p_deployment_id, p_thread_id,
         -- A JSON null counts as absent.
         coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}'), v_now, v_now)
-        on conflict (account_id, thread_id) do nothing
+        on conflict (deployment_id, thread_id) do nothing
     returning agent.render_thread(t, null, '{}') into body;
 
     if found then
         code := 'ok';
     elsif p_if_exists = 'do_nothing' then
         select g.code, g.body into code, body
-          from agent.get_thread(p_account_id, p_thread_id) g;
+          from agent.get_thread(p_deployment_id, p_thread_id) g;
     else
         code := 'thread_exists';
         body := 'Thread already exists';

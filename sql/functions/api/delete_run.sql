@@ -4,7 +4,7 @@
 -- Returns: ok, changed: thread and run; run_not_found; run_active when the run is not final.
 -- Locks:   the thread, then the record and the queue row of the active run.
 create or replace function agent.delete_run(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     out code text,
@@ -24,7 +24,7 @@ begin
     select r.status into v_status
       from agent.runs r
      where r.run_id = p_run_id
-       and r.account_id is not distinct from p_account_id
+       and r.deployment_id is not distinct from p_deployment_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         code := 'run_not_found';
@@ -36,12 +36,12 @@ begin
 
     select t.* into v_thread
       from agent.threads t
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        for no key update;
     perform from agent.runs r
       where r.run_id = p_run_id
-        and r.account_id is not distinct from p_account_id
+        and r.deployment_id is not distinct from p_deployment_id
         for update;
     if not found then
         code := 'run_not_found';
@@ -51,19 +51,19 @@ begin
     -- A rollback of the active run must not restore a deleted checkpoint.
     update agent.run_queue q
        set base_checkpoint_id = agent.skip_checkpoints(
-               p_account_id, p_thread_id, p_run_id, q.base_checkpoint_id)
+               p_deployment_id, p_thread_id, p_run_id, q.base_checkpoint_id)
      where q.run_id = v_thread.active_run_id
-       and q.account_id is not distinct from p_account_id;
-    v_head := agent.discard_run(p_account_id, p_thread_id, p_run_id);
+       and q.deployment_id is not distinct from p_deployment_id;
+    v_head := agent.discard_run(p_deployment_id, p_thread_id, p_run_id);
     if v_thread.head_run_id = p_run_id then
-        perform agent.move_head(p_account_id, p_thread_id, v_head);
+        perform agent.move_head(p_deployment_id, p_thread_id, v_head);
         update agent.threads t
            set status = case
                    when t.status = 'busy' then 'busy'
                    when t.head_has_next then 'interrupted'
                    else 'idle'
                end
-         where t.account_id = p_account_id
+         where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id;
     end if;
     code := 'ok';

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- DELETE /threads/{thread_id}, with all that belongs to it, also a run that executes: its worker finds no queue
--- row and is fenced. Usage is kept. All but 16 MB of its events are deleted later, by agent.sweep_events; without
--- their runs nobody can read them.
+-- DELETE /threads/{thread_id}, with everything that belongs to it but usage. The worker of an executing run
+-- finds no queue row and is fenced. Events beyond agent.deletion_bytes() are deleted later, by
+-- agent.sweep_events; without their runs they cannot be read.
 -- Returns: ok, changed: the thread and its unfinished runs; thread_not_found.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.delete_thread(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     out code text,
     out body text,
@@ -19,11 +19,11 @@ declare
     v_bucket date;
     v_run_id uuid;
     v_final  boolean;
-    v_bytes  bigint := 16000000;
+    v_bytes  bigint := agent.deletion_bytes();
 begin
     select t.active_run_id into v_run_id
       from agent.threads t
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        for update;
     if not found then
@@ -33,12 +33,12 @@ begin
 
     delete from agent.run_queue q
      where q.run_id = v_run_id
-       and q.account_id is not distinct from p_account_id;
+       and q.deployment_id is not distinct from p_deployment_id;
     delete from agent.run_queue q
      where q.ctid = any (array(
             select b.ctid
               from agent.run_queue b
-             where b.account_id = p_account_id
+             where b.deployment_id = p_deployment_id
                and b.thread_id = p_thread_id
                and b.state = 'blocked'
              order by b.thread_seq));
@@ -48,11 +48,11 @@ begin
     for v_bucket, v_run_id, v_final in
         select r.events_bucket, r.run_id, r.finished_at is not null
           from agent.runs r
-         where r.account_id = p_account_id
+         where r.deployment_id = p_deployment_id
            and r.thread_id = p_thread_id
          order by r.thread_seq
     loop
-        v_bytes := agent.delete_events(p_account_id, v_bucket, v_run_id, v_bytes);
+        v_bytes := agent.delete_events(p_deployment_id, v_bucket, v_run_id, v_bytes);
         if not v_final then
             changed := changed || ' ' || v_run_id;
         end if;
@@ -62,23 +62,23 @@ begin
      where r.ctid = any (array(
             select x.ctid
               from agent.runs x
-             where x.account_id = p_account_id
+             where x.deployment_id = p_deployment_id
                and x.thread_id = p_thread_id
              order by x.thread_seq));
     delete from agent.checkpoints c
-     where c.account_id = p_account_id
+     where c.deployment_id = p_deployment_id
        and c.thread_id = p_thread_id;
     delete from agent.checkpoint_blobs b
-     where b.account_id = p_account_id
+     where b.deployment_id = p_deployment_id
        and b.thread_id = p_thread_id;
     delete from agent.blob_sweeps b
-     where b.account_id = p_account_id
+     where b.deployment_id = p_deployment_id
        and b.thread_id = p_thread_id;
     delete from agent.thread_expiries e
-     where e.account_id = p_account_id
+     where e.deployment_id = p_deployment_id
        and e.thread_id = p_thread_id;
     delete from agent.threads t
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
     code := 'ok';
 end

@@ -3,7 +3,7 @@
 -- Returns: ok with the thread's id; run_not_found.
 -- Locks:   none.
 create or replace function agent.find_run_thread(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_run_id uuid,
     out code text,
     out body text
@@ -17,7 +17,7 @@ begin
       into code, body
       from agent.runs r
      where r.run_id = p_run_id
-       and r.account_id is not distinct from p_account_id;
+       and r.deployment_id is not distinct from p_deployment_id;
     if not found then
         code := 'run_not_found';
     end if;

@@ -4,7 +4,7 @@
 --          null for none; thread_not_found.
 -- Locks:   none.
 create or replace function agent.find_thread_end(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     out code text,
     out body text,
@@ -21,7 +21,7 @@ declare
 begin
     select t.run_seq, t.active_run_id into v_last, run_id
       from agent.threads t
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
     if not found then
         code := 'thread_not_found';
@@ -32,9 +32,9 @@ begin
     select r.thread_seq, r.events_bucket into v_number, v_bucket
       from agent.runs r
      where r.run_id = find_thread_end.run_id
-       and r.account_id is not distinct from p_account_id;
+       and r.deployment_id is not distinct from p_deployment_id;
     body := case
-        when found then v_number || '-' || agent.last_event_seq(p_account_id, v_bucket, run_id)
+        when found then v_number || '-' || agent.last_event_seq(p_deployment_id, v_bucket, run_id)
         else (v_last + 1) || '--1'
     end;
 end

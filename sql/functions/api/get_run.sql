@@ -5,7 +5,7 @@
 --
 -- "is not distinct from" here and elsewhere leaves the planner one index, the primary key.
 create or replace function agent.get_run(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     out code text,
@@ -20,7 +20,7 @@ begin
       into code, body
       from agent.runs r
      where r.run_id = p_run_id
-       and r.account_id is not distinct from p_account_id
+       and r.deployment_id is not distinct from p_deployment_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         code := 'run_not_found';

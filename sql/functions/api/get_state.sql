@@ -4,7 +4,7 @@
 --          checkpoints has an empty state; thread_not_found; checkpoint_not_found.
 -- Locks:   none.
 create or replace function agent.get_state(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_checkpoint_id uuid,
     out code text,
@@ -50,7 +50,7 @@ begin
       left join lateral (
             select k.*
               from agent.checkpoints k
-             where k.account_id = t.account_id
+             where k.deployment_id = t.deployment_id
                and k.thread_id = t.thread_id
                and k.checkpoint_id = coalesce(p_checkpoint_id, t.head_checkpoint_id)
              limit 1
@@ -59,12 +59,12 @@ begin
             select x.*
               from agent.runs x
              where x.run_id = c.run_id
-               and x.account_id is not distinct from c.account_id
+               and x.deployment_id is not distinct from c.deployment_id
              limit 1
            ) r on true
-     cross join lateral agent.compose_values(t.account_id, t.thread_id, c.channels) v
+     cross join lateral agent.compose_values(t.deployment_id, t.thread_id, c.channels) v
      cross join lateral agent.render_interrupts(c.tasks) i
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
     if not found then
         code := 'thread_not_found';

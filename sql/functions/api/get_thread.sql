@@ -3,7 +3,7 @@
 -- Returns: ok with the thread record, its values those of the head checkpoint; thread_not_found.
 -- Locks:   none.
 create or replace function agent.get_thread(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     out code text,
     out body text
@@ -19,14 +19,14 @@ begin
       left join lateral (
             select k.channels, k.tasks
               from agent.checkpoints k
-             where k.account_id = t.account_id
+             where k.deployment_id = t.deployment_id
                and k.thread_id = t.thread_id
                and k.checkpoint_id = t.head_checkpoint_id
              limit 1
            ) c on true
-     cross join lateral agent.compose_values(t.account_id, t.thread_id, c.channels) v
+     cross join lateral agent.compose_values(t.deployment_id, t.thread_id, c.channels) v
      cross join lateral agent.render_interrupts(c.tasks) i
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
     if not found then
         code := 'thread_not_found';

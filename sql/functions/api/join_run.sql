@@ -7,7 +7,7 @@
 --            the thread, null for none.
 -- Locks:   none.
 create or replace function agent.join_run(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     out code text,
@@ -23,7 +23,7 @@ begin
     select r.* into v_run
       from agent.runs r
      where r.run_id = p_run_id
-       and r.account_id is not distinct from p_account_id
+       and r.deployment_id is not distinct from p_deployment_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         code := 'run_not_found';
@@ -43,11 +43,11 @@ begin
         select v.content into body
           from agent.threads t
           join agent.checkpoints c
-            on c.account_id = t.account_id
+            on c.deployment_id = t.deployment_id
            and c.thread_id = t.thread_id
            and c.checkpoint_id = t.head_checkpoint_id
-         cross join lateral agent.compose_values(c.account_id, c.thread_id, c.channels) v
-         where t.account_id = p_account_id
+         cross join lateral agent.compose_values(c.deployment_id, c.thread_id, c.channels) v
+         where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id;
     end if;
     if v_run.status = 'success' and v_run.feedback is not null and body is not null then

@@ -7,7 +7,7 @@
 --          Held by `c_bytes   constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
 create or replace function agent.list_runs(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_limit integer,
     p_offset integer,
@@ -30,7 +30,7 @@ declare
     v_count   integer := 0;
 begin
     perform from agent.threads t
-      where t.account_id = p_account_id
+      where t.deployment_id = p_deployment_id
         and t.thread_id = p_thread_id;
     if not found then
         code := 'thread_not_found';
@@ -42,7 +42,7 @@ begin
     for v_run in
         select r.*
           from agent.runs r
-         where r.account_id = p_account_id
+         where r.deployment_id = p_deployment_id
            and r.thread_id = p_thread_id
            and (p_status is null or r.status = p_status)
          order by r.thread_seq desc

@@ -12,7 +12,7 @@
 --          `more := v_left <= 0 or v_bytes <= 0` and `select 65536` in sql/functions/inline/page_bytes.sql.
 -- Locks:   none.
 create or replace function agent.read_events(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     p_after bigint,
@@ -41,29 +41,29 @@ declare
                             then y.checkpoint_id
                        end as checkpoint_id
                   from agent.run_events y
-                 where y.account_id = p_account_id
+                 where y.deployment_id = p_deployment_id
                    and y.bucket = v_bucket
                    and y.run_id = p_run_id
                    and y.seq > p_after
-                 order by y.account_id, y.bucket, y.run_id, y.seq
+                 order by y.deployment_id, y.bucket, y.run_id, y.seq
                  limit p_limit
                ) x
           left join lateral (
                 select k.channels
                   from agent.checkpoints k
-                 where k.account_id = p_account_id
+                 where k.deployment_id = p_deployment_id
                    and k.thread_id = p_thread_id
                    and k.checkpoint_id = x.checkpoint_id
                  limit 1
                ) c on true
-         cross join lateral agent.compose_values(p_account_id, p_thread_id, c.channels) v;
+         cross join lateral agent.compose_values(p_deployment_id, p_thread_id, c.channels) v;
 begin
     more := false;
     select r.events_bucket, r.status, r.finished_at is not null, r.last_event_seq
       into v_bucket, v_status, v_final, v_last
       from agent.runs r
      where r.run_id = p_run_id
-       and r.account_id is not distinct from p_account_id
+       and r.deployment_id is not distinct from p_deployment_id
        and r.thread_id is not distinct from p_thread_id;
     if not found then
         return next;
@@ -93,7 +93,7 @@ begin
               from agent.runs r
              cross join lateral agent.compose_gap(r, v_seq) g
              where r.run_id = p_run_id
-               and r.account_id is not distinct from p_account_id
+               and r.deployment_id is not distinct from p_deployment_id
         loop
             return next;
         end loop;

@@ -20,7 +20,7 @@
 --          and `select 65536` in sql/functions/inline/page_bytes.sql.
 -- Locks:   none.
 create or replace function agent.read_thread_events(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_after_run bigint,
     p_after_seq bigint,
@@ -49,7 +49,7 @@ declare
     c_runs cursor for
         select r.*
           from agent.runs r
-         where r.account_id = p_account_id
+         where r.deployment_id = p_deployment_id
            and r.thread_id = p_thread_id
            and r.thread_seq >= v_number
          order by r.thread_seq;
@@ -57,7 +57,7 @@ begin
     more := false;
     select t.run_seq into v_number
       from agent.threads t
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
     if not found then
         return next;
@@ -84,13 +84,13 @@ begin
         v_number := v_run.thread_seq;
         continue when p_after_run = 0
                   and v_run.last_event_seq >= 0
-                  and agent.last_event_seq(p_account_id, v_run.events_bucket, v_run.run_id) < 0;
+                  and agent.last_event_seq(p_deployment_id, v_run.events_bucket, v_run.run_id) < 0;
 
         run_id := v_run.run_id;
         for v_seq, event, data, status, more in
             select e.seq, e.event, e.data, e.status, e.more
               from agent.read_events(
-                       p_account_id, p_thread_id, v_run.run_id, v_seq, v_left, p_events) e
+                       p_deployment_id, p_thread_id, v_run.run_id, v_seq, v_left, p_events) e
         loop
             v_left := v_left - 1;
             v_bytes := v_bytes - coalesce(octet_length(data), 0);

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The latest events of many runs, one statement for all streams that wait. The arrays name each run, its
--- account and its cursor. Rows without an event tell the caller to poll with agent.read_events.
+-- deployment and its cursor. Rows without an event tell the caller to poll with agent.read_events.
 -- Returns: rows in order of seq within each run. event null: poll, because the next row is the values of a
 --          checkpoint, or large, or there are more than p_limit events, or the run is final or was deleted.
 --          No row for a run without changes.
@@ -8,7 +8,7 @@
 --          Held by `octet_length(x.data) <= 16384` and `limit p_limit + 1`.
 -- Locks:   none.
 create or replace function agent.read_updates(
-    p_account_ids uuid[],
+    p_deployment_ids uuid[],
     p_run_ids uuid[],
     p_afters bigint[],
     p_limit integer
@@ -21,27 +21,27 @@ as $function$
            e.seq,
            case when e.is_small and e.seq - u.seq <= p_limit then e.event end,
            case when e.is_small then e.data end
-      from unnest(p_account_ids, p_run_ids, p_afters) u (account_id, run_id, seq)
+      from unnest(p_deployment_ids, p_run_ids, p_afters) u (deployment_id, run_id, seq)
       join agent.runs r on r.run_id = u.run_id
-       and r.account_id is not distinct from u.account_id
+       and r.deployment_id is not distinct from u.deployment_id
      cross join lateral (
             -- The length is known without fetching the value.
             select x.seq, x.event, x.data,
                    x.data is not null and octet_length(x.data) <= 16384 as is_small
               from agent.run_events x
-             where x.account_id = r.account_id
+             where x.deployment_id = r.deployment_id
                and x.bucket = r.events_bucket
                and x.run_id = r.run_id
                and x.seq > u.seq
-             order by x.account_id, x.bucket, x.run_id, x.seq
+             order by x.deployment_id, x.bucket, x.run_id, x.seq
              limit p_limit + 1
            ) e
      where r.finished_at is null
     union all
     select u.run_id, null, null, null
-      from unnest(p_account_ids, p_run_ids) u (account_id, run_id)
+      from unnest(p_deployment_ids, p_run_ids) u (deployment_id, run_id)
       left join agent.runs r on r.run_id = u.run_id
-       and r.account_id is not distinct from u.account_id
+       and r.deployment_id is not distinct from u.deployment_id
      where r.run_id is null or r.finished_at is not null
 $function$;
 

@@ -4,7 +4,7 @@
 -- Returns: one row; checkpoint_id null = an empty state. No row when the thread was deleted.
 -- Locks:   none.
 create or replace function agent.choose_start(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_run_id uuid,
     p_thread_id uuid,
     p_start_checkpoint_id uuid
@@ -21,7 +21,7 @@ as $function$
             select x.head_checkpoint_id,
                    x.head_run_id is not distinct from p_run_id as is_retry
               from agent.threads x
-             where x.account_id = p_account_id
+             where x.deployment_id = p_deployment_id
                and x.thread_id = p_thread_id
              limit 1
            ) t

@@ -5,7 +5,7 @@
 -- Returns: one row: the message as one line, without line breaks.
 -- Locks:   none.
 create or replace function agent.compose_start(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_run_id uuid,
     p_thread_id uuid,
     p_graph_id text,
@@ -21,6 +21,10 @@ as $function$
                'epoch', p_epoch,
                'attempt', p_attempt,
                'thread_id', p_thread_id,
+               'deployment', (
+                   select d.name
+                     from agent.deployments d
+                    where d.deployment_id = p_deployment_id),
                'graph_id', p_graph_id,
                'assistant_id', r.assistant_id,
                'input', case when not c.is_retry or k.next ->> 0 = '__start__' then r.input end,
@@ -42,20 +46,20 @@ as $function$
             select x.*
               from agent.runs x
              where x.run_id = p_run_id
-               and x.account_id is not distinct from p_account_id
+               and x.deployment_id is not distinct from p_deployment_id
              limit 1
            ) r
      cross join lateral agent.choose_start(
-            p_account_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
+            p_deployment_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
       left join lateral (
             select x.*
               from agent.checkpoints x
-             where x.account_id = p_account_id
+             where x.deployment_id = p_deployment_id
                and x.thread_id = p_thread_id
                and x.checkpoint_id = c.checkpoint_id
              limit 1
            ) k on true
-     cross join lateral agent.compose_values(p_account_id, p_thread_id, k.channels) v
+     cross join lateral agent.compose_values(p_deployment_id, p_thread_id, k.channels) v
 $function$;
 
 comment on function agent.compose_start(uuid, uuid, uuid, text, integer, smallint) is

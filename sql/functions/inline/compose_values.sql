@@ -3,7 +3,7 @@
 -- Returns: one row: the JSON object; null when p_channels is null (no checkpoint).
 -- Locks:   none.
 create or replace function agent.compose_values(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_channels agent.channel_value[]
 ) returns table (content json)
@@ -24,7 +24,7 @@ as $function$
             select string_agg((
                        select b.content
                          from agent.checkpoint_blobs b
-                        where b.account_id = p_account_id
+                        where b.deployment_id = p_deployment_id
                           and b.thread_id = p_thread_id
                           and b.digest = d.digest), ',' order by d.pos) as content
               from unnest(c.digests) with ordinality as d (digest, pos)

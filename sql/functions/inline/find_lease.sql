@@ -7,7 +7,7 @@
 -- Locks:   none; call agent.fence_leases first.
 create or replace function agent.find_lease(
     p_worker_id bigint,
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_run_id uuid,
     p_epoch integer
 ) returns setof agent.run_queue
@@ -17,7 +17,7 @@ as $function$
     select q.*
       from agent.run_queue q
      where q.run_id = p_run_id
-       and q.account_id is not distinct from p_account_id
+       and q.deployment_id is not distinct from p_deployment_id
        and q.epoch = p_epoch
        and q.worker_id is not distinct from p_worker_id
      limit 1

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- An event of a run, to be inserted. p_data: JSON text; null with p_checkpoint_id, whose values the event
 -- shows.
--- Returns: the event.
+-- Returns: the agent.batch_event.
 -- Locks:   none.
 create or replace function agent.make_event(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_run_id uuid,
     p_epoch integer,
     p_seq bigint,
@@ -16,7 +16,7 @@ language sql immutable parallel safe
 -- No SET clause: it would keep the body from being inlined.
 as $function$
     select row(
-               p_account_id, p_run_id, p_epoch, p_seq, p_event, p_data,
+               p_deployment_id, p_run_id, p_epoch, p_seq, p_event, p_data,
                p_checkpoint_id)::agent.batch_event
 $function$;
 

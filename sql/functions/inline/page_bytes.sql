@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The length of data, in bytes, after which a call that reads events returns no further row.
--- Returns: bytes.
+-- Returns: a number of bytes.
 -- Locks:   none.
 create or replace function agent.page_bytes() returns integer
 language sql immutable parallel safe

@@ -5,7 +5,7 @@
 -- Returns: one row: bytes, approximate.
 -- Locks:   none.
 create or replace function agent.start_bytes(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_run_id uuid,
     p_thread_id uuid,
     p_request_bytes integer
@@ -19,15 +19,15 @@ as $function$
             select x.start_checkpoint_id
               from agent.runs x
              where x.run_id = p_run_id
-               and x.account_id is not distinct from p_account_id
+               and x.deployment_id is not distinct from p_deployment_id
              limit 1
            ) r
      cross join lateral agent.choose_start(
-            p_account_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
+            p_deployment_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
       left join lateral (
             select x.checkpoint_id, x.state_bytes
               from agent.checkpoints x
-             where x.account_id = p_account_id
+             where x.deployment_id = p_deployment_id
                and x.thread_id = p_thread_id
                and x.checkpoint_id = c.checkpoint_id
              limit 1

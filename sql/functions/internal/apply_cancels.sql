@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Cancels runs of an account: a run that no worker holds ends at once, a leased one gets the cancel flag.
+-- Cancels runs of a deployment: a run that no worker holds ends at once, a leased one gets the cancel flag.
 -- Runs that are final or deleted are ignored. p_action: interrupt or rollback.
 -- Returns: ids of the runs that ended and of their threads; null for none.
 -- Locks:   the threads, then the queue rows, each in the order of their keys, then the records.
 create or replace function agent.apply_cancels(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_ids uuid[],
     p_run_ids uuid[],
     p_action text
@@ -25,7 +25,7 @@ begin
            ) k
      cross join lateral (
             select from agent.threads t
-             where t.account_id = p_account_id
+             where t.deployment_id = p_deployment_id
                and t.thread_id = k.thread_id
                for no key update
            ) l;
@@ -40,7 +40,7 @@ begin
      cross join lateral (
             select from agent.run_queue q
              where q.run_id = k.run_id
-               and q.account_id is not distinct from p_account_id
+               and q.deployment_id is not distinct from p_deployment_id
                for update
            ) l;
 
@@ -53,7 +53,7 @@ begin
                     select y.ctid, y.state
                       from agent.run_queue y
                      where y.run_id = k.run_id
-                       and y.account_id is not distinct from p_account_id
+                       and y.deployment_id is not distinct from p_deployment_id
                      limit 1
                    ) x
              where x.state = 'leased'));
@@ -63,14 +63,14 @@ begin
             select y as q
               from agent.run_queue y
              where y.run_id = k.run_id
-               and y.account_id is not distinct from p_account_id
+               and y.deployment_id is not distinct from p_deployment_id
              limit 1
            ) x
      where (x.q).state <> 'leased';
 
     if p_action <> 'rollback' then
         perform agent.finalize_runs(null, array(
-            select agent.make_end(w, 'interrupted', p_cancelled => true)
+            select agent.make_end(w, 'interrupted')
               from unnest(v_waiting) w));
     else
         -- Newest first within a thread, so that none of them is promoted.
@@ -86,4 +86,4 @@ begin
 end
 $function$;
 
-comment on function agent.apply_cancels(uuid, uuid[], uuid[], text) is 'Cancels runs of an account.';
+comment on function agent.apply_cancels(uuid, uuid[], uuid[], text) is 'Cancels runs of a deployment.';

@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Applies the ends that a worker reports. A cancel requested earlier decides the status: rollback overrides
--- every reported status, interrupt every status but success.
+-- every reported status, interrupt every status but success. A run is interrupted only by a cancel or by
+-- another run: without one, a reported interrupted is stored as success. Where the run stopped decides the
+-- status of the thread (agent.promote_next_runs).
 -- Returns: nothing.
 -- Locks:   the caller holds the threads and the queue rows; takes the records.
 create or replace function agent.apply_ends(
     p_worker_id bigint,
-    p_runs agent.run_report[]
+    p_runs agent.leased_run[]
 ) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -19,6 +21,7 @@ begin
     select array_agg(agent.make_end(
                q,
                case
+                   when q.cancel is null and i.status = 'interrupted' then 'success'
                    when q.cancel = 'interrupt' and i.status <> 'success' then 'interrupted'
                    else i.status
                end,
@@ -27,12 +30,12 @@ begin
                        coalesce(i.error, json_build_object(
                            'error', i.status, 'message', 'The run ended without a message.'))
                end,
-               q.cancel is not null and i.status <> 'success', i.last_event_seq))
+               i.last_event_seq))
                filter (where q.cancel is distinct from 'rollback'),
            array_agg(q) filter (where q.cancel = 'rollback')
       into v_finals, v_discarded
       from unnest(p_runs) i
-     cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
+     cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
      where i.status is not null;
 
     if v_finals is not null then
@@ -45,5 +48,5 @@ begin
 end
 $function$;
 
-comment on function agent.apply_ends(bigint, agent.run_report[]) is
+comment on function agent.apply_ends(bigint, agent.leased_run[]) is
     'Applies the ends that a worker reports.';

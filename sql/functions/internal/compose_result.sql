@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The values that a final run left, with __interrupt__ added when the run stopped at a breakpoint or an
--- interrupt.
+-- The values that a final run left, with __interrupt__ added when the run succeeded and stopped before the
+-- end of the graph: at a breakpoint or an interrupt.
 -- Returns: the JSON object; null when the run saved no checkpoint.
 -- Locks:   none.
 create or replace function agent.compose_result(p_run agent.runs) returns text
@@ -16,15 +16,12 @@ begin
     select v.content, c.next, i.flat
       into v_values, v_next, v_interrupts
       from agent.checkpoints c
-     cross join lateral agent.compose_values(c.account_id, c.thread_id, c.channels) v
+     cross join lateral agent.compose_values(c.deployment_id, c.thread_id, c.channels) v
      cross join lateral agent.render_interrupts(c.tasks) i
-     where c.account_id = p_run.account_id
+     where c.deployment_id = p_run.deployment_id
        and c.thread_id = p_run.thread_id
        and c.checkpoint_id = p_run.last_checkpoint_id;
-    if json_array_length(v_next) > 0
-       and p_run.status in ('success', 'interrupted')
-       and not p_run.cancelled
-    then
+    if json_array_length(v_next) > 0 and p_run.status = 'success' then
         v_values := agent.concat_objects(
             v_values, json_build_object('__interrupt__', v_interrupts));
     end if;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The members of two JSON objects in one; a member of the second replaces its namesake of the first. Values
--- keep their exact text, which jsonb would not preserve.
+-- The members of two JSON objects in one; a member of the second replaces one of the same name. Values keep
+-- their exact text, which jsonb would not preserve.
 -- Returns: the object.
 -- Locks:   none.
 create or replace function agent.concat_objects(p_base json, p_over json) returns json

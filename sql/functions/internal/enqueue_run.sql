@@ -24,13 +24,13 @@ declare
     v_body   json;
 begin
     insert into agent.runs as r (
-        account_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
+        deployment_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
         metadata, input, command, config, context, webhook, stream_mode, stream_subgraphs,
         stream_resumable, feedback_keys, feedback, interrupt_before, interrupt_after, durability,
         start_checkpoint_id, events_bucket, idempotency_key, request_hash, temporary, created_at,
         updated_at)
     values (
-        p_thread.account_id, p_run_id, p_thread.thread_id, p_thread.run_seq,
+        p_thread.deployment_id, p_run_id, p_thread.thread_id, p_thread.run_seq,
         p_assistant.assistant_id, p_assistant.graph_id, p_strategy,
         coalesce(p_request.metadata, '{}'), p_request.input, p_request.command,
         agent.merge_config(
@@ -54,15 +54,18 @@ begin
         p_request.feedback_keys,
         agent.compose_feedback(p_feedback_url, p_run_id, p_request.feedback_keys),
         p_request.interrupt_before, p_request.interrupt_after,
-        p_request.durability, p_checkpoint_id, v_bucket, p_idempotency_key, p_request_hash,
+        coalesce(
+            p_request.durability,
+            case p_request.checkpoint_during when true then 'async' when false then 'exit' end),
+        p_checkpoint_id, v_bucket, p_idempotency_key, p_request_hash,
         p_thread.temporary, v_now, v_now)
     returning agent.render_run(r) into v_body;
 
     insert into agent.run_queue (
-        account_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, not_before,
+        deployment_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, not_before,
         events_bucket, base_checkpoint_id, request_bytes)
     values (
-        p_thread.account_id, p_run_id, p_thread.thread_id, p_thread.run_seq, p_assistant.graph_id,
+        p_thread.deployment_id, p_run_id, p_thread.thread_id, p_thread.run_seq, p_assistant.graph_id,
         case when v_active then 'ready' else 'blocked' end,
         case when v_active then nextval('agent.run_ready_seq') end,
         case when p_request.after_seconds > 0

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Creates a thread that is busy with a new run. Members of the request that concern a checkpoint or
--- other runs mean nothing on a new thread and are ignored.
+-- Creates a thread that is busy with a new run. Members of the request that concern other runs have no
+-- effect on a new thread; the server refuses those that name a checkpoint.
 -- Returns: the run record of the API.
 -- Locks:   the new rows.
 create or replace function agent.enqueue_stateless_run(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     p_assistant agent.assistants,
@@ -22,10 +22,10 @@ declare
     v_thread agent.threads;
 begin
     insert into agent.threads as t (
-        account_id, thread_id, status, active_run_id, run_seq, metadata, temporary, created_at,
+        deployment_id, thread_id, status, active_run_id, run_seq, metadata, temporary, created_at,
         updated_at)
     values (
-        p_account_id, p_thread_id, 'busy', p_run_id, 1,
+        p_deployment_id, p_thread_id, 'busy', p_run_id, 1,
         jsonb_build_object(
             'graph_id', p_assistant.graph_id, 'assistant_id', p_assistant.assistant_id),
         p_request.on_completion is distinct from 'keep', v_now, v_now)

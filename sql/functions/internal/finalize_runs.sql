@@ -21,11 +21,10 @@ begin
         update agent.runs r
            set status = e.status,
                error = e.error,
-               cancelled = e.cancelled,
                last_checkpoint_id = case when t.head_run_id = r.run_id then t.head_checkpoint_id end,
                last_event_seq = coalesce(
                    e.last_event_seq,
-                   agent.last_event_seq(q.account_id, q.events_bucket, q.run_id))
+                   agent.last_event_seq(q.deployment_id, q.events_bucket, q.run_id))
                    + case when e.status = 'success' and r.feedback is not null then 1 else 0 end,
                started_at = q.started_at,
                updated_at = v_now,
@@ -35,13 +34,13 @@ begin
                 select x.*
                   from agent.run_queue x
                  where x.run_id = e.run_id
-                   and x.account_id is not distinct from e.account_id
+                   and x.deployment_id is not distinct from e.deployment_id
                  limit 1
                ) q
          cross join lateral (
                 select x.head_run_id, x.head_checkpoint_id
                   from agent.threads x
-                 where x.account_id = e.account_id
+                 where x.deployment_id = e.deployment_id
                    and x.thread_id = e.thread_id
                  limit 1
                ) t
@@ -49,38 +48,38 @@ begin
                 select x.ctid
                   from agent.runs x
                  where x.run_id = e.run_id
-                   and x.account_id is not distinct from e.account_id
+                   and x.deployment_id is not distinct from e.deployment_id
                  limit 1
                ) i
          where r.ctid = i.ctid
-        returning r.account_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.status,
+        returning r.deployment_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.status,
                   q.attempts, q.epoch, r.created_at, r.started_at, r.last_event_seq, r.feedback
     ),
     counted as (
         insert into agent.usage_events (
-            account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
+            deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
             worker_id, created_at, started_at, finished_at)
-        select f.account_id, f.run_id, f.thread_id, f.assistant_id, f.graph_id, f.status, f.attempts,
+        select f.deployment_id, f.run_id, f.thread_id, f.assistant_id, f.graph_id, f.status, f.attempts,
                f.epoch, p_worker_id, f.created_at, f.started_at, v_now
           from finished f
     )
     select array_agg(agent.make_event(
-               f.account_id, f.run_id, f.epoch, f.last_event_seq, 'feedback', f.feedback::text))
+               f.deployment_id, f.run_id, f.epoch, f.last_event_seq, 'feedback', f.feedback::text))
       into v_feedback
       from finished f
      where f.status = 'success'
        and f.feedback is not null;
 
-    -- A statement of its own: one that refers to run_events opens all of its partitions.
+    -- A separate statement: one that refers to run_events opens all of its partitions.
     if v_feedback is not null then
-        insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data)
-        select f.account_id, r.events_bucket, f.run_id, f.seq, f.epoch, f.event, f.data
+        insert into agent.run_events (deployment_id, bucket, run_id, seq, epoch, event, data)
+        select f.deployment_id, r.events_bucket, f.run_id, f.seq, f.epoch, f.event, f.data
           from unnest(v_feedback) f
          cross join lateral (
                 select x.events_bucket
                   from agent.runs x
                  where x.run_id = f.run_id
-                   and x.account_id is not distinct from f.account_id
+                   and x.deployment_id is not distinct from f.deployment_id
                  limit 1
                ) r;
     end if;
@@ -95,7 +94,7 @@ begin
                     select x.ctid
                       from agent.run_queue x
                      where x.run_id = e.run_id
-                       and x.account_id is not distinct from e.account_id
+                       and x.deployment_id is not distinct from e.deployment_id
                      limit 1
                    ) i));
 

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The assistant of a new run. p_graph_id: the configured graph whose system assistant was requested; null
--- for a stored assistant, whose graph must be one of p_graph_ids.
--- Returns: the assistant; a row of nulls when there is none.
--- Locks:   the new row, when a run first names the graph.
+-- The assistant of a new run. p_graph_id: the graph whose system assistant was requested; null when an
+-- assistant was requested by its id. p_known_graph_ids: the graphs that the server of the request executes.
+-- Returns: the assistant; a row of nulls when there is none, or when no server executes its graph.
+-- Locks:   the new row, when the server executes a graph that no runner has reported yet.
 create or replace function agent.find_assistant(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_assistant_id uuid,
     p_graph_id text,
-    p_graph_ids text[]
+    p_known_graph_ids text[]
 ) returns agent.assistants
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -17,14 +17,19 @@ declare
 begin
     select a.* into v_assistant
       from agent.assistants a
-     where a.account_id = p_account_id
+     where a.deployment_id = p_deployment_id
        and a.assistant_id = p_assistant_id;
-    if not found and p_graph_id is not null then
-        return agent.create_system_assistant(p_account_id, p_assistant_id, p_graph_id);
-    elsif p_graph_id is null and v_assistant.graph_id <> all (p_graph_ids) then
-        return null;
+    if found then
+        if v_assistant.graph_id <> all (p_known_graph_ids)
+           and not agent.is_graph_served(p_deployment_id, v_assistant.graph_id) then
+            return null;
+        end if;
+        return v_assistant;
     end if;
-    return v_assistant;
+    if p_graph_id = any (p_known_graph_ids) then
+        return agent.create_system_assistant(p_deployment_id, p_assistant_id, p_graph_id, null);
+    end if;
+    return null;
 end
 $function$;
 

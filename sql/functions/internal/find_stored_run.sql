@@ -6,7 +6,7 @@
 --          when the key is new.
 -- Locks:   the key (advisory).
 create or replace function agent.find_stored_run(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_idempotency_key text,
     p_request_hash text,
@@ -18,7 +18,7 @@ set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    perform pg_advisory_xact_lock(hashtextextended(p_account_id::text || p_idempotency_key, 0));
+    perform pg_advisory_xact_lock(hashtextextended(p_deployment_id::text || p_idempotency_key, 0));
     select case
                when r.thread_id = coalesce(p_thread_id, r.thread_id)
                 and r.request_hash is not distinct from p_request_hash
@@ -27,7 +27,7 @@ begin
            agent.render_run(r)
       into code, body
       from agent.runs r
-     where r.account_id = p_account_id
+     where r.deployment_id = p_deployment_id
        and r.idempotency_key = p_idempotency_key;
     if code = 'idempotency_mismatch' then
         body := 'The idempotency key was used for another request.';

@@ -3,7 +3,7 @@
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.move_head(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_checkpoint_id uuid
 ) returns void
@@ -22,10 +22,10 @@ begin
            updated_at = v_now
       from (select) one
       left join agent.checkpoints c
-        on c.account_id = p_account_id
+        on c.deployment_id = p_deployment_id
        and c.thread_id = p_thread_id
        and c.checkpoint_id = p_checkpoint_id
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
 end
 $function$;

@@ -5,7 +5,7 @@
 -- Locks:   none.
 create or replace function agent.parse_batch(
     p_items json,
-    out runs agent.run_report[],
+    out runs agent.leased_run[],
     out events agent.batch_event[],
     out checkpoints agent.batch_checkpoint[]
 )
@@ -18,26 +18,26 @@ begin
     with item as materialized (
         select i.*
           from json_to_recordset(p_items) as i (
-                   a uuid, r uuid, e integer, s bigint, type text, event text, data json,
+                   d uuid, r uuid, e integer, s bigint, type text, event text, data json,
                    checkpoint_id uuid, parent uuid, "values" json, next json, tasks json,
                    metadata json, opaque json, status text, error json)
     )
     select (
-               select array_agg(agent.make_report(
-                          k.a, k.r, k.e, k.locks_thread, k.status, k.error, k.seq))
+               select array_agg(agent.make_leased_run(
+                          k.d, k.r, k.e, k.locks_thread, k.status, k.error, k.seq))
                  from (
-                       select i.a, i.r, i.e,
+                       select i.d, i.r, i.e,
                               bool_or(i.type <> 'event') as locks_thread,
                               max(i.status) filter (where i.type = 'end') as status,
                               max(i.error::text) filter (where i.type = 'end')::json as error,
                               max(i.s) filter (where i.type = 'event') as seq
                          from item i
-                        group by i.a, i.r, i.e
+                        group by i.d, i.r, i.e
                       ) k
            ),
            (
                select array_agg(agent.make_event(
-                          i.a, i.r, i.e, i.s, i.event,
+                          i.d, i.r, i.e, i.s, i.event,
                           case when i.checkpoint_id is null then coalesce(i.data::text, 'null') end,
                           i.checkpoint_id))
                  from item i
@@ -45,7 +45,7 @@ begin
            ),
            (
                select array_agg(row(
-                          i.a, i.r, i.e, i.checkpoint_id, i.parent, v.channels,
+                          i.d, i.r, i.e, i.checkpoint_id, i.parent, v.channels,
                           coalesce(i.next, '[]'), coalesce(i.tasks, '[]'),
                           coalesce(i.metadata, '{}'), i.opaque)::agent.batch_checkpoint)
                  from item i

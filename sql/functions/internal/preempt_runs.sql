@@ -4,7 +4,7 @@
 -- Returns: the runs that ended.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.preempt_runs(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_strategy text
 ) returns uuid[]
@@ -21,20 +21,20 @@ declare
 begin
     select t.active_run_id into v_active_run_id
       from agent.threads t
-     where t.account_id = p_account_id
+     where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        for no key update;
     -- Excludes a claim: the second of the two sees what the first committed.
     select q.* into v_active
       from agent.run_queue q
      where q.run_id = v_active_run_id
-       and q.account_id is not distinct from p_account_id
+       and q.deployment_id is not distinct from p_deployment_id
        for update;
     select array_agg(b.q) into v_blocked
       from (
             select q
               from agent.run_queue q
-             where q.account_id = p_account_id
+             where q.deployment_id = p_deployment_id
                and q.thread_id = p_thread_id
                and q.state = 'blocked'
              order by q.thread_seq
@@ -44,7 +44,7 @@ begin
     update agent.run_queue q
        set cancel = agent.stronger_cancel(q.cancel, p_strategy)
      where q.run_id = v_active.run_id
-       and q.account_id is not distinct from p_account_id
+       and q.deployment_id is not distinct from p_deployment_id
        and v_active.state = 'leased';
 
     if p_strategy = 'rollback' then
@@ -56,7 +56,7 @@ begin
         end loop;
     elsif cardinality(v_waiting) > 0 then
         perform agent.finalize_runs(null, array(
-            select agent.make_end(w, 'interrupted', p_cancelled => true)
+            select agent.make_end(w, 'interrupted')
               from unnest(v_waiting) w));
     end if;
     return array(select w.run_id from unnest(v_waiting) w);

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- For runs that have left the queue: when one was the active run of its thread, makes the next blocked run
--- ready and sets the status of the thread. A temporary thread without unfinished runs is scheduled for
+-- ready and sets the status of the thread: busy with a next run, error after error or timeout, interrupted
+-- when the head has a next node, else idle. A temporary thread without unfinished runs is scheduled for
 -- deletion after agent.expiry_delay().
 -- Returns: nothing.
 -- Locks:   the caller holds the threads; takes their expiries and the promoted queue rows.
@@ -28,14 +29,14 @@ begin
                  cross join lateral (
                         select y.ctid
                           from agent.threads y
-                         where y.account_id = e.account_id
+                         where y.deployment_id = e.deployment_id
                            and y.thread_id = e.thread_id
                          limit 1
                        ) k
                   left join lateral (
                         select w.run_id
                           from agent.run_queue w
-                         where w.account_id = e.account_id
+                         where w.deployment_id = e.deployment_id
                            and w.thread_id = e.thread_id
                            and w.state = 'blocked'
                          order by w.thread_seq
@@ -44,15 +45,15 @@ begin
                ) x
          where t.ctid = x.row_id
            and t.active_run_id = x.run_id
-        returning t.account_id, t.thread_id, t.active_run_id, t.head_checkpoint_id, t.temporary
+        returning t.deployment_id, t.thread_id, t.active_run_id, t.head_checkpoint_id, t.temporary
     ),
     expiring as (
-        insert into agent.thread_expiries (account_id, thread_id, expires_at)
-        select s.account_id, s.thread_id, v_now + agent.expiry_delay()
+        insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
+        select s.deployment_id, s.thread_id, v_now + agent.expiry_delay()
           from moved s
          where s.temporary
            and s.active_run_id is null
-            on conflict (account_id, thread_id) do update set expires_at = excluded.expires_at
+            on conflict (deployment_id, thread_id) do update set expires_at = excluded.expires_at
     )
     update agent.run_queue q
        set state = 'ready',
@@ -65,7 +66,7 @@ begin
                     select y.ctid
                       from agent.run_queue y
                      where y.run_id = s.active_run_id
-                       and y.account_id is not distinct from s.account_id
+                       and y.deployment_id is not distinct from s.deployment_id
                      limit 1
                    ) i
            ) p

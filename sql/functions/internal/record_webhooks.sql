@@ -2,9 +2,9 @@
 -- Inserts the webhooks of ended runs into the outbox: the run record after the end, the times of start and
 -- end, and the last values. Values are left out for a run on a temporary thread and replaced by
 -- "values_omitted" above 1 MiB. A run that was rolled back has status interrupted and "rolled_back": true.
+-- Call it when the records are final, or before a rollback deletes them, and before the queue rows are deleted.
 -- Returns: nothing.
--- Locks:   the new rows. Call it when the records are final, or before a rollback deletes them, and before
---          the queue rows are deleted.
+-- Locks:   the new rows.
 create or replace function agent.record_webhooks(
     p_ends agent.run_end[],
     p_rolled_back boolean
@@ -27,7 +27,7 @@ begin
                 select x.*
                   from agent.runs x
                  where x.run_id = e.run_id
-                   and x.account_id is not distinct from e.account_id
+                   and x.deployment_id is not distinct from e.deployment_id
                  limit 1
                ) r
          where r.webhook is not null
@@ -39,7 +39,7 @@ begin
             select q.started_at into v_run.started_at
               from agent.run_queue q
              where q.run_id = v_run.run_id
-               and q.account_id is not distinct from v_run.account_id;
+               and q.deployment_id is not distinct from v_run.deployment_id;
         end if;
         v_body := agent.concat_objects(
             agent.render_run(v_run),
@@ -51,7 +51,7 @@ begin
         elsif not v_run.temporary then
             select c.* into v_checkpoint
               from agent.checkpoints c
-             where c.account_id = v_run.account_id
+             where c.deployment_id = v_run.deployment_id
                and c.thread_id = v_run.thread_id
                and c.checkpoint_id = v_run.last_checkpoint_id;
             -- Each attempt sends the whole body: a small request must not cause much traffic.
@@ -61,13 +61,13 @@ begin
                 else json_build_object('values', (
                     select v.content
                       from agent.compose_values(
-                               v_checkpoint.account_id, v_checkpoint.thread_id, v_checkpoint.channels) v))
+                               v_checkpoint.deployment_id, v_checkpoint.thread_id, v_checkpoint.channels) v))
                 end);
         end if;
         insert into agent.webhook_outbox (
-            account_id, run_id, thread_id, url, body, body_bytes, due_at, created_at)
+            deployment_id, run_id, thread_id, url, body, body_bytes, due_at, created_at)
         values (
-            v_run.account_id, v_run.run_id, v_run.thread_id, v_run.webhook, v_body::text,
+            v_run.deployment_id, v_run.run_id, v_run.thread_id, v_run.webhook, v_body::text,
             octet_length(v_body::text), v_now, v_now);
     end loop;
 end

@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Releases runs whose worker or runner is lost. A requested cancel is applied first: a cancelled run is
--- never retried. A run without attempts left ends in error; the others become ready.
--- Returns: one row per key: requeued, error, interrupted, rolled_back; gone, with thread_id null, when the
+-- never retried. A run without attempts left ends in error; the others become ready. p_counted, p_reason and
+-- p_max_shared: as in agent.release_runs. p_error: the word for a run without attempts left.
+-- Returns: one row per run: requeued, error, interrupted, rolled_back; gone, with thread_id null, when the
 --          worker no longer holds the lease.
 -- Locks:   the threads, then the queue rows, then the records.
 create or replace function agent.release_leased_runs(
     p_worker_id bigint,
-    p_keys agent.run_report[],
+    p_runs agent.leased_run[],
     p_counted boolean,
     p_error text,
     p_reason text,
@@ -20,12 +21,12 @@ as $function$
 declare
     v_rows agent.run_queue[];
     v_row  agent.run_queue;
-    v_key  agent.run_report;
+    v_run  agent.leased_run;
 begin
-    perform agent.lock_leases(p_worker_id, p_keys);
-    select array_agg(q order by q.account_id, q.run_id) into v_rows
-      from unnest(p_keys) k
-     cross join lateral agent.find_lease(p_worker_id, k.account_id, k.run_id, k.epoch) q;
+    perform agent.lock_leases(p_worker_id, p_runs);
+    select array_agg(q order by q.deployment_id, q.run_id) into v_rows
+      from unnest(p_runs) k
+     cross join lateral agent.find_lease(p_worker_id, k.deployment_id, k.run_id, k.epoch) q;
 
     foreach v_row in array coalesce(v_rows, '{}')
     loop
@@ -35,8 +36,7 @@ begin
             perform agent.rollback_run(null, v_row);
             outcome := 'rolled_back';
         elsif v_row.cancel = 'interrupt' then
-            perform agent.finalize_runs(
-                null, array[agent.make_end(v_row, 'interrupted', p_cancelled => true)]);
+            perform agent.finalize_runs(null, array[agent.make_end(v_row, 'interrupted')]);
             outcome := 'interrupted';
         elsif p_counted and v_row.attempts >= v_row.max_attempts then
             perform agent.finalize_runs(null, array[agent.make_end(
@@ -54,14 +54,14 @@ begin
         return next;
     end loop;
 
-    foreach v_key in array coalesce(p_keys, '{}')
+    foreach v_run in array coalesce(p_runs, '{}')
     loop
         if not exists (
             select from unnest(v_rows) r
-             where r.account_id = v_key.account_id
-               and r.run_id = v_key.run_id
+             where r.deployment_id = v_run.deployment_id
+               and r.run_id = v_run.run_id
         ) then
-            run_id := v_key.run_id;
+            run_id := v_run.run_id;
             thread_id := null;
             outcome := 'gone';
             return next;
@@ -70,5 +70,5 @@ begin
 end
 $function$;
 
-comment on function agent.release_leased_runs(bigint, agent.run_report[], boolean, text, text, smallint) is
+comment on function agent.release_leased_runs(bigint, agent.leased_run[], boolean, text, text, smallint) is
     'Releases leased runs: ready again, or final.';

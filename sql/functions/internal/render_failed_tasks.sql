@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tasks of the state in which a run failed. Tasks without an error of their own get that of the run;
--- nodes without a task get one.
+-- The tasks of the state in which a run failed. Tasks without an error get that of the run; nodes without a
+-- task get one.
 -- Returns: array of tasks.
 -- Locks:   none.
 create or replace function agent.render_failed_tasks(

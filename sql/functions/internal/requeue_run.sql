@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Makes a leased run ready again: after a counted loss in 1, 5, 25 seconds (+-20 %, so that runs lost
--- together are not retried together), after an uncounted one at once. p_max_shared null: unchanged; -1: no
--- limit, which is counted in times_cleared.
+-- Makes a leased run ready again: after its first counted loss and after an uncounted one at once, after the
+-- second counted loss in 5 and after further ones in 25 seconds (+-20 %, so that runs lost together are not
+-- retried together). p_max_shared null: unchanged; -1: no limit, which is counted in times_cleared.
 -- Returns: nothing.
 -- Locks:   the caller holds the queue row.
 create or replace function agent.requeue_run(
@@ -21,11 +21,11 @@ begin
            max_shared = nullif(coalesce(p_max_shared, q.max_shared), -1),
            times_cleared = q.times_cleared + case when p_max_shared = -1 then 1 else 0 end,
            attempts = q.attempts - case when p_counted then 0 else 1 end,
-           not_before = case when p_counted then
+           not_before = case when p_counted and q.attempts > 1 then
                agent.now() + agent.jitter(power(5, least(q.attempts, 3) - 1) * interval '1 second')
            end
      where q.run_id = p_row.run_id
-       and q.account_id is not distinct from p_row.account_id;
+       and q.deployment_id is not distinct from p_row.deployment_id;
 end
 $function$;
 

@@ -13,30 +13,30 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_moved boolean;
-    v_end   agent.run_end := agent.make_end(p_row, 'interrupted', p_cancelled => true);
+    v_end   agent.run_end := agent.make_end(p_row, 'interrupted');
 begin
     insert into agent.usage_events (
-        account_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, worker_id,
+        deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, worker_id,
         created_at, started_at, finished_at)
-    select r.account_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, 'rolled_back',
+    select r.deployment_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, 'rolled_back',
            p_row.attempts, p_row.epoch, p_worker_id, r.created_at, p_row.started_at, agent.now()
       from agent.runs r
      where r.run_id = p_row.run_id
-       and r.account_id is not distinct from p_row.account_id;
+       and r.deployment_id is not distinct from p_row.deployment_id;
 
     perform agent.record_webhooks(array[v_end], true);
     select t.head_run_id = p_row.run_id into v_moved
       from agent.threads t
-     where t.account_id = p_row.account_id
+     where t.deployment_id = p_row.deployment_id
        and t.thread_id = p_row.thread_id;
-    perform agent.discard_run(p_row.account_id, p_row.thread_id, p_row.run_id);
+    perform agent.discard_run(p_row.deployment_id, p_row.thread_id, p_row.run_id);
     if v_moved then
-        perform agent.move_head(p_row.account_id, p_row.thread_id, p_row.base_checkpoint_id);
+        perform agent.move_head(p_row.deployment_id, p_row.thread_id, p_row.base_checkpoint_id);
     end if;
 
     delete from agent.run_queue q
      where q.run_id = p_row.run_id
-       and q.account_id is not distinct from p_row.account_id;
+       and q.deployment_id is not distinct from p_row.deployment_id;
     perform agent.promote_next_runs(array[v_end]);
 end
 $function$;

@@ -14,19 +14,19 @@ as $function$
 declare
     v_now timestamptz := agent.now();
 begin
-    insert into agent.checkpoint_blobs (account_id, thread_id, digest, content)
-    select q.account_id, q.thread_id, b.digest, b.content
+    insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, content)
+    select q.deployment_id, q.thread_id, b.digest, b.content
       from unnest(p_checkpoints) i
-     cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
+     cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
      cross join lateral unnest(i.channels) c
      cross join lateral unnest(c.digests, c.contents) b (digest, content)
-        on conflict (account_id, thread_id, digest) do nothing;
+        on conflict (deployment_id, thread_id, digest) do nothing;
 
     with saved as (
         insert into agent.checkpoints as k (
-            account_id, thread_id, checkpoint_id, parent_checkpoint_id, run_id, channels, next, tasks,
+            deployment_id, thread_id, checkpoint_id, parent_checkpoint_id, run_id, channels, next, tasks,
             metadata, opaque, state_bytes, created_at)
-        select q.account_id, q.thread_id, i.checkpoint_id, i.parent_checkpoint_id, q.run_id,
+        select q.deployment_id, q.thread_id, i.checkpoint_id, i.parent_checkpoint_id, q.run_id,
                array(
                    select row(c.name, c.is_list, c.digests)::agent.channel_value
                      from unnest(i.channels) c),
@@ -38,9 +38,9 @@ begin
                ),
                v_now
           from unnest(p_checkpoints) i
-         cross join lateral agent.find_lease(p_worker_id, i.account_id, i.run_id, i.epoch) q
-            on conflict (account_id, thread_id, checkpoint_id) do nothing
-        returning k.account_id, k.thread_id, k.checkpoint_id, k.run_id, k.next
+         cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
+            on conflict (deployment_id, thread_id, checkpoint_id) do nothing
+        returning k.deployment_id, k.thread_id, k.checkpoint_id, k.run_id, k.next
     )
     update agent.threads t
        set head_checkpoint_id = h.checkpoint_id,
@@ -50,17 +50,17 @@ begin
            updated_at = v_now
       from (
             -- The ids of one run's checkpoints are ordered by time.
-            select distinct on (s.account_id, s.thread_id)
+            select distinct on (s.deployment_id, s.thread_id)
                    s.checkpoint_id, s.run_id, s.next, x.ctid as row_id
               from saved s
              cross join lateral (
                     select y.ctid
                       from agent.threads y
-                     where y.account_id = s.account_id
+                     where y.deployment_id = s.deployment_id
                        and y.thread_id = s.thread_id
                      limit 1
                    ) x
-             order by s.account_id, s.thread_id, s.checkpoint_id desc
+             order by s.deployment_id, s.thread_id, s.checkpoint_id desc
            ) h
      where t.ctid = h.row_id;
 end

@@ -13,24 +13,24 @@ set search_path = '' set jit = off set enable_nestloop = off set enable_mergejoi
 set enable_hashjoin = on set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    insert into agent.run_events (account_id, bucket, run_id, seq, epoch, event, data, checkpoint_id)
-    select q.account_id, q.events_bucket, q.run_id, i.seq, i.epoch, i.event, i.data, i.checkpoint_id
+    insert into agent.run_events (deployment_id, bucket, run_id, seq, epoch, event, data, checkpoint_id)
+    select q.deployment_id, q.events_bucket, q.run_id, i.seq, i.epoch, i.event, i.data, i.checkpoint_id
       from unnest(p_events) i
       join unnest(p_leases) q
-        on q.account_id = i.account_id
+        on q.deployment_id = i.deployment_id
        and q.run_id = i.run_id
        and q.epoch = i.epoch;
 exception
     when unique_violation then
         insert into agent.run_events (
-            account_id, bucket, run_id, seq, epoch, event, data, checkpoint_id)
-        select q.account_id, q.events_bucket, q.run_id, i.seq, i.epoch, i.event, i.data, i.checkpoint_id
+            deployment_id, bucket, run_id, seq, epoch, event, data, checkpoint_id)
+        select q.deployment_id, q.events_bucket, q.run_id, i.seq, i.epoch, i.event, i.data, i.checkpoint_id
           from unnest(p_events) i
           join unnest(p_leases) q
-            on q.account_id = i.account_id
+            on q.deployment_id = i.deployment_id
            and q.run_id = i.run_id
            and q.epoch = i.epoch
-            on conflict (account_id, bucket, run_id, seq) do nothing;
+            on conflict (deployment_id, bucket, run_id, seq) do nothing;
 end
 $function$;
 

@@ -3,7 +3,7 @@
 -- Returns: the given checkpoint, or its nearest ancestor that another run saved; null for none.
 -- Locks:   none.
 create or replace function agent.skip_checkpoints(
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
     p_checkpoint_id uuid
@@ -22,7 +22,7 @@ begin
             select c.parent_checkpoint_id
               from up
               join agent.checkpoints c
-                on c.account_id = p_account_id
+                on c.deployment_id = p_deployment_id
                and c.thread_id = p_thread_id
                and c.checkpoint_id = up.checkpoint_id
              where c.run_id = p_run_id
@@ -30,7 +30,7 @@ begin
         select c.checkpoint_id
           from up
           join agent.checkpoints c
-            on c.account_id = p_account_id
+            on c.deployment_id = p_deployment_id
            and c.thread_id = p_thread_id
            and c.checkpoint_id = up.checkpoint_id
          where c.run_id <> p_run_id);

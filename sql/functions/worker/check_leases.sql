@@ -13,8 +13,8 @@ as $function$
 begin
     return query
         select i.r, case when q.run_id is null then 'lost' else 'cancel' end
-          from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)
-          left join lateral agent.find_lease(p_worker_id, i.a, i.r, i.e) q on true
+          from json_to_recordset(p_items) as i (d uuid, r uuid, e integer)
+          left join lateral agent.find_lease(p_worker_id, i.d, i.r, i.e) q on true
          where q.run_id is null
             or q.cancel is not null;
 end

@@ -1,27 +1,29 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Leases ready runs of p_graph_ids to a worker, in the order in which they became ready: at most p_limit, and
--- in addition at most p_suspects suspects (max_shared), so that neither kind blocks the other.
--- p_min_ready_seq: only runs whose ready_seq is greater; a worker passes its low-water mark, below which it has
--- claimed everything, so that the scan does not begin at dead index entries.
--- p_max_bytes: start messages are composed here, while rows are locked, for the smallest states, up to so many
--- bytes together; agent.compose_starts composes the others.
--- Returns: one row per run; none for a worker that is not live. start: the start message, null when it is to
---          be fetched; start_bytes: its approximate length; last_event_seq: number of the last event, from
---          which numbering continues (-1: none); deadline_sec: null = the worker's own limit; times_cleared:
---          how often the run has ceased to be a suspect (agent.requeue_run); the worker executes it
---          apart for longer each time.
+-- Leases ready runs to a worker: at most p_limit, and in addition at most p_suspects suspects (max_shared), so
+-- that neither kind blocks the other. Deployments take turns, run by run; the runs of one are leased in the
+-- order in which they became ready.
+-- p_deployment_ids, p_graph_ids, p_min_ready_seqs: one element each per graph that the worker executes. Only runs
+-- whose ready_seq is greater than the graph's; a worker passes its low-water mark, below which it has claimed
+-- everything, so that the scan does not begin at dead index entries.
+-- p_max_bytes: total length of the start messages that are composed here, while rows are locked, shortest
+-- first; agent.compose_starts composes the others.
+-- Returns: one row per run; none for a worker that is not live. start: the start message, null when
+--          agent.compose_starts is to compose it; start_bytes: its approximate length; last_event_seq: number
+--          of the last event, from which numbering continues (-1: none); times_cleared: how often the run has
+--          ceased to be a suspect (agent.requeue_run); the worker executes it apart for longer each time.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then queue rows, skipping locked
 --          ones, and records of runs that have waited past midnight. Commits asynchronously: a lost claim
 --          leaves the run ready.
 create or replace function agent.claim_runs(
     p_worker_id bigint,
+    p_deployment_ids uuid[],
     p_graph_ids text[],
+    p_min_ready_seqs bigint[],
     p_limit integer,
-    p_min_ready_seq bigint,
     p_max_bytes bigint,
     p_suspects integer
 ) returns table (
-    account_id uuid,
+    deployment_id uuid,
     run_id uuid,
     thread_id uuid,
     epoch integer,
@@ -29,7 +31,6 @@ create or replace function agent.claim_runs(
     graph_id text,
     ready_seq bigint,
     last_event_seq bigint,
-    deadline_sec integer,
     max_shared smallint,
     times_cleared smallint,
     start_bytes bigint,
@@ -47,26 +48,30 @@ declare
 begin
     -- Most calls of an idle worker end here, without a lock or a write.
     if not exists (
-            select from unnest(p_graph_ids) g (graph_id)
+            select from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs)
+                 as g (deployment_id, graph_id, min_ready_seq)
              cross join lateral (
                     select from agent.run_queue c
                      where c.state = 'ready'
                        and c.not_before is null
                        and c.max_shared is null
+                       and c.deployment_id = g.deployment_id
                        and c.graph_id = g.graph_id
-                       and c.ready_seq > p_min_ready_seq
+                       and c.ready_seq > g.min_ready_seq
                      limit least(p_limit, 1)
                    ) r)
        -- Suspects separately, so that each kind uses its own partial index.
        and not exists (
-            select from unnest(p_graph_ids) g (graph_id)
+            select from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs)
+                 as g (deployment_id, graph_id, min_ready_seq)
              cross join lateral (
                     select from agent.run_queue c
                      where c.state = 'ready'
                        and c.not_before is null
                        and c.max_shared is not null
+                       and c.deployment_id = g.deployment_id
                        and c.graph_id = g.graph_id
-                       and c.ready_seq > p_min_ready_seq
+                       and c.ready_seq > g.min_ready_seq
                      limit least(p_suspects, 1)
                    ) r)
        and not exists (
@@ -114,38 +119,42 @@ begin
                    events_bucket = case when q.epoch = 0 then v_today else q.events_bucket end
              where q.ctid = any (array(
                     select r.ctid
-                      from unnest(p_graph_ids) g (graph_id)
+                      from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs)
+                           as g (deployment_id, graph_id, min_ready_seq)
                      cross join lateral (
                             select c.ctid, c.ready_seq
                               from agent.run_queue c
                              where c.state = 'ready'
                                and c.not_before is null
                                and c.max_shared is null
+                               and c.deployment_id = g.deployment_id
                                and c.graph_id = g.graph_id
-                               and c.ready_seq > p_min_ready_seq
+                               and c.ready_seq > g.min_ready_seq
                              order by c.ready_seq
                              limit p_limit
                                for no key update skip locked
                            ) r
-                     order by r.ready_seq
+                     order by row_number() over (partition by g.deployment_id order by r.ready_seq), r.ready_seq
                      limit p_limit)
                  -- Likewise for suspects.
                  || array(
                     select r.ctid
-                      from unnest(p_graph_ids) g (graph_id)
+                      from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs)
+                           as g (deployment_id, graph_id, min_ready_seq)
                      cross join lateral (
                             select c.ctid, c.ready_seq
                               from agent.run_queue c
                              where c.state = 'ready'
                                and c.not_before is null
                                and c.max_shared is not null
+                               and c.deployment_id = g.deployment_id
                                and c.graph_id = g.graph_id
-                               and c.ready_seq > p_min_ready_seq
+                               and c.ready_seq > g.min_ready_seq
                              order by c.ready_seq
                              limit p_suspects
                                for no key update skip locked
                            ) r
-                     order by r.ready_seq
+                     order by row_number() over (partition by g.deployment_id order by r.ready_seq), r.ready_seq
                      limit p_suspects))
             returning q.*
         ),
@@ -157,7 +166,7 @@ begin
                     select x.ctid, x.events_bucket
                       from agent.runs x
                      where x.run_id = q.run_id
-                       and x.account_id is not distinct from q.account_id
+                       and x.deployment_id is not distinct from q.deployment_id
                      limit 1
                    ) i
              where q.epoch = 1
@@ -168,24 +177,24 @@ begin
             select q.*, b.bytes, sum(b.bytes) over (order by b.bytes, q.run_id) as together
               from claimed q
              cross join lateral agent.start_bytes(
-                    q.account_id, q.run_id, q.thread_id, q.request_bytes) b
+                    q.deployment_id, q.run_id, q.thread_id, q.request_bytes) b
         )
-        select q.account_id, q.run_id, q.thread_id, q.epoch, q.attempts::integer, q.graph_id,
+        select q.deployment_id, q.run_id, q.thread_id, q.epoch, q.attempts::integer, q.graph_id,
                q.ready_seq,
                case
                    when q.epoch = 1 then -1
-                   else agent.last_event_seq(q.account_id, q.events_bucket, q.run_id)
+                   else agent.last_event_seq(q.deployment_id, q.events_bucket, q.run_id)
                end,
-               q.timeout_sec, q.max_shared, q.times_cleared, q.bytes,
+               q.max_shared, q.times_cleared, q.bytes,
                -- Not a join, which would compose the message before it tests the condition.
                case when q.together <= p_max_bytes then (
                    select s.start
                      from agent.compose_start(
-                            q.account_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s
+                            q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s
                ) end
           from measured q;
 end
 $function$;
 
-comment on function agent.claim_runs(bigint, text[], integer, bigint, bigint, integer) is
+comment on function agent.claim_runs(bigint, uuid[], text[], bigint[], integer, bigint, integer) is
     'Leases ready runs to a worker.';

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Leases due webhooks to a worker: at most p_limit, and no further one once their bodies have p_max_bytes.
 -- Without a result by agent.save_webhooks they are due again after p_lease_sec, or when the worker is marked
--- dead. p_room: how many the worker could take now. A receiver gets half of the room that it does not hold,
--- its longest due first, so that receivers which never answer leave room for the others, whatever their
--- backlog. Each claim begins at a random receiver.
+-- dead. p_free: free delivery slots of the worker. A receiver gets at most half of the slots that other
+-- receivers do not hold, its longest due webhooks first, so that receivers which never answer leave slots for
+-- the others, whatever their backlog. Each claim begins at a random receiver.
 -- Returns: one row per delivery; attempt counts from 1; the body has the time of sending. No rows for a
 --          worker that is not live.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then rows of the outbox, skipping
@@ -11,10 +11,10 @@
 create or replace function agent.claim_webhooks(
     p_worker_id bigint,
     p_limit integer,
-    p_room integer,
+    p_free integer,
     p_max_bytes bigint,
     p_lease_sec integer
-) returns table (account_id uuid, run_id uuid, attempt integer, url text, body text)
+) returns table (deployment_id uuid, run_id uuid, attempt integer, url text, body text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
@@ -86,7 +86,8 @@ begin
     loop
         continue when v_receiver = any (v_seen);
         v_seen := v_seen || v_receiver;
-        select (p_room - count(*) + 1) / 2
+        -- It holds count(*): with its share, half of count(*) + p_free, rounded up.
+        select (p_free - count(*) + 1) / 2
           into v_share
           from agent.webhook_outbox h
          where h.worker_id = p_worker_id
@@ -133,9 +134,9 @@ begin
                                    ) d
                            ) f
                      where f.before < p_max_bytes))
-            returning o.account_id, o.run_id, o.attempts, o.url, o.body
+            returning o.deployment_id, o.run_id, o.attempts, o.url, o.body
         )
-        select c.account_id, c.run_id, c.attempts::integer, c.url,
+        select c.deployment_id, c.run_id, c.attempts::integer, c.url,
                left(c.body, -1) || ', "webhook_sent_at" : '
                || to_json(agent.render_time(v_now))::text || '}'
           from claimed c;

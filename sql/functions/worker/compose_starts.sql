@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The start messages that agent.claim_runs did not compose. The state of the thread
--- cannot have changed since: the run is its active one. p_items: as in
--- agent.release_runs.
+-- The start messages that agent.claim_runs did not compose. The states of the threads cannot have changed
+-- since: each run is the active one of its thread. p_items: as in agent.release_runs.
 -- Returns: one row per run that the worker still holds.
 -- Locks:   none.
 create or replace function agent.compose_starts(p_worker_id bigint, p_items json)
@@ -14,10 +13,10 @@ as $function$
 begin
     return query
         select q.run_id, q.epoch, s.start
-          from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)
-         cross join lateral agent.find_lease(p_worker_id, i.a, i.r, i.e) q
+          from json_to_recordset(p_items) as i (d uuid, r uuid, e integer)
+         cross join lateral agent.find_lease(p_worker_id, i.d, i.r, i.e) q
          cross join lateral agent.compose_start(
-                q.account_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s;
+                q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s;
 end
 $function$;
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to 25 expired threads, those that take two seconds, so that a large backlog is many short
--- transactions: call again while any are returned. A thread that takes longer than the statement may is
+-- Deletes up to 25 expired threads, beginning none after two seconds, so that a large backlog is many short
+-- transactions: call again while any are returned. A thread whose deletion exceeds statement_timeout is
 -- postponed by an hour. Concurrent callers do not wait for each other.
 -- Returns: the threads that were deleted or postponed.
 -- Locks:   the threads, skipping locked ones, each with its rows.
@@ -12,19 +12,19 @@ as $function$
 declare
     v_now        timestamptz := agent.now();
     v_end        timestamptz := clock_timestamp() + interval '2 seconds';
-    v_account_id uuid;
+    v_deployment_id uuid;
     v_thread_id  uuid;
     v_status     text;
 begin
     -- Only the holder of a thread writes its expiry. Locked threads do not count among the 25, since the
     -- caller would get the same ones again and again.
-    for v_account_id, v_thread_id, v_status in
-        select e.account_id, e.thread_id, t.status
+    for v_deployment_id, v_thread_id, v_status in
+        select e.deployment_id, e.thread_id, t.status
           from agent.thread_expiries e
          cross join lateral (
                 select x.status
                   from agent.threads x
-                 where x.account_id = e.account_id
+                 where x.deployment_id = e.deployment_id
                    and x.thread_id = e.thread_id
                    for update skip locked
                ) t
@@ -37,22 +37,22 @@ begin
             -- The end of its run sets the time again; until then it must not delay other threads.
             update agent.thread_expiries e
                set expires_at = v_now + agent.expiry_delay()
-             where e.account_id = v_account_id
+             where e.deployment_id = v_deployment_id
                and e.thread_id = v_thread_id;
             continue;
         end if;
         begin
             delete from agent.thread_expiries e
-             where e.account_id = v_account_id
+             where e.deployment_id = v_deployment_id
                and e.thread_id = v_thread_id
                and e.expires_at <= v_now;
             if found then
-                perform agent.delete_thread(v_account_id, v_thread_id);
+                perform agent.delete_thread(v_deployment_id, v_thread_id);
             end if;
         exception when query_canceled then
             update agent.thread_expiries e
                set expires_at = v_now + interval '1 hour'
-             where e.account_id = v_account_id
+             where e.deployment_id = v_deployment_id
                and e.thread_id = v_thread_id;
             return;
         end;

@@ -6,7 +6,7 @@
 -- Locks:   the thread, then the queue row, then the record.
 create or replace function agent.fail_run(
     p_worker_id bigint,
-    p_account_id uuid,
+    p_deployment_id uuid,
     p_run_id uuid,
     p_epoch integer,
     p_error text,
@@ -18,16 +18,16 @@ set plan_cache_mode = force_generic_plan
 as $function$
 #variable_conflict use_column
 declare
-    v_key agent.run_report;
+    v_run agent.leased_run;
     v_row agent.run_queue;
 begin
     if p_run_id is not null then
-        v_key := agent.make_report(p_account_id, p_run_id, p_epoch);
+        v_run := agent.make_leased_run(p_deployment_id, p_run_id, p_epoch);
     else
-        v_key := (
-            select agent.make_report(l.account_id, l.run_id, l.epoch)
+        v_run := (
+            select agent.make_leased_run(l.deployment_id, l.run_id, l.epoch)
               from (
-                    select q.account_id, q.run_id, q.epoch
+                    select q.deployment_id, q.run_id, q.epoch
                       from agent.run_queue q
                      where q.worker_id = p_worker_id
                     offset 0
@@ -35,9 +35,9 @@ begin
              order by l.run_id
              limit 1);
     end if;
-    perform agent.lock_leases(p_worker_id, array[v_key]);
+    perform agent.lock_leases(p_worker_id, array[v_run]);
     select q.* into v_row
-      from agent.find_lease(p_worker_id, v_key.account_id, v_key.run_id, v_key.epoch) q;
+      from agent.find_lease(p_worker_id, v_run.deployment_id, v_run.run_id, v_run.epoch) q;
     if not found then
         return;
     end if;

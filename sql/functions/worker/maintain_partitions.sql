@@ -3,8 +3,8 @@
 -- which an unfinished run writes, and creates partitions for today and the next 7 days. A lock that is not
 -- available at once leaves the rest to the next call.
 -- Returns: number of partitions created and dropped.
--- Locks:   the advisory lock agent.maintain_partitions; for each old day ACCESS EXCLUSIVE on it and the
---          table, for each new day SHARE UPDATE EXCLUSIVE on the table, ACCESS EXCLUSIVE on its default partition.
+-- Locks:   SHARE UPDATE EXCLUSIVE on the table, which excludes a concurrent call; for each old day ACCESS
+--          EXCLUSIVE on it and the table; for each new day ACCESS EXCLUSIVE on the default partition.
 create or replace function agent.maintain_partitions(p_retention interval) returns integer
 language plpgsql volatile
 -- Not security invoker: only the owner may create and drop tables, and the role of a server is not the
@@ -22,9 +22,8 @@ begin
         raise exception 'agent: events are kept for at least one day, not %', p_retention
             using errcode = 'invalid_parameter_value';
     end if;
-    if not pg_try_advisory_xact_lock(hashtext('agent.maintain_partitions')) then
-        return 0;
-    end if;
+    -- Not an advisory lock, which any role that connects could hold.
+    lock table only agent.run_events in share update exclusive mode nowait;
 
     -- Drops come first, since they lock the table: a session that waits for the default partition holds a
     -- lock on the table, and the two would deadlock.

@@ -15,7 +15,7 @@ set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_keys agent.run_report[];
+    v_runs agent.leased_run[];
     v_node text;
 begin
     update agent.workers w
@@ -24,12 +24,12 @@ begin
     returning w.node_name into v_node;
     perform agent.release_webhooks(p_worker_id);
 
-    select array_agg(agent.make_report(x.account_id, x.run_id, x.epoch)) into v_keys
+    select array_agg(agent.make_leased_run(x.deployment_id, x.run_id, x.epoch)) into v_runs
       from (
             select l.*
               from (
                     -- By the index of leases alone: ordered by another index it could become a scan.
-                    select q.account_id, q.run_id, q.epoch
+                    select q.deployment_id, q.run_id, q.epoch
                       from agent.run_queue q
                      where q.worker_id = p_worker_id
                     offset 0
@@ -40,7 +40,7 @@ begin
     return query
         select l.run_id, l.thread_id, l.outcome
           from agent.release_leased_runs(
-                   p_worker_id, v_keys, p_counted, 'worker_lost',
+                   p_worker_id, v_runs, p_counted, 'worker_lost',
                    format('the worker on host %s was lost', coalesce(v_node, 'unknown')), null) l;
 end
 $function$;

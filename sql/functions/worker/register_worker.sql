@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Registers a supervisor that starts, with a lease of p_lease_sec.
--- Returns: its worker_id, new for each start.
--- Locks:   the new row.
+-- Registers a supervisor that starts, with a lease of p_lease_sec and the graphs that it executes: one element
+-- of p_deployments (names) and p_graph_ids each. Creates deployments that are missing.
+-- Returns: one row per graph, in their order: the worker_id, new for each start, and the graph's deployment_id.
+-- Locks:   the new row, and new deployments.
 create or replace function agent.register_worker(
     p_node_name text,
     p_host_boot_id text,
@@ -9,23 +10,32 @@ create or replace function agent.register_worker(
     p_pid_start bigint,
     p_slots integer,
     p_lease_sec integer,
+    p_deployments text[],
     p_graph_ids text[]
-) returns bigint
+) returns table (worker_id bigint, deployment_id uuid)
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-    v_now       timestamptz := agent.now();
-    v_worker_id bigint;
+    v_now            timestamptz := agent.now();
+    v_deployment_ids uuid[] := array(
+        select agent.open_deployment(d.name)
+          from unnest(p_deployments) with ordinality d (name, pos)
+         order by d.pos);
+    v_worker_id      bigint;
 begin
     insert into agent.workers (
-        node_name, host_boot_id, pid, pid_start, slots, graph_ids, lease_until, started_at)
+        node_name, host_boot_id, pid, pid_start, slots, deployment_ids, graph_ids,
+        lease_until, started_at)
     values (
-        p_node_name, p_host_boot_id, p_pid, p_pid_start, p_slots, p_graph_ids,
+        p_node_name, p_host_boot_id, p_pid, p_pid_start, p_slots, v_deployment_ids, p_graph_ids,
         v_now + p_lease_sec * interval '1 second', v_now)
-    returning worker_id into v_worker_id;
-    return v_worker_id;
+    returning workers.worker_id into v_worker_id;
+    return query
+        select v_worker_id, d.id
+          from unnest(v_deployment_ids) with ordinality d (id, pos)
+         order by d.pos;
 end
 $function$;
 
-comment on function agent.register_worker(text, text, integer, bigint, integer, integer, text[]) is
+comment on function agent.register_worker(text, text, integer, bigint, integer, integer, text[], text[]) is
     'Registers a supervisor, with its first lease.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Releases the runs of a runner that died or that its supervisor drains. p_counted: the attempts count.
--- p_items: [{"a": account_id, "r": run_id, "e": epoch}, ...]. p_reason completes the sentence "at the last one
+-- p_items: [{"d": deployment_id, "r": run_id, "e": epoch}, ...]. p_reason completes the sentence "at the last one
 -- ...". p_max_shared: runs, itself included, that may share a runner with one of these from now on; -1: any
 -- number again; null: unchanged.
 -- Returns: one row per item: requeued, error (no attempts left: code poison), interrupted, rolled_back (a
@@ -21,8 +21,8 @@ begin
           from agent.release_leased_runs(
                    p_worker_id,
                    array(
-                       select agent.make_report(i.a, i.r, i.e)
-                         from json_to_recordset(p_items) as i (a uuid, r uuid, e integer)),
+                       select agent.make_leased_run(i.d, i.r, i.e)
+                         from json_to_recordset(p_items) as i (d uuid, r uuid, e integer)),
                    p_counted, 'poison', p_reason, p_max_shared) l;
 end
 $function$;

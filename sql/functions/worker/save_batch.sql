@@ -4,7 +4,7 @@
 -- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch,
 -- which is then saved run by run.
 -- p_items in order of arrival, each the runner's message followed by the supervisor's members, which override
--- equal ones: {..., "a": account_id, "r": run_id, "e": epoch, "s": seq or null}.
+-- equal ones: {..., "d": deployment_id, "r": run_id, "e": epoch, "s": seq or null}.
 -- Returns: one row per run of the batch: saved or fenced, and whether the run is final.
 -- Locks:   the threads of runs with checkpoints or ends, then the queue rows, then the records.
 create or replace function agent.save_batch(p_worker_id bigint, p_items json)
@@ -15,7 +15,7 @@ set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 #variable_conflict use_column
 declare
-    v_runs        agent.run_report[];
+    v_runs        agent.leased_run[];
     v_events      agent.batch_event[];
     v_checkpoints agent.batch_checkpoint[];
     v_leases      agent.run_queue[];
@@ -56,12 +56,12 @@ begin
                case when q.run_id is null and u.run_id is null then 'fenced' else 'saved' end,
                u.run_id is not null
           from unnest(v_runs) k
-          left join lateral agent.find_lease(p_worker_id, k.account_id, k.run_id, k.epoch) q on true
+          left join lateral agent.find_lease(p_worker_id, k.deployment_id, k.run_id, k.epoch) q on true
           left join lateral (
                 select e.run_id
                   from agent.usage_events e
                  where q.run_id is null
-                   and e.account_id = k.account_id
+                   and e.deployment_id = k.deployment_id
                    and e.run_id = k.run_id
                    and e.epoch = k.epoch
                    and e.worker_id = p_worker_id

@@ -3,7 +3,7 @@
 -- lost the attempt. A failure counts only when its worker holds the attempt. The next attempt follows after
 -- agent.webhook_delay (+-20 %, so that receivers are not hit in waves), or later when the receiver asked for
 -- it, up to the longest of those delays. A refused webhook is given up at once. Can be repeated.
--- p_items: [{"a": account_id, "r": run_id, "n": attempt, "o": delivered | failed | refused, "t": error text,
+-- p_items: [{"d": deployment_id, "r": run_id, "n": attempt, "o": delivered | failed | refused, "t": error text,
 -- "s": seconds that the receiver asked for, or null}, ...].
 -- Returns: one row per item: delivered, again (after next_sec), dead, or gone when it is not held.
 -- Locks:   rows of the outbox, in the order of their keys.
@@ -21,8 +21,8 @@ declare
 begin
     for v_item in
         select i.*
-          from json_to_recordset(p_items) as i (a uuid, r uuid, n integer, o text, t text, s integer)
-         order by i.r, i.a
+          from json_to_recordset(p_items) as i (d uuid, r uuid, n integer, o text, t text, s integer)
+         order by i.r, i.d
     loop
         run_id := v_item.r;
         outcome := 'gone';
@@ -30,7 +30,7 @@ begin
         if v_item.o = 'delivered' then
             delete from agent.webhook_outbox w
              where w.run_id = v_item.r
-               and w.account_id is not distinct from v_item.a;
+               and w.deployment_id is not distinct from v_item.d;
             outcome := case when found then 'delivered' else 'gone' end;
             return next;
             continue;
@@ -47,7 +47,7 @@ begin
                last_error = coalesce(v_item.t, 'unknown'),
                dead_at = case when v_delay is null then v_now end
          where w.run_id = v_item.r
-           and w.account_id is not distinct from v_item.a
+           and w.deployment_id is not distinct from v_item.d
            and w.worker_id is not distinct from p_worker_id
            and w.attempts = v_item.n;
         if found then

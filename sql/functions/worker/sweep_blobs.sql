@@ -33,13 +33,13 @@ begin
     end if;
 
     perform from agent.threads t
-      where t.account_id = v_row.account_id
+      where t.deployment_id = v_row.deployment_id
         and t.thread_id = v_row.thread_id
         for no key update skip locked;
     if not found then
         update agent.blob_sweeps b
            set due_at = v_now + interval '10 seconds'
-         where b.account_id = v_row.account_id
+         where b.deployment_id = v_row.deployment_id
            and b.thread_id = v_row.thread_id;
         return 1;
     end if;
@@ -48,7 +48,7 @@ begin
     for v_added in
         select (select sum(cardinality(v.digests)) from unnest(c.channels) v)
           from agent.checkpoints c
-         where c.account_id = v_row.account_id
+         where c.deployment_id = v_row.deployment_id
            and c.thread_id = v_row.thread_id
     loop
         v_count := v_count + coalesce(v_added, 0);
@@ -57,7 +57,7 @@ begin
     if v_count > c_references then
         update agent.blob_sweeps b
            set due_at = v_now + interval '1 day'
-         where b.account_id = v_row.account_id
+         where b.deployment_id = v_row.deployment_id
            and b.thread_id = v_row.thread_id;
         return 1;
     end if;
@@ -68,22 +68,22 @@ begin
       from (
             select b.digest
               from agent.checkpoint_blobs b
-             where b.account_id = v_row.account_id
+             where b.deployment_id = v_row.deployment_id
                and b.thread_id = v_row.thread_id
             except
             select d.digest
               from agent.checkpoints c
              cross join lateral unnest(c.channels) v
              cross join lateral unnest(v.digests) d (digest)
-             where c.account_id = v_row.account_id
+             where c.deployment_id = v_row.deployment_id
                and c.thread_id = v_row.thread_id
            ) o;
     delete from agent.checkpoint_blobs b
-     where b.account_id = v_row.account_id
+     where b.deployment_id = v_row.deployment_id
        and b.thread_id = v_row.thread_id
        and b.digest = any (v_orphans);
     delete from agent.blob_sweeps b
-     where b.account_id = v_row.account_id
+     where b.deployment_id = v_row.deployment_id
        and b.thread_id = v_row.thread_id;
     return 1;
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to 32 MB of events of one deleted run, chosen at random from ten, some half a second of work.
+-- Deletes up to 32 MB of events of one deleted run, chosen at random from ten: about half a second of work.
 -- Returns: number of runs examined, 0 or 1: call again while it is 1.
 -- Locks:   ten rows in agent.event_sweeps, skipping locked ones.
 create or replace function agent.sweep_events() returns integer
@@ -15,7 +15,7 @@ begin
       from (
             select s.*
               from agent.event_sweeps s
-             order by s.account_id, s.bucket, s.run_id
+             order by s.deployment_id, s.bucket, s.run_id
              limit 10
                for update skip locked
            ) d
@@ -24,15 +24,15 @@ begin
     if not found then
         return 0;
     end if;
-    perform agent.delete_events(v_row.account_id, v_row.bucket, v_row.run_id, c_bytes);
+    perform agent.delete_events(v_row.deployment_id, v_row.bucket, v_row.run_id, c_bytes);
     if not exists (
         select from agent.run_events e
-         where e.account_id = v_row.account_id
+         where e.deployment_id = v_row.deployment_id
            and e.bucket = v_row.bucket
            and e.run_id = v_row.run_id
     ) then
         delete from agent.event_sweeps s
-         where s.account_id = v_row.account_id
+         where s.deployment_id = v_row.deployment_id
            and s.bucket = v_row.bucket
            and s.run_id = v_row.run_id;
     end if;

@@ -25,7 +25,7 @@ begin
         perform agent.release_webhooks(v_worker_id);
     end loop;
 
-    -- Dead workers are kept for a week, for the reader of the log.
+    -- Dead workers are kept for a week, so that worker_id in a log can be looked up.
     delete from agent.workers w
      where w.state = 'dead'
        and w.dead_at < v_now - interval '7 days'

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# A client of the deployment API for tests: JSON over HTTP, the steps that
-# most tests begin with, and raw bytes for what no proper client would send.
+# A client of the deployment API for tests: JSON over HTTP, the steps that most
+# tests begin with, and raw bytes that a proper client would not send.
 #
 #   my $client = AgentTest::Client->new;          # the server under test
 #   my $answer = $client->post('/threads', {});
 #   $answer->{status}, {headers}{'content-type'}, {body}, {json}
+#   my $run = $client->create_run($client->new_thread, 'hello');
 package AgentTest::Client;
 use strict;
 use warnings;
 use Carp qw(croak);
+use Cpanel::JSON::XS;
+use Exporter 'import';
 use HTTP::Tiny;
 use IO::Socket::INET;
-use Cpanel::JSON::XS;
+
+our @EXPORT_OK = qw(parse_response read_events read_to_end read_until run_body
+    run_path unchunk);
 
 my $TIMEOUT_SEC = 120;
 my $JSON = Cpanel::JSON::XS->new->utf8->allow_nonref->canonical;
@@ -68,7 +73,7 @@ sub connection {
         Timeout => $TIMEOUT_SEC, %options) // croak "no connection to $self->{address}: $!";
 }
 
-# Sends the bytes and returns all that comes back until the server closes.
+# Sends the bytes and returns all that is received until the server closes.
 sub exchange {
     my ($self, $bytes) = @_;
     my $socket = $self->connection;
@@ -87,7 +92,7 @@ sub read_to_end {
     return $all;
 }
 
-# The bytes up to a pattern.
+# Reads until the bytes match the pattern; returns them.
 sub read_until {
     my ($socket, $pattern) = @_;
     my $seen = '';
@@ -101,8 +106,8 @@ sub read_until {
     return $seen;
 }
 
-# begin(...) sends a request and returns at once; finish(...) waits for the
-# answer. Between them a test can do what it needs while the server works.
+# begin(...) sends a request and returns its connection at once; finish(...) waits
+# for the answer.
 sub begin {
     my ($self, $method, $path, $body) = @_;
     my $socket = $self->connection;
@@ -143,6 +148,16 @@ sub unchunk {
     return $body;
 }
 
+# The complete events of a stream's body: {event, id, data}, data decoded.
+sub read_events {
+    my ($body) = @_;
+    return map {
+        my %event = /^(event|data|id): (.*)$/mg;
+        $event{data} = $JSON->decode($event{data});
+        \%event;
+    } grep { /^event:/m } $body =~ /(.*?)\n\n/gs;
+}
+
 # --- Steps --------------------------------------------------------------------
 
 sub expect_200 {
@@ -157,20 +172,33 @@ sub create_thread {
     return expect_200('create thread', $self->post('/threads', \%body));
 }
 
-# create_run($thread_id, 'what the human says', %more_fields)
-sub create_run {
-    my ($self, $thread_id, $text, %more) = @_;
+# The id of a new thread.
+sub new_thread {
+    my ($self) = @_;
+    return $self->create_thread->{thread_id};
+}
+
+# run_body('text of the user', %more_fields): the body of a request that
+# creates a run; without a text it has no input.
+sub run_body {
+    my ($text, %more) = @_;
     my %body = (assistant_id => 'agent', %more);
     $body{input} = { messages => [ { role => 'user', content => $text } ] }
         if defined $text;
-    return expect_200('create run',
-        $self->post("/threads/$thread_id/runs", \%body));
+    return \%body;
 }
 
-# The same on a thread of its own.
+# create_run($thread_id, 'text of the user', %more_fields)
+sub create_run {
+    my ($self, $thread_id, $text, %more) = @_;
+    return expect_200('create run',
+        $self->post("/threads/$thread_id/runs", run_body($text, %more)));
+}
+
+# The same on a new thread.
 sub start_run {
     my ($self, $text, %more) = @_;
-    return $self->create_run($self->create_thread->{thread_id}, $text, %more);
+    return $self->create_run($self->new_thread, $text, %more);
 }
 
 sub get_run {

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes the configuration of an httpd under test: what differs from server to
-# server as Defines, then t/conf/httpd.conf, then the caller's own lines.
+# Writes the configuration of an httpd under test: Defines with the values of this
+# server, then t/conf/httpd.conf, then the caller's own lines.
 package AgentTest::Conf;
 use strict;
 use warnings;
-use AgentTest::Env qw(root build_dir modules_dir is_root);
+use AgentTest::Env qw(root build_dir modules_dir is_root write_file);
 use Exporter 'import';
 use File::Path qw(make_path);
 
@@ -25,12 +25,10 @@ sub write_conf {
         DATABASE  => $args{database},
     );
     my $file = "$dir/conf/httpd.conf";
-    open my $out, '>', $file or die "$file: $!\n";
-    print {$out} map { qq(Define $_ "$define{$_}"\n) } sort keys %define;
-    print {$out} "Define AS_ROOT\n" if is_root();
-    print {$out} qq(Include "\${ROOT}/t/conf/httpd.conf"\n), $args{config};
-    close $out or die "$file: $!\n";
-    return $file;
+    return write_file($file,
+        (map { qq(Define $_ "$define{$_}"\n) } sort keys %define),
+        is_root() ? "Define AS_ROOT\n" : (),
+        qq(Include "\${ROOT}/t/conf/httpd.conf"\n), $args{config});
 }
 
 1;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The cost of an action to the processes of a server: peak memory and processor
+# The cost of an action for the processes of a server: peak memory and processor
 # time, read from the kernel; and a bystander whose requests and runs must be
 # served at the same time.
 #
@@ -41,8 +41,8 @@ sub resident_bytes {
     return sum0(map { status_bytes($_, 'VmRSS') } @pids);
 }
 
-# User and system time. An ended process no longer counts: name its parent too,
-# which has its time once it was reaped.
+# User and system time of the processes and of the children that they have reaped:
+# a process that has ended counts as its parent's.
 sub cpu_sec {
     my (@pids) = @_;
     my $ticks = 0;
@@ -110,7 +110,7 @@ sub served_beside {
     my @failed = map { $_->{error} || () } @{ $bystander->{requests} };
     my $within = count_within($bystander, @spans);
     return $test->ok(!@failed && $within >= $least, $title)
-        || $test->diag("$within of $least were served while it was under way",
+        || $test->diag("$within of $least requests were served during the action",
             map { "\n$_" } @failed);
 }
 

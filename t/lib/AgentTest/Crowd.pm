@@ -20,14 +20,14 @@ use IO::Poll qw(POLLIN POLLHUP POLLERR);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $LIMIT_SEC = 300;
-# Next requests under way: beyond its threads, less those that take turns of
-# waiting requests, httpd closes kept connections whatever a module does.
+# Next requests in flight at most: with more than httpd's threads, less those that
+# take turns of waiting requests, httpd itself closes kept connections.
 my $NEXT_MAX = 30;
 
 sub new {
     my ($class, $client) = @_;
     return bless { client => $client, poll => IO::Poll->new, answered => 0,
-        lost => 0, members => {}, next => [], under_way => 0 }, $class;
+        lost => 0, members => {}, next => [], in_flight => 0 }, $class;
 }
 
 sub request {
@@ -100,26 +100,26 @@ sub read_member {
 sub end_request {
     my ($self, $member) = @_;
     $member->{asks} = 0;
-    $self->{under_way}-- if delete $member->{is_next};
+    $self->{in_flight}-- if delete $member->{is_next};
     return;
 }
 
 # In the order of their answers.
 sub ask_next {
     my ($self) = @_;
-    while ($self->{under_way} < $NEXT_MAX && @{ $self->{next} }) {
+    while ($self->{in_flight} < $NEXT_MAX && @{ $self->{next} }) {
         my ($member, $bytes) = @{ shift @{ $self->{next} } };
         # The server closed the connection before the request could be sent.
         $self->{lost}++ if $member->{closed};
         next if $member->{closed};
-        $self->{under_way}++;
+        $self->{in_flight}++;
         $member->{is_next} = 1;
         $self->ask($member, $bytes);
     }
     return;
 }
 
-# Until the sub returns true.
+# Serves all members until the sub returns true.
 sub run {
     my ($self, $is_done) = @_;
     my $end = clock_gettime(CLOCK_MONOTONIC) + $LIMIT_SEC;

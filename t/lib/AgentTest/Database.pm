@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Looking into the database of the server under test, past the API.
+# Queries of the server's database, past the API.
 package AgentTest::Database;
 use strict;
 use warnings;
@@ -9,7 +9,7 @@ use File::Temp;
 use IO::Handle;
 use AgentTest::Wait;
 
-our @EXPORT = qw(sql literal start_listener listen_once);
+our @EXPORT = qw(sql literal hold_lock start_listener listen_once);
 
 # sql('select ...'): the first value, or in list context the rows, columns
 # joined by tabs. Connects as PGUSER (postgres in tests); several statements
@@ -34,7 +34,19 @@ sub literal {
     return "'$text'";
 }
 
-# Listens as httpd's children do; psql prints what it was told after each
+# hold_lock('lock table ...'): the input of a psql in whose transaction the
+# statement has been executed. Closing it ends the transaction.
+sub hold_lock {
+    my ($statement) = @_;
+    my $out = File::Temp->new;
+    open my $psql, '|-', "psql -X -q -o /dev/null >$out" or croak "psql: $!";
+    $psql->autoflush;
+    print {$psql} "begin; $statement;\n\\echo locked\n";
+    wait_for("the lock of $statement", sub { read_all("$out") eq "locked\n" });
+    return $psql;
+}
+
+# Listens as httpd's children do; psql prints notifications after each
 # statement.
 sub start_listener {
     my $out = File::Temp->new;
@@ -45,7 +57,7 @@ sub start_listener {
     return { psql => $psql, out => $out };
 }
 
-# All that was told so far.
+# All notifications so far.
 sub listen_once {
     my ($listener) = @_;
     print { $listener->{psql} } "select 1;\n";

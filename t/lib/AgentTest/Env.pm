@@ -8,7 +8,7 @@ use Exporter 'import';
 use File::Basename qw(dirname);
 
 our @EXPORT_OK = qw(root variant build_dir httpd modules_dir is_root
-    server_user is_sanitized free_port slurp);
+    server_user is_sanitized is_counted free_port slurp write_file);
 
 # The top of the tree.
 sub root { return abs_path(dirname(__FILE__) . '/../../..') }
@@ -17,6 +17,8 @@ sub variant   { return $ENV{AGENT_TEST_VARIANT} || 'release' }
 sub build_dir { return root() . '/.build/' . variant() }
 
 sub is_sanitized { return variant() eq 'asan' || variant() eq 'tsan' }
+# Whether it counts executed lines; a process that is killed writes no counts.
+sub is_counted   { return variant() eq 'coverage' }
 sub is_root      { return $> == 0 }
 
 # The user of httpd's children if their parent is root.
@@ -40,9 +42,9 @@ sub modules_dir { return apxs('LIBEXECDIR') }
 
 my %reserved;
 
-# A free port of 127.0.0.1 that stays reserved until this process ends: it is
-# below the range from which the kernel assigns ports, and an abstract socket
-# shows other tests that it is taken.
+# A free port of 127.0.0.1, reserved until this process ends: it is below the range
+# from which the kernel assigns ports, and an abstract socket shows other tests
+# that it is in use.
 sub free_port {
     require IO::Socket::INET;
     require IO::Socket::UNIX;
@@ -66,6 +68,15 @@ sub slurp {
     open my $in, '<', $file or return '';
     local $/;
     return scalar <$in> // '';
+}
+
+# Returns the name of the file.
+sub write_file {
+    my ($file, @text) = @_;
+    open my $out, '>', $file or die "$file: $!\n";
+    print {$out} @text;
+    close $out or die "$file: $!\n";
+    return $file;
 }
 
 1;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A tool that answers when the test opens it, and a graph with that tool: a run
-# with the input "use gate {}" executes until then, however slow the machine.
+# with the input "use gate {}" executes until then, on a machine of any speed.
 #
 #   my $gate = AgentTest::Gate->new;
 #   ... config => AgentTest::Server::shared_config() . $gate->graph

@@ -2,7 +2,7 @@
 # Runs test files as prove does and counts across groups: each group adds a line
 # "passed failed" to the file that AGENT_TEST_TALLY names, after lines "# ..."
 # with the diagnostics of its failed files. A group without tests fails.
-# A test is a file, or {name => what to print, command => [...]}.
+# A test is a file, or {name => its title, command => [...]}.
 package AgentTest::Harness;
 use strict;
 use warnings;
@@ -10,9 +10,10 @@ use AgentTest::Env qw(root);
 use Exporter 'import';
 use TAP::Harness;
 
-our @EXPORT_OK = qw(run_group command_for say_failed add_to_tally read_tally);
+our @EXPORT_OK = qw(run_group command_for print_failed add_to_tally read_tally);
 
-# run_group(tests => [...], jobs => 1, slowest => how many to list): true if all passed
+# run_group(tests => [...], jobs => 1, slowest => how many to list): true if all
+# passed
 sub run_group {
     my (%args) = @_;
     my @tests = map { ref ? $_ : { name => $_, command => command_for($_) } } @{ $args{tests} };
@@ -42,32 +43,32 @@ sub run_group {
 sub show_failures {
     my ($parser, $job) = @_;
     my $failed = 0;
-    my (@lines, @said);
+    my (@lines, @diagnostics);
     $parser->callback(
         ALL => sub {
             my ($line) = @_;
             my $raw = $line->raw . "\n";
             $failed = !$line->is_ok if $line->is_test;
-            push @said, $raw if $failed;
+            push @diagnostics, $raw if $failed;
             push @lines, $raw;
             shift @lines if @lines > 5;
         });
     $parser->callback(
         EOF => sub {
             # The last lines of a file that ended early.
-            @said = (@lines, 'status ' . $parser->exit . "\n")
-                if !@said && $parser->has_problems;
-            say_failed($job->[1], @said) if @said;
+            @diagnostics = (@lines, 'status ' . $parser->exit . "\n")
+                if !@diagnostics && $parser->has_problems;
+            print_failed($job->[1], @diagnostics) if @diagnostics;
         });
     return;
 }
 
 # Printed at once, and again at the end of the suite.
-sub say_failed {
-    my ($file, @said) = @_;
-    print "\n$file\n", @said;
-    splice @said, 15, -5, "...\n" if @said > 20;
-    append_tally(map { s/\A(?:# ?)?/# /r } "$file\n", @said);
+sub print_failed {
+    my ($file, @diagnostics) = @_;
+    print "\n$file\n", @diagnostics;
+    splice @diagnostics, 15, -5, "...\n" if @diagnostics > 20;
+    append_tally(map { s/\A(?:# ?)?/# /r } "$file\n", @diagnostics);
     return;
 }
 
@@ -75,7 +76,7 @@ sub say_failed {
 sub command_for {
     my ($file) = @_;
     return [$file] if $file !~ /\.t\z/;
-    return [ $^X, '-I' . root() . '/t/lib', '-MAgentTest::Said', $file ];
+    return [ $^X, '-I' . root() . '/t/lib', '-MAgentTest::Diagnostics', $file ];
 }
 
 sub print_slowest {
@@ -114,17 +115,17 @@ sub append_tally {
     return;
 }
 
-# (passed, failed, diagnostics of failed files)
+# (passed, failed, lines with the diagnostics of failed files)
 sub read_tally {
-    my ($passed, $failed, @said) = (0, 0);
+    my ($passed, $failed, @diagnostics) = (0, 0);
     open my $in, '<', $ENV{AGENT_TEST_TALLY} or return (0, 0);
     while (<$in>) {
-        if (/\A#/) { push @said, $_; next }
+        if (/\A#/) { push @diagnostics, $_; next }
         my @counts = split;
         $passed += $counts[0];
         $failed += $counts[1];
     }
-    return ($passed, $failed, @said);
+    return ($passed, $failed, @diagnostics);
 }
 
 1;

@@ -13,10 +13,10 @@ use Test::More;
 our @EXPORT = qw(lint_each compiler_flags warning_flags);
 
 # The compiler flags of the Makefile.
-sub compiler_flags { return make_says('print-flags') }
-sub warning_flags  { return make_says('print-warnings') }
+sub compiler_flags { return make_output('print-flags') }
+sub warning_flags  { return make_output('print-warnings') }
 
-sub make_says {
+sub make_output {
     my ($target) = @_;
     my $words = qx(cd '@{[root()]}' && make -s -f Makefile.apxs $target);
     chomp $words;
@@ -24,7 +24,7 @@ sub make_says {
 }
 
 # lint_each('gcc -c -o /dev/null', 'flags after the file'): a test for each file,
-# in the order in which they end; every processor works.
+# in the order in which they end, one at a time on each processor.
 sub lint_each {
     my ($command, $after) = @_;
     chdir root() or die root() . ": $!\n";
@@ -45,7 +45,7 @@ sub lint_each {
 sub end_one {
     my ($folder, $running) = @_;
     my $pid = wait;
-    ok $? == 0, delete $running->{$pid} or diag slurp("$folder/$pid");
+    ok $? == 0, delete($running->{$pid}) . ' has no finding' or diag slurp("$folder/$pid");
     return;
 }
 

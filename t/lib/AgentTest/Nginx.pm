@@ -8,7 +8,7 @@
 package AgentTest::Nginx;
 use strict;
 use warnings;
-use AgentTest::Env qw(free_port is_root server_user slurp);
+use AgentTest::Env qw(free_port is_root server_user slurp write_file);
 use AgentTest::Wait;
 use Carp qw(croak);
 use File::Path qw(remove_tree);
@@ -59,9 +59,7 @@ sub new {
     my %value = (DIR => $dir, PORT => $self->{port}, KEPT => $args{kept} // 64,
         SERVER => $url =~ s{\Ahttp://}{}r);
     my $text = $CONF =~ s/\b(DIR|PORT|KEPT|SERVER)\b/$value{$1}/gr;
-    open my $out, '>', "$dir/conf" or croak "$dir/conf: $!";
-    print {$out} $text;
-    close $out or croak "$dir/conf: $!";
+    write_file("$dir/conf", $text);
     $self->start;
     wait_for('nginx to listen', sub {
         waitpid($self->{pid}, POSIX::WNOHANG()) == $self->{pid}

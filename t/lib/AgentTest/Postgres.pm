@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A private PostgreSQL cluster for tests: socket only, no fsync, gone when the
-# object is. Only the process that made it ends it, because tests fork.
+# A private PostgreSQL cluster for tests: socket only, no fsync, removed with the
+# object. Only the process that created it stops it, because tests fork.
 package AgentTest::Postgres;
 use strict;
 use warnings;
@@ -57,7 +57,7 @@ sub command {
     my $log = "$self->{dir}/script.$$.log";
     my $pid = fork // die "fork: $!\n";
     if (!$pid) {
-        # Of another cluster, perhaps.
+        # They may name another cluster.
         delete @ENV{qw(PGHOST PGUSER PGDATABASE)};
         open STDIN,  '<', '/dev/null';
         open STDOUT, '>', $log;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The processes of the server under test, found in /proc by who started whom.
+# The processes of the server under test, found in /proc by their parents.
 package AgentTest::Process;
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use AgentTest::Wait;
 use Exporter 'import';
 
 our @EXPORT = qw(httpd_pid httpd_children supervisor_pid runner_pids
-    children_of descendants_of is_alive kill_and_replace);
+    children_of descendants_of is_alive count_descriptors kill_and_replace);
 
 sub httpd_pid {
     my ($file) = @_;
@@ -26,7 +26,7 @@ sub stat_of {
         group => $group // 0, started => $started // 0 };
 }
 
-# A process that has ended but was not reaped yet is not alive, once its last
+# A process that has ended and was not reaped yet is not alive once its last
 # thread has closed its files.
 sub is_alive {
     my ($pid) = @_;
@@ -41,7 +41,7 @@ sub children_of {
         map { m{(\d+)} } glob '/proc/[0-9]*';
 }
 
-# httpd's children proper stay in their parent's process group ...
+# httpd's own children stay in their parent's process group ...
 sub httpd_children {
     my ($parent) = @_;
     $parent //= httpd_pid();
@@ -68,6 +68,13 @@ sub runner_pids {
 sub descendants_of {
     my ($pid) = @_;
     return map { ($_, descendants_of($_)) } children_of($pid);
+}
+
+# The number of open descriptors of the processes.
+sub count_descriptors {
+    my (@pids) = @_;
+    my @open = map { glob "/proc/$_/fd/*" } @pids;
+    return scalar @open;
 }
 
 # kill_and_replace('what', sub { pid of it now }): kill -9, then waits until

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Receives webhooks on 127.0.0.1, answers as told and remembers them:
+# Receives webhooks on 127.0.0.1, sends the given answers and logs the requests:
 #
 #   my $receiver = AgentTest::Receiver->new(500, 200);   # the last one repeats
 #   ... webhook => $receiver->url('/x')
@@ -38,7 +38,7 @@ sub start {
         LocalPort => $self->{port} //= free_port(), ReuseAddr => 1) or croak "listen: $!";
     $self->{pid} = fork // croak "fork: $!";
     if (!$self->{pid}) {
-        # Nothing of the test's own may be cleaned up by this process.
+        # Not exit: this process must not clean up after the test.
         eval { serve($listener, $self->{log}, @answers ? @answers : 200) };
         warn $@ if $@;
         POSIX::_exit(0);
@@ -58,13 +58,13 @@ sub stop {
 # All requests so far.
 sub requests { return grep { $_->{method} } $_[0]->log_lines }
 
-# How often somebody has connected.
+# The number of connections.
 sub connections { return scalar grep { $_->{connection} && !$_->{method} } $_[0]->log_lines }
 
-# The bytes of each answer that the system took.
+# The number of bytes of each answer that were written.
 sub sent { return map { $_->{sent} // () } $_[0]->log_lines }
 
-# Without one that is being written.
+# Without a line that is being written.
 sub log_lines {
     my ($self) = @_;
     return map { decode_json($_) } slurp($self->{log}) =~ /^(.*)\n/mg;
@@ -90,7 +90,7 @@ sub serve {
                 $select->add($client);
                 $bytes{$client} = '';
                 $number{$client} = ++$connections;
-                remember($log, { connection => $connections });
+                log_line($log, { connection => $connections });
                 next;
             }
             if (!sysread $socket, $bytes{$socket}, 65_536, length $bytes{$socket}) {
@@ -101,11 +101,11 @@ sub serve {
             my $request = parse($bytes{$socket}) or next;
             $bytes{$socket} = '';
             $request->{connection} = $number{$socket};
-            remember($log, $request);
+            log_line($log, $request);
             my $answer = @answers > 1 ? shift @answers : $answers[0];
             $answer = { status => $answer } if !ref $answer;
             next if $answer->{hang};
-            remember($log, { sent => reply($socket, $answer) });
+            log_line($log, { sent => reply($socket, $answer) });
             if (!$answer->{keep} && !$answer->{stall}) {
                 $select->remove($socket);
                 close $socket;
@@ -115,7 +115,7 @@ sub serve {
     return;
 }
 
-# A request that is there as a whole.
+# A complete request.
 sub parse {
     my ($bytes) = @_;
     my ($head, $body) = $bytes =~ /\A(.*?)\r\n\r\n(.*)\z/s or return;
@@ -127,7 +127,7 @@ sub parse {
 }
 
 # The body is kept as bytes: each is one character of the JSON text.
-sub remember {
+sub log_line {
     my ($log, $request) = @_;
     open my $out, '>>', $log or die "$log: $!\n";
     print {$out} encode_json($request), "\n";

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Apache::Test as this project needs it. The stock runner refuses root (and
-# then reports success), inherits the distribution's modules, listens on every
-# address, logs at trace8 and writes into the tree. This one runs as anybody,
-# from a checkout that other users cannot enter, several times side by side:
-# whatever it writes is in a folder of its own under /tmp.
-# AGENT_TEST_SLOT: it runs no tests, it is a server of that pool's slot.
+# Apache::Test as this project needs it. The stock runner refuses root (and then
+# reports success), inherits the distribution's modules, listens on every address,
+# logs at trace8 and writes into the tree. This one runs as any user, from a
+# checkout that other users cannot enter, several times at once: all its files are
+# in a new folder under /tmp.
+# AGENT_TEST_SLOT: it runs no tests, but is the server of that slot of a pool.
 package AgentTest::Run;
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use parent 'Apache::TestRun';
 
 use AgentTest::TestConfig;
 use AgentTest::Env qw(variant build_dir free_port server_user);
-use AgentTest::Harness qw(run_group say_failed add_to_tally);
+use AgentTest::Harness qw(run_group print_failed add_to_tally);
 use AgentTest::Postgres;
 use AgentTest::Server;
 use AgentTest::ServerPool;
@@ -20,11 +20,11 @@ use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
 
-# No core files: the error log tells of a crash, and asking for them would
-# start us a second time.
+# No core files: the error log shows crashes, and Apache::Test would start this
+# program again to get them.
 $ENV{APACHE_TEST_ULIMIT_SET} = 1;
 
-# The one runner of this process, ended with it on every way out.
+# The runner of this process; the END block stops it.
 my ($current, $owner);
 
 sub getopts {
@@ -97,14 +97,14 @@ sub stop {
     $self->stop_server;
     my @findings = AgentTest::Server::findings($self->{dir});
     if (@findings) {
-        say_failed(variant() . ' server of t/agent', @findings);
+        print_failed(variant() . ' server of t/agent', @findings);
         add_to_tally(0, 1);
         $self->{passed} = 0;
     }
     CORE::exit($self->{passed} ? 0 : 1);
 }
 
-# Nothing of the stop may follow the group's Result line.
+# The output of the stop must not follow the group's Result line.
 sub stop_server {
     my ($self) = @_;
     silently(sub { $self->{server}->stop }) if $self->{server};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# An httpd of its own, for a test that needs another configuration than the
+# A new httpd, for a test that needs another configuration than that of the
 # shared one, or that breaks its database or processes:
 #
 #   my $server = AgentTest::Server->new(config => $lines);   # text after
@@ -72,7 +72,7 @@ sub start_small {
     return $self;
 }
 
-# ($server, $client): the same with a client of its own.
+# ($server, $client): the same, with a client for it.
 sub start_with_client {
     my ($class, @lines) = @_;
     my $self = $class->start_small(@lines);
@@ -102,7 +102,7 @@ sub control {
     return ($?, slurp($log));
 }
 
-# httpd -t: (true if the configuration is accepted, what httpd said)
+# httpd -t: (true if the configuration is accepted, httpd's output)
 sub check_config {
     my ($self) = @_;
     my ($status, $output) = $self->control('-t');
@@ -154,13 +154,13 @@ sub count_unread {
         + sum0(map { hex((split /:/, $_->[4])[1]) } @{ $self->connections->{server} });
 }
 
-# Waits for the parent and all its processes. httpd's event MPM may crash when
-# it is stopped while connections end (also without any module), so they get
-# some time to end first.
+# Waits for the parent and all its processes. httpd's event MPM may crash when it
+# is stopped while connections end (also without any module), so they get up to
+# five seconds to end first.
 sub stop {
     my ($self) = @_;
     my $parent = $self->httpd_pid or return;
-    eval { wait_for('httpd to see who has left', sub { !$self->count_abandoned }, 5) };
+    eval { wait_for('httpd to close abandoned connections', sub { !$self->count_abandoned }, 5) };
     my @all = ($parent, descendants_of($parent));
     kill TERM => $parent;
     wait_for('httpd to end', sub { !grep { is_alive($_) } @all });

@@ -8,7 +8,7 @@
 package AgentTest::ServerPool;
 use strict;
 use warnings;
-use AgentTest::Env qw(root slurp);
+use AgentTest::Env qw(root slurp write_file);
 use AgentTest::Wait;
 use Fcntl qw(LOCK_EX LOCK_NB);
 use File::Path qw(make_path remove_tree);
@@ -42,13 +42,11 @@ sub start {
     exec $^X, root() . '/t/TEST.PL' or CORE::exit(127);
 }
 
-# In a server's process: lets tests use it, and returns when they are through.
-# True if all of them passed.
+# In a server's process: lets tests use it, and returns when all have ended. True
+# if all of them passed.
 sub serve {
     my ($slot) = @_;
-    open my $out, '>', "$slot/new" or die "$slot/new: $!\n";
-    print {$out} map { "$_=$ENV{$_}\n" } @NAMES;
-    close $out or die "$slot/new: $!\n";
+    write_file("$slot/new", map { "$_=$ENV{$_}\n" } @NAMES);
     rename "$slot/new", "$slot/ready" or die "$slot/ready: $!\n";
     1 while <STDIN>;
     return !-e "$slot/failed";

@@ -9,7 +9,7 @@ use File::Find qw(find);
 
 our @EXPORT = qw(source_files source_folders numbered_lines without_comments);
 
-# Paths from the top of all files, or of those that match.
+# The paths, from the top, of all files or of those that match.
 sub source_files {
     my ($pattern) = @_;
     my $root = root();

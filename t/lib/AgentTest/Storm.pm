@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Many connections that each send a request at the same moment, again and
-# again: for what only happens when requests meet.
+# Many connections that send a request at the same moment, again and again: for
+# races between requests.
 #
 #   my $storm = AgentTest::Storm->new($client, 32);
 #   my @statuses = $storm->round('POST', $path, $body);

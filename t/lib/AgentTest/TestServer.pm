@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Apache::Test's server object. The stock one finds out whether httpd is up by
-# a request that reads the distribution's configuration first; ours asks the
+# Apache::Test's server object. The stock one sends a request to check that httpd
+# is up, and reads the distribution's configuration first; this one connects to the
 # port.
 package AgentTest::TestServer;
 use strict;

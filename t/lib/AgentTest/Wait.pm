@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Waiting for what a test caused, instead of sleeping and hoping.
+# Waiting for an event, instead of sleeping.
 package AgentTest::Wait;
 use strict;
 use warnings;
@@ -10,15 +10,15 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC usleep);
 
 our @EXPORT = qw(wait_for);
 
-# Between two polls, doubled up to the second: a condition often starts psql,
-# which would take a core from what it waits for.
+# The pauses between polls, doubled from the first to the last: a condition often
+# starts psql, which would take processor time from the event.
 my $FIRST_PAUSE_USEC = 5_000;
 my $LAST_PAUSE_USEC  = 40_000;
-# Ends a test that hangs; no test passes or fails by how long something takes.
+# Ends a test that hangs; no test depends on how long an event takes.
 my $LIMIT_SEC = 120;
 
-# wait_for('what it is', sub { ... } [, seconds]): returns the first true
-# value of the sub; croaks with what it was waiting for when time is up.
+# wait_for('the event', sub { ... } [, seconds]): returns the first true value of
+# the sub; croaks with the name of the event when time is up.
 sub wait_for {
     my ($what, $condition, $seconds) = @_;
     my $end = clock_gettime(CLOCK_MONOTONIC) + ($seconds // $LIMIT_SEC);

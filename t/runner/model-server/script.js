@@ -17,7 +17,7 @@ function readScript(text) {
     return match ? JSON.parse(match[1]) : {};
 }
 
-// Each piece repeated, and all of them so many times.
+// Repeats each piece, then all of them.
 function multiply(deltas, repeat, times) {
     return Array(times).fill(deltas.map((delta) => delta.repeat(repeat))).flat();
 }
@@ -40,8 +40,8 @@ function takeFailure(script) {
     return script.failures[attempt];
 }
 
-// prompt: the last text of the user; results: what tools answered after it;
-// default text: an echo, so that the answer depends on the prompt.
+// prompt: the last text of the user; results: those of the tools after it. By
+// default the answer repeats the prompt, so that it depends on it.
 exports.plan = function plan(prompt, results) {
     const script = readScript(prompt);
     const isDone = results.length > 0;

@@ -82,8 +82,8 @@ function write(response, plan, events, extras) {
     }
 }
 
-// events: {text, isDelta}; extras: what a vendor's broken event and error look
-// like; the members of a plan: see README.md.
+// events: [{text, isDelta}]; extras: a vendor's malformed event and error event;
+// README.md lists the members of a plan.
 exports.send = function send(call, plan, events, extras) {
     const finish = () => write(call.response, plan, events, extras);
     if (plan.delayMs) {

@@ -15,7 +15,7 @@ use AgentSQL::Session;
 our $ROOT = abs_path(dirname(__FILE__) . '/../../..');
 our $OWNER = 'agent_test_owner';
 our $APP = 'agent_test_app';
-our $ACCOUNT = '00000000-0000-0000-0000-000000000001';
+our $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
 our $ASSISTANT = 'fe096781-5601-53d2-b2f6-0d3403f7e9ca';
 
 my $JSON = Cpanel::JSON::XS->new->canonical->allow_nonref;
@@ -27,7 +27,7 @@ sub bindir {
     return $dir;
 }
 
-# Output and exit status of a program run with an environment of its own.
+# (exit status, output) of a program, run with additions to the environment.
 sub run {
     my ($env, @command) = @_;
     local %ENV = (%ENV, %$env);

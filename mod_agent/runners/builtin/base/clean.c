@@ -5,14 +5,13 @@
 
 #include <string.h>
 
-#include <apr_lib.h>
-
+#include "core/unescape.h"
 #include "surrogates.h"
 #include "text.h"
 
 #define REPLACEMENT_ESCAPE "\\ufffd"
 
-/* The form of the bytes, which decides about backslashes. */
+/* How backslashes are treated. */
 typedef enum form_t { FORM_TEXT, FORM_JSON, FORM_JSON_WITH_SURROGATES } form_t;
 
 /* Length of the UTF-8 sequence at bytes; 0 when it is not valid. */
@@ -45,20 +44,11 @@ static size_t measure_sequence(const unsigned char *bytes, size_t length)
 /* The code unit of "\uXXXX" at bytes; -1 when there is none. */
 static int read_unit(const char *bytes, size_t length)
 {
-    int unit = 0;
-
     if (length < 6 || bytes[0] != '\\' || bytes[1] != 'u') {
         return -1;
     }
-    for (int i = 2; i < 6; i++) {
-        int c = (unsigned char)bytes[i] | 32;
-
-        if (!apr_isxdigit(bytes[i])) {
-            return -1;
-        }
-        unit = unit * 16 + (c >= 'a' ? c - 'a' + 10 : c - '0');
-    }
-    return unit;
+    bytes += 2;
+    return agent_unescape_unit(&bytes, bytes + 4);
 }
 
 static bool is_surrogate(int unit)

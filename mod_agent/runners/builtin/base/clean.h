@@ -18,7 +18,7 @@ const char *runner_clean_text(const char *bytes, size_t length,
 /*
  * The same for JSON text: \u0000 and escapes of unpaired surrogates are
  * replaced by \ufffd too, or with keeps_surrogates the latter by their private
- * characters (surrogates.h). Text that is not JSON stays text that is not JSON.
+ * characters (surrogates.h). Does not make JSON of other text.
  */
 const char *runner_clean_json(const char *bytes, size_t length,
                               bool keeps_surrogates, size_t *out_length,

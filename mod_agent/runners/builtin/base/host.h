@@ -5,7 +5,8 @@
 
 #include <apr_pools.h>
 
-/* "host:port" or "host" of a URL, in pool; url itself when it is malformed. */
+/* "host:port" of a URL, or "host" when it names no port; in pool. Returns url
+ * when it is malformed. */
 const char *runner_host_read(const char *url, apr_pool_t *pool);
 
 #endif

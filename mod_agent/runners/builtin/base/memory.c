@@ -29,8 +29,8 @@ void runner_memory_run_out(size_t wanted)
     getrlimit(RLIMIT_DATA, &limit);
     if (limit.rlim_cur == RLIM_INFINITY) {
         runner_log_write(NULL,
-                         "out of memory: the system has no %lu bytes "
-                         "more",
+                         "out of memory: the system has no %lu more "
+                         "bytes",
                          (unsigned long)wanted);
     }
     else {

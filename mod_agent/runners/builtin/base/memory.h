@@ -11,10 +11,11 @@
 /* The exit status, EX_OSERR. */
 #define RUNNER_MEMORY_EXIT 71
 
-/* Logs the failed size and the memory limit, and exits. */
+/* Logs the size in bytes of the failed allocation and the memory limit, and
+ * exits. */
 void runner_memory_run_out(size_t wanted) __attribute__((noreturn));
 
-/* For apr_pool_create_ex(). */
+/* The abort function of apr_pool_create_ex(): exits in the same way. */
 int runner_memory_abort(int status);
 
 #endif

@@ -10,7 +10,7 @@
 #include "clean.h"
 #include "text.h"
 
-/* A message may quote a page of HTML. */
+/* Bytes; a message may quote a page of HTML. */
 #define MESSAGE_MAX 2000
 
 apr_status_t runner_problem_set(runner_problem_t **problem, apr_pool_t *pool,

@@ -13,7 +13,7 @@ typedef struct runner_problem_t {
     const char *message;
 } runner_problem_t;
 
-/* The name that several files use. */
+/* A name that several files use. */
 #define RUNNER_INVALID_INPUT "InvalidUpdateError"
 
 /* Sets *problem, in pool, with a printf-style message. Always returns

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
 #include <json-c/printbuf.h>
 
 #include "clean.h"
@@ -11,11 +12,11 @@
 #include "core/scan.h"
 #include "value.h"
 
-/* The memory of a raw value beside its text. */
+/* The memory of a raw value without its text. */
 #define RAW_WEIGHT (AGENT_SCAN_WEIGHT_OBJECT + AGENT_SCAN_WEIGHT_SCALAR)
 
-/* Copies valid JSON text without the white space between its tokens, which a
- * line must not have. Returns the length; *depth is the nesting depth. */
+/* Copies valid JSON text without the white space between its tokens: a line has
+ * no newline in it. Returns the length; *depth is the nesting depth. */
 static size_t compact(char *out, const char *text, size_t length, int *depth)
 {
     bool is_quoted = false;
@@ -48,8 +49,8 @@ static size_t compact(char *out, const char *text, size_t length, int *depth)
     return count;
 }
 
-/* In a scratch pool: cleaning takes several times the text. *weight is that of
- * the tree. */
+/* *weight is the memory of the tree. In a scratch pool: cleaning takes several
+ * times the text. */
 static agent_raw_t read_value(const char *text, size_t length, size_t *weight,
                               apr_pool_t *pool)
 {
@@ -127,6 +128,13 @@ json_object *runner_raw_arguments(const char *text, size_t length, size_t *left,
     }
     apr_pool_destroy(scratch);
     return object;
+}
+
+const char *runner_raw_print(agent_raw_t value, apr_pool_t *pool)
+{
+    const char *text = agent_raw_string(value, pool);
+
+    return text != NULL ? text : apr_pstrmemdup(pool, value.text, value.length);
 }
 
 static json_object *get_text(json_object *value)

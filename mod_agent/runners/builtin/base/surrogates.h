@@ -20,7 +20,8 @@ void runner_surrogates_write(char out[4], unsigned surrogate);
 /*
  * Joins surrogates across pieces of text. *pending, at first 0, is the high
  * surrogate at the end of the previous piece. Returns the text without private
- * characters, in pool or text itself; an unpaired surrogate becomes U+FFFD.
+ * characters, in pool or text itself, and sets *length to its length; an
+ * unpaired surrogate becomes U+FFFD.
  */
 const char *runner_surrogates_join(unsigned *pending, const char *text,
                                    size_t *length, apr_pool_t *pool);

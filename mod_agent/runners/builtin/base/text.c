@@ -19,7 +19,7 @@ static size_t skip_class(const char *text, bool is_space)
     return length;
 }
 
-size_t runner_text_word(const char *text)
+size_t runner_text_measure_word(const char *text)
 {
     size_t length = skip_class(text, true);
 
@@ -30,7 +30,7 @@ size_t runner_text_word(const char *text)
     return length;
 }
 
-int runner_text_count(const char *text)
+int runner_text_count_words(const char *text)
 {
     int count = 0;
 

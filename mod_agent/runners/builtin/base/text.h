@@ -14,10 +14,10 @@
  * The length in bytes of the first word of text with the white space before it;
  * the last word includes the white space after it. 0 for "".
  */
-size_t runner_text_word(const char *text);
+size_t runner_text_measure_word(const char *text);
 
 /* The number of words; 0 for NULL. */
-int runner_text_count(const char *text);
+int runner_text_count_words(const char *text);
 
 /* At most max bytes of text, cut between characters, with "..." appended when
  * it was cut. */

@@ -77,6 +77,13 @@ json_object *runner_value_share(json_object *value)
     return json_object_get(value);
 }
 
+size_t runner_value_count(json_object *list)
+{
+    return json_object_is_type(list, json_type_array)
+        ? json_object_array_length(list)
+        : 0;
+}
+
 const char *runner_value_item_text(json_object *list, size_t i)
 {
     json_object *item = json_object_array_get_idx(list, i);

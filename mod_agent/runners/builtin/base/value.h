@@ -13,12 +13,12 @@
 #include <apr_pools.h>
 #include <json-c/json.h>
 
-/* The deepest value from a model or a tool: a line repeats it a few levels
- * deep, and is limited itself (AGENT_SCAN_DEPTH). */
+/* The most levels of a value from a model or a tool. Lines nest it some levels
+ * deeper, and have at most AGENT_SCAN_DEPTH levels. */
 #define RUNNER_VALUE_DEPTH 64
-/* The most memory that the tree of such a value may take: 240 KB of {} do. Also
- * for values that stay text (raw.h), of all calls of a message: the next run of
- * the thread builds their trees. */
+/* The most memory that the tree of such a value may take; 240 KB of {} take as
+ * much. The limit is also for the arguments of all calls of a message together,
+ * which stay text (raw.h): the next run of the thread builds their trees. */
 #define RUNNER_VALUE_WEIGHT_MAX ((size_t)64 * 1024 * 1024)
 
 /* Adds a member; returns object, so that calls can be nested. */
@@ -36,12 +36,14 @@ json_object *runner_value_add_bool(json_object *object, const char *key,
 /* A new object with one member; takes the reference of value. */
 json_object *runner_value_wrap(const char *key, json_object *value);
 
-/* A new array: empty; of one string; of one value, whose reference is taken. */
+/* A new empty array. */
 json_object *runner_value_list(void);
+/* A new array of one string. */
 json_object *runner_value_list_text(const char *text);
+/* A new array of one value; takes the reference of value. */
 json_object *runner_value_list_of(json_object *value);
 
-/* A shallow copy of an object; an empty object when it is not one. */
+/* A shallow copy of an object; an empty object for any other value. */
 json_object *runner_value_copy(json_object *object);
 
 /* A new reference to value; null stays null. */
@@ -50,14 +52,17 @@ json_object *runner_value_share(json_object *value);
 /* A new string; NULL is null. */
 json_object *runner_value_text(const char *text);
 
-/* An element of an array that is a string; "" when it is not. */
+/* The number of elements of an array; 0 for any other value. */
+size_t runner_value_count(json_object *list);
+
+/* The string at index i of an array, borrowed; "" when there is none. */
 const char *runner_value_item_text(json_object *list, size_t i);
 
 /* The nesting depth of arrays and objects; 0 for other values. */
 int runner_value_depth(json_object *value);
 
-/* The memory of json-c's tree of a JSON text; of its beginning when it is not
- * valid JSON. */
+/* The bytes of memory that json-c's tree of a JSON text takes; of its valid
+ * beginning when it is not JSON. */
 size_t runner_value_weigh(const char *text, size_t length);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completing a conversation for the vendors. */
+/* Adding missing results, and names that the vendors allow. */
 #include "history.h"
 
 #include <string.h>
@@ -12,19 +12,19 @@
 #include "message.h"
 #include "runners/builtin/base/value.h"
 
-#define NO_ANSWER "The run was interrupted before this tool answered."
+#define NO_RESULT "The run was interrupted before this tool answered."
 
-static bool is_word_character(char c)
+static bool is_name_character(char c)
 {
     return apr_isalnum(c) || c == '_' || c == '-';
 }
 
-const char *runner_history_word(const char *text, apr_pool_t *pool)
+const char *runner_history_make_name(const char *text, apr_pool_t *pool)
 {
     char *word = apr_pstrdup(pool, *text ? text : "_");
 
     for (char *c = word; *c != '\0'; c++) {
-        if (!is_word_character(*c)) {
+        if (!is_name_character(*c)) {
             *c = '_';
         }
     }
@@ -39,17 +39,11 @@ bool runner_history_has_text(const char *text)
     return *text != '\0';
 }
 
-static size_t count_list(json_object *list)
-{
-    return json_object_is_type(list, json_type_array)
-        ? json_object_array_length(list)
-        : 0;
-}
-
-void runner_history_calls(json_object *message,
-                          void (*add)(void *baton, const char *id,
-                                      const char *name, json_object *args),
-                          void *baton, apr_pool_t *pool)
+void runner_history_visit_calls(json_object *message,
+                                void (*add)(void *baton, const char *id,
+                                            const char *name,
+                                            json_object *args),
+                                void *baton, apr_pool_t *pool)
 {
     static const char *const keys[] = {"tool_calls", "invalid_tool_calls"};
     json_object *empty = agent_json_own(json_object_new_object(), pool);
@@ -57,79 +51,82 @@ void runner_history_calls(json_object *message,
     for (int k = 0; k < 2; k++) {
         json_object *calls = agent_json_get(message, keys[k]);
 
-        for (size_t i = 0; i < count_list(calls); i++) {
+        for (size_t i = 0; i < runner_value_count(calls); i++) {
             json_object *call = json_object_array_get_idx(calls, i);
             json_object *args = agent_json_get(call, "args");
 
             add(baton,
-                runner_history_word(agent_json_string(call, "id", ""), pool),
-                runner_history_word(agent_json_string(call, "name", ""), pool),
+                runner_history_make_name(agent_json_string(call, "id", ""),
+                                         pool),
+                runner_history_make_name(agent_json_string(call, "name", ""),
+                                         pool),
                 json_object_is_type(args, json_type_object) ? args : empty);
         }
     }
 }
 
-typedef struct completion_t {
+typedef struct results_t {
     json_object *out;
-    /* The ids of one message's calls that have an answer. */
+    /* The ids of one message's calls that have a result. */
     apr_hash_t *answered;
-} completion_t;
+} results_t;
 
-static void mark_answered(completion_t *completion, const char *id)
+static void mark_answered(results_t *results, const char *id)
 {
-    apr_hash_set(completion->answered, id, APR_HASH_KEY_STRING, id);
+    apr_hash_set(results->answered, id, APR_HASH_KEY_STRING, id);
 }
 
-static void answer_call(void *baton, const char *id, const char *name,
+static void add_missing(void *baton, const char *id, const char *name,
                         json_object *args)
 {
-    completion_t *completion = baton;
+    results_t *results = baton;
 
-    if (apr_hash_get(completion->answered, id, APR_HASH_KEY_STRING) == NULL) {
+    if (apr_hash_get(results->answered, id, APR_HASH_KEY_STRING) == NULL) {
         json_object_array_add(
-            completion->out,
-            runner_message_tool(id, name, NO_ANSWER, NULL, true));
-        mark_answered(completion, id);
+            results->out,
+            runner_message_new_tool(id, name, NO_RESULT, NULL, true));
+        mark_answered(results, id);
     }
 }
 
-/* Adds the answers at i and the missing ones; returns the index after them. */
-static size_t add_answers(completion_t *completion, json_object *messages,
-                          size_t i, json_object *asking, apr_pool_t *scratch)
+/* Adds the results at index i, then the missing ones; returns the index after
+ * those that were there. */
+static size_t copy_results(results_t *results, json_object *messages, size_t i,
+                           json_object *caller, apr_pool_t *scratch)
 {
-    completion->answered = apr_hash_make(scratch);
-    for (; i < count_list(messages); i++) {
+    results->answered = apr_hash_make(scratch);
+    for (; i < runner_value_count(messages); i++) {
         json_object *message = json_object_array_get_idx(messages, i);
 
         if (!runner_message_is(message, "tool")) {
             break;
         }
-        json_object_array_add(completion->out, runner_value_share(message));
+        json_object_array_add(results->out, runner_value_share(message));
         mark_answered(
-            completion,
-            runner_history_word(agent_json_string(message, "tool_call_id", ""),
-                                scratch));
+            results,
+            runner_history_make_name(
+                agent_json_string(message, "tool_call_id", ""), scratch));
     }
-    runner_history_calls(asking, answer_call, completion, scratch);
+    runner_history_visit_calls(caller, add_missing, results, scratch);
     return i;
 }
 
-json_object *runner_history_complete(json_object *messages, apr_pool_t *pool)
+json_object *runner_history_add_results(json_object *messages, apr_pool_t *pool)
 {
-    completion_t completion = {agent_json_own(runner_value_list(), pool), NULL};
+    results_t results = {agent_json_own(runner_value_list(), pool), NULL};
     apr_pool_t *scratch;
     size_t i = 0;
 
     apr_pool_create(&scratch, pool);
-    while (i < count_list(messages)) {
+    while (i < runner_value_count(messages)) {
         json_object *message = json_object_array_get_idx(messages, i++);
 
-        json_object_array_add(completion.out, runner_value_share(message));
+        json_object_array_add(results.out, runner_value_share(message));
         if (runner_message_is(message, "ai")) {
-            i = add_answers(&completion, messages, i, message, scratch);
+            i = copy_results(&results, messages, i, message, scratch);
             apr_pool_clear(scratch);
         }
     }
     apr_pool_destroy(scratch);
-    return completion.out;
+    return results.out;
 }

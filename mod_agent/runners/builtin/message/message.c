@@ -10,7 +10,15 @@
 #include "core/uuid.h"
 #include "runners/builtin/base/value.h"
 
-json_object *runner_message_usage(int64_t input_tokens, int64_t output_tokens)
+json_object *runner_message_new_text_block(const char *text)
+{
+    return runner_value_add_text(
+        runner_value_add_text(json_object_new_object(), "type", "text"), "text",
+        text);
+}
+
+json_object *runner_message_new_usage(int64_t input_tokens,
+                                      int64_t output_tokens)
 {
     json_object *usage = json_object_new_object();
 
@@ -21,8 +29,8 @@ json_object *runner_message_usage(int64_t input_tokens, int64_t output_tokens)
     return usage;
 }
 
-json_object *runner_message_call(const char *name, json_object *args,
-                                 const char *id)
+json_object *runner_message_new_call(const char *name, json_object *args,
+                                     const char *id)
 {
     json_object *call = json_object_new_object();
 
@@ -33,8 +41,8 @@ json_object *runner_message_call(const char *name, json_object *args,
     return call;
 }
 
-json_object *runner_message_invalid_call(const char *name, const char *args,
-                                         const char *id, const char *error)
+json_object *runner_message_new_invalid_call(const char *name, const char *args,
+                                             const char *id, const char *error)
 {
     json_object *call = json_object_new_object();
 
@@ -66,9 +74,9 @@ json_object *runner_message_new(const char *type, json_object *content,
     return message;
 }
 
-json_object *runner_message_tool(const char *call_id, const char *name,
-                                 const char *content, json_object *artifact,
-                                 bool is_error)
+json_object *runner_message_new_tool(const char *call_id, const char *name,
+                                     const char *content, json_object *artifact,
+                                     bool is_error)
 {
     json_object *message = runner_message_new(
         "tool", json_object_new_string(content), NULL);

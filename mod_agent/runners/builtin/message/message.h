@@ -16,32 +16,38 @@
 #include <apr_pools.h>
 #include <json-c/json.h>
 
-/* A message of the type with the fields that all types have; takes the
- * reference of content. An id is made when id is NULL. */
+/* A message with the fields that all types have; takes the reference of
+ * content. An id is made when id is NULL. */
 json_object *runner_message_new(const char *type, json_object *content,
                                 const char *id);
 
-/* The answer of a tool; takes the reference of artifact, NULL is {}. */
-json_object *runner_message_tool(const char *call_id, const char *name,
-                                 const char *content, json_object *artifact,
-                                 bool is_error);
+/* A message of type `tool`, the result of a call; takes the reference of
+ * artifact, NULL is {}. */
+json_object *runner_message_new_tool(const char *call_id, const char *name,
+                                     const char *content, json_object *artifact,
+                                     bool is_error);
+
+/* A content block {type "text", text}. */
+json_object *runner_message_new_text_block(const char *text);
 
 /* {input_tokens, output_tokens, total_tokens}. */
-json_object *runner_message_usage(int64_t input_tokens, int64_t output_tokens);
+json_object *runner_message_new_usage(int64_t input_tokens,
+                                      int64_t output_tokens);
 
 /* {name, args, id, type "tool_call"}; takes the reference of args. */
-json_object *runner_message_call(const char *name, json_object *args,
-                                 const char *id);
+json_object *runner_message_new_call(const char *name, json_object *args,
+                                     const char *id);
 
 /* {name, args (text), id, error, type "invalid_tool_call"}. */
-json_object *runner_message_invalid_call(const char *name, const char *args,
-                                         const char *id, const char *error);
+json_object *runner_message_new_invalid_call(const char *name, const char *args,
+                                             const char *id, const char *error);
 
 /* The type of a message or content block; "" when it has none. */
 const char *runner_message_type(json_object *message);
 bool runner_message_is(json_object *message, const char *type);
 
-/* The text of the content, text blocks joined; in pool or borrowed. */
+/* The text of the content, with text blocks joined; in pool, or borrowed from
+ * the message. */
 const char *runner_message_text(json_object *message, apr_pool_t *pool);
 
 #endif

@@ -97,10 +97,9 @@ static apr_status_t read_blocks(json_object **out, json_object *given,
         json_object *block = json_object_array_get_idx(given, i);
 
         if (json_object_is_type(block, json_type_string)) {
-            block = runner_value_add_text(
-                runner_value_add_text(json_object_new_object(), "type", "text"),
-                "text", json_object_get_string(block));
-            json_object_array_add(blocks, block);
+            json_object_array_add(
+                blocks,
+                runner_message_new_text_block(json_object_get_string(block)));
         }
         else if (agent_json_string(block, "type", NULL) != NULL) {
             json_object_array_add(blocks, runner_value_share(block));
@@ -109,7 +108,7 @@ static apr_status_t read_blocks(json_object **out, json_object *given,
             return runner_problem_set(problem, pool, RUNNER_INVALID_INPUT,
                                       "%s/content/%" APR_SIZE_T_FMT
                                       ": a content block is an object "
-                                      "with a type, or a text.",
+                                      "with a type, or a string.",
                                       where, i);
         }
     }
@@ -135,7 +134,7 @@ static apr_status_t read_content(json_object **out, json_object *given,
         return read_blocks(out, content, where, problem, pool);
     }
     return runner_problem_set(problem, pool, RUNNER_INVALID_INPUT,
-                              "%s/content: expected a text or an array of "
+                              "%s/content: expected a string or an array of "
                               "content blocks.",
                               where);
 }
@@ -152,13 +151,13 @@ static void read_function_call(json_object *message, json_object *function,
     if (args != NULL) {
         json_object_array_add(
             agent_json_get(message, "tool_calls"),
-            runner_message_call(name, runner_value_share(args), id));
+            runner_message_new_call(name, runner_value_share(args), id));
         return;
     }
     json_object_array_add(
         agent_json_get(message, "invalid_tool_calls"),
-        runner_message_invalid_call(name, text, id,
-                                    "The arguments are not a JSON object."));
+        runner_message_new_invalid_call(
+            name, text, id, "The arguments are not a JSON object."));
 }
 
 static apr_status_t read_call(json_object *message, json_object *call,
@@ -188,7 +187,7 @@ static apr_status_t read_call(json_object *message, json_object *call,
     }
     args = args ? runner_value_share(args) : json_object_new_object();
     json_object_array_add(agent_json_get(message, "tool_calls"),
-                          runner_message_call(name, args, id));
+                          runner_message_new_call(name, args, id));
     return APR_SUCCESS;
 }
 
@@ -205,21 +204,18 @@ static apr_status_t read_ai_fields(json_object *message, json_object *given,
                      json_object_is_type(invalid, json_type_array)
                          ? runner_value_share(invalid)
                          : runner_value_list());
-    if (json_object_is_type(calls, json_type_array)) {
-        for (size_t i = 0; i < json_object_array_length(calls); i++) {
-            apr_status_t rv = read_call(message,
-                                        json_object_array_get_idx(calls, i),
-                                        where, problem, pool);
+    for (size_t i = 0; i < runner_value_count(calls); i++) {
+        apr_status_t rv = read_call(
+            message, json_object_array_get_idx(calls, i), where, problem, pool);
 
-            if (rv != APR_SUCCESS) {
-                return rv;
-            }
+        if (rv != APR_SUCCESS) {
+            return rv;
         }
     }
     runner_value_add(message, "usage_metadata",
                      json_object_is_type(usage, json_type_object)
                          ? runner_value_share(usage)
-                         : runner_message_usage(0, 0));
+                         : runner_message_new_usage(0, 0));
     return APR_SUCCESS;
 }
 
@@ -244,7 +240,7 @@ static apr_status_t read_tool_fields(json_object *message, json_object *given,
     return APR_SUCCESS;
 }
 
-/* The additional_kwargs of the message, with its unknown members. */
+/* The additional_kwargs of the message, and its unknown members. */
 static json_object *read_extras(json_object *given)
 {
     json_object *extras = json_object_new_object();
@@ -315,19 +311,17 @@ static apr_status_t read_remove(json_object **out, json_object *given,
 }
 
 /*
- * Returns the word for the type: of a serialised LangChain message
- * {"lc":1, "type":"constructor", "id":[.., class name], "kwargs":{..}} the
- * class name, with *given set to kwargs; of any other object its type, else its
- * role.
+ * Returns the word that stands for the type: the class name of a serialised
+ * LangChain message {"lc":1, "type":"constructor", "id":[.., class name],
+ * "kwargs":{..}}, with *given set to kwargs; the type or the role of any other
+ * object.
  */
 static const char *find_word(json_object **given)
 {
     json_object *path = agent_json_get(*given, "id");
     json_object *fields = agent_json_get(*given, "kwargs");
 
-    if (agent_json_get(*given, "lc") != NULL
-        && json_object_is_type(path, json_type_array)
-        && json_object_array_length(path) > 0
+    if (agent_json_get(*given, "lc") != NULL && runner_value_count(path) > 0
         && json_object_is_type(fields, json_type_object)) {
         *given = fields;
         return json_object_get_string(json_object_array_get_idx(
@@ -352,7 +346,7 @@ apr_status_t runner_read_message(json_object **out, json_object *given,
     if (!json_object_is_type(given, json_type_object)) {
         return runner_problem_set(problem, pool, RUNNER_INVALID_INPUT,
                                   "%s: a message is an object with a role and "
-                                  "content, or a text.",
+                                  "content, or a string.",
                                   where);
     }
     word = find_word(&given);

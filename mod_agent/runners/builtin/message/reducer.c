@@ -14,10 +14,10 @@
 #include "runners/builtin/base/value.h"
 
 #define REMOVE_ALL "__remove_all__"
-/* The least bytes of JSON of a message, a text block and a call. */
-#define LEAST_MESSAGE 190
-#define LEAST_BLOCK   24
-#define LEAST_CALL    48
+/* The shortest message, text block and call as JSON, in bytes. */
+#define MESSAGE_MIN 190
+#define BLOCK_MIN   24
+#define CALL_MIN    48
 
 typedef struct merge_t {
     apr_pool_t *pool;
@@ -25,9 +25,9 @@ typedef struct merge_t {
     apr_array_header_t *messages;
     /* id -> index in messages, plus one. */
     apr_hash_t *indexes;
-    /* The least bytes of the messages of the update. */
+    /* The bytes that the messages read so far have at least as JSON. */
     size_t size;
-    /* Bytes of memory of the arguments of their calls. */
+    /* The memory of the arguments of their calls, in bytes. */
     size_t weight;
 } merge_t;
 
@@ -77,20 +77,12 @@ static apr_status_t apply_message(merge_t *merge, json_object *message,
     return APR_SUCCESS;
 }
 
-static size_t count_list(json_object *message, const char *key)
+/* The bytes that a message has at least as JSON once it has all fields. */
+static size_t measure_message(json_object *given)
 {
-    json_object *list = agent_json_get(message, key);
-
-    return json_object_is_type(list, json_type_array)
-        ? json_object_array_length(list)
-        : 0;
-}
-
-/* The least bytes of a message as JSON once it has all fields. */
-static size_t measure_least(json_object *given)
-{
-    return LEAST_MESSAGE + LEAST_BLOCK * count_list(given, "content")
-        + LEAST_CALL * count_list(given, "tool_calls");
+    return MESSAGE_MIN
+        + BLOCK_MIN * runner_value_count(agent_json_get(given, "content"))
+        + CALL_MIN * runner_value_count(agent_json_get(given, "tool_calls"));
 }
 
 /* The memory of the arguments of calls in OpenAI's form, which are strings of
@@ -100,7 +92,7 @@ static size_t weigh_arguments(json_object *given)
     json_object *calls = agent_json_get(given, "tool_calls");
     size_t weight = 0;
 
-    for (size_t i = 0; i < count_list(given, "tool_calls"); i++) {
+    for (size_t i = 0; i < runner_value_count(calls); i++) {
         json_object *function = agent_json_get(
             json_object_array_get_idx(calls, i), "function");
         const char *text = agent_json_string(function, "arguments", "");
@@ -110,13 +102,13 @@ static size_t weigh_arguments(json_object *given)
     return weight;
 }
 
-/* Converts a message; it belongs to the pool. The size is checked before: a
- * message of two letters takes 3 KB of memory. */
+/* Converts a message; it belongs to the pool. The size is checked first, since
+ * a message of two letters takes 3 KB of memory. */
 static apr_status_t read_message(json_object **message, merge_t *merge,
                                  json_object *given, const char *where,
                                  runner_problem_t **problem)
 {
-    merge->size += measure_least(given);
+    merge->size += measure_message(given);
     merge->weight += weigh_arguments(given);
     if (merge->size > RUNNER_REDUCER_MAX
         || merge->weight > RUNNER_VALUE_WEIGHT_MAX) {
@@ -140,7 +132,7 @@ static apr_status_t read_message(json_object **message, merge_t *merge,
 static apr_status_t load_list(merge_t *merge, json_object *list,
                               runner_problem_t **problem)
 {
-    /* Bounded: forty bytes for each message of the state. */
+    /* Bounded: allocates forty bytes for a message of the state. */
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         json_object *message = json_object_array_get_idx(list, i);
 
@@ -175,7 +167,7 @@ static apr_status_t apply_update(merge_t *merge, json_object *update,
     if (!json_object_is_type(update, json_type_array)) {
         return apply_given(merge, update, "messages", problem);
     }
-    /* Bounded: twenty bytes for each message. */
+    /* Bounded: allocates twenty bytes for a message. */
     for (size_t i = 0; i < json_object_array_length(update); i++) {
         const char *where = apr_psprintf(merge->pool,
                                          "messages/%" APR_SIZE_T_FMT, i);

@@ -7,15 +7,16 @@
 
 #include "runners/builtin/base/problem.h"
 
-/* The most bytes of the messages of an update once they have all fields, which
- * are at least 190 bytes each. */
+/* The most bytes of an update's messages as JSON once they have all fields; the
+ * shortest message has 190 then. */
 #define RUNNER_REDUCER_MAX ((size_t)7 * 1024 * 1024)
 
 /*
  * Applies update, a message or an array of messages, to list, which may be
  * NULL. A message with the id of one in list replaces it, others are appended;
- * `remove` removes the message of that id, or with the id "__remove_all__" all
- * before it. *merged is one reference. APR_EGENERAL: *problem is set.
+ * `remove` removes the message of that id, or all messages before it when the
+ * id is "__remove_all__". *merged is one reference. APR_EGENERAL: *problem is
+ * set.
  */
 apr_status_t runner_reducer_apply(json_object **merged, json_object *list,
                                   json_object *update,

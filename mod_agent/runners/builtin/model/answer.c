@@ -136,8 +136,8 @@ void runner_answer_add_args(runner_answer_t *answer, runner_block_t *call,
     }
 }
 
-void runner_answer_keep(runner_answer_t *answer, const char **kept,
-                        const char *text)
+void runner_answer_set_word(runner_answer_t *answer, const char **kept,
+                            const char *text)
 {
     if (text != NULL && *kept != NULL && strcmp(*kept, text) == 0) {
         return;
@@ -173,9 +173,9 @@ const char *runner_answer_text(const runner_answer_t *answer, apr_pool_t *pool)
     return agent_buffer_text(&joined);
 }
 
-/* The arguments as an object that belongs to pool; NULL when they are not an
- * object, or weigh more than *left, the rest for all calls of the message. No
- * arguments mean {}. */
+/* The arguments as an object that belongs to pool, {} when there are none; NULL
+ * when they are not an object, or take more than *left, the memory that is left
+ * for the calls of the message. */
 static json_object *read_args(const runner_block_t *call, size_t *left,
                               apr_pool_t *pool)
 {
@@ -183,13 +183,6 @@ static json_object *read_args(const runner_block_t *call, size_t *left,
         ? agent_json_own(json_object_new_object(), pool)
         : runner_raw_arguments(agent_buffer_text(&call->text),
                                agent_buffer_length(&call->text), left, pool);
-}
-
-static json_object *make_text_block(const char *text)
-{
-    return runner_value_add_text(
-        runner_value_add_text(json_object_new_object(), "type", "text"), "text",
-        text);
 }
 
 static json_object *make_call_block(const runner_block_t *call,
@@ -217,14 +210,14 @@ static void add_call(json_object *message, json_object *content,
     }
     if (args != NULL) {
         json_object_array_add(agent_json_get(message, "tool_calls"),
-                              runner_message_call(call->name,
-                                                  runner_value_share(args),
-                                                  call->call_id));
+                              runner_message_new_call(call->name,
+                                                      runner_value_share(args),
+                                                      call->call_id));
         return;
     }
     json_object_array_add(
         agent_json_get(message, "invalid_tool_calls"),
-        runner_message_invalid_call(
+        runner_message_new_invalid_call(
             call->name,
             runner_clean_text(agent_buffer_text(&call->text),
                               agent_buffer_length(&call->text), NULL, pool),
@@ -241,7 +234,7 @@ static void add_member(json_object *object, const char *key, const char *text)
 static json_object *make_metadata(const runner_answer_t *answer,
                                   runner_answer_view_t view)
 {
-    bool is_cut = view == RUNNER_ANSWER_CUT;
+    bool is_cancelled = view == RUNNER_ANSWER_CANCELLED;
     json_object *metadata = json_object_new_object();
 
     add_member(metadata, "id", answer->response_id);
@@ -250,9 +243,9 @@ static json_object *make_metadata(const runner_answer_t *answer,
     add_member(metadata, "finish_reason", answer->finish_reason);
     add_member(metadata, "system_fingerprint", answer->fingerprint);
     runner_value_add_text(metadata, "stop_reason",
-                          is_cut ? "interrupted" : answer->stop_reason);
+                          is_cancelled ? "interrupted" : answer->stop_reason);
     runner_value_add_text(metadata, "stop_sequence", answer->stop_sequence);
-    if (is_cut) {
+    if (is_cancelled) {
         runner_value_add_bool(metadata, "interrupted", true);
     }
     return metadata;
@@ -274,13 +267,13 @@ static json_object *make_text(const runner_answer_t *answer)
 json_object *runner_answer_message(const runner_answer_t *answer,
                                    runner_answer_view_t view)
 {
-    bool is_whole = view == RUNNER_ANSWER_WHOLE;
+    bool is_complete = view == RUNNER_ANSWER_COMPLETE;
     apr_pool_t *pool = answer->pool;
     json_object *message = runner_message_new("ai", NULL, answer->message_id);
     json_object *blocks = NULL;
     size_t left = RUNNER_VALUE_WEIGHT_MAX;
 
-    if (answer->has_block_content && is_whole && answer->calls > 0) {
+    if (answer->has_block_content && is_complete && answer->calls > 0) {
         blocks = runner_value_list();
     }
     runner_value_add(message, "content", blocks ? blocks : make_text(answer));
@@ -289,16 +282,17 @@ json_object *runner_answer_message(const runner_answer_t *answer,
     runner_value_add(message, "invalid_tool_calls", runner_value_list());
     runner_value_add(
         message, "usage_metadata",
-        runner_message_usage(answer->input_tokens, answer->output_tokens));
+        runner_message_new_usage(answer->input_tokens, answer->output_tokens));
     for (int i = 0; i < answer->blocks->nelts; i++) {
         runner_block_t *block = get_block(answer, i);
 
-        if (block->is_call && is_whole) {
+        if (block->is_call && is_complete) {
             add_call(message, blocks, block, &left, pool);
         }
         else if (!block->is_call && blocks != NULL) {
             json_object_array_add(
-                blocks, make_text_block(agent_buffer_text(&block->text)));
+                blocks,
+                runner_message_new_text_block(agent_buffer_text(&block->text)));
         }
     }
     return message;

@@ -15,9 +15,9 @@
 #include "core/buffer.h"
 #include "core/uuid.h"
 
-/* The most that texts, arguments, names and ids may have together. */
+/* The most bytes of the texts, arguments, names and ids together. */
 #define RUNNER_ANSWER_MAX ((size_t)2 * 1024 * 1024)
-/* The longest name, id, or other word of response_metadata. */
+/* The longest name, id, or other word of response_metadata, in bytes. */
 #define RUNNER_ANSWER_WORD_MAX ((size_t)512)
 /* The most tool calls of one message. */
 #define RUNNER_ANSWER_CALLS_MAX 128
@@ -38,12 +38,12 @@ typedef struct runner_block_t {
 /* The purpose of a message made from an answer. */
 typedef enum runner_answer_view_t {
     /* The complete message. */
-    RUNNER_ANSWER_WHOLE,
-    /* A preview: the text so far. */
-    RUNNER_ANSWER_RUNNING,
+    RUNNER_ANSWER_COMPLETE,
+    /* The text so far, for messages/partial. */
+    RUNNER_ANSWER_PREVIEW,
     /* The message of a cancelled run: the text so far. Tool calls are left out,
      * since they will have no results. */
-    RUNNER_ANSWER_CUT
+    RUNNER_ANSWER_CANCELLED
 } runner_answer_view_t;
 
 typedef struct runner_answer_t {
@@ -95,8 +95,8 @@ void runner_answer_add_args(runner_answer_t *answer, runner_block_t *call,
 
 /* Sets *kept, one of the members for response_metadata, to a copy of text,
  * which counts in size; to NULL when text is NULL. */
-void runner_answer_keep(runner_answer_t *answer, const char **kept,
-                        const char *text);
+void runner_answer_set_word(runner_answer_t *answer, const char **kept,
+                            const char *text);
 
 /* Whether the answer has a block. */
 bool runner_answer_has_content(const runner_answer_t *answer);

@@ -12,7 +12,7 @@
 #include "runners/builtin/message/history.h"
 #include "runners/builtin/message/message.h"
 
-/* The API requires a number; this is the one of its documentation. */
+/* The API requires a number; its documentation uses this one. */
 #define MAX_TOKENS_DEFAULT 4096
 
 static void add_headers(apr_array_header_t *headers,
@@ -52,8 +52,7 @@ static json_object *make_block(const char *type)
 static void add_text(json_object *list, const char *role, const char *text)
 {
     if (runner_history_has_text(text)) {
-        add_block(list, role,
-                  runner_value_add_text(make_block("text"), "text", text));
+        add_block(list, role, runner_message_new_text_block(text));
     }
 }
 
@@ -61,12 +60,12 @@ static void add_text(json_object *list, const char *role, const char *text)
 static json_object *make_image_source(const char *url, apr_pool_t *pool)
 {
     const char *comma = strchr(url, ',');
-    const char *mark = ";base64,";
-    const char *found = strstr(url, mark);
+    const char *encoding = ";base64,";
+    const char *found = strstr(url, encoding);
     json_object *source;
 
     if (strncmp(url, "data:", 5) != 0 || found == NULL
-        || found + strlen(mark) != comma + 1) {
+        || found + strlen(encoding) != comma + 1) {
         return runner_value_add_text(make_block("url"), "url", url);
     }
     source = make_block("base64");
@@ -125,7 +124,7 @@ static void add_call(void *baton, const char *id, const char *name,
 static void add_ai(json_object *list, json_object *message, apr_pool_t *pool)
 {
     add_text(list, "assistant", runner_message_text(message, pool));
-    runner_history_calls(message, add_call, list, pool);
+    runner_history_visit_calls(message, add_call, list, pool);
 }
 
 static void add_tool(json_object *list, json_object *message, apr_pool_t *pool)
@@ -134,8 +133,8 @@ static void add_tool(json_object *list, json_object *message, apr_pool_t *pool)
 
     runner_value_add_text(
         block, "tool_use_id",
-        runner_history_word(agent_json_string(message, "tool_call_id", ""),
-                            pool));
+        runner_history_make_name(agent_json_string(message, "tool_call_id", ""),
+                                 pool));
     runner_value_add_text(block, "content", runner_message_text(message, pool));
     if (strcmp(agent_json_string(message, "status", ""), "error") == 0) {
         runner_value_add_bool(block, "is_error", true);
@@ -155,7 +154,7 @@ static void add_system(agent_buffer_t *system, const char *text)
 static json_object *make_messages(runner_call_t *call, agent_buffer_t *system,
                                   apr_pool_t *pool)
 {
-    json_object *history = runner_history_complete(call->messages, pool);
+    json_object *history = runner_history_add_results(call->messages, pool);
     json_object *list = runner_value_list();
 
     for (size_t i = 0; i < json_object_array_length(history); i++) {
@@ -221,8 +220,8 @@ static json_object *make_request(runner_call_t *call, apr_pool_t *pool)
     return request;
 }
 
-/* Counts are cumulative; a missing count leaves the last one. Cached input is
- * counted apart from input_tokens. */
+/* Counts are cumulative; a missing one leaves the previous count. input_tokens
+ * does not include cached input. */
 static void read_usage(runner_answer_t *answer, json_object *usage)
 {
     int64_t input = agent_json_integer(usage, "input_tokens", -1);
@@ -243,10 +242,11 @@ static void read_message_start(runner_call_t *call, json_object *data)
     json_object *message = agent_json_get(data, "message");
     runner_answer_t *answer = &call->answer;
 
-    runner_answer_keep(answer, &answer->response_id,
-                       agent_json_string(message, "id", NULL));
-    runner_answer_keep(answer, &answer->model_name,
-                       agent_json_string(message, "model", call->model->name));
+    runner_answer_set_word(answer, &answer->response_id,
+                           agent_json_string(message, "id", NULL));
+    runner_answer_set_word(
+        answer, &answer->model_name,
+        agent_json_string(message, "model", call->model->name));
     read_usage(answer, agent_json_get(message, "usage"));
 }
 
@@ -259,7 +259,7 @@ static void read_block_start(runner_call_t *call, json_object *data)
     if (runner_message_is(block, "text")) {
         const char *text = agent_json_string(block, "text", "");
 
-        runner_call_text(call, text, strlen(text));
+        runner_call_add_text(call, text, strlen(text));
         return;
     }
     if (!runner_message_is(block, "tool_use")) {
@@ -274,7 +274,7 @@ static void read_block_start(runner_call_t *call, json_object *data)
         && json_object_object_length(input) > 0) {
         const char *text = agent_json_print(input, call->pool);
 
-        runner_call_args(call, begun, text, strlen(text));
+        runner_call_add_args(call, begun, text, strlen(text));
     }
 }
 
@@ -287,11 +287,11 @@ static void read_block_delta(runner_call_t *call, json_object *data)
 
     if (runner_message_is(delta, "text_delta")) {
         text = agent_json_string(delta, "text", "");
-        runner_call_text(call, text, strlen(text));
+        runner_call_add_text(call, text, strlen(text));
     }
     else if (runner_message_is(delta, "input_json_delta") && block != NULL) {
         text = agent_json_string(delta, "partial_json", "");
-        runner_call_args(call, block, text, strlen(text));
+        runner_call_add_args(call, block, text, strlen(text));
     }
 }
 
@@ -300,10 +300,10 @@ static void read_message_delta(runner_call_t *call, json_object *data)
     json_object *delta = agent_json_get(data, "delta");
     runner_answer_t *answer = &call->answer;
 
-    runner_answer_keep(answer, &answer->stop_reason,
-                       agent_json_string(delta, "stop_reason", NULL));
-    runner_answer_keep(answer, &answer->stop_sequence,
-                       agent_json_string(delta, "stop_sequence", NULL));
+    runner_answer_set_word(answer, &answer->stop_reason,
+                           agent_json_string(delta, "stop_reason", NULL));
+    runner_answer_set_word(answer, &answer->stop_sequence,
+                           agent_json_string(delta, "stop_sequence", NULL));
     read_usage(answer, agent_json_get(data, "usage"));
 }
 
@@ -331,8 +331,8 @@ static void read_error(runner_call_t *call, json_object *data)
             status = error_rows[i].status;
         }
     }
-    runner_remote_refuse(call, status,
-                         agent_json_string(error, "message", type));
+    runner_remote_set_error(call, status,
+                            agent_json_string(error, "message", type));
 }
 
 /* The data repeats the event's name as its type. Unknown events (ping, and
@@ -354,7 +354,7 @@ static void read_event(runner_call_t *call, json_object *data)
         read_message_delta(call, data);
     }
     else if (strcmp(type, "message_stop") == 0) {
-        runner_remote_complete(call);
+        runner_remote_set_complete(call);
     }
     else if (strcmp(type, "error") == 0) {
         read_error(call, data);

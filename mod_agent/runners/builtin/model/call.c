@@ -8,7 +8,7 @@
 #include "runners/builtin/base/surrogates.h"
 #include "runners/builtin/base/text.h"
 
-void runner_call_text(runner_call_t *call, const char *text, size_t length)
+void runner_call_add_text(runner_call_t *call, const char *text, size_t length)
 {
     runner_delta_t delta = {text, length, NULL, false};
 
@@ -33,8 +33,8 @@ runner_block_t *runner_call_begin_tool(runner_call_t *call, int index,
     return (runner_block_t *)delta.call;
 }
 
-void runner_call_args(runner_call_t *call, runner_block_t *block,
-                      const char *text, size_t length)
+void runner_call_add_args(runner_call_t *call, runner_block_t *block,
+                          const char *text, size_t length)
 {
     runner_delta_t delta = {text, length, block, false};
 
@@ -47,18 +47,18 @@ void runner_call_args(runner_call_t *call, runner_block_t *block,
     call->on_delta(call->baton, &delta);
 }
 
-void runner_call_custom(runner_call_t *call, json_object *data)
+void runner_call_send_custom(runner_call_t *call, json_object *data)
 {
     call->on_custom(call->baton, data);
 }
 
-/* The second half of a surrogate pair has not arrived. */
+/* A high surrogate at the end of the answer has no low surrogate. */
 static void end_text(runner_call_t *call)
 {
     if (call->answer.pending_surrogate != 0) {
         call->answer.pending_surrogate = 0;
-        runner_call_text(call, RUNNER_TEXT_REPLACEMENT,
-                         strlen(RUNNER_TEXT_REPLACEMENT));
+        runner_call_add_text(call, RUNNER_TEXT_REPLACEMENT,
+                             strlen(RUNNER_TEXT_REPLACEMENT));
     }
 }
 

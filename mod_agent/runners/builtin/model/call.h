@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One call of a model. A provider implements start and wake; it reports the
- * answer with runner_call_text(), runner_call_begin_tool() and
- * runner_call_args(), and ends the call once with runner_call_end(). A call is
- * cancelled by destroying its pool: whatever else it uses is released by a
- * cleanup of that pool.
+ * answer with runner_call_add_text(), runner_call_begin_tool() and
+ * runner_call_add_args(), and ends the call once with runner_call_end(). A call
+ * is cancelled by destroying its pool; a cleanup of the pool releases what else
+ * it uses.
  */
 #ifndef AGENT_RUNNER_CALL_H
 #define AGENT_RUNNER_CALL_H
@@ -19,7 +19,7 @@ typedef struct runner_call_t runner_call_t;
 typedef struct runner_provider_t {
     /* The word in the configuration. */
     const char *name;
-    /* Whether the configuration names a model of it. */
+    /* Whether the configuration must name a model of the provider. */
     bool is_named;
     /* Begins the call, which may be over on return. */
     void (*start)(runner_call_t *call);
@@ -49,7 +49,7 @@ struct runner_call_t {
     /* For the log. */
     const char *run_id;
     runner_answer_t answer;
-    /* Set when the call failed. */
+    /* NULL unless the call failed. */
     runner_problem_t *problem;
     bool is_over;
     /* When wake() is due (core/clock.h), or AGENT_CLOCK_NEVER. */
@@ -66,17 +66,19 @@ struct runner_call_t {
     void *baton;
 };
 
-/* Report a piece of text; the begin of a tool call; a piece of its arguments.
- * Once call->answer.excess is set they do nothing, and begin_tool returns NULL.
+/* Adds a piece of text to the answer and reports it. Does nothing once
+ * call->answer.excess is set. */
+void runner_call_add_text(runner_call_t *call, const char *text, size_t length);
+/* Begins a tool call in the same way and returns it; NULL once excess is set.
  */
-void runner_call_text(runner_call_t *call, const char *text, size_t length);
 runner_block_t *runner_call_begin_tool(runner_call_t *call, int index,
                                        const char *id, const char *name);
-void runner_call_args(runner_call_t *call, runner_block_t *block,
-                      const char *text, size_t length);
+/* Adds a piece of a tool call's arguments in the same way. */
+void runner_call_add_args(runner_call_t *call, runner_block_t *block,
+                          const char *text, size_t length);
 
 /* Reports an event of mode custom, which is not a part of the answer. */
-void runner_call_custom(runner_call_t *call, json_object *data);
+void runner_call_send_custom(runner_call_t *call, json_object *data);
 
 /* Ends the call; it failed when call->problem is set. */
 void runner_call_end(runner_call_t *call);

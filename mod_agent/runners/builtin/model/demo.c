@@ -140,7 +140,7 @@ static void send_object(runner_call_t *call, const char *text, size_t length)
     data = agent_json_own(
         runner_raw_value(runner_raw_read(text, length, scratch)), scratch);
     if (data != NULL) {
-        runner_call_custom(call, data);
+        runner_call_send_custom(call, data);
     }
     apr_pool_destroy(scratch);
 }
@@ -202,13 +202,13 @@ static bool use_tools(runner_call_t *call, const char *prompt)
             call->pool, count == 0 ? "I ask the tool " : " and ", name, NULL);
         runner_block_t *block;
 
-        runner_call_text(call, text, strlen(text));
+        runner_call_add_text(call, text, strlen(text));
         block = runner_call_begin_tool(call, count++, NULL, name);
         if (block != NULL) {
-            runner_call_args(call, block, args, strlen(args));
+            runner_call_add_args(call, block, args, strlen(args));
         }
-        call->answer.output_tokens += runner_text_count(text)
-            + runner_text_count(name) + runner_text_count(args);
+        call->answer.output_tokens += runner_text_count_words(text)
+            + runner_text_count_words(name) + runner_text_count_words(args);
     }
     return count > 0;
 }
@@ -267,20 +267,15 @@ static const char *describe_results(runner_call_t *call, size_t human)
 static const char *describe_tools(runner_call_t *call)
 {
     const apr_array_header_t *tools = call->graph->tools;
-    const char *text = "";
 
-    /* Bounded: the tools of the configuration. */
-    for (int i = 0; i < tools->nelts; i++) {
-        text = apr_pstrcat(call->pool, text, i == 0 ? "" : ", ",
-                           APR_ARRAY_IDX(tools, i, runner_tool_t *)->name,
-                           NULL);
-    }
-    if (*text == '\0') {
+    if (tools->nelts == 0) {
         return "";
     }
-    return apr_pstrcat(call->pool, " My tools: ", text, "; say \"use ",
-                       APR_ARRAY_IDX(tools, 0, runner_tool_t *)->name,
-                       " {}\" and I call one.", NULL);
+    return apr_pstrcat(
+        call->pool,
+        " My tools: ", runner_graph_list_tools(call->graph, call->pool),
+        "; say \"use ", APR_ARRAY_IDX(tools, 0, runner_tool_t *)->name,
+        " {}\" and I call one.", NULL);
 }
 
 static int count_humans(runner_call_t *call)
@@ -317,9 +312,10 @@ static const char *describe_self(runner_call_t *call, size_t human)
     return apr_pstrcat(
         call->pool, "I am the demo model: I have no thoughts of my own, but ",
         "the thread, the run and this stream are real. ",
-        *prompt ? apr_psprintf(call->pool, "You said %s (%d words).",
-                               quote(call, prompt), runner_text_count(prompt))
-                : "You have said nothing yet.",
+        *prompt
+            ? apr_psprintf(call->pool, "You said %s (%d words).",
+                           quote(call, prompt), runner_text_count_words(prompt))
+            : "You have said nothing yet.",
         describe_previous(call, human),
         system ? apr_pstrcat(call->pool, " My instructions are ",
                              quote(call, system), ".", NULL)
@@ -349,10 +345,10 @@ static const char *compose_answer(runner_call_t *call, size_t human,
 
 static int64_t count_input(runner_call_t *call)
 {
-    int64_t count = runner_text_count(call->graph->system_prompt);
+    int64_t count = runner_text_count_words(call->graph->system_prompt);
 
     for (size_t i = 0; i < count_messages(call); i++) {
-        count += runner_text_count(get_text(call, i));
+        count += runner_text_count_words(get_text(call, i));
     }
     return count;
 }
@@ -379,11 +375,11 @@ static void wake_demo(runner_call_t *call)
            && !call->is_full(call->baton)
            && elapsed * demo->words
                >= demo->duration * (demo->words_sent + 1)) {
-        size_t length = runner_text_word(demo->rest);
+        size_t length = runner_text_measure_word(demo->rest);
 
         demo->words_sent++;
         call->answer.output_tokens++;
-        runner_call_text(call, demo->rest, length);
+        runner_call_add_text(call, demo->rest, length);
         demo->rest += length;
     }
     if (*demo->rest == '\0' || call->answer.excess != NULL) {
@@ -421,7 +417,7 @@ static void start_demo(runner_call_t *call)
         }
     }
     demo->rest = compose_answer(call, human, sleep_ms);
-    demo->words = runner_text_count(demo->rest);
+    demo->words = runner_text_count_words(demo->rest);
     demo->started_at = agent_clock_now();
     demo->duration = apr_time_from_msec(sleep_ms);
     wake_demo(call);

@@ -30,7 +30,7 @@ static const row_t rows[] = {
      "Check AgentModelURL and this server's route to that host."},
     {RUNNER_MODEL_ERROR_TIMEOUT, "APITimeoutError", "sent nothing for too long",
      "Check the host, or raise AgentModelTimeout."},
-    {RUNNER_MODEL_ERROR_CUT, "APIConnectionError", "cut its answer off",
+    {RUNNER_MODEL_ERROR_INCOMPLETE, "APIConnectionError", "cut its answer off",
      "Run again; the partial answer is not in the state."},
     {RUNNER_MODEL_ERROR_FORMAT, "APIResponseError",
      "did not answer in the form of its API",
@@ -71,26 +71,6 @@ static const row_t *find_row(int status)
     return status >= 300 && status < 400 ? &redirect : &other_refusal;
 }
 
-/* Replaces the key by ***. To be called before the text is shortened, which may
- * leave a part of the key. */
-static const char *hide_key(const char *text, const char *key, apr_pool_t *pool)
-{
-    agent_buffer_t hidden;
-    const char *found;
-
-    if (key == NULL || strlen(key) < KEY_LENGTH_MIN) {
-        return text;
-    }
-    agent_buffer_init(&hidden, pool);
-    while ((found = strstr(text, key)) != NULL) {
-        agent_buffer_append(&hidden, text, (size_t)(found - text));
-        agent_buffer_append(&hidden, "***", 3);
-        text = found + strlen(key);
-    }
-    agent_buffer_append(&hidden, text, strlen(text));
-    return agent_buffer_text(&hidden);
-}
-
 /* "HTTP 429 after 4 attempts: Too many requests" */
 static const char *describe_details(const runner_model_error_t *error,
                                     const char *detail, apr_pool_t *pool)
@@ -109,6 +89,27 @@ static const char *describe_details(const runner_model_error_t *error,
     return *details ? apr_pstrcat(pool, " (", details, ")", NULL) : "";
 }
 
+const char *runner_model_error_hide_key(const char *text,
+                                        const runner_model_t *model,
+                                        apr_pool_t *pool)
+{
+    const char *key = model->key;
+    agent_buffer_t hidden;
+    const char *found;
+
+    if (text == NULL || key == NULL || strlen(key) < KEY_LENGTH_MIN) {
+        return text;
+    }
+    agent_buffer_init(&hidden, pool);
+    while ((found = strstr(text, key)) != NULL) {
+        agent_buffer_append(&hidden, text, (size_t)(found - text));
+        agent_buffer_append(&hidden, "***", 3);
+        text = found + strlen(key);
+    }
+    agent_buffer_append(&hidden, text, strlen(text));
+    return agent_buffer_text(&hidden);
+}
+
 void runner_model_error_set(runner_problem_t **problem,
                             const runner_model_error_t *error,
                             const runner_model_t *model, apr_pool_t *pool)
@@ -116,8 +117,7 @@ void runner_model_error_set(runner_problem_t **problem,
     const row_t *row = find_row(error->status);
     const char *detail = error->detail ? error->detail : "";
 
-    detail = runner_text_shorten(hide_key(detail, model->key, pool),
-                                 EXCERPT_MAX, pool);
+    detail = runner_text_shorten(detail, EXCERPT_MAX, pool);
     runner_problem_set(problem, pool, row->name, "The model %s at %s %s%s. %s",
                        model->label, runner_host_read(error->url, pool),
                        row->happened, describe_details(error, detail, pool),
@@ -125,6 +125,7 @@ void runner_model_error_set(runner_problem_t **problem,
 }
 
 const char *runner_model_error_read(const char *body, size_t length,
+                                    const runner_model_t *model,
                                     apr_pool_t *pool)
 {
     json_object *value = runner_value_parse(body, length, pool);
@@ -134,9 +135,12 @@ const char *runner_model_error_read(const char *body, size_t length,
     if (message == NULL && json_object_is_type(error, json_type_string)) {
         message = json_object_get_string(error);
     }
-    if (message != NULL || length == 0) {
-        return message;
+    if (message == NULL && length == 0) {
+        return NULL;
     }
-    return runner_text_shorten(runner_clean_text(body, length, NULL, pool),
-                               EXCERPT_MAX, pool);
+    if (message == NULL) {
+        message = runner_clean_text(body, length, NULL, pool);
+    }
+    return runner_text_shorten(
+        runner_model_error_hide_key(message, model, pool), EXCERPT_MAX, pool);
 }

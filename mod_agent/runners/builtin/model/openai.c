@@ -91,8 +91,7 @@ static void add_call(void *baton, const char *id, const char *name,
     json_object_array_add(baton, call);
 }
 
-/* The API refuses an empty list of calls, and accepts null content only with
- * calls. */
+/* The API refuses an empty list of calls, and null content without calls. */
 static void add_ai(json_object *list, json_object *message, apr_pool_t *pool)
 {
     const char *text = runner_message_text(message, pool);
@@ -100,7 +99,7 @@ static void add_ai(json_object *list, json_object *message, apr_pool_t *pool)
     bool has_calls;
     json_object *made;
 
-    runner_history_calls(message, add_call, calls, pool);
+    runner_history_visit_calls(message, add_call, calls, pool);
     has_calls = json_object_array_length(calls) > 0;
     made = make_message(
         list, "assistant",
@@ -117,12 +116,13 @@ static void add_tool(json_object *list, json_object *message, apr_pool_t *pool)
         list, "tool",
         json_object_new_string(runner_message_text(message, pool)));
 
-    runner_value_add_text(made, "tool_call_id", runner_history_word(id, pool));
+    runner_value_add_text(made, "tool_call_id",
+                          runner_history_make_name(id, pool));
 }
 
 static json_object *make_messages(runner_call_t *call, apr_pool_t *pool)
 {
-    json_object *history = runner_history_complete(call->messages, pool);
+    json_object *history = runner_history_add_results(call->messages, pool);
     json_object *list = runner_value_list();
 
     if (call->graph->system_prompt != NULL) {
@@ -215,7 +215,7 @@ static void read_finish(runner_call_t *call, const char *reason)
 {
     runner_answer_t *answer = &call->answer;
 
-    runner_answer_keep(answer, &answer->finish_reason, reason);
+    runner_answer_set_word(answer, &answer->finish_reason, reason);
     answer->stop_reason = answer->finish_reason;
     for (size_t i = 0; i < sizeof(reason_rows) / sizeof(reason_rows[0]); i++) {
         if (strcmp(reason_rows[i].finish, reason) == 0) {
@@ -223,7 +223,7 @@ static void read_finish(runner_call_t *call, const char *reason)
         }
     }
     /* Not every server sends "[DONE]". */
-    runner_remote_complete(call);
+    runner_remote_set_complete(call);
 }
 
 static runner_block_t *get_last_call(runner_call_t *call)
@@ -236,8 +236,8 @@ static runner_block_t *get_last_call(runner_call_t *call)
     return block != NULL && block->is_call ? block : NULL;
 }
 
-/* The call of a delta: by its index; without an index the last call, unless the
- * id is a new one. NULL: a new call. */
+/* The call of a delta: the one of its index; without an index the last call,
+ * unless the delta has another id. NULL when it begins a new call. */
 static runner_block_t *find_call(runner_call_t *call, int index, const char *id)
 {
     runner_block_t *last = get_last_call(call);
@@ -270,7 +270,7 @@ static void read_call_delta(runner_call_t *call, json_object *delta)
         text = agent_json_print(args, call->pool);
     }
     if (block != NULL && text != NULL) {
-        runner_call_args(call, block, text, strlen(text));
+        runner_call_add_args(call, block, text, strlen(text));
     }
 }
 
@@ -280,11 +280,8 @@ static void read_delta(runner_call_t *call, json_object *delta)
     const char *text = agent_json_string(
         delta, "content", agent_json_string(delta, "refusal", ""));
 
-    runner_call_text(call, text, strlen(text));
-    if (!json_object_is_type(calls, json_type_array)) {
-        return;
-    }
-    for (size_t i = 0; i < json_object_array_length(calls); i++) {
+    runner_call_add_text(call, text, strlen(text));
+    for (size_t i = 0; i < runner_value_count(calls); i++) {
         read_call_delta(call, json_object_array_get_idx(calls, i));
     }
 }
@@ -295,8 +292,7 @@ static void read_choices(runner_call_t *call, json_object *choices)
     const char *reason;
 
     /* Empty in the chunk with the usage; some servers send null. */
-    if (!json_object_is_type(choices, json_type_array)
-        || json_object_array_length(choices) == 0) {
+    if (runner_value_count(choices) == 0) {
         return;
     }
     choice = json_object_array_get_idx(choices, 0);
@@ -316,7 +312,7 @@ static void read_usage(runner_answer_t *answer, json_object *usage)
     }
 }
 
-/* Servers send the HTTP status as a number, or a type of error. */
+/* Servers send an HTTP status as code, or a type of error. */
 static void read_error(runner_call_t *call, json_object *error)
 {
     const char *type = agent_json_string(error, "type", "");
@@ -332,20 +328,20 @@ static void read_error(runner_call_t *call, json_object *error)
     else if (strcmp(type, "invalid_request_error") == 0) {
         status = 400;
     }
-    runner_remote_refuse(call, status,
-                         json_object_is_type(error, json_type_string)
-                             ? json_object_get_string(error)
-                             : agent_json_string(error, "message", type));
+    runner_remote_set_error(call, status,
+                            json_object_is_type(error, json_type_string)
+                                ? json_object_get_string(error)
+                                : agent_json_string(error, "message", type));
 }
 
-/* A member that a later event leaves out keeps its value. */
-static void keep_text(runner_answer_t *answer, const char **kept,
+/* Keeps a member; one that a later event leaves out keeps its value. */
+static void keep_word(runner_answer_t *answer, const char **kept,
                       json_object *data, const char *key)
 {
     const char *text = agent_json_string(data, key, NULL);
 
     if (text != NULL) {
-        runner_answer_keep(answer, kept, text);
+        runner_answer_set_word(answer, kept, text);
     }
 }
 
@@ -358,9 +354,9 @@ static void read_event(runner_call_t *call, json_object *data)
         read_error(call, error);
         return;
     }
-    keep_text(answer, &answer->response_id, data, "id");
-    keep_text(answer, &answer->model_name, data, "model");
-    keep_text(answer, &answer->fingerprint, data, "system_fingerprint");
+    keep_word(answer, &answer->response_id, data, "id");
+    keep_word(answer, &answer->model_name, data, "model");
+    keep_word(answer, &answer->fingerprint, data, "system_fingerprint");
     read_usage(answer, agent_json_get(data, "usage"));
     read_choices(call, agent_json_get(data, "choices"));
 }

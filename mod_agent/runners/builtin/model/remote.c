@@ -16,7 +16,7 @@
 #include "runners/builtin/base/value.h"
 #include "sse.h"
 
-/* The most that is kept of a reply, for the text of an error. */
+/* The most bytes of a reply that are kept for the text of an error. */
 #define BODY_MAX ((size_t)16 * 1024)
 
 typedef struct remote_t {
@@ -28,13 +28,15 @@ typedef struct remote_t {
     int attempts;
     /* NULL between attempts. */
     runner_transfer_t *transfer;
-    /* Of the attempt, as the members below. */
+    /* The members below are of the current attempt. */
     apr_pool_t *pool;
     runner_sse_t sse;
+    /* The beginning of the reply, at most BODY_MAX bytes. */
     agent_buffer_t reply;
     int events;
+    /* The stream has ended the answer. */
     bool is_complete;
-    /* The error in the stream; status 0: none. */
+    /* The error in the stream; status 0 when there is none. */
     runner_model_error_t error;
 } remote_t;
 
@@ -43,17 +45,20 @@ static void restart_timer(runner_call_t *call)
     call->wake_at = agent_clock_now() + call->model->timeout;
 }
 
-void runner_remote_complete(runner_call_t *call)
+void runner_remote_set_complete(runner_call_t *call)
 {
     ((remote_t *)call->state)->is_complete = true;
 }
 
-void runner_remote_refuse(runner_call_t *call, int status, const char *message)
+void runner_remote_set_error(runner_call_t *call, int status,
+                             const char *message)
 {
     remote_t *remote = call->state;
 
     remote->error.status = status;
-    remote->error.detail = apr_pstrdup(call->pool, message);
+    remote->error.detail = apr_pstrdup(
+        call->pool,
+        runner_model_error_hide_key(message, call->model, remote->pool));
 }
 
 static void fail_call(runner_call_t *call, int status, const char *detail)
@@ -68,8 +73,8 @@ static void fail_call(runner_call_t *call, int status, const char *detail)
 
 static void begin_attempt(runner_call_t *call);
 
-/* Schedules another attempt, unless a part of the answer has been streamed: it
- * cannot be taken back. */
+/* Schedules another attempt, unless a piece of the answer has been streamed,
+ * which cannot be taken back. */
 static void retry_or_fail(runner_call_t *call, int status, const char *detail,
                           apr_interval_time_t retry_after)
 {
@@ -112,7 +117,7 @@ static bool take_event(void *baton, const char *name, const char *text,
     remote->events++;
     /* The end of a stream in OpenAI's format. */
     if (strcmp(text, "[DONE]") == 0) {
-        runner_remote_complete(call);
+        runner_remote_set_complete(call);
         return true;
     }
     apr_pool_create(&scratch, remote->pool);
@@ -121,13 +126,14 @@ static bool take_event(void *baton, const char *name, const char *text,
         remote->format->read_event(call, data);
     }
     else {
-        runner_remote_refuse(call, RUNNER_MODEL_ERROR_FORMAT,
-                             runner_model_error_read(text, length, scratch));
+        runner_remote_set_error(
+            call, RUNNER_MODEL_ERROR_FORMAT,
+            runner_model_error_read(text, length, call->model, scratch));
     }
     apr_pool_destroy(scratch);
     if (call->answer.excess != NULL) {
-        runner_remote_refuse(call, RUNNER_MODEL_ERROR_FORMAT,
-                             call->answer.excess);
+        runner_remote_set_error(call, RUNNER_MODEL_ERROR_FORMAT,
+                                call->answer.excess);
     }
     return remote->error.status == 0;
 }
@@ -151,8 +157,8 @@ static bool take_bytes(void *baton, int status, const char *bytes,
     }
     rv = runner_sse_feed(&remote->sse, bytes, length);
     if (rv == APR_ENOSPC) {
-        runner_remote_refuse(call, RUNNER_MODEL_ERROR_FORMAT,
-                             "an event of more than 1 MiB");
+        runner_remote_set_error(call, RUNNER_MODEL_ERROR_FORMAT,
+                                "an event of more than 1 MiB");
     }
     return rv == APR_SUCCESS;
 }
@@ -174,11 +180,11 @@ static void end_incomplete(runner_call_t *call, const runner_reply_t *reply)
                 ": ",
                 runner_model_error_read(agent_buffer_text(&remote->reply),
                                         agent_buffer_length(&remote->reply),
-                                        call->pool),
+                                        call->model, call->pool),
                 NULL));
         return;
     }
-    retry_or_fail(call, RUNNER_MODEL_ERROR_CUT, detail, -1);
+    retry_or_fail(call, RUNNER_MODEL_ERROR_INCOMPLETE, detail, -1);
 }
 
 /* A reply with another status. */
@@ -187,7 +193,7 @@ static void end_refused(runner_call_t *call, const runner_reply_t *reply)
     remote_t *remote = call->state;
     const char *detail = runner_model_error_read(
         agent_buffer_text(&remote->reply), agent_buffer_length(&remote->reply),
-        call->pool);
+        call->model, call->pool);
 
     if (runner_retry_is_worth(reply->status)) {
         retry_or_fail(call, reply->status, detail,
@@ -198,7 +204,7 @@ static void end_refused(runner_call_t *call, const runner_reply_t *reply)
     }
 }
 
-/* The model, or this file, ended the stream with an error. */
+/* The stream ended with an error, or broke a limit. */
 static void end_failed(runner_call_t *call)
 {
     remote_t *remote = call->state;

@@ -19,18 +19,22 @@ typedef struct runner_format_t {
     /* Builds the body, which belongs to pool. */
     json_object *(*make_request)(runner_call_t *call, apr_pool_t *pool);
     /* Reads one event; data is an object. Calls the functions of call.h, and
-     * runner_remote_complete() or runner_remote_refuse(). */
+     * runner_remote_set_complete() or runner_remote_set_error(). */
     void (*read_event)(runner_call_t *call, json_object *data);
 } runner_format_t;
 
-/* start and wake of a provider; the provider's start passes its format. */
+/* Implement start and wake of a provider over HTTP; its start passes the
+ * format.
+ */
 void runner_remote_start(runner_call_t *call, const runner_format_t *format);
 void runner_remote_wake(runner_call_t *call);
 
-/* The answer is complete. */
-void runner_remote_complete(runner_call_t *call);
+/* The stream has ended the answer. */
+void runner_remote_set_complete(runner_call_t *call);
 
-/* The stream reports an error; status is the equivalent HTTP status. */
-void runner_remote_refuse(runner_call_t *call, int status, const char *message);
+/* The stream has an error: its equivalent HTTP status, or a constant of
+ * model_error.h, and a message, which may be NULL. */
+void runner_remote_set_error(runner_call_t *call, int status,
+                             const char *message);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to retry a model call (RFC 9110, 10.2.3). The time is an argument. */
+/* When to retry a model call (RFC 9110, 10.2.3). Time and randomness are
+ * arguments. */
 #ifndef AGENT_RUNNER_RETRY_H
 #define AGENT_RUNNER_RETRY_H
 
@@ -7,7 +8,7 @@
 
 #include <apr_time.h>
 
-/* Attempts in all, including the first. */
+/* The most attempts, including the first. */
 #define RUNNER_RETRY_ATTEMPTS 4
 /* The longest Retry-After; with a longer one the call fails. */
 #define RUNNER_RETRY_LONGEST apr_time_from_sec(60)
@@ -22,9 +23,9 @@ bool runner_retry_is_worth(int status);
 apr_interval_time_t runner_retry_after(const char *value, apr_time_t now);
 
 /*
- * The delay after an attempt, numbered from 1: retry_after, that of the server,
- * unless it is -1; else 0.5 s doubled with each attempt up to 8 s, minus a
- * random part of at most a quarter. random may be any number.
+ * The delay after an attempt, numbered from 1: the server's retry_after unless
+ * that is -1; else 0.5 s, doubled with each attempt up to 8 s, minus a random
+ * part of at most a quarter. random may be any number.
  */
 apr_interval_time_t runner_retry_delay(int attempt,
                                        apr_interval_time_t retry_after,

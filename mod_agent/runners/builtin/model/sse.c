@@ -23,10 +23,10 @@ void runner_sse_init(runner_sse_t *sse,
 /* An empty line completes the event, if there is one. */
 static apr_status_t end_event(runner_sse_t *sse)
 {
-    bool goes_on = true;
+    bool may_continue = true;
 
     if (sse->has_data) {
-        goes_on = sse->on_event(
+        may_continue = sse->on_event(
             sse->baton,
             agent_buffer_length(&sse->name) > 0 ? agent_buffer_text(&sse->name)
                                                 : "message",
@@ -35,7 +35,7 @@ static apr_status_t end_event(runner_sse_t *sse)
     agent_buffer_clear(&sse->name);
     agent_buffer_clear(&sse->data);
     sse->has_data = false;
-    return goes_on ? APR_SUCCESS : APR_EGENERAL;
+    return may_continue ? APR_SUCCESS : APR_EGENERAL;
 }
 
 static apr_status_t add_data(runner_sse_t *sse, const char *value,

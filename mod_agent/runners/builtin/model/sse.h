@@ -13,7 +13,7 @@
 
 #include "core/buffer.h"
 
-/* The longest line and the longest data of one event. */
+/* The longest line and the longest data of one event, in bytes. */
 #define RUNNER_SSE_MAX ((size_t)1024 * 1024)
 
 typedef struct runner_sse_t {
@@ -23,7 +23,7 @@ typedef struct runner_sse_t {
     agent_buffer_t name;
     agent_buffer_t data;
     bool has_data;
-    /* The last byte was a CR: an LF after it belongs to the same line end. */
+    /* The last byte was a CR: an LF after it ends the same line. */
     bool was_cr;
     /* The first line, which may begin with a byte order mark, is over. */
     bool is_past_first;
@@ -34,7 +34,7 @@ typedef struct runner_sse_t {
     void *baton;
 } runner_sse_t;
 
-/* Makes a parser; its buffers live as long as pool. */
+/* Initialises a parser, whose buffers are in pool. */
 void runner_sse_init(runner_sse_t *sse,
                      bool (*on_event)(void *baton, const char *name,
                                       const char *data, size_t length),

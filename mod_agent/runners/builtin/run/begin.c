@@ -11,8 +11,8 @@
 #include "runners/builtin/message/reducer.h"
 #include "stream.h"
 
-/* A line repeats the input a few levels deep, and is limited itself
- * (AGENT_SCAN_DEPTH). */
+/* Lines nest the input a few levels deeper, and have at most AGENT_SCAN_DEPTH
+ * levels. */
 #define INPUT_DEPTH_MAX 110
 /* 2^53: exact in every JSON reader. */
 #define STEP_MAX INT64_C(9007199254740992)
@@ -62,9 +62,9 @@ static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
         run->pool);
 }
 
-/* is_again: an earlier attempt has saved the first of the two checkpoints. */
+/* is_saved: an earlier attempt has saved the first of the two checkpoints. */
 static apr_status_t apply_input(runner_run_t *run, json_object *input,
-                                bool is_again, runner_problem_t **problem)
+                                bool is_saved, runner_problem_t **problem)
 {
     json_object *merged = NULL;
     apr_status_t rv = merge_messages(&merged, run, input, problem);
@@ -73,7 +73,7 @@ static apr_status_t apply_input(runner_run_t *run, json_object *input,
         return rv;
     }
     run->next = RUNNER_NODE_START;
-    if (!is_again) {
+    if (!is_saved) {
         runner_checkpoint_save(
             run, "input",
             runner_value_wrap("__start__", runner_value_share(input)));
@@ -98,8 +98,7 @@ static json_object *read_update(json_object *command, apr_pool_t *pool)
     for (size_t i = 0; i < json_object_array_length(given); i++) {
         json_object *pair = json_object_array_get_idx(given, i);
 
-        if (json_object_is_type(pair, json_type_array)
-            && json_object_array_length(pair) == 2) {
+        if (runner_value_count(pair) == 2) {
             runner_value_add(
                 update, runner_value_item_text(pair, 0),
                 runner_value_share(json_object_array_get_idx(pair, 1)));
@@ -115,8 +114,7 @@ static apr_status_t read_goto(runner_node_t *node, json_object *given,
 {
     const char *name;
 
-    if (json_object_is_type(given, json_type_array)
-        && json_object_array_length(given) == 1) {
+    if (runner_value_count(given) == 1) {
         given = json_object_array_get_idx(given, 0);
     }
     name = json_object_is_type(given, json_type_string)
@@ -191,8 +189,7 @@ static runner_node_t guess_last(runner_run_t *run)
 static apr_status_t read_next(runner_run_t *run, json_object *next,
                               runner_problem_t **problem)
 {
-    if (!json_object_is_type(next, json_type_array)
-        || json_object_array_length(next) == 0) {
+    if (runner_value_count(next) == 0) {
         return APR_SUCCESS;
     }
     run->next = runner_node_find(runner_value_item_text(next, 0));
@@ -221,11 +218,10 @@ static apr_status_t load_checkpoint(runner_run_t *run, json_object *checkpoint,
 }
 
 /*
- * Whether a client continues the thread, as opposed to the supervisor
- * restarting this run after its runner was lost or drained. A client that
- * continues passes the breakpoint, a restarted run stops at it. When the writer
- * of the checkpoint is unknown, a run that was never restarted counts as a
- * client's.
+ * Whether a client continues the thread, and passes the breakpoint. When the
+ * supervisor restarts this run after its runner was lost or drained, the run
+ * stops at the breakpoint. When the writer of the checkpoint is unknown, only a
+ * first attempt counts as a client's.
  */
 static bool is_client_resuming(const runner_run_t *run, json_object *checkpoint)
 {
@@ -235,8 +231,9 @@ static bool is_client_resuming(const runner_run_t *run, json_object *checkpoint)
                           : run->attempt <= 1 && run->epoch <= 1;
 }
 
-/* Whether a cancel cut the answer short (RUNNER_ANSWER_CUT). */
-static bool is_cut_answer(json_object *message)
+/* Whether a message is the partial answer of a cancelled run
+ * (RUNNER_ANSWER_CANCELLED). */
+static bool is_cancelled_answer(json_object *message)
 {
     json_object *metadata = agent_json_get(message, "response_metadata");
 
@@ -244,15 +241,16 @@ static bool is_cut_answer(json_object *message)
         && json_object_get_boolean(agent_json_get(metadata, "interrupted"));
 }
 
-/* A drain of the server interrupted this run in an answer, and the run was
- * restarted: removes the partial answer, the model is called again. */
-static void remove_cut_answer(runner_run_t *run)
+/* When a drain of the server has interrupted this run during an answer, removes
+ * the partial answer: the restarted run calls the model again. */
+static void remove_cancelled_answer(runner_run_t *run)
 {
     json_object *messages = agent_json_get(run->values, "messages");
     size_t count = json_object_array_length(messages);
 
     if (run->next == RUNNER_NODE_NONE && count > 0
-        && is_cut_answer(json_object_array_get_idx(messages, count - 1))) {
+        && is_cancelled_answer(
+            json_object_array_get_idx(messages, count - 1))) {
         json_object_array_del_idx(messages, count - 1, 1);
         run->next = RUNNER_NODE_AGENT;
     }
@@ -271,7 +269,7 @@ static apr_status_t continue_run(runner_run_t *run, json_object *checkpoint,
     }
     run->is_resuming = is_client_resuming(run, checkpoint);
     if (!run->is_resuming) {
-        remove_cut_answer(run);
+        remove_cancelled_answer(run);
     }
     run->last = guess_last(run);
     if (command != NULL) {

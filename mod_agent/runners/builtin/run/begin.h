@@ -7,8 +7,8 @@
 
 /*
  * Loads the thread's state, applies the run's input or command, and sends the
- * checkpoints of that; afterwards run->next is the first node. On APR_EGENERAL
- * nothing was sent.
+ * checkpoints of that; afterwards run->next is the first node. APR_EGENERAL:
+ * *problem is set and nothing was sent.
  */
 apr_status_t runner_begin_state(runner_run_t *run, runner_problem_t **problem);
 

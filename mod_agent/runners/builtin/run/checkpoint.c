@@ -172,7 +172,7 @@ void runner_checkpoint_save(runner_run_t *run, const char *source,
     send_checkpoint(run, metadata);
     if (run->has_overflown) {
         /* No event may name a checkpoint that was not sent. */
-        runner_emit_finish(run);
+        runner_emit_clear(run);
         return;
     }
     if (strcmp(source, "loop") == 0) {
@@ -186,5 +186,5 @@ void runner_checkpoint_save(runner_run_t *run, const char *source,
         runner_emit_debug(run, "checkpoint",
                           describe_checkpoint(run, metadata));
     }
-    runner_emit_finish(run);
+    runner_emit_clear(run);
 }

@@ -112,7 +112,7 @@ size_t runner_emit_state(runner_run_t *run)
     return length;
 }
 
-void runner_emit_finish(runner_run_t *run)
+void runner_emit_clear(runner_run_t *run)
 {
     apr_pool_clear(run->scratch);
 }

@@ -5,17 +5,19 @@
 
 #include "state.h"
 
-/* Begins a line `event`; the caller adds the data and ends it. */
+/* Begins a line `event`; the caller adds the data and calls runner_emit_end().
+ */
 void runner_emit_begin_event(runner_run_t *run, const char *name);
 
-/* Ends a line that is sent even when the run is cancelled; one that is too long
- * is dropped, and the run has overflown. */
+/* Ends a line that is sent even when the run is cancelled. A line that is too
+ * long is dropped, and sets run->has_overflown. */
 void runner_emit_end(runner_run_t *run);
 
 /* Writes an event; takes the reference of data. */
 void runner_emit_event(runner_run_t *run, const char *name, json_object *data);
 
-/* Writes the event error, also of a cancelled run; takes the reference. */
+/* Writes the event error, even when the run is cancelled; takes the reference.
+ */
 void runner_emit_error(runner_run_t *run, json_object *error);
 
 /* Writes an event of stream mode debug; takes the reference of payload. */
@@ -29,7 +31,7 @@ void runner_emit_values(runner_run_t *run);
  * bytes added. */
 size_t runner_emit_state(runner_run_t *run);
 
-/* Frees the objects from which the last lines were made. */
-void runner_emit_finish(runner_run_t *run);
+/* Frees the objects of the lines written since the last call. */
+void runner_emit_clear(runner_run_t *run);
 
 #endif

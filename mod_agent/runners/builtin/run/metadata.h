@@ -15,18 +15,21 @@
 /* Whether the run's metadata and tags are within RUNNER_METADATA_MAX. */
 bool runner_metadata_is_short(const runner_run_t *run);
 
-/* The client's metadata with the ids of the run. */
+/* The client's metadata and the ids of the run. */
 json_object *runner_metadata_run(runner_run_t *run);
 
-/* The same with the node that executes; with that and the model it calls. */
+/* The same and the node. */
 json_object *runner_metadata_node(runner_run_t *run, runner_node_t node);
+/* The same and the model of the graph. */
 json_object *runner_metadata_model(runner_run_t *run, runner_node_t node);
 
-/* LangGraph's path and triggers of a node. */
+/* A node's path in LangGraph's form: ["__pregel_pull", node]. */
 json_object *runner_metadata_path(runner_node_t node);
+/* A node's triggers in LangGraph's form: ["branch:to:node"]. */
 json_object *runner_metadata_triggers(runner_node_t node, apr_pool_t *pool);
 
-/* The id of the task of a node after the run's last checkpoint. */
+/* The id of a node's task after the run's last checkpoint: the same for the
+ * same checkpoint and node. */
 void runner_metadata_task_id(const runner_run_t *run, runner_node_t node,
                              char out[AGENT_UUID_SIZE]);
 

@@ -12,7 +12,7 @@ void runner_output_init(runner_output_t *output, runner_wire_t *wire,
     output->epoch = epoch;
     output->sent = 0;
     output->requested = 0;
-    output->is_cut = false;
+    output->is_cancelled = false;
     output->has_dropped = false;
     agent_buffer_init(&output->backlog, pool);
     agent_buffer_init(&output->lines, pool);
@@ -32,19 +32,20 @@ bool runner_output_is_blocked(const runner_output_t *output, size_t text_size)
 
 static void move_to_backlog(runner_output_t *output, runner_line_t line)
 {
-    runner_wire_move(output->wire, &output->backlog);
+    runner_wire_move_last(output->wire, &output->backlog);
     agent_buffer_append(&output->lines, (const char *)&line, sizeof(line));
     output->wire->backlog += line.length;
 }
 
 void runner_output_add(runner_output_t *output, bool is_optional)
 {
-    size_t length = runner_wire_last(output->wire);
+    size_t length = runner_wire_last_length(output->wire);
     bool has_credit = length <= RUNNER_LINE_LONG
         && !runner_output_has_backlog(output)
         && output->sent + length <= RUNNER_CREDIT_MAX;
 
-    if (output->is_cut && is_optional && (!has_credit || output->has_dropped)) {
+    if (output->is_cancelled && is_optional
+        && (!has_credit || output->has_dropped)) {
         runner_wire_drop(output->wire);
         output->has_dropped = true;
     }
@@ -66,13 +67,13 @@ static const runner_line_t *get_line(const runner_output_t *output, size_t i)
     return (const runner_line_t *)agent_buffer_text(&output->lines) + i;
 }
 
-/* Empties both buffers and adds the lines again that are kept. */
-void runner_output_cut(runner_output_t *output)
+/* Copies the lines that are kept to new buffers. */
+void runner_output_cancel(runner_output_t *output)
 {
     runner_output_t old = *output;
     size_t start = 0;
 
-    output->is_cut = true;
+    output->is_cancelled = true;
     agent_buffer_init(&output->backlog, old.backlog.parent);
     agent_buffer_init(&output->lines, old.lines.parent);
     for (size_t i = 0; i < count_lines(&old); i++) {
@@ -123,7 +124,7 @@ void runner_output_request(runner_output_t *output)
     runner_wire_end(output->wire);
 }
 
-/* Whether a line is sent with the lines before it, of that length. */
+/* Whether a line of that length is sent after `before` bytes of the backlog. */
 static bool is_granted(const runner_output_t *output, size_t before,
                        size_t length)
 {
@@ -140,7 +141,7 @@ void runner_output_grant(runner_output_t *output)
            && is_granted(output, end, get_line(output, count)->length)) {
         end += get_line(output, count++)->length;
     }
-    runner_wire_put(output->wire, agent_buffer_text(&output->backlog), end);
+    runner_wire_append(output->wire, agent_buffer_text(&output->backlog), end);
     agent_buffer_consume(&output->backlog, end);
     agent_buffer_consume(&output->lines, count * sizeof(runner_line_t));
     output->wire->backlog -= end;

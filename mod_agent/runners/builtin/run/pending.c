@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting text that is not in a state yet. */
+/* Which runs may receive more text, and which may begin nodes. */
 #include "pending.h"
 
 #include "core/clock.h"
@@ -9,7 +9,7 @@ static void set_receiver(runner_pending_t *pending, const size_t *bytes,
 {
     pending->receiver = bytes;
     pending->received_at = now;
-    pending->is_wanted = false;
+    pending->is_contended = false;
 }
 
 void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
@@ -18,8 +18,8 @@ void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
     if (value > *bytes && pending->receiver == bytes) {
         pending->received_at = now;
     }
-    if (value > *bytes && pending->second == bytes) {
-        pending->stepped_at = now;
+    if (value > *bytes && pending->second_stepper == bytes) {
+        pending->second_stepped_at = now;
     }
     pending->bytes = pending->bytes - *bytes + value;
     *bytes = value;
@@ -37,7 +37,8 @@ bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
                               apr_time_t now)
 {
     if (*bytes <= RUNNER_PENDING_SMALL
-        || (pending->bytes < pending->bytes_max && !pending->is_memory_short)) {
+        || (pending->bytes < pending->bytes_max
+            && !pending->limits_receiving)) {
         return false;
     }
     if (pending->receiver == NULL
@@ -45,32 +46,33 @@ bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
             && may_replace_receiver(pending))) {
         set_receiver(pending, bytes, now);
     }
-    pending->is_wanted = pending->is_wanted || pending->receiver != bytes;
+    pending->is_contended = pending->is_contended || pending->receiver != bytes;
     return pending->receiver != bytes;
 }
 
 static bool may_replace_second(const runner_pending_t *pending, apr_time_t now)
 {
-    return pending->second == NULL
-        || now - pending->stepped_at >= RUNNER_PENDING_IDLE;
+    return pending->second_stepper == NULL
+        || now - pending->second_stepped_at >= RUNNER_PENDING_IDLE;
 }
 
 bool runner_pending_may_step(runner_pending_t *pending, const size_t *bytes,
                              apr_time_t now)
 {
-    if (!pending->is_memory_scarce) {
+    if (!pending->limits_steps) {
         return true;
     }
-    if (pending->stepper == NULL) {
-        pending->stepper = bytes;
+    if (pending->first_stepper == NULL) {
+        pending->first_stepper = bytes;
     }
-    if (pending->stepper == bytes) {
+    if (pending->first_stepper == bytes) {
         return true;
     }
     if (pending->nodes_free > 0
-        && (pending->second == bytes || may_replace_second(pending, now))) {
-        pending->second = bytes;
-        pending->stepped_at = now;
+        && (pending->second_stepper == bytes
+            || may_replace_second(pending, now))) {
+        pending->second_stepper = bytes;
+        pending->second_stepped_at = now;
         return true;
     }
     pending->is_step_refused = true;
@@ -89,31 +91,52 @@ void runner_pending_end_node(runner_pending_t *pending)
     pending->nodes_free++;
 }
 
-bool runner_pending_set_room(runner_pending_t *pending, size_t bytes)
+/* Sets nodes_free from the memory that nodes may take; true when a run that was
+ * refused a step may begin a node now. */
+static bool set_room(runner_pending_t *pending, size_t bytes)
 {
-    bool was_full = pending->was_full;
+    bool had_no_room = pending->had_no_room;
 
     pending->nodes_free = (int)(bytes / RUNNER_PENDING_NODE) - pending->nodes;
-    pending->was_full = pending->nodes_free <= 0;
-    return was_full && !pending->was_full && pending->is_step_refused;
+    pending->had_no_room = pending->nodes_free <= 0;
+    return had_no_room && !pending->had_no_room && pending->is_step_refused;
 }
 
-bool runner_pending_end(runner_pending_t *pending, const size_t *bytes)
+bool runner_pending_set_memory(runner_pending_t *pending, size_t used,
+                               size_t memory_max)
 {
-    bool was_first = pending->stepper == bytes;
-    bool was_second = pending->second == bytes;
+    size_t step_max = memory_max + memory_max / 4;
+    size_t node_max = memory_max + memory_max / 4 * 3;
+    bool limited_steps = pending->limits_steps;
+    bool has_room = set_room(pending, used < node_max ? node_max - used : 0);
 
-    pending->stepper = was_first ? NULL : pending->stepper;
-    pending->second = was_second ? NULL : pending->second;
+    pending->limits_receiving = used >= memory_max;
+    pending->limits_steps = used >= step_max;
+    if (!limited_steps || pending->limits_steps) {
+        return has_room;
+    }
+    pending->first_stepper = NULL;
+    pending->second_stepper = NULL;
+    pending->is_step_refused = false;
+    return true;
+}
+
+bool runner_pending_end_run(runner_pending_t *pending, const size_t *bytes)
+{
+    bool was_first = pending->first_stepper == bytes;
+    bool was_second = pending->second_stepper == bytes;
+
+    pending->first_stepper = was_first ? NULL : pending->first_stepper;
+    pending->second_stepper = was_second ? NULL : pending->second_stepper;
     return was_first || was_second;
 }
 
-static apr_time_t replace_second_at(const runner_pending_t *pending,
-                                    apr_time_t now)
+static apr_time_t get_second_replaceable_at(const runner_pending_t *pending,
+                                            apr_time_t now)
 {
-    apr_time_t due = pending->stepped_at + RUNNER_PENDING_IDLE;
+    apr_time_t due = pending->second_stepped_at + RUNNER_PENDING_IDLE;
 
-    return pending->is_step_refused && pending->second != NULL
+    return pending->is_step_refused && pending->second_stepper != NULL
             && pending->nodes_free > 0 && now < due
         ? due
         : AGENT_CLOCK_NEVER;
@@ -123,9 +146,9 @@ apr_time_t runner_pending_wake_at(const runner_pending_t *pending,
                                   apr_time_t now)
 {
     apr_time_t due = pending->received_at + RUNNER_PENDING_IDLE;
-    apr_time_t second_at = replace_second_at(pending, now);
+    apr_time_t second_at = get_second_replaceable_at(pending, now);
 
-    due = pending->is_wanted && may_replace_receiver(pending) && now < due
+    due = pending->is_contended && may_replace_receiver(pending) && now < due
         ? due
         : AGENT_CLOCK_NEVER;
     return due < second_at ? due : second_at;

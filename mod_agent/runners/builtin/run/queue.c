@@ -10,7 +10,7 @@
 
 #include "core/raw.h"
 
-static size_t find_memory(void)
+static size_t get_memory_limit(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
 
@@ -21,7 +21,7 @@ static size_t find_memory(void)
 
 void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool)
 {
-    size_t memory = find_memory();
+    size_t memory = get_memory_limit();
 
     queue->pool = pool;
     queue->count = 0;

@@ -3,10 +3,10 @@
  * `start` lines that wait for memory. A run keeps the JSON tree of its state,
  * up to 30 times the text, until it ends. All runs and the queued lines
  * together take at most half of the process's memory limit (AgentRunnerMemory);
- * the other half is for the run that executes a step. Queued lines alone take
- * at most a quarter: the runner then stops reading. The supervisor sends less
- * than that (AGENT_START_RUNNER_BYTES), since a runner that does not read
- * cannot answer a ping.
+ * the other half is for the run that executes a step. When queued lines alone
+ * take a quarter, the runner stops reading. The supervisor sends at most an
+ * eighth (AGENT_START_MEMORY_PART), since a runner that does not read cannot
+ * answer a ping.
  */
 #ifndef AGENT_RUNNER_QUEUE_H
 #define AGENT_RUNNER_QUEUE_H
@@ -26,8 +26,7 @@
 
 typedef struct runner_queue_entry_t {
     APR_RING_ENTRY(runner_queue_entry_t) link;
-    /* The pool of this entry; the caller of runner_queue_remove() destroys it.
-     */
+    /* The pool of this entry. */
     apr_pool_t *pool;
     /* The line; text[length] is NUL. */
     char *text;
@@ -45,8 +44,9 @@ typedef struct runner_queue_t {
     apr_pool_t *pool;
     runner_queue_ring_t entries;
     int count;
-    /* Length of all lines together, and its limit. */
+    /* The length of all lines together. */
     size_t bytes;
+    /* The length at which no more lines are read. */
     size_t bytes_max;
     /* The most that runs and queued lines may take together. */
     size_t memory_max;
@@ -57,7 +57,7 @@ void runner_queue_init(runner_queue_t *queue, apr_pool_t *pool);
 /* Whether the queued lines have reached their limit: no line may be read. */
 bool runner_queue_is_full(const runner_queue_t *queue);
 
-/* Whether a run of that weight may begin while the other runs take so many
+/* Whether a run of that weight may begin while the other runs take `used`
  * bytes. */
 bool runner_queue_admits(const runner_queue_t *queue, size_t used,
                          runner_weight_t weight);
@@ -66,7 +66,8 @@ bool runner_queue_admits(const runner_queue_t *queue, size_t used,
 void runner_queue_add(runner_queue_t *queue, const char *text, size_t length,
                       runner_weight_t weight);
 
-/* The first entry that may begin now; NULL when there is none. */
+/* The first entry that may begin while the runs take `used` bytes; NULL when
+ * there is none. */
 runner_queue_entry_t *runner_queue_find(const runner_queue_t *queue,
                                         size_t used);
 
@@ -74,7 +75,7 @@ runner_queue_entry_t *runner_queue_find(const runner_queue_t *queue,
 runner_queue_entry_t *runner_queue_find_run(const runner_queue_t *queue,
                                             const char *run_id, int64_t epoch);
 
-/* Removes an entry; its pool belongs to the caller afterwards. */
+/* Removes an entry; the caller must destroy its pool. */
 void runner_queue_remove(runner_queue_t *queue, runner_queue_entry_t *entry);
 
 #endif

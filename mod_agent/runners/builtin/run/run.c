@@ -19,7 +19,7 @@
 #include "stream.h"
 #include "weight.h"
 
-#define INTERRUPTED "interrupted"
+#define SUCCESS "success"
 /* How often a paused answer that is not a transfer tries to continue. */
 #define PAUSE_CHECK apr_time_from_msec(10)
 
@@ -119,7 +119,7 @@ static void wake_run(void *baton)
     wait_for(baton, 0);
 }
 
-/* A node adds to the state. A run of a small state never waits. */
+/* A node adds to the state. A run with a small state never waits. */
 static bool waits_for_memory(const runner_run_t *run)
 {
     return run->phase == RUNNER_PHASE_NEXT && run->next != RUNNER_NODE_NONE
@@ -163,6 +163,12 @@ static void stream_custom(void *baton, json_object *data)
     runner_stream_custom(baton, data);
 }
 
+static void stream_progress(void *baton, const runner_job_t *job,
+                            json_object *data)
+{
+    runner_stream_progress(baton, job, data);
+}
+
 static void stream_job(void *baton, const runner_job_t *job)
 {
     count_pending(baton);
@@ -203,7 +209,7 @@ static void finish_agent(runner_run_t *run)
         fail_node(run, RUNNER_NODE_AGENT, run->call->problem);
         return;
     }
-    message = runner_answer_message(&run->call->answer, RUNNER_ANSWER_WHOLE);
+    message = runner_answer_message(&run->call->answer, RUNNER_ANSWER_COMPLETE);
     has_calls = !is_list_empty(message, "tool_calls")
         || !is_list_empty(message, "invalid_tool_calls");
     commit_node(run, RUNNER_NODE_AGENT, runner_value_list_of(message),
@@ -249,7 +255,7 @@ static void start_tools(runner_run_t *run)
     jobs->thread_id = run->thread_id;
     jobs->on_end = wake_run;
     jobs->on_change = stream_job;
-    jobs->on_custom = stream_custom;
+    jobs->on_progress = stream_progress;
     jobs->is_full = is_full;
     jobs->is_paused = is_paused;
     jobs->baton = run;
@@ -262,7 +268,7 @@ static void start_tools(runner_run_t *run)
 
 static void advance_tools(runner_run_t *run)
 {
-    if (run->jobs->waiting > 0) {
+    if (run->jobs->unfinished > 0) {
         wait_for(run, AGENT_CLOCK_NEVER);
         return;
     }
@@ -331,11 +337,12 @@ static bool is_at_breakpoint(const runner_run_t *run)
 static void choose_next(runner_run_t *run)
 {
     if (is_at_breakpoint(run)) {
+        /* The thread is interrupted: its last checkpoint has a next node. */
         runner_stream_interrupt(run);
-        end_run(run, INTERRUPTED, NULL);
+        end_run(run, SUCCESS, NULL);
     }
     else if (run->next == RUNNER_NODE_NONE) {
-        end_run(run, "success", NULL);
+        end_run(run, SUCCESS, NULL);
     }
     else if (run->steps_left <= 0) {
         fail_steps(run);
@@ -357,7 +364,7 @@ static void fail_metadata(runner_run_t *run)
     fail_run(run, problem);
 }
 
-/* The input and the previous state are part of the state now. */
+/* The state has the input and the values of `start` now. */
 static void free_start(runner_run_t *run)
 {
     json_object_object_del(run->start, "input");
@@ -365,7 +372,7 @@ static void free_start(runner_run_t *run)
     json_object_object_del(run->start, "values");
 }
 
-static void begin(runner_run_t *run)
+static void begin_run(runner_run_t *run)
 {
     runner_problem_t *problem = NULL;
 
@@ -388,7 +395,7 @@ static void advance_phase(runner_run_t *run)
 {
     switch (run->phase) {
     case RUNNER_PHASE_BEGIN:
-        begin(run);
+        begin_run(run);
         break;
     case RUNNER_PHASE_NEXT:
         choose_next(run);
@@ -424,12 +431,12 @@ static void keep_partial_answer(runner_run_t *run)
         return;
     }
     commit_node(run, RUNNER_NODE_AGENT,
-                runner_value_list_of(
-                    runner_answer_message(&call->answer, RUNNER_ANSWER_CUT)),
+                runner_value_list_of(runner_answer_message(
+                    &call->answer, RUNNER_ANSWER_CANCELLED)),
                 RUNNER_NODE_NONE);
 }
 
-/* Saves the answers of the tools that are done: a run that continues calls only
+/* Saves the results of the tools that are done: a run that continues calls only
  * the others. */
 static void keep_finished_jobs(runner_run_t *run)
 {
@@ -441,15 +448,16 @@ static void keep_finished_jobs(runner_run_t *run)
         return;
     }
     commit_node(run, RUNNER_NODE_TOOLS, messages,
-                run->jobs->waiting > 0 ? RUNNER_NODE_TOOLS : RUNNER_NODE_AGENT);
+                run->jobs->unfinished > 0 ? RUNNER_NODE_TOOLS
+                                          : RUNNER_NODE_AGENT);
 }
 
 void runner_run_cancel(runner_run_t *run)
 {
-    runner_output_cut(&run->output);
+    runner_output_cancel(&run->output);
     if (run->phase == RUNNER_PHASE_BEGIN) {
         /* The client's input stays in the state. */
-        begin(run);
+        begin_run(run);
     }
     if (run->phase == RUNNER_PHASE_AGENT) {
         keep_partial_answer(run);
@@ -458,6 +466,6 @@ void runner_run_cancel(runner_run_t *run)
         keep_finished_jobs(run);
     }
     if (run->phase != RUNNER_PHASE_OVER) {
-        end_run(run, INTERRUPTED, NULL);
+        end_run(run, "interrupted", NULL);
     }
 }

@@ -11,12 +11,13 @@
 /* Executes the next step if it is due; sets wake_at. */
 void runner_run_advance(runner_run_t *run);
 
-/* Whether the run must wait for credit, or for the backlogs of others. */
+/* Whether the run must wait for credit, for the backlogs of other runs, or for
+ * memory. */
 bool runner_run_is_blocked(const runner_run_t *run);
 
 /* Stops the run at once: saves its partial results as a checkpoint and ends it
- * with status interrupted. Of its output without credit the checkpoints, the
- * events values and error and the end remain. */
+ * with status interrupted. Drops the events for which it has not requested
+ * credit, except values and error. */
 void runner_run_cancel(runner_run_t *run);
 
 #endif

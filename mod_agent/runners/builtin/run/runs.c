@@ -27,7 +27,7 @@ size_t runner_runs_weigh(const runner_run_t *run)
         + run->pending_size;
 }
 
-size_t runner_runs_measure(const runner_run_ring_t *runs)
+size_t runner_runs_weigh_all(const runner_run_ring_t *runs)
 {
     runner_run_t *run;
     size_t bytes = 0;

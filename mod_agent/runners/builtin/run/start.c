@@ -22,6 +22,7 @@ static const mode_word_t mode_words[] = {
     {"debug", RUNNER_MODE_DEBUG},
     {"custom", RUNNER_MODE_CUSTOM},
     {"events", RUNNER_MODE_EVENTS},
+    {"tools", RUNNER_MODE_TOOLS},
 };
 
 static unsigned find_mode(const char *name)
@@ -38,10 +39,8 @@ static unsigned read_modes(json_object *list)
 {
     unsigned modes = 0;
 
-    if (json_object_is_type(list, json_type_array)) {
-        for (size_t i = 0; i < json_object_array_length(list); i++) {
-            modes |= find_mode(runner_value_item_text(list, i));
-        }
+    for (size_t i = 0; i < runner_value_count(list); i++) {
+        modes |= find_mode(runner_value_item_text(list, i));
     }
     return modes;
 }
@@ -55,14 +54,11 @@ static unsigned read_breakpoints(json_object *given)
     if (json_object_is_type(given, json_type_string)) {
         return (1U << RUNNER_NODE_AGENT) | (1U << RUNNER_NODE_TOOLS);
     }
-    if (json_object_is_type(given, json_type_array)) {
-        for (size_t i = 0; i < json_object_array_length(given); i++) {
-            runner_node_t node = runner_node_find(
-                runner_value_item_text(given, i));
+    for (size_t i = 0; i < runner_value_count(given); i++) {
+        runner_node_t node = runner_node_find(runner_value_item_text(given, i));
 
-            if (node == RUNNER_NODE_AGENT || node == RUNNER_NODE_TOOLS) {
-                bits |= 1U << node;
-            }
+        if (node == RUNNER_NODE_AGENT || node == RUNNER_NODE_TOOLS) {
+            bits |= 1U << node;
         }
     }
     return bits;

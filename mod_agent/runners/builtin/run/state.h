@@ -35,18 +35,19 @@ enum {
     RUNNER_MODE_CHECKPOINTS = 32,
     RUNNER_MODE_DEBUG = 64,
     RUNNER_MODE_CUSTOM = 128,
-    RUNNER_MODE_EVENTS = 256
+    RUNNER_MODE_EVENTS = 256,
+    RUNNER_MODE_TOOLS = 512
 };
 
 typedef struct runner_run_t runner_run_t;
 struct runner_run_t {
     APR_RING_ENTRY(runner_run_t) link;
     apr_pool_t *pool;
-    /* Of the node that executes; destroyed when the node is done. Whether that
-     * is one of pending->nodes. */
+    /* The pool of the node that executes; destroyed when the node is done. */
     apr_pool_t *node_pool;
+    /* The node is counted in pending->nodes. */
     bool is_node_counted;
-    /* Of the lines of one event; cleared by runner_emit_finish(). */
+    /* The objects of the lines of one event; cleared by runner_emit_clear(). */
     apr_pool_t *scratch;
     runner_output_t output;
     /* Shared by all runs. */
@@ -74,34 +75,40 @@ struct runner_run_t {
     char checkpoint_id[AGENT_UUID_SIZE];
     char parent_id[AGENT_UUID_SIZE];
     int64_t step;
+    /* The number of nodes that the run may still execute. */
     int64_t steps_left;
+    /* The next node; while a node executes, that node. */
     runner_node_t next;
     /* The node that wrote the last checkpoint, as far as it is known. */
     runner_node_t last;
     /* A client continues after a breakpoint, which is not applied again. */
     bool is_resuming;
-    /* Bytes of memory (weight.h): of the state, before its first checkpoint the
-     * most that it may take; of the state as the tree that the next run builds;
-     * of the start line. Length of the state's text at the last estimate, 0
-     * before. */
+
+    /* The memory of the state in bytes (weight.h); before the first checkpoint
+     * the most that it may take. */
     size_t weight;
+    /* The same for the tree that the next run of the thread builds. */
     size_t tree_weight;
+    /* The memory of the tree of the start line. */
     size_t start_weight;
+    /* The length of the state's text when it was last weighed; 0 before. */
     size_t weighed_size;
-    /* Bytes of text: of the state, before the first checkpoint of the start
-     * line; of the executing node's replies and answer. */
+    /* Bytes of the state's text; before the first checkpoint an estimate. */
     size_t text_size;
+    /* Bytes of the answer or the replies of the node that executes. */
     size_t pending_size;
-    /* A line is longer than the protocol allows, or the state than its limit.
-     */
+    /* A line is longer than the protocol allows, or the state larger than its
+     * limits. */
     bool has_overflown;
 
-    /* Of the node that executes. */
+    /* The members below are of the node that executes. */
     char task_id[AGENT_UUID_SIZE];
     runner_call_t *call;
     runner_jobs_t *jobs;
-    /* The metadata of streamed messages; size of the last messages/partial. */
+    /* The metadata of streamed messages; belongs to node_pool. */
     json_object *message_metadata;
+    /* The size of the answer at the last messages/partial, plus one; 0 before.
+     */
     size_t partial_size;
     /* The model's input, kept for mode events; belongs to node_pool. */
     json_object *model_input;

@@ -21,14 +21,14 @@ void runner_stream_begin(runner_run_t *run)
 {
     if (run->modes & RUNNER_MODE_EVENTS) {
         runner_trace_run_start(run);
-        runner_emit_finish(run);
+        runner_emit_clear(run);
     }
 }
 
 void runner_stream_values(runner_run_t *run)
 {
     runner_emit_values(run);
-    runner_emit_finish(run);
+    runner_emit_clear(run);
 }
 
 static json_object *describe_task(runner_run_t *run, runner_node_t node)
@@ -62,7 +62,7 @@ void runner_stream_task(runner_run_t *run, runner_node_t node)
     if (run->modes & RUNNER_MODE_DEBUG) {
         runner_emit_debug(run, "task", describe_task(run, node));
     }
-    runner_emit_finish(run);
+    runner_emit_clear(run);
 }
 
 static json_object *wrap_messages(json_object *messages)
@@ -100,7 +100,7 @@ static void send_tuple(runner_run_t *run, json_object *message)
     runner_emit_event(run, "messages", tuple);
 }
 
-/* The model's message was streamed before; the others are sent whole. */
+/* The model's message has been streamed already; other messages have not. */
 static void send_messages(runner_run_t *run, json_object *messages)
 {
     for (size_t i = 0; i < json_object_array_length(messages); i++) {
@@ -155,14 +155,14 @@ void runner_stream_task_result(runner_run_t *run, runner_node_t node,
         runner_emit_debug(run, "task_result",
                           describe_result(run, node, messages, error));
     }
-    runner_emit_finish(run);
+    runner_emit_clear(run);
 }
 
 void runner_stream_call(runner_run_t *run)
 {
     if (run->modes & RUNNER_MODE_EVENTS) {
         runner_trace_model_start(run);
-        runner_emit_finish(run);
+        runner_emit_clear(run);
     }
 }
 
@@ -184,7 +184,7 @@ static void send_partial(runner_run_t *run)
     run->partial_size = answer->size + 1;
     runner_emit_event(run, "messages/partial",
                       runner_value_list_of(runner_answer_message(
-                          answer, RUNNER_ANSWER_RUNNING)));
+                          answer, RUNNER_ANSWER_PREVIEW)));
 }
 
 void runner_stream_delta(runner_run_t *run, const runner_delta_t *delta)
@@ -199,31 +199,64 @@ void runner_stream_delta(runner_run_t *run, const runner_delta_t *delta)
         runner_trace_model_chunk(run,
                                  runner_chunk_make(&run->call->answer, delta));
     }
-    runner_emit_finish(run);
+    runner_emit_clear(run);
+}
+
+/* Takes the reference of value. */
+static void send_tool(runner_run_t *run, const runner_job_t *job,
+                      const char *event, const char *key, json_object *value)
+{
+    json_object *data = json_object_new_object();
+
+    runner_value_add_text(data, "event", event);
+    runner_value_add_text(data, "toolCallId", job->call_id);
+    runner_value_add_text(data, "name", job->name);
+    runner_value_add(data, key, value);
+    runner_emit_event(run, "tools", data);
+}
+
+static void send_tool_change(runner_run_t *run, const runner_job_t *job)
+{
+    if (!job->is_done) {
+        send_tool(run, job, "on_tool_start", "input",
+                  runner_value_share(job->args));
+    }
+    else if (job->has_failed) {
+        send_tool(run, job, "on_tool_error", "error",
+                  runner_value_share(agent_json_get(job->message, "content")));
+    }
+    else {
+        send_tool(run, job, "on_tool_end", "output",
+                  runner_value_share(job->message));
+    }
 }
 
 void runner_stream_job(runner_run_t *run, const runner_job_t *job)
 {
     if (run->modes & RUNNER_MODE_EVENTS) {
         runner_trace_tool(run, job);
-        runner_emit_finish(run);
     }
+    if (run->modes & RUNNER_MODE_TOOLS) {
+        send_tool_change(run, job);
+    }
+    runner_emit_clear(run);
+}
+
+void runner_stream_progress(runner_run_t *run, const runner_job_t *job,
+                            json_object *data)
+{
+    if (run->modes & RUNNER_MODE_TOOLS) {
+        send_tool(run, job, "on_tool_event", "data", runner_value_share(data));
+    }
+    runner_stream_custom(run, data);
 }
 
 void runner_stream_custom(runner_run_t *run, json_object *data)
 {
     if (run->modes & RUNNER_MODE_CUSTOM) {
         runner_emit_event(run, "custom", runner_value_share(data));
-        runner_emit_finish(run);
     }
-}
-
-/* The graph has reached its end or a breakpoint. */
-static void trace_end(runner_run_t *run)
-{
-    if (run->modes & RUNNER_MODE_EVENTS) {
-        runner_trace_run_end(run);
-    }
+    runner_emit_clear(run);
 }
 
 void runner_stream_interrupt(runner_run_t *run)
@@ -239,8 +272,7 @@ void runner_stream_interrupt(runner_run_t *run)
         runner_value_add(values, "__interrupt__", runner_value_list());
         runner_emit_event(run, "values", values);
     }
-    trace_end(run);
-    runner_emit_finish(run);
+    runner_emit_clear(run);
 }
 
 void runner_stream_end(runner_run_t *run, const char *status,
@@ -248,8 +280,8 @@ void runner_stream_end(runner_run_t *run, const char *status,
 {
     json_object *error = NULL;
 
-    if (strcmp(status, "success") == 0) {
-        trace_end(run);
+    if (strcmp(status, "success") == 0 && (run->modes & RUNNER_MODE_EVENTS)) {
+        runner_trace_run_end(run);
     }
     if (problem != NULL) {
         error = json_object_new_object();
@@ -264,5 +296,5 @@ void runner_stream_end(runner_run_t *run, const char *status,
                       run->run_id, run->epoch, status);
     runner_wire_add_json(run->output.wire, error);
     runner_emit_end(run);
-    runner_emit_finish(run);
+    runner_emit_clear(run);
 }

@@ -17,8 +17,8 @@ void runner_stream_values(runner_run_t *run);
 /* A node begins: sets the run's task_id and the metadata of its messages. */
 void runner_stream_task(runner_run_t *run, runner_node_t node);
 
-/* A node is done: its messages are complete, and are its update. messages is an
- * array, or NULL when the node failed with error. */
+/* A node is done: messages, an array, is its update; NULL when the node failed
+ * with error. */
 void runner_stream_task_result(runner_run_t *run, runner_node_t node,
                                json_object *messages, const char *error);
 
@@ -28,8 +28,12 @@ void runner_stream_call(runner_run_t *run);
 /* The model produced a piece of its answer. */
 void runner_stream_delta(runner_run_t *run, const runner_delta_t *delta);
 
-/* A tool is called, or has answered (job->is_done). */
+/* A tool is called, or is done (job->is_done). */
 void runner_stream_job(runner_run_t *run, const runner_job_t *job);
+
+/* A tool reports progress: also an event of mode custom. data is borrowed. */
+void runner_stream_progress(runner_run_t *run, const runner_job_t *job,
+                            json_object *data);
 
 /* An event of mode custom; data is borrowed. */
 void runner_stream_custom(runner_run_t *run, json_object *data);

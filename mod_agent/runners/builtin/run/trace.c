@@ -21,20 +21,20 @@ typedef struct subject_t {
     json_object *metadata;
 } subject_t;
 
-static subject_t make_graph(runner_run_t *run)
+static subject_t get_graph(runner_run_t *run)
 {
     return (subject_t){run->graph->name, run->run_id, 0,
                        runner_metadata_run(run)};
 }
 
-static subject_t make_node(runner_run_t *run, runner_node_t node)
+static subject_t get_node(runner_run_t *run, runner_node_t node)
 {
     return (subject_t){runner_node_name(node), run->task_id, 1,
                        runner_metadata_node(run, node)};
 }
 
 /* The id of a model call is that of its message. */
-static subject_t make_model(runner_run_t *run)
+static subject_t get_model(runner_run_t *run)
 {
     return (subject_t){run->graph->model.provider->name,
                        run->call->answer.message_id, 2,
@@ -70,11 +70,9 @@ static json_object *describe_tags(const runner_run_t *run, int depth)
     else if (depth == 2) {
         json_object_array_add(tags, runner_value_text("seq:step:1"));
     }
-    if (json_object_is_type(given, json_type_array)) {
-        for (size_t i = 0; i < json_object_array_length(given); i++) {
-            json_object_array_add(
-                tags, runner_value_share(json_object_array_get_idx(given, i)));
-        }
+    for (size_t i = 0; i < runner_value_count(given); i++) {
+        json_object_array_add(
+            tags, runner_value_share(json_object_array_get_idx(given, i)));
     }
     return tags;
 }
@@ -103,19 +101,19 @@ void runner_trace_run_start(runner_run_t *run)
     json_object *input = command ? command
                                  : agent_json_get(run->start, "input");
 
-    send_trace(run, "on_chain_start", make_graph(run),
+    send_trace(run, "on_chain_start", get_graph(run),
                runner_value_wrap("input", runner_value_share(input)));
 }
 
 void runner_trace_run_end(runner_run_t *run)
 {
-    send_trace(run, "on_chain_end", make_graph(run),
+    send_trace(run, "on_chain_end", get_graph(run),
                runner_value_wrap("output", runner_value_share(run->values)));
 }
 
 void runner_trace_node_start(runner_run_t *run, runner_node_t node)
 {
-    send_trace(run, "on_chain_start", make_node(run, node),
+    send_trace(run, "on_chain_start", get_node(run, node),
                runner_value_wrap("input", runner_value_share(run->values)));
 }
 
@@ -129,10 +127,10 @@ void runner_trace_node_end(runner_run_t *run, runner_node_t node,
 {
     json_object *data = runner_value_wrap("output", wrap_messages(messages));
 
-    send_trace(run, "on_chain_stream", make_node(run, node),
+    send_trace(run, "on_chain_stream", get_node(run, node),
                runner_value_wrap("chunk", wrap_messages(messages)));
     runner_value_add(data, "input", runner_value_share(run->values));
-    send_trace(run, "on_chain_end", make_node(run, node), data);
+    send_trace(run, "on_chain_end", get_node(run, node), data);
 }
 
 /* The model's input: a list of conversations, here of one. */
@@ -159,13 +157,13 @@ void runner_trace_model_start(runner_run_t *run)
     run->model_input = agent_json_own(describe_conversation(run),
                                       run->node_pool);
     send_trace(
-        run, "on_chat_model_start", make_model(run),
+        run, "on_chat_model_start", get_model(run),
         runner_value_wrap("input", runner_value_share(run->model_input)));
 }
 
 void runner_trace_model_chunk(runner_run_t *run, json_object *chunk)
 {
-    send_trace(run, "on_chat_model_stream", make_model(run),
+    send_trace(run, "on_chat_model_stream", get_model(run),
                runner_value_wrap("chunk", chunk));
 }
 
@@ -176,7 +174,7 @@ void runner_trace_model_end(runner_run_t *run, json_object *message)
 
     runner_trace_model_chunk(run, runner_chunk_last(message));
     runner_value_add(data, "input", runner_value_share(run->model_input));
-    send_trace(run, "on_chat_model_end", make_model(run), data);
+    send_trace(run, "on_chat_model_end", get_model(run), data);
 }
 
 void runner_trace_tool(runner_run_t *run, const runner_job_t *job)

@@ -65,12 +65,10 @@ static size_t sum_excess(json_object *list, const char *key)
 {
     size_t bytes = 0;
 
-    if (json_object_is_type(list, json_type_array)) {
-        for (size_t i = 0; i < json_object_array_length(list); i++) {
-            json_object *item = json_object_array_get_idx(list, i);
+    for (size_t i = 0; i < runner_value_count(list); i++) {
+        json_object *item = json_object_array_get_idx(list, i);
 
-            bytes += runner_raw_excess(agent_json_get(item, key));
-        }
+        bytes += runner_raw_excess(agent_json_get(item, key));
     }
     return bytes;
 }

@@ -15,22 +15,23 @@
 /* A run of at most this weight never waits for memory. */
 #define RUNNER_WEIGHT_SMALL ((size_t)1024 * 1024)
 
-/* The bytes of memory that messages take less than the tree of their text: the
- * arguments of their calls may be raw (base/raw.h). Linear in the messages. */
+/* The bytes by which the tree of the messages' text is larger than the messages
+ * in memory, where the arguments of calls may be raw (base/raw.h). Takes time
+ * linear in the messages. */
 size_t runner_weight_excess(json_object *messages);
 
-/* In bytes. */
+/* The weight of a start line, in bytes. */
 typedef struct runner_weight_t {
-    /* The tree of the start line. */
+    /* The memory of the tree of the line. */
     size_t line;
-    /* The most that the state takes once the input is applied. */
+    /* The most memory that the state takes once the input is applied. */
     size_t begun;
-    /* The most text that the state has once the input is applied. */
+    /* The most text that the state has then. */
     size_t text;
 } runner_weight_t;
 
-/* Estimates the weight of a line; false when it is not JSON, and the weight is
- * 0. Scans a small line once, a large one twice. */
+/* Estimates the weight of a line. False when it is not JSON: line and begun
+ * are 0 then. Scans a small line once, a large one twice. */
 bool runner_weight_estimate(runner_weight_t *weight, const char *text,
                             size_t length);
 

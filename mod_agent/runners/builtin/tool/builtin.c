@@ -32,7 +32,7 @@ static void run_calculator(runner_job_t *job)
 
     if (expression == NULL) {
         runner_job_finish(job, true,
-                          "The argument \"expression\" must be a text.");
+                          "The argument \"expression\" must be a string.");
         return;
     }
     if (strlen(expression) > EXPRESSION_MAX) {

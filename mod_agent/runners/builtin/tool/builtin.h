@@ -14,7 +14,7 @@ typedef struct runner_builtin_t {
     void (*run)(runner_job_t *job);
 } runner_builtin_t;
 
-/* Sets description, schema and builtin of the tool by its name; false when
+/* Sets description, schema and builtin of a tool whose name is set; false when
  * there is no built-in tool of that name. */
 bool runner_builtin_read(runner_tool_t *tool, apr_pool_t *pool);
 

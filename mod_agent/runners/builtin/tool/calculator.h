@@ -7,10 +7,10 @@
 #include <apr_pools.h>
 
 /*
- * Evaluates an expression of decimal numbers, + - * / % ^ and parentheses. ^
- * takes whole exponents, binds tightest and is right-associative; then the
- * sign; then * / % (% of whole numbers); then + -. *result, in pool, is the
- * number, or the error on APR_EGENERAL.
+ * Evaluates an expression of decimal numbers, + - * / % ^ and parentheses. The
+ * power ^ binds tightest, is right-associative and takes whole exponents. A
+ * sign binds looser; % takes whole numbers. *result, in pool, is the number, or
+ * the error on APR_EGENERAL.
  */
 apr_status_t runner_calculator_run(const char **result, const char *expression,
                                    apr_pool_t *pool);

@@ -38,7 +38,8 @@ static const char *describe_excess(const runner_job_t *job)
                         (int)RUNNER_TOOL_REPLIES_MAX);
 }
 
-/* A reply in lines becomes output of the run while it arrives. */
+/* A reply with progress becomes output of the run while it arrives, and is not
+ * read while that is blocked. */
 static bool is_full(void *baton)
 {
     const runner_job_t *job = baton;
@@ -136,7 +137,7 @@ static void end_reply(void *baton, const runner_reply_t *reply)
     apr_pool_t *scratch;
 
     job->artifact = describe_reply(reply, jobs->pool);
-    /* The message has a copy of the text: each reply is kept once. */
+    /* In a scratch pool, since the message has a copy of the text. */
     apr_pool_create(&scratch, jobs->pool);
     finish_reply(job, reply, scratch);
     apr_pool_destroy(scratch);
@@ -163,15 +164,6 @@ static bool append_encoded(agent_buffer_t *query, const char *text)
     return fits;
 }
 
-/* A string without its quotes, any other value as JSON. */
-static const char *read_value(const agent_member_t *member, apr_pool_t *pool)
-{
-    agent_raw_t value = {member->value, member->value_length};
-    const char *text = agent_raw_string(value, pool);
-
-    return text != NULL ? text : apr_pstrmemdup(pool, value.text, value.length);
-}
-
 /* Appends the arguments to the query of the URL. In one buffer: curl_url_set()
  * copies the whole query for each parameter that it appends. */
 static bool append_arguments(agent_buffer_t *query, json_object *arguments,
@@ -181,12 +173,14 @@ static bool append_arguments(agent_buffer_t *query, json_object *arguments,
     agent_member_t member;
 
     while (agent_member_next(&member, &at)) {
+        agent_raw_t value = {member.value, member.value_length};
+
         agent_buffer_append(query, "&", agent_buffer_length(query) > 0 ? 1 : 0);
         if (!append_encoded(query, agent_member_key(&member, scratch))) {
             return false;
         }
         agent_buffer_append(query, "=", 1);
-        if (!append_encoded(query, read_value(&member, scratch))) {
+        if (!append_encoded(query, runner_raw_print(value, scratch))) {
             return false;
         }
     }
@@ -237,8 +231,8 @@ static void init_request(runner_request_t *request, runner_job_t *job)
 {
     memset(request, 0, sizeof(*request));
     request->run = job->jobs->transfers;
-    /* Of the configured URL: one with arguments may not be parsed, and would be
-     * a name of its own. */
+    /* The host of the configured URL: a client's arguments must not add a host
+     * to the schedule. */
     request->host = runner_host_read(job->tool->url, job->jobs->pool);
     request->method = job->tool->method;
     request->url = job->tool->url;

@@ -10,7 +10,7 @@
 #include "job.h"
 
 /* Starts the call. The job may be done on return; otherwise jobs->on_reply is
- * called after it is. */
+ * called once it is done. */
 void runner_http_tool_start(runner_job_t *job);
 
 #endif

@@ -9,11 +9,12 @@
 void runner_job_finish(runner_job_t *job, bool is_error, const char *content)
 {
     job->is_done = true;
+    job->has_failed = is_error;
     job->jobs->active--;
-    job->jobs->waiting--;
+    job->jobs->unfinished--;
     job->message = agent_json_own(
-        runner_message_tool(job->call_id, job->name, content,
-                            runner_value_share(job->artifact), is_error),
+        runner_message_new_tool(job->call_id, job->name, content,
+                                runner_value_share(job->artifact), is_error),
         job->jobs->pool);
     if (job->is_called) {
         job->jobs->on_change(job->jobs->baton, job);

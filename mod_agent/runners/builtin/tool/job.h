@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One call of a tool. A call that fails has an answer with status "error",
- * which the model reads; it never fails the run.
+ * One call of a tool. A call that fails has a result with status "error", which
+ * the model reads; it never fails the run.
  */
 #ifndef AGENT_RUNNER_JOB_H
 #define AGENT_RUNNER_JOB_H
@@ -12,9 +12,9 @@
 #include "runners/builtin/graph.h"
 #include "runners/builtin/http.h"
 
-/* The longest reply of a tool over HTTP; of all calls of one message together.
- */
-#define RUNNER_TOOL_REPLY_MAX   ((size_t)1024 * 1024)
+/* The longest reply of a tool over HTTP, in bytes. */
+#define RUNNER_TOOL_REPLY_MAX ((size_t)1024 * 1024)
+/* The most bytes of the replies to all calls of a message. */
 #define RUNNER_TOOL_REPLIES_MAX ((size_t)4 * 1024 * 1024)
 
 typedef struct runner_job_t {
@@ -28,24 +28,29 @@ typedef struct runner_job_t {
     /* The tool exists and has been called. */
     bool is_called;
     bool is_done;
+    /* The answer is an error. */
+    bool has_failed;
     /* The reply, or all replies together, exceeded the limit above. */
     bool has_excess;
-    /* The answer, once it is done; belongs to the pool. */
+    /* The result, once the job is done; belongs to the pool of jobs. */
     json_object *message;
-    /* Belongs to the pool; NULL when there is none. */
+    /* Belongs to the pool of jobs; NULL when there is none. */
     json_object *artifact;
     const runner_tool_t *tool;
     runner_transfer_t *transfer;
     agent_buffer_t reply;
     size_t reply_size;
-    /* Of a reply in lines (progress.h): bytes already searched for a newline;
-     * the last result; the first malformed line. */
+    /* The rest is for a reply with progress (progress.h). Bytes of the reply
+     * that were searched for a newline. */
     size_t searched;
+    /* The last result; NULL when there is none. */
     const char *result;
+    /* The first malformed line; NULL when there is none. */
     const char *bad_line;
 } runner_job_t;
 
-/* The calls of one AI message. Those that are not done end with the pool. */
+/* The calls of one AI message. Destroying the pool cancels those that are not
+ * done. */
 typedef struct runner_jobs_t {
     apr_pool_t *pool;
     const runner_graph_t *graph;
@@ -53,24 +58,27 @@ typedef struct runner_jobs_t {
     runner_schedule_run_t *transfers;
     const char *run_id;
     const char *thread_id;
-    /* runner_job_t *, in the order of the model. */
+    /* runner_job_t *, in the order of the message. */
     apr_array_header_t *list;
-    /* Jobs that have been started; of these, jobs that are not done; all jobs
-     * that are not done. */
+    /* The number of jobs that were started. */
     int started;
+    /* The number of jobs that were started and are not done. */
     int active;
-    int waiting;
+    /* The number of jobs that are not done, started or not. */
+    int unfinished;
     /* Bytes of all replies so far. */
     size_t replies_size;
-    /* Bytes of them that the answers keep. */
+    /* Bytes of replies and results in memory. */
     size_t kept_size;
-    /* A tool is called, or has answered (job->is_done). */
+    /* A tool is called, or is done (job->is_done). */
     void (*on_change)(void *baton, const runner_job_t *job);
     /* A tool reports progress; data is borrowed. */
-    void (*on_custom)(void *baton, json_object *data);
+    void (*on_progress)(void *baton, const runner_job_t *job,
+                        json_object *data);
     /* True while the run's output is blocked: no progress is read. */
     bool (*is_full)(void *baton);
-    /* True while other replies have taken the memory: no reply is read. */
+    /* True while the replies of other runs take the memory: no reply is read.
+     */
     bool (*is_paused)(void *baton);
     /* The last job is done, and it was not done in runner_jobs_start(). */
     void (*on_end)(void *baton);

@@ -18,19 +18,6 @@
 /* The most bytes of malformed arguments that the model is shown. */
 #define EXCERPT_MAX 400
 
-static const char *list_tools(const runner_graph_t *graph, apr_pool_t *pool)
-{
-    const char *names = "";
-
-    /* Bounded: the tools of the configuration. */
-    for (int i = 0; i < graph->tools->nelts; i++) {
-        names = apr_pstrcat(
-            pool, names, i == 0 ? "" : ", ",
-            APR_ARRAY_IDX(graph->tools, i, runner_tool_t *)->name, NULL);
-    }
-    return *names ? names : "none";
-}
-
 static void refuse_args(runner_job_t *job)
 {
     runner_job_finish(
@@ -44,11 +31,12 @@ static void refuse_args(runner_job_t *job)
 static void refuse_name(runner_job_t *job)
 {
     apr_pool_t *pool = job->jobs->pool;
+    const char *names = runner_graph_list_tools(job->jobs->graph, pool);
 
-    runner_job_finish(
-        job, true,
-        apr_pstrcat(pool, "There is no tool ", job->name, ". The tools are: ",
-                    list_tools(job->jobs->graph, pool), ".", NULL));
+    runner_job_finish(job, true,
+                      apr_pstrcat(pool, "There is no tool ", job->name,
+                                  ". The tools are: ", *names ? names : "none",
+                                  ".", NULL));
 }
 
 static void call_tool(runner_job_t *job)
@@ -77,9 +65,9 @@ static void start_job(runner_job_t *job)
     }
 }
 
-/* The last message that is not a tool's answer; NULL when it is not an AI
- * message. *answers is the index of the message after it. */
-static json_object *find_caller(json_object *messages, size_t *answers)
+/* The last message that is not a tool message; NULL when it is not an AI
+ * message. *results is the index after it. */
+static json_object *find_caller(json_object *messages, size_t *results)
 {
     size_t i = json_object_array_length(messages);
 
@@ -87,7 +75,7 @@ static json_object *find_caller(json_object *messages, size_t *answers)
         json_object *message = json_object_array_get_idx(messages, i - 1);
 
         if (!runner_message_is(message, "tool")) {
-            *answers = i;
+            *results = i;
             return runner_message_is(message, "ai") ? message : NULL;
         }
         i--;
@@ -95,7 +83,7 @@ static json_object *find_caller(json_object *messages, size_t *answers)
     return NULL;
 }
 
-/* The ids of the calls that the messages from that index on answer. */
+/* The ids of the calls whose results are the messages from that index on. */
 static apr_hash_t *find_answered(json_object *messages, size_t from,
                                  apr_pool_t *pool)
 {
@@ -110,17 +98,10 @@ static apr_hash_t *find_answered(json_object *messages, size_t from,
     return answered;
 }
 
-static size_t count_calls(json_object *calls)
-{
-    return json_object_is_type(calls, json_type_array)
-        ? json_object_array_length(calls)
-        : 0;
-}
-
 static void add_jobs(runner_jobs_t *jobs, json_object *calls,
                      apr_hash_t *answered)
 {
-    for (size_t i = 0; i < count_calls(calls); i++) {
+    for (size_t i = 0; i < runner_value_count(calls); i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         const char *id = agent_json_string(call, "id", "");
         json_object *args = agent_json_get(call, "args");
@@ -155,33 +136,33 @@ static void start_waiting(runner_jobs_t *jobs)
 static void take_reply(runner_jobs_t *jobs)
 {
     start_waiting(jobs);
-    if (jobs->waiting == 0) {
+    if (jobs->unfinished == 0) {
         jobs->on_end(jobs->baton);
     }
 }
 
-/* A client may have written the message: the limit of answers is checked again.
- */
+/* A client may have written the message, so the limit of answer.h is checked
+ * here as well. */
 static apr_status_t check_count(json_object *caller, runner_problem_t **problem,
                                 apr_pool_t *pool)
 {
-    size_t count = count_calls(agent_json_get(caller, "tool_calls"))
-        + count_calls(agent_json_get(caller, "invalid_tool_calls"));
+    size_t count = runner_value_count(agent_json_get(caller, "tool_calls"))
+        + runner_value_count(agent_json_get(caller, "invalid_tool_calls"));
 
     if (count <= RUNNER_ANSWER_CALLS_MAX) {
         return APR_SUCCESS;
     }
     return runner_problem_set(problem, pool, "ToolCallLimitExceededError",
-                              "The last message asks for %" APR_SIZE_T_FMT
-                              " calls of tools; one message may have %d.",
+                              "The last message has %" APR_SIZE_T_FMT
+                              " tool calls; a message may have %d.",
                               count, RUNNER_ANSWER_CALLS_MAX);
 }
 
 apr_status_t runner_jobs_start(runner_jobs_t *jobs, json_object *messages,
                                runner_problem_t **problem)
 {
-    size_t answers = 0;
-    json_object *caller = find_caller(messages, &answers);
+    size_t results = 0;
+    json_object *caller = find_caller(messages, &results);
     apr_hash_t *answered;
 
     jobs->on_reply = take_reply;
@@ -192,10 +173,10 @@ apr_status_t runner_jobs_start(runner_jobs_t *jobs, json_object *messages,
     if (check_count(caller, problem, jobs->pool) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    answered = find_answered(messages, answers, jobs->pool);
+    answered = find_answered(messages, results, jobs->pool);
     add_jobs(jobs, agent_json_get(caller, "tool_calls"), answered);
     add_jobs(jobs, agent_json_get(caller, "invalid_tool_calls"), answered);
-    jobs->waiting = jobs->list->nelts;
+    jobs->unfinished = jobs->list->nelts;
     start_waiting(jobs);
     return APR_SUCCESS;
 }

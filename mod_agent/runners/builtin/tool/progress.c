@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading replies in lines. */
+/* Reading the lines of replies with progress. */
 #include "progress.h"
 
 #include <string.h>
@@ -25,15 +25,6 @@ bool runner_progress_is_type(const char *content_type)
             || apr_isspace(content_type[length]));
 }
 
-/* A string is the text itself, anything else is JSON. */
-static const char *print_result(agent_raw_t result, apr_pool_t *pool)
-{
-    const char *text = agent_raw_string(result, pool);
-
-    return text != NULL ? text
-                        : apr_pstrmemdup(pool, result.text, result.length);
-}
-
 static bool is_blank(const char *line, size_t length)
 {
     while (length > 0 && apr_isspace(*line)) {
@@ -53,11 +44,12 @@ static void read_line(runner_job_t *job, const char *text, size_t length,
     bool is_custom = agent_raw_kind(custom) > AGENT_RAW_NULL;
 
     if (is_custom) {
-        job->jobs->on_custom(job->jobs->baton,
-                             agent_json_own(runner_raw_value(custom), scratch));
+        job->jobs->on_progress(
+            job->jobs->baton, job,
+            agent_json_own(runner_raw_value(custom), scratch));
     }
     if (agent_raw_kind(result) != AGENT_RAW_NONE) {
-        job->result = print_result(result, pool);
+        job->result = runner_raw_print(result, pool);
         job->jobs->kept_size += strlen(job->result);
     }
     else if (!is_custom && job->bad_line == NULL) {
@@ -80,7 +72,8 @@ static void take_line(runner_job_t *job, const char *text, size_t length)
     apr_pool_destroy(scratch);
 }
 
-/* Linear in the reply, whatever its pieces: each byte is searched once. */
+/* Takes time linear in the reply for pieces of any size: each byte is searched
+ * once. */
 void runner_progress_take(runner_job_t *job)
 {
     const char *bytes = agent_buffer_text(&job->reply);
@@ -116,7 +109,7 @@ void runner_progress_finish(runner_job_t *job)
     else if (job->result == NULL) {
         runner_job_finish(job, true,
                           apr_pstrcat(pool, "The tool ", job->name,
-                                      " ended its answer without a result.",
+                                      " ended its reply without a result.",
                                       NULL));
     }
     else {

@@ -9,10 +9,11 @@
 
 #include "job.h"
 
-/* Whether a reply of this type, which may be NULL, is such lines. */
+/* Whether a content type, which may be NULL, is that of replies with progress.
+ */
 bool runner_progress_is_type(const char *content_type);
 
-/* Reads and removes the complete lines of the reply so far. */
+/* Reads the complete lines of the reply so far and removes them. */
 void runner_progress_take(runner_job_t *job);
 
 /* The reply has ended: reads the last line and finishes the job. */

@@ -13,9 +13,9 @@ our $URL = 'https://hooks.example.com/x?y=1';
 
 sub at { my ($self, $time) = @_; return $self->session->query("set agent.now = '$time'") }
 
-sub cancel { my ($self, @arguments) = @_; return $self->session->call('cancel_run', $self->account, @arguments) }
+sub cancel { my ($self, @arguments) = @_; return $self->session->call('cancel_run', $self->deployment, @arguments) }
 
-sub hooked_run {
+sub run_with_webhook {
     my ($self, $thread, %more) = @_;
     return $self->run($thread, request => { input => { a => 1 }, webhook => $URL }, %more);
 }
@@ -24,7 +24,7 @@ sub hooked_run {
 sub ended_run {
     my ($self) = @_;
     my $thread = $self->thread;
-    my $run = $self->hooked_run($thread);
+    my $run = $self->run_with_webhook($thread);
     $self->cancel($thread, $run, 'interrupt');
     return $run;
 }
@@ -46,16 +46,16 @@ sub only_row {
     return { %{ $rows[0] }, body => AgentSQL::decode($rows[0]{body}) };
 }
 
-# A claimed webhook is [account, run, attempt, url, body].
+# A claimed webhook is [deployment, run, attempt, url, body].
 sub claim_webhooks {
     my ($self, $by, %with) = @_;
     return $self->session->query(sprintf 'select * from agent.claim_webhooks(%d, %d, %d, %d, 30) order by run_id',
-        $by, $with{limit} // 50, $with{room} // 100, $with{max_bytes} // 1_000_000);
+        $by, $with{limit} // 50, $with{free} // 100, $with{max_bytes} // 1_000_000);
 }
 
 sub result {
     my ($delivery, $outcome, %more) = @_;
-    return { a => $delivery->[0], r => $delivery->[1], n => $delivery->[2] + 0, o => $outcome,
+    return { d => $delivery->[0], r => $delivery->[1], n => $delivery->[2] + 0, o => $outcome,
         t => 'status 500', s => undef, %more };
 }
 

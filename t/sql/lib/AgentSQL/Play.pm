@@ -9,11 +9,11 @@ use AgentSQL;
 
 sub new {
     my ($class, $session, %options) = @_;
-    return bless { session => $session, account => $AgentSQL::ACCOUNT, %options }, $class;
+    return bless { session => $session, deployment => $AgentSQL::DEPLOYMENT, %options }, $class;
 }
 
 sub session { return $_[0]{session} }
-sub account { return $_[0]{account} }
+sub deployment { return $_[0]{deployment} }
 
 # ---- client ----
 
@@ -21,7 +21,7 @@ sub thread {
     my ($self, %request) = @_;
     my $id = AgentSQL::uuid();
     my ($code, $body) = $self->{session}->call(
-        'create_thread', $self->{account}, $id, 'raise', AgentSQL::encode(\%request));
+        'create_thread', $self->{deployment}, $id, 'raise', AgentSQL::encode(\%request));
     die "create_thread: $code" if $code ne 'ok';
     return $id;
 }
@@ -32,7 +32,7 @@ sub try_run {
     my $run = $with{run} || AgentSQL::uuid();
     my $request = defined $with{request} ? $with{request} : {};
     my ($code, $body) = $self->{session}->call(
-        'create_run', $self->{account}, $thread, $run,
+        'create_run', $self->{deployment}, $thread, $run,
         $with{assistant} || $AgentSQL::ASSISTANT,
         exists $with{graph} ? $with{graph} : 'agent', $with{graphs} || ['agent'],
         $with{strategy} || 'enqueue', $with{user}, $with{key}, $with{hash},
@@ -52,7 +52,7 @@ sub try_stateless {
     my ($self, %with) = @_;
     my ($thread, $run) = map { AgentSQL::uuid() } 1, 2;
     my ($code, $body) = $self->{session}->call(
-        'create_stateless_run', $self->{account}, $thread, $run,
+        'create_stateless_run', $self->{deployment}, $thread, $run,
         $with{assistant} || $AgentSQL::ASSISTANT,
         exists $with{graph} ? $with{graph} : 'agent', ['agent'],
         $with{user}, $with{key}, $with{hash},
@@ -75,16 +75,16 @@ sub try_batch {
     push @threads, AgentSQL::uuid() and push @runs, AgentSQL::uuid() for @requests;
     my @assistants = map { $_->{assistant_id} || $AgentSQL::ASSISTANT } @requests;
     my ($code, $body) = $self->{session}->call(
-        'create_stateless_runs', $self->{account}, \@threads, \@runs, \@assistants,
+        'create_stateless_runs', $self->{deployment}, \@threads, \@runs, \@assistants,
         [ map { $_ eq $AgentSQL::ASSISTANT ? 'agent' : '' } @assistants ], ['agent'], 'u1',
         AgentSQL::encode(\@requests), undef);
     return ($code, $body, \@runs, \@threads);
 }
 
-# Calls a function of the API with the account first: (code, body), the body decoded when it is JSON.
+# Calls a function of the API with the deployment first: (code, body), the body decoded when it is JSON.
 sub api {
     my ($self, $name, @arguments) = @_;
-    my ($code, $body) = $self->{session}->call($name, $self->{account}, @arguments);
+    my ($code, $body) = $self->{session}->call($name, $self->{deployment}, @arguments);
     $body = AgentSQL::decode($body) if $code eq 'ok' && $body =~ /^[\[{"]/;
     return ($code, $body);
 }
@@ -116,14 +116,14 @@ sub messages {
 
 sub join {
     my ($self, $thread, $run) = @_;
-    return $self->{session}->call('join_run', $self->{account}, $thread, $run);
+    return $self->{session}->call('join_run', $self->{deployment}, $thread, $run);
 }
 
 sub events {
     my ($self, $thread, $run, $after) = @_;
     return $self->{session}->query(sprintf(
         "select seq, event, data from agent.read_events('%s', '%s', '%s', %d, 1000) where event is not null",
-        $self->{account}, $thread, $run, defined $after ? $after : -1));
+        $self->{deployment}, $thread, $run, defined $after ? $after : -1));
 }
 
 # Rows of read_events: seq, event, data, status, more.
@@ -131,7 +131,7 @@ sub poll {
     my ($self, $thread, $run, $after, %with) = @_;
     return $self->{session}->query(sprintf(
         "select * from agent.read_events('%s', '%s', '%s', %d, %d, %s)",
-        $self->{account}, $thread, $run, $after, $with{limit} || 1000,
+        $self->{deployment}, $thread, $run, $after, $with{limit} || 1000,
         AgentSQL::Session::literal($with{events})));
 }
 
@@ -141,7 +141,7 @@ sub thread_events {
     my ($run, $seq) = ($after || '0--1') =~ /^(\d+)-(-?\d+)$/;
     return $self->{session}->query(sprintf(
         "select * from agent.read_thread_events('%s', '%s', %d, %d, %d, %s)",
-        $self->{account}, $thread, $run, $seq, $with{limit} || 1000,
+        $self->{deployment}, $thread, $run, $seq, $with{limit} || 1000,
         AgentSQL::Session::literal($with{events})));
 }
 
@@ -157,17 +157,38 @@ sub queue {
 sub worker {
     my ($self, %with) = @_;
     return $self->{session}->value(sprintf(
-        "select agent.register_worker('%s', 'boot', %d, %d, 10, %d, '{agent}')",
+        "select worker_id from agent.register_worker('%s', 'boot', %d, %d, 10, %d, '{default}', '{agent}')",
         $with{node} || 'node', $with{pid} || 1, $with{pid_start} || 1, $with{lease_sec} || 20));
 }
 
-# Claimed runs as hashes.
+# Claimed runs as hashes, of this deployment or of those whose ids are given.
 sub claim {
     my ($self, $worker, %with) = @_;
+    my $deployments = CORE::join ',', @{ $with{deployments} // [ $self->{deployment} ] };
     return map { AgentSQL::decode($_->[0]) } $self->{session}->query(sprintf(
-        "select row_to_json(c) from agent.claim_runs(%d, '%s', %d, %d, %d, %d) c",
-        $worker, $with{graphs} || '{agent}', $with{limit} // 50, $with{min} || 0,
+        "select row_to_json(c) from (
+            select array_agg(d.deployment_id) as ids, array_agg(g) as graphs, array_agg(%d::bigint) as marks
+              from unnest('{%s}'::uuid[]) d (deployment_id), unnest('%s'::text[]) g) k
+         cross join lateral agent.claim_runs(%d, k.ids, k.graphs, k.marks, %d, %d, %d) c",
+        $with{min} || 0, $deployments, $with{graphs} || '{agent}', $worker, $with{limit} // 50,
         $with{max_bytes} // 1_000_000, $with{suspects} // 16));
+}
+
+# Creates a run, claims what is ready, and returns the claim of that run.
+sub leased {
+    my ($self, $worker, $thread, %with) = @_;
+    my $run = $self->run($thread, %with);
+    my ($claim) = grep { $_->{run_id} eq $run } $self->claim($worker);
+    return $claim // die "run $run cannot be claimed\n";
+}
+
+# Claims and ends all runs that are ready, with status success.
+sub finish_all {
+    my ($self, $worker) = @_;
+    while (my @claims = $self->claim($worker)) {
+        $self->save($worker, map { finish($_) } @claims);
+    }
+    return;
 }
 
 # Sends a batch; returns {run_id => [outcome, finished]}.
@@ -197,7 +218,7 @@ sub check {
 
 sub item {
     my ($claim, %more) = @_;
-    return { a => $claim->{account_id}, r => $claim->{run_id}, e => $claim->{epoch}, %more };
+    return { d => $claim->{deployment_id}, r => $claim->{run_id}, e => $claim->{epoch}, %more };
 }
 
 sub event {

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Searches httpd's configuration tree; see conftree.h. */
+#include "conftree.h"
+
+#include <strings.h>
+
+#include <httpd.h>
+#include <http_config.h>
+
+static const char *find_directive(const ap_directive_t *node, const char *name)
+{
+    const char *found = NULL;
+
+    for (; node != NULL; node = node->next) {
+        const char *args = NULL;
+
+        if (strcasecmp(node->directive, name) == 0) {
+            args = node->args;
+        }
+        /* Into <IfModule> and the like, not into virtual hosts. */
+        else if (node->first_child != NULL
+                 && strncasecmp(node->directive, "<If", 3) == 0) {
+            args = find_directive(node->first_child, name);
+        }
+        found = args != NULL ? args : found;
+    }
+    return found;
+}
+
+static bool contains(const ap_directive_t *node, const char *name,
+                     const char *args)
+{
+    for (; node != NULL; node = node->next) {
+        if ((strcasecmp(node->directive, name) == 0
+             && strcasecmp(node->args, args) == 0)
+            || contains(node->first_child, name, args)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool agent_conftree_contains(const char *name, const char *args)
+{
+    return contains(ap_conftree, name, args);
+}
+
+const char *agent_conftree_find(const char *name)
+{
+    return find_directive(ap_conftree, name);
+}

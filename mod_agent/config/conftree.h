@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directives of other modules, which do not export their values, in httpd's
+ * configuration tree. */
+#ifndef AGENT_CONFIG_CONFTREE_H
+#define AGENT_CONFIG_CONFTREE_H
+
+#include <stdbool.h>
+
+/*
+ * Returns the arguments, as written, of the last directive of that name at
+ * server level, which is the one in force; NULL if there is none. Borrowed
+ * until the next restart.
+ */
+const char *agent_conftree_find(const char *name);
+
+/* Whether a directive with exactly these arguments is in any section. */
+bool agent_conftree_contains(const char *name, const char *args);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads of a child beside the MPM's. */
+#ifndef AGENT_CORE_THREAD_H
+#define AGENT_CORE_THREAD_H
+
+#include <apr_thread_proc.h>
+
+/* Starts a thread, in pool, with all signals blocked: they are for the MPM's
+ * own threads. Errors: those of apr_thread_create(). */
+apr_status_t agent_thread_start(apr_thread_t **out, apr_thread_start_t run,
+                                void *data, apr_pool_t *pool);
+
+/* Waits for the end of the thread; no effect for NULL. */
+void agent_thread_join(apr_thread_t *thread);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ids of deployments; see deployment.h. */
+#include "deployment.h"
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <apr_thread_mutex.h>
+
+struct agent_deployments_t {
+    /* Protects the members below and their pool; never held during a
+     * statement. */
+    apr_thread_mutex_t *mutex;
+    apr_hash_t *ids;
+    apr_pool_t *pool;
+};
+
+/* The first migration creates the built-in deployment with this id. */
+#define DEFAULT_NAME "default"
+#define DEFAULT_ID   "00000000-0000-0000-0000-000000000001"
+
+static const agent_statement_t open_deployment = {
+    .name = "agent_open_deployment",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select 'ok', agent.open_deployment($1)"};
+
+apr_status_t agent_deployments_create(agent_deployments_t **out,
+                                      apr_pool_t *pool)
+{
+    agent_deployments_t *table = apr_pcalloc(pool, sizeof(*table));
+    apr_status_t rv;
+
+    /* The hash allocates when it grows: a pool that only it uses. */
+    apr_pool_create(&table->pool, pool);
+    table->ids = apr_hash_make(table->pool);
+    apr_hash_set(table->ids, DEFAULT_NAME, APR_HASH_KEY_STRING, DEFAULT_ID);
+    rv = apr_thread_mutex_create(&table->mutex, APR_THREAD_MUTEX_DEFAULT, pool);
+    *out = table;
+    return rv;
+}
+
+static const char *get_id(agent_deployments_t *table, const char *name)
+{
+    const char *id;
+
+    apr_thread_mutex_lock(table->mutex);
+    id = apr_hash_get(table->ids, name, APR_HASH_KEY_STRING);
+    apr_thread_mutex_unlock(table->mutex);
+    return id;
+}
+
+/* Returns the id in the table, which another thread may have added first. */
+static const char *add_id(agent_deployments_t *table, const char *name,
+                          const char *id)
+{
+    const char *found;
+
+    apr_thread_mutex_lock(table->mutex);
+    found = apr_hash_get(table->ids, name, APR_HASH_KEY_STRING);
+    if (found == NULL) {
+        found = apr_pstrdup(table->pool, id);
+        apr_hash_set(table->ids, name, APR_HASH_KEY_STRING, found);
+    }
+    apr_thread_mutex_unlock(table->mutex);
+    return found;
+}
+
+apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
+                                   agent_db_pool_t *db, const char *name,
+                                   agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {name};
+    const char *body;
+    apr_status_t rv;
+
+    *id = get_id(table, name);
+    if (*id != NULL) {
+        return APR_SUCCESS;
+    }
+    rv = agent_db_pool_call(&body, db, &open_deployment, params, err, pool);
+    if (rv == APR_SUCCESS) {
+        *id = add_id(table, name, body);
+    }
+    return rv;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ids of the deployments that a child serves, read from the database once
+ * each. */
+#ifndef AGENT_MODEL_DEPLOYMENT_H
+#define AGENT_MODEL_DEPLOYMENT_H
+
+#include "../db/pool.h"
+
+typedef struct agent_deployments_t agent_deployments_t;
+
+/* Makes an empty table in pool; for all threads of a child. */
+apr_status_t agent_deployments_create(agent_deployments_t **out,
+                                      apr_pool_t *pool);
+
+/*
+ * *id: the id of the deployment of that name under the built-in account, as
+ * long as the table lives. The first call for a name other than `default` asks
+ * the database, which creates a deployment that it does not have; a failure is
+ * not remembered.
+ * name is borrowed from the configuration, which bounds the table. Errors:
+ * those of agent_db_pool_query().
+ */
+apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
+                                   agent_db_pool_t *db, const char *name,
+                                   agent_error_t **err, apr_pool_t *pool);
+
+#endif

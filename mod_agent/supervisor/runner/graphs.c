@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graphs of the configuration and of runners; see graphs.h. */
+#include "graphs.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../../core/json.h"
+#include "../../core/raw.h"
+#include "../../db/query.h"
+
+/* The name of the built-in deployment. */
+#define DEFAULT_DEPLOYMENT "default"
+/* Longest description, and longest runtime of a runner. */
+#define MAX_DESCRIPTION 4096
+#define MAX_RUNTIME     4096
+
+/* The members of a report that are stored, and the types of their values. */
+typedef struct report_member_t {
+    const char *name;
+    agent_raw_kind_t kind;
+    apr_size_t max;
+} report_member_t;
+
+static const report_member_t report_members[] = {
+    {"description", AGENT_RAW_STRING, MAX_DESCRIPTION},
+    {"schemas", AGENT_RAW_OBJECT, AGENT_GRAPH_REPORT_MAX},
+    {"drawing", AGENT_RAW_OBJECT, AGENT_GRAPH_REPORT_MAX},
+    {"error", AGENT_RAW_OBJECT, AGENT_GRAPH_REPORT_MAX},
+};
+
+#define REPORT_MEMBERS (sizeof(report_members) / sizeof(*report_members))
+
+static const char *make_key(const agent_executed_graph_t *graph,
+                            apr_pool_t *pool)
+{
+    return strcmp(graph->deployment, DEFAULT_DEPLOYMENT) == 0
+        ? graph->graph_id
+        : apr_pstrcat(pool, graph->deployment, "/", graph->graph_id, NULL);
+}
+
+void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context)
+{
+    const agent_executed_graph_t *executed = context->config->executed;
+
+    table->context = context;
+    table->count = context->config->executed_count;
+    table->graphs = apr_pcalloc(
+        context->pool, (apr_size_t)table->count * sizeof(*table->graphs));
+    for (int i = 0; i < table->count; i++) {
+        agent_graph_t *graph = &table->graphs[i];
+
+        graph->name = executed[i].graph_id;
+        graph->key = make_key(&executed[i], context->pool);
+        agent_uuid_v5(graph->assistant_id, graph->name);
+        agent_buffer_init(&graph->report, context->pool);
+    }
+}
+
+int agent_graphs_find(const agent_graph_table_t *table,
+                      const char *deployment_id, const char *name)
+{
+    for (int i = 0; i < table->count; i++) {
+        const agent_graph_t *graph = &table->graphs[i];
+
+        if (strcmp(graph->name, name) == 0
+            && strcmp(graph->deployment_id, deployment_id) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int find_member(const agent_graph_table_t *table,
+                       const agent_member_t *member)
+{
+    for (int i = 0; i < table->count; i++) {
+        if (agent_member_is(member, table->graphs[i].key)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* The value of a member; NONE when it is absent or null. */
+static agent_raw_t get_value(agent_raw_t report, const char *name)
+{
+    agent_raw_t value = agent_raw_get(report, name);
+
+    return agent_raw_kind(value) == AGENT_RAW_NULL ? (agent_raw_t){NULL, 0}
+                                                   : value;
+}
+
+static const char *check_report(agent_raw_t report)
+{
+    if (agent_raw_kind(report) != AGENT_RAW_OBJECT) {
+        return "it reported a graph without an object";
+    }
+    for (apr_size_t i = 0; i < REPORT_MEMBERS; i++) {
+        const report_member_t *row = &report_members[i];
+        agent_raw_t value = get_value(report, row->name);
+
+        if (value.length > 0 && agent_raw_kind(value) != row->kind) {
+            return "it reported a graph with a member of another type";
+        }
+        if (value.length > row->max) {
+            return "it reported more than 1 MiB of a graph";
+        }
+    }
+    return report.length > AGENT_GRAPH_REPORT_MAX
+        ? "it reported more than 1 MiB of a graph"
+        : NULL;
+}
+
+/* Finds the report of each graph: reports[i].length is 0 for none. */
+static const char *read_reports(agent_raw_t *reports,
+                                const agent_graph_table_t *table,
+                                const agent_line_t *line)
+{
+    const char *at = line->graphs;
+    agent_member_t member;
+
+    if (line->runtime_length > MAX_RUNTIME) {
+        return "it reported a runtime of more than 4 KiB";
+    }
+    while (agent_member_next(&member, &at)) {
+        agent_raw_t report = {member.value, member.value_length};
+        int number = find_member(table, &member);
+        const char *wrong;
+
+        if (number < 0) {
+            return "it reported a graph that hello does not name";
+        }
+        if (reports[number].length > 0) {
+            return "it reported a graph twice";
+        }
+        wrong = check_report(report);
+        if (wrong != NULL) {
+            return wrong;
+        }
+        reports[number] = report;
+    }
+    return NULL;
+}
+
+/* ---- sets ---- */
+
+/* The set of these graphs, or one that no runner has. If all have been used,
+ * there is one: the runner that asks is one of AGENT_RUNNERS_MAX and has no
+ * set. */
+static agent_graph_set_t *find_set(agent_graph_table_t *table, const bool *has)
+{
+    apr_size_t size = (apr_size_t)table->count * sizeof(*has);
+    agent_graph_set_t *unused = table->sets;
+
+    for (int i = 0; i < table->set_count; i++) {
+        agent_graph_set_t *set = &table->sets[i];
+
+        if (memcmp(set->has, has, size) == 0) {
+            return set;
+        }
+        if (set->users == 0) {
+            unused = set;
+        }
+    }
+    if (table->set_count < AGENT_RUNNERS_MAX) {
+        unused = &table->sets[table->set_count++];
+        unused->has = apr_palloc(table->context->pool, size);
+    }
+    memcpy(unused->has, has, size);
+    unused->is_due = false;
+    unused->full_scan_at = 0;
+    return unused;
+}
+
+static agent_graph_set_t *take_set(agent_graph_table_t *table,
+                                   const agent_raw_t *reports, apr_pool_t *pool)
+{
+    bool *has = apr_pcalloc(pool, (apr_size_t)table->count * sizeof(*has));
+    agent_graph_set_t *set;
+    int count = 0;
+
+    for (int i = 0; i < table->count; i++) {
+        has[i] = reports[i].length > 0;
+        count += has[i];
+    }
+    set = find_set(table, has);
+    set->count = count;
+    set->users++;
+    return set;
+}
+
+void agent_graphs_release(agent_graph_set_t *set)
+{
+    if (set != NULL) {
+        set->users--;
+    }
+}
+
+const char *agent_graphs_print(const agent_graph_table_t *table,
+                               const agent_graph_set_t *set,
+                               agent_graph_print_t *print, apr_pool_t *pool)
+{
+    const char **values = apr_palloc(
+        pool, (apr_size_t)table->count * sizeof(*values));
+    apr_size_t count = 0;
+
+    for (int i = 0; i < table->count; i++) {
+        if (set->has[i]) {
+            values[count++] = print(&table->graphs[i], pool);
+        }
+    }
+    return agent_db_array(values, count, pool);
+}
+
+/* ---- reports ---- */
+
+/* Appends `,"name":value`. */
+static void add_member(agent_buffer_t *out, const char *name, const char *value,
+                       apr_size_t length)
+{
+    agent_buffer_print(out, ",\"%s\":", name);
+    agent_buffer_append(out, value, length);
+}
+
+/* Keeps a report until it is stored, unless it is the last one again. */
+static void keep_report(agent_graph_t *graph, agent_raw_t report,
+                        const agent_line_t *line, apr_pool_t *pool)
+{
+    unsigned char digest[APR_SHA1_DIGESTSIZE];
+    apr_sha1_ctx_t hash;
+    agent_buffer_t text;
+
+    agent_buffer_init(&text, pool);
+    agent_buffer_print(&text, "{\"assistant_id\":\"%s\",\"graph_id\":%s",
+                       graph->assistant_id,
+                       agent_json_quote(graph->name, pool));
+    for (apr_size_t i = 0; i < REPORT_MEMBERS; i++) {
+        agent_raw_t value = get_value(report, report_members[i].name);
+
+        if (value.length > 0) {
+            add_member(&text, report_members[i].name, value.text, value.length);
+        }
+    }
+    if (line->runtime != NULL) {
+        add_member(&text, "runtime", line->runtime, line->runtime_length);
+    }
+    agent_buffer_append(&text, "}", 1);
+    apr_sha1_init(&hash);
+    apr_sha1_update(&hash, agent_buffer_text(&text),
+                    (unsigned int)agent_buffer_length(&text));
+    apr_sha1_final(digest, &hash);
+    if (memcmp(digest, graph->digest, sizeof(digest)) != 0) {
+        memcpy(graph->digest, digest, sizeof(digest));
+        agent_buffer_clear(&graph->report);
+        agent_buffer_append(&graph->report, agent_buffer_text(&text),
+                            agent_buffer_length(&text));
+        graph->is_sent = false;
+    }
+}
+
+const char *agent_graphs_take(agent_graph_table_t *table,
+                              agent_graph_set_t **set, const agent_line_t *line)
+{
+    agent_raw_t *reports;
+    const char *wrong;
+    apr_pool_t *pool;
+
+    apr_pool_create(&pool, table->context->pool);
+    reports = apr_pcalloc(pool, (apr_size_t)table->count * sizeof(*reports));
+    wrong = read_reports(reports, table, line);
+    if (wrong == NULL) {
+        *set = take_set(table, reports, pool);
+        for (int i = 0; i < table->count; i++) {
+            if (reports[i].length > 0) {
+                keep_report(&table->graphs[i], reports[i], line, pool);
+            }
+        }
+    }
+    apr_pool_destroy(pool);
+    return wrong;
+}

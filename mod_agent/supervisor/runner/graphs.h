@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The graphs of the configuration: which runners execute which, and reports of
+ * runners about them that are not stored yet.
+ *
+ * Takes AGENT_GRAPH_REPORT_MAX bytes for each graph of the configuration at
+ * most, whatever runners report.
+ */
+#ifndef AGENT_SUPERVISOR_RUNNER_GRAPHS_H
+#define AGENT_SUPERVISOR_RUNNER_GRAPHS_H
+
+#include <stdbool.h>
+
+#include <apr_sha1.h>
+
+#include "../../core/buffer.h"
+#include "../../core/uuid.h"
+#include "../context.h"
+#include "protocol.h"
+
+/* The longest report about one graph. */
+#define AGENT_GRAPH_REPORT_MAX ((apr_size_t)1024 * 1024)
+
+/* A graph of the configuration. */
+typedef struct agent_graph_t {
+    /* Its key in hello: the deployment's name and a slash, unless that is the
+     * built-in one, and the graph's own. */
+    const char *key;
+    /* Borrowed from the configuration. */
+    const char *name;
+    /* Of its deployment; "" until this worker is registered. */
+    char deployment_id[AGENT_UUID_SIZE];
+    /* Of its system assistant. */
+    char assistant_id[AGENT_UUID_SIZE];
+    /* The last report: a hash of it, and its text, an element of save_graphs'
+     * array, until it is stored. */
+    unsigned char digest[APR_SHA1_DIGESTSIZE];
+    agent_buffer_t report;
+    /* The statement in flight has the report. */
+    bool is_sent;
+    /* Of statement/claim.h: the highest ready_seq that a claim returned. */
+    apr_int64_t max_ready_seq;
+} agent_graph_t;
+
+/* A set of graphs that runners reported. */
+typedef struct agent_graph_set_t {
+    /* One for each graph of the configuration, and how many are true. */
+    bool *has;
+    int count;
+    /* Runners that reported it and have not been freed. */
+    int users;
+    /* Of statement/claim.h: a claim is due; when all rows are searched next. */
+    bool is_due;
+    apr_time_t full_scan_at;
+} agent_graph_set_t;
+
+typedef struct agent_graph_table_t {
+    agent_context_t *context;
+    agent_graph_t *graphs;
+    int count;
+    /* Sets that runners have, or had: at most AGENT_RUNNERS_MAX. */
+    agent_graph_set_t sets[AGENT_RUNNERS_MAX];
+    int set_count;
+} agent_graph_table_t;
+
+/* Reads the graphs of context->config. */
+void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context);
+
+/* Returns the number of the deployment's graph of that name; -1 if there is
+ * none. */
+int agent_graphs_find(const agent_graph_table_t *table,
+                      const char *deployment_id, const char *name);
+
+/*
+ * Takes the graphs of a `ready` line. *set: those that the runner can execute;
+ * the caller releases it with agent_graphs_release(). A report that differs
+ * from the last one about its graph is kept until it is stored. Returns NULL if
+ * the line is valid, else the reason, a constant; then nothing is changed.
+ */
+const char *agent_graphs_take(agent_graph_table_t *table,
+                              agent_graph_set_t **set,
+                              const agent_line_t *line);
+
+/* set may be NULL. */
+void agent_graphs_release(agent_graph_set_t *set);
+
+/*
+ * Returns a value of each graph of a set, as an array literal of PostgreSQL, in
+ * pool. print: returns the value, in pool.
+ */
+typedef const char *agent_graph_print_t(const agent_graph_t *graph,
+                                        apr_pool_t *pool);
+const char *agent_graphs_print(const agent_graph_table_t *table,
+                               const agent_graph_set_t *set,
+                               agent_graph_print_t *print, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* save_graphs; see save_graphs.h. */
+#include "save_graphs.h"
+
+#include <string.h>
+
+#define INTERVAL apr_time_from_sec(1)
+/* Bytes of the reports in a statement, unless the first one is longer. */
+#define MAX_BYTES ((apr_size_t)4 * 1024 * 1024)
+
+static bool is_waiting(const agent_graph_t *graph)
+{
+    return agent_buffer_length(&graph->report) > 0;
+}
+
+static apr_time_t due_save(void *part)
+{
+    const agent_save_graphs_t *save = part;
+    const agent_graph_table_t *table = save->graphs;
+
+    for (int i = 0; i < table->count && agent_worker_is_live(save->worker);
+         i++) {
+        if (is_waiting(&table->graphs[i])) {
+            return save->due_at;
+        }
+    }
+    return AGENT_CLOCK_NEVER;
+}
+
+static const agent_statement_t save_graphs = {
+    .name = "agent_save_graphs",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select agent.save_graphs($1, $2)"};
+
+/* Whether the report goes into the statement, which is for one deployment. */
+static bool fits(const agent_graph_t *graph, const char *deployment_id,
+                 const agent_buffer_t *items)
+{
+    apr_size_t length = agent_buffer_length(&graph->report);
+
+    return strcmp(graph->deployment_id, deployment_id) == 0
+        && (agent_buffer_length(items) == 0
+            || agent_buffer_length(items) + length <= MAX_BYTES);
+}
+
+static void add_report(agent_buffer_t *items, agent_graph_t *graph)
+{
+    agent_buffer_append(items, agent_buffer_length(items) == 0 ? "[" : ",", 1);
+    agent_buffer_append(items, agent_buffer_text(&graph->report),
+                        agent_buffer_length(&graph->report));
+    graph->is_sent = true;
+}
+
+static apr_status_t send_save(void *part, agent_database_t *database,
+                              agent_error_t **err)
+{
+    agent_save_graphs_t *save = part;
+    const agent_graph_table_t *table = save->graphs;
+    const char *params[2] = {NULL, NULL};
+    agent_buffer_t items;
+
+    save->due_at = database->context->now + INTERVAL;
+    save->is_partial = false;
+    agent_buffer_init(&items, database->scratch);
+    for (int i = 0; i < table->count; i++) {
+        agent_graph_t *graph = &table->graphs[i];
+
+        if (!is_waiting(graph)) {
+            continue;
+        }
+        if (params[0] == NULL) {
+            params[0] = graph->deployment_id;
+        }
+        if (fits(graph, params[0], &items)) {
+            add_report(&items, graph);
+        }
+        else {
+            save->is_partial = true;
+        }
+    }
+    agent_buffer_append(&items, "]", 1);
+    params[1] = agent_buffer_text(&items);
+    return agent_db_send(database->db, &save_graphs, params, err,
+                         database->scratch);
+}
+
+/* Reports that came during the statement are kept. */
+static void take_sent(const agent_graph_table_t *table, bool is_done)
+{
+    for (int i = 0; i < table->count; i++) {
+        agent_graph_t *graph = &table->graphs[i];
+
+        if (graph->is_sent && is_done) {
+            agent_buffer_clear(&graph->report);
+        }
+        graph->is_sent = false;
+    }
+}
+
+static void receive_save(void *part, const agent_db_result_t *result)
+{
+    agent_save_graphs_t *save = part;
+
+    take_sent(save->graphs, true);
+    if (save->is_partial) {
+        save->due_at = save->worker->context->now;
+    }
+}
+
+static void fail_save(void *part, agent_failure_t failure)
+{
+    agent_save_graphs_t *save = part;
+    const agent_context_t *context = save->worker->context;
+    bool is_refused = failure == AGENT_FAILURE_DATA;
+
+    save->due_at = agent_database_retry_at(context, failure);
+    take_sent(save->graphs, is_refused);
+    if (is_refused) {
+        agent_report_write(context, AGENT_LOG_ERR, "AGT0355", 0,
+                           "the database refused what a runner reported about "
+                           "its graphs: schemas and drawings are not updated");
+    }
+}
+
+const agent_operation_t agent_save_graphs_operation = {
+    "save_graphs", due_save, send_save, receive_save, fail_save};

@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The deployment of a name under the built-in account, created when it is missing. The id of a new one is
+-- derived from account and name: when a database is replaced by an empty one, servers that go on running
+-- know the ids already. The stored id is the one that counts.
+-- Returns: its deployment_id.
+-- Locks:   the new row; waits for another server that creates it at the same time.
+create or replace function agent.open_deployment(p_name text) returns uuid
+language plpgsql volatile security invoker
+set search_path = ''
+as $function$
+declare
+    v_account_id    uuid := '00000000-0000-0000-0000-00000000000a';
+    v_digest        text;
+    v_deployment_id uuid;
+begin
+    select d.deployment_id into v_deployment_id
+      from agent.deployments d
+     where d.account_id = v_account_id
+       and d.name = p_name;
+    if found then
+        return v_deployment_id;
+    end if;
+    -- UUIDv8 (RFC 9562): 120 bits of the digest.
+    v_digest := encode(sha256(convert_to(v_account_id || '/' || p_name, 'UTF8')), 'hex');
+    insert into agent.deployments (deployment_id, account_id, name)
+    values (overlay(overlay(left(v_digest, 32) placing '8' from 13) placing '8' from 17)::uuid,
+            v_account_id, p_name)
+        on conflict do nothing;
+    select d.deployment_id into strict v_deployment_id
+      from agent.deployments d
+     where d.account_id = v_account_id
+       and d.name = p_name;
+    return v_deployment_id;
+end
+$function$;
+
+comment on function agent.open_deployment(text) is
+    'The deployment of a name, created when it is missing.';

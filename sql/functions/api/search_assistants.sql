@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /assistants/search. p_request: the body. graph_id, name (a part of the name, in any case) and metadata
+-- (members that the assistant's metadata contains) limit the result.
+-- Returns: ok with an array of assistant records, [] for none, the newest first unless the request says
+--          otherwise; next: the offset of the next page, null after the last.
+-- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
+--          Held by `c_bytes   constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
+-- Locks:   none.
+create or replace function agent.search_assistants(
+    p_deployment_id uuid,
+    p_request json,
+    out code text,
+    out body text,
+    out next text
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off
+as $function$
+declare
+    c_bytes   constant integer := 16777216;
+    v_limit   integer := coalesce((p_request ->> 'limit')::integer, 10);
+    v_offset  integer := coalesce((p_request ->> 'offset')::integer, 0);
+    v_sort_by text := p_request ->> 'sort_by';
+    v_is_asc  boolean := coalesce(p_request ->> 'sort_order' = 'asc', false);
+    v_select  text[];
+    v_row     record;
+    v_record  text;
+    v_records text[] := '{}';
+    v_bytes   bigint := 0;
+    v_count   integer := 0;
+begin
+    v_select := case json_typeof(p_request -> 'select')
+        when 'array' then array(select json_array_elements_text(p_request -> 'select'))
+        when 'string' then array[p_request ->> 'select']
+    end;
+    for v_row in
+        select a as assistant
+          from agent.assistants a
+         cross join lateral (
+                select case v_sort_by
+                           when 'name' then a.name
+                           when 'graph_id' then a.graph_id
+                           when 'assistant_id' then a.assistant_id::text
+                           when 'updated_at' then agent.render_time(a.updated_at)
+                           else agent.render_time(a.created_at)
+                       end as value
+               ) k
+         where a.deployment_id = p_deployment_id
+           and a.graph_id = coalesce(p_request ->> 'graph_id', a.graph_id)
+           and position(lower(coalesce(p_request ->> 'name', '')) in lower(a.name)) > 0
+           and a.metadata @> coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}')
+         order by case when v_is_asc then k.value end,
+                  case when not v_is_asc then k.value end desc,
+                  a.assistant_id
+         limit v_limit + 1 offset v_offset
+    loop
+        if v_count < v_limit then
+            v_record := agent.render_assistant(v_row.assistant);
+            v_bytes := v_bytes + octet_length(v_record);
+        end if;
+        if v_count = v_limit or v_count > 0 and v_bytes > c_bytes then
+            next := v_offset + v_count;
+            exit;
+        end if;
+        if v_select <> '{}' then
+            v_record := agent.pick_members(v_record::json, v_select);
+        end if;
+        v_records := array_append(v_records, v_record);
+        v_count := v_count + 1;
+    end loop;
+    code := 'ok';
+    body := '[' || array_to_string(v_records, ',') || ']';
+end
+$function$;
+
+comment on function agent.search_assistants(uuid, json) is 'POST /assistants/search.';

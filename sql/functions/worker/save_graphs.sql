@@ -1,0 +1,62 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Stores what a runner reported about graphs when it started, and creates the system assistants of graphs that
+-- are reported for the first time. A report that is stored already is not written again, so that a supervisor
+-- may call it at each start, and several may at the same time.
+-- p_graphs: an array of objects with graph_id, assistant_id (of the system assistant), description, schemas,
+-- drawing, error and runtime.
+-- Returns: the number of graphs that are new or have changed.
+-- Locks:   the rows of these graphs in the order of their keys, then the new assistants.
+create or replace function agent.save_graphs(
+    p_deployment_id uuid,
+    p_graphs json
+) returns integer
+language plpgsql volatile security invoker
+set search_path = '' set jit = off
+as $function$
+declare
+    v_now   timestamptz := agent.now();
+    v_count integer;
+begin
+    insert into agent.graphs as g (
+        deployment_id, graph_id, description, schemas, drawing, error, runtime, reported_at)
+    select p_deployment_id, r.graph_id, r.description, r.schemas, r.drawing, r.error, r.runtime, v_now
+      from json_to_recordset(p_graphs) as r (
+               graph_id text, description text, schemas json, drawing json, error json, runtime json)
+     where not exists (
+            select from agent.graphs x
+             where x.deployment_id = p_deployment_id
+               and x.graph_id = r.graph_id
+               and (x.description, x.schemas::text, x.drawing::text, x.error::text, x.runtime::text)
+                   is not distinct from
+                   (r.description, r.schemas::text, r.drawing::text, r.error::text, r.runtime::text))
+     order by r.graph_id
+        on conflict (deployment_id, graph_id) do update
+       set description = excluded.description,
+           schemas = excluded.schemas,
+           drawing = excluded.drawing,
+           error = excluded.error,
+           runtime = excluded.runtime,
+           reported_at = excluded.reported_at
+     -- A concurrent call stored the same.
+     where (g.description, g.schemas::text, g.drawing::text, g.error::text, g.runtime::text)
+           is distinct from
+           (excluded.description, excluded.schemas::text, excluded.drawing::text, excluded.error::text,
+            excluded.runtime::text);
+    get diagnostics v_count = row_count;
+
+    perform agent.create_system_assistant(p_deployment_id, r.assistant_id, r.graph_id, r.description)
+       from (
+             select a.*
+               from json_to_recordset(p_graphs) as a (assistant_id uuid, graph_id text, description text)
+              order by a.assistant_id
+            ) r
+      where not exists (
+             select from agent.assistants x
+              where x.deployment_id = p_deployment_id
+                and x.assistant_id = r.assistant_id);
+    return v_count;
+end
+$function$;
+
+comment on function agent.save_graphs(uuid, json) is
+    'Stores what a runner reported about its graphs.';

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# The benches work: each part runs with little load and prints its figures. The
+# figures themselves mean nothing here.
+use strict;
+use warnings;
+use AgentTest::Env qw(is_sanitized root);
+use Test::More;
+
+plan skip_all => 'the benches measure the release build' if is_sanitized();
+
+# Part -> a row of its table. Left out: `first`, which needs a JavaScript server,
+# and `hostile`, which takes minutes.
+my %ROW = (
+    latency    => 'create -> join of a one-step run, p50',
+    throughput => 'runs finished, created over 16 connections',
+    rates      => '`GET /threads/{id}/state`, 32 connections | >= 0.32 of pgbench',
+    waiting    => 'waking one of 100, p50',
+    memory     => 'two httpd children after',
+    restart    => 'kill of a runner -> next attempt of its only run',
+    streams    => '10 streams, events delivered',
+);
+
+local $ENV{BENCH} = 'smoke';
+my @parts = sort keys %ROW;
+my $output = qx('@{[ root() ]}/t/bench/bench.pl' @parts 2>&1);
+is $?, 0, 'bench: each part succeeds' or diag $output;
+like $output, qr/^\| \Q$ROW{$_}\E/m, "bench: $_ prints its figures" for @parts;
+
+done_testing;

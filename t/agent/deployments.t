@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+# Deployments: two virtual hosts of one httpd serve two deployments with a graph of
+# the same name. Each route is tried in one of them with the ids of the other one's
+# objects. A new route needs a row here.
+use strict;
+use warnings;
+use AgentTest::Client qw(run_body run_path);
+use AgentTest::Database;
+use AgentTest::Env qw(free_port root slurp);
+use AgentTest::Server;
+use AgentTest::Wait;
+use Cpanel::JSON::XS;
+use Test::More;
+
+my $port = free_port();
+my $server = AgentTest::Server->new(config => <<"CONF");
+AgentRunner "\${BUILD_DIR}/agent-runner"
+AgentMaxWaitersPerAddress 0
+AgentDBQueryTimeout 200ms
+AgentDeployment shop
+<AgentGraph agent>
+    AgentModel demo
+    AgentTool clock builtin
+</AgentGraph>
+<AgentGraph till>
+    AgentModel demo
+</AgentGraph>
+<Location "/">
+    SetHandler agent
+</Location>
+<Location "/late">
+    AgentPrefix /late
+    AgentDeployment late
+</Location>
+Listen 127.0.0.1:$port
+<VirtualHost 127.0.0.1:$port>
+    AgentDeployment desk
+    <AgentGraph agent>
+        AgentModel demo
+        AgentTool calculator builtin
+    </AgentGraph>
+</VirtualHost>
+CONF
+$server->start;
+my $shop = AgentTest::Client->new(url => $server->url);
+my $desk = AgentTest::Client->new(url => "http://127.0.0.1:$port");
+
+# ---- the objects of shop ----
+my $key = { 'Idempotency-Key' => 'one' };
+my $done = $shop->start_run('My tools?');
+is $shop->join_run($done)->{messages}[0]{content}, 'My tools?', 'deployments: a run of the first one is executed';
+my $active = $shop->start_run('sleep 600000');
+my $stateless = $shop->post('/runs', run_body('hello', on_completion => 'keep'), $key)->{json};
+$shop->get("/runs/$stateless->{run_id}/join");
+my $checkpoint = $shop->get_state($done->{thread_id})->{checkpoint}{checkpoint_id};
+wait_for('the run that goes on', sub { $shop->get_state($active->{thread_id})->{values}{messages} });
+my $assistant = $shop->post('/assistants/search', { graph_id => 'till' })->{json}[0]{assistant_id};
+
+# All that clients of shop can see of these.
+sub snapshot {
+    my @threads = map { $_->{thread_id} } $done, $active, $stateless;
+    return Cpanel::JSON::XS->new->canonical->encode([ map { my $thread = $_; map { $shop->get("/threads/$thread$_")->{json} } '', '/state', '/runs' } @threads ]);
+}
+my $before = snapshot();
+wait_for('the graph of the other one', sub { @{ $desk->post('/assistants/search', {})->{json} } });
+
+# ---- the routes, tried in desk ----
+my %id = (thread_id => $done->{thread_id}, run_id => $done->{run_id}, checkpoint_id => $checkpoint,
+    assistant_id => $assistant, namespace => 'x');
+my $input = run_body('hello');
+my $unseen = sub { is $_[0]{status}, 404, $_[1] };
+my $allowed = sub { is $_[0]{status}, 200, $_[1] };
+my $desk_graph = sub {
+    my ($answer, $what) = @_;
+    unlike $answer->{body}, qr/clock/, "$what executes no graph of the other deployment";
+    return $allowed->($answer, $what);
+};
+
+# Route => [body, check].
+my %rows = (
+    'POST /assistants/search' => [ {}, sub {
+        is_deeply [ map { $_->{graph_id} } @{ $_[0]{json} } ], ['agent'], "$_[1] finds the own graphs only";
+    } ],
+    'GET /assistants/{assistant_id}'           => [ undef, $unseen ],
+    'GET /assistants/{assistant_id}/graph'     => [ undef, $unseen ],
+    'GET /assistants/{assistant_id}/schemas'   => [ undef, $unseen ],
+    'GET /assistants/{assistant_id}/subgraphs' => [ undef, $unseen ],
+    'GET /assistants/{assistant_id}/subgraphs/{namespace}' => [ undef, $unseen ],
+    # The id is free; the thread is deleted again.
+    'POST /threads' => [ { thread_id => $done->{thread_id}, metadata => { own => 1 } }, sub {
+        my ($answer, $what) = @_;
+        is_deeply $answer->{json}{metadata}, { own => 1 }, "$what creates a thread with an id of the other deployment";
+        is $desk->post('/threads', { thread_id => $done->{thread_id}, if_exists => 'do_nothing' })->{json}{metadata}{own}, 1,
+            "$what with do_nothing returns the own thread";
+        is_deeply $desk->get_state($done->{thread_id})->{values}, {}, "$what creates a thread without the other one's state";
+        is $desk->get(run_path($done))->{status}, 404, "$what creates a thread without the other one's runs";
+        is $desk->delete("/threads/$done->{thread_id}")->{status}, 204, "$what creates a thread that can be deleted";
+    } ],
+    'GET /threads/{thread_id}'                        => [ undef, $unseen ],
+    'DELETE /threads/{thread_id}'                     => [ undef, $unseen ],
+    'GET /threads/{thread_id}/stream'                 => [ undef, $unseen ],
+    'GET /threads/{thread_id}/state'                  => [ undef, $unseen ],
+    'GET /threads/{thread_id}/state/{checkpoint_id}'  => [ undef, $unseen ],
+    'GET /threads/{thread_id}/runs'                   => [ undef, $unseen ],
+    'POST /threads/{thread_id}/runs'                  => [ $input, $unseen ],
+    'POST /threads/{thread_id}/runs/wait'             => [ $input, $unseen ],
+    'POST /threads/{thread_id}/runs/stream'           => [ $input, $unseen ],
+    'GET /threads/{thread_id}/runs/{run_id}'          => [ undef, $unseen ],
+    'DELETE /threads/{thread_id}/runs/{run_id}'       => [ undef, $unseen ],
+    'GET /threads/{thread_id}/runs/{run_id}/join'     => [ undef, $unseen ],
+    'GET /threads/{thread_id}/runs/{run_id}/stream'   => [ undef, $unseen ],
+    'POST /threads/{thread_id}/runs/{run_id}/cancel'  => [ undef, $unseen ],
+    # The Idempotency-Key is the same as in the other deployment.
+    'POST /runs' => [ $input, sub {
+        my ($answer, $what) = @_;
+        isnt $answer->{json}{run_id}, $stateless->{run_id}, "$what: an idempotency key of the other deployment is free";
+        return $desk_graph->($answer, $what);
+    } ],
+    'POST /runs/batch'  => [ [$input], $desk_graph ],
+    'POST /runs/wait'   => [ $input, $desk_graph ],
+    'POST /runs/stream' => [ $input, $desk_graph ],
+    'POST /runs/cancel' => [ { thread_id => $active->{thread_id}, run_ids => [ $active->{run_id} ] }, sub {
+        my ($answer, $what) = @_;
+        is $answer->{status}, 404, "$what by id";
+        my $own = $desk->start_run('sleep 600000');
+        is $desk->post('/runs/cancel', { status => 'all' })->{status}, 204, "$what by status";
+        is $desk->get(run_path($own) . '/join')->{status}, 200, "$what by status cancels the own run";
+    } ],
+    'GET /runs/{run_id}/join'   => [ undef, $unseen ],
+    'GET /runs/{run_id}/stream' => [ undef, $unseen ],
+    'GET /ok'                   => [ undef, $allowed ],
+    'GET /info'                 => [ undef, $allowed ],
+);
+
+my ($table) = slurp(root() . '/mod_agent/handlers/routes.c') =~ /server_routes\[\] = \{(.*?)\{NULL/s;
+my @routes;
+while ($table =~ /\{"([A-Z]+)",\s*"([^"]+)"/g) {
+    push @routes, "$1 $2";
+}
+is_deeply [ sort keys %rows ], [ sort @routes ], 'deployments: each route has a row';
+for my $route (@routes) {
+    my ($body, $check) = @{ $rows{$route} // next };
+    my ($method, $path) = split / /, $route;
+    my %with = %id;
+    # The run without a thread in its path.
+    $with{run_id} = $stateless->{run_id} if $path =~ m{\A/runs/};
+    $path =~ s/\{(\w+)\}/$with{$1}/g;
+    $check->($desk->request($method, $path, $body, $route eq 'POST /runs' ? $key : undef), "deployments: $route");
+}
+is snapshot(), $before, 'deployments: the objects of the other one are unchanged';
+is $shop->get_run($active)->{status}, 'pending', 'deployments: a run of the other one goes on';
+is $shop->post(run_path($active) . '/cancel?wait=true')->{status}, 204, 'deployments: the own run can be cancelled';
+
+# ---- graphs ----
+for my $case ([ $shop, 'clock', 'calculator' ], [ $desk, 'calculator', 'clock' ]) {
+    my ($client, $own, $other) = @$case;
+    my $run = $client->start_run("use $own {}");
+    my $text = encode_json($client->join_run($run));
+    like $text, qr/"name":"$own"/, "deployments: the graph agent has the tool $own in its deployment";
+    is $client->get("/assistants/agent/schemas")->{json}{graph_id}, 'agent', "deployments: the graph with $own is reported";
+}
+is $desk->post('/runs', run_body('hello', assistant_id => $_))->{status}, 404, "deployments: a run cannot name the other one's graph by $_ id"
+    for 'till', $assistant;
+is sql("select count(*) || ' ' || count(distinct deployment_id) from agent.graphs"), '3 2', 'deployments: graphs are stored for each';
+is sql("select string_agg(name, ' ' order by name) from agent.deployments"), 'default desk shop',
+    'deployments: those of httpd.conf are created';
+
+# ---- a deployment whose id is not known yet ----
+{
+    my $lock = hold_lock('lock table agent.deployments');
+    is $shop->get('/late/ok')->{status}, 200, 'deployments: a route without data needs no id';
+    is $shop->post('/late/threads', {})->{status}, 503, 'deployments: a request is answered 503 until the id is known';
+    close $lock;
+}
+my $late = $shop->post('/late/threads', {});
+is $late->{status}, 200, 'deployments: the id is read when the database answers';
+is sql("select d.name from agent.threads t join agent.deployments d using (deployment_id)
+    where t.thread_id = '$late->{json}{thread_id}'"), 'late', 'deployments: AgentDeployment of a location is honoured';
+is $shop->get("/threads/$late->{json}{thread_id}")->{status}, 404, 'deployments: a location has its own data';
+
+undef $server;
+done_testing;

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+# Members and parameters of the API that this release does not have or that an
+# endpoint cannot honour: refused, unless the value means the default.
+use strict;
+use warnings;
+use AgentTest::Client qw(run_body run_path);
+use Cpanel::JSON::XS;
+use Test::More;
+
+my $client = AgentTest::Client->new;
+my ($TRUE, $FALSE) = (Cpanel::JSON::XS::true, Cpanel::JSON::XS::false);
+my $OTHER = '01890000-0000-7000-8000-000000000000';
+my $NOT_YET = 'expected none: it is not supported yet.';
+
+my $thread = $client->new_thread;
+my $run = $client->create_run($thread, 'hello');
+$client->join_run($run);
+my $checkpoint = $client->get_state($thread)->{checkpoint_id};
+
+sub text_of { return Cpanel::JSON::XS->new->canonical->allow_nonref->encode($_[0]) }
+
+# The response to a run's body with these members; the run ends before the next
+# one is created.
+sub create {
+    my ($path, %members) = @_;
+    my $answer = $client->post($path, run_body('hello', %members));
+    $client->join_run($answer->{json}) if $answer->{status} == 200 && $path !~ m{/(?:wait|stream)\z};
+    return $answer;
+}
+
+sub is_accepted {
+    my ($answer, $what) = @_;
+    is $answer->{status}, 200, "$what is accepted" or diag $answer->{body};
+    return;
+}
+
+sub is_refused {
+    my ($answer, $detail, $what) = @_;
+    my $body = $answer->{json};
+    is $answer->{status}, 422, "$what is 422";
+    is ref $body eq 'HASH' ? $body->{detail} : undef, $detail, "$what: the detail names the member";
+    return;
+}
+
+# ---- not supported yet, wherever a run is created ----
+my @runs = ("/threads/$thread/runs", "/threads/$thread/runs/wait", "/threads/$thread/runs/stream",
+    '/runs', '/runs/wait', '/runs/stream');
+my @unsupported = (
+    [ '/strict_resume', [$TRUE], [ $FALSE, undef ], sub { strict_resume => $_[0] } ],
+    [ '/checkpoint/checkpoint_ns', ['a:b'], [ '', undef ], sub { checkpoint => { checkpoint_ns => $_[0] } } ],
+    [ '/checkpoint/checkpoint_map', [ { '' => $OTHER } ], [ {}, undef ], sub { checkpoint => { checkpoint_map => $_[0] } } ],
+    [ '/config/configurable/checkpoint_ns', ['a:b'], [ '', undef ],
+        sub { config => { configurable => { checkpoint_ns => $_[0] } } } ],
+    [ '/config/configurable/checkpoint_map', [ { '' => $OTHER } ], [ {}, undef ],
+        sub { config => { configurable => { checkpoint_map => $_[0] } } } ],
+);
+for my $case (@unsupported) {
+    my ($pointer, $refused, $accepted, $members) = @$case;
+    for my $path (@runs) {
+        (my $name = $path) =~ s/\Q$thread\E/{thread_id}/;
+        is_refused(create($path, $members->($_)), "$pointer: $NOT_YET", "unsupported: $pointer " . text_of($_) . " of $name")
+            for @$refused;
+    }
+    is_accepted(create($runs[0], $members->($_)), "unsupported: $pointer " . text_of($_)) for @$accepted;
+    is_refused($client->post('/runs/batch', [ run_body('a'), run_body('b', $members->($refused->[0])) ]),
+        "/1$pointer: $NOT_YET", "unsupported: $pointer in a batch");
+}
+
+# ---- durability ----
+for my $case ([ $TRUE, 'async' ], [ $FALSE, 'exit' ], [ undef, undef ]) {
+    my ($during, $durability) = @$case;
+    is create($runs[0], checkpoint_during => $during)->{json}{kwargs}{durability}, $durability,
+        'checkpoint_during: ' . text_of($during) . ' is durability ' . text_of($durability);
+}
+is create('/runs', checkpoint_during => $FALSE)->{json}{kwargs}{durability}, 'exit',
+    'checkpoint_during: false is durability "exit" of a stateless run too';
+for my $case ([ 'async', $TRUE ], [ 'exit', $FALSE ]) {
+    is create($runs[0], durability => $case->[0], checkpoint_during => $case->[1])->{json}{kwargs}{durability}, $case->[0],
+        "checkpoint_during: it may be beside the same durability, $case->[0]";
+}
+for my $case ([ 'async', $FALSE ], [ 'exit', $TRUE ]) {
+    is_refused(create($runs[0], durability => $case->[0], checkpoint_during => $case->[1]),
+        '/checkpoint_during: expected the same as durability says, or none.',
+        "checkpoint_during: another meaning than durability $case->[0]");
+}
+is_refused(create($runs[0], durability => 'sync'), '/durability: expected async or exit: sync is not supported yet.',
+    'durability: "sync"');
+
+# ---- the checkpoint to start from ----
+my %names = (
+    checkpoint_id => sub { checkpoint_id => $_[0] },
+    checkpoint    => sub { checkpoint => { checkpoint_id => $_[0], checkpoint_ns => '', checkpoint_map => {}, thread_id => $thread } },
+    configurable  => sub { config => { configurable => { checkpoint_id => $_[0] } } },
+);
+for my $name (sort keys %names) {
+    my $answer = create($runs[0], $names{$name}->($checkpoint));
+    is $answer->{json}{kwargs}{config}{configurable}{checkpoint_id}, $checkpoint,
+        "checkpoints: a run starts from the checkpoint that $name names";
+    is scalar @{ $client->join_run($answer->{json})->{messages} }, 4,
+        "checkpoints: a run from the checkpoint that $name names adds to its messages";
+    is $client->post($runs[0], run_body('hello', $names{$name}->($OTHER)))->{json}{code}, 'checkpoint_not_found',
+        "checkpoints: an unknown checkpoint that $name names is checkpoint_not_found";
+}
+is_accepted(create($runs[0], map { $names{$_}->($_ eq 'checkpoint' ? uc $checkpoint : $checkpoint) } keys %names),
+    'checkpoints: the same one named by three members');
+is_refused(create($runs[0], $names{checkpoint_id}->($checkpoint), $names{checkpoint}->($OTHER)),
+    '/checkpoint/checkpoint_id: expected the checkpoint that another member names.', 'checkpoints: another one in checkpoint');
+is_refused(create($runs[0], $names{checkpoint}->($checkpoint), $names{configurable}->($OTHER)),
+    '/config/configurable/checkpoint_id: expected the checkpoint that another member names.',
+    'checkpoints: another one in configurable');
+is_refused(create($runs[0], checkpoint => { thread_id => $OTHER }),
+    '/checkpoint/thread_id: expected the thread of the path.', 'checkpoints: one of another thread');
+for my $case ([ checkpoint_id => '/checkpoint_id' ], [ checkpoint => '/checkpoint/checkpoint_id' ],
+    [ configurable => '/config/configurable/checkpoint_id' ]) {
+    my ($name, $pointer) = @$case;
+    my $detail = "$pointer: expected none: a stateless run begins on a new thread.";
+    is_refused($client->post($_, run_body('hello', $names{$name}->($checkpoint))), $detail, "checkpoints: $name of POST $_")
+        for '/runs', '/runs/wait', '/runs/stream';
+    is_refused($client->post('/runs/batch', [ run_body('hello', $names{$name}->($checkpoint)) ]), "/0$detail",
+        "checkpoints: $name of POST /runs/batch");
+}
+
+# ---- members that depend on the endpoint ----
+is_refused(create($_, on_disconnect => 'cancel'), '/on_disconnect: expected continue: the request does not wait for the run.',
+    "on_disconnect: \"cancel\" of POST $_") for "/threads/$thread/runs", '/runs';
+is_refused($client->post('/runs/batch', [ run_body('hello', on_disconnect => 'cancel') ]),
+    '/0/on_disconnect: expected continue: the request does not wait for the run.', 'on_disconnect: "cancel" of a batch');
+for my $path (@runs) {
+    (my $name = $path) =~ s/\Q$thread\E/{thread_id}/;
+    is_accepted(create($path, on_disconnect => 'continue', on_completion => 'keep'),
+        "on_disconnect, on_completion: the defaults of POST $name");
+    next if $path !~ m{\A/threads};
+    is_refused(create($path, on_completion => 'delete'),
+        '/on_completion: expected keep: only threads of stateless runs are deleted.', "on_completion: \"delete\" of POST $name");
+}
+is_accepted(create('/runs', multitask_strategy => $_, if_not_exists => 'create'),
+    "create stateless run: $_ and if_not_exists, which mean the same on any new thread")
+    for qw(reject enqueue interrupt rollback);
+
+# ---- accepted without effect ----
+is_accepted(create($runs[0], langsmith_tracer => { project_name => 'p', example_id => $OTHER }), 'langsmith_tracer: it');
+is create($runs[0], config => { configurable => { thread_id => $OTHER } })->{json}{kwargs}{config}{configurable}{thread_id},
+    $thread, 'config: the identifiers of the server replace those of the client';
+
+# ---- threads ----
+for my $case (
+    [ supersteps => [ [ { updates => [ { values => {}, as_node => 'agent' } ] } ] ], [ [], undef ] ],
+    [ ttl => [ 5, { ttl => 5, strategy => 'delete' }, { strategy => 'keep_latest' } ], [ {}, undef ] ],
+) {
+    my ($key, $refused, $accepted) = @$case;
+    is_refused($client->post('/threads', { $key => $_ }), "/$key: $NOT_YET", "unsupported: /$key " . text_of($_)) for @$refused;
+    is_accepted($client->post('/threads', { $key => $_ }), "unsupported: /$key " . text_of($_)) for @$accepted;
+}
+
+# ---- parameters ----
+for my $case (
+    [ GET  => "/threads/$thread/state", 'select', 'values.messages' ],
+    [ GET  => "/threads/$thread/state/$checkpoint", 'select', 'values' ],
+    [ POST => run_path($run) . '/cancel', 'reason', 'taken' ],
+) {
+    my ($method, $path, $name, $value) = @$case;
+    (my $what = $path) =~ s/[0-9a-f-]{36}/{id}/g;
+    my $answer = $client->request($method, "$path?$name=$value");
+    is_refused($answer, "Query parameter $name: $NOT_YET", "unsupported: $name of $method $what");
+    isnt $client->request($method, "$path?$name=")->{status}, 422, "unsupported: $name without a value of $method $what is accepted";
+}
+is_accepted($client->get("/threads/$thread?include=$_"), "include: \"$_\"") for 'ttl', 'ttl,ttl', '';
+is $client->get("/threads/$thread?include=x")->{status}, 422, 'include: an unknown word is 422';
+
+done_testing;

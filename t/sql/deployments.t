@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+# Deployments: the data of one deployment can be neither read nor changed nor detected by another.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $session = $db->session;
+my $owner = AgentSQL::Play->new($session);
+my $guest = AgentSQL::Play->new($session, deployment => '00000000-0000-0000-0000-000000000002');
+$session->query("insert into agent.deployments (deployment_id, account_id, name)
+    select '@{[ $guest->deployment ]}', account_id, 'guest' from agent.accounts");
+my $worker = $owner->worker;
+$session->query("select agent.save_graphs('@{[ $owner->deployment ]}', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
+
+my $thread = $owner->thread(metadata => { secret => 1 });
+my $run = $owner->run($thread, key => 'key', hash => 'hash', request => { input => 'secret' });
+my ($claim) = $owner->claim($worker);
+my $checkpoint = AgentSQL::uuid();
+$owner->save($worker,
+    AgentSQL::Play::event($claim, 0, 'custom', 'secret'),
+    AgentSQL::Play::checkpoint($claim, id => $checkpoint, messages => ['secret']),
+    AgentSQL::Play::finish($claim));
+my $active = $owner->run($thread);
+my ($leased) = $owner->claim($worker);
+
+sub snapshot {
+    return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
+        from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
+        qw(threads runs run_queue run_events event_sweeps checkpoints checkpoint_blobs usage_events graphs assistants
+        webhook_outbox);
+}
+my $before = snapshot();
+
+# Function => [arguments after the deployment, expected code].
+my %calls = (
+    get_assistant => [ [$AgentSQL::ASSISTANT], 'assistant_not_found' ],
+    get_schemas => [ [$AgentSQL::ASSISTANT], 'assistant_not_found' ],
+    get_drawing => [ [$AgentSQL::ASSISTANT], 'assistant_not_found' ],
+    get_thread => [ [$thread], 'thread_not_found' ],
+    find_thread_end => [ [$thread], 'thread_not_found' ],
+    delete_thread => [ [$thread], 'thread_not_found' ],
+    get_run => [ [ $thread, $run ], 'run_not_found' ],
+    list_runs => [ [ $thread, 10, 0, undef, undef ], 'thread_not_found' ],
+    delete_run => [ [ $thread, $run ], 'run_not_found' ],
+    cancel_runs => [ [ $thread, [ $run, $active ], 'rollback' ], 'run_not_found' ],
+    cancel_runs_by_status => [ [ 'all', 'rollback', 'ffffffff-ffff-ffff-ffff-ffffffffffff' ], 'run_not_found' ],
+    cancel_run => [ [ $thread, $active, 'rollback' ], 'run_not_found' ],
+    join_run => [ [ $thread, $run ], 'run_not_found' ],
+    get_state => [ [ $thread, undef ], 'thread_not_found' ],
+    find_run_thread => [ [$run], 'run_not_found' ],
+    find_checkpoint_event => [ [ $thread, $run, $checkpoint ], 'run_not_found' ],
+    find_stored_run => [ [ $thread, 'key', 'hash' ], '' ],
+);
+for my $function (sort keys %calls) {
+    my ($arguments, $code) = @{ $calls{$function} };
+    is +($guest->api($function, @$arguments))[0], $code, "$function finds nothing of another deployment";
+}
+is +($guest->api('cancel_run', $thread, $run, 'interrupt'))[0], 'run_not_found', 'cancel_run, of a final run too';
+is_deeply [ $guest->events($thread, $run) ], [], 'read_events finds nothing of another deployment';
+is_deeply [ $guest->thread_events($thread) ], [ [ ('') x 6, 'f' ] ], 'read_thread_events finds no thread of another deployment';
+is_deeply $guest->body('search_assistants', '{}'), [],
+    'search_assistants finds nothing of another deployment';
+is +($guest->try_run($guest->thread, graphs => []))[0], 'assistant_not_found', 'a graph of another deployment accepts no run';
+is +($guest->try_run($thread))[0], 'thread_not_found', 'create_run finds no thread of another deployment';
+
+subtest 'an id that another deployment uses is free' => sub {
+    is +($guest->api('create_thread', $thread, 'raise', '{}'))[0], 'ok';
+    is +($guest->api('create_thread', $thread, 'do_nothing', '{"metadata":{"x":1}}'))[0], 'ok';
+    is_deeply $guest->body('get_thread', $thread)->{metadata}, {}, 'do_nothing returns the thread of the own deployment';
+    is_deeply $guest->body('get_state', $thread, undef)->{values}, {};
+    is +($guest->api('get_state', $thread, $checkpoint))[0], 'checkpoint_not_found';
+    is +($guest->try_run($thread, run => $run, key => 'key', hash => 'other', strategy => 'reject'))[0], 'ok',
+        'the ids of runs and idempotency keys of another deployment are free';
+    my ($own) = $guest->claim($worker);
+    is $own->{deployment_id}, $guest->deployment;
+    is AgentSQL::decode($own->{start})->{input}, undef;
+    $guest->save($worker, AgentSQL::Play::checkpoint($own, id => $checkpoint, messages => ['mine']),
+        AgentSQL::Play::finish($own));
+    is_deeply $guest->messages($thread), ['mine'];
+    is +($guest->api('delete_thread', $thread))[0], 'ok';
+};
+
+subtest 'if_not_exists creates a thread in the deployment of the request' => sub {
+    is +($guest->try_run($thread, request => { if_not_exists => 'create' }))[0], 'ok';
+    is_deeply $guest->body('get_thread', $thread)->{metadata},
+        { graph_id => 'agent', assistant_id => $AgentSQL::ASSISTANT };
+    $guest->api('delete_thread', $thread);
+};
+
+subtest 'a stateless run is created in the deployment of the request' => sub {
+    my ($code, undef, $new, $hidden) = $guest->try_stateless(key => 'key', hash => 'x');
+    is $code, 'ok', 'the idempotency key of another deployment is free';
+    is $guest->body('find_run_thread', $new), $hidden;
+    is +($owner->api('find_run_thread', $new))[0], 'run_not_found';
+    $guest->api('delete_thread', $hidden);
+    my (undef, $body, $runs, $threads) = $guest->try_batch({}, {});
+    is_deeply [ map { $guest->status($threads->[$_], $runs->[$_]) } 0, 1 ], [qw(pending pending)], 'a batch of stateless runs is created in the deployment of the request';
+    is $owner->status($threads->[0], $runs->[0]), 'run_not_found';
+    is +($guest->api('cancel_runs_by_status', 'all', 'rollback', 'ffffffff-ffff-ffff-ffff-ffffffffffff'))[0], 'ok',
+        'a cancel by status finds runs of the own deployment only';
+    $guest->api('delete_thread', $_) for @$threads;
+};
+
+subtest 'a lease named with another deployment is fenced' => sub {
+    my $forged = { %$leased, deployment_id => $guest->deployment };
+    is_deeply $guest->save($worker, AgentSQL::Play::finish($forged)), { $active => [ 'fenced', 'f' ] };
+    is_deeply $guest->check($worker, $forged), { $active => 'lost' };
+    is_deeply $guest->release($worker, 'true', $forged), { $active => 'gone' };
+};
+
+is snapshot(), $before, 'the data of the other deployment is unchanged';
+
+subtest 'open_deployment: the same name has the same id' => sub {
+    my $id = $session->value("select agent.open_deployment('shop')");
+    is $session->value("select agent.open_deployment('shop')"), $id, 'a second call returns it';
+    isnt $session->value("select agent.open_deployment('desk')"), $id, 'another name has another id';
+    is $session->value("select agent.open_deployment('default')"), $AgentSQL::DEPLOYMENT, 'default is built in';
+    is $session->value("select count(*) from agent.deployments where name = 'shop'"), 1;
+    $session->query('delete from agent.deployments where name = \'shop\'');
+    is $session->value("select agent.open_deployment('shop')"), $id, 'a database without it derives the same id';
+    is $session->error("select agent.open_deployment('Shop')"), '23514', 'another spelling is refused';
+};
+
+subtest 'open_deployment: two servers may create one at the same time' => sub {
+    my $other = $db->session;
+    $session->query('begin');
+    my $id = $session->value("select agent.open_deployment('both')");
+    $other->send("select agent.open_deployment('both')");
+    $session->query('commit');
+    is $other->receive, $id;
+    $other->close;
+};
+
+subtest 'claim_runs: deployments take turns' => sub {
+    my @ids = map { $session->value("select agent.open_deployment('$_')") } qw(long short);
+    my ($long, $short) = map { AgentSQL::Play->new($session, deployment => $_) } @ids;
+    $long->run($long->thread) for 1 .. 5;
+    $short->run($short->thread) for 1 .. 2;
+    my %claimed;
+    $claimed{ $_->{deployment_id} }++ for $short->claim($worker, deployments => \@ids, limit => 4);
+    is_deeply \%claimed, { $ids[0] => 2, $ids[1] => 2 }, 'the one with fewer runs does not wait for the other one';
+    is scalar $short->claim($worker), 0, 'a claim for one deployment gets no run of another';
+    is scalar $long->claim($worker), 3;
+};
+
+subtest 'every function that takes a deployment was tried' => sub {
+    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run create_stateless_runs read_events
+        read_thread_events search_assistants);
+    my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p
+        where p.pronamespace = 'agent'::regnamespace and p.proargnames[1] = 'p_deployment_id'
+        and p.proargnames && '{code,seq,id}'::text[]");
+    is_deeply [ grep { !$covered{$_} } @api ], [];
+    cmp_ok scalar @api, '>', 10;
+};
+
+done_testing;

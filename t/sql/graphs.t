@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+# Graphs that runners report, their system assistants, and which of them accept runs.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $session = $db->session;
+my $play = AgentSQL::Play->new($session);
+my %SHOP = (graph_id => 'shop', assistant_id => '15e14de9-4afb-5a11-8afe-59e1e9ce4e4a');
+my %AGENT = (graph_id => 'agent', assistant_id => $AgentSQL::ASSISTANT);
+
+sub at { return $session->query("set agent.now = '2030-01-01T$_[0]Z'") }
+
+sub report {
+    my (@graphs) = @_;
+    return $session->value("select agent.save_graphs('$AgentSQL::DEPLOYMENT', "
+        . AgentSQL::Session::literal(AgentSQL::encode(\@graphs)) . ')');
+}
+
+sub stored {
+    my ($column, $graph) = @_;
+    return $session->value("select $column from agent.graphs where graph_id = '$graph'");
+}
+
+sub register {
+    my ($node, @graphs) = @_;
+    my $list = join ',', map { qq("$_") } @graphs;
+    return $session->value("select worker_id from agent.register_worker('$node', 'boot', 1, 1, 10, 20,
+        array_fill('default'::text, array[cardinality('{$list}'::text[])]), '{$list}') limit 1");
+}
+
+sub search {
+    my (%request) = @_;
+    my ($code, $body) = $session->call('search_assistants', $AgentSQL::DEPLOYMENT, AgentSQL::encode(\%request));
+    return (AgentSQL::decode($body), $session->extra);
+}
+
+sub names { return join ' ', map { $_->{name} } @{ (search(@_))[0] } }
+
+at('12:00:00');
+
+subtest 'a graph that is reported for the first time is stored with its system assistant' => sub {
+    is report({ %SHOP, description => 'sells', schemas => { input_schema => { type => 'object' } },
+        drawing => { nodes => [], edges => [] }, runtime => { language => 'c' } }), 1;
+    is stored('description', 'shop'), 'sells';
+    is stored("runtime ->> 'language'", 'shop'), 'c';
+    is_deeply $play->body('get_assistant', $SHOP{assistant_id}), {
+        assistant_id => $SHOP{assistant_id}, graph_id => 'shop', name => 'shop', description => 'sells',
+        version => 1, config => {}, context => {}, metadata => { created_by => 'system' },
+        created_at => '2030-01-01T12:00:00.000000+00:00', updated_at => '2030-01-01T12:00:00.000000+00:00' };
+};
+
+subtest 'a report that is stored already writes nothing' => sub {
+    at('12:00:01');
+    my $same = { %SHOP, description => 'sells', schemas => { input_schema => { type => 'object' } },
+        drawing => { nodes => [], edges => [] }, runtime => { language => 'c' } };
+    my $before = stored('xmin', 'shop');
+    is report($same), 0;
+    is stored('xmin', 'shop'), $before, 'the row has the transaction that wrote it first';
+};
+
+subtest 'a changed report replaces the stored one' => sub {
+    at('12:00:02');
+    is report({ %SHOP, error => { error => 'ImportError', message => 'no' } }), 1;
+    is stored("schemas is null and drawing is null and description is null", 'shop'), 't';
+    is stored("error ->> 'message'", 'shop'), 'no';
+    is stored('reported_at', 'shop'), stored("'2030-01-01T12:00:02Z'::timestamptz", 'shop');
+    is report(\%SHOP), 1;
+    is stored('error is null', 'shop'), 't', 'a graph that can be loaded again has no error';
+};
+
+subtest 'an assistant that exists is kept as it is' => sub {
+    $session->query("update agent.assistants set name = 'mine' where graph_id = 'shop'");
+    report({ %SHOP, description => 'new' });
+    is $play->body('get_assistant', $SHOP{assistant_id})->{name}, 'mine';
+    $session->query("update agent.assistants set name = 'shop' where graph_id = 'shop'");
+};
+
+subtest 'two supervisors may report the same graphs in any order at the same time' => sub {
+    my $other = $db->session;
+    my @graphs = map { { graph_id => "g$_", assistant_id => AgentSQL::uuid() } } 1 .. 20;
+    my $call = sub { "select agent.save_graphs('$AgentSQL::DEPLOYMENT', "
+        . AgentSQL::Session::literal(AgentSQL::encode([@_])) . ')' };
+    $session->query('begin');
+    is $session->value($call->(@graphs)), 20;
+    $other->send($call->(reverse @graphs));
+    $session->query('commit');
+    is $other->receive, 0, 'the second one waits for the first one and writes nothing';
+    is $session->value("select count(*) from agent.assistants where graph_id like 'g%'"), 20;
+    $session->query("delete from agent.assistants where graph_id like 'g%'; delete from agent.graphs where graph_id like 'g%'");
+};
+
+subtest 'get_schemas returns the reported schemas, null for those that are missing' => sub {
+    report({ %SHOP, schemas => { input_schema => { type => 'object' }, other => 1 } });
+    is_deeply $play->body('get_schemas', $SHOP{assistant_id}), { graph_id => 'shop', input_schema => { type => 'object' },
+        map { $_ . '_schema' => undef } qw(output state config context) };
+    is +($play->api('get_schemas', AgentSQL::uuid()))[0], 'assistant_not_found';
+};
+
+subtest 'get_drawing returns the reported drawing, without nodes when there is none' => sub {
+    is_deeply $play->body('get_drawing', $SHOP{assistant_id}), { nodes => [], edges => [] };
+    report({ %SHOP, drawing => { nodes => [ { id => 'a' } ], edges => [] } });
+    is_deeply $play->body('get_drawing', $SHOP{assistant_id}), { nodes => [ { id => 'a' } ], edges => [] };
+    is +($play->api('get_drawing', AgentSQL::uuid()))[0], 'assistant_not_found';
+};
+
+subtest 'a run of a graph that another host executes is accepted' => sub {
+    register('a', 'shop');
+    is +($play->try_run($play->thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => []))[0], 'ok', 'by its name';
+    is +($play->try_run($play->thread, assistant => $SHOP{assistant_id}, graph => undef, graphs => []))[0], 'ok', 'by its id';
+};
+
+subtest 'a run of a graph that no runner has reported is refused on other hosts' => sub {
+    my ($code, $body) = $play->try_run($play->thread, assistant => AgentSQL::uuid(), graph => 'none', graphs => ['agent']);
+    is $code, 'assistant_not_found';
+    is $body, 'No assistant found for "none". Make sure the assistant ID is for a valid assistant or a valid graph ID.';
+    my $id = AgentSQL::uuid();
+    like +($play->try_stateless(assistant => $id, graph => undef))[1], qr/^No assistant found for "$id"/;
+};
+
+subtest 'a host that restarts keeps its graphs for an hour' => sub {
+    my $accepts = sub { ($play->try_run($play->thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => []))[0] };
+    $session->query("update agent.workers set state = 'dead', dead_at = agent.now()");
+    is $accepts->(), 'ok', 'the supervisor has ended';
+    at('12:59:00');
+    is $accepts->(), 'ok';
+    at('13:01:00');
+    is $accepts->(), 'assistant_not_found', 'an hour later';
+    register('a', 'shop');
+    is $accepts->(), 'ok', 'the host is back';
+};
+
+subtest 'a graph that was removed from all configurations keeps its assistant and accepts no runs' => sub {
+    my $draining = $session->value('select max(worker_id) from agent.workers');
+    my $accepts = sub { ($play->try_run($play->thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => ['agent']))[0] };
+    $session->query("update agent.workers set state = 'draining' where worker_id = $draining");
+    is $accepts->(), 'ok', 'a supervisor that drains and has no successor yet';
+    register('a', 'agent');
+    is $accepts->(), 'assistant_not_found', 'its successor has other graphs';
+    my $other = register('b', 'shop');
+    is $accepts->(), 'ok', 'another host has the graph';
+    $session->query("delete from agent.workers where worker_id = $other");
+    is $play->body('get_assistant', $SHOP{assistant_id})->{graph_id}, 'shop';
+    is_deeply $play->body('get_drawing', $SHOP{assistant_id})->{nodes}, [ { id => 'a' } ];
+};
+
+subtest 'search_assistants returns the newest first, in pages' => sub {
+    at('13:10:00');
+    report({ %AGENT, description => 'talks' });
+    is names(), 'agent shop';
+    is names(sort_order => 'asc'), 'shop agent';
+    is names(sort_by => $_, sort_order => 'asc'), 'agent shop', "sorted by $_" for qw(name graph_id);
+    my ($page, $next) = search(limit => 1);
+    is_deeply [ (map { $_->{name} } @$page), $next ], [ 'agent', 1 ];
+    ($page, $next) = search(limit => 1, offset => 1);
+    is_deeply [ (map { $_->{name} } @$page), $next ], [ 'shop', '' ];
+};
+
+subtest 'search_assistants finds by graph, by a part of the name in any case and by metadata' => sub {
+    is names(graph_id => 'shop'), 'shop';
+    is names(name => 'HO'), 'shop';
+    is names(name => '%'), '', 'a wildcard of LIKE is an ordinary character';
+    is names(metadata => { created_by => 'system' }), 'agent shop';
+    is names(metadata => { created_by => 'me' }), '';
+};
+
+subtest 'search_assistants selects members' => sub {
+    my ($page) = search(limit => 1, select => ['name']);
+    is_deeply $page, [ { name => 'agent' } ];
+    ($page) = search(limit => 1, select => 'name');
+    is_deeply $page, [ { name => 'agent' } ], 'a single word is a list of one';
+    is_deeply +(search(select => [], metadata => undef, name => undef, limit => 1))[0][0]{version}, 1,
+        'an empty list and null select all';
+};
+
+done_testing;

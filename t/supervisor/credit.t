@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+# Credit: runs that misuse it delay neither other runners nor small output.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Wait;
+use File::Temp qw(tempfile);
+use Test::More;
+use TestSupervisor;
+
+my $pg = start_cluster();
+
+# A supervisor executes its runner from a descriptor, whose position all runners
+# share. Perl would read its program from there; a shell opens the file again.
+sub make_runner {
+    open my $in, '<', "$FindBin::Bin/credit_runner.pl" or die "credit_runner.pl: $!\n";
+    my $program = join '', <$in>;
+    my ($out, $path) = tempfile(UNLINK => 1);
+    print {$out} "#!/bin/sh\nexec perl - <<'PERL'\n${program}PERL\n";
+    close $out or die "$path: $!\n";
+    chmod 0755, $path or die "$path: $!\n";
+    return $path;
+}
+
+my $runner = make_runner();
+
+# Credit lapses only when another runner needs the room.
+my $PATIENT = { %{ fast_timing() }, ping_timeout => 15_000, credit => 3_600_000 };
+
+sub start_supervisor {
+    my (%args) = @_;
+    my $sv = TestSupervisor->start($pg, lease_sec => 60, runner => $runner,
+        timing_ms => { %{ fast_timing() }, ping_timeout => 15_000 }, %args);
+    $sv->wait_ready;
+    return $sv;
+}
+
+# Kills the supervisor: its runs would not end.
+sub stop_supervisor {
+    my ($sv) = @_;
+    kill KILL => $sv->pid;
+    sql('delete from agent.run_queue');
+    return;
+}
+
+subtest 'credit: a run that requests it again before it read go ends its runner' => sub {
+    my $sv = start_supervisor();
+    my $run = create_run({ do => 'request_twice', once => 1 });
+    $sv->wake;
+    wait_status($run, 'success');
+    ok $sv->wait_log(qr/AGT0332: .*a run requested credit again before it read go/), 'the breach is logged';
+    stop_supervisor($sv);
+};
+
+subtest 'pong: a runner that sends one without a ping is killed' => sub {
+    my $sv = start_supervisor();
+    my $run = create_run({ do => 'pong', once => 1 });
+    $sv->wake;
+    wait_status($run, 'success');
+    ok $sv->wait_log(qr/AGT0332: .*a pong without a ping/), 'the breach is logged';
+    stop_supervisor($sv);
+};
+
+subtest 'credit: runs that request it and send nothing do not delay a line of 70 KB of another runner' => sub {
+    my $sv = start_supervisor(runners => 2, timing_ms => $PATIENT);
+    $sv->start_runs(100, { do => 'request' });
+    my $run = create_run({ do => 'send' });
+    $sv->wake;
+    wait_status($run, 'success');
+    unlike $sv->log_text, qr/AGT0354/, 'every runner is always read';
+    stop_supervisor($sv);
+};
+
+# With that many runners, all of them ready.
+sub start_with_runners {
+    my ($runners, %args) = @_;
+    my $sv = start_supervisor(runners => $runners, %args);
+    $sv->wait_runners($runners);
+    return $sv;
+}
+
+subtest 'credit: a runner sends a line of 8 MB while eight others hold credit for all room' => sub {
+    my $sv = start_with_runners(9, timing_ms => $PATIENT);
+    my @silent;
+    for (1 .. 8) {
+        # Each run goes to a runner that has none.
+        push @silent, $sv->start_run({ do => 'reserve' });
+        wait_events('its credit', 3, $silent[-1]);
+    }
+    my $large = create_run({ do => 'send_large' });
+    $sv->wake;
+    wait_status($large, 'success');
+    is scalar(grep { status_of($_) eq 'pending' } @silent), 8, 'the eight runs with credit have not ended';
+    unlike $sv->log_text, qr/AGT0354/, 'every runner is always read';
+    stop_supervisor($sv);
+};
+
+subtest 'start: seven runners that do not read do not delay a line of 7 MB to an eighth' => sub {
+    my $sv = start_with_runners(8, runner => program('fake_runner'), lease_sec => 240,
+        timing_ms => { %{ fast_timing() }, ping_timeout => 240_000 });
+    my $gate = make_gate();
+    my $first = $sv->start_run({ do => 'gate', path => $gate });
+    my $pid = (events_of($first))[1][1]{pid};
+    my @stopped = grep { $_ != $pid } $sv->runner_pids;
+    kill STOP => @stopped;
+    # Each run goes to a runner that has none.
+    my @large = create_each(7, { do => 'noop' }, pad => 7_200_000);
+    $sv->wake;
+    wait_events('their start lines', 1, @large);
+    open_gate($gate);
+    wait_status($first, 'success');
+    my $last = create_run({ do => 'noop' }, pad => 7_200_000);
+    $sv->wake;
+    wait_status($last, 'success');
+    is scalar(grep { status_of($_) eq 'pending' } @large), 7, 'the runs of the seven runners have not ended';
+    kill CONT => @stopped;
+    wait_all_final('success', @large);
+    stop_supervisor($sv);
+};
+
+subtest 'credit: a run that waits for its own output holds no line of another run' => sub {
+    my $sv = start_supervisor();
+    my $waiting = $sv->start_run({ do => 'send_and_request' });
+    my $lock = hold_lock("select from agent.run_queue where run_id = '$waiting' for update");
+    $sv->start_run({ do => 'prompt' });
+    wait_blocked('save_batch');
+    create_run({ do => 'send_without' });
+    $sv->wake;
+    my $small = $sv->start_run({ do => 'noop' });
+    wait_status($small, 'success');
+    unlike $sv->log_text, qr/AGT0354/, 'the runner is always read';
+    release_lock($lock);
+    stop_supervisor($sv);
+};
+
+done_testing;

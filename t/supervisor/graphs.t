@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+# Graphs that runners report: they are stored once, and a runner gets runs of the graphs that it reported only.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Wait;
+use File::Temp qw(tempdir);
+use Test::More;
+use TestSupervisor;
+
+my $pg = start_cluster();
+my %SHOWN = (description => 'talks', schemas => { input_schema => { type => 'object' } },
+    drawing => { nodes => [ { id => 'a' } ], edges => [] });
+
+sub supervisor {
+    my ($node, $graphs, %config) = @_;
+    return TestSupervisor->start($pg, node => $node, graphs => $graphs, timing_ms => fast_timing(), %config);
+}
+
+sub stored { return sql("select $_[1] from agent.graphs where graph_id = '$_[0]'") }
+
+sub wait_stored {
+    my ($graph, $condition) = @_;
+    return wait_for("$graph to be stored", sub { (stored($graph, $condition // 'true') // '') eq 't' });
+}
+
+subtest 'reported graphs are stored with their system assistants' => sub {
+    my $sv = supervisor('a', { shown => { ready => \%SHOWN }, bare => {} });
+    wait_stored($_) for qw(shown bare);
+    is stored('shown', 'description'), 'talks', 'the description is stored';
+    is stored('shown', "schemas -> 'input_schema' ->> 'type'"), 'object', 'the schemas are stored';
+    is stored('shown', "drawing -> 'nodes' -> 0 ->> 'id'"), 'a', 'the drawing is stored';
+    is stored('shown', "runtime ->> 'language'"), 'c', 'the runtime of the runner is stored';
+    is stored('bare', 'schemas is null and drawing is null'), 't', 'a graph without a description is stored too';
+    is sql("select string_agg(name || ' ' || (metadata ->> 'created_by') || ' ' || version, ', ' order by name)
+        from agent.assistants"), 'bare system 1, shown system 1', 'each has a system assistant';
+    is sql("select assistant_id from agent.assistants where name = 'shown'"),
+        sql("select assistant_id from agent.assistants where name = 'shown' and graph_id = 'shown'"), 'the assistant names its graph';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'the same report of later runners and supervisors is not written again' => sub {
+    my $before = stored('shown', 'xmin || reported_at::text');
+    my $sv = supervisor('a', { shown => { ready => \%SHOWN }, fresh => {} }, runners => 3);
+    $sv->wait_runners(3);
+    wait_stored('fresh');
+    is stored('shown', 'xmin || reported_at::text'), $before, 'the row is unchanged';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a changed report is stored' => sub {
+    my $sv = supervisor('a', { shown => { ready => { error => { error => 'ImportError', message => 'no module' } } }, agent => {} });
+    wait_stored('shown', 'error is not null');
+    is stored('shown', "error ->> 'message'"), 'no module', 'the error of a graph that cannot be loaded is stored';
+    my $run = create_run({ do => 'noop' }, graph => 'shown');
+    $sv->wake;
+    ok wait_final($run), 'its runs are given to the runner, which ends them';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'two supervisors on one database report at the same time' => sub {
+    my %graphs = map { ("both$_" => { ready => \%SHOWN }) } 1 .. 20;
+    my @sv = map { supervisor($_, \%graphs) } qw(a b);
+    wait_stored("both$_") for 1 .. 20;
+    $_->wait_ready for @sv;
+    is sql("select count(*) from agent.assistants where name like 'both%'"), 20, 'each graph has one assistant';
+    is $_->stop, 0, 'the supervisor exits with status 0' for @sv;
+    unlike $_->log_text, qr/AGT0310|AGT0355/, 'no statement failed' for @sv;
+};
+
+subtest 'a runner gets runs of the graphs that it reported only' => sub {
+    my $dir = tempdir(CLEANUP => 1);
+    chmod 0777, $dir;
+    my $gate = make_gate();
+    my $sv = supervisor('a', { agent => {}, rare => { first => "$dir/rare" } }, runners => 2, slots => 2);
+    $sv->wait_runners(2);
+    my @rare = create_each(4, { do => 'gate', path => $gate }, graph => 'rare');
+    my $held = 'select count(*) from agent.run_queue where graph_id = \'rare\' and state = \'leased\'';
+    wait_for('two of them to execute', sub { sql($held) == 2 });
+    my @agents = create_each(6, { do => 'noop' });
+    wait_all_final('success', @agents);
+    is sql($held), 2, 'the slots of the other runner stay free for other graphs';
+    open_gate($gate);
+    wait_for('the others to execute', sub { 2 == grep { status_of($_) eq 'pending' && events_of($_) >= 2 } @rare });
+    open_gate($gate);
+    wait_all_final('success', @rare);
+    my %pids = map { ((events_of($_))[1][1]{pid} => 1) } @rare;
+    is scalar keys %pids, 1, 'one runner executed all of them';
+    kill KILL => keys %pids;
+    $sv->wait_runners(3);
+    my $waiting = create_run({ do => 'noop' }, graph => 'rare');
+    wait_all_final('success', create_each(6, { do => 'noop' }));
+    is sql("select epoch from agent.run_queue where run_id = '$waiting'"), 0, 'without a runner for it a run is not claimed';
+    unlink "$dir/rare";
+    kill KILL => ($sv->runner_pids)[0];
+    wait_status($waiting, 'success');
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a suspect is not executed by a runner that did not report its graph' => sub {
+    my $dir = tempdir(CLEANUP => 1);
+    chmod 0777, $dir;
+    my $sv = supervisor('a', { agent => {}, rare => { first => "$dir/rare" } });
+    $sv->wait_runners(1);
+    my $suspect = create_run({ do => 'noop' }, graph => 'rare', request => { after_seconds => 3600 });
+    sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$suspect'");
+    $sv->wake;
+    wait_status($suspect, 'error');
+    is attempts_of($suspect), 3, 'it ends after three attempts';
+    is scalar(events_of($suspect)), 0, 'no runner was given the run';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+my %hostile = (
+    'thousands of graphs' => [ { extra => 20_000 }, qr/AGT0332: .*a graph that hello does not name/ ],
+    'a schema of 2 MB' => [ { pad => 2_000_000 }, qr/AGT0332: .*more than 1 MiB of a graph/ ],
+    'a schema of 9 MB' => [ { pad => 9_000_000 }, qr/AGT0332: .*more than 8 MiB/ ],
+    'schemas in an array' => [ { ready => { schemas => [1] } }, qr/AGT0332: .*a member of another type/ ],
+    'a graph that is a number' => [ { ready => 7 }, qr/AGT0332: .*without an object/ ],
+);
+for my $what (sort keys %hostile) {
+    my ($graph, $message) = @{ $hostile{$what} };
+    subtest "a runner that reports $what ends, the supervisor continues" => sub {
+        my $sv = supervisor('h', { hostile => $graph });
+        wait_for('three runners to be killed', sub { 3 <= (() = $sv->log_text =~ /$message/g) });
+        pass 'another runner is started each time';
+        cmp_ok $sv->memory, '<', 64 * 1024, 'the supervisor takes less than 64 MB';
+        is stored('hostile', 'graph_id'), undef, 'nothing of it is stored';
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+    };
+}
+
+subtest 'reports of 7 MB are stored in parts' => sub {
+    my $sv = supervisor('l', { map { ("large$_" => { pad => 250_000 }) } 1 .. 30 });
+    wait_for('all to be stored', sub { sql("select count(*) from agent.graphs where graph_id like 'large%'") == 30 });
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+done_testing;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
+/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
+/* OBJECTS: core/ db/query.c db/connection.c db/array.c */
+/* When runs that were requeued are claimed; see supervisor/statement/claim.h
+ * and worker.h. */
+#include "check.h"
+
+#include "../../mod_agent/supervisor/statement/claim.h"
+#include "../../mod_agent/supervisor/statement/release.h"
+#include "../../mod_agent/supervisor/supervisor.h"
+
+#define NOW   apr_time_from_sec(1000)
+#define SLOTS 2
+/* agent.sweep_workers: until then a late worker may renew its lease. */
+#define LATE_RENEWAL apr_time_from_sec(5)
+/* The longest of intervals that vary by 20 %. */
+#define LONGEST(interval) ((interval)*6 / 5)
+
+typedef struct fixture_t {
+    agent_context_t context;
+    agent_schedule_t schedule;
+    agent_graph_table_t graphs;
+    agent_runner_table_t runners;
+    agent_runner_t runner;
+    agent_runs_t runs;
+    agent_notify_t notify;
+    agent_worker_t worker;
+    agent_claim_t claim;
+    agent_release_runs_t release;
+} fixture_t;
+
+/* A registered worker whose next claim is that of the poll, with one ready
+ * runner that executes `active` runs. */
+static fixture_t *make_fixture(apr_pool_t *pool, int active)
+{
+    fixture_t *f = apr_pcalloc(pool, sizeof(*f));
+
+    f->context.pool = pool;
+    f->context.now = NOW;
+    f->schedule.context = &f->context;
+    f->schedule.claim_at = f->schedule.suspects_at = AGENT_CLOCK_NEVER;
+    agent_runner_init(&f->runners, &f->context);
+    f->runner.state = AGENT_RUNNER_READY;
+    f->runner.slots = SLOTS;
+    f->graphs.set_count = 1;
+    f->graphs.sets[0] = (agent_graph_set_t){
+        .count = 1, .users = 1, .full_scan_at = NOW + AGENT_CLAIM_INTERVAL};
+    f->runner.set = f->graphs.sets;
+    f->runner.group.active = active;
+    APR_RING_INSERT_TAIL(&f->runners.all, &f->runner, agent_runner_t, link);
+    f->runs.context = &f->context;
+    agent_batch_init(&f->runs.batches, &f->context);
+    agent_release_init(&f->runs.releases, &f->context);
+    f->worker.state = AGENT_WORKER_LIVE;
+    f->claim = (agent_claim_t){.context = &f->context,
+                               .worker = &f->worker,
+                               .graphs = &f->graphs,
+                               .runners = &f->runners,
+                               .runs = &f->runs,
+                               .schedule = &f->schedule};
+    f->release = (agent_release_runs_t){.worker = &f->worker,
+                                        .runs = &f->runs,
+                                        .notify = &f->notify,
+                                        .schedule = &f->schedule};
+    return f;
+}
+
+/* The result of a release arrives: no run needs to be notified. */
+static void receive_release(fixture_t *f)
+{
+    /* libpq takes NULL for a result without rows. */
+    const void *no_rows = NULL;
+
+    agent_release_operation.receive(&f->release,
+                                    (const agent_db_result_t *)&no_rows);
+}
+
+static void a_claim_follows_a_release_at_once(void **state)
+{
+    fixture_t *f = make_fixture(*state, SLOTS - 1);
+
+    assert_true(agent_claim_operation.due(&f->claim) > NOW);
+    receive_release(f);
+    assert_true(agent_claim_operation.due(&f->claim) == NOW);
+}
+
+static void suspects_are_claimed_at_once_beside_full_runners(void **state)
+{
+    fixture_t *f = make_fixture(*state, SLOTS);
+
+    receive_release(f);
+    assert_true(agent_claim_operation.due(&f->claim) == NOW);
+}
+
+static void new_runs_do_not_cause_claims_while_runners_are_full(void **state)
+{
+    fixture_t *f = make_fixture(*state, SLOTS);
+
+    agent_schedule_claim(&f->schedule);
+    assert_true(agent_claim_operation.due(&f->claim)
+                == f->graphs.sets[0].full_scan_at);
+}
+
+static void runs_of_a_dead_host_begin_again_within_30_seconds(void **state)
+{
+    assert_true(apr_time_from_sec(AGENT_SUPERVISOR_LEASE_SEC) + LATE_RENEWAL
+                    + LONGEST(AGENT_SWEEP_INTERVAL)
+                    + LONGEST(AGENT_CLAIM_INTERVAL)
+                <= apr_time_from_sec(29));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_claim_follows_a_release_at_once),
+        CHECK_TEST(suspects_are_claimed_at_once_beside_full_runners),
+        CHECK_TEST(new_runs_do_not_cause_claims_while_runners_are_full),
+        CHECK_TEST(runs_of_a_dead_host_begin_again_within_30_seconds),
+    };
+
+    return CHECK_RUN(tests);
+}

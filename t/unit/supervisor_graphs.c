@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/graphs.c */
+/* OBJECTS: core/ db/array.c */
+/* The graphs that runners report; see supervisor/runner/graphs.h. */
+#include "check.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../../mod_agent/supervisor/runner/graphs.h"
+
+/* Graphs of the built-in deployment. */
+static agent_graph_table_t *make_table(apr_pool_t *pool,
+                                       const char *const *names)
+{
+    agent_executed_graph_t *executed = apr_pcalloc(pool, 8 * sizeof(*executed));
+    agent_context_t *context = apr_pcalloc(pool, sizeof(*context));
+    agent_supervisor_config_t *config = apr_pcalloc(pool, sizeof(*config));
+    agent_graph_table_t *table = apr_pcalloc(pool, sizeof(*table));
+
+    for (int i = 0; names[i] != NULL; i++) {
+        executed[i] = (agent_executed_graph_t){"default", names[i]};
+        config->executed_count++;
+    }
+    config->executed = executed;
+    context->config = config;
+    context->pool = pool;
+    agent_graphs_init(table, context);
+    return table;
+}
+
+static agent_graph_table_t *make_two(apr_pool_t *pool)
+{
+    static const char *const names[] = {"a", "b", NULL};
+
+    return make_table(pool, names);
+}
+
+static const char *take(agent_graph_table_t *table, agent_graph_set_t **set,
+                        const char *graphs)
+{
+    agent_line_t line = {.type = AGENT_LINE_READY, .graphs = graphs};
+
+    return agent_graphs_take(table, set, &line);
+}
+
+static const char *print_key(const agent_graph_t *graph, apr_pool_t *pool)
+{
+    return graph->key;
+}
+
+static void runners_with_the_same_graphs_have_one_set(void **state)
+{
+    agent_graph_table_t *table = make_two(*state);
+    agent_graph_set_t *first = NULL;
+    agent_graph_set_t *same = NULL;
+    agent_graph_set_t *other = NULL;
+
+    assert_null(take(table, &first, "{\"a\":{},\"b\":{}}"));
+    assert_null(take(table, &same, "{\"b\":{\"description\":\"x\"},\"a\":{}}"));
+    assert_null(take(table, &other, "{\"b\":{}}"));
+    assert_ptr_equal(first, same);
+    assert_ptr_not_equal(first, other);
+    assert_int_equal(first->count, 2);
+    assert_string_equal(agent_graphs_print(table, first, print_key, *state),
+                        "{\"a\",\"b\"}");
+    assert_string_equal(agent_graphs_print(table, other, print_key, *state),
+                        "{\"b\"}");
+}
+
+/* Sets 0 .. 255 of eight graphs, of which at most AGENT_RUNNERS_MAX are known.
+ */
+static void sets_that_no_runner_has_are_replaced(void **state)
+{
+    static const char *const names[] = {"0", "1", "2", "3", "4",
+                                        "5", "6", "7", NULL};
+    agent_graph_table_t *table = make_table(*state, names);
+
+    for (int bits = 0; bits < 256; bits++) {
+        agent_graph_set_t *set = NULL;
+        const char *graphs = "";
+
+        for (int i = 0; i < 8; i++) {
+            graphs = (bits >> i) & 1
+                ? apr_psprintf(*state, "%s%s\"%d\":{}", graphs,
+                               *graphs != '\0' ? "," : "", i)
+                : graphs;
+        }
+        assert_null(
+            take(table, &set, apr_pstrcat(*state, "{", graphs, "}", NULL)));
+        agent_graphs_release(set);
+        assert_int_equal(set->users, 0);
+        assert_int_equal(set->has[7], bits >> 7);
+    }
+    assert_int_equal(table->set_count, AGENT_RUNNERS_MAX);
+}
+
+static void a_new_set_has_not_been_searched(void **state)
+{
+    agent_graph_table_t *table = make_two(*state);
+    agent_graph_set_t *first = NULL;
+    agent_graph_set_t *other = NULL;
+
+    assert_null(take(table, &first, "{\"a\":{}}"));
+    first->full_scan_at = apr_time_from_sec(1000);
+    assert_null(take(table, &other, "{\"b\":{}}"));
+    assert_true(other->full_scan_at == 0);
+}
+
+static void deployments_may_have_graphs_of_one_name(void **state)
+{
+    static const agent_executed_graph_t executed[] = {{"default", "agent"},
+                                                      {"desk", "agent"}};
+    agent_supervisor_config_t config = {.executed = executed,
+                                        .executed_count = 2};
+    agent_context_t context = {.config = &config, .pool = *state};
+    agent_graph_table_t *table = apr_pcalloc(*state, sizeof(*table));
+    agent_graph_set_t *set = NULL;
+
+    agent_graphs_init(table, &context);
+    strcpy(table->graphs[0].deployment_id, "one");
+    strcpy(table->graphs[1].deployment_id, "two");
+    assert_null(take(table, &set, "{\"desk/agent\":{}}"));
+    assert_true(!set->has[0] && set->has[1]);
+    assert_int_equal(agent_graphs_find(table, "one", "agent"), 0);
+    assert_int_equal(agent_graphs_find(table, "two", "agent"), 1);
+    assert_int_equal(agent_graphs_find(table, "one", "desk/agent"), -1);
+    assert_non_null(strstr(agent_buffer_text(&table->graphs[1].report),
+                           "\"graph_id\":\"agent\""));
+}
+
+static void an_equal_report_is_not_kept_again(void **state)
+{
+    agent_graph_table_t *table = make_two(*state);
+    agent_buffer_t *report = &table->graphs[0].report;
+    agent_graph_set_t *set = NULL;
+
+    assert_null(take(table, &set, "{\"a\":{\"error\":null}}"));
+    assert_true(agent_buffer_length(report) > 0);
+    agent_buffer_clear(report);
+    assert_null(take(table, &set, "{\"a\":{}}"));
+    assert_int_equal(agent_buffer_length(report), 0);
+    assert_null(take(table, &set, "{\"a\":{\"description\":\"x\"}}"));
+    assert_non_null(strstr(agent_buffer_text(report), "\"description\":\"x\""));
+    assert_int_equal(agent_buffer_length(&table->graphs[1].report), 0);
+}
+
+static void a_refused_report_changes_nothing(void **state)
+{
+    static const char *const refused[] = {
+        "{\"a\":{},\"c\":{}}",          "{\"a\":{},\"a\":{}}",
+        "{\"a\":{},\"\\u0061\":{}}",    "{\"a\":[]}",
+        "{\"a\":{\"schemas\":[]}}",     "{\"a\":{\"drawing\":1}}",
+        "{\"a\":{\"description\":{}}}", "{\"a\":{\"error\":\"x\"}}"};
+    agent_graph_table_t *table = make_two(*state);
+
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+        agent_graph_set_t *set = NULL;
+
+        assert_non_null(take(table, &set, refused[i]));
+        assert_null(set);
+    }
+    assert_int_equal(table->set_count, 0);
+    assert_int_equal(agent_buffer_length(&table->graphs[0].report), 0);
+}
+
+static void a_report_has_the_id_of_the_system_assistant(void **state)
+{
+    static const char *const names[] = {"agent", NULL};
+    agent_graph_table_t *table = make_table(*state, names);
+    agent_graph_set_t *set = NULL;
+
+    assert_null(take(table, &set, "{\"agent\":{}}"));
+    assert_string_equal(
+        agent_buffer_text(&table->graphs[0].report),
+        "{\"assistant_id\":\"fe096781-5601-53d2-b2f6-0d3403f7e9ca\","
+        "\"graph_id\":\"agent\"}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(runners_with_the_same_graphs_have_one_set),
+        CHECK_TEST(sets_that_no_runner_has_are_replaced),
+        CHECK_TEST(a_new_set_has_not_been_searched),
+        CHECK_TEST(deployments_may_have_graphs_of_one_name),
+        CHECK_TEST(an_equal_report_is_not_kept_again),
+        CHECK_TEST(a_refused_report_changes_nothing),
+        CHECK_TEST(a_report_has_the_id_of_the_system_assistant),
+    };
+
+    return CHECK_RUN(tests);
+}
