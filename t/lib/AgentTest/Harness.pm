@@ -43,15 +43,18 @@ sub run_group {
 sub show_failures {
     my ($parser, $job) = @_;
     my $failed = 0;
-    my (@lines, @diagnostics);
+    my (@lines, @subtest, @diagnostics);
     $parser->callback(
         ALL => sub {
             my ($line) = @_;
             my $raw = $line->raw . "\n";
             $failed = !$line->is_ok if $line->is_test;
-            push @diagnostics, $raw if $failed;
+            push @diagnostics, ($line->is_test ? @subtest : ()), $raw if $failed;
+            # The lines of a subtest come before its own.
+            @subtest = $line->is_test || $failed ? () : (@subtest, $raw);
             push @lines, $raw;
             shift @lines if @lines > 5;
+            shift @subtest if @subtest > 15;
         });
     $parser->callback(
         EOF => sub {
