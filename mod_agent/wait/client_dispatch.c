@@ -13,23 +13,30 @@
 
 #include "../core/allocator.h"
 #include "../core/thread.h"
+#include "epoll.h"
 
 /* Instead of a wait's serial number. */
 #define END_SERIAL 0
 #define EVENTS     64
 
+typedef enum wait_state_t {
+    /* For its client, or not at all. */
+    STATE_WAITS,
+    STATE_QUEUED,
+    STATE_DISPATCHED,
+    STATE_ENDED
+} wait_state_t;
+
 struct agent_client_wait_t {
-    /* In dispatch->queue, while is_queued. */
+    /* In dispatch->queue, while queued. */
     APR_RING_ENTRY(agent_client_wait_t) link;
     agent_client_dispatch_t *dispatch;
     /* Identifies the wait in epoll events, which may outlive it. */
     apr_uint64_t serial;
     int client_fd;
     int wake_fd;
-    /* Under the mutex: */
-    bool is_queued;
-    bool is_dispatched;
-    bool has_ended;
+    /* Under the mutex. */
+    wait_state_t state;
 };
 
 APR_RING_HEAD(wait_ring_t, agent_client_wait_t);
@@ -49,17 +56,6 @@ struct agent_client_dispatch_t {
     int dispatched;
 };
 
-static apr_status_t control(const agent_client_dispatch_t *dispatch,
-                            int operation, int fd, apr_uint64_t serial,
-                            uint32_t events)
-{
-    struct epoll_event event = {.events = events, .data.u64 = serial};
-
-    return epoll_ctl(dispatch->epoll_fd, operation, fd, &event) == 0
-        ? APR_SUCCESS
-        : apr_get_os_error();
-}
-
 /* ---- the queue ---- */
 
 static void dispatch_locked(agent_client_dispatch_t *dispatch)
@@ -69,8 +65,7 @@ static void dispatch_locked(agent_client_dispatch_t *dispatch)
         agent_client_wait_t *wait = APR_RING_FIRST(&dispatch->queue);
 
         APR_RING_REMOVE(wait, link);
-        wait->is_queued = false;
-        wait->is_dispatched = true;
+        wait->state = STATE_DISPATCHED;
         dispatch->dispatched++;
         (void)!eventfd_write(wait->wake_fd, 1);
     }
@@ -79,21 +74,20 @@ static void dispatch_locked(agent_client_dispatch_t *dispatch)
 static void enqueue_locked(agent_client_dispatch_t *dispatch,
                            agent_client_wait_t *wait)
 {
-    wait->is_queued = true;
+    wait->state = STATE_QUEUED;
     APR_RING_INSERT_TAIL(&dispatch->queue, wait, agent_client_wait_t, link);
 }
 
 /* Takes the wait out of the queue, or ends its turn. */
 static void leave_locked(agent_client_wait_t *wait)
 {
-    if (wait->is_queued) {
+    if (wait->state == STATE_QUEUED) {
         APR_RING_REMOVE(wait, link);
-        wait->is_queued = false;
     }
-    if (wait->is_dispatched) {
-        wait->is_dispatched = false;
+    if (wait->state == STATE_DISPATCHED) {
         wait->dispatch->dispatched--;
     }
+    wait->state = STATE_WAITS;
 }
 
 /* ---- the thread ---- */
@@ -106,7 +100,7 @@ static bool handle_event_locked(agent_client_dispatch_t *dispatch,
                                              sizeof(serial));
 
     /* A reset is an event even before agent_client_wait_begin(). */
-    if (wait != NULL && !wait->is_queued && !wait->is_dispatched) {
+    if (wait != NULL && wait->state == STATE_WAITS) {
         enqueue_locked(dispatch, wait);
     }
     return serial != END_SERIAL;
@@ -153,8 +147,8 @@ static apr_status_t open_descriptors(agent_client_dispatch_t *dispatch)
     if (dispatch->epoll_fd < 0 || dispatch->end_fd < 0) {
         return apr_get_os_error();
     }
-    return control(dispatch, EPOLL_CTL_ADD, dispatch->end_fd, END_SERIAL,
-                   EPOLLIN);
+    return agent_epoll_control(dispatch->epoll_fd, EPOLL_CTL_ADD,
+                               dispatch->end_fd, END_SERIAL, EPOLLIN);
 }
 
 apr_status_t agent_client_dispatch_create(agent_client_dispatch_t **out,
@@ -193,8 +187,8 @@ static apr_status_t add(agent_client_dispatch_t *dispatch,
     wait->serial = ++dispatch->last_serial;
     apr_hash_set(dispatch->by_serial, &wait->serial, sizeof(wait->serial),
                  wait);
-    rv = control(dispatch, EPOLL_CTL_ADD, wait->client_fd, wait->serial,
-                 EPOLLONESHOT);
+    rv = agent_epoll_control(dispatch->epoll_fd, EPOLL_CTL_ADD, wait->client_fd,
+                             wait->serial, EPOLLONESHOT);
     apr_thread_mutex_unlock(dispatch->mutex);
     return rv;
 }
@@ -238,8 +232,8 @@ static void watch_locked(agent_client_wait_t *wait, agent_client_event_t event)
     uint32_t events = event == AGENT_CLIENT_READS ? EPOLLOUT
                                                   : EPOLLIN | EPOLLRDHUP;
 
-    control(wait->dispatch, EPOLL_CTL_MOD, wait->client_fd, wait->serial,
-            events | EPOLLONESHOT);
+    agent_epoll_control(wait->dispatch->epoll_fd, EPOLL_CTL_MOD,
+                        wait->client_fd, wait->serial, events | EPOLLONESHOT);
 }
 
 void agent_client_wait_begin(agent_client_wait_t *wait,
@@ -273,11 +267,11 @@ static void end_locked(agent_client_wait_t *wait)
 {
     agent_client_dispatch_t *dispatch = wait->dispatch;
 
-    wait->has_ended = true;
     apr_hash_set(dispatch->by_serial, &wait->serial, sizeof(wait->serial),
                  NULL);
     epoll_ctl(dispatch->epoll_fd, EPOLL_CTL_DEL, wait->client_fd, NULL);
     leave_locked(wait);
+    wait->state = STATE_ENDED;
     dispatch_locked(dispatch);
     if (wait->wake_fd >= 0) {
         close(wait->wake_fd);
@@ -288,7 +282,7 @@ static void end_locked(agent_client_wait_t *wait)
 void agent_client_wait_end(agent_client_wait_t *wait)
 {
     apr_thread_mutex_lock(wait->dispatch->mutex);
-    if (!wait->has_ended) {
+    if (wait->state != STATE_ENDED) {
         end_locked(wait);
     }
     apr_thread_mutex_unlock(wait->dispatch->mutex);

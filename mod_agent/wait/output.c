@@ -154,11 +154,6 @@ void agent_output_drop(agent_output_t *output, conn_rec *c)
     agent_share_set(output->share, 0, apr_time_now());
 }
 
-bool agent_output_has_held(const agent_output_t *output)
-{
-    return !APR_BRIGADE_EMPTY(output->held) || output->kept > 0;
-}
-
 static void count(const agent_output_t *output)
 {
     apr_size_t held = count_bytes(output->held);

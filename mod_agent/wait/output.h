@@ -25,10 +25,6 @@ apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool);
  * request. It passes all data on until agent_output_hold(). */
 agent_output_t *agent_output_add(conn_rec *c);
 
-/* Whether data is held, or the memory of a response is kept. Not to be called
- * after agent_output_wait(). */
-bool agent_output_has_held(const agent_output_t *output);
-
 /* To be called when the connection is given to the MPM. Until the next call of
  * one of these functions its data may be dropped and the client cut. client: as
  * in agent_share_wait(). */

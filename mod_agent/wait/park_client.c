@@ -141,14 +141,6 @@ static agent_client_wait_t *find_wait(agent_park_t *park, const request_rec *r)
     return park->wait;
 }
 
-/* Held output may be dropped while the connection waits; see budget.h. */
-static void offer_output(const agent_park_t *park, const request_rec *r)
-{
-    if (agent_output_has_held(park->output)) {
-        agent_output_wait(park->output, agent_park_client(r));
-    }
-}
-
 /* For the MPM to poll the client itself. The turn comes at once if the client
  * reads. */
 static conn_sense_e find_sense(agent_client_event_t event)
@@ -163,7 +155,7 @@ int agent_park_wait_for_client(conn_rec *c, agent_park_t *park,
     const request_rec *r = park->r != NULL ? park->r : park->unread;
     agent_client_wait_t *wait = find_wait(park, r);
 
-    offer_output(park, r);
+    agent_output_wait(park->output, agent_park_client(r));
     if (wait == NULL) {
         return give_to_mpm(c, find_sense(event));
     }

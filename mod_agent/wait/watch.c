@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "dispatch.h"
+#include "epoll.h"
 #include "table.h"
 #include "timer.h"
 
@@ -15,17 +16,6 @@
 #define END_SERIAL       0
 #define INTERRUPT_SERIAL 1
 #define EVENTS           64
-
-static apr_status_t control(const agent_waiter_registry_t *registry,
-                            int operation, int fd, apr_uint64_t serial,
-                            uint32_t events)
-{
-    struct epoll_event event = {.events = events, .data.u64 = serial};
-
-    return epoll_ctl(registry->epoll_fd, operation, fd, &event) == 0
-        ? APR_SUCCESS
-        : apr_get_os_error();
-}
 
 apr_status_t agent_watch_open(agent_waiter_registry_t *registry)
 {
@@ -37,12 +27,13 @@ apr_status_t agent_watch_open(agent_waiter_registry_t *registry)
     if (registry->epoll_fd < 0 || registry->interrupt_fd < 0) {
         return apr_get_os_error();
     }
-    rv = control(registry, EPOLL_CTL_ADD, registry->end_fds[0], END_SERIAL,
-                 EPOLLIN);
+    rv = agent_epoll_control(registry->epoll_fd, EPOLL_CTL_ADD,
+                             registry->end_fds[0], END_SERIAL, EPOLLIN);
     return rv != APR_SUCCESS
         ? rv
-        : control(registry, EPOLL_CTL_ADD, registry->interrupt_fd,
-                  INTERRUPT_SERIAL, EPOLLIN);
+        : agent_epoll_control(registry->epoll_fd, EPOLL_CTL_ADD,
+                              registry->interrupt_fd, INTERRUPT_SERIAL,
+                              EPOLLIN);
 }
 
 void agent_watch_close(const agent_waiter_registry_t *registry)
@@ -56,15 +47,17 @@ void agent_watch_close(const agent_waiter_registry_t *registry)
 apr_status_t agent_watch_add(const agent_waiter_registry_t *registry,
                              const agent_waiter_t *waiter)
 {
-    return control(registry, EPOLL_CTL_ADD, waiter->params.client_fd,
-                   waiter->serial, EPOLLRDHUP | EPOLLONESHOT);
+    return agent_epoll_control(registry->epoll_fd, EPOLL_CTL_ADD,
+                               waiter->params.client_fd, waiter->serial,
+                               EPOLLRDHUP | EPOLLONESHOT);
 }
 
 void agent_watch_rearm(const agent_waiter_registry_t *registry,
                        const agent_waiter_t *waiter, bool reads)
 {
-    control(registry, EPOLL_CTL_MOD, waiter->params.client_fd, waiter->serial,
-            (reads ? EPOLLIN : 0) | EPOLLRDHUP | EPOLLONESHOT);
+    agent_epoll_control(registry->epoll_fd, EPOLL_CTL_MOD,
+                        waiter->params.client_fd, waiter->serial,
+                        (reads ? EPOLLIN : 0) | EPOLLRDHUP | EPOLLONESHOT);
 }
 
 void agent_watch_remove(const agent_waiter_registry_t *registry,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: wait/client_dispatch.c */
+/* OBJECTS: wait/epoll.c */
 /* OBJECTS: core/allocator.c */
 /* OBJECTS: core/thread.c */
 /* Which requests that wait for their clients are dispatched. */

@@ -7,6 +7,7 @@
 /* OBJECTS: wait/listen.c */
 /* OBJECTS: wait/updates.c */
 /* OBJECTS: wait/watch.c */
+/* OBJECTS: wait/epoll.c */
 /* OBJECTS: wait/timer.c */
 /* OBJECTS: wait/client_address.c */
 /* OBJECTS: core/allocator.c */
