@@ -128,12 +128,12 @@ sub count_within {
 # about each: its start, its end and its error.
 sub start_bystander {
     my ($client) = @_;
-    pipe my $stop, my $go_on or croak "pipe: $!";
+    pipe my $read_end, my $write_end or croak "pipe: $!";
     my $pid = open(my $lines, '-|') // croak "fork: $!";
     if (!$pid) {
-        close $go_on;
+        close $write_end;
         STDOUT->autoflush;
-        while (!IO::Select->new($stop)->can_read(0)) {
+        while (!IO::Select->new($read_end)->can_read(0)) {
             my $begin = clock_gettime(CLOCK_MONOTONIC);
             my $error = eval { serve_one($client); 1 } ? '' : $@ =~ s/\s+/ /gr;
             printf "%.6f %.6f %s\n", $begin, clock_gettime(CLOCK_MONOTONIC),
@@ -142,7 +142,7 @@ sub start_bystander {
         # Not exit: the parent's servers are not ours to stop.
         POSIX::_exit(0);
     }
-    return { lines => $lines, go_on => $go_on, read => '', requests => [] };
+    return { lines => $lines, pipe => $write_end, read => '', requests => [] };
 }
 
 # Reads reports until there are $least, then those already in the pipe.
@@ -162,7 +162,7 @@ sub read_requests {
 
 sub end_bystander {
     my ($bystander) = @_;
-    close $bystander->{go_on};
+    close $bystander->{pipe};
     eval { read_requests($bystander, 1 + @{ $bystander->{requests} }) while 1 };
     close $bystander->{lines};
     return;
