@@ -3,7 +3,7 @@
 -- functions are security invoker. It may not change the schema. Included by install.sql.
 grant usage on schema agent to :"app_role";
 grant select, insert, update, delete
-    on agent.graphs, agent.assistants, agent.threads, agent.runs, agent.run_queue, agent.run_events,
+    on agent.graphs, agent.assistants, agent.assistant_versions, agent.threads, agent.runs, agent.run_queue, agent.run_events,
        agent.event_sweeps, agent.checkpoints, agent.checkpoint_blobs, agent.blob_sweeps, agent.workers,
        agent.thread_expiries, agent.webhook_outbox
     to :"app_role";

@@ -72,6 +72,9 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/render_run.sql
 \ir functions/inline/render_thread.sql
 \ir functions/inline/render_assistant.sql
+\ir functions/inline/render_assistant_version.sql
+\ir functions/inline/matches_assistant.sql
+\ir functions/inline/settings_bytes.sql
 \ir functions/inline/explain_no_assistant.sql
 \ir functions/inline/render_checkpoint.sql
 \ir functions/inline/digest_text.sql
@@ -99,6 +102,9 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/pick_members.sql
 \ir functions/internal/render_failed_tasks.sql
 \ir functions/internal/find_stored_run.sql
+\ir functions/internal/check_assistant.sql
+\ir functions/internal/add_assistant_version.sql
+\ir functions/internal/change_assistant.sql
 \ir functions/internal/create_system_assistant.sql
 \ir functions/internal/is_graph_served.sql
 \ir functions/internal/find_assistant.sql
@@ -136,10 +142,16 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/get_schemas.sql
 \ir functions/api/get_drawing.sql
 \ir functions/api/search_assistants.sql
+\ir functions/api/count_assistants.sql
+\ir functions/api/create_assistant.sql
+\ir functions/api/update_assistant.sql
+\ir functions/api/list_assistant_versions.sql
+\ir functions/api/set_assistant_version.sql
 \ir functions/api/open_deployment.sql
 \ir functions/api/get_thread.sql
 \ir functions/api/create_thread.sql
 \ir functions/api/delete_thread.sql
+\ir functions/api/delete_assistant.sql
 \ir functions/api/create_run.sql
 \ir functions/api/create_stateless_run.sql
 \ir functions/api/create_stateless_runs.sql

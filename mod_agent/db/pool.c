@@ -404,10 +404,11 @@ apr_status_t agent_db_pool_call_extra(const char **body, const char **extra,
 
     *body = NULL;
     *extra = NULL;
-    if (rv == APR_SUCCESS) {
-        rv = agent_db_read_code(body, result, err, pool);
+    if (rv != APR_SUCCESS) {
+        return rv;
     }
-    if (rv == APR_SUCCESS) {
+    rv = agent_db_read_code(body, result, err, pool);
+    if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)) {
         *extra = agent_db_value(result, 0, 2);
     }
     return rv;

@@ -4,11 +4,14 @@
 
 #include <apr_strings.h>
 
+#include "../core/uuid.h"
+#include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/assistant.h"
 #include "../model/schema.h"
+#include "creation.h"
 
 static int send_view(agent_call_t *call, agent_assistant_view_t view)
 {
@@ -62,20 +65,172 @@ int agent_handle_assistant_subgraphs(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, "{}");
 }
 
+/* Reads the body of a search, a count or a list of versions. */
+static apr_status_t read_search(agent_call_t *call)
+{
+    agent_raw_t value;
+
+    return agent_request_body(&value, call) == APR_SUCCESS
+        ? agent_schema_assistants(&call->fields, value, &call->err, call->pool)
+        : APR_EGENERAL;
+}
+
 int agent_handle_assistant_search(agent_call_t *call)
 {
     const char *body;
     const char *next;
-    agent_raw_t value;
 
-    if (agent_request_body(&value, call) != APR_SUCCESS
-        || agent_schema_assistants(&call->fields, value, &call->err, call->pool)
-            != APR_SUCCESS
+    if (read_search(call) != APR_SUCCESS
         || agent_assistant_search(&body, &next, call->db, &call->ref,
                                   call->body, &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     agent_response_set_next(call, next);
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+int agent_handle_assistant_count(agent_call_t *call)
+{
+    const char *body;
+
+    if (read_search(call) != APR_SUCCESS
+        || agent_assistant_count(&body, call->db, &call->ref, call->body,
+                                 &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+int agent_handle_assistant_versions(agent_call_t *call)
+{
+    const char *body;
+    const char *next;
+
+    if (read_search(call) != APR_SUCCESS
+        || agent_assistant_list_versions(&body, &next, call->db, &call->ref,
+                                         call->assistant_id, call->body,
+                                         &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    agent_response_set_next(call, next);
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+static agent_assistant_write_t describe_write(const agent_call_t *call)
+{
+    return (agent_assistant_write_t){
+        .deployment_id = call->ref.deployment_id,
+        .assistant_id = call->assistant_id,
+        .known_graph_ids = agent_creation_list_graphs(call),
+        .request = call->body};
+}
+
+/* The client's id in lower case, or a new one. */
+static const char *choose_assistant_id(const agent_call_t *call)
+{
+    char id[AGENT_UUID_SIZE];
+
+    return agent_uuid_parse(
+               id, agent_field_string(call->fields, "assistant_id", ""))
+        ? apr_pstrdup(call->pool, id)
+        : agent_creation_new_id(call);
+}
+
+int agent_handle_assistant_create(agent_call_t *call)
+{
+    agent_assistant_write_t write;
+    const char *body;
+    agent_raw_t value;
+
+    if (agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_new_assistant(&call->fields, value, &call->err,
+                                      call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    call->assistant_id = choose_assistant_id(call);
+    write = describe_write(call);
+    if (agent_assistant_create(&body, call->db, &write, &call->err, call->pool)
+        != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+int agent_handle_assistant_update(agent_call_t *call)
+{
+    agent_assistant_write_t write;
+    const char *body;
+    agent_raw_t value;
+
+    if (agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_assistant(value, &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    write = describe_write(call);
+    if (agent_assistant_update(&body, call->db, &write, &call->err, call->pool)
+        != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+/* Some threads in each transaction, and the assistant in the last one. */
+static apr_status_t delete_assistant(agent_call_t *call, bool with_threads)
+{
+    const char *next = NULL;
+    apr_pool_t *scratch;
+    apr_status_t rv;
+
+    apr_pool_create(&scratch, call->pool);
+    do {
+        const char *before = apr_pstrdup(call->pool, next);
+        const char *changed;
+
+        apr_pool_clear(scratch);
+        next = before;
+        rv = agent_assistant_delete(&next, &changed, call->db, &call->ref,
+                                    call->assistant_id, with_threads,
+                                    &call->err, scratch);
+        if (changed != NULL) {
+            agent_wake_cancel(call->child->wake_fd, changed);
+        }
+    } while (APR_STATUS_IS_EAGAIN(rv));
+    return rv;
+}
+
+int agent_handle_assistant_delete(agent_call_t *call)
+{
+    bool with_threads = false;
+
+    if (agent_request_flag(&with_threads, call, "delete_threads") != APR_SUCCESS
+        || delete_assistant(call, with_threads) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_empty(call, HTTP_NO_CONTENT);
+}
+
+/* The version is a member of the body, or a parameter. */
+int agent_handle_assistant_latest(agent_call_t *call)
+{
+    const char *body;
+    agent_raw_t value;
+    int version = 0;
+
+    if (agent_request_number(&version, call, "version", 1, APR_INT32_MAX)
+            != APR_SUCCESS
+        || agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_version(&version, value, &call->err, call->pool)
+            != APR_SUCCESS
+        || agent_assistant_set_version(&body, call->db, &call->ref,
+                                       call->assistant_id, version, &call->err,
+                                       call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
     return agent_response_json(call, HTTP_OK, body);
 }

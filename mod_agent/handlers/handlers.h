@@ -15,6 +15,12 @@ int agent_handle_assistant_graph(agent_call_t *call);
 int agent_handle_assistant_schemas(agent_call_t *call);
 int agent_handle_assistant_subgraphs(agent_call_t *call);
 int agent_handle_assistant_search(agent_call_t *call);
+int agent_handle_assistant_count(agent_call_t *call);
+int agent_handle_assistant_create(agent_call_t *call);
+int agent_handle_assistant_update(agent_call_t *call);
+int agent_handle_assistant_delete(agent_call_t *call);
+int agent_handle_assistant_versions(agent_call_t *call);
+int agent_handle_assistant_latest(agent_call_t *call);
 
 int agent_handle_thread_create(agent_call_t *call);
 int agent_handle_thread_get(agent_call_t *call);

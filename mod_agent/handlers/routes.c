@@ -4,8 +4,18 @@
 
 /* The deployment API of an agent server. */
 static const agent_route_t server_routes[] = {
+    {"POST", "/assistants", agent_handle_assistant_create, true},
     {"POST", "/assistants/search", agent_handle_assistant_search, true},
+    {"POST", "/assistants/count", agent_handle_assistant_count, true},
     {"GET", "/assistants/{assistant_id}", agent_handle_assistant_get, true},
+    {"PATCH", "/assistants/{assistant_id}", agent_handle_assistant_update,
+     true},
+    {"DELETE", "/assistants/{assistant_id}", agent_handle_assistant_delete,
+     true},
+    {"POST", "/assistants/{assistant_id}/versions",
+     agent_handle_assistant_versions, true},
+    {"POST", "/assistants/{assistant_id}/latest", agent_handle_assistant_latest,
+     true},
     {"GET", "/assistants/{assistant_id}/graph", agent_handle_assistant_graph,
      true},
     {"GET", "/assistants/{assistant_id}/schemas",

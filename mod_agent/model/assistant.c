@@ -2,6 +2,8 @@
 /* Assistants and their graphs; see assistant.h. */
 #include "assistant.h"
 
+#include <apr_strings.h>
+
 /* In the order of agent_assistant_view_t. */
 static const agent_statement_t get_assistant[] = {
     {.name = "agent_get_assistant",
@@ -45,4 +47,109 @@ apr_status_t agent_assistant_search(const char **body, const char **next,
 
     return agent_db_pool_call_extra(body, next, db, &search_assistants, params,
                                     err, pool);
+}
+
+static const agent_statement_t count_assistants = {
+    .name = "agent_count_assistants",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.count_assistants($1, $2)"};
+
+apr_status_t agent_assistant_count(const char **body, agent_db_pool_t *db,
+                                   const agent_run_ref_t *ref,
+                                   const char *request, agent_error_t **err,
+                                   apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, request};
+
+    return agent_db_pool_call(body, db, &count_assistants, params, err, pool);
+}
+
+static const agent_statement_t create_assistant = {
+    .name = "agent_create_assistant",
+    .params = 4,
+    .sql = "select code, body from agent.create_assistant($1, $2, $3, $4)"};
+static const agent_statement_t update_assistant = {
+    .name = "agent_update_assistant",
+    .params = 4,
+    .sql = "select code, body from agent.update_assistant($1, $2, $3, $4)"};
+
+/* Both statements have the same parameters. */
+static apr_status_t write_assistant(const char **body, agent_db_pool_t *db,
+                                    const agent_statement_t *statement,
+                                    const agent_assistant_write_t *write,
+                                    agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {write->deployment_id, write->assistant_id,
+                            agent_db_text_array(write->known_graph_ids, pool),
+                            write->request};
+
+    return agent_db_pool_call(body, db, statement, params, err, pool);
+}
+
+apr_status_t agent_assistant_create(const char **body, agent_db_pool_t *db,
+                                    const agent_assistant_write_t *write,
+                                    agent_error_t **err, apr_pool_t *pool)
+{
+    return write_assistant(body, db, &create_assistant, write, err, pool);
+}
+
+apr_status_t agent_assistant_update(const char **body, agent_db_pool_t *db,
+                                    const agent_assistant_write_t *write,
+                                    agent_error_t **err, apr_pool_t *pool)
+{
+    return write_assistant(body, db, &update_assistant, write, err, pool);
+}
+
+static const agent_statement_t delete_assistant = {
+    .name = "agent_delete_assistant",
+    .params = 4,
+    .sql = "select code, body, changed from agent.delete_assistant($1, $2, $3, "
+           "$4)"};
+
+apr_status_t agent_assistant_delete(const char **before, const char **changed,
+                                    agent_db_pool_t *db,
+                                    const agent_run_ref_t *ref,
+                                    const char *assistant_id, bool with_threads,
+                                    agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, assistant_id,
+                            with_threads ? "true" : "false", *before};
+
+    return agent_db_pool_call_extra(before, changed, db, &delete_assistant,
+                                    params, err, pool);
+}
+
+static const agent_statement_t list_versions = {
+    .name = "agent_list_assistant_versions",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body, next from agent.list_assistant_versions($1, $2, "
+           "$3)"};
+
+apr_status_t agent_assistant_list_versions(
+    const char **body, const char **next, agent_db_pool_t *db,
+    const agent_run_ref_t *ref, const char *assistant_id, const char *request,
+    agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, assistant_id, request};
+
+    return agent_db_pool_call_extra(body, next, db, &list_versions, params, err,
+                                    pool);
+}
+
+static const agent_statement_t set_version = {
+    .name = "agent_set_assistant_version",
+    .params = 3,
+    .sql = "select code, body from agent.set_assistant_version($1, $2, $3)"};
+
+apr_status_t agent_assistant_set_version(const char **body, agent_db_pool_t *db,
+                                         const agent_run_ref_t *ref,
+                                         const char *assistant_id, int version,
+                                         agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, assistant_id,
+                            apr_itoa(pool, version)};
+
+    return agent_db_pool_call(body, db, &set_version, params, err, pool);
 }

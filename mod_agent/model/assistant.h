@@ -37,4 +37,62 @@ apr_status_t agent_assistant_search(const char **body, const char **next,
                                     const char *request, agent_error_t **err,
                                     apr_pool_t *pool);
 
+/* Counts the assistants that a search with the same request would find. *body:
+ * the number. */
+apr_status_t agent_assistant_count(const char **body, agent_db_pool_t *db,
+                                   const agent_run_ref_t *ref,
+                                   const char *request, agent_error_t **err,
+                                   apr_pool_t *pool);
+
+/* The assistant that agent_assistant_create() and agent_assistant_update()
+ * write. All borrowed. */
+typedef struct agent_assistant_write_t {
+    const char *deployment_id;
+    const char *assistant_id;
+    /* The graphs that this server executes, NULL-terminated: they may not be
+     * reported yet. */
+    const char *const *known_graph_ids;
+    /* The body as sent, checked by agent_schema_new_assistant() or
+     * agent_schema_assistant(). */
+    const char *request;
+} agent_assistant_write_t;
+
+/* Creates an assistant. Errors: ASSISTANT_EXISTS (unless if_exists of the
+ * request is do_nothing), GRAPH_NOT_FOUND, INVALID, TOO_MANY_ASSISTANTS. */
+apr_status_t agent_assistant_create(const char **body, agent_db_pool_t *db,
+                                    const agent_assistant_write_t *write,
+                                    agent_error_t **err, apr_pool_t *pool);
+
+/* Makes a new version of an assistant. Errors: ASSISTANT_NOT_FOUND,
+ * ASSISTANT_IS_SYSTEM, GRAPH_NOT_FOUND, INVALID. */
+apr_status_t agent_assistant_update(const char **body, agent_db_pool_t *db,
+                                    const agent_assistant_write_t *write,
+                                    agent_error_t **err, apr_pool_t *pool);
+
+/*
+ * Deletes an assistant; with_threads: after the threads whose last run it was.
+ * *before: NULL at the first call. APR_EAGAIN: threads are left, call again
+ * with the *before that was set, in pool. *changed: threads and runs that
+ * ended, in both cases. Errors: ASSISTANT_NOT_FOUND, ASSISTANT_IS_SYSTEM.
+ */
+apr_status_t agent_assistant_delete(const char **before, const char **changed,
+                                    agent_db_pool_t *db,
+                                    const agent_run_ref_t *ref,
+                                    const char *assistant_id, bool with_threads,
+                                    agent_error_t **err, apr_pool_t *pool);
+
+/* Lists the versions of an assistant, the newest first; bounds and *next: as in
+ * agent_assistant_search(). Error: ASSISTANT_NOT_FOUND. */
+apr_status_t agent_assistant_list_versions(
+    const char **body, const char **next, agent_db_pool_t *db,
+    const agent_run_ref_t *ref, const char *assistant_id, const char *request,
+    agent_error_t **err, apr_pool_t *pool);
+
+/* Makes a version the current one. Errors: ASSISTANT_NOT_FOUND,
+ * VERSION_NOT_FOUND. */
+apr_status_t agent_assistant_set_version(const char **body, agent_db_pool_t *db,
+                                         const agent_run_ref_t *ref,
+                                         const char *assistant_id, int version,
+                                         agent_error_t **err, apr_pool_t *pool);
+
 #endif

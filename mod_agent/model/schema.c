@@ -2,6 +2,7 @@
 /* Schemas of request bodies as tables of checks; see schema.h. */
 #include "schema.h"
 
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
 
@@ -122,6 +123,48 @@ static const agent_check_t thread_members[] = {
     {.key = "ttl", .check = agent_check_unsupported},
     {.key = NULL}};
 
+/* The server sets the identifiers of configurable for each run. */
+static const agent_check_t assistant_configurable_members[] = {
+    {.key = "checkpoint_id", .check = agent_check_unsupported},
+    {.key = "checkpoint_ns", .check = agent_check_unsupported},
+    {.key = "checkpoint_map", .check = agent_check_unsupported},
+    {.key = NULL}};
+
+static const agent_check_t assistant_config_members[] = {
+    {.key = "tags", .check = agent_check_texts},
+    {.key = "recursion_limit",
+     .check = agent_check_integer,
+     .low = 1,
+     .high = 10007},
+    {.key = "configurable",
+     .check = agent_check_object,
+     .members = assistant_configurable_members},
+    {.key = "metadata", .check = agent_check_metadata},
+    {.key = NULL}};
+
+/* An update has the same members; assistant_id and if_exists are unknown to it,
+ * and graph_id is not required. */
+static const agent_check_t assistant_members[] = {
+    {.key = "graph_id", .check = agent_check_text, .low = 1, .high = 64},
+    {.key = "name", .check = agent_check_text, .high = 512},
+    {.key = "description", .check = agent_check_text, .high = 4096},
+    {.key = "config",
+     .check = agent_check_object,
+     .members = assistant_config_members},
+    {.key = "context", .check = agent_check_object},
+    {.key = "metadata", .check = agent_check_metadata},
+    {.key = NULL}};
+
+static const agent_check_t new_assistant_members[] = {
+    {.key = "assistant_id", .check = agent_check_uuid},
+    {.key = "if_exists", .check = agent_check_word, .words = agent_if_exists},
+    {.key = "graph_id", .required = true, .check = agent_check_any},
+    {.key = NULL}};
+
+static const agent_check_t version_members[] = {
+    {.key = "version", .check = agent_check_integer, .low = 1, .high = INT_MAX},
+    {.key = NULL}};
+
 static const agent_check_t assistants_members[] = {
     {.key = "graph_id", .check = agent_check_text, .high = 64},
     {.key = "name", .check = agent_check_text, .high = 512},
@@ -197,13 +240,23 @@ apr_status_t agent_schema_assistants(const agent_fields_t **fields,
     return check_body(fields, assistants_members, body, &path);
 }
 
-apr_status_t agent_schema_thread(const agent_fields_t **fields,
-                                 agent_raw_t body, agent_error_t **err,
-                                 apr_pool_t *pool)
+apr_status_t agent_schema_assistant(agent_raw_t body, agent_error_t **err,
+                                    apr_pool_t *pool)
 {
     agent_json_path_t path = {.err = err, .pool = pool};
+    const agent_fields_t *fields;
 
-    return check_body(fields, thread_members, body, &path);
+    return check_body(&fields, assistant_members, body, &path);
+}
+
+apr_status_t agent_schema_new_assistant(const agent_fields_t **fields,
+                                        agent_raw_t body, agent_error_t **err,
+                                        apr_pool_t *pool)
+{
+    agent_json_path_t path = {.err = err, .pool = pool};
+    apr_status_t rv = check_body(fields, new_assistant_members, body, &path);
+
+    return rv == APR_SUCCESS ? agent_schema_assistant(body, err, pool) : rv;
 }
 
 static apr_status_t refuse_member(const agent_json_path_t *run, const char *key,
@@ -212,6 +265,33 @@ static apr_status_t refuse_member(const agent_json_path_t *run, const char *key,
     agent_json_path_t path = agent_json_path_below(run, key);
 
     return agent_check_refuse(&path, expected);
+}
+
+apr_status_t agent_schema_version(int *version, agent_raw_t body,
+                                  agent_error_t **err, apr_pool_t *pool)
+{
+    agent_json_path_t path = {.err = err, .pool = pool};
+    const agent_fields_t *fields;
+    apr_status_t rv = check_body(&fields, version_members, body, &path);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (has_field(fields, "version")) {
+        *version = (int)apr_atoi64(agent_field_raw(fields, "version").text);
+    }
+    return *version > 0
+        ? APR_SUCCESS
+        : refuse_member(&path, "version", "a value: it is required");
+}
+
+apr_status_t agent_schema_thread(const agent_fields_t **fields,
+                                 agent_raw_t body, agent_error_t **err,
+                                 apr_pool_t *pool)
+{
+    agent_json_path_t path = {.err = err, .pool = pool};
+
+    return check_body(fields, thread_members, body, &path);
 }
 
 /* checkpoint_during is the former name: true is async, false is exit. */

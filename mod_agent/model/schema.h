@@ -25,10 +25,24 @@ const char *agent_field_string(const agent_fields_t *fields, const char *key,
  * accepted, and returns its fields in pool. Takes memory for fields, not for
  * values. */
 
-/* The body of POST /assistants/search. */
+/* The body of POST /assistants/search; those of /assistants/count and
+ * /assistants/{assistant_id}/versions have some of its members. */
 apr_status_t agent_schema_assistants(const agent_fields_t **fields,
                                      agent_raw_t body, agent_error_t **err,
                                      apr_pool_t *pool);
+
+/* The bodies of POST /assistants and PATCH /assistants/{assistant_id}. The
+ * fields of the first are assistant_id and if_exists. */
+apr_status_t agent_schema_new_assistant(const agent_fields_t **fields,
+                                        agent_raw_t body, agent_error_t **err,
+                                        apr_pool_t *pool);
+apr_status_t agent_schema_assistant(agent_raw_t body, agent_error_t **err,
+                                    apr_pool_t *pool);
+
+/* The body of POST /assistants/{assistant_id}/latest. *version: left unchanged
+ * without the member, which is required if it is 0. */
+apr_status_t agent_schema_version(int *version, agent_raw_t body,
+                                  agent_error_t **err, apr_pool_t *pool);
 
 /* The body of POST /threads. */
 apr_status_t agent_schema_thread(const agent_fields_t **fields,

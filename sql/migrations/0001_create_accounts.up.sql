@@ -99,14 +99,17 @@ create table agent.assistants (
     context        json        not null default '{}',
     metadata       jsonb       not null default '{}',
     version        integer     not null default 1,
+    last_version   integer     not null default 1,
+    is_system      boolean     not null default false,
     created_at     timestamptz not null,
     updated_at     timestamptz not null,
     constraint assistants_pkey primary key (deployment_id, assistant_id),
     constraint assistants_deployment_fkey foreign key (deployment_id) references agent.deployments,
-    constraint assistants_version_positive check (version > 0)
+    constraint assistants_version_check check (version between 1 and last_version)
 );
 comment on table agent.assistants is
-    'A graph with its settings. The system assistant of a graph is created when a runner first reports the graph.';
+    'A graph with its settings: those of its current version. The system assistant of a graph is created when a '
+    'runner first reports the graph.';
 comment on column agent.assistants.deployment_id is 'Its deployment.';
 comment on column agent.assistants.assistant_id is
     'Identifier; UUIDv5 of the graph name for system assistants.';
@@ -116,8 +119,39 @@ comment on column agent.assistants.description is 'Free text or null.';
 comment on column agent.assistants.config is 'Defaults for the config of each run.';
 comment on column agent.assistants.context is 'Defaults for the context of each run.';
 comment on column agent.assistants.metadata is 'Merged into the metadata of each run''s config.';
-comment on column agent.assistants.version is 'Number of the version, from 1.';
+comment on column agent.assistants.version is 'Number of the current version, from 1.';
+comment on column agent.assistants.last_version is 'Highest number of a version.';
+comment on column agent.assistants.is_system is
+    'Whether it is the system assistant of its graph: it is not deleted and keeps its graph.';
 comment on column agent.assistants.created_at is 'When it was created.';
 comment on column agent.assistants.updated_at is 'When it was last changed.';
+
+create table agent.assistant_versions (
+    deployment_id  uuid        not null,
+    assistant_id   uuid        not null,
+    version        integer     not null,
+    graph_id       text        not null,
+    name           text        not null,
+    description    text,
+    config         jsonb       not null,
+    context        json        not null,
+    metadata       jsonb       not null,
+    created_at     timestamptz not null,
+    constraint assistant_versions_pkey primary key (deployment_id, assistant_id, version),
+    constraint assistant_versions_assistant_fkey foreign key (deployment_id, assistant_id)
+        references agent.assistants on delete cascade
+);
+comment on table agent.assistant_versions is
+    'An assistant as it was after its creation and after each update: the newest 1,000. Rows do not change.';
+comment on column agent.assistant_versions.deployment_id is 'Its deployment.';
+comment on column agent.assistant_versions.assistant_id is 'The assistant.';
+comment on column agent.assistant_versions.version is 'Number of the version, from 1.';
+comment on column agent.assistant_versions.graph_id is 'As in agent.assistants.';
+comment on column agent.assistant_versions.name is 'As in agent.assistants.';
+comment on column agent.assistant_versions.description is 'As in agent.assistants.';
+comment on column agent.assistant_versions.config is 'As in agent.assistants.';
+comment on column agent.assistant_versions.context is 'As in agent.assistants.';
+comment on column agent.assistant_versions.metadata is 'As in agent.assistants.';
+comment on column agent.assistant_versions.created_at is 'When the version was made.';
 
 insert into agent.schema_version (version, name) values (1, 'create_accounts');

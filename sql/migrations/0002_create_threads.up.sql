@@ -10,6 +10,7 @@ create table agent.threads (
     thread_id           uuid        not null,
     status              text        not null default 'idle',
     temporary           boolean     not null default false,
+    assistant_id        uuid,
     metadata            jsonb       not null default '{}',
     config              jsonb       not null default '{}',
     run_seq             bigint      not null default 0,
@@ -33,6 +34,8 @@ comment on column agent.threads.status is
     'busy exactly while the thread has an unfinished run; create_run relies on it.';
 comment on column agent.threads.temporary is
     'Created for one stateless run; deleted some time after it has no unfinished run.';
+comment on column agent.threads.assistant_id is
+    'Assistant of the last run; null before the first one, and for a system assistant, which is not deleted.';
 comment on column agent.threads.metadata is
     'The client''s metadata, with graph_id and assistant_id of the last run.';
 comment on column agent.threads.config is 'Shown in the record; empty on creation.';
@@ -47,6 +50,11 @@ comment on column agent.threads.head_has_next is
 comment on column agent.threads.created_at is 'When it was created.';
 comment on column agent.threads.updated_at is 'When it was last changed.';
 comment on column agent.threads.state_updated_at is 'When the head last moved.';
+
+create index threads_assistant on agent.threads (deployment_id, assistant_id, thread_id)
+    where assistant_id is not null;
+comment on index agent.threads_assistant is
+    'Finds the threads to delete with an assistant; without those of system assistants, which most runs use.';
 
 create table agent.thread_expiries (
     deployment_id  uuid        not null,

@@ -50,6 +50,25 @@ comment on column agent.run_request.checkpoint_during is
 comment on column agent.run_request.on_completion is
     'keep: the thread of a stateless run is not temporary.';
 
+create type agent.assistant_request as (
+    graph_id     text,
+    name         text,
+    description  text,
+    config       jsonb,
+    context      json,
+    metadata     jsonb,
+    if_exists    text
+);
+comment on type agent.assistant_request is
+    'The members of the body of an assistant''s creation or update that are read, null when absent.';
+comment on column agent.assistant_request.graph_id is 'The graph to run.';
+comment on column agent.assistant_request.name is 'Display name.';
+comment on column agent.assistant_request.description is 'Free text.';
+comment on column agent.assistant_request.config is 'Defaults for the config of each run.';
+comment on column agent.assistant_request.context is 'Defaults for the context of each run.';
+comment on column agent.assistant_request.metadata is 'Metadata; an update merges it.';
+comment on column agent.assistant_request.if_exists is 'raise or do_nothing, of a creation.';
+
 create type agent.leased_run as (
     deployment_id   uuid,
     run_id          uuid,

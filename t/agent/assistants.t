@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# /assistants: system assistants, and the schemas and drawings that runners report.
+# /assistants: system assistants and those of clients, and the schemas and drawings that runners report.
 use strict;
 use warnings;
 use AgentTest::Client qw(run_path);
@@ -83,6 +83,138 @@ subtest 'search assistants: wrong members are 422' => sub {
         like $refused->{json}{detail}, qr{^/$case->[0]}, "search assistants: the detail points at $case->[0]";
     }
 };
+
+my %created;
+
+sub create {
+    my (%body) = @_;
+    my $answer = $client->post('/assistants', { graph_id => 'agent', %body });
+    is $answer->{status}, 200, 'create assistant: the status is 200';
+    $created{ $answer->{json}{assistant_id} } = 1;
+    return $answer->{json};
+}
+
+sub update {
+    my ($id, %body) = @_;
+    return $client->request('PATCH', "/assistants/$id", \%body);
+}
+
+subtest 'create assistant: an assistant of a graph, with settings for its runs' => sub {
+    my $made = create(name => 'mine', description => 'd', config => { tags => ['x'], recursion_limit => 9 }, context => { c => 1 },
+        metadata => { m => 1 });
+    like $made->{assistant_id}, qr/^[0-9a-f]{8}-[0-9a-f]{4}-7/, 'create assistant: it gets a UUIDv7';
+    is_deeply [ @{$made}{qw(graph_id name description version config context metadata)} ],
+        [ 'agent', 'mine', 'd', 1, { tags => ['x'], recursion_limit => 9 }, { c => 1 }, { m => 1 } ], 'create assistant: the record';
+    is_deeply $client->get("/assistants/$made->{assistant_id}")->{json}, $made, 'create assistant: it can be read';
+    is $client->get("/assistants/$made->{assistant_id}/schemas")->{json}{graph_id}, 'agent', 'create assistant: it has the schemas of its graph';
+    is_deeply search(metadata => { m => 1 })->{json}, [$made], 'create assistant: it can be found';
+    is $client->post('/assistants/count', { metadata => { m => 1 } })->{body}, '1', 'count assistants: the number alone';
+    my $run = $client->start_run('hello', assistant_id => $made->{assistant_id});
+    is_deeply [ @{ $run->{kwargs}{config} }{qw(tags recursion_limit)} ], [ ['x'], 9 ], 'create assistant: its runs have its config';
+    is_deeply $run->{kwargs}{context}, { c => 1 }, 'create assistant: its runs have its context';
+    is $run->{kwargs}{config}{metadata}{m}, 1, 'create assistant: its runs have its metadata';
+    is $run->{kwargs}{config}{configurable}{assistant_id}, $made->{assistant_id}, 'create assistant: its runs name it';
+    is $client->join_run($run)->{messages}[0]{content}, 'hello', 'create assistant: its runs are executed';
+};
+
+subtest 'create assistant: an id of the client' => sub {
+    my $id = '018F2D6E-7C4B-7ABC-9DEF-0123456789A1';
+    is create(assistant_id => $id)->{assistant_id}, lc $id, 'create assistant: the id is in lower case';
+    my $again = $client->post('/assistants', { graph_id => 'agent', assistant_id => $id });
+    is "$again->{status} $again->{json}{code}", '409 assistant_exists', 'create assistant: an id that is taken is 409';
+    is create(assistant_id => $id, if_exists => 'do_nothing', name => 'other')->{name}, 'Untitled',
+        'create assistant: with if_exists do_nothing the existing one is returned';
+    is $client->delete("/assistants/$id")->{status}, 204, 'delete assistant: the status is 204';
+    is $client->get("/assistants/$id")->{status}, 404, 'delete assistant: it is gone';
+    is $client->delete("/assistants/$id")->{status}, 404, 'delete assistant: an unknown one is 404';
+};
+
+subtest 'create assistant: an unknown graph is 404' => sub {
+    my $none = $client->post('/assistants', { graph_id => 'nobody' });
+    is "$none->{status} $none->{json}{code}", '404 graph_not_found', 'create assistant: the code is graph_not_found';
+    is update(create()->{assistant_id}, graph_id => 'nobody')->{status}, 404, 'update assistant: an unknown graph is 404';
+};
+
+subtest 'update assistant: each update makes a version' => sub {
+    my $id = create(name => 'one', metadata => { a => 1 })->{assistant_id};
+    my $updated = update($id, name => 'two', metadata => { b => 2 });
+    is $updated->{status}, 200, 'update assistant: the status is 200';
+    is_deeply [ @{ $updated->{json} }{qw(version name metadata)} ], [ 2, 'two', { a => 1, b => 2 } ],
+        'update assistant: metadata is merged, other members are replaced';
+    is $client->request('PATCH', "/assistants/$id")->{json}{version}, 3, 'update assistant: an update without a body makes a version';
+    my $versions = $client->post("/assistants/$id/versions", { limit => 2 });
+    is_deeply [ map { $_->{version} } @{ $versions->{json} } ], [ 3, 2 ], 'versions: the newest first';
+    is $versions->{headers}{'x-pagination-next'}, 2, 'versions: X-Pagination-Next is the offset of the next page';
+    my $first = $client->post("/assistants/$id/latest", { version => 1 });
+    is_deeply [ $first->{status}, @{ $first->{json} }{qw(version name metadata)} ], [ 200, 1, 'one', { a => 1 } ],
+        'set latest: the assistant is what it was in that version';
+    is $client->post("/assistants/$id/latest?version=2")->{json}{name}, 'two', 'set latest: the version may be a parameter';
+    is update($id)->{json}{version}, 4, 'update assistant: the number of a version is never used again';
+    my $none = $client->post("/assistants/$id/latest", { version => 5 });
+    is "$none->{status} $none->{json}{code}", '404 version_not_found', 'set latest: an unknown version is 404';
+};
+
+subtest 'system assistant: it can be updated, but neither deleted nor given another graph' => sub {
+    is update('agent', description => 'talks')->{json}{description}, 'talks', 'system assistant: an update has its name or its id';
+    for my $refused ($client->delete('/assistants/agent'), $client->delete("/assistants/$AGENT?delete_threads=true")) {
+        is "$refused->{status} $refused->{json}{code}", '409 assistant_is_system', 'system assistant: a deletion is 409';
+    }
+    is $client->post("/assistants/agent/latest", { version => 1 })->{json}{description}, undef, 'system assistant: it has versions';
+};
+
+subtest 'delete assistant: with delete_threads also threads with their runs' => sub {
+    my $id = create()->{assistant_id};
+    my @runs = map { $client->start_run('sleep 600000', assistant_id => $id) } 1, 2;
+    my $other = $client->start_run('hello');
+    my $kept = create()->{assistant_id};
+    my $of_kept = $client->start_run('hello', assistant_id => $kept);
+    my $join = $client->begin('GET', run_path($runs[0]) . '/join');
+    is $client->delete("/assistants/$id?delete_threads=true")->{status}, 204, 'delete assistant: the status is 204';
+    is $client->get("/threads/$_->{thread_id}")->{status}, 404, 'delete assistant: a thread with a run that executes is deleted' for @runs;
+    like $client->finish($join)->{body}, qr/not found/, 'delete assistant: a join of such a run ends';
+    is $client->get("/threads/$other->{thread_id}")->{status}, 200, 'delete assistant: threads of other assistants stay';
+    is $client->delete("/assistants/$kept?delete_threads=false")->{status}, 204, 'delete assistant: without threads';
+    is $client->join_run($of_kept)->{messages}[0]{content}, 'hello', 'delete assistant: its runs go on';
+    is $client->post('/runs', { assistant_id => $kept, input => {} })->{status}, 404, 'delete assistant: it accepts no more runs';
+};
+
+subtest 'assistants: wrong members and parameters are 422' => sub {
+    my $id = create()->{assistant_id};
+    my @both = ([ graph_id => 7 ], [ graph_id => '' ], [ graph_id => 'x' x 65 ], [ name => 1 ], [ name => 'x' x 513 ], [ description => [] ],
+        [ description => 'x' x 4097 ], [ config => [] ], [ config => { tags => 'x' }, '/config/tags' ],
+        [ config => { recursion_limit => 0 }, '/config/recursion_limit' ],
+        [ config => { configurable => { checkpoint_id => '018f2d6e-7c4b-7abc-9def-0123456789a1' } }, '/config/configurable/checkpoint_id' ],
+        [ config => { configurable => { x => 'x' x 65_536 } } ], [ context => 'x' ], [ context => { x => 'x' x 65_536 } ], [ metadata => [] ],
+        [ metadata => { map { ("k$_" => 1) } 1 .. 65 } ], [ metadata => { k => 'x' x 600 } ]);
+    my $refused = sub {
+        my ($answer, $what, $pointer) = @_;
+        is "$answer->{status} $answer->{json}{code}", '422 invalid_value', "assistants: $what is 422";
+        like $answer->{json}{detail}, qr/^\Q$pointer\E/, "assistants: the detail of $what has its pointer";
+    };
+    for my $case (@both) {
+        my ($member, $value, $pointer) = @$case;
+        $pointer //= "/$member";
+        $refused->($client->post('/assistants', { graph_id => 'agent', $member => $value }), "$member in a creation", $pointer);
+        $refused->(update($id, $member => $value), "$member in an update", $pointer);
+    }
+    $refused->($client->post('/assistants', {}), 'a creation without graph_id', '/graph_id');
+    $refused->($client->post('/assistants', { graph_id => 'agent', @$_ }), "$_->[0] in a creation", "/$_->[0]")
+        for [ assistant_id => 'x' ], [ if_exists => 'update' ];
+    $refused->($client->post("/assistants/$id/latest", {@$_}), 'a version that is not one', '/version')
+        for [], [ version => 0 ], [ version => 2_147_483_648 ], [ version => '1' ], [ version => 1.5 ];
+    $refused->($client->post("/assistants/$id/latest?version=0"), 'a parameter version of 0', 'Query parameter version');
+    $refused->($client->post("/assistants/$id/versions", { limit => 0 }), 'a list of no versions', '/limit');
+    $refused->($client->delete("/assistants/$id?delete_threads=maybe"), 'delete_threads that is no flag', 'Query parameter delete_threads');
+    is $client->post("/assistants/$_/latest", { version => 1 })->{status}, 404, 'assistants: an unknown one is 404' for 'none', '018f2d6e-7c4b-7abc-9def-0123456789a2';
+    is update('none')->{status}, 404, 'assistants: an update of an unknown one is 404';
+    is $client->post('/assistants/none/versions', {})->{status}, 404, 'assistants: versions of an unknown one are 404';
+    is $client->post('/assistants', 'x')->{status}, 400, 'assistants: a body that is not JSON is 400';
+    is $client->post('/assistants', '{"graph_id":"agent","name":"\u0000"}')->{status}, 422, 'assistants: U+0000 is 422';
+    is $client->get("/assistants/$id")->{json}{version}, 1, 'assistants: what is refused changes nothing';
+};
+
+# The server serves other files too.
+$client->delete("/assistants/$_?delete_threads=true") for sort keys %created;
 
 subtest 'removed graph: its assistant and threads stay readable, new runs are refused' => sub {
     my ($before, $to) = AgentTest::Server->start_with_client("<AgentGraph gone>\nAgentModel demo\n</AgentGraph>");

@@ -56,17 +56,23 @@ my $checkpoint = $shop->get_state($done->{thread_id})->{checkpoint}{checkpoint_i
 wait_for('the run that goes on', sub { $shop->get_state($active->{thread_id})->{values}{messages} });
 my $assistant = $shop->post('/assistants/search', { graph_id => 'till' })->{json}[0]{assistant_id};
 
+# One of a client, and a thread whose last run it is.
+my $made = $shop->post('/assistants', { graph_id => 'agent', name => 'made' })->{json};
+my $by_made = $shop->start_run('hello', assistant_id => $made->{assistant_id});
+$shop->join_run($by_made);
+
 # All that clients of shop can see of these.
 sub snapshot {
-    my @threads = map { $_->{thread_id} } $done, $active, $stateless;
-    return Cpanel::JSON::XS->new->canonical->encode([ map { my $thread = $_; map { $shop->get("/threads/$thread$_")->{json} } '', '/state', '/runs' } @threads ]);
+    my @threads = map { $_->{thread_id} } $done, $active, $stateless, $by_made;
+    return Cpanel::JSON::XS->new->canonical->encode([ $shop->post("/assistants/$made->{assistant_id}/versions", {})->{json},
+        $shop->post('/assistants/search', {})->{json}, map { my $thread = $_; map { $shop->get("/threads/$thread$_")->{json} } '', '/state', '/runs' } @threads ]);
 }
 my $before = snapshot();
 wait_for('the graph of the other one', sub { @{ $desk->post('/assistants/search', {})->{json} } });
 
 # ---- the routes, tried in desk ----
 my %id = (thread_id => $done->{thread_id}, run_id => $done->{run_id}, checkpoint_id => $checkpoint,
-    assistant_id => $assistant, namespace => 'x');
+    assistant_id => $made->{assistant_id}, namespace => 'x');
 my $input = run_body('hello');
 my $unseen = sub { is $_[0]{status}, 404, $_[1] };
 my $allowed = sub { is $_[0]{status}, 200, $_[1] };
@@ -78,6 +84,18 @@ my $desk_graph = sub {
 
 # Route => [body, check].
 my %rows = (
+    # The id is free; the assistant is deleted again.
+    'POST /assistants' => [ { assistant_id => $made->{assistant_id}, graph_id => 'agent', if_exists => 'do_nothing', name => 'own' }, sub {
+        my ($answer, $what) = @_;
+        is $answer->{json}{name}, 'own', "$what creates an assistant with an id of the other deployment";
+        is $desk->delete("/assistants/$made->{assistant_id}?delete_threads=true")->{status}, 204, "$what creates one that can be deleted";
+        is $desk->post('/assistants', { graph_id => 'till' })->{status}, 404, "$what finds no graph of the other deployment";
+    } ],
+    'POST /assistants/count' => [ {}, sub { is $_[0]{json}, 1, "$_[1] counts the own ones only" } ],
+    'PATCH /assistants/{assistant_id}'         => [ {}, $unseen ],
+    'DELETE /assistants/{assistant_id}'        => [ undef, $unseen ],
+    'POST /assistants/{assistant_id}/versions' => [ {}, $unseen ],
+    'POST /assistants/{assistant_id}/latest'   => [ { version => 1 }, $unseen ],
     'POST /assistants/search' => [ {}, sub {
         is_deeply [ map { $_->{graph_id} } @{ $_[0]{json} } ], ['agent'], "$_[1] finds the own graphs only";
     } ],
@@ -160,7 +178,7 @@ for my $case ([ $shop, 'clock', 'calculator' ], [ $desk, 'calculator', 'clock' ]
     is $client->get("/assistants/agent/schemas")->{json}{graph_id}, 'agent', "deployments: the graph with $own is reported";
 }
 is $desk->post('/runs', run_body('hello', assistant_id => $_))->{status}, 404, "deployments: a run cannot name the other one's graph by $_ id"
-    for 'till', $assistant;
+    for 'till', $assistant, $made->{assistant_id};
 is sql("select count(*) || ' ' || count(distinct deployment_id) from agent.graphs"), '3 2', 'deployments: graphs are stored for each';
 is sql("select string_agg(name, ' ' order by name) from agent.deployments"), 'default desk shop',
     'deployments: those of httpd.conf are created';

@@ -55,7 +55,7 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
 {
     agent_scan_t scan;
     const agent_fields_t *const *runs;
-    int count;
+    int count = 0;
     json_object *body = NULL;
     agent_error_t *err = NULL;
 
@@ -77,6 +77,12 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
     check_body(agent_schema_run, text, pool);
     check_body(agent_schema_cancel, text, pool);
     check_body(agent_schema_thread, text, pool);
+    check_body(agent_schema_assistants, text, pool);
+    check_body(agent_schema_new_assistant, text, pool);
+    if (agent_schema_version(&count, agent_raw_read(text), &err, pool)
+        != APR_SUCCESS) {
+        must(err != NULL && err->detail != NULL);
+    }
     if (agent_schema_runs(&runs, &count, agent_raw_read(text), &err, pool)
         != APR_SUCCESS) {
         must(err != NULL && err->detail != NULL);

@@ -23,3 +23,29 @@ scenario('assistants', async (t) => {
     t.is(await client.assistants.getSubgraphs(AGENT, { recurse: true }), {}, 'getSubgraphs returns none');
     t.is((await t.errorOf(client.assistants.get(UNKNOWN))).status, 404, 'an unknown assistant is 404');
 });
+
+scenario('assistants of clients', async (t) => {
+    const made = await client.assistants.create({ graphId: 'agent', name: 'js', config: { tags: ['one'] }, context: { c: 1 },
+        metadata: { sdk: 'js' }, description: 'd' });
+    t.is([made.graph_id, made.name, made.version, made.config, made.context, made.metadata, made.description],
+        ['agent', 'js', 1, { tags: ['one'] }, { c: 1 }, { sdk: 'js' }, 'd'], 'create returns the record');
+    const id = made.assistant_id;
+    t.is(await client.assistants.create({ graphId: 'agent', assistantId: id, ifExists: 'do_nothing' }), made,
+        'create with ifExists do_nothing returns the existing one');
+    t.is((await t.errorOf(client.assistants.create({ graphId: 'agent', assistantId: id }))).status, 409, 'an id that is taken is 409');
+    const updated = await client.assistants.update(id, { metadata: { more: 1 }, config: { tags: ['two'] } });
+    t.is([updated.version, updated.name, updated.metadata, updated.config], [2, 'js', { sdk: 'js', more: 1 }, { tags: ['two'] }],
+        'update makes a version');
+    t.is((await client.assistants.getVersions(id)).map(({ version }) => version), [2, 1], 'getVersions lists them');
+    t.is((await client.assistants.setLatest(id, 1)).config, { tags: ['one'] }, 'setLatest makes one the current one');
+    t.is(await client.assistants.count({ metadata: { sdk: 'js' } }), 1, 'count returns a number');
+    const { thread_id } = await client.threads.create();
+    const run = await client.runs.create(thread_id, id, { input: { messages: [{ role: 'user', content: 'Hello' }] } });
+    t.is([run.kwargs.config.tags, run.kwargs.context, run.kwargs.config.metadata.sdk], [['one'], { c: 1 }, 'js'],
+        'a run takes the config, the context and the metadata of its assistant');
+    t.is((await client.runs.join(thread_id, run.run_id)).messages[0].content, 'Hello', 'and is executed');
+    await client.assistants.delete(id, { deleteThreads: true });
+    t.is((await t.errorOf(client.assistants.get(id))).status, 404, 'delete deletes the assistant');
+    t.is((await t.errorOf(client.threads.get(thread_id))).status, 404, 'delete with deleteThreads deletes its threads');
+    t.is((await t.errorOf(client.assistants.delete(AGENT))).status, 409, 'a system assistant is not deleted');
+});

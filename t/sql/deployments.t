@@ -18,6 +18,12 @@ $session->query("insert into agent.deployments (deployment_id, account_id, name)
 my $worker = $owner->worker;
 $session->query("select agent.save_graphs('@{[ $owner->deployment ]}', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
 
+# An assistant of a client, and a thread whose last run is of it.
+my $mine = AgentSQL::uuid();
+$owner->api('create_assistant', $mine, ['agent'], '{"graph_id":"agent","name":"secret"}');
+$owner->run($owner->thread, assistant => $mine, graph => undef);
+$owner->claim($worker);
+
 my $thread = $owner->thread(metadata => { secret => 1 });
 my $run = $owner->run($thread, key => 'key', hash => 'hash', request => { input => 'secret' });
 my ($claim) = $owner->claim($worker);
@@ -33,7 +39,7 @@ sub snapshot {
     return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
         from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
         qw(threads runs run_queue run_events event_sweeps checkpoints checkpoint_blobs usage_events graphs assistants
-        webhook_outbox);
+        assistant_versions webhook_outbox);
 }
 my $before = snapshot();
 
@@ -42,6 +48,10 @@ my %calls = (
     get_assistant => [ [$AgentSQL::ASSISTANT], 'assistant_not_found' ],
     get_schemas => [ [$AgentSQL::ASSISTANT], 'assistant_not_found' ],
     get_drawing => [ [$AgentSQL::ASSISTANT], 'assistant_not_found' ],
+    update_assistant => [ [ $mine, ['agent'], '{}' ], 'assistant_not_found' ],
+    list_assistant_versions => [ [ $mine, '{}' ], 'assistant_not_found' ],
+    set_assistant_version => [ [ $mine, 1 ], 'assistant_not_found' ],
+    delete_assistant => [ [ $mine, 'true', undef ], 'assistant_not_found' ],
     get_thread => [ [$thread], 'thread_not_found' ],
     find_thread_end => [ [$thread], 'thread_not_found' ],
     delete_thread => [ [$thread], 'thread_not_found' ],
@@ -66,6 +76,8 @@ is_deeply [ $guest->events($thread, $run) ], [], 'read_events finds nothing of a
 is_deeply [ $guest->thread_events($thread) ], [ [ ('') x 6, 'f' ] ], 'read_thread_events finds no thread of another deployment';
 is_deeply $guest->body('search_assistants', '{}'), [],
     'search_assistants finds nothing of another deployment';
+is $guest->body('count_assistants', '{}'), 0, 'count_assistants finds nothing of another deployment';
+is +($guest->try_run($guest->thread, assistant => $mine, graph => undef))[0], 'assistant_not_found', 'an assistant of another deployment accepts no run';
 is +($guest->try_run($guest->thread, graphs => []))[0], 'assistant_not_found', 'a graph of another deployment accepts no run';
 is +($guest->try_run($thread))[0], 'thread_not_found', 'create_run finds no thread of another deployment';
 
@@ -84,6 +96,16 @@ subtest 'an id that another deployment uses is free' => sub {
         AgentSQL::Play::finish($own));
     is_deeply $guest->messages($thread), ['mine'];
     is +($guest->api('delete_thread', $thread))[0], 'ok';
+};
+
+subtest 'an id of an assistant of another deployment is free' => sub {
+    is +($guest->api('create_assistant', $mine, ['agent'], '{"graph_id":"agent","if_exists":"do_nothing","name":"own"}'))[1]{name}, 'own';
+    my $own = $guest->thread;
+    $guest->run($own, assistant => $mine, graph => undef);
+    is +($guest->api('delete_assistant', $mine, 'true', undef))[0], 'waiting';
+    is +($guest->api('get_thread', $own))[0], 'thread_not_found', 'its threads are deleted with it';
+    is +($guest->api('delete_assistant', $mine, 'true', undef))[0], 'ok';
+    is $owner->body('get_assistant', $mine)->{name}, 'secret', 'the one of the other deployment stays';
 };
 
 subtest 'if_not_exists creates a thread in the deployment of the request' => sub {
@@ -151,7 +173,7 @@ subtest 'claim_runs: deployments take turns' => sub {
 
 subtest 'every function that takes a deployment was tried' => sub {
     my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run create_stateless_runs read_events
-        read_thread_events search_assistants);
+        read_thread_events search_assistants count_assistants create_assistant);
     my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p
         where p.pronamespace = 'agent'::regnamespace and p.proargnames[1] = 'p_deployment_id'
         and p.proargnames && '{code,seq,id}'::text[]");

@@ -96,6 +96,7 @@ begin
        set status = 'busy',
            active_run_id = coalesce(t.active_run_id, p_run_id),
            run_seq = t.run_seq + 1,
+           assistant_id = case when not v_assistant.is_system then v_assistant.assistant_id end,
            metadata = t.metadata || jsonb_build_object(
                'graph_id', v_assistant.graph_id, 'assistant_id', v_assistant.assistant_id),
            updated_at = agent.now()

@@ -2,9 +2,10 @@
 -- POST /runs/batch: all runs of p_requests, each on a new thread, or none. The arrays have one
 -- element per request; in p_graph_ids '' stands for an assistant that was requested by its id; p_known_graph_ids
 -- are the graphs that the server executes.
--- Returns: ok with the array of run records in the order of the requests; assistant_not_found.
--- Bound:   the bytes of p_requests and 2 KB a request, of which the server accepts 1,000.
---          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h.
+-- Returns: ok with the array of run records in the order of the requests; assistant_not_found; invalid_value when
+--          the settings of the assistants, which each run copies, are more than 16 MB.
+-- Bound:   the bytes of p_requests, 2 KB a request, of which the server accepts 1,000, and 16 MB of settings.
+--          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h and `v_bytes > c_bytes`.
 -- Locks:   the new rows; those of new assistants first, in the order of their keys.
 create or replace function agent.create_stateless_runs(
     p_deployment_id uuid,
@@ -23,12 +24,15 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    c_bytes     constant integer := 16777216;
+    v_bytes     bigint := 0;
     v_assistant agent.assistants;
     v_records   text[] := '{}';
     v_row       record;
 begin
     for v_row in
-        select a.assistant_id, nullif(a.graph_id, '') as graph_id, min(a.pos) as pos
+        select a.assistant_id, nullif(a.graph_id, '') as graph_id, min(a.pos) as pos,
+               count(*) as runs
           from unnest(p_assistant_ids, p_graph_ids) with ordinality a (assistant_id, graph_id, pos)
          group by 1, 2
          order by 1
@@ -40,6 +44,12 @@ begin
             body := format(
                 '/%s: %s', v_row.pos - 1,
                 agent.explain_no_assistant(v_row.assistant_id, v_row.graph_id));
+            return;
+        end if;
+        v_bytes := v_bytes + v_row.runs * agent.settings_bytes(v_assistant);
+        if v_bytes > c_bytes then
+            code := 'invalid_value';
+            body := format('/: expected runs whose assistants have at most %s bytes of settings.', c_bytes);
             return;
         end if;
     end loop;

@@ -4,7 +4,7 @@
 -- Returns: ok with an array of assistant records, [] for none, the newest first unless the request says
 --          otherwise; next: the offset of the next page, null after the last.
 -- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
---          Held by `c_bytes   constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
+--          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
 create or replace function agent.search_assistants(
     p_deployment_id uuid,
@@ -17,17 +17,21 @@ language plpgsql stable security invoker
 set search_path = '' set jit = off
 as $function$
 declare
-    c_bytes   constant integer := 16777216;
-    v_limit   integer := coalesce((p_request ->> 'limit')::integer, 10);
-    v_offset  integer := coalesce((p_request ->> 'offset')::integer, 0);
-    v_sort_by text := p_request ->> 'sort_by';
-    v_is_asc  boolean := coalesce(p_request ->> 'sort_order' = 'asc', false);
-    v_select  text[];
-    v_row     record;
-    v_record  text;
-    v_records text[] := '{}';
-    v_bytes   bigint := 0;
-    v_count   integer := 0;
+    c_bytes    constant integer := 16777216;
+    v_limit    integer := coalesce((p_request ->> 'limit')::integer, 10);
+    v_offset   integer := coalesce((p_request ->> 'offset')::integer, 0);
+    v_sort_by  text := p_request ->> 'sort_by';
+    v_is_asc   boolean := coalesce(p_request ->> 'sort_order' = 'asc', false);
+    -- Read once: the condition is evaluated for each assistant.
+    v_graph_id text := p_request ->> 'graph_id';
+    v_name     text := lower(p_request ->> 'name');
+    v_metadata jsonb := nullif((p_request -> 'metadata')::jsonb, 'null');
+    v_select   text[];
+    v_row      record;
+    v_record   text;
+    v_records  text[] := '{}';
+    v_bytes    bigint := 0;
+    v_count    integer := 0;
 begin
     v_select := case json_typeof(p_request -> 'select')
         when 'array' then array(select json_array_elements_text(p_request -> 'select'))
@@ -46,9 +50,7 @@ begin
                        end as value
                ) k
          where a.deployment_id = p_deployment_id
-           and a.graph_id = coalesce(p_request ->> 'graph_id', a.graph_id)
-           and position(lower(coalesce(p_request ->> 'name', '')) in lower(a.name)) > 0
-           and a.metadata @> coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}')
+           and agent.matches_assistant(a, v_graph_id, v_name, v_metadata)
          order by case when v_is_asc then k.value end,
                   case when not v_is_asc then k.value end desc,
                   a.assistant_id

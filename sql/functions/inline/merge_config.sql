@@ -18,6 +18,7 @@ as $function$
         || jsonb_build_object(
             'metadata',
             '{"created_by": "system"}'
+            || coalesce(nullif(p_base -> 'metadata', 'null'), '{}')
             || p_base_metadata
             || coalesce(nullif(p_over -> 'metadata', 'null'), '{}')
             || coalesce(p_run_metadata, '{}'),

@@ -74,7 +74,8 @@ begin
         coalesce(octet_length(p_request.input::text), 0)
             + coalesce(octet_length(p_request.command::text), 0)
             + coalesce(octet_length(p_request.config::text), 0)
-            + coalesce(octet_length(p_request.context::text), 0));
+            + coalesce(octet_length(p_request.context::text), 0)
+            + agent.settings_bytes(p_assistant));
     return v_body;
 end
 $function$;

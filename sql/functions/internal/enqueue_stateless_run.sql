@@ -22,10 +22,11 @@ declare
     v_thread agent.threads;
 begin
     insert into agent.threads as t (
-        deployment_id, thread_id, status, active_run_id, run_seq, metadata, temporary, created_at,
+        deployment_id, thread_id, status, active_run_id, run_seq, assistant_id, metadata, temporary, created_at,
         updated_at)
     values (
         p_deployment_id, p_thread_id, 'busy', p_run_id, 1,
+        case when not p_assistant.is_system then p_assistant.assistant_id end,
         jsonb_build_object(
             'graph_id', p_assistant.graph_id, 'assistant_id', p_assistant.assistant_id),
         p_request.on_completion is distinct from 'keep', v_now, v_now)

@@ -19,7 +19,8 @@ begin
       from agent.assistants a
      where a.deployment_id = p_deployment_id
        and a.assistant_id = p_assistant_id;
-    if found then
+    -- A client may have created one with the id of a graph's system assistant.
+    if found and (v_assistant.is_system or coalesce(p_graph_id <> all (p_known_graph_ids), true)) then
         if v_assistant.graph_id <> all (p_known_graph_ids)
            and not agent.is_graph_served(p_deployment_id, v_assistant.graph_id) then
             return null;

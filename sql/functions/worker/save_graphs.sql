@@ -53,7 +53,8 @@ begin
       where not exists (
              select from agent.assistants x
               where x.deployment_id = p_deployment_id
-                and x.assistant_id = r.assistant_id);
+                and x.assistant_id = r.assistant_id
+                and x.is_system);
     return v_count;
 end
 $function$;

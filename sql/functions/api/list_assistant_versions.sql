@@ -1,0 +1,65 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /assistants/{assistant_id}/versions. p_request: the body; metadata (members that the version's metadata
+-- contains) limits the result.
+-- Returns: ok with an array of version records, [] for none, the newest first; next: the offset of the next page,
+--          null after the last; assistant_not_found.
+-- Bound:   16 MB of records, but at least one.
+--          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
+-- Locks:   none.
+create or replace function agent.list_assistant_versions(
+    p_deployment_id uuid,
+    p_assistant_id uuid,
+    p_request json,
+    out code text,
+    out body text,
+    out next text
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_sort = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    c_bytes    constant integer := 16777216;
+    v_limit    integer := coalesce((p_request ->> 'limit')::integer, 10);
+    v_offset   integer := coalesce((p_request ->> 'offset')::integer, 0);
+    v_metadata jsonb := nullif((p_request -> 'metadata')::jsonb, 'null');
+    v_row      agent.assistant_versions;
+    v_record   text;
+    v_records  text[] := '{}';
+    v_bytes    bigint := 0;
+    v_count    integer := 0;
+begin
+    perform from agent.assistants a
+      where a.deployment_id = p_deployment_id
+        and a.assistant_id = p_assistant_id;
+    if not found then
+        code := 'assistant_not_found';
+        return;
+    end if;
+    for v_row in
+        select v.*
+          from agent.assistant_versions v
+         where v.deployment_id = p_deployment_id
+           and v.assistant_id = p_assistant_id
+           and (v_metadata is null or v.metadata @> v_metadata)
+         order by v.version desc
+         limit v_limit + 1 offset v_offset
+    loop
+        if v_count < v_limit then
+            v_record := agent.render_assistant_version(v_row);
+            v_bytes := v_bytes + octet_length(v_record);
+        end if;
+        if v_count = v_limit or v_count > 0 and v_bytes > c_bytes then
+            next := v_offset + v_count;
+            exit;
+        end if;
+        v_records := array_append(v_records, v_record);
+        v_count := v_count + 1;
+    end loop;
+    code := 'ok';
+    body := '[' || array_to_string(v_records, ',') || ']';
+end
+$function$;
+
+comment on function agent.list_assistant_versions(uuid, uuid, json) is
+    'POST /assistants/{assistant_id}/versions.';
