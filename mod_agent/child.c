@@ -68,6 +68,8 @@ static apr_status_t start_waiters(agent_child_t *child, server_rec *server,
     const agent_waiter_limits_t limits = {
         .parked = parked,
         .blocked = blocked,
+        .deployments = agent_conftree_count("AgentDeployment",
+                                            AGENT_DEPLOYMENT_NAME),
         .parked_per_address = agent_capacity_waiters_per_address(config,
                                                                  parked),
         .blocked_per_address = agent_capacity_waiters_per_address(config,

@@ -4,6 +4,7 @@
 
 #include <strings.h>
 
+#include <apr_hash.h>
 #include <httpd.h>
 #include <http_config.h>
 
@@ -43,6 +44,38 @@ static bool contains(const ap_directive_t *node, const char *name,
 bool agent_conftree_contains(const char *name, const char *args)
 {
     return contains(ap_conftree, name, args);
+}
+
+/* The directives of a section that are the first with their arguments. Bounded:
+ * read once by each child. */
+static int count(const ap_directive_t *node, const char *name,
+                 apr_hash_t *known)
+{
+    int found = 0;
+
+    for (; node != NULL; node = node->next) {
+        if (strcasecmp(node->directive, name) == 0
+            && apr_hash_get(known, node->args, APR_HASH_KEY_STRING) == NULL) {
+            apr_hash_set(known, node->args, APR_HASH_KEY_STRING, node);
+            found++;
+        }
+        found += count(node->first_child, name, known);
+    }
+    return found;
+}
+
+int agent_conftree_count(const char *name, const char *fallback)
+{
+    apr_pool_t *scratch;
+    apr_hash_t *known;
+    int found;
+
+    apr_pool_create(&scratch, NULL);
+    known = apr_hash_make(scratch);
+    apr_hash_set(known, fallback, APR_HASH_KEY_STRING, fallback);
+    found = 1 + count(ap_conftree, name, known);
+    apr_pool_destroy(scratch);
+    return found;
 }
 
 const char *agent_conftree_find(const char *name)

@@ -16,4 +16,8 @@ const char *agent_conftree_find(const char *name);
 /* Whether a directive with exactly these arguments is in any section. */
 bool agent_conftree_contains(const char *name, const char *args);
 
+/* Returns how many different arguments a directive has in all sections;
+ * fallback counts as one of them. */
+int agent_conftree_count(const char *name, const char *fallback);
+
 #endif

@@ -240,7 +240,8 @@ apr_status_t agent_creation_make_awaited(agent_call_t *call, const char *suffix)
 {
     const char *body;
 
-    return agent_park_check(call->r, call->child->waiters, &call->err)
+    return agent_park_check(call->r, call->child->waiters,
+                            call->ref.deployment_id, &call->err)
             == APR_SUCCESS
         ? make(&body, call, suffix)
         : APR_EGENERAL;

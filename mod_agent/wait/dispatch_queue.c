@@ -19,14 +19,14 @@ static void start_line_locked(agent_dispatch_t *dispatch,
 {
     APR_RING_INIT(&waiter->line, agent_waiter_t, queue);
     APR_RING_INSERT_TAIL(&dispatch->queue, waiter, agent_waiter_t, queue);
-    apr_hash_set(dispatch->lines, waiter->params.key, APR_HASH_KEY_STRING,
+    apr_hash_set(dispatch->lines, waiter->line_key, APR_HASH_KEY_STRING,
                  waiter);
 }
 
 void agent_dispatch_queue_add_locked(agent_waiter_t *waiter)
 {
     agent_dispatch_t *dispatch = &waiter->registry->dispatch;
-    agent_waiter_t *first = apr_hash_get(dispatch->lines, waiter->params.key,
+    agent_waiter_t *first = apr_hash_get(dispatch->lines, waiter->line_key,
                                          APR_HASH_KEY_STRING);
 
     waiter->is_queued = true;
@@ -43,7 +43,7 @@ static void pass_line_on_locked(agent_dispatch_t *dispatch,
     agent_waiter_t *next = APR_RING_FIRST(&first->line);
 
     /* The hash borrows its key from the first waiter of the line. */
-    apr_hash_set(dispatch->lines, first->params.key, APR_HASH_KEY_STRING, NULL);
+    apr_hash_set(dispatch->lines, first->line_key, APR_HASH_KEY_STRING, NULL);
     if (next != APR_RING_SENTINEL(&first->line, agent_waiter_t, queue)) {
         APR_RING_REMOVE(next, queue);
         start_line_locked(dispatch, next);
@@ -60,7 +60,7 @@ void agent_dispatch_queue_remove_locked(agent_waiter_t *waiter)
     }
     waiter->is_queued = false;
     APR_RING_REMOVE(waiter, queue);
-    if (apr_hash_get(dispatch->lines, waiter->params.key, APR_HASH_KEY_STRING)
+    if (apr_hash_get(dispatch->lines, waiter->line_key, APR_HASH_KEY_STRING)
         == waiter) {
         pass_line_on_locked(dispatch, waiter);
     }

@@ -19,9 +19,11 @@ typedef struct agent_waiter_threads_t {
 } agent_waiter_threads_t;
 
 typedef struct agent_waiter_limits_t {
-    /* Waiters without a thread, and waiters that block one. */
+    /* Waiters without a thread, and waiters that block one; half of each is
+     * guaranteed to the deployments, in equal parts. */
     int parked;
     int blocked;
+    int deployments;
     /* The same for one client address; 0 = unlimited. */
     int parked_per_address;
     int blocked_per_address;

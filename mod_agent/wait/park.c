@@ -149,11 +149,14 @@ agent_park_t *agent_park_find_usable(const request_rec *r)
 
 apr_status_t agent_park_check(const request_rec *r,
                               agent_waiter_registry_t *registry,
-                              agent_error_t **err)
+                              const char *deployment_id, agent_error_t **err)
 {
-    return agent_waiter_check(registry, agent_park_find_usable(r) != NULL,
-                              agent_client_address_number(r->useragent_addr),
-                              err, r->pool);
+    const agent_waiter_params_t params = {
+        .deployment_id = deployment_id,
+        .address = agent_client_address_number(r->useragent_addr),
+        .parked = agent_park_find_usable(r) != NULL};
+
+    return agent_waiter_check(registry, &params, err, r->pool);
 }
 
 apr_status_t agent_park(int *result, request_rec *r,

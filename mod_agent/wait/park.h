@@ -31,7 +31,7 @@ apr_status_t agent_park_start(bool enabled, int threads, apr_pool_t *pool);
  * that are about to create the run to wait for. */
 apr_status_t agent_park_check(const request_rec *r,
                               agent_waiter_registry_t *registry,
-                              agent_error_t **err);
+                              const char *deployment_id, agent_error_t **err);
 
 /*
  * Takes turns until one is DONE, the first at once with QUERY. *result is the

@@ -13,6 +13,7 @@
 
 #include "../core/throttle.h"
 #include "client_address.h"
+#include "slot_share.h"
 #include "waiter.h"
 
 /* Values of agent_waiter_t.last_event. */
@@ -24,6 +25,10 @@ struct agent_waiter_t {
     agent_waiter_params_t params;
     /* Identifies the waiter in epoll events, which may outlive it. */
     apr_uint64_t serial;
+    /* Deployment and key: waiters of the same run or thread take their turns as
+     * one. Clients choose the ids of threads, so that another deployment may
+     * have a thread with the same key. */
+    const char *line_key;
     /* Next waiter with the same key. */
     agent_waiter_t *next;
     /* In table.by_heartbeat. */
@@ -63,8 +68,8 @@ typedef struct agent_waiter_table_t {
     struct agent_waiter_ring_t by_heartbeat; /* earliest first */
     int count;                               /* of by_heartbeat */
     apr_uint64_t last_serial;
-    int free_parked;
-    int free_blocked;
+    agent_slot_shares_t parked;
+    agent_slot_shares_t blocked;
     agent_client_addresses_t parked_addresses;
     agent_client_addresses_t blocked_addresses;
     int parked_per_address; /* 0 = unlimited */
@@ -74,9 +79,9 @@ typedef struct agent_waiter_table_t {
 /* Turns of parked waiters; see dispatch.c. */
 typedef struct agent_dispatch_t {
     agent_waiter_threads_t threads;
-    /* Woken waiters: the first of each key, in rotation. */
+    /* Woken waiters: the first of each line, in rotation. */
     struct agent_waiter_ring_t queue;
-    apr_hash_t *lines; /* key -> that waiter */
+    apr_hash_t *lines; /* line_key -> that waiter */
     int turns;         /* dispatched and not ended */
     int turns_pending; /* dispatched and not begun */
 } agent_dispatch_t;

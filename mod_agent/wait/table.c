@@ -9,8 +9,10 @@ void agent_waiter_table_init(agent_waiter_table_t *table,
     table->by_key = apr_hash_make(tables);
     table->by_serial = apr_hash_make(tables);
     APR_RING_INIT(&table->by_heartbeat, agent_waiter_t, link);
-    table->free_parked = limits->parked;
-    table->free_blocked = limits->blocked;
+    agent_slot_shares_init(&table->parked, limits->parked, limits->deployments,
+                           tables);
+    agent_slot_shares_init(&table->blocked, limits->blocked,
+                           limits->deployments, tables);
     table->parked_per_address = limits->parked_per_address;
     table->blocked_per_address = limits->blocked_per_address;
     agent_client_addresses_init(&table->parked_addresses, tables);
@@ -31,13 +33,15 @@ static bool is_address_full(const agent_waiter_table_t *table, bool parked,
 
 bool agent_waiter_table_accepts_locked(agent_error_id_t *refusal,
                                        const agent_waiter_table_t *table,
-                                       bool parked, apr_uint64_t address)
+                                       const agent_waiter_params_t *params)
 {
-    if ((parked ? table->free_parked : table->free_blocked) <= 0) {
+    if (!agent_slot_shares_accept(params->parked ? &table->parked
+                                                 : &table->blocked,
+                                  params->deployment_id)) {
         *refusal = AGENT_E_OVERLOADED;
         return false;
     }
-    if (is_address_full(table, parked, address)) {
+    if (is_address_full(table, params->parked, params->address)) {
         *refusal = AGENT_E_ADDRESS_FULL;
         return false;
     }
@@ -55,12 +59,12 @@ static void count_in(agent_waiter_table_t *table, const agent_waiter_t *waiter)
 {
     table->count++;
     if (waiter->params.parked) {
-        table->free_parked--;
+        agent_slot_shares_take(&table->parked, waiter->params.deployment_id);
         agent_client_addresses_add(&table->parked_addresses,
                                    waiter->params.address);
     }
     else {
-        table->free_blocked--;
+        agent_slot_shares_take(&table->blocked, waiter->params.deployment_id);
         agent_client_addresses_add(&table->blocked_addresses,
                                    waiter->params.address);
     }
@@ -70,12 +74,12 @@ static void count_out(agent_waiter_table_t *table, const agent_waiter_t *waiter)
 {
     table->count--;
     if (waiter->params.parked) {
-        table->free_parked++;
+        agent_slot_shares_return(&table->parked, waiter->params.deployment_id);
         agent_client_addresses_remove(&table->parked_addresses,
                                       waiter->params.address);
     }
     else {
-        table->free_blocked++;
+        agent_slot_shares_return(&table->blocked, waiter->params.deployment_id);
         agent_client_addresses_remove(&table->blocked_addresses,
                                       waiter->params.address);
     }

@@ -12,10 +12,11 @@ void agent_waiter_table_init(agent_waiter_table_t *table,
                              apr_pool_t *tables);
 
 /* Whether one more waiter is within the limits; otherwise *refusal is
- * OVERLOADED or ADDRESS_FULL. */
+ * OVERLOADED or ADDRESS_FULL. params: deployment_id, parked and address are
+ * read. */
 bool agent_waiter_table_accepts_locked(agent_error_id_t *refusal,
                                        const agent_waiter_table_t *table,
-                                       bool parked, apr_uint64_t address);
+                                       const agent_waiter_params_t *params);
 
 /* Add and remove a waiter, and count it. It is borrowed until it is removed. */
 void agent_waiter_table_add_locked(agent_waiter_table_t *table,

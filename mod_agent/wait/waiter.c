@@ -152,15 +152,14 @@ void agent_waiter_forget_descriptor(agent_waiter_t *waiter)
 
 /* False: *refusal is set. */
 static bool accepts_locked(agent_error_id_t *refusal,
-                           const agent_waiter_registry_t *registry, bool parked,
-                           apr_uint64_t address)
+                           const agent_waiter_registry_t *registry,
+                           const agent_waiter_params_t *params)
 {
     if (registry->timer.stopping) {
         *refusal = AGENT_E_SHUTTING_DOWN;
         return false;
     }
-    return agent_waiter_table_accepts_locked(refusal, &registry->table, parked,
-                                             address);
+    return agent_waiter_table_accepts_locked(refusal, &registry->table, params);
 }
 
 static apr_status_t refuse(agent_error_id_t refusal, apr_uint64_t address,
@@ -174,17 +173,17 @@ static apr_status_t refuse(agent_error_id_t refusal, apr_uint64_t address,
     return agent_error_set(err, refusal, NULL, cause, pool);
 }
 
-apr_status_t agent_waiter_check(agent_waiter_registry_t *registry, bool parked,
-                                apr_uint64_t address, agent_error_t **err,
-                                apr_pool_t *pool)
+apr_status_t agent_waiter_check(agent_waiter_registry_t *registry,
+                                const agent_waiter_params_t *params,
+                                agent_error_t **err, apr_pool_t *pool)
 {
     agent_error_id_t refusal = AGENT_E_OVERLOADED;
     bool accepted;
 
     apr_thread_mutex_lock(registry->mutex);
-    accepted = accepts_locked(&refusal, registry, parked, address);
+    accepted = accepts_locked(&refusal, registry, params);
     apr_thread_mutex_unlock(registry->mutex);
-    return accepted ? APR_SUCCESS : refuse(refusal, address, err, pool);
+    return accepted ? APR_SUCCESS : refuse(refusal, params->address, err, pool);
 }
 
 static void add_locked(agent_waiter_registry_t *registry,
@@ -243,8 +242,7 @@ static bool try_add(agent_error_id_t *refusal,
 
     apr_thread_mutex_lock(registry->mutex);
     is_first = registry->table.count == 0;
-    accepted = accepts_locked(refusal, registry, waiter->params.parked,
-                              waiter->params.address);
+    accepted = accepts_locked(refusal, registry, &waiter->params);
     if (accepted) {
         add_locked(registry, waiter);
     }
@@ -265,6 +263,8 @@ apr_status_t agent_waiter_register(agent_waiter_t **out,
 
     waiter->registry = registry;
     waiter->params = *params;
+    waiter->line_key = apr_pstrcat(pool, params->deployment_id, params->key,
+                                   NULL);
     waiter->last_event = AGENT_UPDATES_NONE;
     waiter->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     apr_pool_cleanup_register(pool, waiter, unregister_with_pool,

@@ -64,10 +64,11 @@ typedef struct agent_waiter_params_t {
     bool is_stream;
 } agent_waiter_params_t;
 
-/* Whether a waiter could be registered now; otherwise err says why not. */
-apr_status_t agent_waiter_check(agent_waiter_registry_t *registry, bool parked,
-                                apr_uint64_t address, agent_error_t **err,
-                                apr_pool_t *pool);
+/* Whether a waiter could be registered now; otherwise err says why not. params:
+ * deployment_id, parked and address are read. */
+apr_status_t agent_waiter_check(agent_waiter_registry_t *registry,
+                                const agent_waiter_params_t *params,
+                                agent_error_t **err, apr_pool_t *pool);
 
 /*
  * Registers a waiter, in pool, until agent_waiter_unregister() or the end of

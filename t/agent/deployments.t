@@ -4,9 +4,10 @@
 # objects. A new route needs a row here.
 use strict;
 use warnings;
-use AgentTest::Client qw(run_body run_path);
+use AgentTest::Client qw(read_until run_body run_path);
 use AgentTest::Database;
 use AgentTest::Env qw(free_port root slurp);
+use AgentTest::Receiver;
 use AgentTest::Server;
 use AgentTest::Wait;
 use Cpanel::JSON::XS;
@@ -17,6 +18,8 @@ my $server = AgentTest::Server->new(config => <<"CONF");
 AgentRunner "\${BUILD_DIR}/agent-runner"
 AgentMaxWaitersPerAddress 0
 AgentDBQueryTimeout 200ms
+AgentWebhookAllow 127.0.0.1
+AgentWebhookPorts 1024-65535
 AgentDeployment shop
 <AgentGraph agent>
     AgentModel demo
@@ -75,6 +78,12 @@ my %id = (thread_id => $done->{thread_id}, run_id => $done->{run_id}, checkpoint
     assistant_id => $made->{assistant_id}, namespace => 'x');
 my $input = run_body('hello');
 my $unseen = sub { is $_[0]{status}, 404, $_[1] };
+# The thread of a run is looked up first; the run found in it has a path.
+my $unseen_run = sub {
+    my ($answer, $what) = @_;
+    is $answer->{headers}{'content-location'}, undef, "$what finds no thread of the run";
+    return $unseen->($answer, $what);
+};
 my $allowed = sub { is $_[0]{status}, 200, $_[1] };
 my $desk_graph = sub {
     my ($answer, $what) = @_;
@@ -144,8 +153,8 @@ my %rows = (
         is $desk->post('/runs/cancel', { status => 'all' })->{status}, 204, "$what by status";
         is $desk->get(run_path($own) . '/join')->{status}, 200, "$what by status cancels the own run";
     } ],
-    'GET /runs/{run_id}/join'   => [ undef, $unseen ],
-    'GET /runs/{run_id}/stream' => [ undef, $unseen ],
+    'GET /runs/{run_id}/join'   => [ undef, $unseen_run ],
+    'GET /runs/{run_id}/stream' => [ undef, $unseen_run ],
     'GET /ok'                   => [ undef, $allowed ],
     'GET /info'                 => [ undef, $allowed ],
 );
@@ -183,6 +192,40 @@ is sql("select count(*) || ' ' || count(distinct deployment_id) from agent.graph
 is sql("select string_agg(name, ' ' order by name) from agent.deployments"), 'default desk shop',
     'deployments: those of httpd.conf are created';
 
+# ---- a thread with the same id in both ----
+# Clients choose the ids of threads, and notifications have ids only.
+subtest 'deployments: a stream of a thread has no event of a thread with the same id in another one' => sub {
+    my $thread = $shop->new_thread;
+    is $desk->post('/threads', { thread_id => $thread })->{status}, 200, 'deployments: both have the thread';
+    my $stream = $shop->begin('GET', "/threads/$thread/stream");
+    my $seen = read_until($stream, qr/\r\n\r\n/);
+    my $foreign = $desk->create_run($thread, 'to desk');
+    $desk->join_run($foreign);
+    my $own = $shop->create_run($thread, 'to shop');
+    $shop->join_run($own);
+    $seen .= read_until($stream, qr/run_done/);
+    close $stream;
+    like $seen, qr/to shop/, 'deployments: the stream has the events of the own run';
+    unlike $seen, qr/to desk|$foreign->{run_id}/, 'deployments: the stream has none of the other run';
+    is_deeply [ map { $_->{content} } grep { $_->{type} eq 'human' } @{ $_->[0]->get_state($thread)->{values}{messages} } ], [ $_->[1] ],
+        'deployments: each thread has its own state' for [ $shop, 'to shop' ], [ $desk, 'to desk' ];
+};
+
+subtest 'deployments: a webhook has the run and the values of its own one' => sub {
+    my $thread = $shop->new_thread;
+    $desk->post('/threads', { thread_id => $thread });
+    for my $case ([ $shop, 'from shop' ], [ $desk, 'from desk' ]) {
+        my ($client, $text) = @$case;
+        my $receiver = AgentTest::Receiver->new;
+        my $run = $client->create_run($thread, $text, webhook => $receiver->url);
+        my ($request) = $receiver->wait_requests(1);
+        my $body = decode_json($request->{body});
+        is $body->{run_id}, $run->{run_id}, 'deployments: a webhook names its run';
+        is_deeply [ map { $_->{content} } grep { $_->{type} eq 'human' } @{ $body->{values}{messages} } ], [$text],
+            'deployments: a webhook has the values of the own thread';
+    }
+};
+
 # ---- a deployment whose id is not known yet ----
 {
     my $lock = hold_lock('lock table agent.deployments');
@@ -196,5 +239,36 @@ is sql("select d.name from agent.threads t join agent.deployments d using (deplo
     where t.thread_id = '$late->{json}{thread_id}'"), 'late', 'deployments: AgentDeployment of a location is honoured';
 is $shop->get("/threads/$late->{json}{thread_id}")->{status}, 404, 'deployments: a location has its own data';
 
+undef $server;
+
+# ---- requests that wait, in the only child ----
+$server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . <<"CONF");
+StartServers 1
+MaxSpareThreads 40
+MaxRequestWorkers 40
+AgentMaxWaiters 8
+AgentMaxWaitersPerAddress 0
+Listen 127.0.0.1:$port
+<VirtualHost 127.0.0.1:$port>
+    AgentDeployment desk
+</VirtualHost>
+CONF
+$server->start;
+my @clients = map { AgentTest::Client->new(url => $_) } $server->url, "http://127.0.0.1:$port";
+my @threads = map { $_->new_thread } @clients;
+my @open;
+
+sub status_of_stream {
+    my ($number) = @_;
+    push @open, $clients[$number]->begin('GET', "/threads/$threads[$number]/stream");
+    return read_until($open[-1], qr/\r\n\r\n/) =~ m{\AHTTP/1.1 (\d+)} ? $1 : 0;
+}
+
+is_deeply [ map { status_of_stream(0) } 1 .. 7 ], [ (200) x 6, 503 ],
+    'deployments: requests of one that wait leave the slots that are guaranteed to another';
+is_deeply [ map { status_of_stream(1) } 1 .. 3 ], [ 200, 200, 503 ], 'deployments: the other one has its guaranteed slots';
+is $clients[0]->post('/runs/wait', run_body('hello'))->{json}{code}, 'too_many_waiters',
+    'deployments: a run to wait for is refused before it is created';
+close $_ for @open;
 undef $server;
 done_testing;

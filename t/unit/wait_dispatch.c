@@ -10,6 +10,7 @@
 /* OBJECTS: wait/epoll.c */
 /* OBJECTS: wait/timer.c */
 /* OBJECTS: wait/client_address.c */
+/* OBJECTS: wait/slot_share.c */
 /* OBJECTS: core/allocator.c */
 /* OBJECTS: core/id_list.c */
 /* OBJECTS: core/thread.c */
@@ -24,7 +25,8 @@
 static void limit_parked(const fixture_t *fixture, int count)
 {
     apr_thread_mutex_lock(fixture->registry->mutex);
-    fixture->registry->table.free_parked = count;
+    fixture->registry->table.parked.slots = count
+        + fixture->registry->table.parked.claimed;
     apr_thread_mutex_unlock(fixture->registry->mutex);
 }
 
@@ -149,7 +151,7 @@ static void queued_waiters_precede_another_turn_of_the_same_waiter(void **state)
 
 /* Three waiters of one run reach the limit, and two more are queued before one
  * of another run. */
-static void waiters_of_one_run_do_not_delay_those_of_another(void **state)
+static void check_not_delayed(const char *deployment_id, const char *key)
 {
     fixture_t fixture;
     agent_waiter_t *waiters[WAITERS];
@@ -157,7 +159,7 @@ static void waiters_of_one_run_do_not_delay_those_of_another(void **state)
 
     open_with_idle(&fixture, waiters);
     limit_parked(&fixture, 1);
-    other = register_parked(&fixture, OTHER, -1, false);
+    other = register_in(&fixture, deployment_id, key, -1, false);
     assert_int_equal(agent_waiter_take_or_idle(other, false),
                      AGENT_REASON_NONE);
     wake_in_order(&fixture, waiters);
@@ -173,6 +175,17 @@ static void waiters_of_one_run_do_not_delay_those_of_another(void **state)
     take_turn(waiters[2]);
     assert_int_equal(find_dispatched(waiters), 1U << 3 | 1U << 4);
     apr_pool_destroy(fixture.pool);
+}
+
+static void waiters_of_one_run_do_not_delay_those_of_another(void **state)
+{
+    check_not_delayed(OTHER, OTHER);
+}
+
+static void waiters_of_a_thread_do_not_delay_those_of_another_deployment(
+    void **state)
+{
+    check_not_delayed(RUN, RUN);
 }
 
 static void a_line_continues_when_its_first_or_last_waiter_leaves(void **state)
@@ -224,6 +237,8 @@ int main(void)
         CHECK_TEST(polls_without_a_listen_connection_use_the_least_threads),
         CHECK_TEST(queued_waiters_precede_another_turn_of_the_same_waiter),
         CHECK_TEST(waiters_of_one_run_do_not_delay_those_of_another),
+        CHECK_TEST(
+            waiters_of_a_thread_do_not_delay_those_of_another_deployment),
         CHECK_TEST(a_line_continues_when_its_first_or_last_waiter_leaves),
         CHECK_TEST(a_first_turn_is_queued_when_the_limit_is_reached),
     };

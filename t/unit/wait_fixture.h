@@ -101,12 +101,13 @@ static inline void make_idle(agent_waiter_t *waiter)
     }
 }
 
-static inline agent_waiter_t *register_parked(const fixture_t *fixture,
-                                              const char *key, int fd,
-                                              bool is_stream)
+static inline agent_waiter_t *register_in(const fixture_t *fixture,
+                                          const char *deployment_id,
+                                          const char *key, int fd,
+                                          bool is_stream)
 {
     const agent_waiter_params_t params = {.key = key,
-                                          .deployment_id = OTHER,
+                                          .deployment_id = deployment_id,
                                           .client_fd = fd,
                                           .parked = true,
                                           .is_stream = is_stream};
@@ -121,6 +122,9 @@ static inline agent_waiter_t *register_parked(const fixture_t *fixture,
     make_idle(waiter);
     return waiter;
 }
+
+#define register_parked(fixture, key, fd, is_stream)                           \
+    register_in(fixture, OTHER, key, fd, is_stream)
 
 static inline void wait_for_wake(agent_waiter_t *waiter)
 {

@@ -10,6 +10,7 @@
 /* OBJECTS: wait/epoll.c */
 /* OBJECTS: wait/timer.c */
 /* OBJECTS: wait/client_address.c */
+/* OBJECTS: wait/slot_share.c */
 /* OBJECTS: core/allocator.c */
 /* OBJECTS: core/id_list.c */
 /* OBJECTS: core/thread.c */
@@ -115,6 +116,62 @@ static void parked_and_blocked_waiters_of_an_address_have_separate_limits(
     assert_true(registers_from(&fixture, true));
     assert_false(registers_from(&fixture, true));
     assert_false(registers_from(&fixture, false));
+    apr_pool_destroy(fixture.pool);
+}
+
+/* A waiter of the deployment; NULL when it is refused. */
+static agent_waiter_t *register_of(const fixture_t *fixture,
+                                   const char *deployment_id, bool parked)
+{
+    const agent_waiter_params_t params = {.key = RUN,
+                                          .deployment_id = deployment_id,
+                                          .client_fd = -1,
+                                          .parked = parked};
+    agent_waiter_t *waiter = NULL;
+    agent_error_t *err = NULL;
+
+    if (agent_waiter_register(&waiter, fixture->registry, &params, &err,
+                              fixture->pool)
+        != APR_SUCCESS) {
+        assert_int_equal(err->id, AGENT_E_OVERLOADED);
+        assert_int_not_equal(
+            agent_waiter_check(fixture->registry, &params, &err, fixture->pool),
+            APR_SUCCESS);
+        return NULL;
+    }
+    return waiter;
+}
+
+static void a_deployment_leaves_the_guaranteed_slots_of_others(void **state)
+{
+    fixture_t fixture;
+    const agent_waiter_limits_t limits = {
+        .parked = 8,
+        .blocked = 4,
+        .deployments = 2,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    agent_waiter_t *waiter = NULL;
+
+    open_fixture_with(&fixture, &limits);
+    /* Two slots are guaranteed to each, of those that block one. */
+    for (int i = 0; i < 6; i++) {
+        waiter = register_of(&fixture, RUN, true);
+        assert_non_null(waiter);
+    }
+    assert_null(register_of(&fixture, RUN, true));
+    for (int i = 0; i < 3; i++) {
+        assert_non_null(register_of(&fixture, RUN, false));
+    }
+    assert_null(register_of(&fixture, RUN, false));
+    assert_non_null(register_of(&fixture, OTHER, false));
+    assert_non_null(register_of(&fixture, OTHER, true));
+    assert_null(register_of(&fixture, RUN, true));
+    /* A slot that becomes free is anybody's. */
+    agent_waiter_unregister(waiter);
+    assert_non_null(register_of(&fixture, RUN, true));
+    assert_non_null(register_of(&fixture, OTHER, true));
+    assert_null(register_of(&fixture, OTHER, true));
     apr_pool_destroy(fixture.pool);
 }
 
@@ -355,6 +412,7 @@ int main(void)
         CHECK_TEST(waiters_are_registered_up_to_the_limit),
         CHECK_TEST(
             parked_and_blocked_waiters_of_an_address_have_separate_limits),
+        CHECK_TEST(a_deployment_leaves_the_guaranteed_slots_of_others),
         CHECK_TEST(the_first_reason_of_the_enum_is_reported_and_all_are_taken),
         CHECK_TEST(a_client_that_disconnects_wakes_its_waiter),
         CHECK_TEST(every_sixth_heartbeat_polls),

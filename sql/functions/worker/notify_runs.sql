@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Notifies all listening server processes of ids of changed runs and threads. Call it in a transaction of
 -- its own, after the commit of the change: a notifying transaction holds a lock of the whole cluster until
--- its commit. A payload is limited to 8000 bytes: 200 ids of 37.
+-- its commit. A payload is limited to 8000 bytes: 200 ids of 37. Ids alone: clients choose those of threads, so
+-- that a waiter of another deployment may be woken, which then reads its own thread and finds nothing new.
 -- Returns: nothing.
 -- Locks:   none.
 create or replace function agent.notify_runs(p_ids uuid[]) returns void
