@@ -139,6 +139,16 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
         : rv;
 }
 
+/* Without graphs no supervisor registers this host. */
+static apr_status_t open_database(const agent_child_t *child,
+                                  agent_error_t **err, apr_pool_t *pool)
+{
+    return child->config->graphs->nelts > 0
+        ? agent_system_ping(child->db, err, pool)
+        : agent_system_retire_node(
+            child->db, agent_config_node(child->config, pool), err, pool);
+}
+
 /* Logs a problem with the database before it fails the first request. */
 static void check_database(const agent_child_t *child, server_rec *server,
                            apr_pool_t *pool)
@@ -147,7 +157,7 @@ static void check_database(const agent_child_t *child, server_rec *server,
     agent_error_t *err;
 
     apr_pool_create(&scratch, pool);
-    if (agent_system_ping(child->db, &err, scratch) != APR_SUCCESS) {
+    if (open_database(child, &err, scratch) != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
                      AGENT_LOGNO(0407) "%s %s", err->detail,
                      err->cause ? err->cause : "");

@@ -148,6 +148,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/list_assistant_versions.sql
 \ir functions/api/set_assistant_version.sql
 \ir functions/api/open_deployment.sql
+\ir functions/api/retire_node.sql
 \ir functions/api/get_thread.sql
 \ir functions/api/create_thread.sql
 \ir functions/api/delete_thread.sql

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client qw(run_path);
+use AgentTest::Env qw(slurp write_file);
 use AgentTest::Postgres;
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -204,7 +205,7 @@ subtest 'assistants: wrong members and parameters are 422' => sub {
         for [], [ version => 0 ], [ version => 2_147_483_648 ], [ version => '1' ], [ version => 1.5 ];
     $refused->($client->post("/assistants/$id/latest?version=0"), 'a parameter version of 0', 'Query parameter version');
     $refused->($client->post("/assistants/$id/versions", { limit => 0 }), 'a list of no versions', '/limit');
-    $refused->($client->delete("/assistants/$id?delete_threads=maybe"), 'delete_threads that is no flag', 'Query parameter delete_threads');
+    $refused->($client->delete("/assistants/$id?delete_threads=maybe"), 'a delete_threads that is not a flag', 'Query parameter delete_threads');
     is $client->post("/assistants/$_/latest", { version => 1 })->{status}, 404, 'assistants: an unknown one is 404' for 'none', '018f2d6e-7c4b-7abc-9def-0123456789a2';
     is update('none')->{status}, 404, 'assistants: an update of an unknown one is 404';
     is $client->post('/assistants/none/versions', {})->{status}, 404, 'assistants: versions of an unknown one are 404';
@@ -234,8 +235,30 @@ subtest 'removed graph: its assistant and threads stay readable, new runs are re
         is $refused->{status}, 404, "removed graph: a run of $id is refused";
         like $refused->{json}{detail}, qr/^No assistant found for "$id"/, "removed graph: the detail names $id";
     }
+    $after->stop;
+    # The same host, without any graph.
+    my $empty = AgentTest::Server->new(database => AgentTest::Postgres->shared->conninfo('agent', $ENV{PGDATABASE}),
+        config => qq(<Location "/">\nSetHandler agent\n</Location>\n));
+    $empty->start;
+    $to = AgentTest::Client->new(url => $empty->url);
+    is $to->get('/assistants/agent')->{status}, 200, 'removed graph: assistants of a host without graphs are readable';
+    is $to->post("/threads/$run->{thread_id}/runs", { assistant_id => 'agent', input => {} })->{status}, 404,
+        'removed graph: a host that starts without graphs accepts no run of those that it had';
+    undef $empty;
     undef $after;
     undef $before;
+};
+
+subtest 'removed graph: a graceful restart without graphs' => sub {
+    my ($server, $to) = AgentTest::Server->start_with_client;
+    is $to->join_run($to->start_run('hello'))->{messages}[0]{content}, 'hello', 'removed graph: a run is executed before the restart';
+    write_file($server->{conf}, slurp($server->{conf}) =~ s{<AgentGraph.*?</AgentGraph>\n}{}gsr);
+    $server->graceful;
+    wait_for('runs to be refused', sub {
+        $to->post('/runs', { assistant_id => 'agent', input => {} })->{status} == 404;
+    });
+    pass 'removed graph: soon after a graceful restart without graphs no run is accepted';
+    undef $server;
 };
 
 done_testing;
