@@ -60,6 +60,16 @@ subtest 'a changed report is stored' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'reports are stored again in a database that does not know the worker' => sub {
+    my $sv = supervisor('a', { shown => { ready => \%SHOWN } });
+    wait_stored('shown', 'drawing is not null');
+    # As after the restoration of an older backup.
+    sql('delete from agent.assistants; delete from agent.graphs; delete from agent.workers');
+    wait_stored('shown');
+    is sql("select count(*) from agent.assistants where name = 'shown'"), 1, 'the system assistant is made again';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'two supervisors on one database report at the same time' => sub {
     my %graphs = map { ("both$_" => { ready => \%SHOWN }) } 1 .. 20;
     my @sv = map { supervisor($_, \%graphs) } qw(a b);

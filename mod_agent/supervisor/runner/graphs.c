@@ -260,6 +260,13 @@ static void keep_report(agent_graph_t *graph, agent_raw_t report,
     }
 }
 
+void agent_graphs_forget_reports(const agent_graph_table_t *table)
+{
+    for (int i = 0; i < table->count; i++) {
+        memset(table->graphs[i].digest, 0, sizeof(table->graphs[i].digest));
+    }
+}
+
 const char *agent_graphs_take(agent_graph_table_t *table,
                               agent_graph_set_t **set, const agent_line_t *line)
 {

@@ -95,6 +95,7 @@ static void become_fenced(agent_worker_t *worker)
     agent_batch_clear(&worker->runs->batches);
     agent_release_clear(&worker->runs->releases);
     agent_run_end_forget_all(worker->runs);
+    agent_graphs_forget_reports(worker->graphs);
     worker->state = AGENT_WORKER_NEW;
     worker->runners->is_stopped = false;
     worker->is_in_doubt = false;
