@@ -13,7 +13,7 @@ my $executing = AgentTest::Server->new;
 $executing->start;
 my $serving = AgentTest::Server->new(
     database => AgentTest::Postgres->shared->conninfo('agent', $ENV{PGDATABASE}),
-    config   => qq(<Location "/">\nSetHandler agent\n</Location>\n));
+    config   => qq(AgentNode serving\n<Location "/">\nSetHandler agent\n</Location>\n));
 $serving->start;
 my $other = AgentTest::Client->new(url => $executing->url);
 my $client = AgentTest::Client->new(url => $serving->url);
